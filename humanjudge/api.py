@@ -26,8 +26,10 @@ from reports.grandjury import api as grandjury
 from reports.grandjury.analysis import VoteInvalid
 from reports.grandjury.services import EnrollmentRefused
 from reports.quality.api import router as quality
+from reports.review.api import router as review
 from reports.scores.api import router as scores
 from reports.scores.jobs import ScoresRefused
+from voting.curating import AlreadyDecided, CannotDecide
 from voting.services import VoteConflict, VotingClosed
 
 api = NinjaAPI(
@@ -41,6 +43,7 @@ api = NinjaAPI(
 for router in (judge_eval, events, transfer, runs, scores):
     api.add_router("/runs", router)
 api.add_router("/imports", imports)
+api.add_router("/review", review)
 api.add_router("/projects", quality)
 
 # What the public client `grandjury` asks for, at the addresses that it has built in.
@@ -58,7 +61,9 @@ for router in grandjury.ROUTERS:
 # The status of what is refused wherever it is asked for.
 REFUSED: Final[dict[type[Exception], int]] = {
     PartUnknown: 404,
+    AlreadyDecided: 409,
     Ambiguous: 409,
+    CannotDecide: 409,
     EnrollmentRefused: 409,
     ImportRefused: 409,
     LifecycleRefused: 409,

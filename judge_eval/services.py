@@ -121,9 +121,10 @@ def add_items(queue: Queue, new: Sequence[Sequence[Inference]]) -> list[Item]:
 
 def new_item(queue: Queue, position: int, a: Inference, b: Inference | None = None) -> Item:
     """Return an item, not saved and not open yet, with as many votes as its queue wants."""
-    key = prompt_key(a.prompt)
-    turn = fresh_turn(queue.pk, key)
-    item = Item(queue=queue, position=position, prompt_key=key, turn=turn, a=a, b=b)
+    item = Item(queue=queue, position=position, a=a, b=b)
+    # What has no prompt shares none.
+    item.prompt_key = prompt_key(a.prompt) if a.prompt.strip() else str(item.pk)
+    item.turn = fresh_turn(queue.pk, item.prompt_key)
     overlaps = wants_overlap(settings.SECRET_KEY, item.pk, queue.overlap_share)
     item.votes_wanted = queue.overlap_votes if overlaps else queue.votes_per_item
     return item

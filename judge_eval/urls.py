@@ -17,6 +17,7 @@ of_a_run = [
     path("stop", runs.act, {"action": lifecycle.stop}, name="stop-run"),
     path("resume", runs.resume_run, name="resume-run"),
     path("retry", runs.retry_run, name="retry-run"),
+    path("judges", runs.add_judges, name="add-judges"),
     path("duplicate", runs.act, {"action": lifecycle.duplicate}, name="duplicate-run"),
     path("calls/", runs.run_calls, name="run-calls"),
     path("calls/<int:call_id>/", runs.run_call, name="run-call"),

@@ -7,7 +7,7 @@ from functools import partial
 from uuid import UUID, uuid4
 
 from django.db import IntegrityError, transaction
-from django.db.models import QuerySet
+from django.db.models import OuterRef, QuerySet
 from django.utils import timezone
 
 from voting.ledger import chain
@@ -30,7 +30,7 @@ class CannotDecide(Exception):
     """The item is not in a state in which this can be decided; the text says why."""
 
 
-def decisions_on(item: UUID) -> QuerySet[Entry]:
+def decisions_on(item: UUID | OuterRef) -> QuerySet[Entry]:
     """All decisions on an item, the latest first; those too that are not sealed yet."""
     return Entry.objects.filter(kind=Entry.Kind.DECISION, item=item).order_by("-at", "-pk")
 

@@ -16,6 +16,7 @@ COLUMNS: Final = 80
 _COLUMN: Final = _WIDTH / COLUMNS
 _BARS_TOP, _BARS_BOTTOM = 226, 270
 _X_TICKS: Final = 4
+PER_CENT: Final = "\N{NO-BREAK SPACE}%"
 TABLE_ROWS: Final = 12
 
 
@@ -76,7 +77,7 @@ def quality_graph(initial: float, points: Sequence[Point]) -> QualityGraph | Non
         path="".join(steps),
         bars=_bars([(x(point.at), point) for point in points]),
         end_y=_y(points[-1].score),
-        y_ticks=[Tick(_y(share), f"{share:.0%}") for share in (0, 0.25, 0.5, 0.75, 1)],
+        y_ticks=[Tick(_y(part / 4), f"{25 * part}{PER_CENT}") for part in range(5)],
         x_ticks=_time_ticks(begin, end),
         table=list(points[::-1][::every]),
     )
@@ -123,6 +124,8 @@ def _time_ticks(begin: datetime, end: datetime) -> list[Tick]:
     form = "%d %b %H:%M" if span < timedelta(days=4) else "%d %b"
     if span > timedelta(days=700):
         form = "%b %Y"
+    elif timedelta(0) < span < timedelta(minutes=10):
+        form = "%H:%M:%S"
     if not span:
         return [Tick(_RIGHT, end.strftime(form))]
     shares = [number / (_X_TICKS - 1) for number in range(_X_TICKS)]

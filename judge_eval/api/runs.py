@@ -274,8 +274,17 @@ def resume(request: HttpRequest, run_id: Prefix, body: Resume | None = None) -> 
     return lifecycle.resume(_managed(request, run_id).pk, body.budget_usd if body else None)
 
 
-_JUDGES = json_schema(JoiningJudges)
-_JOINING = {"requestBody": {"required": True, "content": {"application/json": {"schema": _JUDGES}}}}
+_JOINING = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "application/json": {
+                "schema": json_schema(JoiningJudges),
+                "example": {"judges": ["always-first"], "provider": "default"},
+            }
+        },
+    }
+}
 
 
 @router.post("/{run_id}/judges", response=Joined, openapi_extra=_JOINING)

@@ -81,7 +81,8 @@ class Asked(Options):
 
 class Pending(Counts):
     tasks: list[Task]
-    asked: Asked
+    # Of single items.
+    asked: Asked | None = None
     mine: Mine
     simulated: bool
     next_cursor: int | None
@@ -239,7 +240,7 @@ def pending(
     so_far = progress(voter, run.queue)
     return {
         "tasks": tasks,
-        "asked": run.queue.options | {"kind": run.queue.kind, "choices": run.queue.ballot},
+        **_asked(run.queue),
         "mine": so_far,
         "total": so_far.total,
         "done": so_far.done,
@@ -247,6 +248,11 @@ def pending(
         "simulated": run.queue.is_simulated,
         "next_cursor": pairs[-1].position if len(pairs) == limit else None,
     }
+
+
+def _asked(queue: Queue) -> Json:
+    about = queue.options | {"kind": queue.kind, "choices": queue.ballot}
+    return {"asked": about} if is_single(queue) else {}
 
 
 def _task(item: Item) -> Json:

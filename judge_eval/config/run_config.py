@@ -240,7 +240,8 @@ class RunConfig(Part):
     @property
     def providers(self) -> set[str]:
         """Who is asked."""
-        return {self.provider} | {j.provider for j in self.judges if not j.is_baseline}
+        generating = {self.provider} if self.outputs == "generated" else set[str]()
+        return generating | {j.provider for j in self.judges if not j.is_baseline}
 
     @property
     def asked(self) -> Asked:

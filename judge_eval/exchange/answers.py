@@ -8,12 +8,11 @@ from typing import Final, Literal, NamedTuple
 
 from judge_eval.exchange import fields
 from judge_eval.exchange.fields import Label, Unfit
+from voting.choices import PASS_FLAG
+from voting.kinds import NO_LABELS, ONE, SEPARATOR
 
+PASS, FLAG = PASS_FLAG
 VoteKind = Literal["pass_flag", "category", "rating", "labels", "text"]
-PASS, FLAG = "pass", "flag"
-ONE: Final = 1_000_000
-# Of which no label was chosen.
-NONE: Final = "none"
 # More different answers, or longer ones, are texts of people's own.
 MOST_CATEGORIES: Final = 20
 LONGEST_WORD: Final = 60
@@ -111,16 +110,16 @@ def _rating(raw: Label) -> Answer:
 def _labels(raw: Label) -> Answer:
     given = raw if isinstance(raw, tuple) else fields.words(_spelt(raw))
     words = sorted(_checked(word) for word in {word.strip() for word in given} - {""})
-    if wrong := next((word for word in words if fields.SEPARATOR in word), None):
-        raise Unfit(f"{fields.shorten(wrong)!r} holds {fields.SEPARATOR!r}")
-    joined = fields.SEPARATOR.join(words) or NONE
+    if wrong := next((word for word in words if SEPARATOR in word), None):
+        raise Unfit(f"{fields.shorten(wrong)!r} holds {SEPARATOR!r}")
+    joined = SEPARATOR.join(words) or NO_LABELS
     if len(joined) > LONGEST_SET:
         raise Unfit(f"labels of more than {LONGEST_SET} characters together")
     return Answer(joined, words)
 
 
 def _text(raw: Label) -> Answer:
-    return Answer("", fields.SEPARATOR.join(raw) if isinstance(raw, tuple) else raw)
+    return Answer("", SEPARATOR.join(raw) if isinstance(raw, tuple) else raw)
 
 
 _READERS: Final[dict[VoteKind, Callable[[Label], Answer]]] = {
@@ -189,7 +188,7 @@ class Answers:
     def ballot(self, kind: VoteKind) -> list[str]:
         """Return the choices that occur; raises Unfit where they are too many to choose from."""
         if kind == "pass_flag":
-            return [PASS, FLAG]
+            return [*PASS_FLAG]
         if kind == "rating":
             return [str(number) for number in range(self._lowest, self._highest + 1)]
         if kind == "text":

@@ -7,7 +7,7 @@ from judge_eval.exchange.answers import Answers, VoteKind, answer_of
 from judge_eval.exchange.fields import Label, Unfit, shorten
 from judge_eval.exchange.import_report import ImportOptions
 from judge_eval.exchange.rows import MAIN, Misfit, Row
-from voting.kinds import LONGEST_CHOICE, Options
+from voting.kinds import LONGEST_CHOICE, ONE, Options, combined
 from voting.models import Queue
 
 Columns: TypeAlias = dict[str, Any]
@@ -30,11 +30,12 @@ class Asked:
             self._kind, self._task = options.single_kind, options.task
             self._ballot = options.ballot
             self._categories = [*(options.flag_categories or USUAL.flag_categories)]
-            self._is_graded = options.graded
+            self._is_graded, self._criteria = options.graded, USUAL.criteria
         else:
             asks = Options.model_validate(queue.options)
             self._kind, self._task, self._ballot = queue.kind, asks.task, queue.ballot  # type: ignore[assignment]
             self._categories, self._is_graded = [*asks.flag_categories], asks.graded
+            self._criteria = asks.criteria
 
     def take(self, row: Row) -> None:
         """Check what a row answers, and learn from it; raises Misfit."""
@@ -70,6 +71,8 @@ class Asked:
         self._categories.append(category)
 
     def _main(self, row: Row) -> Label:
+        if self._criteria and MAIN not in row.labels:
+            return combined(self._criteria, self._grades(row))
         if self._task is None and MAIN not in row.labels:
             self._task = next(iter(row.labels))
         named = row.labels.get(self._task or USUAL.task)
@@ -80,6 +83,18 @@ class Asked:
             raise Misfit("labels", f"the answer to {self._task!r} stands there twice")
         return main
 
+    def _grades(self, row: Row) -> dict[str, float]:
+        """Return what a row says of each criterion, from 0 to 1."""
+        grades = {}
+        for name in (each.name for each in self._criteria):
+            if (label := row.labels.get(name)) is None:
+                raise Misfit("labels", f"no answer to {name!r}, which is a criterion")
+            try:
+                grades[name] = (answer_of("pass_flag", label).value or 0) / ONE
+            except Unfit as error:
+                raise Misfit(f"labels.{name}", str(error)) from error
+        return grades
+
     def statement(self, row: Row) -> Columns | None:
         """Return the labels of a row, as they are kept until they are `settled`."""
         if not row.labels or row.error:
@@ -89,6 +104,8 @@ class Asked:
             for name, label in row.labels.items()
             if name not in (MAIN, self._task)
         }
+        if self._criteria and MAIN not in row.labels:
+            others |= self._grades(row)
         return {MAIN: _plain(self._main(row)), **others}
 
     def settled(self, stated: Columns, choice: str) -> Columns:

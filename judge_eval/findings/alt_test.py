@@ -3,11 +3,11 @@
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from django.db.models import F, QuerySet
 
-from judge_eval.findings.model import AgainstPerson, AltTest, AltTestJudge
+from judge_eval.findings.model import WINNER, AgainstPerson, AltTest, AltTestJudge
 from judge_eval.findings.slices import Slice
 from judge_eval.models import Judge, Run, Verdict
 from judge_eval.stats import AltTestResult, AltTestSettings, advice, alt_test, epsilon_key, in_words
@@ -20,8 +20,6 @@ ROWS_AT_ONCE = 20_000
 MOST_VOTES = 200_000
 MOST_ANSWERS = 1_200_000
 MOST_TASKS = 12
-# What is asked of pairs; further tasks have names of their own.
-WINNER: Final = "winner"
 # Everybody is tested; of very many people only some are listed one by one.
 MOST_LISTED = 200
 TOO_FEW = "too few items that others voted on too"

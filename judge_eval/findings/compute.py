@@ -50,6 +50,7 @@ START = Reference(1000, "start")
 MOST_DISPUTED = 12
 MOST_MODELS = 100
 MOST_LABELS = 12
+NO_FLAGS = Share(None, None, None, 0, 0, 0, why="items are not passed or flagged here")
 
 
 def findings(outcomes: RunOutcomes) -> RunFindings:
@@ -76,7 +77,7 @@ def findings(outcomes: RunOutcomes) -> RunFindings:
             "first_position": first_position[place],
             "order_luck": None if luck is None else float(luck[place]),
         }
-        | (asdict(flags[place]) if flags else {})
+        | asdict(flags[place])
         | _prices(outcomes.spent[place], figure.agreement.value)
         for place, (judge, figure) in enumerate(zip(judges, figures, strict=True))
     ]
@@ -175,9 +176,9 @@ def _disputed(outcomes: RunOutcomes) -> list[DisputedPair]:
 
 
 def _flag_rates(outcomes: RunOutcomes) -> list[LabelRates]:
-    """Return how well judges find what people flag; nothing where items are not flagged."""
+    """Return how well judges find what people flag, where items are passed or flagged."""
     if outcomes.run.queue.kind != Queue.Kind.PASS_FLAG:
-        return []
+        return [LabelRates(NO_FLAGS, NO_FLAGS)] * len(outcomes.judges)
     return label_rates(outcomes.table, outcomes.prompts, outcomes.choices.index("flag"))
 
 

@@ -12,8 +12,8 @@ from django.db import connection, transaction
 from django.db.models import BigIntegerField, Count, F, Q, QuerySet, Sum
 from django.db.models.functions import Cast, Round
 
-from judge_eval.findings.alt_test import WINNER, TaskAnswers, answers_of
-from judge_eval.findings.model import AsOf
+from judge_eval.findings.alt_test import TaskAnswers, answers_of
+from judge_eval.findings.model import WINNER, AsOf
 from judge_eval.findings.slices import WHOLE, Parts, Slice
 from judge_eval.models import Board, Call, Judge, Run, Verdict
 from judge_eval.selectors import UNPRICED

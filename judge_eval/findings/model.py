@@ -8,7 +8,8 @@ from judge_eval.findings.slices import Parts
 from judge_eval.stats.estimate import AmongPeople, Rating, Share
 
 PEOPLE: Final = "people"
-NO_FLAGS: Final = Share(None, None, None, 0, 0, 0, why="items are not passed or flagged here")
+# What is asked of pairs; further tasks have names of their own.
+WINNER: Final = "winner"
 
 
 def _plain(array: Any) -> Any:
@@ -39,8 +40,8 @@ class JudgeFindings(Figures):
     per_answer: Share
     coverage: Share
     # Of items that are passed or flagged: how well it finds flags, and spares the others.
-    sensitivity: Share = NO_FLAGS
-    specificity: Share = NO_FLAGS
+    sensitivity: Share
+    specificity: Share
     consistency: Share
     first_position: Share
     order_luck: float | None
@@ -166,7 +167,7 @@ class AltTestJudge(Figures):
 class AltTest(Figures):
     """May a judge take a person's place, by their answers to one task?"""
 
-    task: str = "winner"
+    task: str = WINNER
     judges: list[AltTestJudge]
     advice: list[str]
     left_out: list[str]

@@ -15,6 +15,7 @@ from django.utils.html import format_html
 
 from humanjudge.http import Context
 from humanjudge.lib import strict_json
+from humanjudge.lib.validation import validated
 from judge_eval.baselines import (
     BASELINES,
     MOST_FREQUENT,
@@ -29,6 +30,7 @@ from judge_eval.config.run_config import (
     SINGLE_RUBRICS,
     ConfigError,
     ConfigInvalid,
+    JoiningJudges,
     RunConfig,
     parse,
 )
@@ -352,6 +354,35 @@ def _values_of_items(config: RunConfig, chosen: Collection[str]) -> Context:
         "baselines": [],
         "single_baselines": [*baselines, *([RANDOM] if RANDOM in chosen else [])],
     }
+
+
+class JoiningForm(forms.Form):
+    """Judges that join a run whose items are there."""
+
+    judges = _lines("Judges to add", "Models or baselines, one per line.", rows=3)
+    provider = forms.ChoiceField(required=False, help_text="Models are asked there.")
+    budget_usd = _number(
+        "Budget in US dollars", "Of the whole run. Empty: it stays.", forms.FloatField
+    )
+    joining: JoiningJudges | None = None
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        provider = self.fields["provider"]
+        assert isinstance(provider, forms.ChoiceField)  # as declared above
+        provider.choices = [(name, name) for name in provider_names()]
+
+    def clean(self) -> None:
+        got = self.cleaned_data
+        data: Context = {"judges": [each.entry for each in from_lines(got.get("judges", ""))]}
+        data |= {name: got[name] for name in ("provider", "budget_usd") if got.get(name)}
+        try:
+            self.joining = validated(JoiningJudges, data)
+        except ConfigInvalid as invalid:
+            self.refuse(invalid)
+
+    def refuse(self, invalid: ConfigInvalid) -> None:
+        self.add_error("judges", shortened(invalid.errors))
 
 
 class ConfigForm(ProjectForm):

@@ -27,8 +27,9 @@ from humanjudge.lib.leases import held
 from humanjudge.lib.text import duration, latency, number_of, usd
 from judge_eval import selectors
 from judge_eval.access import Action, pairs_to_vote_on, refusal
-from judge_eval.config.run_config import MOST_USD
+from judge_eval.config.run_config import MOST_USD, ConfigInvalid
 from judge_eval.models import Call, Provider, Run, Verdict
+from judge_eval.pages.run_form import JoiningForm
 from judge_eval.runs import demo, leases, lifecycle
 from judge_eval.runs.progress import RunProgress, progress_of
 from judge_eval.runs.providers import NANO
@@ -180,6 +181,7 @@ def run_progress(request: HtmxRequest, run: Run) -> HttpResponse:
         return lead_to(request, "run-draft", run)
     context = _context(run)
     if not request.htmx:
+        context["joining"] = JoiningForm() if run.state in lifecycle.JOINABLE else None
         return render(request, "judge_eval/run_progress.html", context)
     if request.GET.get("seen") == context["seen"]:
         return HttpResponse(status=204)
@@ -352,6 +354,20 @@ def resume_run(request: HttpRequest, run: Run) -> HttpResponse:
         return problem(request, 422, words, action=back)
     lifecycle.resume(run.pk, budget)
     return redirect("run-progress", run.pk)
+
+
+@run_action
+def add_judges(request: HttpRequest, run: Run) -> HttpResponse:
+    """Ask more judges about the items of a run; what cannot be is said beside its field."""
+    form = JoiningForm(request.POST)
+    if form.is_valid() and form.joining is not None:
+        try:
+            lifecycle.add_judges_to(run.pk, form.joining)
+            return redirect("run-progress", run.pk)
+        except ConfigInvalid as invalid:
+            form.refuse(invalid)
+    context = _context(run) | {"joining": form}
+    return render(request, "judge_eval/run_progress.html", context, status=422)
 
 
 @run_action

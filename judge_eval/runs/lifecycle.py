@@ -24,6 +24,8 @@ from judge_eval.services import add_judges, create_queue, judge_of
 from voting.models import Item, Picture, Project, Queue
 
 AT_ONCE = 1000
+# All items are there, so judges can join.
+JOINABLE = (Run.State.VOTING, Run.State.COMPLETE)
 # What an import notes in the metadata of an output that its source does not hold.
 OUTPUT_ABSENT = "output_absent"
 # What is asked again is as if it had never been asked. What a call has cost stays, and so does the
@@ -91,10 +93,11 @@ def config_of(run: Run) -> RunConfig:
 
 def copied(run: Run) -> RunConfig:
     """Return the config of a run for a copy of it, with a name that says so."""
+    config = config_of(run)
     if run.is_given:
-        raise LifecycleRefused("The outputs of this run were given; it has no copy.")
+        raise LifecycleRefused("The outputs of this run were given; it cannot be copied.")
     longest = Run._meta.get_field("name").max_length or 0
-    return config_of(run).model_copy(update={"name": f"{run.name[: longest - 7]} (copy)"})
+    return config.model_copy(update={"name": f"{run.name[: longest - 7]} (copy)"})
 
 
 def start(run_id: UUID) -> Run:
@@ -204,8 +207,7 @@ def add_judges_to(run_id: UUID, joining: JoiningJudges) -> int:
     Its outputs may have been imported, or logged by a client. Items that are open stay open: the
     verdicts that come are new entries of the ledger.
     """
-    ready = (Run.State.VOTING, Run.State.COMPLETE)
-    with _locked(run_id, *ready, otherwise="judges join it once its items are open") as run:
+    with _locked(run_id, *JOINABLE, otherwise="judges join it once its items are open") as run:
         config = _joined(run, joining)
         if in_the_way := obstacles(config, cost_of(config)):
             raise LifecycleRefused(" ".join(in_the_way))

@@ -10,7 +10,14 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from ninja import Field, Query, Schema, Status
 from ninja.errors import HttpError
-from pydantic import AfterValidator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+)
 
 from humanjudge.http import Problem
 from humanjudge.lib.ratelimit import RateLimit
@@ -21,6 +28,8 @@ from reports.grandjury import analysis, selectors, services
 from reports.grandjury.selectors import MOST_ROWS, Row, Window
 from reports.grandjury.services import TraceIn
 from reports.models import Benchmark, Enrollment, TracedModel
+from reports.quality.parameters import DEFAULT, parameters_of
+from reports.quality.score import SECONDS, step
 from voting.models import ApiKey
 
 EITHER_KEY: Final = (ApiKey.Kind.MODEL, ApiKey.Kind.PERSON)
@@ -37,10 +46,10 @@ benchmarks = KeyRouter("benchmarks", EITHER_KEY)
 leaderboards = KeyRouter("benchmarks", kinds=())
 ROUTERS: Final = (figures, scoring, traces, models, benchmarks, leaderboards)
 
-Identifier: TypeAlias = int | str
+Identifier: TypeAlias = StrictInt | StrictFloat | str
 Share: TypeAlias = float | dict[str, float]
-Unit: TypeAlias = Annotated[float, Field(ge=0, le=1)]
-Reputation: TypeAlias = Annotated[float, Field(gt=0, le=1_000_000)]
+Unit: TypeAlias = Annotated[float, Field(strict=True, ge=0, le=1)]
+Reputation: TypeAlias = Annotated[float, Field(strict=True, gt=0, le=1_000_000)]
 
 
 def insist_on_patience(request: HttpRequest) -> None:
@@ -59,8 +68,8 @@ class VotesIn(Schema):
 
 
 class HistogramIn(VotesIn):
-    duration_minutes: int = Field(60, ge=1, le=analysis.MOST_MINUTES)
-    gross: bool = True
+    duration_minutes: int = Field(60, strict=True, ge=1, le=analysis.MOST_MINUTES)
+    gross: StrictBool = True
 
 
 class PopulationIn(VotesIn):
@@ -69,11 +78,11 @@ class PopulationIn(VotesIn):
 
 
 class CompletenessIn(PopulationIn):
-    gross: bool = False
+    gross: StrictBool = False
 
 
 class MajorityIn(VotesIn):
-    good_vote: bool | float | str = True
+    good_vote: StrictBool | StrictInt | StrictFloat | str = True
     threshold: Unit = 0.5
 
 
@@ -132,9 +141,15 @@ def votes_distribution(request: HttpRequest, body: DistributionIn) -> Any:
 # --- a step of the quality score ----------------------------------------------------------------
 
 
+def _text(value: object) -> object:
+    if not isinstance(value, str):
+        raise ValueError("must be a time as text, such as 2026-03-01T09:00:00Z")  # noqa: TRY004
+    return value
+
+
 class EvaluateIn(Schema):
     previous_score: Unit
-    previous_timestamp: datetime
+    previous_timestamp: Annotated[datetime, BeforeValidator(_text)]
     votes: list[Unit]
     reputations: list[Reputation] = []
 
@@ -159,39 +174,22 @@ def evaluate(request: HttpRequest, body: EvaluateIn) -> Any:
     given = body.previous_timestamp
     previous = given if given.tzinfo else given.replace(tzinfo=UTC)
     now = timezone.now()
-    rate, unit = parameters_of(api_key.project_id)
-    elapsed = max((now - previous).total_seconds(), 0) / SECONDS[unit]
-    score, freshness = step(
-        body.previous_score, elapsed, rate, body.votes, body.reputations or None
+    project = selectors.project_of(api_key)
+    rules = parameters_of(project) if project else DEFAULT
+    elapsed = max((now - previous).total_seconds(), 0) / SECONDS[rules.decay_unit]
+    found = step(
+        body.previous_score, elapsed, rules.decay_rate, body.votes, body.reputations or None
     )
     return {
-        "score": score,
-        "freshness": freshness,
+        "score": found.score,
+        "freshness": found.freshness,
         "timestamp": max(now, previous) if body.votes else previous,
     }
 
 
-SECONDS = {"second": 1, "hour": 3600, "day": 86_400}
-
-
-def parameters_of(project: Any) -> tuple[float, str]:
-    return 0.01, "second"
-
-
-def step(
-    previous: float, elapsed: float, rate: float, votes: list[float], reputations: Any
-) -> tuple[float, float]:
-    weights = reputations or [1.0] * len(votes)
-    if not votes:
-        return previous, 0.0
-    decay = math.exp(-rate * elapsed)
-    mean = sum(w * v for w, v in zip(weights, votes, strict=True)) / sum(weights)
-    return decay * previous + (1 - decay) * mean, 1 - decay
-
-
 # --- traces: outputs that a model logs ----------------------------------------------------------
 
-Whole: TypeAlias = Annotated[int, Field(ge=0, le=10**15)]
+Whole: TypeAlias = Annotated[int, Field(strict=True, ge=0, le=10**15)]
 # An identifier or a slug. What is none of either is answered as one that is not known.
 Named: TypeAlias = Annotated[str, Field(pattern="^[0-9A-Za-z_-]{1,80}$")]
 
@@ -290,7 +288,7 @@ def _no_endpoint(value: object) -> None:
         raise ValueError(said)
 
 
-class EnrollIn(Schema):
+class EnrollIn(BaseModel):
     endpoint_config: Annotated[Any, AfterValidator(_no_endpoint)] = None
 
 
@@ -342,7 +340,7 @@ def make_model(request: HttpRequest, response: HttpResponse, body: ModelIn) -> A
     Always 200: at 201 the public client would print the answer, with the secret in it.
     """
     api_key = person_key(request)
-    owner, project = selectors.behind(api_key)
+    owner, project = selectors.person_of(api_key), selectors.project_of(api_key)
     made, secret = services.create_model(
         owner,
         project,
@@ -362,9 +360,7 @@ def make_model(request: HttpRequest, response: HttpResponse, body: ModelIn) -> A
 
 
 @models.post("/models/{model_id}/enroll/{benchmark_id}", response=Enrolled)
-def enroll(
-    request: HttpRequest, model_id: Named, benchmark_id: Named, body: EnrollIn | None = None
-) -> Any:
+def enroll(request: HttpRequest, model_id: Named, benchmark_id: Named, body: EnrollIn) -> Any:
     """Send a model's traces to a benchmark too. The second time is answered as the first."""
     found = model_named(person_key(request), model_id)
     enrollment = services.enroll(found, benchmark_named(benchmark_id))

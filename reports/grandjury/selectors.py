@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import reduce
 from operator import or_
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 from uuid import UUID
 
 from django.contrib.auth.models import User
@@ -61,11 +61,13 @@ def models_of(api_key: ApiKey) -> QuerySet[TracedModel]:
     return models.filter(project=api_key.project_id) if api_key.project_id else models
 
 
-def behind(api_key: ApiKey) -> tuple[User, Project | None]:
-    """Return whose key this is, and the project that it is for."""
-    row = ApiKey.objects.select_related("user", "project").get(pk=api_key.pk)
-    assert row.user is not None  # a person's key has one
-    return row.user, row.project
+def person_of(api_key: ApiKey) -> User:
+    return User.objects.get(pk=cast(int, api_key.user_id))
+
+
+def project_of(api_key: ApiKey) -> Project | None:
+    """Return the project that a key is for; None: for every project."""
+    return Project.objects.filter(pk=api_key.project_id).first() if api_key.project_id else None
 
 
 def find_model(api_key: ApiKey, text: str) -> TracedModel | None:
@@ -197,10 +199,8 @@ def _remember_read(reader: int | None, rows: Iterable[Row]) -> None:
     by_project: dict[UUID, list[UUID]] = defaultdict(list)
     for item, project in open_items.values_list("item", "item__queue__project"):
         by_project[project].append(item)
-    user = User.objects.get(pk=reader) if by_project else None
     for pk, seen in by_project.items():
-        assert user is not None
-        voter = voter_of_user(Project.objects.get(pk=pk), user)
+        voter = voter_of_user(Project.objects.get(pk=pk), User.objects.get(pk=reader))
         record_exposure(voter.pk, sorted(seen), timezone.now())
 
 

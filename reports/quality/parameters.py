@@ -1,6 +1,6 @@
 """The parameters of a project's quality score, and the entries of the ledger that set them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any, Final, NamedTuple
 
@@ -12,6 +12,7 @@ from pydantic import Field
 from humanjudge.lib.validation import Part, validated
 from reports.quality.score import MICROSECONDS, Rule, Unit, half_life, microseconds
 from voting.ledger.counts import OF_PEOPLE
+from voting.ledger.ledger import Fact
 from voting.ledger.scheduler import nudge
 from voting.models import Entry, Project, Voter
 
@@ -86,10 +87,16 @@ def settings_of(project: Project) -> QuerySet[Entry]:
     return entries.order_by(F("seq").desc(nulls_first=True), "-at", "-id")
 
 
-def parameters_of(project: Project) -> Parameters:
-    """Return the parameters that hold for a project: those that were sealed last."""
-    last = settings_of(project).filter(seq__isnull=False).values_list("payload", flat=True).first()
+def parameters_of(project: Project, batch: Sequence[Fact] = ()) -> Parameters:
+    """Return the parameters that hold for a project, or behind a batch that is being sealed."""
+    own = [each.payload for each in batch if is_settings(each)]
+    sealed = settings_of(project).filter(seq__isnull=False).values_list("payload", flat=True)
+    last = own[-1] if own else sealed.first()
     return parameters_in(last) if last else DEFAULT
+
+
+def is_settings(entry: Fact) -> bool:
+    return entry.kind == Entry.Kind.PARAMETERS and KEY in (entry.payload or {})
 
 
 def change(

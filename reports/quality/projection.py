@@ -14,17 +14,11 @@ from django.db.models import F, Field, Func, Q, QuerySet
 
 from judge_eval.stats.elo import graph_stride
 from reports.models import Quality, QualityPoint
-from reports.quality.parameters import (
-    DEFAULT,
-    KEY,
-    REPUTATIONS,
-    parameters_in,
-    settings_of,
-)
+from reports.quality.parameters import REPUTATIONS, is_settings, parameters_of, settings_of
 from reports.quality.score import Rule, Standing, Vote, folding, microseconds, time_of
 from voting.choices import quality_of
 from voting.ledger.counts import OF_PEOPLE, is_of_people
-from voting.ledger.ledger import Difference, Fact
+from voting.ledger.ledger import Difference, Fact, decided_items
 from voting.models import Entry, Project, Queue, Voter
 
 CHUNK: Final = 10_000
@@ -77,20 +71,16 @@ class Settings:
     @classmethod
     def of(cls, project: Project, batch: Sequence[Fact] = ()) -> Self:
         """Read what holds behind a batch that is being sealed, or behind all that is sealed."""
-        sealed = settings_of(project).filter(seq__isnull=False).values_list("payload", "seq")
-        own: Any = [(entry.payload, entry.seq) for entry in reversed(batch) if is_settings(entry)]
-        restating = [each for each in own if REPUTATIONS in each[0]]
-        last: Any = own[0] if own else sealed.first()
-        given: Any = (
-            restating[0] if restating else sealed.filter(payload__has_key=REPUTATIONS).first()
-        )
-        parameters = parameters_in(last[0]) if last else DEFAULT
-        if given is None:
-            return cls(parameters.rule(project), {}, 0)
-        by_name, before = given[0][REPUTATIONS], given[1]
+        rule = parameters_of(project, batch).rule(project)
+        own = [e for e in batch if is_settings(e) and REPUTATIONS in (e.payload or {})]
+        before = settings_of(project).filter(seq__isnull=False, payload__has_key=REPUTATIONS)
+        last: Any = own[-1] if own else before.first()
+        if last is None:
+            return cls(rule, {}, 0)
+        by_name = last.payload[REPUTATIONS]
         voters = Voter.objects.filter(project=project, pseudonym__in=by_name)
         reputations = {pk: by_name[name] for pk, name in voters.values_list("pk", "pseudonym")}
-        return cls(parameters.rule(project), reputations, before)
+        return cls(rule, reputations, last.seq)
 
     def vote(
         self,
@@ -109,10 +99,6 @@ class Settings:
     def vote_of(self, entry: Fact) -> Vote:
         numbered = microseconds(entry.at), entry.seq or 0, entry.choice, entry.value
         return self.vote(*numbered, entry.reputation, entry.voter_id)
-
-
-def is_settings(entry: Fact) -> bool:
-    return entry.kind == Entry.Kind.PARAMETERS and KEY in (entry.payload or {})
 
 
 class Microseconds(Func):
@@ -185,7 +171,7 @@ class QualityScore:
 
     def _changed_otherwise(self, batch: Sequence[Fact]) -> Iterator[tuple[str, Place]]:
         """Tell the votes on what curators decided, and all of them where settings change."""
-        if decided := {e.item_id for e in batch if e.kind == Entry.Kind.DECISION} - {None}:
+        if decided := decided_items(batch):
             votes = Entry.objects.filter(kind=Entry.Kind.VOTE, item__in=decided)
             sealed = votes.filter(seq__isnull=False, queue__kind__in=SERIES)
             for kind, at, seq in sealed.values_list("queue__kind", "at", "seq"):

@@ -219,7 +219,7 @@ class SettingsForm(forms.Form):
     decay = forms.ChoiceField(
         label="Lambda: how fast earlier votes lose weight when new ones come",
         choices=_presets,
-        widget=forms.RadioSelect,
+        widget=forms.RadioSelect(attrs={"class": "one-per-line"}),
     )
     decay_rate = forms.FloatField(label="Another lambda", required=False)
     decay_unit = forms.ChoiceField(
@@ -264,10 +264,11 @@ class ProjectForm(SettingsForm):
 
 def initial_values(parameters: Parameters) -> Context:
     """Return what stands in the form for these parameters."""
-    preset = f"{parameters.decay_rate:g}/{parameters.decay_unit}"
-    is_offered = preset in dict(_presets())
-    values = parameters.model_dump() | {"decay": preset if is_offered else OTHER}
-    return values | ({"decay_rate": None} if is_offered else {})
+    values = {n: f"{v:g}" if v in (0, 1) else v for n, v in parameters}
+    rate, unit = parameters.decay_rate, parameters.decay_unit
+    if (rate, unit) in {(preset.rate, preset.unit) for preset in PRESETS}:
+        return values | {"decay": f"{rate:g}/{unit}", "decay_rate": None}
+    return values | {"decay": OTHER}
 
 
 @require_POST

@@ -6,12 +6,12 @@ from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Count, QuerySet
+from django.db.models import Count
 from django.utils import timezone
 
 from reports.models import Review
+from reports.quality.parameters import is_settings, parameters_of
 from reports.review.ambiguity import (
-    DEFAULT,
     Decided,
     Limits,
     is_ambiguous,
@@ -46,9 +46,10 @@ class Votes(NamedTuple):
     is_divided: bool
 
 
-def limits_of(project: Project) -> Limits:
-    """Return what a project calls ambiguous."""
-    return DEFAULT
+def limits_of(project: Project, batch: Sequence[Fact] = ()) -> Limits:
+    """Return what a project calls ambiguous, or will behind a batch that is being sealed."""
+    parameters = parameters_of(project, batch)
+    return Limits(parameters.critical_variance, parameters.min_votes)
 
 
 def _votes_on(items: Collection[UUID], limits: Limits, new: Choices) -> dict[UUID, Votes]:
@@ -124,7 +125,12 @@ def _columns(votes: Votes, flags: Sequence[Flag], decided: Decided | None) -> di
     }
 
 
-def update(project: Project, items: Iterable[UUID], new: Choices | None = None) -> None:
+def update(
+    project: Project,
+    items: Iterable[UUID],
+    new: Choices | None = None,
+    limits: Limits | None = None,
+) -> None:
     """Bring up to date what is known of items that wait or did.
 
     Whoever changes votes, flags or decisions calls this behind it, so the row is locked before
@@ -139,7 +145,7 @@ def update(project: Project, items: Iterable[UUID], new: Choices | None = None) 
             Review.objects.select_for_update(no_key=True).filter(item__in=due).order_by("item_id")
         )
         reviews = list(locked)
-        expected = _expected(due, limits_of(project), new or {})
+        expected = _expected(due, limits or limits_of(project), new or {})
         now, rows = timezone.now(), []
         for review in reviews:
             columns = expected[review.item_id]
@@ -171,21 +177,23 @@ class ReviewList:
         for entry in batch:
             if entry.item_id and counts(entry, is_simulated=entry.queue_id in pretend):
                 self.new[entry.item_id][entry.choice] += 1
-        items = {entry.item_id for entry in batch if entry.item_id is not None}
+        self.limits = limits_of(self.project, batch)
         # The counts of items are those behind this batch: `VoteCounts` has written them.
-        self.due = _are_due(items, limits_of(self.project), self.new)
+        some = [sorted({entry.item_id for entry in batch if entry.item_id is not None})]
+        # Other limits may hold behind new settings: everything is looked at again.
+        chunks = _all_items(self.project) if any(map(is_settings, batch)) else some
+        self.due = [due for chunk in chunks if (due := _are_due(chunk, self.limits, self.new))]
 
     def compute(self) -> None:
         """Nothing is left to do: what is due is read again behind a lock."""
 
     def write(self) -> None:
-        if self.due:
-            update(self.project, self.due, self.new)
+        for items in self.due:
+            update(self.project, items, self.new, self.limits)
 
     def rebuild(self, *, write: bool) -> Iterator[Difference]:
-        items = Item.objects.filter(queue__project=self.project).order_by("pk")
-        for some in _chunks(items.values_list("pk", flat=True)):
-            yield from self._rebuild(some, write=write)
+        for items in _all_items(self.project):
+            yield from self._rebuild(items, write=write)
 
     def _rebuild(self, items: Sequence[UUID], *, write: bool) -> Iterator[Difference]:
         limits = limits_of(self.project)
@@ -198,7 +206,9 @@ class ReviewList:
             yield from correct(review, f"review of {item}", columns, write=write)
 
 
-def _chunks(keys: QuerySet[Item, UUID]) -> Iterator[list[UUID]]:
+def _all_items(project: Project) -> Iterator[list[UUID]]:
+    """Yield the items of a project, so many at a time."""
+    keys = Item.objects.filter(queue__project=project).order_by("pk").values_list("pk", flat=True)
     chunk = list(keys[:CHUNK])
     while chunk:
         yield chunk

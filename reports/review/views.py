@@ -28,8 +28,6 @@ from judge_eval.pages.pairs import scores_in_words
 from judge_eval.selectors import verdicts_on
 from reports.models import Review
 from reports.review import services
-from reports.review.ambiguity import Limits
-from reports.review.projection import limits_of
 from voting.choices import short_name
 from voting.curating import MOST_VOTES, AlreadyDecided, CannotDecide, decisions_on
 from voting.models import Entry, Flag, Item, Project, Queue, Voter
@@ -129,7 +127,7 @@ def count_waiting(user: services.Visitor) -> str:
 @login_required
 def review_list(request: HtmxRequest) -> HttpResponse:
     filters = _filters(request)
-    newest = decisions_on(OuterRef("item_id")).values("uid")[:1]  # type: ignore[arg-type]
+    newest = decisions_on(OuterRef("item_id")).values("uid")[:1]
     reviews = filters.reviews().annotate(
         prompt=Left("item__a__prompt", LETTERS), after=Subquery(newest)
     )
@@ -169,26 +167,22 @@ def _row(review: Any, closed: set[UUID]) -> Context:
     return {
         "review": review,
         "title": review.prompt or f"Item {review.item.position + 1}",
-        "reasons": [_WARNED] if is_closed else _reasons(review, limits_of(review.project)),
+        "reasons": [_WARNED] if is_closed else _reasons(review),
         "state": "waiting" if review.waits else DONE.get(review.decided, "settled"),
         "key": f"{review.item_id}:{review.after or ''}",
         "is_closed": is_closed,
     }
 
 
-def _reasons(review: Review, limits: Limits) -> list[str]:
+def _reasons(review: Review) -> list[str]:
     """Say why an item is on the list."""
-    said = []
+    said, votes = [], number_of(review.item.votes, "vote")
     if review.flags:
         said.append(f"{number_of(review.flags, 'flag')}, the newest: {review.category}")
     if review.is_divided and review.variance is not None:
-        votes = number_of(review.item.votes, "vote")
-        said.append(
-            f"ambiguous: {votes} with a variance of {review.variance:.3f}, "
-            f"above {limits.critical_variance:g}"
-        )
+        said.append(f"ambiguous: {votes} with a variance of {review.variance:.3f}")
     elif review.is_divided:
-        said.append(f"disputed: no choice has two thirds of {review.item.votes} votes")
+        said.append(f"disputed: no choice has two thirds of {votes}")
     return said
 
 
@@ -291,7 +285,7 @@ def _context(request: HttpRequest, item: Item, **more: object) -> Context:
         "run": run,
         "query": filters.query(),
         "sides": _sides(item),
-        "reasons": _reasons(review, limits_of(item.queue.project)) if review else [],
+        "reasons": _reasons(review) if review else [],
         "votes": _votes_table(item),
         "verdicts": _verdicts_table(item),
         "flags": _flags_table(item),

@@ -9,8 +9,8 @@ from django.utils import timezone
 
 from humanjudge.charts.draw import ChartRefused
 from humanjudge.lib.validation import ConfigInvalid
-from judge_eval.findings.alt_test import WINNER
 from judge_eval.findings.load import RunLabels, labels_of
+from judge_eval.findings.model import WINNER
 from judge_eval.models import Run, Verdict
 from judge_eval.stats import MetricConfig, Results, ScoreResult, among_people, score
 from reports.scores.charts import write_charts

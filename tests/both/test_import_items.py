@@ -30,7 +30,7 @@ from tests.helpers.imports import (
 )
 from tests.makers import make_project
 from voting.kinds import Options
-from voting.models import Item
+from voting.models import Item, Queue
 
 pytestmark = pytest.mark.django_db
 
@@ -261,6 +261,30 @@ def test_a_bundle_of_items_that_was_changed_is_refused(record, fields, why):
     report = restore(as_file(lines), "run.jsonl")
     assert why in errors_of(report)[0]
     assert not Run.objects.exists()
+
+
+def test_of_several_criteria_a_vote_is_made_as_on_the_page():
+    run = imported(item(1))
+    criteria = [
+        {"name": "safe", "gate": True, "weight": 0.0},
+        {"name": "funny", "graded": True, "weight": 0.6},
+        {"name": "short", "graded": True, "weight": 0.4},
+    ]
+    Queue.objects.filter(pk=run.queue_id).update(options={"criteria": criteria})
+    grades = {"labels": {"safe": "pass", "funny": 0.9, "short": "0.7"}}
+    unsafe = {"labels": {"safe": "flag", "funny": 1, "short": 1}}
+    who = [{"item": "i1", "voter": "ann"} | grades, {"item": "i1", "voter": "bob"} | unsafe]
+    added(run, *who, {"item": "i1", "judge": "j"} | grades)
+    good, bad = votes_of(run)
+    assert (good.choice, good.value) == ("pass", 820_000)
+    assert good.labels == {"safe": 1.0, "funny": 0.9, "short": 0.7}
+    assert (bad.choice, bad.value) == ("flag", 0)
+    assert Verdict.objects.get(judge__run=run).winner == "pass"
+    wrong = {"item": "i1", "voter": "cem", "labels": {"safe": "maybe", "funny": 1}}
+    assert errors_of(added(run, wrong, wrong | {"labels": {"safe": 1, "funny": 1}})) == [
+        "rows.jsonl:1: labels.safe: 'maybe' is neither pass, flag nor a number within 0..1",
+        "rows.jsonl:2: labels: no answer to 'short', which is a criterion",
+    ]
 
 
 def test_files_of_metaevaluator_are_one_run():

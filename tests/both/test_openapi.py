@@ -23,6 +23,7 @@ from tests.helpers.run_findings import compute
 from tests.helpers.run_rows import make_config, make_provider, set_state
 from tests.makers import make_project, make_run, make_vote, make_voter, pairs_of, seal_all
 from voting.models import ApiKey
+from voting.services import flag
 
 pytestmark = pytest.mark.django_db
 
@@ -53,8 +54,8 @@ django = get_wsgi_application()
 
 
 def application(environ, start_response):
-    """Close every answer, as a server does."""
-    answer = django(environ, start_response)
+    """Say who asks and close every answer, as a server does."""
+    answer = django({"REMOTE_ADDR": "192.0.2.1"} | environ, start_response)
     try:
         return [b"".join(answer)]
     finally:
@@ -117,6 +118,12 @@ class Rows:
         return Import.objects.create(project=self.project, form={})
 
     @cached_property
+    def reviewed(self):
+        pair = pairs_of(self.voted)[0]
+        flag(make_voter(self.voted), pair.pk, "other", "")
+        return pair
+
+    @cached_property
     def report(self):
         report = ScoreReport.objects.create(run=self.voted, state="done", table={})
         path = jobs.path_of(report)
@@ -128,7 +135,7 @@ class Rows:
         """Return the identifier of a row of which the operation at this path can do its work."""
         run = RUNS.get(path.rpartition("/")[2], "voted")
         rows = {"import_id": "job", "report_id": "report", "project_id": "project"}
-        row = rows.get(name, run)
+        row = (rows | {"item_id": "reviewed"}).get(name, run)
         return str(getattr(self, row).pk)
 
     def answer(self, case):

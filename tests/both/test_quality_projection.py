@@ -29,6 +29,7 @@ from tests.makers import (
     seal_all,
 )
 from voting.assignment import ballot_for
+from voting.curating import AlreadyDecided, CannotDecide, decide, decisions_on, reverse
 from voting.kinds import Further
 from voting.ledger import ledger
 from voting.models import Entry, Project, Voter
@@ -53,7 +54,8 @@ def reference(project):
     """Fold all votes of people that stand, batch by batch, and return score, freshness, votes."""
     parameters = parameters_of(project)
     votes = Entry.objects.filter(kind="vote", project=project, seq__isnull=False)
-    votes = votes.filter(retracted_seq__isnull=True, simulated=False, queue__kind="comparison")
+    votes = votes.filter(retracted_seq__isnull=True, excluded=False, simulated=False)
+    votes = votes.filter(queue__kind="comparison")
     standing = votes.order_by("at", "seq")
     score, freshness = parameters.initial_score, 0.0
     batches = []
@@ -269,6 +271,23 @@ def test_a_rebuild_gives_todays_reputations_to_earlier_votes_and_later_ones_keep
     assert ledger.replay(study.project, write=False) == []
 
 
+def test_what_a_curator_excludes_leaves_the_score_until_it_is_taken_back():
+    study = Study()
+    curator = make_voter(study.run)
+    for number, choice in enumerate(["both_bad", "A", "both_bad"]):
+        study.vote(100 * number, choice, pair=number)
+    study.seal()
+    decision = decide(study.pairs[0].pk, "exclude", curator, after=None)
+    study.seal()
+    assert quality_of(study.project).votes == 2
+    study.vote(500, "both_bad", pair=0)
+    study.seal()
+    assert quality_of(study.project).votes == 2
+    reverse(decision.uid, curator)
+    study.seal()
+    assert quality_of(study.project).votes == 4
+
+
 # --- settings -------------------------------------------------------------------------------------
 
 
@@ -442,6 +461,8 @@ steps = st.one_of(
     st.tuples(st.just("undo"), st.integers(0, VOTERS - 1)),
     st.tuples(st.just("weigh"), st.integers(0, VOTERS - 1), st.integers(1, 5_000_000)),
     st.tuples(st.just("window"), st.sampled_from([0.0, 8.0, 500.0])),
+    st.tuples(st.just("exclude"), st.integers(0, PAIRS - 1)),
+    st.tuples(st.just("take_back"), st.integers(0, PAIRS - 1)),
     st.tuples(st.just("seal"), st.integers(1, 4)),
 )
 
@@ -463,6 +484,17 @@ class World:
 
     def weigh(self, voter, reputation):
         Voter.objects.filter(pk=self.voters[voter].pk).update(reputation=reputation)
+
+    def exclude(self, pair):
+        item = self.study.pairs[pair].pk
+        latest = decisions_on(item).first()
+        decide(item, "exclude", self.voters[0], after=latest and latest.uid)
+
+    def take_back(self, pair):
+        latest = decisions_on(self.study.pairs[pair].pk).first()
+        with suppress(CannotDecide, AlreadyDecided):
+            if latest is not None:
+                reverse(latest.uid, self.voters[0])
 
     def window(self, seconds):
         change_settings(self.study.project, batch_window=seconds)

@@ -8,6 +8,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from reports.models import Review
+from reports.quality.parameters import change
 from reports.review.services import decide, reverse
 from tests.helpers.scene import assert_sound, make_scene
 from tests.helpers.together import only, together
@@ -76,6 +77,18 @@ def test_too_few_votes_and_two_thirds_dispute_nothing():
     vote_on(few, "A", "B")
     vote_on(agreed, "A", "B", "A")
     assert not Review.objects.exists()
+
+
+def test_other_limits_open_and_close_what_was_voted_on():
+    [pair] = pairs_of(make_run(votes_wanted=9))
+    [voter, _] = vote_on(pair, "A", "B")
+    assert waiting() == set()
+    change(pair.queue.project, {"min_votes": 2}, voter)
+    seal_all(pair.queue.project)
+    assert review_of(pair).waits
+    change(pair.queue.project, {"min_votes": 3}, voter)
+    seal_all(pair.queue.project)
+    assert not review_of(pair).waits
 
 
 def test_a_vote_that_is_taken_back_closes_it():
@@ -168,6 +181,17 @@ def test_pretend_votes_are_nobodys_dispute():
         )
     seal_all(pair.queue.project)
     assert waiting() == set()
+
+
+def test_what_is_ambiguous_is_the_projects_own_affair():
+    item = single("pass_flag", ("pass", 900_000), ("pass", 800_000), ("pass", 600_000))
+    assert waiting() == set()
+    change(item.queue.project, {"critical_variance": 0.01}, Voter.objects.all()[0])
+    seal_all(item.queue.project)
+    assert review_of(item).waits
+    change(item.queue.project, {"min_votes": 4}, Voter.objects.all()[0])
+    seal_all(item.queue.project)
+    assert not review_of(item).waits
 
 
 def test_a_replay_finds_a_list_that_is_not_as_it_must_be():

@@ -51,6 +51,11 @@ def new_run(*, kind="text", long=False, failed_drawing=False, **options):
     return _addresses(run)
 
 
+def new_single_run(**options):
+    """A run of single items; `options` are those of `makers.make_single_run`."""
+    return _addresses(makers.make_single_run(**options))
+
+
 def new_study(**options):
     """A run of single items, open, and an invite to it; options are those of `make_single_run`."""
     return _addresses(makers.make_single_run(**options))
@@ -81,6 +86,22 @@ def votes(*, queue):
 
 def flags(*, queue):
     return list(Flag.objects.filter(item__queue=queue).values("category", "comment"))
+
+
+def dispute(*, queue):
+    """Let three people vote three different things on every item; seal that."""
+    queue = Queue.objects.get(pk=queue)
+    items = queue.items.order_by("position")
+    for choice in ("A", "B", "tie"):
+        voter = Voter.objects.create(project=queue.project, name=f"for {choice}")
+        for item in items:
+            makers.make_vote(voter, item, choice)
+    makers.seal_all(queue.project)
+
+
+def decisions(*, queue):
+    entries = Entry.objects.filter(queue=queue, kind="decision").order_by("pk")
+    return [[str(e.item_id), e.payload["action"], e.comment] for e in entries]
 
 
 def set_queue(*, queue, **fields):
@@ -143,9 +164,12 @@ ANSWERS = {
     function.__name__: function
     for function in (
         new_run,
+        new_single_run,
         new_study,
         votes,
         flags,
+        dispute,
+        decisions,
         set_queue,
         set_comparison,
         block_voters,

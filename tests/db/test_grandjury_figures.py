@@ -3,12 +3,15 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
 from reports.grandjury import api
-from tests.makers import key_client, make_key
-from tests.pure.test_grandjury_analysis import ROWS, SHARES, VOTERS
+from reports.quality.parameters import change
+from tests.helpers.recorded_votes import ROWS, SHARES, VOTERS
+from tests.makers import key_client, make_key, make_project, seal_all
+from voting.voters import voter_of_user
 
 pytestmark = pytest.mark.django_db
 
@@ -150,6 +153,18 @@ def test_a_time_to_come_counts_as_now():
 def test_what_is_wrong_with_a_step_is_named(wrong, path):
     body = {"previous_score": 0.5, "previous_timestamp": ago(hours=1), "votes": [1, 0]} | wrong
     assert path in refusals(post("evaluate", body, person()))
+
+
+def test_a_step_follows_the_settings_of_the_keys_project():
+    project = make_project()
+    ada = User.objects.create(username="ada")
+    change(project, {"decay_rate": 0.1, "decay_unit": "day"}, voter_of_user(project, ada))
+    seal_all(project)
+    body = {"previous_score": 0.72, "previous_timestamp": ago(days=3), "votes": [0.9, 0.8, 0.6]}
+    client = key_client(make_key("read", project=project, kind="gj_sk")[1])
+    found = post("evaluate", body, client).json()
+    assert found["score"] == pytest.approx(0.732095, abs=1e-5)
+    assert found["freshness"] == pytest.approx(0.259182, abs=1e-5)
 
 
 def test_a_step_needs_a_key_that_may_read():

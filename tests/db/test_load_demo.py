@@ -152,7 +152,7 @@ def test_the_key_of_the_command_line_may_do_everything(access_file):
     assert script.get(f"{url}/pending").status_code == 200
     body = {"choice": "A"}
     assert script.post(f"{url}/simulate", body, content_type="application/json").status_code == 200
-    assert set(ApiKey.objects.latest("pk").scopes) == {"read", "vote", "verdicts", "manage"}
+    assert set(ApiKey.objects.latest("pk").scopes) == set(ApiKey.Scope)
 
 
 def test_another_machine_on_the_same_database_is_let_in_by_nobody(access_file, tmp_path):

@@ -42,8 +42,8 @@ OF_A_RUN = (
     *("run", "run-progress", "run-calls", "run-pairs", "run-models", "run-voting"),
     *("run-composite", "run-scores"),
 )
-# These explain what an item is, pairs included.
-THAT_EXPLAIN = ("run-alt-test", "run-items-needed")
+# These speak of whatever may be voted on, pairs included.
+OF_BOTH = ("run-alt-test", "run-items-needed", "run-quality")
 SPOKEN = re.compile(r'\s(?:aria-label|alt|title|placeholder|data-summary)="([^"]*)"')
 PEOPLE = 3
 
@@ -103,10 +103,11 @@ def test_no_page_of_single_items_fails_or_speaks_of_pairs(study, are_there_votes
     lead = user_client()
     for name in OF_A_RUN:
         assert_of_items(lead, reverse(name, args=[run.pk]))
-    for name in THAT_EXPLAIN:
-        assert lead.get(reverse(name, args=[run.pk])).status_code == 200
+    for path in (*(reverse(name, args=[run.pk]) for name in OF_BOTH), "/projects/", "/review/"):
+        assert lead.get(path, follow=True).status_code == 200, path
     assert_of_items(lead, reverse("run-pairs", args=[run.pk]) + "?sort=disagreement")
     assert_of_items(lead, reverse("run-pair", args=[run.pk, run.queue.items.first().pk]))
+    assert_of_items(lead, reverse("review-item", args=[run.queue.items.first().pk]))
     listed = assert_of_items(lead, "/runs/")
     assert "Vote on items of" in text_of(listed)
 

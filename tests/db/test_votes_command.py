@@ -9,7 +9,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from pyarrow import parquet
 
-from tests.pure.test_grandjury_analysis import ROWS, SHARES
+from tests.helpers.recorded_votes import ROWS, SHARES
 
 
 def write_csv(path):

@@ -3,6 +3,8 @@
 import io
 import json
 
+from django.apps import apps
+
 from judge_eval.exchange.bundle import BundleError
 from judge_eval.exchange.import_report import ImportReport
 from judge_eval.exchange.restore import Restoring
@@ -88,7 +90,8 @@ def as_file(lines):
 
 
 def empty_the_instance():
-    for model in EVERYTHING:
+    made_of_these = reversed([*apps.get_app_config("reports").get_models()])
+    for model in (*made_of_these, *EVERYTHING):
         model.objects.all()._raw_delete("default")
 
 

@@ -33,6 +33,7 @@ def judge(name, rating, *, low=None, high=None, ranks=(None, None), agreement=No
     of_rating = {"value": rating, "low": low, "high": high, "rank": ranks[0], "why": None}
     of_rating |= {"best_rank": ranks[0], "worst_rank": ranks[1], "comparisons": 9}
     names = ("beside_people", "per_answer", "consistency", "first_position")
+    names += ("sensitivity", "specificity")
     costs = ("cost_usd", "seconds_per_verdict", "cost_per_verdict_usd", "cost_per_correct_usd")
     return JudgeFindings.model_validate(
         {

@@ -17,22 +17,7 @@ from reports.grandjury.analysis import (
     population_confidence,
     votes_distribution,
 )
-
-# The votes of a public notebook and what the hosted service answered to them.
-ROWS = [
-    {"inference_id": item, "vote": vote, "voter_id": voter, "vote_time": time}
-    for item, vote, voter, time in [
-        (1, True, 101, "2024-07-07T19:22:30.608761"),
-        (2, True, 102, "2024-07-07T19:22:30.608770"),
-        (3, True, 101, "2024-08-06T19:22:30.608777"),
-        (3, False, 102, "2024-08-06T19:22:30.608784"),
-        (3, None, 103, "2024-08-06T19:22:30.608790"),
-        (4, False, 101, "2024-10-06T19:22:30.608796"),
-        (4, False, 102, "2024-10-06T19:22:30.608803"),
-    ]
-]
-VOTERS = [101, 102, 103, 104]
-SHARES = {"1": 0.25, "2": 0.25, "3": 0.75, "4": 0.5}
+from tests.helpers.recorded_votes import ROWS, SHARES, VOTERS
 
 
 def as_rows(rows):

@@ -4,7 +4,8 @@ import pytest
 from django.utils import timezone
 
 from judge_eval.findings import cache
-from judge_eval.findings.load import WINNER, labels_of
+from judge_eval.findings.load import labels_of
+from judge_eval.findings.model import WINNER
 from judge_eval.models import Findings
 from judge_eval.stats import AltTestScorer, MetricConfig, score
 from tests.helpers.imports import import_run, run_of

@@ -1,0 +1,161 @@
+"""What waits for a curator by REST, and decisions on it."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal, TypeAlias
+from uuid import UUID
+
+from django.db.models import OuterRef, QuerySet, Subquery
+from django.http import HttpRequest
+from ninja import Body, Schema, Status
+from ninja.errors import HttpError
+from pydantic import Field
+
+from humanjudge.lib.validation import Text
+from judge_eval.access import can
+from judge_eval.api.access import BLIND, KeyRouter, key_of
+from judge_eval.models import Run
+from reports.models import Review
+from reports.review import services
+from voting.curating import MOST_VOTES, decisions_on
+from voting.ledger.decisions import Action
+from voting.models import ApiKey, Entry
+from voting.voters import voter_of_key
+
+router = KeyRouter("review")
+MOST: int = 200
+
+
+class ReviewOut(Schema):
+    """An item that a curator has to look at, or did; `after` is the latest decision on it."""
+
+    item: UUID
+    project: UUID
+    queue: UUID
+    kind: str
+    votes: int
+    votes_wanted: int
+    variance: float | None
+    is_divided: bool
+    flags: int
+    category: str
+    decided: str
+    waits: bool
+    since: datetime
+    after: UUID | None
+
+
+class Reviews(Schema):
+    items: list[ReviewOut]
+    next_cursor: int | None
+
+
+Why: TypeAlias = Annotated[Text, Field(max_length=services.LONGEST_WHY)]
+
+
+class SettleIn(Schema):
+    """`after` is the latest decision that the curator knows of; `votes` are those of a round."""
+
+    action: Literal["exclude", "keep", "another_round"]
+    why: Why | None = None
+    votes: Annotated[int, Field(ge=1, le=MOST_VOTES)] | None = None
+    after: UUID | None = None
+
+
+class NoteIn(Schema):
+    action: Literal["note"]
+    why: Why
+    after: UUID | None = None
+
+
+class ReverseIn(Schema):
+    """`after` is the decision that is taken back."""
+
+    action: Literal["reverse"]
+    why: Why | None = None
+    after: UUID
+
+
+DecisionIn: TypeAlias = Annotated[SettleIn | NoteIn | ReverseIn, Field(discriminator="action")]
+
+
+class DecisionOut(Schema):
+    id: UUID
+    item: UUID
+    action: Action
+    at: datetime
+
+
+def _reviews(api_key: ApiKey) -> QuerySet[Review]:
+    reviews = Review.objects.select_related("item__queue__project", "item__queue__run")
+    return reviews.filter(project=api_key.project_id) if api_key.project_id else reviews
+
+
+@router.get("", response=Reviews)
+def list_reviews(
+    request: HttpRequest,
+    state: Literal["waits", "decided", "all"] = "waits",
+    limit: Annotated[int, Field(ge=1, le=MOST)] = 50,
+    cursor: Annotated[int, Field(ge=0, le=2**63 - 1)] = 0,
+) -> Any:
+    """What needs a curator, or did; pass `next_cursor` on until it is null."""
+    newest = decisions_on(OuterRef("item_id")).values("uid")[:1]
+    reviews = _reviews(key_of(request, ApiKey.Scope.MANAGE, ApiKey.Scope.READ))
+    if state != "all":
+        reviews = reviews.filter(waits=state == "waits")
+    if state == "decided":
+        reviews = reviews.exclude(decided="")
+    found = list(
+        reviews.filter(pk__gt=cursor).annotate(after=Subquery(newest)).order_by("pk")[: limit + 1]
+    )
+    following = found[limit - 1].pk if len(found) > limit else None
+    return {"items": [_out(review) for review in found[:limit]], "next_cursor": following}
+
+
+def _out(review: Any) -> dict[str, Any]:
+    item, names = review.item, ReviewOut.model_fields.keys()
+    of_item = {
+        "item": item.pk,
+        "project": review.project_id,
+        "queue": item.queue_id,
+        "kind": item.queue.kind,
+        "votes": item.votes,
+        "votes_wanted": item.votes_wanted,
+    }
+    return of_item | {name: getattr(review, name) for name in names - of_item.keys()}
+
+
+@router.post("/{item_id}/decisions", response={201: DecisionOut})
+def decide(request: HttpRequest, item_id: UUID, body: Annotated[DecisionIn, Body()]) -> Any:
+    """Decide on an item; 409 where somebody else has decided since the one that `after` names.
+
+    `another_round` may say how many `votes` more. `reverse` takes back the decision that `after`
+    names.
+    """
+    api_key = key_of(request, ApiKey.Scope.MANAGE)
+    review = _review(api_key, item_id)
+    item, curator = review.item, voter_of_key(review.project_id, api_key)
+    if isinstance(body, ReverseIn):
+        made = services.reverse(_named(review, body.after), curator, body.why or "")
+    else:
+        votes = body.votes if isinstance(body, SettleIn) else None
+        made = services.decide(
+            item, body.action, curator, body.why or "", after=body.after, votes=votes
+        )
+    return Status(201, {"id": made.uid, "item": item.pk, "action": body.action, "at": made.at})
+
+
+def _review(api_key: ApiKey, item_id: UUID) -> Review:
+    review = _reviews(api_key).filter(item=item_id).first()
+    if review is None:
+        raise HttpError(404, f"the item {item_id} was never on the list")
+    run = getattr(review.item.queue, "run", None) or Run(queue=review.item.queue)
+    if not can(api_key, "see board", run):
+        raise HttpError(403, BLIND)
+    return review
+
+
+def _named(review: Review, uid: UUID) -> Entry:
+    decision = decisions_on(review.item_id).filter(uid=uid).first()
+    if decision is None:
+        raise HttpError(404, f"there is no decision {uid} on this item")
+    return decision

@@ -1,0 +1,36 @@
+"""The board of single items in a browser: its figures come, and everybody can use it."""
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.test_access import PHONE, log_in, violations
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+NARROW = PHONE["viewport"]
+SAYS = [["flag" if n % 4 == 0 else "pass", "pass"] for n in range(24)]
+
+
+def test_the_board_of_single_items_and_its_pages_can_be_used_by_everybody(product, window):
+    names = ["judge-careful", "judge-lazy"]
+    run = product.ask("new_single_run", says=SAYS, names=names, votes_per_item=2)
+    for number, choice in ((24, "pass"), (24, "flag")):
+        product.ask("colleague_votes", queue=run["queue"], number=number, choice=choice)
+    page = window()
+    log_in(page, product)
+    page.goto(run["board"])
+    expect(page.locator("p.words")).to_contain_text("After 48 votes by 2 people", timeout=60_000)
+    careful = page.locator("#ranking").get_by_role("row", name="judge-careful")
+    expect(careful.locator("[data-figure=sensitivity]")).to_contain_text("25")
+    expect(careful.locator("[data-figure=specificity]")).to_contain_text("75")
+    expect(page.locator("[data-figure=first]")).to_have_count(0)
+    page.get_by_text("What judges said beside what people said").click()
+    expect(page.get_by_role("heading", name="judge-lazy", exact=True)).to_be_visible()
+    assert violations(page) == []
+    page.set_viewport_size(NARROW)
+    assert page.evaluate("document.documentElement.scrollWidth") <= NARROW["width"]
+    assert violations(page) == []
+    for path in ("models/", "pairs/", f"pairs/{run['pairs'][0]}/"):
+        page.goto(f"{run['board']}{path}")
+        assert page.evaluate("document.documentElement.scrollWidth") <= NARROW["width"], path
+        assert violations(page) == []

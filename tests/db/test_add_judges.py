@@ -1,0 +1,61 @@
+"""The form by which judges join a run whose items are there."""
+
+import pytest
+
+from judge_eval.models import Run, Verdict
+from judge_eval.services import new_item
+from tests.helpers.pages import text_of
+from tests.helpers.run_rows import make_provider
+from tests.makers import make_inference, make_run, make_single_run, user_client
+
+pytestmark = pytest.mark.django_db
+
+
+def post(run, **said):
+    return user_client().post(f"/runs/{run.pk}/judges", said)
+
+
+def test_judges_join_by_a_form_on_the_progress_page():
+    make_provider()
+    run = make_single_run([["pass"], ["flag"]])
+    assert "Add judges" in text_of(user_client().get(f"/runs/{run.pk}/progress/"))
+    response = post(run, judges="judge-long\r\nmost-frequent", provider="default")
+    assert response.url == f"/runs/{run.pk}/progress/"
+    run.refresh_from_db()
+    assert run.state == Run.State.JUDGING
+    names = list(run.judges.order_by("position").values_list("name", flat=True))
+    assert names == ["judge-0", "judge-long", "always-pass", "always-flag"]
+    assert Verdict.objects.filter(judge__run=run, state="waiting").count() == 3 * 2
+
+
+@pytest.mark.parametrize(
+    "judges, why",
+    [
+        ("", "the least is 1"),
+        ("longer-wins", "is none of the baselines here"),
+        ("a\na", "stands twice"),
+    ],
+)
+def test_what_is_wrong_is_said_beside_the_judges_and_what_was_typed_stays(judges, why):
+    make_provider()
+    run = make_single_run([["pass"]])
+    response = post(run, judges=judges)
+    assert response.status_code == 422
+    assert why in text_of(response)
+    assert judges in response.content.decode()
+    assert run.judges.count() == 1
+
+
+def test_a_run_of_pairs_takes_judges_too_and_one_at_work_takes_none():
+    make_provider()
+    run = make_run(pairs=2)
+    assert post(run, judges="judge-long\nrandom").status_code == 302
+    assert post(run, judges="another").status_code == 409
+
+
+def test_items_without_a_prompt_share_none():
+    queue = make_single_run([["pass"]]).queue
+    outputs = [make_inference(queue.project, prompt=prompt) for prompt in ("", " ", "Q", "Q")]
+    keys = [new_item(queue, place, each).prompt_key for place, each in enumerate(outputs)]
+    assert len(set(keys[:3])) == 3
+    assert keys[2] == keys[3]
