@@ -90,28 +90,30 @@ def _votes_on(items: Q) -> dict[UUID, list[Vote]]:
     return votes
 
 
-def _usable(unusable: str, stands: Standing) -> dict[str, str]:
-    """Return why an item cannot be voted on, as curators have decided."""
-    other = "" if unusable == EXCLUDED else unusable
-    return {"unusable": EXCLUDED if stands.is_excluded else other}
-
-
-def _wants(
+def _settled(
     wanted: int, extra: int, stands: Standing, votes: Sequence[Vote], options: Options | None
-) -> dict[str, int]:
-    """Return how many votes an item wants now that these count, and how many of them as extra."""
+) -> dict[str, Any]:
+    """Return how many votes an item wants, `extra` of them because people disagree.
+
+    A curator's round replaces what was wanted before, extra votes too.
+    """
     first = wanted - extra if stands.votes_wanted is None else stands.votes_wanted
     more = 0
-    if options is not None:
+    if options:
         more = extra_votes(votes, first, options.extra_votes, options.critical_variance)
     return {"votes_wanted": first + more, "extra_votes": more}
+
+
+def _unusable(why: str, stands: Standing) -> str:
+    """Return why an item cannot be voted on, now that these decisions stand."""
+    return EXCLUDED if stands.is_excluded else "" if why == EXCLUDED else why
 
 
 class VoteCounts:
     """Keeps the counts of votes on `Item`, its turn, and `Queue.done`: how many are done.
 
-    It does to items what curators decide: excluded ones are unusable, another round wants more.
-    Where the queue's options say so, disputed items want more votes too.
+    It does to items what curators decide: excluded ones are unusable, another round wants more. It
+    asks for more votes on disputed items, where the queue's options say so.
     """
 
     def __init__(self, project: Project) -> None:
@@ -160,15 +162,6 @@ class VoteCounts:
         sealed, row = self.sealed.get(item, [0] * len(tally)), self.items[item]
         return [votes - row[name] for name, votes in zip(tally, sealed, strict=True)]
 
-    def _settled(self, pk: UUID) -> dict[str, Any]:
-        """Return what decisions and votes make of an item beside its counts."""
-        item, options = self.items[pk], self.asking.get(self.queue_of[pk])
-        if pk not in self.stands and options is None:
-            return {}
-        stands, votes = self.stands.get(pk, Standing()), self.votes_on.get(pk, [])
-        wants = _wants(item["votes_wanted"], item["extra_votes"], stands, votes, options)
-        return wants | (_usable(item["unusable"], stands) if pk in self.stands else {})
-
     def write(self) -> None:
         rows: dict[tuple[str, ...], list[tuple[object, ...]]] = defaultdict(list)
         done: Counter[UUID | None] = Counter()
@@ -178,12 +171,12 @@ class VoteCounts:
             tally = kind_of(self.queues[queue]).tally
             new = [item[name] + more for name, more in zip(tally, by, strict=True)]
             rows[tally].append((*new, key(pk)))
-            settled = self._settled(pk)
-            if settled:
+            wanted = item["votes_wanted"]
+            if queue in self.asking or pk in self.stands:
+                settled = self._settled(item)
+                wanted = settled["votes_wanted"]
                 rows[tuple(settled)].append((*settled.values(), key(pk)))
-            before = item["votes_wanted"]
-            after = settled.get("votes_wanted", before)
-            done[queue] += (new[0] >= after) - (item["votes"] >= before)
+            done[queue] += (new[0] >= wanted) - (item["votes"] >= item["votes_wanted"])
             if item["turn"] >= FRESH:
                 begun.append(pk)
         for tally, some in rows.items():
@@ -192,6 +185,14 @@ class VoteCounts:
             if queue and by_items:
                 Queue.objects.filter(pk=queue).update(done=F("done") + by_items)
         self._hand_out_first(begun)
+
+    def _settled(self, item: Mapping[str, Any]) -> dict[str, Any]:
+        pk, stands = item["pk"], self.stands.get(item["pk"], Standing())
+        votes, options = self.votes_on.get(pk, []), self.asking.get(self.queue_of[pk])
+        wanted = _settled(item["votes_wanted"], item["extra_votes"], stands, votes, options)
+        # What an earlier batch has decided is not looked up again.
+        decided = {"unusable": _unusable(item["unusable"], stands)} if pk in self.stands else {}
+        return wanted | decided
 
     def _hand_out_first(self, begun: Sequence[UUID]) -> None:
         """What is left of prompts that were voted on comes before those that nobody has begun."""
@@ -219,13 +220,12 @@ class VoteCounts:
         votes_on = _votes_on(Q(queue__in=asking)) if asking else {}
         for item in Item.objects.filter(queue__project=self.project):
             columns = kind_of(queues[item.queue_id]).tally
-            tally = tallies.get(item.pk, [0] * len(columns))
-            of_item, votes = stands.get(item.pk, Standing()), votes_on.get(item.pk, [])
-            replayed: dict[str, Any] = dict(zip(columns, tally, strict=True))
-            replayed |= _usable(item.unusable, of_item)
-            options = asking.get(item.queue_id)
-            replayed |= _wants(item.votes_wanted, item.extra_votes, of_item, votes, options)
-            done[item.queue_id] += tally[0] >= replayed["votes_wanted"]
+            tally, stand = tallies.get(item.pk, [0] * len(columns)), stands.get(item.pk, Standing())
+            votes, options = votes_on.get(item.pk, []), asking.get(item.queue_id)
+            wanted = _settled(item.votes_wanted, item.extra_votes, stand, votes, options)
+            done[item.queue_id] += tally[0] >= wanted["votes_wanted"]
+            replayed = dict(zip(columns, tally, strict=True)) | wanted
+            replayed |= {"unusable": _unusable(item.unusable, stand)}
             yield from correct(item, f"comparison {item.pk}", replayed, write=write)
         for row in queues.values():
             yield from correct(row, f"queue {row.pk}", {"done": done[row.pk]}, write=write)
