@@ -30,7 +30,7 @@ from judge_eval.access import Action, pairs_to_vote_on, refusal
 from judge_eval.config.run_config import MOST_USD, ConfigInvalid
 from judge_eval.models import Call, Provider, Run, Verdict
 from judge_eval.pages.run_form import JoiningForm
-from judge_eval.runs import demo, leases, lifecycle
+from judge_eval.runs import leases, lifecycle
 from judge_eval.runs.progress import RunProgress, progress_of
 from judge_eval.runs.providers import NANO
 from voting import voters
@@ -107,9 +107,7 @@ def run_action(view: View) -> View:
 
 @require_safe
 def home(request: HttpRequest) -> HttpResponse:
-    if request.user.is_authenticated:
-        return redirect("runs")
-    return render(request, "home.html", {"invites": demo.invites()})
+    return redirect("runs") if request.user.is_authenticated else render(request, "home.html")
 
 
 @require_safe

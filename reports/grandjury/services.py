@@ -14,7 +14,7 @@ from django.utils import timezone
 from django.utils.text import slugify
 
 from judge_eval.models import Board, Run
-from judge_eval.services import create_queue, new_item
+from judge_eval.services import create_study, new_item
 from reports.models import Benchmark, Enrollment, Trace, TracedModel
 from voting.keys import create_key, revoke
 from voting.ledger.bulk_sql import insert, key, pipelined, prepared
@@ -109,17 +109,16 @@ def benchmark_of(project: Project, owner: User | None) -> Benchmark:
 def _queue_of_traces(project: Project) -> Queue:
     """Make the queue of a project's traces, as a run: with invites, progress and a board."""
     name = f"Traces: {project.name}"[:200]
-    queue = create_queue(
+    return create_study(
         project,
         name,
         RUBRIC,
         kind=Queue.Kind.PASS_FLAG,
-        ballot=["pass", "flag"],
+        ballot=PASS_FLAG,
         more_may_come=True,
-    )
-    run = Run.objects.create(queue=queue, name=name, state=Run.State.VOTING)
-    Board.objects.create(run=run)
-    return queue
+        # No judge is asked of traces as they come, so there is nothing to look at after a vote.
+        reveal=Queue.Reveal.NEVER,
+    ).queue
 
 
 def _free_slug(rows: QuerySet[Any], name: str, *, otherwise: str) -> str:

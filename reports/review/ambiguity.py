@@ -4,7 +4,7 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import Final, NamedTuple
 
-ONE: Final = 1_000_000
+from voting.disputes import lacks_majority
 
 
 class Limits(NamedTuple):
@@ -15,37 +15,6 @@ class Limits(NamedTuple):
 
 
 DEFAULT: Final = Limits()
-
-
-def population_variance(votes: int, total: int, squares: int) -> float | None:
-    """Return the population variance of votes in [0, 1]; None where there is no vote.
-
-    Parameters
-    ----------
-    votes
-        How many there are.
-    total
-        Their sum, in millionths.
-    squares
-        The sum of their squares, in millionths of millionths.
-
-    Notes
-    -----
-    Sums of whole numbers, so that the order in which votes come and go leaves no trace. Source:
-    GrandJury, arXiv 2508.02926, which prints 0.111 for the second example; that is an error.
-
-    Examples
-    --------
-    >>> def of(*votes):
-    ...     return population_variance(len(votes), sum(votes), sum(v * v for v in votes))
-    >>> round(of(900_000, 800_000, 600_000), 6)
-    0.015556
-    >>> round(of(1_000_000, 0, 0), 6)
-    0.222222
-    """
-    if not votes:
-        return None
-    return (votes * squares - total * total) / (votes * votes * ONE * ONE)
 
 
 def is_ambiguous(variance: float | None, votes: int, limits: Limits = DEFAULT) -> bool:
@@ -69,8 +38,7 @@ def is_disputed(votes_by_choice: Collection[int], min_votes: int = DEFAULT.min_v
     >>> is_disputed([2, 1, 0]), is_disputed([1, 1, 1]), is_disputed([3, 2]), is_disputed([1, 1])
     (False, True, True, False)
     """
-    votes = sum(votes_by_choice)
-    return votes >= min_votes and 3 * max(votes_by_choice) < 2 * votes
+    return sum(votes_by_choice) >= min_votes and lacks_majority(votes_by_choice)
 
 
 class Decided(NamedTuple):

@@ -16,10 +16,10 @@ from reports.review.ambiguity import (
     Limits,
     is_ambiguous,
     is_disputed,
-    population_variance,
     waits,
 )
 from voting.choices import CHOICES, VOTES_FOR
+from voting.disputes import population_variance
 from voting.ledger.bulk_sql import update_many
 from voting.ledger.counts import COUNTED, counts
 from voting.ledger.decisions import SETTLING

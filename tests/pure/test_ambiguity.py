@@ -13,9 +13,9 @@ from reports.review.ambiguity import (
     Limits,
     is_ambiguous,
     is_disputed,
-    population_variance,
     waits,
 )
+from voting.disputes import population_variance
 
 NOW = datetime(2026, 11, 23, tzinfo=UTC)
 LATER = NOW + timedelta(seconds=1)
