@@ -13,9 +13,9 @@ from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.text import slugify
 
-from judge_eval.models import Board, Run
 from judge_eval.services import create_study, new_item
 from reports.models import Benchmark, Enrollment, Trace, TracedModel
+from voting.choices import PASS_FLAG
 from voting.keys import create_key, revoke
 from voting.ledger.bulk_sql import insert, key, pipelined, prepared
 from voting.models import ApiKey, Inference, Project, Queue
