@@ -128,30 +128,27 @@ def make_run(
 
 
 def make_single_run(
-    says, *, names=None, kind="pass_flag", ballot=("pass", "flag"), shared=False, **queue_fields
+    says=None,
+    *,
+    outputs=None,
+    names=None,
+    kind="pass_flag",
+    ballot=("pass", "flag"),
+    shared=False,
+    **queue_fields,
 ):
-    """Return a run of single items that are open: `says` is, for each, what each judge says."""
+    """Return a run of single items that are open: `says` is, for each, what each judge says.
+
+    `outputs` are theirs; with them alone no judge is asked.
+    """
+    if outputs is None:
+        outputs = [f"Answer {n}" for n in range(len(says))]
     queue = make_queue(kind=kind, ballot=list(ballot), **queue_fields)
     run = Run.objects.create(queue=queue, name="A run of items", state="voting", is_shared=shared)
     Board.objects.create(run=run)
-    make_judges(run, names or [f"judge-{n}" for n in range(len(says[0]))], baselines=())
-    prompts = {n: {"prompt": f"Question {n}"} for n in range(len(says))}
-    items = [make_item(queue, f"Answer {n}", **prompts[n]) for n in prompts]
-    _make_verdicts(run, dict(zip(items, says, strict=True)))
-    seal_all(queue.project)
-    return run
-
-
-def make_study(outputs=("An answer",), *, says=None, names=("judge-0", "judge-1"), **queue_fields):
-    """Return a run of single items that are open; `says` is, for each, what each judge says."""
-    queue_fields = {"kind": "pass_flag", "ballot": ["pass", "flag"]} | queue_fields
-    queue = make_queue(**queue_fields)
-    run = Run.objects.create(queue=queue, name="A run of items", state=Run.State.VOTING)
-    Board.objects.create(run=run)
-    make_judges(run, names if says else [])
-    prompts = [f"Question {n}" for n in range(len(outputs))]
-    items = [make_item(queue, out, prompt=said) for out, said in zip(outputs, prompts, strict=True)]
+    items = [make_item(queue, out, prompt=f"Question {n}") for n, out in enumerate(outputs)]
     if says:
+        make_judges(run, names or [f"judge-{n}" for n in range(len(says[0]))], baselines=())
         _make_verdicts(run, dict(zip(items, says, strict=True)))
     seal_all(queue.project)
     return run

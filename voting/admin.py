@@ -185,7 +185,11 @@ class ApiKeyForm(ModelForm):  # type: ignore[type-arg]
 @admin.register(ApiKey)
 class ApiKeyAdmin(KeptAdmin):
     form = ApiKeyForm
-    list_display = ("name", "prefix", "scopes", "project", "expires_at", "revoked_at")
+    list_display = (
+        *("name", "kind", "prefix", "scopes", "project"),
+        *("last_used_at", "expires_at", "revoked_at"),
+    )
+    list_filter = ("kind",)
     list_select_related = ("project",)
 
     def save_model(self, request: HttpRequest, obj: ApiKey, form: Any, change: bool) -> None:

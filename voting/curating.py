@@ -94,7 +94,7 @@ def _wanted(item: Item, votes: int | None) -> dict[str, int]:
     wanted = max(item.votes, item.votes_wanted) + more
     if not 1 <= more <= MOST_VOTES or wanted > MOST_WANTED:
         raise CannotDecide(f"Another round brings 1 to {MOST_VOTES:,} votes.")
-    return {"votes_wanted": wanted, "instead_of": item.votes_wanted}
+    return {"votes_wanted": wanted, "instead_of": item.votes_wanted - item.extra_votes}
 
 
 def _decision(item: Item, curator: Voter, why: str, uid: UUID, *, behind: Entry | None) -> Entry:

@@ -61,6 +61,8 @@ class Progress:
     preparing: int
     # Votes of mine that were cast after their verdicts were seen, so they count for no judge.
     unblinded: int
+    # Votes of mine on what a curator has excluded: they count nowhere.
+    left_out: int = 0
     # What is voted on.
     noun: str = "pair"
 
@@ -79,14 +81,19 @@ class Progress:
     @property
     def counted_in_words(self) -> str:
         voted, blind = f"You voted on {number_of(self.mine, self.noun)}", self.mine - self.unblinded
+        left_out = ""
+        if self.left_out:
+            of_mine = f"{self.left_out} of your votes {_are(self.left_out)}"
+            left_out = f" {of_mine} left out, as a curator excluded what you voted on."
+            blind -= self.left_out
         if self.unblinded:
             return (
                 f"{voted}. {blind or 'None'} of your votes count{'s' if blind == 1 else ''} in the "
                 f"ratings of the judges; {self.unblinded} came after you had seen what they said, "
-                f"and {_are(self.unblinded)} kept apart."
+                f"and {_are(self.unblinded)} kept apart.{left_out}"
             )
         counts = {0: "", 1: ", and it counts"}.get(self.mine, ", and every one of them counts")
-        return f"{voted}{counts}."
+        return f"{voted}.{left_out}" if left_out else f"{voted}{counts}."
 
     @property
     def last_in_words(self) -> str:
@@ -130,9 +137,11 @@ def queue_counts(queue: Queue) -> tuple[int, int, int]:
 def progress(voter: Voter, queue: Queue) -> Progress:
     done, total, preparing = queue_counts(queue)
     # Settled of sealed votes, and of others as it will be.
-    unblinded = Q(unblinded=True) | Q(Exposure.before_entry(), seq__isnull=True)
+    unblinded = Q(unblinded=True, excluded=False) | Q(Exposure.before_entry(), seq__isnull=True)
     mine = standing_votes(voter, queue).aggregate(
-        mine=Count("pk"), unblinded=Count("pk", filter=unblinded)
+        mine=Count("pk"),
+        unblinded=Count("pk", filter=unblinded),
+        left_out=Count("pk", filter=Q(excluded=True)),
     )
     # Items whose last vote this voter has taken back: they count it until that is sealed.
     retractions = Entry.objects.filter(

@@ -19,7 +19,7 @@ from django.utils import timezone
 from humanjudge.celery import enqueue
 from humanjudge.lib.text import number_of
 from humanjudge.lib.validation import validated
-from judge_eval.baselines import BLIND, names_for
+from judge_eval.baselines import BLIND, names_for, names_for_single
 from judge_eval.config.run_config import RUBRICS, SINGLE_RUBRICS
 from judge_eval.exchange.asked import Asked, Columns
 from judge_eval.exchange.import_report import (
@@ -51,6 +51,8 @@ NOTHING_TO_SHOW: Final = {
     noun: f"Its {noun}s came without their outputs, so nobody can vote on them here."
     for noun in ("pair", "item")
 }
+# Labels of a ballot that each have a baseline.
+MOST_FLOORS: Final = 9
 # In an output's metadata: what its pair was called in the source.
 NOTED: Final = ("prompt_id", "cluster")
 # What was changed in it before it was stored, in words, as a call keeps it of what it brought.
@@ -188,8 +190,7 @@ class Writing:
         items = Item.objects.filter(pk__in=pairs).select_related("a", "b").order_by("position")
         for item in items:
             item.queue = run.queue
-        if run.queue.kind == Queue.Kind.COMPARISON:
-            self._answer_by_baselines(run, list(items))
+        self._answer_by_baselines(run, list(items))
         by_pair: dict[UUID, list[Verdict]] = {pair: [] for pair in pairs}
         verdicts = Verdict.objects.filter(item__in=pairs).select_related("judge")
         for verdict in verdicts.order_by("judge__position"):
@@ -211,12 +212,12 @@ class Writing:
         orders = (run.config or {}).get("verdict_orders")
         verdicts = []
         for item in items:
-            is_unseen = any(output.metadata.get(OUTPUT_ABSENT) for output in item.pair)
+            is_unseen = any(output.metadata.get(OUTPUT_ABSENT) for output in item.outputs)
             for judge in self._baselines:
                 if (judge.pk, item.pk) in known:
                     continue
                 verdict = Verdict(judge=judge, item=item, decided_at=timezone.now())
-                if is_unseen and judge.name not in BLIND:
+                if is_unseen and item.b and judge.name not in BLIND:
                     verdict.state, verdict.error = Verdict.State.FAILED, UNSEEN
                 else:
                     for name, value in answer_of_baseline(verdict, orders).items():
@@ -230,10 +231,19 @@ class Writing:
         known = list(run.judges.filter(provider=Judge.BASELINE).order_by("position"))
         if known or not self._options.baselines:
             return known
-        is_unseen = lacking_outputs(run.queue).count() == run.queue.items.count()
-        names = [name for name in names_for(self._kind) if name in BLIND or not is_unseen]
+        names = self._names_of_baselines(run.queue)
+        if not names:
+            return []
         self._report.notes.append(f"Baselines are on the board, as its floor: {', '.join(names)}.")
         return add_judges(run, [baseline(run, name) for name in names])
+
+    def _names_of_baselines(self, queue: Queue) -> list[str]:
+        if queue.kind != Queue.Kind.COMPARISON:
+            # A baseline for each of very many words would be no floor but a crowd.
+            is_short = 0 < len(queue.ballot) <= MOST_FLOORS
+            return names_for_single(queue.kind, queue.ballot) if is_short else []
+        is_unseen = lacking_outputs(queue).count() == queue.items.count()
+        return [name for name in names_for(self._kind) if name in BLIND or not is_unseen]
 
     def _votes(self, run: Run, rows: Rows) -> None:
         project = run.queue.project_id

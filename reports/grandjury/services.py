@@ -186,7 +186,7 @@ def ingest(api_key: ApiKey, sent: TraceIn) -> bool:
             (UUID(str(pk)), model, _queue(*about)) for pk, model, *about in cursor.fetchall()
         ]
         try:
-            with transaction.atomic(), pipelined():
+            with pipelined():
                 for enrollment, model, queue in enrolled:
                     _put(cursor, sent, enrollment, model, queue)
         except IntegrityError:

@@ -74,9 +74,22 @@ def payload_of(parameters: Parameters) -> dict[str, Any]:
 
 
 def parameters_in(payload: Mapping[str, Any]) -> Parameters:
-    """Return what an entry says; what it does not say is as by default."""
+    """Return what an entry says; what it does not say is as by default.
+
+    So is all of it where it makes no sense: a bundle from elsewhere may hold anything.
+    """
     said = payload[KEY]
-    return Parameters(**{n: type(v)(said[n]) for n, v in DEFAULT if n in said})
+    try:
+        return Parameters(**{n: type(v)(said[n]) for n, v in DEFAULT if n in said})
+    except (TypeError, ValueError):
+        return DEFAULT
+
+
+def reputations_in(payload: Mapping[str, Any]) -> dict[str, int]:
+    """Return the reputations by pseudonym that an entry gives to earlier votes."""
+    said = payload[REPUTATIONS]
+    given = said.items() if isinstance(said, Mapping) else ()
+    return {name: number for name, number in given if isinstance(number, int) and number > 0}
 
 
 def settings_of(project: Project) -> QuerySet[Entry]:

@@ -14,7 +14,13 @@ from django.db.models import F, Field, Func, Q, QuerySet
 
 from judge_eval.stats.elo import graph_stride
 from reports.models import Quality, QualityPoint
-from reports.quality.parameters import REPUTATIONS, is_settings, parameters_of, settings_of
+from reports.quality.parameters import (
+    REPUTATIONS,
+    is_settings,
+    parameters_of,
+    reputations_in,
+    settings_of,
+)
 from reports.quality.score import Rule, Standing, Vote, folding, microseconds, time_of
 from voting.choices import quality_of
 from voting.ledger.counts import OF_PEOPLE, is_of_people
@@ -77,7 +83,7 @@ class Settings:
         last: Any = own[-1] if own else before.first()
         if last is None:
             return cls(rule, {}, 0)
-        by_name = last.payload[REPUTATIONS]
+        by_name = reputations_in(last.payload)
         voters = Voter.objects.filter(project=project, pseudonym__in=by_name)
         reputations = {pk: by_name[name] for pk, name in voters.values_list("pk", "pseudonym")}
         return cls(rule, reputations, last.seq)

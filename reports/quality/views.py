@@ -28,6 +28,7 @@ from reports.quality.parameters import (
     change,
     parameters_in,
     parameters_of,
+    reputations_in,
     settings_of,
 )
 from reports.quality.projection import history, votes_in_time
@@ -193,14 +194,10 @@ def _values(parameters: Parameters) -> list[str]:
 
 
 def _setting(entry: Entry) -> Context:
-    restated = len(entry.payload.get(REPUTATIONS, ()))  # type: ignore[union-attr]
-    return {
-        "entry": entry,
-        "values": _values(parameters_in(entry.payload or {})),
-        "note": f"with today's reputations of {number_of(restated, 'voter')}"
-        if REPUTATIONS in (entry.payload or {})
-        else "",
-    }
+    payload, note = entry.payload or {}, ""
+    if REPUTATIONS in payload:
+        note = f"with today's reputations of {number_of(len(reputations_in(payload)), 'voter')}"
+    return {"entry": entry, "values": _values(parameters_in(payload)), "note": note}
 
 
 def _presets() -> list[tuple[str, str]]:

@@ -1,11 +1,11 @@
 """Which items wait for a curator: made of votes, flags and decisions, and of nothing else."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import Count
 from django.utils import timezone
 
@@ -90,21 +90,34 @@ def _flags_on(items: Collection[UUID]) -> dict[UUID, list[Flag]]:
     return found
 
 
-def _decided_on(items: Collection[UUID]) -> dict[UUID, Decided]:
-    """Return what stands on items; a decision counts here before it is sealed."""
-    decisions = Entry.objects.filter(kind=Entry.Kind.DECISION, item__in=items).order_by("at", "pk")
-    rows: Any = decisions.values_list("pk", "item", "at", "payload", "target")
-    reversed_ones = {target for *_, target in rows}
+def _decided_on(items: Collection[UUID], new: Sequence[Fact]) -> dict[UUID, Decided]:
+    """Return what stands on items; a decision counts here before it is sealed.
+
+    One that was made elsewhere is `new` in its batch: it is stored behind it.
+    """
+    stored = Entry.objects.filter(kind=Entry.Kind.DECISION, item__in=items).order_by("at", "pk")
+    columns = stored.values_list("uid", "item", "at", "payload", "target__uid")
+    rows: dict[UUID, Any] = {uid: row for uid, *row in columns}
+    for entry in new:
+        target = entry.target.uid if entry.target else None
+        rows[entry.uid] = [entry.item_id, entry.at, entry.payload, target]
+    reversed_ones = {target for *_, target in rows.values()}
     return {
         item: Decided(payload["action"], at, payload.get("votes_wanted", 0))
-        for pk, item, at, payload, _ in rows
-        if payload["action"] in SETTLING and pk not in reversed_ones
+        for uid, (item, at, payload, _) in sorted(rows.items(), key=lambda row: row[1][1])
+        if payload["action"] in SETTLING and uid not in reversed_ones
     }
 
 
-def _expected(items: Collection[UUID], limits: Limits, new: Choices) -> dict[UUID, dict[str, Any]]:
+def _expected(
+    items: Collection[UUID], limits: Limits, new: Choices, made: Sequence[Fact] = ()
+) -> dict[UUID, dict[str, Any]]:
     """Return the columns that `Review` must have for each item."""
-    votes, flags, decided = _votes_on(items, limits, new), _flags_on(items), _decided_on(items)
+    votes, flags, decided = (
+        _votes_on(items, limits, new),
+        _flags_on(items),
+        _decided_on(items, made),
+    )
     return {item: _columns(votes[item], flags.get(item, []), decided.get(item)) for item in votes}
 
 
@@ -127,16 +140,19 @@ def _columns(votes: Votes, flags: Sequence[Flag], decided: Decided | None) -> di
 
 def update(
     project: Project,
-    items: Iterable[UUID],
+    items: Collection[UUID],
     new: Choices | None = None,
     limits: Limits | None = None,
+    made: Sequence[Fact] = (),
 ) -> None:
     """Bring up to date what is known of items that wait or did.
 
     Whoever changes votes, flags or decisions calls this behind it, so the row is locked before
     these are read: of two who come at once the later one sees what the earlier one wrote.
     """
-    due = sorted(set(items))
+    # What comes on the list together stands there in the order of its queue.
+    rows_of = Item.objects.filter(pk__in=items).order_by("queue_id", "position")
+    due = list(rows_of.values_list("pk", flat=True))
     with transaction.atomic():
         Review.objects.bulk_create(
             (Review(item_id=item, project=project) for item in due), ignore_conflicts=True
@@ -145,14 +161,15 @@ def update(
             Review.objects.select_for_update(no_key=True).filter(item__in=due).order_by("item_id")
         )
         reviews = list(locked)
-        expected = _expected(due, limits or limits_of(project), new or {})
+        expected = _expected(due, limits or limits_of(project), new or {}, made)
         now, rows = timezone.now(), []
         for review in reviews:
             columns = expected[review.item_id]
             begins = columns["waits"] and not review.waits
             since = now if begins else review.since
             if begins or any(getattr(review, name) != value for name, value in columns.items()):
-                rows.append((*columns.values(), since, review.pk))
+                at = connection.ops.adapt_datetimefield_value(since)
+                rows.append((*columns.values(), at, review.pk))
         update_many(Review, (*COLUMNS, "since"), rows)
 
 
@@ -178,6 +195,7 @@ class ReviewList:
             if entry.item_id and counts(entry, is_simulated=entry.queue_id in pretend):
                 self.new[entry.item_id][entry.choice] += 1
         self.limits = limits_of(self.project, batch)
+        self.made = [e for e in batch if e.kind == Entry.Kind.DECISION and e.item_id]
         # The counts of items are those behind this batch: `VoteCounts` has written them.
         some = [sorted({entry.item_id for entry in batch if entry.item_id is not None})]
         # Other limits may hold behind new settings: everything is looked at again.
@@ -189,7 +207,7 @@ class ReviewList:
 
     def write(self) -> None:
         for items in self.due:
-            update(self.project, items, self.new, self.limits)
+            update(self.project, items, self.new, self.limits, self.made)
 
     def rebuild(self, *, write: bool) -> Iterator[Difference]:
         for items in _all_items(self.project):

@@ -26,7 +26,7 @@ from tests.makers import (
     make_key,
     make_picture,
     make_run,
-    make_study,
+    make_single_run,
     make_vote,
     make_voter,
     pairs_of,
@@ -93,14 +93,14 @@ class ItemStudy(Study):
     pictures = 1
 
     def __init__(self):
-        self.run = make_study(
-            ["One", "Two", "Three"],
+        self.run = make_single_run(
+            outputs=["One", "Two", "Three"],
             says=[["pass", "flag"]] * 3,
             names=["zwickau-judge", "yverdon-judge"],
             votes_per_item=5,
+            shared=True,
             options={"graded": False, "flag_categories": ["format", "other"], "extra_votes": 2},
         )
-        type(self.run).objects.update(is_shared=True)
         self.pairs = pairs_of(self.run)
         make_picture("red", inferences=[self.pairs[0].a])
         Inference.objects.update(generator="xanten-model", metadata={"model": "wismar-weights"})

@@ -32,7 +32,7 @@ from voting.curating import AlreadyDecided, CannotDecide, decide, reverse
 from voting.ledger import chain, ledger
 from voting.ledger.decisions import EXCLUDED
 from voting.models import Entry, Item, Queue
-from voting.selectors import open_to, queue_counts
+from voting.selectors import open_to, progress, queue_counts
 from voting.services import cast_key_vote, cast_vote, undo_last_vote
 from voting.voters import erase, voter_of_key
 
@@ -216,6 +216,16 @@ def test_an_excluded_pair_is_not_handed_out_and_one_that_is_back_is():
     reverse(first.uid, a_curator(run))
     seal_all(run.queue.project)
     assert set(open_to(voter, run.queue)) == set(pairs)
+
+
+def test_a_voter_is_told_which_votes_are_left_out():
+    run, pairs, voters = a_voted_run()
+    decide(pairs[0].pk, "exclude", a_curator(run), after=None)
+    seal_all(run.queue.project)
+    so_far = progress(voters[0], run.queue)
+    assert (so_far.mine, so_far.left_out, so_far.total) == (3, 1, 2)
+    assert "1 of your votes is left out" in so_far.counted_in_words
+    assert "every one" not in so_far.counted_in_words
 
 
 def test_a_key_cannot_vote_on_it_but_a_ballot_that_was_out_is_taken():

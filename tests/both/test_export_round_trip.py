@@ -6,6 +6,8 @@ import pytest
 
 from judge_eval.exchange.export import export_project, export_run
 from judge_eval.models import Verdict
+from reports.models import Quality
+from reports.quality.parameters import change, parameters_of
 from tests.both.test_replay_property import World, anything_happens
 from tests.helpers.bundles import (
     empty_the_instance,
@@ -73,6 +75,21 @@ def test_an_eventful_run_comes_back_with_its_numbers_and_its_ledger():
     assert chain.verify(ledger.export(back.queue.project), head).entries == len(numbers["entries"])
     assert ledger.replay(back.queue.project, write=False) == []
     assert list(export_run(back)) == lines
+
+
+def test_a_project_comes_back_with_its_quality_score_and_the_settings_of_it():
+    run = make_eventful_run()
+    # By somebody who has not voted.
+    change(run.queue.project, {"decay_unit": "hour"}, make_voter(run), apply_reputations=True)
+    seal_all(run.queue.project)
+    score, head = Quality.objects.get().standing, run.queue.project.head
+    lines = list(export_project(run.queue.project))
+    empty_the_instance()
+    [back] = restored(lines)
+    assert back.queue.project.head == head
+    assert parameters_of(back.queue.project).decay_unit == "hour"
+    assert Quality.objects.get().standing == score
+    assert ledger.replay(back.queue.project, write=False) == []
 
 
 def test_what_models_were_asked_comes_back_with_what_it_cost_and_how_long_it_took():

@@ -12,8 +12,10 @@ from django.utils import timezone
 from reports.grandjury import services
 from reports.models import Trace
 from tests.helpers.grandjury import Person, get, make_voter, post, rows, vote
+from tests.helpers.together import together
 from tests.makers import make_project, seal_all
 from voting.models import Assignment, Entry, Exposure, Inference, Item, Queue, Voter
+from voting.services import undo_last_vote
 
 pytestmark = pytest.mark.django_db
 
@@ -179,8 +181,6 @@ def test_what_does_not_count_is_not_there(bot):
     assert rows(bot.client, bot.path) == rows(bot.client, bot.path, detail="votes") == []
     seal(bot)
     assert len(rows(bot.client, bot.path, detail="votes")) == 1
-    from voting.services import undo_last_vote
-
     undo_last_vote(vera, item.queue)
     seal(bot)
     assert rows(bot.client, bot.path) == rows(bot.client, bot.path, detail="votes") == []
@@ -390,3 +390,18 @@ def test_reading_what_nobody_can_vote_on_any_more_leaves_no_trace(ada, bot):
     assert named(ada.client, bot.path) == ["t-1"]
     assert not Exposure.objects.exists()
     assert not Voter.objects.filter(user=ada.user).exists()
+
+
+# --- at the same moment -------------------------------------------------------------------------
+
+
+@pytest.mark.postgresql_only
+@pytest.mark.django_db(transaction=True)
+def test_traces_at_the_same_moment_have_places_without_gaps_and_one_each(bot):
+    def log(name):
+        return lambda: bot.log(name).status_code
+
+    statuses = together(*(log(f"t-{number % 4}") for number in range(8)))
+    assert sorted(statuses) == [200] * 4 + [201] * 4
+    assert sorted(Item.objects.values_list("position", flat=True)) == list(range(4))
+    assert Inference.objects.count() == Trace.objects.count() == 4

@@ -9,7 +9,8 @@ from django.db import connection, transaction
 from schemathesis.core.parameters import ParameterLocation
 
 from humanjudge.lib.ratelimit import RateLimit
-from reports.grandjury import api, services
+from reports.grandjury import services
+from reports.grandjury.api import access
 from tests.both.test_openapi import ACCEPTED, SECRET, SETTINGS, application
 from tests.helpers.grandjury import Model, make_voter, vote
 from tests.makers import make_project, seal_all
@@ -39,7 +40,7 @@ schema = schemathesis.openapi.from_wsgi("/api/v1/openapi.json", application, con
 def known(monkeypatch):
     """Rows that identifiers lead to; return these, and all statuses that were answered."""
     monkeypatch.setattr(connection, "close_if_unusable_or_obsolete", lambda: None)
-    monkeypatch.setattr(api, "PUBLIC_LIMIT", RateLimit(per_second=1e6, burst=1_000_000))
+    monkeypatch.setattr(access, "PUBLIC_LIMIT", RateLimit(per_second=1e6, burst=1_000_000))
     ada = User.objects.create(username="ada")
     model = Model(*services.create_model(ada, None, "Bot"))
     arena = services.benchmark_of(make_project("Arena"), ada)

@@ -331,6 +331,27 @@ def test_settings_that_say_the_same_are_no_entry():
     assert settings_of(study.project).count() == 1
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"quality": 5},
+        {"quality": {"decay_rate": "-1"}},
+        {"quality": {"decay_rate": None}},
+        {"quality": {}, "reputations": [1]},
+        {"quality": {}, "reputations": {"nobody": 0, "somebody": "much"}},
+    ],
+)
+def test_settings_of_a_strange_bundle_are_as_by_default(said):
+    study = Study()
+    study.vote(10, "both_bad")
+    now = timezone.now()
+    entry = Entry(project=study.project, kind="parameters", at=now, payload=said)
+    ledger.append(study.project.pk, [entry])
+    study.seal()
+    assert parameters_of(study.project) == DEFAULT
+    assert quality_of(study.project).votes == 1
+
+
 def test_settings_go_through_the_ledger_unharmed():
     study = Study()
     odd = Parameters(decay_rate=1 / 3, initial_score=0.1, critical_variance=0.2, min_votes=7)
@@ -361,7 +382,8 @@ def _queries_of_an_undo(study, seconds):
     with CaptureQueriesContext(connection) as queries:
         seal_all(study.project)
     assert_as_expected(study.project)
-    return sum("reports_quality" in query["sql"] for query in queries)
+    # Of what is prepared PostgreSQL's connection does not tell the text.
+    return sum("reports_quality" in (query["sql"] or "") for query in queries)
 
 
 def test_a_late_vote_refolds_from_the_point_before_it():

@@ -4,7 +4,9 @@ import pytest
 
 from tests.helpers.pages import ballots_in, token_of
 from tests.makers import make_item, make_queue, seal_all, voter_client
+from voting.curating import decide, reverse
 from voting.ledger import chain, ledger
+from voting.ledger.decisions import EXCLUDED
 from voting.models import Entry, Voter
 from voting.voters import erase
 
@@ -216,3 +218,31 @@ def test_where_no_extra_votes_are_wanted_a_dispute_changes_nothing():
     cast(study, "a", "b")
     study.sealed()
     assert (study.item.votes_wanted, study.item.extra_votes) == (2, 0)
+
+
+def test_curators_have_the_last_word_on_how_many_votes_a_disputed_item_wants():
+    study = Study("pass_flag", PASS_FLAG, {"extra_votes": 3})
+    study.queue.items.update(votes_wanted=2)
+    cast(study, "pass", "flag")
+    wants = [wants_after(study)]
+    latest = None
+    for action, votes in (("another_round", 2), ("exclude", None)):
+        latest = decide(study.item.pk, action, study.voter, after=latest, votes=votes).uid
+        wants.append(wants_after(study))
+        latest = reverse(latest, study.voter).uid
+        wants.append(wants_after(study))
+    assert wants == [(3, 1), (5, 0), (3, 1), (2, 0), (3, 1)]
+
+
+def test_a_late_vote_on_an_excluded_item_does_not_bring_it_back():
+    study = Study("pass_flag", PASS_FLAG, {"extra_votes": 3})
+    decide(study.item.pk, "exclude", study.voter, after=None)
+    study.sealed()
+    cast(study, "pass")
+    study.sealed()
+    assert (study.item.unusable, study.item.votes) == (EXCLUDED, 0)
+
+
+def wants_after(study):
+    study.sealed()
+    return study.item.votes_wanted, study.item.extra_votes

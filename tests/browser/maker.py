@@ -57,8 +57,8 @@ def new_single_run(**options):
 
 
 def new_study(**options):
-    """A run of single items, open, and an invite to it; options are those of `make_study`."""
-    return _addresses(makers.make_study(**options))
+    """A run of single items, open, and an invite to it; options are those of `make_single_run`."""
+    return _addresses(makers.make_single_run(**options))
 
 
 def _addresses(run):

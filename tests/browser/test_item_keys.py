@@ -192,7 +192,9 @@ def test_undo_skip_keys_and_zoom_are_as_with_pairs(product, study):
     for words in ("Pass", "Flag without a reason", "Next item", "the item comes back once"):
         expect(keys).to_contain_text(words)
     expect(keys).not_to_contain_text("pair")
-    press(page, "Escape p u")
+    press(page, "Escape p")
+    expect(page.locator("#progress")).to_contain_text("1 of 6")
+    press(page, "u")
     expect(page.locator("#progress")).to_contain_text("0 of 6")
     assert product.votes(run) == []
 

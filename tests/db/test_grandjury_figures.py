@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from reports.grandjury import api
+from reports.grandjury.api import access
 from reports.quality.parameters import change
 from tests.helpers.recorded_votes import ROWS, SHARES, VOTERS
 from tests.makers import key_client, make_key, make_project, seal_all
@@ -18,8 +18,8 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def patience(monkeypatch):
-    limit = api.RateLimit(per_second=1, burst=10)
-    monkeypatch.setattr(api, "PUBLIC_LIMIT", limit)
+    limit = access.RateLimit(per_second=1, burst=10)
+    monkeypatch.setattr(access, "PUBLIC_LIMIT", limit)
     return limit
 
 

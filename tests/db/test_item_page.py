@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 
 from tests.helpers.pages import HTMX, ballots_in, text_of
-from tests.makers import make_invite, make_study, make_voter, voter_client
+from tests.makers import make_invite, make_single_run, make_voter, voter_client
 from voting.kinds import Options, kind_of
 from voting.models import Entry
 from voting.questions import posted_of
@@ -52,7 +52,7 @@ class Sitting:
     """One voter before the items of a study, without scripts."""
 
     def __init__(self, items=2, **study):
-        self.run = make_study([f"Joke {n}" for n in range(items)], **study)
+        self.run = make_single_run(outputs=[f"Joke {n}" for n in range(items)], **study)
         self.client = voter_client(make_voter(self.run))
         self.address = f"/vote/{self.run.queue_id}/"
 
@@ -156,7 +156,7 @@ def test_nothing_but_the_answer_keeps_anybody_from_skipping(study, said):
     ],
 )
 def test_an_invite_says_what_is_asked_and_of_how_many(study, words):
-    run = make_study(["a", "b", "c"], **study)
+    run = make_single_run(outputs=["a", "b", "c"], **study)
     text = text_of(Client().get(f"/join/{invite_token(make_invite(run))}/"))
     assert words in text
     assert "There are 3 items." in text
@@ -220,7 +220,7 @@ def test_the_reveal_says_who_agrees(study, said, words):
     sitting.send(said)
     text = text_of(sitting.client.get(f"/reveal/{Entry.objects.get(kind='vote').uid}/"))
     assert words in text
-    assert "Output: generator" in text
+    assert "By generator" in text
     assert "Next item" in text
     if study is LABELS:
         assert "said long, rude" in text

@@ -23,7 +23,7 @@ from judge_eval.models import (
     Verdict,
 )
 from judge_eval.selectors import board
-from reports.models import Review
+from reports.models import Quality, QualityPoint, Review
 from tests.helpers.run_findings import compute
 from voting.models import (
     Assignment,
@@ -54,6 +54,8 @@ EVERYTHING = [
     Judge,
     Run,
     Review,
+    QualityPoint,
+    Quality,
     Flag,
     Exposure,
     Assignment,

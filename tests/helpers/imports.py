@@ -122,4 +122,5 @@ def assert_whole(project):
     project.refresh_from_db()
     entries = chain.verify(ledger.export(project), project.head).entries
     assert entries == project.head_seq == Entry.objects.filter(project=project).count()
-    assert ledger.replay(project, write=False) == []
+    found = ledger.replay(project, write=False)
+    assert found == [], found

@@ -1,13 +1,13 @@
 """Statements that run all the time, or on many rows, made once and not by each call."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import cache
 from typing import Any
 from uuid import UUID
 
 import psycopg
-from django.db import connection
+from django.db import connection, transaction
 from django.db.backends.utils import CursorWrapper
 from django.db.models import Model
 from django.db.models.expressions import DatabaseDefault
@@ -47,16 +47,20 @@ def prepared() -> Iterator[CursorWrapper]:
 
 @contextmanager
 def pipelined() -> Iterator[None]:
-    """Send statements one behind another, and wait once for the answers to all of them.
+    """Run statements as one transaction that costs a single round trip to the database.
 
     What is wrong with one is raised at the end, so nothing may be asked of a cursor before that.
     """
     if connection.vendor != "postgresql":
-        yield
+        with transaction.atomic():
+            yield
         return
     connection.ensure_connection()
     raw: Any = connection.connection
-    with connection.wrap_database_errors, raw.pipeline():
+    # By itself a pipeline is a transaction, whose locks are held until the server has done the
+    # last statement; a COMMIT from here would come a round trip later.
+    around = transaction.atomic() if connection.in_atomic_block else nullcontext()
+    with around, connection.wrap_database_errors, raw.pipeline():
         yield
 
 

@@ -187,10 +187,12 @@ class VoteCounts:
         self._hand_out_first(begun)
 
     def _settled(self, item: Mapping[str, Any]) -> dict[str, Any]:
-        stands, queue = self.stands.get(item["pk"], Standing()), self.queue_of[item["pk"]]
-        votes, options = self.votes_on.get(item["pk"], []), self.asking.get(queue)
+        pk, stands = item["pk"], self.stands.get(item["pk"], Standing())
+        votes, options = self.votes_on.get(pk, []), self.asking.get(self.queue_of[pk])
         wanted = _settled(item["votes_wanted"], item["extra_votes"], stands, votes, options)
-        return wanted | {"unusable": _unusable(item["unusable"], stands)}
+        # What an earlier batch has decided is not looked up again.
+        decided = {"unusable": _unusable(item["unusable"], stands)} if pk in self.stands else {}
+        return wanted | decided
 
     def _hand_out_first(self, begun: Sequence[UUID]) -> None:
         """What is left of prompts that were voted on comes before those that nobody has begun."""
