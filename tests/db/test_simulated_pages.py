@@ -73,7 +73,7 @@ def test_a_limit_and_then_the_rest():
 @pytest.mark.parametrize(
     "body, word",
     [
-        ({"choice": "C"}, "'both_bad' or 'auto'"),
+        ({"choice": "C"}, "A, B, both_bad, auto"),
         ({"choice": "tie"}, "A, B, both_bad, auto"),
         ({"limit": 0}, "limit"),
         ({"limit": -1}, "limit"),
