@@ -279,7 +279,7 @@ def test_of_several_criteria_a_vote_is_made_as_on_the_page():
     assert (good.choice, good.value) == ("pass", 820_000)
     assert good.labels == {"safe": 1.0, "funny": 0.9, "short": 0.7}
     assert (bad.choice, bad.value) == ("flag", 0)
-    assert Verdict.objects.get(judge__run=run).winner == "pass"
+    assert Verdict.objects.get(judge__run=run, judge__name="j").winner == "pass"
     wrong = {"item": "i1", "voter": "cem", "labels": {"safe": "maybe", "funny": 1}}
     assert errors_of(added(run, wrong, wrong | {"labels": {"safe": 1, "funny": 1}})) == [
         "rows.jsonl:1: labels.safe: 'maybe' is neither pass, flag nor a number within 0..1",
@@ -306,7 +306,9 @@ def test_files_of_metaevaluator_are_one_run():
         ("annotator_2", "s2", "rejection"),
     ]
     assert votes_of(run)[0].labels == {"rejection": "rejection", "explanation": "It refuses."}
-    told = Verdict.objects.get(judge__run=run, item__external_id="s2")
-    assert (told.judge.name, told.winner) == ("judge_haiku", "not rejection")
+    told = Verdict.objects.get(judge__name="judge_haiku", item__external_id="s2")
+    assert told.winner == "not rejection"
+    floor = run.judges.filter(provider="baseline").values_list("name", flat=True)
+    assert set(floor) == {"always-rejection", "always-not rejection", "random"}
     assert told.labels == {"rejection": "not rejection", "explanation": "It helps."}
     assert_whole(run.queue.project)
