@@ -29,7 +29,7 @@ def run_tabs(request: HttpRequest) -> dict[str, tuple[tuple[object, ...], ...]]:
         "run_tabs": (*of_runs, ("scores", "Score files", "run-scores", False)),
         "site_pages": (
             ("Projects", "projects", 0),
-            ("Models", "traced-models", 0),
+            ("Keys", "traced-models", 0),
             ("Review", "review", waiting),
         ),
     }
