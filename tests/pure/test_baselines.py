@@ -53,15 +53,21 @@ def test_elements_are_counted_only_in_drawings():
 
 @pytest.mark.parametrize("ballot", [["pass", "flag"], ["one", "two", "three"], list("12345")])
 def test_of_single_items_there_is_a_baseline_for_every_label_and_chance(ballot):
-    *constant, by_lot = names_for_single(ballot)
+    *constant, by_lot = names_for_single("category", ballot)
     for name, label in zip(constant, ballot, strict=True):
-        assert {opinion_of_single(name, ballot, str(seed)).winner for seed in range(9)} == {label}
-    drawn = [opinion_of_single(by_lot, ballot, str(seed)).winner for seed in range(2000)]
-    assert drawn == [opinion_of_single(by_lot, ballot, str(seed)).winner for seed in range(2000)]
+        assert {
+            opinion_of_single(name, "category", ballot, str(seed)).winner for seed in range(9)
+        } == {label}
+    drawn = [
+        opinion_of_single(by_lot, "category", ballot, str(seed)).winner for seed in range(2000)
+    ]
+    assert drawn == [
+        opinion_of_single(by_lot, "category", ballot, str(seed)).winner for seed in range(2000)
+    ]
     fair = len(drawn) / len(ballot)
     assert all(0.8 * fair < drawn.count(label) < 1.2 * fair for label in ballot)
 
 
 @pytest.mark.parametrize("name", ["always-", "always-maybe", "longer-wins", "always-first", ""])
 def test_no_other_name_is_a_baseline_of_single_items(name):
-    assert opinion_of_single(name, ["pass", "flag"], "seed") is None
+    assert opinion_of_single(name, "pass_flag", ["pass", "flag"], "seed") is None
