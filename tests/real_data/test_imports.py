@@ -305,5 +305,6 @@ def test_the_alt_test_of_a_run_shows_the_published_cells(study):
         row.name: (float(row.cells[column].main), float(row.cells[-3].main))
         for row in test["rates"].rows
     }
-    assert found == published
+    floor = set(run.judges.filter(provider="baseline").values_list("name", flat=True))
+    assert {name: figures for name, figures in found.items() if name not in floor} == published
     assert_whole(run.queue.project)
