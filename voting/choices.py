@@ -17,6 +17,10 @@ Position = Literal["left", "right", "tie", "both_bad", "pass", "flag"]
 # What a judge's verdict may be beside the choices: right for no vote.
 Wrong = Literal["wrong"]
 WRONG: Final[Wrong] = "wrong"
+# Values of votes and reputations are whole millionths.
+ONE: Final = 1_000_000
+# A grade in [0, 1] passes from here on.
+PASSES_FROM: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +159,7 @@ def quality_of(choice: str, value: int | None) -> float | None:
     >>> quality_of("off-topic", None)
     """
     if value is not None:
-        return value / 1_000_000
+        return value / ONE
     return row_of(choice).quality if choice in TABLE else None
 
 

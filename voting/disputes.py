@@ -2,11 +2,12 @@
 
 from collections import Counter
 from collections.abc import Collection, Sequence
-from typing import Final, TypeAlias
+from typing import TypeAlias
+
+from voting.choices import ONE
 
 # A choice, and the value of a vote that has one, in millionths.
 Vote: TypeAlias = tuple[str, int | None]
-ONE: Final = 1_000_000
 
 
 def population_variance(votes: int, total: int, squares: int) -> float | None:

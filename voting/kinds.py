@@ -18,7 +18,9 @@ from humanjudge.lib.validation import Line, Part
 from voting.choices import (
     CHOICES,
     LABELS,
+    ONE,
     PASS_FLAG,
+    PASSES_FROM,
     SIDES,
     TABLE,
     VOTES_FOR,
@@ -27,7 +29,6 @@ from voting.choices import (
     row_of,
 )
 
-ONE: Final = 1_000_000
 # What stands for a set of no labels, and between the labels of a set.
 NO_LABELS: Final = "none"
 SEPARATOR: Final = ";"
@@ -245,7 +246,7 @@ class PassFlag(Single):
             # Whoever says why, flags.
             said = posted.get("choice") or "flag" * bool(posted.get("category"))
             value = row_of(_offered("choice", said, PASS_FLAG)).quality
-        choice = PASS_FLAG[value < 0.5]
+        choice = PASS_FLAG[value < PASSES_FROM]
         category = posted.get("category", "") if choice == "flag" else ""
         if category:
             _offered("category", category, options.flag_categories)

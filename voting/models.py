@@ -18,7 +18,7 @@ from django.db.models.functions import Cast, Coalesce, NullIf
 from django.utils import timezone
 from django.utils.functional import cached_property
 
-from voting.choices import ANSWERS, ANSWERS_FOR, FIXED, PASS_FLAG, VOTES_FOR
+from voting.choices import ANSWERS, ANSWERS_FOR, FIXED, ONE, PASS_FLAG, VOTES_FOR
 from voting.kinds import LONGEST_CHOICE, kind_of
 from voting.ledger import chain
 
@@ -365,7 +365,7 @@ class Voter(Identified):
     # What an import calls this voter.
     external_id = models.CharField(max_length=200, blank=True, db_default="")
     # Weight of the voter's votes in a quality score, in millionths.
-    reputation = models.PositiveIntegerField(default=1_000_000)
+    reputation = models.PositiveIntegerField(default=ONE)
     invite = ForeignKey(Invite, models.SET_NULL, null=True, blank=True, related_name="voters")
     user = ForeignKey(
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
@@ -534,7 +534,7 @@ class Entry(models.Model):
                 condition=Q(
                     Q(kind="vote", voter__isnull=False, rubric__isnull=False, item__isnull=False)
                     & (~Q(choice="") | Q(payload__isnull=False))
-                    & (Q(value__isnull=True) | Q(value__lte=1_000_000) & Q(choice__in=PASS_FLAG))
+                    & (Q(value__isnull=True) | Q(value__lte=ONE) & Q(choice__in=PASS_FLAG))
                 )
                 | Q(kind="retraction", voter__isnull=False, target__isnull=False)
                 | Q(kind="verdicts", item__isnull=False, payload__isnull=False)

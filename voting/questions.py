@@ -5,8 +5,8 @@ from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
 from humanjudge.lib.text import excerpt, listed, number_of
-from voting.choices import PASS_FLAG, ChoiceRow, row_of
-from voting.kinds import ONE, SEPARATOR, Button, Criterion, Options, Posted, kind_of
+from voting.choices import ONE, PASS_FLAG, ChoiceRow, row_of
+from voting.kinds import SEPARATOR, Button, Criterion, Options, Posted, kind_of
 from voting.models import Entry, Queue
 
 _DIGITS: Final = "123456789"

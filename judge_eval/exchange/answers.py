@@ -8,8 +8,8 @@ from typing import Final, Literal, NamedTuple
 
 from judge_eval.exchange import fields
 from judge_eval.exchange.fields import Label, Unfit
-from voting.choices import PASS_FLAG
-from voting.kinds import NO_LABELS, ONE, SEPARATOR
+from voting.choices import ONE, PASS_FLAG
+from voting.kinds import NO_LABELS, SEPARATOR
 
 PASS, FLAG = PASS_FLAG
 VoteKind = Literal["pass_flag", "category", "rating", "labels", "text"]

@@ -7,7 +7,8 @@ from judge_eval.exchange.answers import Answers, VoteKind, answer_of
 from judge_eval.exchange.fields import Label, Unfit, shorten
 from judge_eval.exchange.import_report import ImportOptions
 from judge_eval.exchange.rows import MAIN, Misfit, Row
-from voting.kinds import LONGEST_CHOICE, ONE, Options, combined
+from voting.choices import ONE
+from voting.kinds import LONGEST_CHOICE, Options, combined
 from voting.models import Queue
 
 Columns: TypeAlias = dict[str, Any]

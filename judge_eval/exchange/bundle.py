@@ -22,7 +22,7 @@ from pydantic import (
 
 from humanjudge.lib.strict_json import NotJson, loads
 from judge_eval.config.run_config import Epsilon
-from voting.choices import CHOICES, PASS_FLAG, SIDES
+from voting.choices import CHOICES, ONE, PASS_FLAG, SIDES
 from voting.kinds import LONGEST_CHOICE, Options
 from voting.ledger.chain import canonical
 from voting.ledger.decisions import Decision
@@ -228,7 +228,7 @@ class Vote(_Sealed):
     run: UUID
     voter: Pseudonym
     choice: Chosen
-    value: Annotated[int, Field(ge=0, le=1_000_000)] | None
+    value: Annotated[int, Field(ge=0, le=ONE)] | None
     category: Annotated[str, Field(max_length=60)]
     left_side: Literal["A", "B", ""]
     rubric: RubricRef

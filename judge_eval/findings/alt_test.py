@@ -11,8 +11,8 @@ from judge_eval.findings.model import WINNER, AgainstPerson, AltTest, AltTestJud
 from judge_eval.findings.slices import Slice
 from judge_eval.models import Judge, Run, Verdict
 from judge_eval.stats import AltTestResult, AltTestSettings, advice, alt_test, epsilon_key, in_words
-from voting.choices import quality_of
-from voting.kinds import NO_LABELS, ONE, SEPARATOR, Options
+from voting.choices import ONE, quality_of
+from voting.kinds import NO_LABELS, SEPARATOR, Options
 from voting.models import Entry, Queue
 
 ROWS_AT_ONCE = 20_000

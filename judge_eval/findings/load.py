@@ -19,8 +19,8 @@ from judge_eval.models import Board, Call, Judge, Run, Verdict
 from judge_eval.selectors import UNPRICED
 from judge_eval.stats import Annotations
 from judge_eval.stats.outcomes_table import FAILED, NOT_ASKED, Codes, Counts, OutcomesTable
-from voting.choices import CHOICES, PASS_FLAG, SWAPPED, WRONG
-from voting.kinds import ONE, Options, is_fixed, is_single, kind_of
+from voting.choices import CHOICES, ONE, PASS_FLAG, SWAPPED, WRONG
+from voting.kinds import Options, is_fixed, is_single, kind_of
 from voting.ledger.counts import counted_in
 from voting.models import Entry, Queue
 

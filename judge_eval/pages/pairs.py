@@ -24,8 +24,8 @@ from judge_eval.models import Call, Run, Verdict
 from judge_eval.pages.runs import DONE, find_run, run_page
 from judge_eval.runs.providers import NANO
 from judge_eval.selectors import verdicts_on
-from voting.choices import LABELS, SWAPPED, short_name
-from voting.kinds import ONE, is_single
+from voting.choices import LABELS, ONE, SWAPPED, short_name
+from voting.kinds import is_single
 from voting.ledger.counts import counted_in
 from voting.models import Entry, Item, Queue
 

@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from humanjudge.lib.text import excerpt
 from judge_eval.prompts.judge import Asked
-from voting.choices import CHOICES, TABLE
+from voting.choices import CHOICES, PASSES_FROM, TABLE
 from voting.kinds import joined
 
 _Object: TypeAlias = dict[str, Any]
@@ -46,8 +46,6 @@ _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _THINK: Final = re.compile(r"<(/?)think(?:ing)?>", re.IGNORECASE)
 _FENCE_LINE: Final = re.compile(r"[ \t]*+(`{3,}+(?=[^`]*$)|~{3,}+)(.*+)")
 LONGEST_REASON: Final = 500
-# A graded verdict passes from this score on, as a graded vote does.
-PASSES_FROM: Final = 0.5
 # "both bad" is how people say it; nothing else is stretched.
 _WINNERS: Final = {
     name.lower(): choice for choice in CHOICES for name in (choice, TABLE[choice].short)

@@ -32,14 +32,13 @@ from reports.composite.config import (
     parse,
 )
 from reports.models import CompositeDefinition
-from voting.choices import PASS_FLAG, TABLE, VOTES_FOR, row_of
+from voting.choices import ONE, PASS_FLAG, TABLE, VOTES_FOR, row_of
 from voting.kinds import is_single
 from voting.ledger.counts import counted_in
 from voting.models import Entry, Inference, Item, Picture
 
 MOST_PROPOSED = 2
 # A vote on a single output is kept in millionths.
-ONE = 1_000_000
 _QUARTER = TruncQuarter("at", tzinfo=UTC)
 
 # Of an output: the sum of some values, and how many.

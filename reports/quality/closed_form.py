@@ -13,7 +13,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from reports.quality.score import PASS, Rule, Standing
+from reports.quality.score import Rule, Standing
+from voting.choices import PASSES_FROM
 
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
@@ -97,7 +98,7 @@ def course(at: Integers, seq: Integers, worth: Floats, reputation: Floats, rule:
         opened=opened[batch],
         weight=weight,
         worth=sums,
-        passes=np.cumsum(worth >= PASS),
+        passes=np.cumsum(worth >= PASSES_FROM),
     )
 
 

@@ -22,7 +22,7 @@ from reports.quality.parameters import (
     settings_of,
 )
 from reports.quality.score import Rule, Standing, Vote, folding, microseconds, time_of
-from voting.choices import quality_of
+from voting.choices import ONE, quality_of
 from voting.ledger.counts import OF_PEOPLE, is_of_people
 from voting.ledger.ledger import Difference, Fact, decided_items
 from voting.models import Entry, Project, Queue, Voter
@@ -31,7 +31,6 @@ CHUNK: Final = 10_000
 # The fold can go on from its standing behind every so many votes: a power of two, as the steps
 # of a chart are.
 CHECKPOINT_EVERY: Final = 128
-ONE: Final = 1_000_000
 SERIES: Final[dict[str, str]] = {
     "comparison": Quality.Series.PAIRS,
     "pass_flag": Quality.Series.ITEMS,

@@ -12,11 +12,11 @@ from math import exp, log
 from statistics import median
 from typing import Final, Literal, NamedTuple, TypeAlias
 
+from voting.choices import PASSES_FROM
+
 Unit: TypeAlias = Literal["second", "hour", "day"]
 SECONDS: Final[dict[Unit, int]] = {"second": 1, "hour": 3600, "day": 86_400}
 MICROSECONDS: Final = 1_000_000
-# From which worth on a vote is a pass, graded ones too.
-PASS: Final = 0.5
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
@@ -224,6 +224,6 @@ def folding(rule: Rule) -> Callable[[Standing, Vote], None]:
             standing.weight, standing.worth = reputation, reputation * worth
         standing.at, standing.seq = at, seq
         standing.votes += 1
-        standing.passes += worth >= PASS
+        standing.passes += worth >= PASSES_FROM
 
     return count

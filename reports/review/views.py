@@ -28,7 +28,7 @@ from judge_eval.pages.pairs import scores_in_words
 from judge_eval.selectors import verdicts_on
 from reports.models import Review
 from reports.review import services
-from voting.choices import short_name
+from voting.choices import ONE, short_name
 from voting.curating import MOST_VOTES, AlreadyDecided, CannotDecide, decisions_on
 from voting.models import Entry, Flag, Item, Project, Queue, Voter
 from voting.voters import voter_of_user
@@ -352,8 +352,8 @@ def _said(vote: Entry) -> str:
     labels = vote.labels or {}
     answers = "; ".join(f"{task}: {answer}" for task, answer in labels.items())
     said = short_name(vote.choice) if vote.choice else answers
-    if vote.value is not None and vote.value not in (0, 1_000_000):
-        said = f"{said} ({vote.value / 1_000_000:g})"
+    if vote.value is not None and vote.value not in (0, ONE):
+        said = f"{said} ({vote.value / ONE:g})"
     notes = [vote.category, "" if not vote.unblinded else "not blind"]
     notes += ["being sealed" if vote.seq is None else ""]
     return ", ".join([said, *filter(None, notes)])
