@@ -10,7 +10,7 @@ from uuid import UUID
 from django.core import signing
 
 from voting.choices import Side
-from voting.kinds import DEFAULT_OPTIONS, Answer, Options, Posted, kind_of
+from voting.kinds import Answer, Posted, kind_of, options_of
 
 MAX_AGE = timedelta(hours=24)
 
@@ -37,8 +37,7 @@ class Ballot:
 
     def answer(self, posted: Posted) -> Answer:
         """Return what a form says; raise AnswerInvalid for what this ballot does not offer."""
-        options = Options.model_validate(self.options) if self.options else DEFAULT_OPTIONS
-        return kind_of(self).answer(posted, self.choices, options, self.left)
+        return kind_of(self).answer(posted, self.choices, options_of(self), self.left)
 
 
 @cache

@@ -78,6 +78,11 @@ class Options(Part):
     extra_votes: Annotated[int, Field(ge=0, le=100)] = 0
     critical_variance: Annotated[float, Field(gt=0, lt=0.25)] = 0.05
 
+    @property
+    def takes_grades(self) -> bool:
+        """Whether a vote may lie between a flag and a pass."""
+        return self.graded or bool(self.criteria)
+
 
 DEFAULT_OPTIONS: Final = Options()
 
@@ -330,6 +335,11 @@ KINDS: Final[Mapping[str, Kind]] = {
 def kind_of(of: Any) -> Kind:
     """Return the kind of a queue or a ballot: of all its items."""
     return KINDS[of.kind]
+
+
+def options_of(of: Any) -> Options:
+    """Return what a queue or a ballot asks beside its choices."""
+    return Options.model_validate(of.options) if of.options else DEFAULT_OPTIONS
 
 
 def is_single(queue: Any) -> bool:

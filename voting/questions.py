@@ -6,7 +6,7 @@ from typing import Final, TypeAlias
 
 from humanjudge.lib.text import excerpt, listed, number_of
 from voting.choices import ONE, PASS_FLAG, ChoiceRow, row_of
-from voting.kinds import SEPARATOR, Button, Criterion, Options, Posted, kind_of
+from voting.kinds import SEPARATOR, Button, Criterion, Options, Posted, kind_of, options_of
 from voting.models import Entry, Queue
 
 _DIGITS: Final = "123456789"
@@ -151,10 +151,6 @@ _QUESTIONS: Final[Mapping[str, Callable[[Queue, Posted], Question]]] = {
     "labels": _of_labels,
     "text": _of_text,
 }
-
-
-def options_of(queue: Queue) -> Options:
-    return Options.model_validate(queue.options)
 
 
 def _title(queue: Queue) -> str:

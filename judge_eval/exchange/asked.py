@@ -8,7 +8,7 @@ from judge_eval.exchange.fields import Label, Unfit, shorten
 from judge_eval.exchange.import_report import ImportOptions
 from judge_eval.exchange.rows import MAIN, Misfit, Row
 from voting.choices import ONE
-from voting.kinds import LONGEST_CHOICE, Options, combined
+from voting.kinds import LONGEST_CHOICE, Options, combined, options_of
 from voting.models import Queue
 
 Columns: TypeAlias = dict[str, Any]
@@ -33,7 +33,7 @@ class Asked:
             self._categories = [*(options.flag_categories or USUAL.flag_categories)]
             self._is_graded, self._criteria = options.graded, USUAL.criteria
         else:
-            asks = Options.model_validate(queue.options)
+            asks = options_of(queue)
             self._kind, self._task, self._ballot = queue.kind, asks.task, queue.ballot  # type: ignore[assignment]
             self._categories, self._is_graded = [*asks.flag_categories], asks.graded
             self._criteria = asks.criteria

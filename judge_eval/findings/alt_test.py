@@ -12,7 +12,7 @@ from judge_eval.findings.slices import Slice
 from judge_eval.models import Judge, Run, Verdict
 from judge_eval.stats import AltTestResult, AltTestSettings, advice, alt_test, epsilon_key, in_words
 from voting.choices import ONE, quality_of
-from voting.kinds import NO_LABELS, SEPARATOR, Options
+from voting.kinds import is_single, kind_of, options_of
 from voting.models import Entry, Queue
 
 ROWS_AT_ONCE = 20_000
@@ -72,9 +72,8 @@ def _rows(rows: QuerySet[Any], every: int, *names: str) -> Iterator[Any]:
 
 class _Reading:
     def __init__(self, queue: Queue) -> None:
-        asks = Options.model_validate(queue.options)
-        self._kind, self._is_graded = queue.kind, asks.graded or bool(asks.criteria)
-        self._main = WINNER if queue.kind == Queue.Kind.COMPARISON else asks.task
+        self._queue, self._asks = queue, options_of(queue)
+        self._main = self._asks.task if is_single(queue) else WINNER
         self.people: dict[str, Labels] = defaultdict(lambda: defaultdict(dict))
         self.judges: dict[str, Labels] = defaultdict(lambda: defaultdict(dict))
 
@@ -88,20 +87,17 @@ class _Reading:
     ) -> None:
         """Take one statement; the choice outlives labels, which erasing a person empties."""
         answers, (who, position) = {**(labels or {})}, whose
-        if self._is_graded:
+        if self._asks.takes_grades:
             answers[self._main] = quality_of(choice, None) if worth is None else worth
-        elif choice and self._kind != Queue.Kind.TEXT:
+        elif choice and self._queue.kind != Queue.Kind.TEXT:
             answers[self._main] = self._typed(choice)
         for task, answer in answers.items():
             by_task[task][who][position] = tuple(answer) if isinstance(answer, list) else answer
 
     def _typed(self, choice: str) -> object:
         """Return a choice as the test compares it: a rating as a number, labels as a set."""
-        if self._kind == Queue.Kind.RATING:
-            return int(choice)
-        if self._kind == Queue.Kind.LABELS:
-            return tuple(choice.split(SEPARATOR)) if choice != NO_LABELS else ()
-        return choice
+        labels = kind_of(self._queue).labelled(choice, self._asks)
+        return labels.get(self._main, choice)
 
     def tasks(self, every: int, judges: int) -> Iterator[TaskAnswers]:
         asked, said = self.people[self._main], self.judges[self._main]

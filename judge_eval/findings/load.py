@@ -20,7 +20,7 @@ from judge_eval.selectors import UNPRICED
 from judge_eval.stats import Annotations
 from judge_eval.stats.outcomes_table import FAILED, NOT_ASKED, Codes, Counts, OutcomesTable
 from voting.choices import CHOICES, ONE, PASS_FLAG, SWAPPED, WRONG
-from voting.kinds import Options, is_fixed, is_single, kind_of
+from voting.kinds import is_fixed, is_single, kind_of, options_of
 from voting.ledger.counts import counted_in
 from voting.models import Entry, Queue
 
@@ -283,7 +283,7 @@ def labels_of(run: Run, part: Slice = WHOLE, *, up_to: int | None = None) -> Run
         given = given.filter(winner__in=("", *part.verdicts))
     humans: TaskLabels = {}
     names = ("item_id", "voter__pseudonym", "choice", "labels", "value")
-    is_graded = _is_graded(run.queue)
+    is_graded = options_of(run.queue).takes_grades
     for pair, human, choice, labels, value in votes.order_by("seq").values_list(*names).iterator():
         score = value / ONE if is_graded and value is not None else None
         _note(humans.setdefault(human, {}), pair, choice, labels, score)
@@ -303,11 +303,6 @@ def labels_of(run: Run, part: Slice = WHOLE, *, up_to: int | None = None) -> Run
     return RunLabels(
         by_judge, humans, {str(judge.pk): judge.name for judge in judges}, baselines, tasks
     )
-
-
-def _is_graded(queue: Queue) -> bool:
-    options = Options.model_validate(queue.options)
-    return options.graded or bool(options.criteria)
 
 
 def _note(

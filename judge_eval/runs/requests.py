@@ -20,7 +20,7 @@ from judge_eval.prompts.request_hash import request_hash
 from judge_eval.providers.chat import ChatRequest
 from judge_eval.providers.errors import CallFailed
 from judge_eval.runs import providers
-from voting.kinds import Options
+from voting.kinds import options_of
 from voting.models import Inference, Queue
 from voting.pictures.store import stored_path
 
@@ -76,7 +76,7 @@ class Question:
 
 def asked_of(queue: Queue) -> judge.Asked:
     """Return what judges are asked about the items of a queue, as people are."""
-    options = Options.model_validate(queue.options)
+    options = options_of(queue)
     return judge.Asked(queue.ballot, cast(judge.ItemKind, queue.kind), is_graded=options.graded)
 
 

@@ -21,7 +21,7 @@ from judge_eval.prompts.parse import ParsedVerdict
 from judge_eval.runs.results import Fields, update_rows
 from judge_eval.selectors import ready_verdicts
 from judge_eval.services import add_judges, model_fingerprint
-from voting.kinds import Options, is_single, kind_of
+from voting.kinds import is_single, kind_of, options_of
 from voting.ledger.scheduler import nudge
 from voting.models import Entry, Item
 from voting.order import keyed_number
@@ -142,8 +142,7 @@ def _done(item: Item, raw: dict[str, ParsedVerdict]) -> Fields:
     }
     if is_single(queue):
         # Nothing stood first.
-        options = Options.model_validate(queue.options)
-        labels = kind_of(queue).labelled(answer.winner, options)
+        labels = kind_of(queue).labelled(answer.winner, options_of(queue))
         fields |= {"first_picks": None, "picks": [], "labels": labels or None}
     return fields
 

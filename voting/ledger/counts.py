@@ -8,7 +8,7 @@ from uuid import UUID
 from django.db.models import Count, F, Q, QuerySet
 
 from voting.disputes import Vote, extra_votes
-from voting.kinds import Options, kind_of
+from voting.kinds import Options, kind_of, options_of
 from voting.ledger.bulk_sql import key, update_many
 from voting.ledger.decisions import EXCLUDED, Standing
 from voting.ledger.ledger import Difference, Fact, correct, decided_items, standing_of
@@ -77,7 +77,7 @@ def _tallies(counted: QuerySet[Entry], queues: Mapping[UUID, Queue]) -> dict[UUI
 
 def _asking(queues: Mapping[UUID, Queue]) -> dict[UUID | None, Options]:
     """Return the options of those queues where disputed items want more votes."""
-    options = {pk: Options.model_validate(row.options) for pk, row in queues.items() if row.options}
+    options = {pk: options_of(row) for pk, row in queues.items()}
     return {pk: each for pk, each in options.items() if each.extra_votes}
 
 
