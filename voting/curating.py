@@ -1,6 +1,5 @@
 """The decisions of curators: the only writer of `decision` entries but for imports."""
 
-import secrets
 from collections.abc import Mapping
 from datetime import timedelta
 from functools import partial
@@ -10,7 +9,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import OuterRef, QuerySet
 from django.utils import timezone
 
-from voting.ledger import chain
+from voting.ledger import ledger
 from voting.ledger.decisions import MOST_WANTED, Action, Decision
 from voting.ledger.scheduler import nudge
 from voting.models import Entry, Item, Voter
@@ -100,7 +99,6 @@ def _wanted(item: Item, votes: int | None) -> dict[str, int]:
 def _decision(item: Item, curator: Voter, why: str, uid: UUID, *, behind: Entry | None) -> Entry:
     """Return a decision, not saved yet, behind another one even where a server's clock is ahead."""
     now, why = timezone.now(), why.strip()
-    salt = secrets.token_hex(16) if why else ""
     return Entry(
         uid=uid,
         project_id=curator.project_id,
@@ -109,8 +107,7 @@ def _decision(item: Item, curator: Voter, why: str, uid: UUID, *, behind: Entry 
         queue_id=item.queue_id,
         item=item,
         comment=why,
-        salt=salt,
-        comment_sha256=chain.salted_hash(salt, why) if why else "",
+        **ledger.hidden(why, None),
     )
 
 

@@ -40,7 +40,8 @@ LONGEST_CHOICE: Final = 500
 Label: TypeAlias = str | int | float | list[str]
 # What a form has sent, by the names of its fields.
 Posted: TypeAlias = Mapping[str, str]
-Word = Annotated[Line, Field(max_length=60)]
+LONGEST_WORD: Final = 60
+Word = Annotated[Line, Field(max_length=LONGEST_WORD)]
 
 
 class AnswerInvalid(ValueError):

@@ -37,7 +37,7 @@ from judge_eval.selectors import board, by_prefix, pairs_at
 from judge_eval.stats.estimate import best_first
 from voting.assignment import ballot_for
 from voting.choices import CHOICES, FIXED, PassFlag
-from voting.kinds import NO_LABELS, SEPARATOR, AnswerInvalid, Options, Posted, is_single
+from voting.kinds import AnswerInvalid, Options, Posted, is_single, joined
 from voting.models import ApiKey, Item, Queue
 from voting.selectors import open_to, progress
 from voting.services import (
@@ -116,7 +116,7 @@ class VoteIn(Schema):
     def posted(self) -> Posted:
         """Return it as a form of the voting page would say it."""
         choice = self.winner
-        chosen = SEPARATOR.join(choice) or NO_LABELS if isinstance(choice, list) else str(choice)
+        chosen = joined(choice) if isinstance(choice, list) else str(choice)
         answers = {"choice": chosen, "category": self.category, "text": self.text}
         value = {} if self.value is None else {"value": str(self.value)}
         criteria = {f"criterion.{name}": str(each) for name, each in self.criteria.items()}

@@ -9,15 +9,13 @@ from typing import Final, Literal, NamedTuple
 from judge_eval.exchange import fields
 from judge_eval.exchange.fields import Label, Unfit
 from voting.choices import ONE, PASS_FLAG
-from voting.kinds import NO_LABELS, SEPARATOR
+from voting.kinds import LONGEST_CHOICE, LONGEST_WORD, SEPARATOR, joined
 
 PASS, FLAG = PASS_FLAG
 VoteKind = Literal["pass_flag", "category", "rating", "labels", "text"]
 # More different answers, or longer ones, are texts of people's own.
 MOST_CATEGORIES: Final = 20
-LONGEST_WORD: Final = 60
 MOST_CHOICES: Final = 200
-LONGEST_SET: Final = 500
 HIGHEST_RATING: Final = 10
 USUAL_RATING: Final = 5
 
@@ -112,10 +110,10 @@ def _labels(raw: Label) -> Answer:
     words = sorted(_checked(word) for word in {word.strip() for word in given} - {""})
     if wrong := next((word for word in words if SEPARATOR in word), None):
         raise Unfit(f"{fields.shorten(wrong)!r} holds {SEPARATOR!r}")
-    joined = SEPARATOR.join(words) or NO_LABELS
-    if len(joined) > LONGEST_SET:
-        raise Unfit(f"labels of more than {LONGEST_SET} characters together")
-    return Answer(joined, words)
+    choice = joined(words)
+    if len(choice) > LONGEST_CHOICE:
+        raise Unfit(f"labels of more than {LONGEST_CHOICE} characters together")
+    return Answer(choice, words)
 
 
 def _text(raw: Label) -> Answer:
