@@ -132,7 +132,7 @@ def benchmark_traces(
 
 def trace_rows(traces: QuerySet[Trace], reader: int | None, window: Window) -> list[Row]:
     """Return traces that were voted on, oldest first, with what was voted."""
-    voted = _readable(traces, reader, "item").filter(item__votes__gt=0).order_by("pk")
+    voted = _readable(traces, reader).filter(item__votes__gt=0).order_by("pk")
     found: list[Row] = list(
         window.of(voted, "item__a__created_at").values(
             "trace_id",
@@ -153,7 +153,7 @@ def trace_rows(traces: QuerySet[Trace], reader: int | None, window: Window) -> l
 def vote_rows(traces: QuerySet[Trace], reader: int | None, window: Window) -> list[Row]:
     """Return the votes that count on traces, in the order of the ledger."""
     votes = Entry.objects.filter(COUNTED, item__trace__in=traces)
-    ordered = _readable(votes, reader, "item").order_by("project", "seq")
+    ordered = _readable(votes, reader).order_by("project", "seq")
     found: list[Row] = list(
         window.of(ordered, "at").values(
             "item",
@@ -169,25 +169,25 @@ def vote_rows(traces: QuerySet[Trace], reader: int | None, window: Window) -> li
     return found
 
 
-def _readable(rows: QuerySet[Any], reader: int | None, item: str) -> QuerySet[Any]:
+def _readable(rows: QuerySet[Any], reader: int | None) -> QuerySet[Any]:
     """Leave out what a person was handed to vote on, or might be, and has not voted on yet.
 
     An evaluator is no voter of a queue until they are handed an item of it.
     """
     if reader is None:
         return rows
-    outer = OuterRef(OuterRef(item))
+    outer = OuterRef(OuterRef("item"))
     voted = Entry.objects.filter(
         voter=OuterRef("pk"), item=outer, kind=Entry.Kind.VOTE, retracted=False
     )
     handed = Assignment.objects.filter(
-        voter=OuterRef("pk"), item__queue=OuterRef(OuterRef(f"{item}__queue"))
+        voter=OuterRef("pk"), item__queue=OuterRef(OuterRef("item__queue"))
     )
     voters = Voter.objects.filter(
-        ~Exists(voted), Exists(handed), user=reader, project=OuterRef(f"{item}__queue__project")
+        ~Exists(voted), Exists(handed), user=reader, project=OuterRef("item__queue__project")
     )
-    wanted = {f"{item}__opened_at__isnull": False, f"{item}__votes__lt": F(f"{item}__votes_wanted")}
-    return rows.exclude(Q(Exists(voters), **wanted))
+    wanted = Q(item__opened_at__isnull=False, item__votes__lt=F("item__votes_wanted"))
+    return rows.exclude(Exists(voters) & wanted)
 
 
 def _remember_read(reader: int | None, rows: Iterable[Row]) -> None:

@@ -189,10 +189,9 @@ class ReviewList:
 
     def read(self, batch: Sequence[Fact]) -> None:
         self.new: dict[UUID, Counter[str]] = defaultdict(Counter)
-        queues = Queue.objects.filter(pk__in={entry.queue_id for entry in batch if entry.queue_id})
-        pretend = set(queues.filter(is_simulated=True).values_list("pk", flat=True))
         for entry in batch:
-            if entry.item_id and counts(entry, is_simulated=entry.queue_id in pretend):
+            is_simulated = entry.queue is not None and entry.queue.is_simulated
+            if entry.item_id and counts(entry, is_simulated=is_simulated):
                 self.new[entry.item_id][entry.choice] += 1
         self.limits = limits_of(self.project, batch)
         self.made = [e for e in batch if e.kind == Entry.Kind.DECISION and e.item_id]

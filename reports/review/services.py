@@ -17,7 +17,7 @@ Visitor: TypeAlias = AbstractBaseUser | AnonymousUser
 
 
 def can(
-    user: AbstractBaseUser | AnonymousUser,
+    user: Visitor,
     action: Literal["see", "decide"],
     project: Project | None,
 ) -> bool:

@@ -20,7 +20,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from humanjudge.http import Context, HtmxRequest, Problem
-from humanjudge.lib.tables import Cell, Head, Row, Table, name_cell, text_cell
+from humanjudge.lib.tables import Head, Row, Table, name_cell, text_cell
 from humanjudge.lib.text import number_of
 from judge_eval.access import refusal
 from judge_eval.models import Run
@@ -326,13 +326,9 @@ def _table(label: str, titles: Sequence[str], rows: Iterable[tuple[str, ...]]) -
     return Table(
         label,
         [Head(title, css="") for title in titles],
-        [Row(name, [name_cell(name), *map(_text, cells)]) for name, *cells in rows],
+        [Row(name, [name_cell(name), *map(text_cell, cells)]) for name, *cells in rows],
         css="list",
     )
-
-
-def _text(text: str) -> Cell:
-    return text_cell(text)
 
 
 def _votes_table(item: Item) -> Table:
