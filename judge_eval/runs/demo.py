@@ -8,7 +8,6 @@ from typing import Any
 from django.contrib.auth import get_user_model
 from django.db import transaction
 from django.urls import reverse
-from django.utils import timezone
 
 from judge_eval.baselines import names_for, names_for_single
 from judge_eval.demo import content
@@ -16,9 +15,8 @@ from judge_eval.models import Run
 from judge_eval.services import create_run
 from voting.choices import CHOICES, DEFAULT_BALLOT, PASS_FLAG
 from voting.keys import create_key
-from voting.kinds import kind_of
 from voting.models import ApiKey, Invite, Project, Queue
-from voting.voters import invite_token, refusal
+from voting.voters import invite_token
 
 PROJECT = "Demo"
 SCOPES = [ApiKey.Scope.READ, ApiKey.Scope.VOTE]
@@ -39,11 +37,9 @@ def load(access_file: Path) -> bool:
         project = Project.objects.create(name=PROJECT)
         runs = [make_run(project, kind, name) for kind, name in RUNS.items()]
         runs.append(make_jokes(Project.objects.create(name=JOKES)))
-        for run in runs:
-            Invite.objects.create(queue=run.queue, label=FIRST_START)
         access = {
             "board": [{"name": r.name, "path": reverse("run", args=[r.pk])} for r in runs],
-            "invites": invites(),
+            "invites": [{"name": r.name, "path": _invite(r)} for r in runs],
             "admin": {**_admin(), "path": reverse("admin:index")},
             "api_key": create_key(FIRST_START, SCOPES)[1],
             "api_key_scopes": SCOPES,
@@ -79,19 +75,9 @@ def make_jokes(project: Project) -> Run:
     )
 
 
-def invites() -> list[dict[str, str]]:
-    """Return the ways in to the demo's runs, for anybody, until they are withdrawn."""
-    made = Invite.objects.filter(label=FIRST_START, queue__project__name__in=(PROJECT, JOKES))
-    now = timezone.now()
-    return [
-        {
-            "name": invite.queue.name,
-            "noun": kind_of(invite.queue).noun,
-            "path": reverse("join", args=[invite_token(invite)]),
-        }
-        for invite in made.select_related("queue").order_by("created_at")
-        if not refusal(invite, now)
-    ]
+def _invite(run: Run) -> str:
+    invite = Invite.objects.create(queue=run.queue, label=FIRST_START)
+    return reverse("join", args=[invite_token(invite)])
 
 
 def _admin() -> dict[str, str | None]:
