@@ -27,7 +27,8 @@ def main() -> None:
         parts["PostgreSQL"] = here.database.pid
         for name, models in (("one model", 1), (f"{CLIENTS} models", CLIENTS)):
             keys = [_key(f"{name} {number}") for number in range(models)]
-            play(site.port, [_requests(keys[0], numbers, 50)])
+            # Every process of the web server has loaded what it needs, and knows its statements.
+            play(site.port, [_requests(keys[n % models], numbers, 100) for n in range(CLIENTS)])
             before = {part: cpu_seconds(pid) for part, pid in parts.items()}
             clients = time.process_time()
             rounds = []

@@ -212,9 +212,8 @@ def _put(cursor: CursorWrapper, sent: TraceIn, enrollment: UUID, model: str, que
     )
     item = new_item(queue, 0, output)
     item.opened_at = timezone.now()
-    insert(cursor, Trace(enrollment_id=enrollment, trace_id=sent.trace_id, item=item))
-    insert(cursor, output)
-    # Last: others wait for the lock from here on. Places in a queue have no gaps.
+    trace = Trace(enrollment_id=enrollment, trace_id=sent.trace_id, item=item)
+    # Places in a queue have no gaps.
     if lock := _LOCK[connection.vendor]:
         cursor.execute(lock, [key(queue.pk)])
-    insert(cursor, item, position=(_NEXT, key(queue.pk)))
+    insert(cursor, trace, output, item, position=(_NEXT, key(queue.pk)))
