@@ -169,7 +169,7 @@ def _update(
     for row in stored:
         item, columns = row["pk"], expected[row["pk"]]
         if row["review__pk"] is None:
-            waiting += [item] if _is_to_see(columns) else []
+            waiting += [item] if item in touched or _is_to_see(columns) else []
         elif any(row[_STORED[name]] != value for name, value in columns.items()):
             begins = columns["waits"] and not row["review__waits"]
             since = now if begins else row["review__since"]
@@ -194,8 +194,8 @@ def _in_order(items: Collection[UUID]) -> list[UUID]:
 
 
 def _is_to_see(columns: Mapping[str, Any]) -> bool:
-    """Say whether a curator has something to see on an item, or had."""
-    return bool(columns["is_divided"] or columns["flags"] or columns["decided"])
+    """Say whether an item comes on the list by itself, without a decision on it."""
+    return bool(columns["is_divided"] or columns["flags"])
 
 
 class ReviewList:
