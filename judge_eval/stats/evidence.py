@@ -62,24 +62,26 @@ def evidence(entered: Entered, thresholds: FloatArray) -> Evidence:
     >>> np.exp(found.log_largest).round(1).tolist(), found.since.tolist()
     ([[1.0, 186.1], [1.0, 1.0]], [[-1, 17], [-1, -1]])
     """
-    judges, n = entered.n_judges, entered.differences.shape[1]
-    differences = np.nan_to_num(entered.differences)
+    judges = entered.n_judges
     one, other = np.triu_indices(judges, 1)
-    rows, columns = np.append(one, other), np.append(other, one)
     log_now, log_largest, growth = (np.zeros((judges, judges)) for _ in range(3))
     since = np.full((judges, judges), NEVER)
-    bars = np.log(thresholds)
-    for part in parts(2 * n):
-        at, sign = np.arange(2 * n)[part] % max(n, 1), np.where(np.arange(2 * n)[part] < n, 1, -1)
-        cell = rows[part], columns[part]
-        log = log_wealth(sign * differences[:, at])
-        if not len(log):
-            break
-        log_now[cell], log_largest[cell] = log[-1], np.maximum(0, log.max(axis=0))
-        reached = log >= bars[cell]
-        first = entered.seqs[reached.argmax(axis=0)]
-        since[cell] = np.where(reached.any(axis=0), first, NEVER)
-        growth[cell] = best_growth(sign * differences[:, at]) / entered.all_votes
+    for part in parts(len(one)):
+        differences = np.nan_to_num(entered.differences[:, part])
+        # What brings no difference moves no evidence: those that do come first.
+        order = np.argsort(differences == 0, axis=0, kind="stable")
+        moves = np.take_along_axis(differences, order, axis=0)
+        moves = moves[: np.count_nonzero(moves, axis=0).max(initial=0)]
+        if not len(moves):
+            continue
+        for sign, *cells in ((1, one, other), (-1, other, one)):
+            cell = cells[0][part], cells[1][part]
+            log = log_wealth(sign * moves)
+            log_now[cell], log_largest[cell] = log[-1], np.maximum(0, log.max(axis=0))
+            reached = log >= np.log(thresholds[cell])
+            first = np.take_along_axis(order, reached.argmax(axis=0)[None], axis=0)[0]
+            since[cell] = np.where(reached.any(axis=0), entered.seqs[first], NEVER)
+            growth[cell] = best_growth(sign * moves) / entered.all_votes
     return Evidence(log_now, log_largest, since, growth, entered.all_votes)
 
 
@@ -102,9 +104,11 @@ def log_wealth(bets: FloatArray) -> FloatArray:
     """
     log = np.empty(bets.shape)
     logs = np.tile(np.log(WEIGHTS), (bets.shape[1], 1))
+    room = np.empty((_FACTORS, *logs.shape))
     for first in range(0, len(bets), _FACTORS):
         some = slice(first, first + _FACTORS)
-        products = 1 + bets[some, :, None] * NODES
+        products = np.multiply(bets[some, :, None], NODES, out=room[: len(bets[some])])
+        products += 1
         for step in range(1, len(products)):
             products[step] *= products[step - 1]
         top = logs.max(axis=1)
