@@ -80,7 +80,7 @@ class Claims:
     def beats_floor(self) -> list[bool | None]:
         """Tell who is said to beat every baseline; None of these, and where there is none."""
         floor = self.is_baseline
-        above: BoolArray = self.beats[:, floor].all(axis=1)
+        above = np.asarray(self.beats[:, floor].all(axis=1))
         return [bool(above[n]) if floor.any() and not floor[n] else None for n in range(len(floor))]
 
     def standing(self, one: int, other: int) -> Standing:
