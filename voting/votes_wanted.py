@@ -4,6 +4,7 @@ A change is one entry of the ledger (see `voting.ledger.decisions`); sealing it 
 """
 
 from collections.abc import Mapping
+from datetime import datetime
 from functools import partial
 from typing import NamedTuple
 from uuid import UUID
@@ -16,7 +17,7 @@ from django.utils import timezone
 from voting.disputes import is_disputed
 from voting.kinds import options_of
 from voting.ledger.counts import votes_on
-from voting.ledger.decisions import Rules, payload_of
+from voting.ledger.decisions import VOTES_WANTED, Rules, payload_of
 from voting.ledger.scheduler import nudge
 from voting.models import Entry, Queue, Voter
 from voting.order import wants_overlap
@@ -94,3 +95,27 @@ def _change(queue: Queue, by: Voter, wanted: Mapping[UUID, int], rules: Rules | 
         voter=by,
         payload=payload_of(wanted, rules),
     )
+
+
+class Change(NamedTuple):
+    """A change that was made; it has rules if it was for all items."""
+
+    at: datetime
+    by: str
+    votes_per_item: int | None
+    overlap_share: str | None
+    overlap_votes: int | None
+
+    @property
+    def overlap_percent(self) -> float:
+        return 100 * float(self.overlap_share or 0)
+
+
+def latest_changes(queue: Queue, most: int) -> list[Change]:
+    """Return who has changed when how many votes items want, the latest first."""
+    of_queue = Entry.objects.filter(
+        project=queue.project_id, queue=queue, kind=Entry.Kind.PARAMETERS
+    )
+    made = of_queue.filter(payload__has_key=VOTES_WANTED).order_by("-at", "-pk")
+    said = [f"payload__{VOTES_WANTED}__{name}" for name in Rules.model_fields]
+    return [Change(*row) for row in made.values_list("at", "voter__name", *said)[:most]]

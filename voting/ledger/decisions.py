@@ -95,10 +95,11 @@ def wanted_in(payload: object) -> dict[UUID, int]:
     >>> wanted_in(payload_of({UUID(int=1): 3})), wanted_in({"quality": {}})
     ({UUID('00000000-0000-0000-0000-000000000001'): 3}, {})
     """
-    if not isinstance(payload, Mapping) or VOTES_WANTED not in payload:
+    stated = payload.get(VOTES_WANTED) if isinstance(payload, Mapping) else None
+    if not isinstance(stated, Mapping):
         return {}
-    said = _Said.model_validate(payload[VOTES_WANTED])
-    return {item: votes for votes, items in said.items.items() for item in items}
+    items = _Said.model_validate(stated).items
+    return {item: votes for votes, some in items.items() for item in some}
 
 
 # What a decision is about: an item, or a queue and one of its voters.
