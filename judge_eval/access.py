@@ -23,7 +23,9 @@ from voting.selectors import open_to, released_by_me
 from voting.services import record_exposure
 from voting.voters import voter_here, voter_of_key, voter_of_user
 
-Action = Literal["see board", "see pair", "see calls"]
+Action = Literal["see board", "see pair", "see calls", "see people"]
+# What is for who runs the study, also where the run is shared.
+_PRIVATE = ("see calls", "see people")
 LOGIN = "log in"
 VOTE_FIRST = (
     "You still have {noun}s to vote on, and the board would tell you what others think. "
@@ -54,10 +56,12 @@ def _obstacle(request: HttpRequest, action: Action, run: Run, pair: Item | None 
         return PAIR_IS_OPEN.format(noun=run.queue.noun)
     if request.user.is_authenticated:
         return ""
+    if action == "see people":
+        return LOGIN
     voter = voter_of_run(request, run)
     if voter is not None and has_pairs_left(voter, run):
         return VOTE_FIRST.format(noun=run.queue.noun)
-    return "" if run.is_shared and action != "see calls" else LOGIN
+    return "" if run.is_shared and action not in _PRIVATE else LOGIN
 
 
 def refusal(
@@ -72,7 +76,7 @@ def refusal(
         if pair is not None:
             remember_seen(request, run, [pair.pk])
         return None
-    if request.htmx and pair is None and (why == LOGIN or action == "see calls"):
+    if request.htmx and pair is None and (why == LOGIN or action in _PRIVATE):
         return HttpResponseClientRefresh()  # the login has ended: not its form amid the page
     if why == LOGIN:
         return redirect_to_login(request.get_full_path())

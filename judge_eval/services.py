@@ -23,6 +23,7 @@ from voting.models import Inference, Item, Picture, Project, Queue, VoterPrompt,
 from voting.order import fresh_turn, keyed_number
 from voting.pictures.rendering import renderer_id
 from voting.pictures.store import source_address
+from voting.votes_wanted import votes_for
 
 # A change of what a baseline answers must change its fingerprint: it is another competitor then.
 BASELINE_VERSION = 2
@@ -107,13 +108,10 @@ def all_pairs(outputs: Sequence[Output], key: str) -> list[tuple[Output, Output]
     ]
 
 
-def wants_overlap(key: str, item: object, share: float) -> bool:
-    """Say whether an item is one of the share that several people vote on; always the same."""
-    return keyed_number(key, "overlap", item) < share * 2**64
-
-
 def add_items(queue: Queue, new: Sequence[Sequence[Inference]]) -> list[Item]:
-    """Put items of one output or two behind those that a queue has; the caller holds its lock."""
+    """Put items of one output or two behind those that a queue has."""
+    # Nobody adds others, and nobody changes how many votes they want, until they are there.
+    queue = Queue.objects.select_for_update(no_key=True).get(pk=queue.pk)
     first = _next_position(queue.items.all())
     items = [new_item(queue, position, *each) for position, each in enumerate(new, start=first)]
     return Item.objects.bulk_create(items, batch_size=1000)
@@ -125,8 +123,7 @@ def new_item(queue: Queue, position: int, a: Inference, b: Inference | None = No
     # What has no prompt shares none.
     item.prompt_key = prompt_key(a.prompt) if a.prompt.strip() else str(item.pk)
     item.turn = fresh_turn(queue.pk, item.prompt_key)
-    overlaps = wants_overlap(settings.SECRET_KEY, item.pk, queue.overlap_share)
-    item.votes_wanted = queue.overlap_votes if overlaps else queue.votes_per_item
+    item.votes_wanted = votes_for(item.pk, queue)
     return item
 
 

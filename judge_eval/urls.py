@@ -1,7 +1,7 @@
 from django.urls import include, path
 
 from humanjudge.http import on_demand
-from judge_eval.pages import board, draft, findings, models, pairs, reveal, runs
+from judge_eval.pages import board, draft, findings, models, pairs, people, reveal, runs
 from judge_eval.runs import lifecycle
 
 # Computes with NumPy, which no other page needs.
@@ -28,6 +28,10 @@ of_a_run = [
     path("models/", models.run_models, name="run-models"),
     path("tables/<slug:table>.<slug:form>", findings.run_table, name="run-table"),
     path("charts/<slug:chart>.svg", findings.run_chart, name="run-chart"),
+    path("people/", people.run_people, name="run-people"),
+    path("people/votes-wanted", people.change_votes_wanted, name="change-votes-wanted"),
+    path("people/<uuid:voter_id>/exclude", people.exclude, name="exclude-voter"),
+    path("people/decisions/<uuid:decision_id>/take-back", people.take_back, name="take-back"),
     path("vote/", runs.run_voting, name="run-voting"),
     path("vote/me", runs.vote_as_user, name="vote-as-user"),
     path("vote/invites/<uuid:invite_id>/withdraw", runs.withdraw_invite, name="withdraw-invite"),

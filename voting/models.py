@@ -501,7 +501,7 @@ class Entry(models.Model):
     target = ForeignKey("self", models.PROTECT, null=True, related_name="+", db_index=False)
     retracted = models.BooleanField(db_default=False)
     retracted_seq = models.BigIntegerField(null=True)
-    # A vote on what a curator's decision excludes, as long as that stands.
+    # A vote that a curator's decision on its item or its voter excludes, as long as that stands.
     excluded = models.BooleanField(db_default=False)
 
     # Every other kind says what it has to say here.

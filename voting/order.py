@@ -1,6 +1,7 @@
-"""What keyed chance decides, so that it is fair and can be checked: the order of pairs, and sides.
+"""What keyed chance decides, so that it is fair and can be checked: the order of pairs, sides, and
+which pairs several people vote on.
 
-Neither has to do with who is right.
+None has to do with who is right.
 """
 
 import hmac
@@ -28,6 +29,11 @@ def keyed_number(key: str, *parts: object) -> int:
 def left_side(key: str, voter: object, item: object) -> Side:
     """Decide which stored output a voter sees on the left, always the same for the same two."""
     return "B" if keyed_number(key, "side", voter, item) & 1 else "A"
+
+
+def wants_overlap(key: str, item: object, share: float) -> bool:
+    """Say whether an item is one of the share that several people vote on; always the same."""
+    return keyed_number(key, "overlap", item) < share * 2**64
 
 
 def prompt_order(queue: object, prompt_key: str) -> int:

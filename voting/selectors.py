@@ -61,7 +61,7 @@ class Progress:
     preparing: int
     # Votes of mine that were cast after their verdicts were seen, so they count for no judge.
     unblinded: int
-    # Votes of mine on what a curator has excluded: they count nowhere.
+    # Votes of mine that a curator's decision leaves out: they count nowhere.
     left_out: int = 0
     # What is voted on.
     noun: str = "pair"
@@ -84,7 +84,7 @@ class Progress:
         left_out = ""
         if self.left_out:
             of_mine = f"{self.left_out} of your votes {_are(self.left_out)}"
-            left_out = f" {of_mine} left out, as a curator excluded what you voted on."
+            left_out = f" {of_mine} left out by decision of a curator."
             blind -= self.left_out
         if self.unblinded:
             return (

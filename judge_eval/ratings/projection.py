@@ -18,7 +18,7 @@ from voting.choices import ANSWERS, VERDICTS
 from voting.kinds import is_fixed
 from voting.ledger.bulk_sql import executemany, key, prepared, update_many
 from voting.ledger.counts import UNBLINDED, counted_in, counts, uncounts
-from voting.ledger.ledger import Difference, Fact, correct, decided_items
+from voting.ledger.ledger import Difference, Fact, correct, votes_decided_on
 from voting.models import Entry, Item, Project
 
 CHUNK = 1_000
@@ -196,7 +196,7 @@ class _Batch:
             for entry in entries
             if entry.kind == Entry.Kind.VERDICTS and entry.item_id and entry.payload
         }
-        self.decided = decided_items(entries)
+        self.has_decisions = any(entry.kind == Entry.Kind.DECISION for entry in entries)
         self.board, _ = Board.objects.get_or_create(run=run)
         changed = self._first_changed()
         self.fold = Fold.before(run, changed)
@@ -217,8 +217,9 @@ class _Batch:
             for entry in self.entries
             if entry.target and uncounts(entry, first, is_simulated=is_simulated)
         ]
-        if items := self.payloads.keys() | self.decided:
-            votes = Entry.objects.filter(kind=Entry.Kind.VOTE, seq__isnull=False, item__in=items)
+        if self.payloads or self.has_decisions:
+            changed = votes_decided_on(self.entries) | Q(item__in=self.payloads)
+            votes = Entry.objects.filter(changed, kind=Entry.Kind.VOTE, seq__isnull=False)
             seqs.append(votes.order_by("seq").values_list("seq", flat=True).first())
         return min([first, *filter(None, seqs)])
 
@@ -248,7 +249,7 @@ class _Batch:
 
     def _unblinded(self) -> int:
         """Count the votes of people who had seen the verdicts; the batch is not stored yet."""
-        if not self.decided:
+        if not self.has_decisions:
             return self.board.unblinded + sum(map(_unblinded, self.entries))
         sealed = Entry.objects.filter(UNBLINDED, queue=self.run.queue_id).count()
         new = (e for e in self.entries if e.kind == Entry.Kind.VOTE and e.retracted_seq is None)

@@ -24,7 +24,7 @@ from reports.quality.parameters import (
 from reports.quality.score import Rule, Standing, Vote, folding, microseconds, time_of
 from voting.choices import ONE, quality_of
 from voting.ledger.counts import OF_PEOPLE, is_of_people
-from voting.ledger.ledger import Difference, Fact, decided_items
+from voting.ledger.ledger import Difference, Fact, votes_decided_on
 from voting.models import Entry, Project, Queue, Voter
 
 CHUNK: Final = 10_000
@@ -175,12 +175,11 @@ class QualityScore:
         ]
 
     def _changed_otherwise(self, batch: Sequence[Fact]) -> Iterator[tuple[str, Place]]:
-        """Tell the votes on what curators decided, and all of them where settings change."""
-        if decided := decided_items(batch):
-            votes = Entry.objects.filter(kind=Entry.Kind.VOTE, item__in=decided)
-            sealed = votes.filter(seq__isnull=False, queue__kind__in=SERIES)
-            for kind, at, seq in sealed.values_list("queue__kind", "at", "seq"):
-                yield SERIES[kind], (microseconds(at), seq or 0)
+        """Tell the votes that curators decided on, and all of them where settings change."""
+        votes = Entry.objects.filter(votes_decided_on(batch), kind=Entry.Kind.VOTE)
+        sealed = votes.filter(seq__isnull=False, queue__kind__in=SERIES)
+        for kind, at, seq in sealed.values_list("queue__kind", "at", "seq"):
+            yield SERIES[kind], (microseconds(at), seq or 0)
         if any(map(is_settings, batch)):
             for series in self.project.qualities.values_list("series", flat=True):
                 yield series, START

@@ -23,7 +23,7 @@ from voting.disputes import population_variance
 from voting.ledger.bulk_sql import update_many
 from voting.ledger.counts import COUNTED, counts
 from voting.ledger.decisions import SETTLING
-from voting.ledger.ledger import Difference, Fact, correct
+from voting.ledger.ledger import Difference, Fact, correct, recounted_items
 from voting.models import Entry, Flag, Item, Project, Queue
 
 # So many items are looked at together when all of a project are.
@@ -213,7 +213,8 @@ class ReviewList:
         self.limits = limits_of(self.project, batch)
         self.made = [e for e in batch if e.kind == Entry.Kind.DECISION and e.item_id]
         # The counts of items are those behind this batch: `VoteCounts` has written them.
-        some = [sorted({entry.item_id for entry in batch if entry.item_id is not None})]
+        new = {entry.item_id for entry in batch if entry.item_id is not None}
+        some = [sorted(new | recounted_items(batch))]
         # Other limits may hold behind new settings: everything is looked at again.
         self.chunks = _all_items(self.project) if any(map(is_settings, batch)) else iter(some)
 

@@ -17,10 +17,19 @@ from tests.makers import (
     make_voter,
     pairs_of,
 )
-from voting.curating import AlreadyDecided, decide, decisions_on, reverse
+from voting.curating import (
+    AlreadyDecided,
+    decide,
+    decisions_on,
+    decisions_on_voters,
+    exclude_voter,
+    reverse,
+)
 from voting.ledger import chain, ledger
+from voting.ledger.decisions import Rules
 from voting.models import Entry
 from voting.services import NothingToUndo, VoteConflict, record_exposure, undo_last_vote
+from voting.votes_wanted import change_for_all, change_for_disputed
 
 pytestmark = pytest.mark.django_db
 
@@ -48,6 +57,8 @@ steps = st.one_of(
     st.tuples(st.just("see"), run_number, voter_number, pair_number),
     st.tuples(st.just("change"), run_number, pair_number, winners),
     st.tuples(st.just("decide"), run_number, pair_number, actions),
+    st.tuples(st.just("exclude_voter"), run_number, voter_number),
+    st.tuples(st.just("want"), run_number, st.integers(1, 4), st.booleans()),
     st.tuples(st.just("reverse"), st.integers(0, 5)),
     st.tuples(st.just("seal"), st.integers(1, 5)),
 )
@@ -92,6 +103,19 @@ class World:
         item = self.pairs[run][pair]
         latest = decisions_on(item.pk).first()
         decide(item.pk, action, self.voters[0], after=latest and latest.uid)
+
+    def exclude_voter(self, run, voter):
+        queue, voter = self.runs[run].queue, self.voters[voter]
+        latest = decisions_on_voters(queue).filter(voter=voter).first()
+        exclude_voter(voter.pk, queue, self.voters[0], after=latest and latest.uid)
+
+    def want(self, run, votes, is_for_all):
+        queue, lead = self.runs[run].queue, self.voters[0]
+        if is_for_all:
+            rules = Rules(votes_per_item=votes, overlap_share=0.5, overlap_votes=2)
+            change_for_all(queue, rules, lead)
+        else:
+            change_for_disputed(queue, votes, lead)
 
     def reverse(self, number):
         decisions = Entry.objects.filter(project=self.project, kind="decision")

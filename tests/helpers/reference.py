@@ -1,6 +1,7 @@
 """What every score must be, worked out from the sealed entries in the plainest way there is."""
 
 from collections import Counter, defaultdict
+from uuid import UUID
 
 from judge_eval.models import Board, Checkpoint, Judge, JudgeRating, RatingPoint
 from voting.models import Entry, Exposure, Item
@@ -21,20 +22,22 @@ def blind(votes):
 def standing_votes(run):
     entries = entries_of(run)
     retracted = {entry.target_id for entry in entries if entry.kind == "retraction"}
-    excluded = {item for item, action in latest_decisions(run).items() if action == "exclude"}
+    excluded = {one for one, action in latest_decisions(run).items() if action == "exclude"}
     return [
         entry
         for entry in entries
-        if entry.kind == "vote" and entry.pk not in retracted and entry.item_id not in excluded
+        if entry.kind == "vote"
+        and entry.pk not in retracted
+        and not {entry.item_id, entry.voter_id} & excluded
     ]
 
 
 def latest_decisions(run):
-    """Map each item to what was decided of it last, reversals and notes left aside."""
+    """Map each item and voter to what was decided last, reversals and notes left aside."""
     decisions = [entry for entry in entries_of(run) if entry.kind == "decision"]
     reversed_ones = {entry.target_id for entry in decisions}
     return {
-        entry.item_id: entry.payload["action"]
+        entry.item_id or entry.voter_id: entry.payload["action"]
         for entry in decisions
         if entry.payload["action"] not in ("note", "reverse") and entry.pk not in reversed_ones
     }
@@ -47,6 +50,22 @@ def latest_verdicts(run):
         for entry in entries_of(run)
         if entry.kind == "verdicts"
     }
+
+
+def votes_wanted(run):
+    """Map each item to how many votes it wants, where entries of the ledger say so."""
+    first, rounds = {}, {}
+    entries = entries_of(run)
+    reversed_ones = {entry.target_id for entry in entries if entry.kind == "decision"}
+    for entry in entries:
+        if entry.kind == "decision" and entry.payload["action"] == "another_round":
+            first.setdefault(entry.item_id, entry.payload["instead_of"])
+            if entry.pk not in reversed_ones:
+                rounds[entry.item_id] = entry.payload["votes_wanted"]
+        if entry.kind == "parameters":
+            for votes, items in entry.payload["votes_wanted"]["items"].items():
+                first.update((UUID(item), int(votes)) for item in items)
+    return {item: max(votes, rounds.get(item, 0)) for item, votes in first.items()}
 
 
 def expected(run):
@@ -82,6 +101,7 @@ def expected(run):
         )
         points[number] = [round(elo[judge], 2) for judge in judges]
     votes = Counter(vote.item_id for vote in counted)
+    items = dict(run.queue.items.values_list("pk", "votes_wanted"))
     return {
         "ratings": [
             (
@@ -97,7 +117,12 @@ def expected(run):
         "board": (len(counted), len(standing) - len(counted)),
         "histories": histories,
         "points": points,
-        "left_out": {i for i, action in latest_decisions(run).items() if action == "exclude"},
+        "left_out": {
+            item
+            for item, action in latest_decisions(run).items()
+            if action == "exclude" and item in items
+        },
+        "votes_wanted": items | votes_wanted(run),
     }
 
 
@@ -117,6 +142,7 @@ def stored(run):
         },
         "left_out": set(run.queue.items.exclude(unusable="").values_list("pk", flat=True)),
         "points": dict(RatingPoint.objects.filter(run=run).values_list("votes", "ratings")),
+        "votes_wanted": dict(run.queue.items.values_list("pk", "votes_wanted")),
     }
 
 

@@ -6,7 +6,8 @@ from itertools import combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge_eval.services import all_pairs, wants_overlap
+from judge_eval.services import all_pairs
+from voting.order import wants_overlap
 
 outputs = st.lists(st.integers(), unique=True, max_size=8)
 

@@ -1,7 +1,7 @@
 """How many votes that count each item has, and for what."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -10,8 +10,16 @@ from django.db.models import Count, F, Q, QuerySet
 from voting.disputes import Vote, extra_votes
 from voting.kinds import Options, kind_of, options_of
 from voting.ledger.bulk_sql import key, update_many
-from voting.ledger.decisions import EXCLUDED, Standing
-from voting.ledger.ledger import Difference, Fact, correct, decided_items, standing_of
+from voting.ledger.decisions import EXCLUDED, Standing, Subject, wanted_in
+from voting.ledger.ledger import (
+    Difference,
+    Fact,
+    correct,
+    decided_items,
+    recounted_items,
+    standing_of,
+    votes_left_out,
+)
 from voting.models import Entry, Item, Project, Queue
 from voting.order import FRESH
 
@@ -81,13 +89,35 @@ def _asking(queues: Mapping[UUID, Queue]) -> dict[UUID | None, Options]:
     return {pk: each for pk, each in options.items() if each.extra_votes}
 
 
-def _votes_on(items: Q) -> dict[UUID, list[Vote]]:
+def votes_on(items: Q) -> dict[UUID, list[Vote]]:
+    """Return the votes that count on some items, in the order of the ledger."""
     votes: dict[UUID, list[Vote]] = defaultdict(list)
     sealed = Entry.objects.filter(COUNTED, items, item__isnull=False).order_by("seq")
     for item, choice, value in sealed.values_list("item", "choice", "value"):
         assert item is not None  # filtered
         votes[item].append((choice, value))
     return votes
+
+
+def _wanted_by(batch: Iterable[Fact]) -> dict[UUID, int]:
+    """Return how many votes items want by the `parameters` entries of a batch."""
+    changes = (e for e in batch if e.kind == Entry.Kind.PARAMETERS and e.queue_id)
+    return {item: votes for e in changes for item, votes in wanted_in(e.payload).items()}
+
+
+def _standing(
+    project: Project, queues: Collection[UUID], batch: Sequence[Fact]
+) -> dict[Subject, Standing]:
+    """Return what stands of decisions and of changed votes wanted, for all items of queues."""
+    stands = standing_of(project, Q(queue__in=queues), batch)
+    sealed = Entry.objects.filter(
+        project=project, kind=Entry.Kind.PARAMETERS, queue__in=queues, seq__isnull=False
+    )
+    payloads = sealed.order_by("seq").values_list("payload", flat=True)
+    for wanted in (*map(wanted_in, payloads), _wanted_by(batch)):
+        for item, votes in wanted.items():
+            stands[item] = stands.get(item, Standing())._replace(first=votes)
+    return stands
 
 
 def _settled(
@@ -112,8 +142,8 @@ def _unusable(why: str, stands: Standing) -> str:
 class VoteCounts:
     """Keeps the counts of votes on `Item`, its turn, and `Queue.done`: how many are done.
 
-    It does to items what curators decide: excluded ones are unusable, another round wants more. It
-    asks for more votes on disputed items, where the queue's options say so.
+    It does to items what curators and leads decide: excluded ones are unusable, and they want more
+    votes or fewer. It asks for more on disputed items, where the queue's options say so.
     """
 
     def __init__(self, project: Project) -> None:
@@ -123,24 +153,33 @@ class VoteCounts:
         self.batch, self.first_seq = batch, batch[0].seq or 0
         votes = [entry.target or entry for entry in batch]
         self.queues = Queue.objects.in_bulk({vote.queue_id for vote in votes} - {None})
-        self.queue_of = {vote.item_id: vote.queue_id for vote in votes if vote.item_id}
         columns = dict.fromkeys(c for queue in self.queues.values() for c in kind_of(queue).tally)
-        rows = Item.objects.filter(pk__in=self.queue_of)
+        self.recounted, self.wanting = recounted_items(batch), _wanted_by(batch)
+        some = Q(pk__in={vote.item_id for vote in votes if vote.item_id} | self.recounted)
+        if self.wanting:
+            # Their keys may be too many for one query.
+            some |= Q(queue__in={e.queue_id for e in batch if e.kind == Entry.Kind.PARAMETERS})
         # Under the project's lock: only sealing changes them.
-        names = ("pk", "unusable", "votes_wanted", "extra_votes", "turn", *columns)
-        self.items = {row["pk"]: row for row in rows.values(*names)}
-        self.stands: dict[UUID, Standing] = {}
-        if decided := decided_items(batch):
-            self.stands = standing_of(self.project, decided, batch)
-            sealed = Entry.objects.filter(COUNTED, item__in=decided)
+        names = ("queue", "unusable", "votes_wanted", "extra_votes", "turn", *columns)
+        self.items = {row["pk"]: row for row in Item.objects.filter(some).values("pk", *names)}
+        self.queue_of = {pk: row["queue"] for pk, row in self.items.items()}
+        self.stands: dict[Subject, Standing] = {}
+        if changed := decided_items(batch) | self.wanting.keys():
+            queues = {self.queue_of[item] for item in changed}
+            self.stands = _standing(self.project, queues, batch)
+        if self.recounted:
+            sealed = Entry.objects.filter(COUNTED, item__in=self.recounted)
             self.sealed = _tallies(sealed, self.queues)
         self.asking = _asking(self.queues)
         asked = [item for item, queue in self.queue_of.items() if queue in self.asking]
-        self.votes_on = _votes_on(Q(item__in=asked)) if asked else {}
+        self.votes_on = votes_on(Q(item__in=asked)) if asked else {}
 
     def compute(self) -> None:
-        # A decision may change whether votes on its item count: these are counted anew.
-        self.change = {pk: self._miscounted(pk) for pk in self.stands}
+        # A decision may change whether votes on an item count: these are counted anew.
+        self.change = {pk: self._miscounted(pk) for pk in self.recounted}
+        for pk in self.wanting:
+            tally = kind_of(self.queues[self.queue_of[pk]]).tally
+            self.change.setdefault(pk, [0] * len(tally))
         for entry in self.batch:
             vote = entry.target or entry
             queue = self.queues.get(vote.queue_id) if vote.queue_id else None
@@ -149,7 +188,7 @@ class VoteCounts:
             is_simulated = queue.is_simulated
             is_new = counts(entry, is_simulated=is_simulated)
             is_gone = uncounts(entry, self.first_seq, is_simulated=is_simulated)
-            if is_new or (is_gone and vote.item_id not in self.stands):
+            if is_new or (is_gone and vote.item_id not in self.recounted):
                 counted = kind_of(queue).counted(vote.choice, vote.left_side, vote.value)
                 change = self.change.setdefault(vote.item_id, [0] * len(counted))
                 _add(change, 1 if is_new else -1, counted)
@@ -170,14 +209,15 @@ class VoteCounts:
             item, queue = self.items[pk], self.queue_of[pk]
             tally = kind_of(self.queues[queue]).tally
             new = [item[name] + more for name, more in zip(tally, by, strict=True)]
-            rows[tally].append((*new, key(pk)))
+            if any(by):
+                rows[tally].append((*new, key(pk)))
             wanted = item["votes_wanted"]
             if queue in self.asking or pk in self.stands:
                 settled = self._settled(item)
                 wanted = settled["votes_wanted"]
                 rows[tuple(settled)].append((*settled.values(), key(pk)))
             done[queue] += (new[0] >= wanted) - (item["votes"] >= item["votes_wanted"])
-            if item["turn"] >= FRESH:
+            if item["turn"] >= FRESH and any(by):
                 begun.append(pk)
         for tally, some in rows.items():
             update_many(Item, tally, some)
@@ -206,22 +246,19 @@ class VoteCounts:
             waiting.filter(votes__lt=F("votes_wanted")).update(turn=self.first_seq)
 
     def rebuild(self, *, write: bool) -> Iterator[Difference]:
-        decisions = Entry.objects.filter(project=self.project, kind=Entry.Kind.DECISION)
-        decided = set(decisions.filter(item__isnull=False).values_list("item", flat=True))
-        stands = standing_of(self.project, decided, ())
-        excluded = {item for item in stands if stands[item].is_excluded}
-        yield from self._rebuild_marks(excluded, write=write)
+        yield from self._rebuild_marks(write=write)
         queues = Queue.objects.in_bulk(
             Queue.objects.filter(project=self.project).values_list("pk", flat=True)
         )
+        stands = _standing(self.project, queues, ())
         counted = Entry.objects.filter(COUNTED, project=self.project, item__isnull=False)
         tallies, done = _tallies(counted, queues), Counter[UUID]()
         asking = _asking(queues)
-        votes_on = _votes_on(Q(queue__in=asking)) if asking else {}
+        said = votes_on(Q(queue__in=asking)) if asking else {}
         for item in Item.objects.filter(queue__project=self.project):
             columns = kind_of(queues[item.queue_id]).tally
             tally, stand = tallies.get(item.pk, [0] * len(columns)), stands.get(item.pk, Standing())
-            votes, options = votes_on.get(item.pk, []), asking.get(item.queue_id)
+            votes, options = said.get(item.pk, []), asking.get(item.queue_id)
             wanted = _settled(item.votes_wanted, item.extra_votes, stand, votes, options)
             done[item.queue_id] += tally[0] >= wanted["votes_wanted"]
             replayed = dict(zip(columns, tally, strict=True)) | wanted
@@ -230,10 +267,10 @@ class VoteCounts:
         for row in queues.values():
             yield from correct(row, f"queue {row.pk}", {"done": done[row.pk]}, write=write)
 
-    def _rebuild_marks(self, excluded: Collection[UUID], *, write: bool) -> Iterator[Difference]:
+    def _rebuild_marks(self, *, write: bool) -> Iterator[Difference]:
         votes = Entry.objects.filter(project=self.project, kind=Entry.Kind.VOTE, seq__isnull=False)
-        is_of_excluded = Q(item__in=excluded)
-        wrong = Q(excluded=False) & is_of_excluded | Q(excluded=True) & ~is_of_excluded
+        left_out = votes_left_out(self.project)
+        wrong = left_out & Q(excluded=False) | ~left_out & Q(excluded=True)
         for vote in votes.filter(wrong).order_by("seq"):
             replayed = {"excluded": not vote.excluded}
             yield from correct(vote, f"vote {vote.seq}", replayed, write=write)

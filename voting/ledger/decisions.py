@@ -22,7 +22,7 @@ from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, TypeAdapter
+from pydantic import BaseModel, ConfigDict, Field, PlainSerializer
 
 Action: TypeAlias = Literal["exclude", "keep", "another_round", "note", "reverse"]
 # What settles whether the votes on an item count; the others only add to it.
@@ -37,7 +37,6 @@ VOTES_WANTED: Final = "votes_wanted"
 # whatever their order.
 IMPORT_BEGINS: Final = {"import": "begins"}
 IMPORT_ENDS: Final = {"import": "ends"}
-_ITEMS: Final = TypeAdapter(dict[Annotated[int, Field(ge=1, le=MOST_WANTED)], list[UUID]])
 
 _Wanted: TypeAlias = Annotated[int, Field(ge=0, le=MOST_WANTED)]
 
@@ -57,6 +56,10 @@ class Decision(BaseModel):
     @property
     def payload(self) -> dict[str, Any]:
         return self.model_dump(exclude_none=True)
+
+
+class _Said(BaseModel):
+    items: dict[Annotated[int, Field(ge=1, le=MOST_WANTED)], list[UUID]]
 
 
 class Rules(BaseModel):
@@ -96,32 +99,50 @@ def wanted_in(payload: object) -> dict[UUID, int]:
     >>> wanted_in(payload_of({UUID(int=1): 3})), wanted_in({"quality": {}})
     ({UUID('00000000-0000-0000-0000-000000000001'): 3}, {})
     """
-    if not isinstance(payload, Mapping) or VOTES_WANTED not in payload:
+    stated = payload.get(VOTES_WANTED) if isinstance(payload, Mapping) else None
+    if not isinstance(stated, Mapping):
         return {}
-    by_votes = _ITEMS.validate_python(payload[VOTES_WANTED].get("items"))
-    return {item: votes for votes, items in by_votes.items() for item in items}
+    items = _Said.model_validate(stated).items
+    return {item: votes for votes, some in items.items() for item in some}
+
+
+# What a decision is about: an item, or a queue and one of its voters.
+Subject: TypeAlias = UUID | tuple[UUID, UUID]
 
 
 class Made(NamedTuple):
     """A decision as the ledger holds it: about what, what it says, and which entry reversed it."""
 
-    subject: UUID | None
+    subject: Subject | None
     payload: Any
     reversed_by: int | None
 
 
 class Standing(NamedTuple):
-    """What stands of all decisions about one item; `votes_wanted` is None where none changed it."""
+    """What stands of all decisions about one thing.
+
+    `first` is how many votes an item wants without another round, None where nothing says so.
+    """
 
     action: str = ""
-    votes_wanted: int | None = None
+    first: int | None = None
+    another_round: int = 0
 
     @property
     def is_excluded(self) -> bool:
         return self.action == "exclude"
 
+    @property
+    def votes_wanted(self) -> int | None:
+        return None if self.first is None else max(self.first, self.another_round)
 
-def standing(decisions: Iterable[Made]) -> dict[UUID, Standing]:
+
+def subject_of(item: UUID | None, queue: UUID | None, voter: UUID | None) -> Subject | None:
+    """Return what a decision with these columns is about; None where it names nothing."""
+    return item or ((queue, voter) if queue and voter else None)
+
+
+def standing(decisions: Iterable[Made]) -> dict[Subject, Standing]:
     """Fold decisions, in the order of the ledger, into what stands for each subject.
 
     Examples
@@ -129,11 +150,11 @@ def standing(decisions: Iterable[Made]) -> dict[UUID, Standing]:
     >>> pair = UUID(int=1)
     >>> more = {"action": "another_round", "votes_wanted": 5, "instead_of": 2}
     >>> standing([Made(pair, more, None), Made(pair, {"action": "exclude"}, None)])[pair]
-    Standing(action='exclude', votes_wanted=5)
-    >>> standing([Made(pair, more, 9), Made(pair, {"action": "note"}, None)])[pair]
-    Standing(action='', votes_wanted=2)
+    Standing(action='exclude', first=2, another_round=5)
+    >>> standing([Made(pair, more, 9), Made(pair, {"action": "note"}, None)])[pair].votes_wanted
+    2
     """
-    found: dict[UUID, Standing] = {}
+    found: dict[Subject, Standing] = {}
     for subject, payload, reversed_by in decisions:
         if subject is not None and isinstance(payload, Mapping):
             before = found.get(subject, Standing())
@@ -142,10 +163,11 @@ def standing(decisions: Iterable[Made]) -> dict[UUID, Standing]:
 
 
 def _after(before: Standing, payload: Mapping[str, Any], *, is_reversed: bool) -> Standing:
-    action, wanted = before
     if payload.get("action") == "another_round":
-        wanted = payload["instead_of"] if wanted is None else wanted
-        wanted = wanted if is_reversed else payload["votes_wanted"]
-    if payload.get("action") in SETTLING and not is_reversed:
-        action = payload["action"]
-    return Standing(action, wanted)
+        first = payload["instead_of"] if before.first is None else before.first
+        before = before._replace(first=first)
+    if is_reversed or payload.get("action") not in SETTLING:
+        return before
+    if payload["action"] == "another_round":
+        before = before._replace(another_round=payload["votes_wanted"])
+    return before._replace(action=payload["action"])

@@ -8,17 +8,18 @@ UPDATEs make one number per entry of it. What was voted elsewhere is appended, s
 
 import json
 import secrets
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from datetime import datetime, timedelta
-from functools import cache
-from operator import attrgetter
+from functools import cache, reduce
+from operator import attrgetter, or_
 from typing import Any, Protocol, TypeAlias
 from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Model, QuerySet
+from django.db.models import Model, Q, QuerySet
 from django.db.models.expressions import DatabaseDefault
 from django.utils import timezone
 from django.utils.module_loading import import_string
@@ -26,7 +27,7 @@ from django.utils.module_loading import import_string
 from voting.kinds import COMPARISON, Kind, kind_of
 from voting.ledger import chain
 from voting.ledger.bulk_sql import executemany, insist, update_many
-from voting.ledger.decisions import Made, Standing, standing
+from voting.ledger.decisions import Made, Standing, Subject, standing, subject_of
 from voting.models import Entry, Exposure, Project, Queue, Voter, VoterPrompt
 
 # What sealing writes into an entry.
@@ -319,33 +320,71 @@ def decided_items(batch: Iterable[Fact]) -> set[UUID]:
     return {e.item_id for e in batch if e.kind == Entry.Kind.DECISION and e.item_id}
 
 
-def standing_of(
-    project: Project, items: Collection[UUID], batch: Iterable[Fact]
-) -> dict[UUID, Standing]:
-    """Return what stands for items of all decisions: those sealed before, and those of a batch."""
+def votes_decided_on(batch: Iterable[Fact]) -> Q:
+    """Say of rows of votes that decisions in a batch are about their items or their voters."""
+    decisions = [e for e in batch if e.kind == Entry.Kind.DECISION]
+    subjects = {subject_of(e.item_id, e.queue_id, e.voter_id) for e in decisions}
+    return _votes_on(subject for subject in subjects if subject is not None)
+
+
+def _votes_on(subjects: Iterable[Subject]) -> Q:
+    items, voters = set(), defaultdict(set)
+    for subject in subjects:
+        if isinstance(subject, tuple):
+            voters[subject[0]].add(subject[1])
+        else:
+            items.add(subject)
+    by_voters = (Q(queue=queue, voter__in=some) for queue, some in voters.items())
+    return reduce(or_, by_voters, Q(item__in=items))
+
+
+def recounted_items(batch: Iterable[Fact]) -> set[UUID]:
+    """Return the items of which decisions in a batch may change how many votes count."""
+    items = decided_items(batch)
+    about = votes_decided_on(e for e in batch if not e.item_id)
+    votes = Entry.objects.filter(about, kind=Entry.Kind.VOTE, seq__isnull=False)
+    return items | set(votes.values_list("item_id", flat=True))
+
+
+def standing_of(project: Project, about: Q, batch: Iterable[Fact] = ()) -> dict[Subject, Standing]:
+    """Return what stands of all decisions `about` something: the sealed ones, and a batch's."""
     decisions = Entry.objects.filter(project=project, kind=Entry.Kind.DECISION, seq__isnull=False)
-    before = decisions.filter(item__in=items).order_by("seq")
-    rows = before.values_list("item_id", "payload", "retracted_seq")
-    new = (e for e in batch if e.kind == Entry.Kind.DECISION)
-    made = [Made(*row) for row in rows]
-    return standing(made + [Made(e.item_id, e.payload, e.retracted_seq) for e in new])
+    rows = decisions.filter(about).order_by("seq")
+    names = ("item_id", "queue_id", "voter_id", "payload", "retracted_seq")
+    made = [Made(subject_of(*row[:3]), *row[3:]) for row in rows.values_list(*names)]
+    for e in batch:
+        if e.kind == Entry.Kind.DECISION:
+            subject = subject_of(e.item_id, e.queue_id, e.voter_id)
+            made.append(Made(subject, e.payload, e.retracted_seq))
+    return standing(made)
+
+
+def votes_left_out(project: Project, batch: Iterable[Fact] = ()) -> Q:
+    """Say of rows of votes that what stands of all decisions excludes them."""
+    stands = standing_of(project, Q(), batch)
+    return _votes_on(subject for subject in stands if stands[subject].is_excluded)
 
 
 def _mark_excluded(project: Project, batch: Sequence[Fact]) -> None:
-    """Mark votes on what curators excluded, and unmark those on what they took back."""
-    decided, votes = decided_items(batch), [e for e in batch if e.kind == Entry.Kind.VOTE]
+    """Mark votes that curators excluded, and unmark those that they took back."""
+    votes = [e for e in batch if e.kind == Entry.Kind.VOTE]
+    has_decisions = any(e.kind == Entry.Kind.DECISION for e in batch)
     before = Entry.objects.filter(project=project, kind=Entry.Kind.DECISION, seq__isnull=False)
-    if not decided and not before.exists():
+    if not has_decisions and not before.exists():
         return
-    items = {vote.item_id for vote in votes if vote.item_id} | decided
-    stands = standing_of(project, items, batch)
-    excluded = {item for item in stands if stands[item].is_excluded}
+    about = Q(item__in={vote.item_id for vote in votes}) | Q(
+        item=None, voter__in={vote.voter_id for vote in votes}
+    )
+    stands = standing_of(project, about, batch)
+    excluded = {subject for subject in stands if stands[subject].is_excluded}
     for vote in votes:
-        vote.excluded = vote.item_id in excluded
-    sealed = Entry.objects.filter(kind=Entry.Kind.VOTE, seq__isnull=False)
-    for some, is_excluded in ((decided & excluded, True), (decided - excluded, False)):
-        if some:
-            sealed.filter(item__in=some).update(excluded=is_excluded)
+        by_voter = (vote.queue_id, vote.voter_id)
+        vote.excluded = vote.item_id in excluded or by_voter in excluded
+    if has_decisions:
+        sealed = Entry.objects.filter(kind=Entry.Kind.VOTE, seq__isnull=False)
+        decided, left_out = sealed.filter(votes_decided_on(batch)), votes_left_out(project, batch)
+        decided.filter(left_out, excluded=False).update(excluded=True)
+        decided.filter(~left_out, excluded=True).update(excluded=False)
 
 
 def replay(project: Project, *, write: bool) -> list[Difference]:

@@ -1,0 +1,290 @@
+"""People of a run: who votes and how, who is excluded, how far the votes are, and are wanted."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+from urllib.parse import urlencode
+from uuid import UUID, uuid4
+
+from django import forms
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+
+from humanjudge.charts.votes_graph import votes_graph
+from humanjudge.http import Context, HtmxRequest, Problem
+from humanjudge.lib.tables import DASH, Cell, missing, percent, span
+from humanjudge.lib.text import number_of
+from judge_eval.models import Run
+from judge_eval.pages.runs import lead_to, run_action, run_page
+from judge_eval.people import LEAST_PAIRS, Pace, Person, Share, pace_of, people_of
+from voting.curating import (
+    MOST_VOTES,
+    AlreadyDecided,
+    CannotDecide,
+    decisions_on_voters,
+    exclude_voter,
+    reverse,
+)
+from voting.ledger.decisions import Rules
+from voting.models import Entry, Queue, Voter
+from voting.voters import voter_of_user
+from voting.votes_wanted import (
+    Cost,
+    by_rules,
+    change_for_all,
+    change_for_disputed,
+    cost_of,
+    disputed,
+    latest_changes,
+)
+
+PER_PAGE: Final = 50
+LONGEST_WHY: Final = 2_000
+LATEST_CHANGES: Final = 5
+
+Key = Callable[[Person], Any]
+# What the table can be sorted by: the head of the column, and what of a person; None stands last.
+COLUMNS: Final[dict[str, tuple[str, Key]]] = {
+    "name": ("Voter", lambda person: (person.name or person.pseudonym).casefold()),
+    "votes": ("Votes", lambda person: person.votes),
+    "seen": ("Last seen", lambda person: person.last_seen),
+    "seconds": ("Median s per vote", lambda person: person.median_seconds),
+    "agreement": ("Agreement with others", lambda person: _value(person.agreement)),
+    "left": ("Chose left", lambda person: _value(person.left)),
+    "skips": ("Skips", lambda person: person.skips),
+    "flags": ("Flags", lambda person: person.flags),
+}
+USUAL: Final = "-votes"
+
+
+def _value(share: Share | None) -> float | None:
+    return share.value if share else None
+
+
+class VotesWantedForm(forms.Form):
+    about = forms.ChoiceField(
+        choices=[("all", "all pairs"), ("disputed", "only pairs on which people disagree")],
+        widget=forms.RadioSelect,
+        initial="all",
+        label="For",
+    )
+    votes = forms.IntegerField(min_value=1, max_value=MOST_VOTES, label="Votes per pair")
+    overlap_share = forms.FloatField(
+        min_value=0, max_value=100, label="Percent of all pairs that more people vote on"
+    )
+    overlap_votes = forms.IntegerField(
+        min_value=1, max_value=MOST_VOTES, label="Votes on each of those"
+    )
+
+    def __init__(self, queue: Queue, data: QueryDict | None = None) -> None:
+        usual = {
+            "votes": queue.votes_per_item,
+            "overlap_share": f"{100 * queue.overlap_share:g}",
+            "overlap_votes": queue.overlap_votes,
+        }
+        super().__init__(data, initial=usual)
+        self.queue = queue
+        for field in self.fields.values():
+            field.label = str(field.label).replace("pair", queue.noun)
+        about: Any = self.fields["about"]
+        about.choices = [(name, said.replace("pair", queue.noun)) for name, said in about.choices]
+        # Of those on which people disagree all want the same.
+        if data and data.get("about") == "disputed":
+            self.fields["overlap_share"].required = self.fields["overlap_votes"].required = False
+
+    @property
+    def is_for_all(self) -> bool:
+        return bool(self.cleaned_data["about"] == "all")
+
+    @property
+    def rules(self) -> Rules:
+        said = self.cleaned_data
+        return Rules(
+            votes_per_item=said["votes"],
+            overlap_share=said["overlap_share"] / 100,
+            overlap_votes=said["overlap_votes"],
+        )
+
+    def cost(self) -> Cost:
+        if self.is_for_all:
+            return cost_of(self.queue, by_rules(self.queue, self.rules))
+        return cost_of(self.queue, dict.fromkeys(disputed(self.queue), self.cleaned_data["votes"]))
+
+    def save(self, by: Voter) -> Entry:
+        if self.is_for_all:
+            return change_for_all(self.queue, self.rules, by)
+        return change_for_disputed(self.queue, self.cleaned_data["votes"], by)
+
+
+class ExcludeForm(forms.Form):
+    why = forms.CharField(max_length=LONGEST_WHY, error_messages={"required": "Say why."})
+    # The latest decision that was shown, and the number of this one: the same request again is
+    # not a second one.
+    after = forms.UUIDField(required=False)
+    uid = forms.UUIDField(required=False)
+
+
+@run_page("see people")
+def run_people(request: HtmxRequest, run: Run) -> HttpResponse:
+    if run.state == Run.State.DRAFT:
+        return lead_to(request, "run-draft", run)
+    is_asked = "votes" in request.GET
+    form = VotesWantedForm(run.queue, request.GET if is_asked else None)
+    cost = form.cost() if is_asked and form.is_valid() else None
+    context = _context(request, run, form) | {"cost": _cost_in_words(cost, run.queue)}
+    return render(request, "judge_eval/people.html", context)
+
+
+def _context(request: HttpRequest, run: Run, form: VotesWantedForm) -> Context:
+    people, pace = people_of(run.queue), pace_of(run.queue, timezone.now())
+    wanted, sort = request.GET.get("q", "").strip(), request.GET.get("sort", USUAL)
+    if sort.removeprefix("-") not in COLUMNS:
+        raise Problem(400, f"sort: {', '.join(COLUMNS)}, with - before it the largest first.")
+    page = Paginator(in_order(found(people, wanted), sort), PER_PAGE).get_page(
+        request.GET.get("page")
+    )
+    return {
+        "run": run,
+        "pace": pace,
+        "pace_words": _pace_in_words(pace),
+        "graph": votes_graph(pace.votes, pace.unit),
+        "people": len(people),
+        "excluded": [_row(person) for person in people if person.excluded],
+        "page": page,
+        "rows": [_row(person) for person in page],
+        "heads": _heads(sort, wanted),
+        "q": wanted,
+        "sort": sort,
+        "usual": USUAL,
+        "longest_why": LONGEST_WHY,
+        "form": form,
+        "changes": latest_changes(run.queue, LATEST_CHANGES),
+        "tab": "people",
+    }
+
+
+def found(people: Sequence[Person], wanted: str) -> list[Person]:
+    """Return those in whose name or pseudonym some text stands."""
+    text = wanted.casefold()
+    return [each for each in people if text in f"{each.name} {each.pseudonym}".casefold()]
+
+
+def in_order(people: Sequence[Person], sort: str) -> list[Person]:
+    """Sort people by a column, with "-" before its name the largest first.
+
+    Those of whom nothing is known there stand last.
+    """
+    _, key = COLUMNS[sort.removeprefix("-")]
+    known = [person for person in people if key(person) is not None]
+    unknown = [person for person in people if key(person) is None]
+    return sorted(known, key=key, reverse=sort.startswith("-")) + unknown
+
+
+def _heads(sort: str, wanted: str) -> list[Context]:
+    """Return the heads of the table: each leads to itself sorted by it, or the other way round."""
+    heads = []
+    for name, (title, _) in COLUMNS.items():
+        # Numbers begin with the largest, names with A.
+        first, other = (name, f"-{name}") if name == "name" else (f"-{name}", name)
+        query = {"sort": other if sort == first else first} | ({"q": wanted} if wanted else {})
+        order = {name: "ascending", f"-{name}": "descending"}.get(sort, "")
+        heads.append({"title": title, "query": urlencode(query), "order": order, "name": name})
+    return heads
+
+
+def _row(person: Person) -> Context:
+    seconds, agreement, left = person.median_seconds, person.agreement, person.left
+    return {
+        "person": person,
+        "name": person.name or "No name",
+        "seconds": DASH if seconds is None else f"{seconds:.1f}",
+        "agreement": _share_cell(agreement, "No other person has voted on the same."),
+        "left": _share_cell(left, "No vote for a side that is known to have stood left or right."),
+        "uid": uuid4(),
+    }
+
+
+def _share_cell(share: Share | None, why: str) -> Cell:
+    if share is None:
+        return missing(why)
+    if share.interval is None:
+        few = f"Fewer than {LEAST_PAIRS}: no interval."
+        return Cell(percent(share.value), small=f"of {share.n}", title=few)
+    low, high = (100 * bound for bound in share.interval)
+    return Cell(percent(share.value), small=f"{span(low, high)}, of {share.n:,}")
+
+
+def _pace_in_words(pace: Pace) -> str:
+    waiting = number_of(pace.waiting, pace.noun)
+    want = "wants" if pace.waiting == 1 else "want"
+    words = f"{waiting} {want} votes." if pace.waiting else f"No {pace.noun} wants votes."
+    if pace.preparing:
+        words += f" {number_of(pace.preparing, pace.noun)} not open yet."
+    return words
+
+
+def _cost_in_words(cost: Cost | None, queue: Queue) -> str:
+    """Say what a change comes to, as the votes stand now."""
+    if cost is None:
+        return ""
+    more = cost.left - cost.left_before
+    change = number_of(abs(more), "more vote" if more > 0 else "fewer vote")
+    words = [f"{change}: {cost.left:,} to come instead of {cost.left_before:,}."]
+    if not more:
+        words = ["As many votes to come as now."]
+    if cost.reopened:
+        words.append(f"{number_of(cost.reopened, queue.noun)} with enough votes would come back.")
+    if cost.closed:
+        words.append(f"{number_of(cost.closed, queue.noun)} would have enough votes.")
+    return " ".join(words)
+
+
+# --- what a lead can do -------------------------------------------------------------------------
+
+
+def _lead(request: HttpRequest, run: Run) -> Voter:
+    assert request.user.is_authenticated  # by `run_action`
+    return voter_of_user(run.queue.project, request.user)
+
+
+@run_action
+def change_votes_wanted(request: HttpRequest, run: Run) -> HttpResponse:
+    form = VotesWantedForm(run.queue, request.POST)
+    if not form.is_valid():
+        context = _context(request, run, form)
+        return render(request, "judge_eval/people.html", context, status=422)
+    form.save(_lead(request, run))
+    messages.success(request, "The votes wanted are changed; the figures follow in a moment.")
+    return redirect("run-people", run.pk)
+
+
+@run_action
+def exclude(request: HttpRequest, run: Run, voter_id: UUID) -> HttpResponse:
+    form, voter = ExcludeForm(request.POST), _voter(run, voter_id)
+    if not form.is_valid():
+        raise Problem(422, " ".join(str(errors[0]) for errors in form.errors.values()))
+    said = form.cleaned_data
+    try:
+        exclude_voter(voter.pk, run.queue, _lead(request, run), **said)
+    except AlreadyDecided as late:
+        raise Problem(409, f"{late} Reload the page.") from late
+    messages.success(request, f"{voter} is excluded; the figures follow in a moment.")
+    return redirect("run-people", run.pk)
+
+
+def _voter(run: Run, voter_id: UUID) -> Voter:
+    return get_object_or_404(Voter, pk=voter_id, project=run.queue.project_id)
+
+
+@run_action
+def take_back(request: HttpRequest, run: Run, decision_id: UUID) -> HttpResponse:
+    decisions = decisions_on_voters(run.queue).select_related("voter")
+    decision = get_object_or_404(decisions, uid=decision_id)
+    try:
+        reverse(decision.uid, _lead(request, run))
+    except (AlreadyDecided, CannotDecide) as late:
+        raise Problem(409, f"{late} Reload the page.") from late
+    messages.success(request, f"{decision.voter} counts again; the figures follow in a moment.")
+    return redirect("run-people", run.pk)
