@@ -1,7 +1,7 @@
 from django.urls import include, path
 
 from humanjudge.http import on_demand
-from judge_eval.pages import board, draft, findings, models, pairs, reveal, runs
+from judge_eval.pages import board, draft, findings, invites, models, pairs, reveal, runs
 from judge_eval.runs import lifecycle
 
 # Computes with NumPy, which no other page needs.
@@ -28,9 +28,11 @@ of_a_run = [
     path("models/", models.run_models, name="run-models"),
     path("tables/<slug:table>.<slug:form>", findings.run_table, name="run-table"),
     path("charts/<slug:chart>.svg", findings.run_chart, name="run-chart"),
-    path("vote/", runs.run_voting, name="run-voting"),
-    path("vote/me", runs.vote_as_user, name="vote-as-user"),
-    path("vote/invites/<uuid:invite_id>/withdraw", runs.withdraw_invite, name="withdraw-invite"),
+    path("vote/", invites.run_voting, name="run-voting"),
+    path("vote/me", invites.vote_as_user, name="vote-as-user"),
+    path("vote/personal", invites.make_personal_invites, name="make-personal-invites"),
+    path("vote/invites/<uuid:invite_id>/qr.svg", invites.invite_qr, name="invite-qr"),
+    path("vote/invites/<uuid:invite_id>/withdraw", invites.withdraw_invite, name="withdraw-invite"),
 ]
 urlpatterns = [
     path("", runs.home, name="home"),

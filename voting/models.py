@@ -346,6 +346,11 @@ class Invite(Identified):
     def __str__(self) -> str:
         return self.label or f"invite to {self.queue_id}"
 
+    @property
+    def person(self) -> str:
+        """Whom a personal link is for: it lets in one, and is labelled with the name."""
+        return self.label if self.max_voters == 1 else ""
+
     @cached_property
     def joined(self) -> int:
         """How many voters it has let in; a list of invites counts them all at once."""

@@ -1,4 +1,4 @@
-"""The list of runs, one run's progress, actions and voters; what views of runs share."""
+"""The list of runs, one run's progress and actions; what views of runs share."""
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
@@ -19,7 +19,7 @@ from django.templatetags.static import static
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_POST, require_safe
 from django_htmx.http import HttpResponseClientRedirect
 
 from humanjudge.http import Context, HtmxRequest, Problem, problem
@@ -33,9 +33,7 @@ from judge_eval.pages.run_form import JoiningForm
 from judge_eval.runs import leases, lifecycle
 from judge_eval.runs.progress import RunProgress, progress_of
 from judge_eval.runs.providers import NANO
-from voting import voters
-from voting.forms import InviteForm
-from voting.models import Invite, Item, Picture
+from voting.models import Item, Picture
 
 DONE, FAILED, WAITING = Call.State.DONE, Call.State.FAILED, Call.State.WAITING
 # What the calls of a run bring.
@@ -373,57 +371,3 @@ def retry_run(request: HttpRequest, run: Run) -> HttpResponse:
     if not lifecycle.retry_failed(run.pk):
         raise lifecycle.LifecycleRefused("Nothing failed that could be asked again.")
     return redirect("run-progress", run.pk)
-
-
-# --- voters -------------------------------------------------------------------------------------
-
-
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-@login_required
-def run_voting(request: HttpRequest, run_id: UUID) -> HttpResponse:
-    """Who may vote, how far they are, and a way in for oneself; the form makes an invite."""
-    run = find_run(run_id)
-    form = InviteForm(request.POST if request.method == "POST" else None)
-    if form.is_valid():
-        label, cap = form.cleaned_data["label"], form.cleaned_data["max_voters"]
-        voters.make_invite(run.queue, label, form.expires_at(timezone.now()), cap)
-        _record(request, run, "An invite was made", label)
-        return redirect("run-voting", run.pk)
-    members = Count("voters", distinct=True) + Count("guests", distinct=True)
-    found = Invite.objects.filter(queue=run.queue_id).select_related("queue")
-    invites = []
-    for invite in found.annotate(members=members).order_by("created_at"):
-        invite.joined = invite.members
-        url = request.build_absolute_uri(reverse("join", args=[voters.invite_token(invite)]))
-        invites.append((invite, url, voters.refusal(invite, timezone.now())))
-    context = {
-        "run": run,
-        "can_vote": run.queue.is_open and run.state != Run.State.COMPLETE,
-        "board": selectors.board(run),
-        "invites": invites,
-        "form": form,
-        "tab": "vote",
-    }
-    return render(request, "judge_eval/voting.html", context)
-
-
-def _record(request: HttpRequest, run: Run, what: str, label: str) -> None:
-    named = f": {label}" if label else ""
-    run.record("invite", f"{what} by {request.user.get_username()}{named}.")
-
-
-@run_action
-def withdraw_invite(request: HttpRequest, run: Run, invite_id: UUID) -> HttpResponse:
-    invite = get_object_or_404(Invite, pk=invite_id, queue=run.queue_id)
-    if invite.revoked_at is None:
-        voters.withdraw(invite)
-        _record(request, run, "An invite was withdrawn", invite.label)
-    return redirect("run-voting", run.pk)
-
-
-@run_action
-def vote_as_user(request: HttpRequest, run: Run) -> HttpResponse:
-    assert request.user.is_authenticated  # by `run_action`
-    voter = voters.voter_of_user(run.queue.project, request.user)
-    return voters.remember(redirect("vote", run.queue_id), voter)
