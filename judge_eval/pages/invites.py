@@ -13,7 +13,6 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
 from humanjudge.lib.text import number_of
-from judge_eval import selectors
 from judge_eval.models import Run
 from judge_eval.pages.runs import find_run, run_action
 from voting import voters
@@ -63,7 +62,6 @@ def _page(
     context = {
         "run": run,
         "can_vote": run.queue.is_open and run.state != Run.State.COMPLETE,
-        "board": selectors.board(run),
         "invites": [
             (found, _link(request, found.invite), voters.refusal(found.invite, now))
             for found in voters.invited(run.queue)

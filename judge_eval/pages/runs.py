@@ -1,18 +1,18 @@
 """The list of runs, one run's progress and actions; what views of runs share."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from decimal import Decimal
 from functools import wraps
 from hashlib import sha256
-from typing import Any, TypeAlias
+from typing import TypeAlias
 from uuid import UUID
 
 from django import forms
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import ValidationError
 from django.core.paginator import Paginator
-from django.db.models import Avg, Count, Exists, Max, OuterRef, Q, QuerySet, Sum
+from django.db.models import Exists, OuterRef, Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.templatetags.static import static
@@ -23,7 +23,6 @@ from django.views.decorators.http import require_POST, require_safe
 from django_htmx.http import HttpResponseClientRedirect
 
 from humanjudge.http import Context, HtmxRequest, Problem, problem
-from humanjudge.lib.leases import held
 from humanjudge.lib.text import duration, latency, number_of, usd
 from judge_eval import selectors
 from judge_eval.access import Action, pairs_to_vote_on, refusal
@@ -36,13 +35,6 @@ from judge_eval.runs.providers import NANO
 from voting.models import Item, Picture
 
 DONE, FAILED, WAITING = Call.State.DONE, Call.State.FAILED, Call.State.WAITING
-# What the calls of a run bring.
-THINGS: dict[str, str] = {Call.Purpose.GENERATE: "outputs", Call.Purpose.JUDGE: "verdicts"}
-# Of a model that has answered nothing.
-CONSEQUENCES = {
-    Call.Purpose.GENERATE: "Without its outputs there is nothing of this model to vote on.",
-    Call.Purpose.JUDGE: "It has given no verdict: votes will say nothing about this judge.",
-}
 BUDGET = forms.DecimalField(required=False, min_value=Decimal("1e-9"), max_value=MOST_USD)
 CALLS_PER_PAGE = 50
 MOST_VERDICTS = 50
@@ -119,52 +111,10 @@ def runs(request: HttpRequest) -> HttpResponse:
     every = Run.objects.select_related("board", "queue__project").order_by("-created_at")
     listed = list(every.defer("config"))  # it may be large
     failed = Call.objects.filter(state=FAILED, purpose__in=Call.Purpose.values)
-    silent = alarms(calls_by_model(failed.filter(run__in=[r.pk for r in listed]).values("run")))
+    calls = selectors.calls_by_model(failed.filter(run__in=[r.pk for r in listed]).values("run"))
+    silent = selectors.alarms(calls)
     named = [(run, [row["model"] for row in silent if row["run"] == run.pk]) for run in listed]
     return render(request, "judge_eval/runs.html", {"runs": named})
-
-
-def calls_by_model(runs: Iterable[UUID] | QuerySet[Any, Any]) -> list[Context]:
-    """Return a line for each model and role of some runs, those that generate first."""
-    rows = (
-        Call.objects.filter(run__in=runs, purpose__in=THINGS)
-        .values("run", "purpose", "provider", "model")
-        .annotate(
-            total=Count("pk"),
-            done=Count("pk", filter=Q(state=DONE)),
-            failed=Count("pk", filter=Q(state=FAILED)),
-            waiting=Count("pk", filter=Q(state=WAITING)),
-            # Of those that wait: being made at this moment.
-            out=Count("pk", filter=held() & Q(state=WAITING)),
-            tokens_in=Sum("prompt_tokens", default=0),
-            tokens_out=Sum("completion_tokens", default=0),
-            nano=Sum("cost_nano", default=0),
-            unpriced=Count("pk", filter=Q(state=DONE, cost_nano=None, reused=None)),
-            mean_ms=Avg("latency_ms"),
-            last_failed=Max("pk", filter=Q(state=FAILED)),
-        )
-    )
-    in_order = rows.order_by("purpose", "provider", "model")
-    return [row | {"things": THINGS[row["purpose"]]} for row in in_order]
-
-
-def alarms(calls: Iterable[Context]) -> list[Context]:
-    """Return models of which every call of a run has failed, in one role; nothing comes of them.
-
-    Where more calls wait, three that failed are no accident.
-    """
-    silent = [
-        row
-        for row in calls
-        if row["failed"] and not row["done"] and (row["failed"] >= 3 or not row["waiting"])
-    ]
-    last = Call.objects.filter(pk__in=[row["last_failed"] for row in silent])
-    reasons = dict(last.values_list("pk", "error"))  # as a rule it is the reason of all
-    return [
-        {name: row[name] for name in ("run", "things", "provider", "model", "failed")}
-        | {"consequence": CONSEQUENCES[row["purpose"]], "reason": reasons[row["last_failed"]]}
-        for row in silent
-    ]
 
 
 # --- one run's progress --------------------------------------------------------------------------
@@ -187,7 +137,7 @@ def run_progress(request: HtmxRequest, run: Run) -> HttpResponse:
 
 
 def _context(run: Run) -> Context:
-    progress, models = progress_of(run), calls_by_model([run.pk])
+    progress, models = progress_of(run), selectors.calls_by_model([run.pk])
     events = list(run.events.exclude(kind__in=UNLISTED_EVENTS).order_by("-pk")[:EVENTS])
     for row in models:
         row["cost"] = "not known" if row["unpriced"] else usd(Decimal(row["nano"]) / NANO)
@@ -199,7 +149,7 @@ def _context(run: Run) -> Context:
     state = STATES.get(Run.State(run.state), "")
     shown = {
         "state_in_words": run.note or state.format(noun=run.queue.noun),
-        "alarms": alarms(models),
+        "alarms": selectors.alarms(models),
         "paused": _paused(models) if is_waiting else [],
         "actions": {
             "stop": run.state in (*Run.AT_WORK, Run.State.VOTING),

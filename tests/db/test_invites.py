@@ -144,7 +144,7 @@ def test_personal_links_are_made_of_a_list_of_names():
     made = Invite.objects.order_by("created_at")
     assert [(each.person, each.max_voters) for each in made] == [("Ada Lovelace", 1), ("Bob", 1)]
     assert all(each.expires_at for each in made)
-    assert "Ada Lovelace personal 0 of at most 1 joined" in text_of(page)
+    assert "Ada Lovelace personal has not joined yet · 0 votes" in text_of(page)
     # What happened to a run outlives a person who is erased.
     assert run.events.get().text == "2 personal links made by an evaluator."
 
