@@ -151,6 +151,15 @@ def calls_by_model(runs: Iterable[UUID] | QuerySet[Any, Any]) -> list[dict[str, 
     return [row | {"things": THINGS[row["purpose"]]} for row in in_order]
 
 
+def silent_models(runs: Iterable[UUID] | QuerySet[Any, Any]) -> dict[UUID, list[str]]:
+    """Return, by run, the models of which every call has failed; only of runs that have some."""
+    failed = Call.objects.filter(run__in=runs, purpose__in=THINGS, state=Call.State.FAILED)
+    found: dict[UUID, list[str]] = {}
+    for row in alarms(calls_by_model(failed.values("run"))):
+        found.setdefault(row["run"], []).append(row["model"])
+    return found
+
+
 def alarms(calls: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return models of which every call of a run has failed, in one role; nothing comes of them.
 

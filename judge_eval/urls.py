@@ -1,7 +1,7 @@
 from django.urls import include, path
 
 from humanjudge.http import on_demand
-from judge_eval.pages import board, draft, findings, invites, models, pairs, reveal, runs
+from judge_eval.pages import board, draft, findings, home, invites, models, pairs, reveal, runs
 from judge_eval.runs import lifecycle
 
 # Computes with NumPy, which no other page needs.
@@ -35,9 +35,9 @@ of_a_run = [
     path("vote/invites/<uuid:invite_id>/withdraw", invites.withdraw_invite, name="withdraw-invite"),
 ]
 urlpatterns = [
-    path("", runs.home, name="home"),
+    path("", home.home, name="home"),
     # Where browsers look on pages that name no icon, as those of the admin.
-    path("favicon.ico", runs.favicon, name="favicon"),
+    path("favicon.ico", home.favicon, name="favicon"),
     path("runs/", runs.runs, name="runs"),
     path("runs/new/", draft.new_run, name="new-run"),
     path("runs/new/config/", draft.new_run, {"as_config": True}, name="new-run-config"),

@@ -18,8 +18,10 @@ from django.utils import timezone
 from voting.models import ApiKey, Assignment, Entry, Flag, Invite, Project, Queue, Voter
 
 _INVITE_SALT = "voting.invite"
+_COOKIE = "voter-"
 _COOKIE_SALT = "voting.voter"
 _COOKIE_LIFE = timedelta(days=180)
+MOST_COOKIES = 50
 
 
 class InviteRefused(Exception):
@@ -127,14 +129,16 @@ def has_come_in(voter: Voter, invite: Invite) -> bool:
 
 
 def _cookie(project_id: UUID) -> str:
-    return f"voter-{project_id.hex[:12]}"
+    return f"{_COOKIE}{project_id.hex[:12]}"
 
 
 def voter_id_here(request: HttpRequest, project_id: UUID) -> UUID | None:
     """Return who votes in this browser, from the cookie alone."""
-    value = request.get_signed_cookie(
-        _cookie(project_id), default="", salt=_COOKIE_SALT, max_age=_COOKIE_LIFE
-    )
+    return _voter_in(request, _cookie(project_id))
+
+
+def _voter_in(request: HttpRequest, cookie: str) -> UUID | None:
+    value = request.get_signed_cookie(cookie, default="", salt=_COOKIE_SALT, max_age=_COOKIE_LIFE)
     return UUID(hex=value) if value else None
 
 
@@ -148,6 +152,13 @@ def voter_here(request: HttpRequest, project_id: UUID) -> Voter | None:
     """Return the voter of this browser, None when unknown or blocked."""
     voter = voter_known_here(request, project_id)
     return None if voter is None or voter.blocked_at is not None else voter
+
+
+def voters_here(request: HttpRequest) -> list[Voter]:
+    """Return who votes in this browser, in whichever projects; those who are blocked do not."""
+    cookies = [name for name in request.COOKIES if name.startswith(_COOKIE)][:MOST_COOKIES]
+    known = [pk for cookie in cookies if (pk := _voter_in(request, cookie)) is not None]
+    return list(Voter.objects.filter(pk__in=known, blocked_at=None)) if known else []
 
 
 def remember(response: HttpResponse, voter: Voter) -> HttpResponse:

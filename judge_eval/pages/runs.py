@@ -15,7 +15,6 @@ from django.core.paginator import Paginator
 from django.db.models import Exists, OuterRef, Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.templatetags.static import static
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
@@ -96,24 +95,12 @@ def run_action(view: View) -> View:
 
 
 @require_safe
-def home(request: HttpRequest) -> HttpResponse:
-    return redirect("runs") if request.user.is_authenticated else render(request, "home.html")
-
-
-@require_safe
-def favicon(request: HttpRequest) -> HttpResponse:
-    return redirect(static("favicon.svg"), permanent=True)
-
-
-@require_safe
 @login_required
 def runs(request: HttpRequest) -> HttpResponse:
     every = Run.objects.select_related("board", "queue__project").order_by("-created_at")
     listed = list(every.defer("config"))  # it may be large
-    failed = Call.objects.filter(state=FAILED, purpose__in=Call.Purpose.values)
-    calls = selectors.calls_by_model(failed.filter(run__in=[r.pk for r in listed]).values("run"))
-    silent = selectors.alarms(calls)
-    named = [(run, [row["model"] for row in silent if row["run"] == run.pk]) for run in listed]
+    silent = selectors.silent_models([run.pk for run in listed])
+    named = [(run, silent.get(run.pk, [])) for run in listed]
     return render(request, "judge_eval/runs.html", {"runs": named})
 
 

@@ -1,5 +1,6 @@
 """What stands above every page of a run: what it is, how far it is, and what to do next."""
 
+from collections.abc import Collection
 from typing import NamedTuple
 
 from django import template
@@ -8,14 +9,15 @@ from django.urls import reverse
 
 from humanjudge.http import Context
 from humanjudge.lib.text import listed, number_of
-from judge_eval.models import Call, Findings, Judge, Run
-from judge_eval.selectors import THINGS, alarms, calls_by_model
+from judge_eval.models import Findings, Judge, Run
+from judge_eval.selectors import silent_models
 from voting.selectors import queue_counts
 
 register = template.Library()
 
 
-_NEXT: dict[str, tuple[str, str, str]] = {
+# What a run waits for, where that is done, and on which tab.
+NEXT: dict[str, tuple[str, str, str]] = {
     Run.State.DRAFT: ("Check the draft and start it", "run-draft", "draft"),
     Run.State.STOPPED: ("Resume it, or leave it stopped", "run-progress", "progress"),
     Run.State.FAILED: ("See what failed", "run-progress", "progress"),
@@ -69,22 +71,27 @@ def _progress(run: Run, done: int, total: int, preparing: int) -> str:
 
 def _step(run: Run, *, has_pending: bool) -> Step | None:
     """Return the one thing that gets a run on most."""
-    words, page, tab = _NEXT.get(run.state, ("", "run-progress", "progress"))
-    if run.state in (*Run.AT_WORK, Run.State.VOTING):
-        if silent := _silent(run):
-            words = f"Open a provider: every call to {silent} failed"
-        elif run.state == Run.State.VOTING and _has_best(run):
-            words = "Stop voting: the best judge is known"
-        elif run.queue.is_open and has_pending and not run.queue.is_simulated:
-            words, page, tab = "Invite people", "run-voting", "vote"
-    return Step(words, reverse(page, args=[run.pk]), tab) if words else None
+    is_open = run.state in (*Run.AT_WORK, Run.State.VOTING)
+    if stuck := unstuck(run, silent_models([run.pk]).get(run.pk, []) if is_open else []):
+        return stuck
+    if run.state == Run.State.VOTING and _has_best(run):
+        return _at(run, "Stop voting: the best judge is known", "run-progress", "progress")
+    if is_open and run.queue.is_open and has_pending and not run.queue.is_simulated:
+        return _at(run, "Invite people", "run-voting", "vote")
+    return None
 
 
-def _silent(run: Run) -> str:
-    """Name the models of which every call has failed, as a rule without counting calls."""
-    failed = run.calls.filter(purpose__in=THINGS, state=Call.State.FAILED)
-    silent = alarms(calls_by_model([run.pk])) if failed.exists() else []
-    return listed(dict.fromkeys(row["model"] for row in silent)) if silent else ""
+def unstuck(run: Run, silent: Collection[str]) -> Step | None:
+    """Return what has to be done before a run gets on, given its models that never answer."""
+    if silent:
+        models = listed(dict.fromkeys(silent))
+        words = f"Open a provider: every call to {models} failed"
+        return _at(run, words, "run-progress", "progress")
+    return _at(run, *NEXT[run.state]) if run.state in NEXT else None
+
+
+def _at(run: Run, words: str, page: str, tab: str) -> Step:
+    return Step(words, reverse(page, args=[run.pk]), tab)
 
 
 def _has_best(run: Run) -> bool:
