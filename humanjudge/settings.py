@@ -74,9 +74,14 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
                 "humanjudge.http.start_page",
+                "voting.views.go_on_voting",
                 "reports.apps.run_tabs",
             ],
-            "builtins": ["django_htmx.templatetags.django_htmx", "humanjudge.lib.markdown"],
+            "builtins": [
+                "django_htmx.templatetags.django_htmx",
+                "humanjudge.lib.markdown",
+                "judge_eval.pages.run_head",
+            ],
         },
     }
 ]

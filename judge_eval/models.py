@@ -116,6 +116,8 @@ class Run(models.Model):
     is_shared = models.BooleanField(default=False)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     started_at = models.DateTimeField(null=True, editable=False)
+    # Left out of lists, and still to be read.
+    archived_at = models.DateTimeField(null=True, blank=True, editable=False)
 
     objects = WholeRuns()
     every: ClassVar = models.Manager["Run"]()

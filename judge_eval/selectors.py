@@ -1,11 +1,11 @@
 """What run pages and the API read, with a fixed number of queries."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple, TypeVar
 from uuid import UUID
 
-from django.db.models import Count, Exists, F, Model, OuterRef, Q, QuerySet
+from django.db.models import Avg, Count, Exists, F, Max, Model, OuterRef, Q, QuerySet, Sum
 from django.db.models.functions import Left
 
 from humanjudge.lib import leases
@@ -17,6 +17,13 @@ from voting.selectors import queue_counts, unusable_pairs
 Row = TypeVar("Row", bound=Model)
 # Of calls: what one cost is not known.
 UNPRICED: Final = Q(cost_nano__isnull=True, state=Call.State.DONE)
+# What the calls of a run bring.
+THINGS: dict[str, str] = {Call.Purpose.GENERATE: "outputs", Call.Purpose.JUDGE: "verdicts"}
+# Of a model that has answered nothing.
+CONSEQUENCES = {
+    Call.Purpose.GENERATE: "Without its outputs there is nothing of this model to vote on.",
+    Call.Purpose.JUDGE: "It has given no verdict: votes will say nothing about this judge.",
+}
 
 
 class Ambiguous(ValueError):
@@ -118,3 +125,55 @@ def pairs_at(run: Run, positions: Sequence[int], letters: int) -> dict[int, dict
     )
     names = ("id", "external_id", "generator_a", "generator_b", "prompt")
     return {pair.pop("position"): pair for pair in pairs.values("position", *names)}
+
+
+def calls_by_model(runs: Iterable[UUID] | QuerySet[Any, Any]) -> list[dict[str, Any]]:
+    """Return a line for each model and role of some runs, those that generate first."""
+    rows = (
+        Call.objects.filter(run__in=runs, purpose__in=THINGS)
+        .values("run", "purpose", "provider", "model")
+        .annotate(
+            total=Count("pk"),
+            done=Count("pk", filter=Q(state=Call.State.DONE)),
+            failed=Count("pk", filter=Q(state=Call.State.FAILED)),
+            waiting=Count("pk", filter=Q(state=Call.State.WAITING)),
+            # Of those that wait: being made at this moment.
+            out=Count("pk", filter=leases.held() & Q(state=Call.State.WAITING)),
+            tokens_in=Sum("prompt_tokens", default=0),
+            tokens_out=Sum("completion_tokens", default=0),
+            nano=Sum("cost_nano", default=0),
+            unpriced=Count("pk", filter=Q(state=Call.State.DONE, cost_nano=None, reused=None)),
+            mean_ms=Avg("latency_ms"),
+            last_failed=Max("pk", filter=Q(state=Call.State.FAILED)),
+        )
+    )
+    in_order = rows.order_by("purpose", "provider", "model")
+    return [row | {"things": THINGS[row["purpose"]]} for row in in_order]
+
+
+def silent_models(runs: Iterable[UUID] | QuerySet[Any, Any]) -> dict[UUID, list[str]]:
+    """Return, by run, the models of which every call has failed; only of runs that have some."""
+    failed = Call.objects.filter(run__in=runs, purpose__in=THINGS, state=Call.State.FAILED)
+    found: dict[UUID, list[str]] = {}
+    for row in alarms(calls_by_model(failed.values("run"))):
+        found.setdefault(row["run"], []).append(row["model"])
+    return found
+
+
+def alarms(calls: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return models of which every call of a run has failed, in one role; nothing comes of them.
+
+    Where more calls wait, three that failed are no accident.
+    """
+    silent = [
+        row
+        for row in calls
+        if row["failed"] and not row["done"] and (row["failed"] >= 3 or not row["waiting"])
+    ]
+    last = Call.objects.filter(pk__in=[row["last_failed"] for row in silent])
+    reasons = dict(last.values_list("pk", "error"))  # as a rule it is the reason of all
+    return [
+        {name: row[name] for name in ("run", "things", "provider", "model", "failed")}
+        | {"consequence": CONSEQUENCES[row["purpose"]], "reason": reasons[row["last_failed"]]}
+        for row in silent
+    ]

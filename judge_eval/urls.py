@@ -1,7 +1,18 @@
 from django.urls import include, path
 
 from humanjudge.http import on_demand
-from judge_eval.pages import board, draft, findings, models, pairs, people, reveal, runs
+from judge_eval.pages import (
+    board,
+    draft,
+    findings,
+    home,
+    invites,
+    models,
+    pairs,
+    people,
+    reveal,
+    runs,
+)
 from judge_eval.runs import lifecycle
 
 # Computes with NumPy, which no other page needs.
@@ -32,14 +43,16 @@ of_a_run = [
     path("people/votes-wanted", people.change_votes_wanted, name="change-votes-wanted"),
     path("people/<uuid:voter_id>/exclude", people.exclude, name="exclude-voter"),
     path("people/decisions/<uuid:decision_id>/take-back", people.take_back, name="take-back"),
-    path("vote/", runs.run_voting, name="run-voting"),
-    path("vote/me", runs.vote_as_user, name="vote-as-user"),
-    path("vote/invites/<uuid:invite_id>/withdraw", runs.withdraw_invite, name="withdraw-invite"),
+    path("vote/", invites.run_voting, name="run-voting"),
+    path("vote/me", invites.vote_as_user, name="vote-as-user"),
+    path("vote/personal", invites.make_personal_invites, name="make-personal-invites"),
+    path("vote/invites/<uuid:invite_id>/qr.svg", invites.invite_qr, name="invite-qr"),
+    path("vote/invites/<uuid:invite_id>/withdraw", invites.withdraw_invite, name="withdraw-invite"),
 ]
 urlpatterns = [
-    path("", runs.home, name="home"),
+    path("", home.home, name="home"),
     # Where browsers look on pages that name no icon, as those of the admin.
-    path("favicon.ico", runs.favicon, name="favicon"),
+    path("favicon.ico", home.favicon, name="favicon"),
     path("runs/", runs.runs, name="runs"),
     path("runs/new/", draft.new_run, name="new-run"),
     path("runs/new/config/", draft.new_run, {"as_config": True}, name="new-run-config"),

@@ -1,23 +1,26 @@
 """Input of the voting pages, checked before any service is called."""
 
+from collections import Counter
 from datetime import datetime, timedelta
 
 from django import forms
 
 from voting.models import Flag
 
+LONGEST_NAME = 100
+MOST_PERSONAL_LINKS = 200
+
 
 class JoinForm(forms.Form):
     name = forms.CharField(
-        max_length=100,
+        max_length=LONGEST_NAME,
         required=False,
         label="Your name (optional)",
         widget=forms.TextInput(attrs={"autocomplete": "name"}),
     )
 
 
-class InviteForm(forms.Form):
-    label = forms.CharField(max_length=100, required=False, label="For whom (optional)")
+class _InvitingForm(forms.Form):
     days = forms.TypedChoiceField(
         choices=[("1", "a day"), ("7", "a week"), ("30", "30 days"), ("", "until it is withdrawn")],
         coerce=int,
@@ -26,13 +29,39 @@ class InviteForm(forms.Form):
         initial="30",
         label="Lets people in for",
     )
-    max_voters = forms.IntegerField(
-        min_value=1, max_value=100_000, required=False, label="At most so many people (optional)"
-    )
 
     def expires_at(self, now: datetime) -> datetime | None:
         days = self.cleaned_data["days"]
         return None if days is None else now + timedelta(days=days)
+
+
+class InviteForm(_InvitingForm):
+    label = forms.CharField(max_length=100, required=False, label="For whom (optional)")
+    max_voters = forms.IntegerField(
+        min_value=1, max_value=100_000, required=False, label="At most so many people (optional)"
+    )
+    field_order = ("label", "days", "max_voters")
+
+
+class PersonalInvitesForm(_InvitingForm):
+    names = forms.CharField(
+        max_length=MOST_PERSONAL_LINKS * (LONGEST_NAME + 2),
+        label="Names, one per line",
+        widget=forms.Textarea(attrs={"rows": 4}),
+    )
+    field_order = ("names", "days")
+
+    def clean_names(self) -> list[str]:
+        names = [name for line in self.cleaned_data["names"].splitlines() if (name := line.strip())]
+        if too_long := [place for place, name in enumerate(names, 1) if len(name) > LONGEST_NAME]:
+            raise forms.ValidationError(
+                f"Name {too_long[0]} is longer than {LONGEST_NAME} characters."
+            )
+        if len(names) > MOST_PERSONAL_LINKS:
+            raise forms.ValidationError(f"At most {MOST_PERSONAL_LINKS} at once; these are more.")
+        if twice := [name for name, number in Counter(names).items() if number > 1]:
+            raise forms.ValidationError(f"{twice[0]} is there twice; tell them apart.")
+        return names
 
 
 class UndoForm(forms.Form):

@@ -151,6 +151,8 @@ class Queue(Identified):
     more_may_come = models.BooleanField(default=False, editable=False)
     # Pretend votes only: what people vote and what a script makes up never meet in one run.
     is_simulated = models.BooleanField(default=False, editable=False)
+    # Its run was deleted: what the ledger refers to is left of its items, without their texts.
+    deleted_at = models.DateTimeField(null=True, editable=False)
     # Items with enough votes; kept by voting.ledger.counts.VoteCounts.
     done = models.PositiveIntegerField(default=0, editable=False)
 
@@ -345,6 +347,11 @@ class Invite(Identified):
 
     def __str__(self) -> str:
         return self.label or f"invite to {self.queue_id}"
+
+    @property
+    def person(self) -> str:
+        """Whom a personal link is for: it lets in one, and is labelled with the name."""
+        return self.label if self.max_voters == 1 else ""
 
     @cached_property
     def joined(self) -> int:

@@ -4,11 +4,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
-from humanjudge.lib.text import excerpt, listed, number_of
+from humanjudge.lib.text import duration, excerpt, listed, number_of
 from voting.choices import ONE, PASS_FLAG, ChoiceRow, row_of
 from voting.kinds import SEPARATOR, Button, Criterion, Options, Posted, kind_of, options_of
 from voting.models import Entry, Queue
 
+# Nobody is told to sit longer than this at once.
+LONG_SECONDS: Final = 45 * 60
 _DIGITS: Final = "123456789"
 _DEFAULT_TASK: Final = Options().task
 # The forms: buttons that each send at once, fields and a button, a text.
@@ -269,14 +271,29 @@ def said_in_words(vote: Entry) -> str:
     return f"You {'chose' if vote.choice else 'wrote'} {in_words(vote)}"
 
 
-def asked_in_words(queue: Queue, items: int) -> str:
-    """Return what a voter will be asked to do, and how often, before the first item is seen."""
-    return f"{_asked(queue)}. {_how_many(items, kind_of(queue).noun)}".strip()
+def effort_in_words(items: int, noun: str, seconds: float) -> str:
+    """Say how long voting takes one person.
+
+    >>> effort_in_words(30, "pair", 12.4)
+    '30 pairs, about 12 s each: some 7 min in all.'
+    >>> effort_in_words(900, "item", 15)
+    '900 items, about 15 s each. Vote on as many as you like.'
+    >>> effort_in_words(0, "pair", 15)
+    'No pair is ready yet; a vote takes about 15 s.'
+    """
+    each = duration(round(seconds))
+    if not items:
+        return f"No {noun} is ready yet; a vote takes about {each}."
+    words = f"{number_of(items, noun)}, about {each} each"
+    if items * seconds > LONG_SECONDS:
+        return f"{words}. Vote on as many as you like."
+    return f"{words}: some {duration(items * seconds)} in all."
 
 
-def _asked(queue: Queue) -> str:
+def asked_in_words(queue: Queue) -> str:
+    """Return what a voter will be asked to do, before the first item is seen."""
     if queue.kind == "comparison":
-        return "You will see two outputs for one prompt and say which is better"
+        return "You will see two outputs for one prompt and say which is better."
     words = _offered(queue.ballot)
     asked = {
         "pass_flag": _asked_of_one(options_of(queue)),
@@ -285,7 +302,7 @@ def _asked(queue: Queue) -> str:
         "labels": f"choose whichever of these fit it: {words}. None is an answer too",
         "text": "answer in your own words",
     }
-    return f"You will see one output at a time and {asked[queue.kind]}"
+    return f"You will see one output at a time and {asked[queue.kind]}."
 
 
 def _asked_of_one(options: Options) -> str:
@@ -304,7 +321,3 @@ def _named(criterion: Criterion) -> str:
 def _offered(words: Sequence[str]) -> str:
     *before, last = words or [""]
     return f"{', '.join(before)} or {last}" if before else last
-
-
-def _how_many(items: int, noun: str) -> str:
-    return f"There {'is' if items == 1 else 'are'} {number_of(items, noun)}." if items else ""

@@ -1,7 +1,9 @@
 """Reads of more than one row, with a fixed number of queries whatever the size."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from statistics import median
 from uuid import UUID
 
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
@@ -9,7 +11,12 @@ from django.utils import timezone
 
 from humanjudge.lib.text import number_of
 from voting.kinds import kind_of
-from voting.models import Assignment, Entry, Exposure, Item, Project, Queue, Voter
+from voting.models import Assignment, Entry, Exposure, Invite, Item, Project, Queue, Voter
+
+# Items that can be voted on and have too few votes; the condition is that of a partial index.
+_WANTED = Q(opened_at__isnull=False, unusable="", votes__lt=F("votes_wanted"))
+# How long a vote takes is told by the latest ones, and guessed before there are enough of them.
+LATEST_VOTES, ENOUGH_VOTES, USUAL_SECONDS = 200, 5, 15.0
 
 
 def own_votes(voter: Voter, queue: Queue) -> QuerySet[Entry]:
@@ -40,16 +47,42 @@ def has_seen_verdicts(voter: Voter, item: Item) -> bool:
 
 def open_to(voter: Voter, queue: Queue) -> QuerySet[Item]:
     """Items that want votes and that this voter has not voted on."""
-    return _not_voted_on(voter).filter(
-        queue=queue, opened_at__isnull=False, unusable="", votes__lt=F("votes_wanted")
-    )
+    return _not_voted_on(voter).filter(_WANTED, queue=queue)
 
 
-def _not_voted_on(voter: Voter) -> QuerySet[Item]:
+def _not_voted_on(*voters: Voter) -> QuerySet[Item]:
     voted = Entry.objects.filter(
-        voter=voter, item=OuterRef("pk"), kind=Entry.Kind.VOTE, retracted=False
+        voter__in=voters, item=OuterRef("pk"), kind=Entry.Kind.VOTE, retracted=False
     )
     return Item.objects.filter(~Exists(voted))
+
+
+def queues_left(voters: Sequence[Voter], most: int) -> list[Queue]:
+    """Return queues that somebody was let in to and still has items to vote on, the newest first.
+
+    The voters are one person, who votes in several projects.
+    """
+    invites = Invite.objects.filter(Q(voters__in=voters) | Q(guests__in=voters))
+    asked = Assignment.objects.filter(voter__in=voters, item__queue=OuterRef("pk"))
+    left = _not_voted_on(*voters).filter(_WANTED, released_by_me(*voters), queue=OuterRef("pk"))
+    is_let_in = Exists(asked) | Exists(invites.filter(queue=OuterRef("pk")))
+    queues = Queue.objects.filter(
+        is_let_in, Exists(left), project__in=[v.project_id for v in voters]
+    )
+    return list(queues.filter(is_open=True, is_simulated=False).order_by("-created_at")[:most])
+
+
+def effort(queue: Queue, voter: Voter | None) -> tuple[int, float]:
+    """Return how many items one person has to vote on, and the seconds that a vote takes people.
+
+    The median of the latest votes; a guess where there are few.
+    """
+    wanted = open_to(voter, queue) if voter else Item.objects.filter(_WANTED, queue=queue)
+    votes = Entry.objects.filter(queue=queue, kind=Entry.Kind.VOTE, seq__isnull=False)
+    latest = votes.order_by("-seq").values_list("elapsed_ms", flat=True)[:LATEST_VOTES]
+    times = [ms for ms in latest if ms is not None]
+    seconds = median(times) / 1000 if len(times) >= ENOUGH_VOTES else USUAL_SECONDS
+    return wanted.count(), seconds
 
 
 @dataclass(frozen=True)
@@ -165,9 +198,9 @@ def progress(voter: Voter, queue: Queue) -> Progress:
     )
 
 
-def released_by_me(voter: Voter) -> Q:
+def released_by_me(*voters: Voter) -> Q:
     """Pairs the voter has skipped for good are somebody else's now."""
-    released = Assignment.objects.filter(voter=voter, item=OuterRef("pk"), skips__gte=2)
+    released = Assignment.objects.filter(voter__in=voters, item=OuterRef("pk"), skips__gte=2)
     return ~Q(Exists(released))
 
 

@@ -12,6 +12,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.functional import SimpleLazyObject
 from django.utils.module_loading import import_string
 from django.views.decorators.cache import cache_control, never_cache
 from django.views.decorators.http import require_POST, require_safe
@@ -25,18 +26,20 @@ from voting.forms import FlagForm, JoinForm, UndoForm
 from voting.kinds import SEPARATOR, AnswerInvalid, Posted, kind_of
 from voting.models import Entry, Flag, Item, Queue, Voter
 from voting.pictures.store import stored_path
-from voting.questions import Question, asked_in_words, in_words, question_of
+from voting.questions import Question, asked_in_words, effort_in_words, in_words, question_of
 from voting.selectors import (
+    effort,
     has_seen_verdicts,
     last_taken_back,
     own_votes,
     progress,
-    queue_counts,
+    queues_left,
     standing_votes,
     taken_back,
 )
 
 VOTES_PER_PAGE = 50
+QUEUES_NAMED = 5
 # One of a study with many criteria names them all.
 LONGEST_BALLOT = 20_000
 LONGEST_LOOK_MS = 24 * 60 * 60 * 1000
@@ -49,6 +52,16 @@ _WRONG_LINK = (
 )
 
 limit = RateLimit(settings.VOTES_PER_SECOND, settings.VOTES_BURST)
+
+
+def go_on_voting(request: HttpRequest) -> Context:
+    """Tell templates where a known voter has more to vote on; looked up where a page shows it."""
+    return {"go_on_voting": SimpleLazyObject(lambda: _left_for(voters.voters_here(request)))}
+
+
+def _left_for(known: list[Voter]) -> list[tuple[str, str]]:
+    queues = queues_left(known, QUEUES_NAMED) if known else []
+    return [(queue.name, reverse("vote", args=[queue.pk])) for queue in queues]
 
 
 @never_cache
@@ -73,10 +86,12 @@ def join_by_invite(request: HtmxRequest, token: str) -> HttpResponse:
         except voters.InviteRefused as refused:
             raise Problem(403, str(refused)) from refused
         return voters.remember(redirect(queue_page), voter)
-    _, items, _ = queue_counts(invite.queue)
+    left, seconds = effort(invite.queue, known)
     context = {
+        "invite": invite,
         "queue": invite.queue,
-        "asked": asked_in_words(invite.queue, items),
+        "asked": asked_in_words(invite.queue),
+        "effort": effort_in_words(left, kind_of(invite.queue).noun, seconds),
         "form": form,
         "known": known,
     }

@@ -1,6 +1,9 @@
 """Who votes: invite links, the identities behind them, and the cookie that remembers one."""
 
+from collections import defaultdict
+from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import NamedTuple
 from uuid import UUID
 
 from django.conf import settings
@@ -8,14 +11,17 @@ from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
 from django.core import signing
 from django.db import transaction
+from django.db.models import Count, Q
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
 from voting.models import ApiKey, Assignment, Entry, Flag, Invite, Project, Queue, Voter
 
 _INVITE_SALT = "voting.invite"
+_COOKIE = "voter-"
 _COOKIE_SALT = "voting.voter"
 _COOKIE_LIFE = timedelta(days=180)
+MOST_COOKIES = 50
 
 
 class InviteRefused(Exception):
@@ -39,6 +45,39 @@ def make_invite(
     queue: Queue, label: str, expires_at: datetime | None, max_voters: int | None
 ) -> Invite:
     return queue.invites.create(label=label, expires_at=expires_at, max_voters=max_voters)
+
+
+def make_personal_invites(
+    queue: Queue, names: Sequence[str], expires_at: datetime | None
+) -> list[Invite]:
+    """Make a link for each person, by which one voter can join, who has that name."""
+    links = (Invite(queue=queue, label=name, expires_at=expires_at, max_voters=1) for name in names)
+    return Invite.objects.bulk_create(links)
+
+
+class Invited(NamedTuple):
+    """An invite, how many it has let in, and how often these have voted in its queue."""
+
+    invite: Invite
+    joined: int
+    votes: int
+
+
+def invited(queue: Queue) -> list[Invited]:
+    invites = list(queue.invites.select_related("queue").order_by("created_at", "pk"))
+    of_invites = Voter.objects.filter(invite__in=invites).values_list("invite", "pk")
+    guests = Invite.guests.through._default_manager.filter(invite__in=invites)
+    members: dict[UUID, set[UUID]] = defaultdict(set)
+    for invite, voter in (*of_invites, *guests.values_list("invite", "voter")):
+        members[invite].add(voter)
+    standing = Entry.objects.filter(queue=queue, kind=Entry.Kind.VOTE, retracted=False)
+    votes = dict(standing.values_list("voter").annotate(votes=Count("pk")))
+    rows = []
+    for invite in invites:
+        voters = members[invite.pk]
+        invite.joined = len(voters)
+        rows.append(Invited(invite, len(voters), sum(votes.get(voter, 0) for voter in voters)))
+    return rows
 
 
 def withdraw(invite: Invite) -> None:
@@ -70,7 +109,11 @@ def join(invite: Invite, name: str, now: datetime, known: Voter | None = None) -
         if reason:
             raise InviteRefused(reason)
         if known is None:
+            name = fresh.person or name
             return Voter.objects.create(project_id=fresh.queue.project_id, invite=fresh, name=name)
+        if not known.name and fresh.person:
+            known.name = fresh.person
+            known.save(update_fields=["name"])
         fresh.guests.add(known)
         return known
 
@@ -86,14 +129,16 @@ def has_come_in(voter: Voter, invite: Invite) -> bool:
 
 
 def _cookie(project_id: UUID) -> str:
-    return f"voter-{project_id.hex[:12]}"
+    return f"{_COOKIE}{project_id.hex[:12]}"
 
 
 def voter_id_here(request: HttpRequest, project_id: UUID) -> UUID | None:
     """Return who votes in this browser, from the cookie alone."""
-    value = request.get_signed_cookie(
-        _cookie(project_id), default="", salt=_COOKIE_SALT, max_age=_COOKIE_LIFE
-    )
+    return _voter_in(request, _cookie(project_id))
+
+
+def _voter_in(request: HttpRequest, cookie: str) -> UUID | None:
+    value = request.get_signed_cookie(cookie, default="", salt=_COOKIE_SALT, max_age=_COOKIE_LIFE)
     return UUID(hex=value) if value else None
 
 
@@ -107,6 +152,13 @@ def voter_here(request: HttpRequest, project_id: UUID) -> Voter | None:
     """Return the voter of this browser, None when unknown or blocked."""
     voter = voter_known_here(request, project_id)
     return None if voter is None or voter.blocked_at is not None else voter
+
+
+def voters_here(request: HttpRequest) -> list[Voter]:
+    """Return who votes in this browser, in whichever projects; those who are blocked do not."""
+    cookies = [name for name in request.COOKIES if name.startswith(_COOKIE)][:MOST_COOKIES]
+    known = [pk for cookie in cookies if (pk := _voter_in(request, cookie)) is not None]
+    return list(Voter.objects.filter(pk__in=known, blocked_at=None)) if known else []
 
 
 def remember(response: HttpResponse, voter: Voter) -> HttpResponse:
@@ -134,10 +186,15 @@ def erase(voter: Voter) -> None:
         decisions = Entry.objects.filter(project=voter.project_id, kind=Entry.Kind.DECISION)
         decisions.filter(payload__by=voter.pseudonym).update(comment="", salt="")
         Flag.objects.filter(voter=voter).update(comment="")
+        # A personal link has the person's name, and nobody else may take the place by it.
+        links = Invite.objects.filter(Q(pk=voter.invite_id) | Q(guests=voter), max_voters=1)
+        personal = list(links.values_list("pk", flat=True))
+        Invite.objects.filter(pk__in=personal).update(label="", revoked_at=now)
         for invite in Invite.objects.filter(guests=voter):
             invite.guests.remove(voter)
         # The admin's history names the rows it tells of.
-        history = LogEntry.objects.filter(content_type__app_label="voting", object_id=str(voter.pk))
+        named = [str(pk) for pk in (voter.pk, *personal)]
+        history = LogEntry.objects.filter(content_type__app_label="voting", object_id__in=named)
         history.update(object_repr=voter.pseudonym)
         Voter.objects.filter(pk=voter.pk).update(
             name="", external_id="", invite=None, user=None, api_key=None, blocked_at=now

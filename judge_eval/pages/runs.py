@@ -1,29 +1,27 @@
-"""The list of runs, one run's progress, actions and voters; what views of runs share."""
+"""The list of runs, one run's progress and actions; what views of runs share."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from decimal import Decimal
 from functools import wraps
 from hashlib import sha256
-from typing import Any, TypeAlias
+from typing import TypeAlias
 from uuid import UUID
 
 from django import forms
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import ValidationError
 from django.core.paginator import Paginator
-from django.db.models import Avg, Count, Exists, Max, OuterRef, Q, QuerySet, Sum
+from django.db.models import Exists, OuterRef, Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.templatetags.static import static
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_POST, require_safe
 from django_htmx.http import HttpResponseClientRedirect
 
 from humanjudge.http import Context, HtmxRequest, Problem, problem
-from humanjudge.lib.leases import held
 from humanjudge.lib.text import duration, latency, number_of, usd
 from judge_eval import selectors
 from judge_eval.access import Action, pairs_to_vote_on, refusal
@@ -33,18 +31,9 @@ from judge_eval.pages.run_form import JoiningForm
 from judge_eval.runs import leases, lifecycle
 from judge_eval.runs.progress import RunProgress, progress_of
 from judge_eval.runs.providers import NANO
-from voting import voters
-from voting.forms import InviteForm
-from voting.models import Invite, Item, Picture
+from voting.models import Item, Picture
 
 DONE, FAILED, WAITING = Call.State.DONE, Call.State.FAILED, Call.State.WAITING
-# What the calls of a run bring.
-THINGS: dict[str, str] = {Call.Purpose.GENERATE: "outputs", Call.Purpose.JUDGE: "verdicts"}
-# Of a model that has answered nothing.
-CONSEQUENCES = {
-    Call.Purpose.GENERATE: "Without its outputs there is nothing of this model to vote on.",
-    Call.Purpose.JUDGE: "It has given no verdict: votes will say nothing about this judge.",
-}
 BUDGET = forms.DecimalField(required=False, min_value=Decimal("1e-9"), max_value=MOST_USD)
 CALLS_PER_PAGE = 50
 MOST_VERDICTS = 50
@@ -106,67 +95,13 @@ def run_action(view: View) -> View:
 
 
 @require_safe
-def home(request: HttpRequest) -> HttpResponse:
-    return redirect("runs") if request.user.is_authenticated else render(request, "home.html")
-
-
-@require_safe
-def favicon(request: HttpRequest) -> HttpResponse:
-    return redirect(static("favicon.svg"), permanent=True)
-
-
-@require_safe
 @login_required
 def runs(request: HttpRequest) -> HttpResponse:
     every = Run.objects.select_related("board", "queue__project").order_by("-created_at")
     listed = list(every.defer("config"))  # it may be large
-    failed = Call.objects.filter(state=FAILED, purpose__in=Call.Purpose.values)
-    silent = alarms(calls_by_model(failed.filter(run__in=[r.pk for r in listed]).values("run")))
-    named = [(run, [row["model"] for row in silent if row["run"] == run.pk]) for run in listed]
+    silent = selectors.silent_models([run.pk for run in listed])
+    named = [(run, silent.get(run.pk, [])) for run in listed]
     return render(request, "judge_eval/runs.html", {"runs": named})
-
-
-def calls_by_model(runs: Iterable[UUID] | QuerySet[Any, Any]) -> list[Context]:
-    """Return a line for each model and role of some runs, those that generate first."""
-    rows = (
-        Call.objects.filter(run__in=runs, purpose__in=THINGS)
-        .values("run", "purpose", "provider", "model")
-        .annotate(
-            total=Count("pk"),
-            done=Count("pk", filter=Q(state=DONE)),
-            failed=Count("pk", filter=Q(state=FAILED)),
-            waiting=Count("pk", filter=Q(state=WAITING)),
-            # Of those that wait: being made at this moment.
-            out=Count("pk", filter=held() & Q(state=WAITING)),
-            tokens_in=Sum("prompt_tokens", default=0),
-            tokens_out=Sum("completion_tokens", default=0),
-            nano=Sum("cost_nano", default=0),
-            unpriced=Count("pk", filter=Q(state=DONE, cost_nano=None, reused=None)),
-            mean_ms=Avg("latency_ms"),
-            last_failed=Max("pk", filter=Q(state=FAILED)),
-        )
-    )
-    in_order = rows.order_by("purpose", "provider", "model")
-    return [row | {"things": THINGS[row["purpose"]]} for row in in_order]
-
-
-def alarms(calls: Iterable[Context]) -> list[Context]:
-    """Return models of which every call of a run has failed, in one role; nothing comes of them.
-
-    Where more calls wait, three that failed are no accident.
-    """
-    silent = [
-        row
-        for row in calls
-        if row["failed"] and not row["done"] and (row["failed"] >= 3 or not row["waiting"])
-    ]
-    last = Call.objects.filter(pk__in=[row["last_failed"] for row in silent])
-    reasons = dict(last.values_list("pk", "error"))  # as a rule it is the reason of all
-    return [
-        {name: row[name] for name in ("run", "things", "provider", "model", "failed")}
-        | {"consequence": CONSEQUENCES[row["purpose"]], "reason": reasons[row["last_failed"]]}
-        for row in silent
-    ]
 
 
 # --- one run's progress --------------------------------------------------------------------------
@@ -189,7 +124,7 @@ def run_progress(request: HtmxRequest, run: Run) -> HttpResponse:
 
 
 def _context(run: Run) -> Context:
-    progress, models = progress_of(run), calls_by_model([run.pk])
+    progress, models = progress_of(run), selectors.calls_by_model([run.pk])
     events = list(run.events.exclude(kind__in=UNLISTED_EVENTS).order_by("-pk")[:EVENTS])
     for row in models:
         row["cost"] = "not known" if row["unpriced"] else usd(Decimal(row["nano"]) / NANO)
@@ -201,7 +136,7 @@ def _context(run: Run) -> Context:
     state = STATES.get(Run.State(run.state), "")
     shown = {
         "state_in_words": run.note or state.format(noun=run.queue.noun),
-        "alarms": alarms(models),
+        "alarms": selectors.alarms(models),
         "paused": _paused(models) if is_waiting else [],
         "actions": {
             "stop": run.state in (*Run.AT_WORK, Run.State.VOTING),
@@ -373,57 +308,3 @@ def retry_run(request: HttpRequest, run: Run) -> HttpResponse:
     if not lifecycle.retry_failed(run.pk):
         raise lifecycle.LifecycleRefused("Nothing failed that could be asked again.")
     return redirect("run-progress", run.pk)
-
-
-# --- voters -------------------------------------------------------------------------------------
-
-
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-@login_required
-def run_voting(request: HttpRequest, run_id: UUID) -> HttpResponse:
-    """Who may vote, how far they are, and a way in for oneself; the form makes an invite."""
-    run = find_run(run_id)
-    form = InviteForm(request.POST if request.method == "POST" else None)
-    if form.is_valid():
-        label, cap = form.cleaned_data["label"], form.cleaned_data["max_voters"]
-        voters.make_invite(run.queue, label, form.expires_at(timezone.now()), cap)
-        _record(request, run, "An invite was made", label)
-        return redirect("run-voting", run.pk)
-    members = Count("voters", distinct=True) + Count("guests", distinct=True)
-    found = Invite.objects.filter(queue=run.queue_id).select_related("queue")
-    invites = []
-    for invite in found.annotate(members=members).order_by("created_at"):
-        invite.joined = invite.members
-        url = request.build_absolute_uri(reverse("join", args=[voters.invite_token(invite)]))
-        invites.append((invite, url, voters.refusal(invite, timezone.now())))
-    context = {
-        "run": run,
-        "can_vote": run.queue.is_open and run.state != Run.State.COMPLETE,
-        "board": selectors.board(run),
-        "invites": invites,
-        "form": form,
-        "tab": "vote",
-    }
-    return render(request, "judge_eval/voting.html", context)
-
-
-def _record(request: HttpRequest, run: Run, what: str, label: str) -> None:
-    named = f": {label}" if label else ""
-    run.record("invite", f"{what} by {request.user.get_username()}{named}.")
-
-
-@run_action
-def withdraw_invite(request: HttpRequest, run: Run, invite_id: UUID) -> HttpResponse:
-    invite = get_object_or_404(Invite, pk=invite_id, queue=run.queue_id)
-    if invite.revoked_at is None:
-        voters.withdraw(invite)
-        _record(request, run, "An invite was withdrawn", invite.label)
-    return redirect("run-voting", run.pk)
-
-
-@run_action
-def vote_as_user(request: HttpRequest, run: Run) -> HttpResponse:
-    assert request.user.is_authenticated  # by `run_action`
-    voter = voters.voter_of_user(run.queue.project, request.user)
-    return voters.remember(redirect("vote", run.queue_id), voter)

@@ -18,6 +18,7 @@ from humanjudge.lib.tables import DASH, percent, span
 from humanjudge.lib.text import duration, number_of
 from humanjudge.lib.validation import ConfigInvalid, validated
 from judge_eval.models import Run
+from judge_eval.pages.runs import find_run
 from judge_eval.stats.estimate import wilson
 from reports.models import Quality
 from reports.quality.parameters import (
@@ -66,11 +67,13 @@ def _listed(project: Project) -> tuple[Project, int, str]:
     return project, sum(each.votes for each in found), ", ".join(said) or DASH
 
 
+@never_cache
 @require_safe
 @login_required
-def run_quality(request: HttpRequest, run_id: UUID) -> HttpResponse:
-    run = get_object_or_404(Run.objects.select_related("queue"), pk=run_id)
-    return redirect("project-quality", run.queue.project_id)
+def run_quality(request: HtmxRequest, run_id: UUID) -> HttpResponse:
+    """The quality of a run's project, as one of the run's pages."""
+    run = find_run(run_id)
+    return _page(request, run.queue.project, run)
 
 
 @never_cache
@@ -78,7 +81,10 @@ def run_quality(request: HttpRequest, run_id: UUID) -> HttpResponse:
 @login_required
 def project_quality(request: HtmxRequest, project_id: UUID) -> HttpResponse:
     """The scores and how they came about; htmx asks for them again while people vote."""
-    project = get_object_or_404(Project, pk=project_id)
+    return _page(request, get_object_or_404(Project, pk=project_id))
+
+
+def _page(request: HtmxRequest, project: Project, run: Run | None = None) -> HttpResponse:
     waiting = settings_of(project).filter(seq__isnull=True).values_list("pk", flat=True).first()
     seen = f"{project.head_seq}-{waiting or ''}"
     if request.htmx and request.GET.get("seen") == seen:
@@ -87,7 +93,8 @@ def project_quality(request: HtmxRequest, project_id: UUID) -> HttpResponse:
     if request.htmx:
         return render(request, "reports/_quality.html", context)
     form = SettingsForm(initial=initial_values(_newest(project)), label_suffix="")
-    return render(request, "reports/quality.html", context | {"form": form})
+    context |= {"form": form, "run": run, "tab": "quality"}
+    return render(request, "reports/quality.html", context)
 
 
 def _newest(project: Project) -> Parameters:

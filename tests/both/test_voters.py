@@ -141,3 +141,33 @@ def test_erasing_one_person_leaves_the_others():
     erase(voter)
     other.refresh_from_db()
     assert (other.name, Flag.objects.get().comment) == ("Bob", "mine")
+
+
+def test_a_personal_link_lets_in_one_voter_who_has_that_name():
+    run = make_run()
+    invite = make_invite(run, label="Ada", max_voters=1)
+    assert join(invite, "somebody else", timezone.now()).name == "Ada"
+    with pytest.raises(InviteRefused):
+        join(invite, "Bob", timezone.now())
+
+
+@pytest.mark.parametrize("had, has", [("", "Ada"), ("A. L.", "A. L.")])
+def test_a_voter_without_a_name_gets_that_of_the_personal_link(had, has):
+    run = make_run()
+    known = make_voter(run, name=had)
+    join(make_invite(run, label="Ada", max_voters=1), "", timezone.now(), known)
+    known.refresh_from_db()
+    assert known.name == has
+
+
+@pytest.mark.parametrize("is_guest", [False, True])
+def test_who_is_erased_is_on_no_personal_link_and_nobody_comes_in_by_it(is_guest):
+    run = make_run()
+    invite = make_invite(run, label="Ada", max_voters=1)
+    group = make_invite(run, label="Students")
+    known = make_voter(run, invite=group) if is_guest else None
+    erase(join(invite, "", timezone.now(), known))
+    invite.refresh_from_db()
+    group.refresh_from_db()
+    assert (invite.label, group.label, group.revoked_at) == ("", "Students", None)
+    assert "withdrawn" in refusal(invite, timezone.now())

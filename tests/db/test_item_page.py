@@ -155,11 +155,11 @@ def test_nothing_but_the_answer_keeps_anybody_from_skipping(study, said):
         (TEXT, "answer in your own words."),
     ],
 )
-def test_an_invite_says_what_is_asked_and_of_how_many(study, words):
+def test_an_invite_says_what_is_asked_and_how_long_it_takes(study, words):
     run = make_single_run(outputs=["a", "b", "c"], **study)
     text = text_of(Client().get(f"/join/{invite_token(make_invite(run))}/"))
     assert words in text
-    assert "There are 3 items." in text
+    assert "3 items, about 15 s each: some 45 s in all." in text
     assert run.queue.rubric.text in text
 
 

@@ -7,8 +7,16 @@ from django.test import Client
 from django.utils import timezone
 
 from tests.helpers.pages import text_of
-from tests.makers import make_invite, make_run, make_voter, voter_client
-from voting.models import Voter
+from tests.makers import (
+    make_invite,
+    make_run,
+    make_vote,
+    make_voter,
+    pairs_of,
+    seal_all,
+    voter_client,
+)
+from voting.models import Entry, Voter
 from voting.voters import invite_token
 
 pytestmark = pytest.mark.django_db
@@ -129,3 +137,40 @@ def test_a_blocked_voter_is_nobody():
     run = make_run()
     client = voter_client(make_voter(run, blocked_at=timezone.now()))
     assert client.get(f"/vote/{run.queue_id}/").status_code == 403
+
+
+def test_what_is_asked_how_long_and_what_is_done_with_it_is_said_before_anything():
+    run = make_run(pairs=30)
+    text = text_of(Client().get(link_of(make_invite(run))))
+    assert "two outputs for one prompt and say which is better." in text
+    assert "30 pairs, about 15 s each: some 8 min in all." in text
+    assert "sealed in a ledger under a random name and compared with what AI judges say" in text
+    assert "erased" in text
+
+
+def test_the_time_is_that_of_the_latest_votes():
+    run = make_run(pairs=20, votes_wanted=9)
+    voter = make_voter(run)
+    for pair in pairs_of(run)[:5]:
+        make_vote(voter, pair)
+    Entry.objects.filter(kind="vote").update(elapsed_ms=30_000)
+    assert "20 pairs, about 15 s each" in text_of(Client().get(link_of(make_invite(run))))
+    seal_all(run.queue.project)
+    assert "20 pairs, about 30 s each" in text_of(Client().get(link_of(make_invite(run))))
+
+
+def test_a_known_voter_who_is_invited_to_more_goes_on():
+    run = make_run(pairs=2)
+    text = text_of(voter_client(make_voter(run)).get(link_of(make_invite(run))))
+    assert "There is more to vote on" in text
+    assert "Go on voting" in text
+
+
+def test_a_personal_link_says_for_whom_it_is_and_asks_for_no_name():
+    run = make_run()
+    invite = make_invite(run, label="Ada Lovelace", max_voters=1)
+    page = Client().get(link_of(invite))
+    assert "This link is for Ada Lovelace" in text_of(page)
+    assert 'name="name"' not in page.content.decode()
+    assert Client().post(link_of(invite), {}).status_code == 302
+    assert Voter.objects.get().name == "Ada Lovelace"

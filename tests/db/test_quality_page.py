@@ -124,7 +124,9 @@ class TestAccess:
         assert f'href="/runs/{run.pk}/quality/"' in board
         assert 'href="/projects/"' in board
         answer = user_client().get(f"/runs/{run.pk}/quality/")
-        assert answer.headers["Location"] == page_of(run.queue.project)
+        assert "Project: quality" in text_of(answer)
+        # It stays one of the run's pages.
+        assert f'href="/runs/{run.pk}/quality/" aria-current="page"' in answer.content.decode()
 
     def test_projects_are_listed_with_their_scores(self):
         run = make_voted()

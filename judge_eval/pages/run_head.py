@@ -1,0 +1,100 @@
+"""What stands above every page of a run: what it is, how far it is, and what to do next."""
+
+from collections.abc import Collection
+from typing import NamedTuple
+
+from django import template
+from django.db.models import Count, Q
+from django.urls import reverse
+
+from humanjudge.http import Context
+from humanjudge.lib.text import listed, number_of
+from judge_eval.models import Findings, Judge, Run
+from judge_eval.selectors import silent_models
+from voting.selectors import queue_counts
+
+register = template.Library()
+
+
+# What a run waits for, where that is done, and on which tab.
+NEXT: dict[str, tuple[str, str, str]] = {
+    Run.State.DRAFT: ("Check the draft and start it", "run-draft", "draft"),
+    Run.State.STOPPED: ("Resume it, or leave it stopped", "run-progress", "progress"),
+    Run.State.FAILED: ("See what failed", "run-progress", "progress"),
+}
+
+
+class Step(NamedTuple):
+    """What to do next, where that is done, and on which tab."""
+
+    words: str
+    address: str
+    tab: str
+
+
+class RunHead(NamedTuple):
+    about: str
+    progress: str
+    done: int
+    total: int
+    # Only for who may do it, and not where it is done.
+    step: Step | None
+
+
+@register.simple_tag(takes_context=True)
+def run_head(context: Context) -> RunHead:
+    """Return the head of the run whose page this is; it costs the same however large the run is."""
+    run, user = context["run"], context["user"]
+    done, total, preparing = queue_counts(run.queue)
+    step = _step(run, has_pending=done < total) if user.is_authenticated else None
+    if step is not None and step.tab == context.get("tab"):
+        step = None
+    return RunHead(_about(run), _progress(run, done, total, preparing), done, total, step)
+
+
+def _about(run: Run) -> str:
+    judges = Count("pk", filter=~Q(provider=Judge.BASELINE))
+    counts = run.judges.aggregate(judges=judges, every=Count("pk"))
+    numbers = {"judge": counts["judges"], "baseline": counts["every"] - counts["judges"]}
+    asked = run.queue.get_kind_display()
+    known = [number_of(number, thing) for thing, number in numbers.items() if number]
+    return f"{asked[0].upper()}{asked[1:]} · {listed(known) if known else 'no judges'}"
+
+
+def _progress(run: Run, done: int, total: int, preparing: int) -> str:
+    if not total:
+        return f"No {run.queue.noun}s yet"
+    have = "has" if total == 1 else "have"
+    words = f"{done:,} of {number_of(total, run.queue.noun)} {have} enough votes"
+    return f"{words}, {preparing:,} being prepared" if preparing else words
+
+
+def _step(run: Run, *, has_pending: bool) -> Step | None:
+    """Return the one thing that gets a run on most."""
+    is_open = run.state in (*Run.AT_WORK, Run.State.VOTING)
+    if stuck := unstuck(run, silent_models([run.pk]).get(run.pk, []) if is_open else []):
+        return stuck
+    if run.state == Run.State.VOTING and _has_best(run):
+        return _at(run, "Stop voting: the best judge is known", "run-progress", "progress")
+    if is_open and run.queue.is_open and has_pending and not run.queue.is_simulated:
+        return _at(run, "Invite people", "run-voting", "vote")
+    return None
+
+
+def unstuck(run: Run, silent: Collection[str]) -> Step | None:
+    """Return what has to be done before a run gets on, given its models that never answer."""
+    if silent:
+        models = listed(dict.fromkeys(silent))
+        words = f"Open a provider: every call to {models} failed"
+        return _at(run, words, "run-progress", "progress")
+    return _at(run, *NEXT[run.state]) if run.state in NEXT else None
+
+
+def _at(run: Run, words: str, page: str, tab: str) -> Step:
+    return Step(words, reverse(page, args=[run.pk]), tab)
+
+
+def _has_best(run: Run) -> bool:
+    claims = Findings.objects.filter(run=run, part="", data__claims__best__isnull=False)
+    best = claims.values_list("data__claims__best", flat=True).first()
+    return best is not None

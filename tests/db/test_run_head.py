@@ -1,0 +1,123 @@
+"""What stands above every page of a run: what it is, how far it is, and one thing to do next."""
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from judge_eval.models import Call, Findings, Judge, Run
+from tests.helpers.pages import queries_of, text_of
+from tests.makers import (
+    make_invite,
+    make_run,
+    make_single_run,
+    make_vote,
+    make_voter,
+    pairs_of,
+    seal_all,
+    user_client,
+)
+
+pytestmark = pytest.mark.django_db
+
+PAGES = ["", "pairs/", "models/", "alt-test/", "quality/", "composite/", "scores/", "vote/"]
+BEST = "Stop voting: the best judge is known"
+
+
+def page_of(run, page="", client=None):
+    return text_of((client or user_client()).get(f"/runs/{run.pk}/{page}"))
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_page_of_a_run_says_what_it_is_and_how_far(page):
+    run = make_run(pairs=2, judges=3, baselines=["judge-0"])
+    make_vote(make_voter(run), pairs_of(run)[0])
+    seal_all(run.queue.project)
+    head = (
+        "Which of two outputs is better · 2 judges and 1 baseline · 1 of 2 pairs have enough votes"
+    )
+    assert head in page_of(run, page)
+
+
+def test_single_items_without_judges_are_told_as_such():
+    run = make_single_run(outputs=["One", "Two"])
+    assert "Pass or flag one output · no judges · 0 of 2 items have enough" in page_of(run)
+
+
+def test_what_is_not_ready_is_said():
+    run = make_run(pairs=3)
+    run.queue.items.filter(position=0).update(opened_at=None)
+    assert "0 of 3 pairs have enough votes, 1 being prepared" in page_of(run)
+    run.queue.items.update(unusable="cannot be drawn")
+    assert "baselines · No pairs yet" in page_of(run)
+
+
+@pytest.mark.parametrize(
+    "state, words",
+    [
+        ("draft", "Check the draft and start it"),
+        ("stopped", "Resume it, or leave it stopped"),
+        ("failed", "See what failed"),
+        ("voting", "Invite people"),
+        ("judging", "Invite people"),
+    ],
+)
+def test_one_thing_to_do_next(state, words):
+    run = make_run()
+    Run.objects.filter(pk=run.pk).update(state=state)
+    assert words in page_of(run)
+
+
+def test_a_run_that_is_done_wants_nothing():
+    run = make_run()
+    Run.objects.filter(pk=run.pk).update(state="complete")
+    text = page_of(run)
+    assert "Invite people" not in text
+    assert BEST not in text
+
+
+def test_what_is_to_be_done_on_this_very_page_is_not_pointed_at():
+    run = make_run()
+    address = f'class="button" href="/runs/{run.pk}/vote/"'
+    assert address in user_client().get(f"/runs/{run.pk}/").content.decode()
+    assert address not in user_client().get(f"/runs/{run.pk}/vote/").content.decode()
+
+
+@pytest.mark.parametrize("best, is_said", [(0, True), (None, False)])
+def test_voting_may_stop_once_the_best_judge_is_known(best, is_said):
+    run = make_run()
+    data = {"claims": {"best": best}}
+    Findings.objects.create(run=run, data=data, computed_at=timezone.now())
+    text = page_of(run, "scores/")
+    assert (BEST in text, "Invite people" in text) == (is_said, not is_said)
+
+
+def test_a_judge_whose_calls_all_failed_comes_first():
+    run = make_run()
+    judge = Judge.objects.filter(run=run).first()
+    for verdict in judge.verdicts.all():
+        Call.objects.create(
+            run=run,
+            purpose="judge",
+            verdict=verdict,
+            provider="default",
+            model="gpt-x",
+            order="AB",
+            state="failed",
+            error="401 Unauthorized",
+        )
+    assert "Open a provider: every call to gpt-x failed" in page_of(run, "pairs/")
+
+
+def test_readers_are_shown_no_step_that_is_not_theirs():
+    run = make_run(shared=True)
+    text = page_of(run, client=Client())
+    assert "of 1 pair has enough votes" in text
+    assert "Invite people" not in text
+
+
+def test_a_page_costs_the_same_however_large_the_run_is():
+    small, large = make_run(), make_run(pairs=200, judges=9)
+    for number in range(9):
+        make_invite(large, label=str(number))
+    costs = [queries_of(user_client(), f"/runs/{run.pk}/pairs/") for run in (small, large)]
+    assert costs[0] == costs[1]
