@@ -22,7 +22,7 @@ from judge_eval.api.access import (
     run_of,
 )
 from judge_eval.exchange import bundle, import_jobs
-from judge_eval.exchange.export import export_run, grandjury_votes, votes_csv
+from judge_eval.exchange.export import export_run, grandjury_votes, run_csv
 from judge_eval.exchange.import_jobs import Source
 from judge_eval.exchange.import_read import open_to_imports
 from judge_eval.exchange.import_report import ImportReport, json_text
@@ -169,7 +169,7 @@ def export(
     remember_seen(api_key, seen)
     lines, kind, ending = {
         "jsonl": (export_run(run), "application/jsonl", ".jsonl"),
-        "csv": (votes_csv(run), "text/csv; charset=utf-8", ".csv"),
+        "csv": (run_csv(run), "text/csv; charset=utf-8", ".csv"),
         "votes": (grandjury_votes(run), "text/csv; charset=utf-8", "-votes.csv"),
         "ledger": (ledger.export(project), "application/jsonl", "-ledger.jsonl"),
     }[format]

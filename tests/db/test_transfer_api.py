@@ -10,7 +10,6 @@ from django.test import Client
 
 from judge_eval.api import exchange
 from judge_eval.exchange import import_jobs
-from judge_eval.exchange.export import COLUMNS
 from judge_eval.models import Run
 from tests.helpers.bundles import empty_the_instance, facts_of
 from tests.helpers.imports import imported, pair, verdict, vote
@@ -369,7 +368,7 @@ def test_the_votes_come_as_a_table_and_as_a_vote_file():
     run = imported(*ROWS)
     text, response = exported(manager(), run, "csv")
     assert response["Content-Type"] == "text/csv; charset=utf-8"
-    assert tuple(next(csv.reader(io.StringIO(text)))) == COLUMNS
+    assert next(csv.reader(io.StringIO(text)))[:2] == ["humanjudge", "pair"]
     text, response = exported(manager(), run, "votes")
     assert response["Content-Disposition"].endswith('-votes.csv"')
     assert text.startswith("inference_id,vote,voter_id,vote_time,voter_prompt_id\r\n")

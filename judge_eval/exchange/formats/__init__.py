@@ -8,12 +8,20 @@ from itertools import islice
 from types import ModuleType
 from typing import BinaryIO, Final
 
-from judge_eval.exchange.formats import alttest, metaevaluator, mtbench, pandalm, pathscore
+from judge_eval.exchange.formats import (
+    alttest,
+    metaevaluator,
+    mtbench,
+    pandalm,
+    pathscore,
+    table,
+)
 from judge_eval.exchange.mapping import OWN_ITEM_NAMES, OWN_NAMES, ColumnMapping, rows
 from judge_eval.exchange.rows import ITEMS, PAIRS, Item, Shape, Values, shape_of
 from judge_eval.exchange.sources import Record, records
 
 READERS: Final[Mapping[str, ModuleType]] = {
+    "table": table,
     "mtbench": mtbench,
     "pandalm": pandalm,
     "pathscore": pathscore,
