@@ -20,6 +20,7 @@ from judge_eval.exchange.fields import Converter, Label
 from voting.choices import Choice, Side
 
 Kind = Literal["svg", "text", "code"]
+ShapeName = Literal["pair", "item"]
 # What one record says, by column or, once it is checked, by field.
 Values: TypeAlias = dict[str, Any]
 
@@ -388,7 +389,7 @@ class Shape:
     be without one of others.
     """
 
-    name: str
+    name: ShapeName
     outputs_in_words: str
     fields: Mapping[str, Converter]
     about: Collection[str]

@@ -8,7 +8,6 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
-from judge_eval.api import exchange
 from judge_eval.exchange import import_jobs
 from judge_eval.models import Run
 from tests.helpers.bundles import empty_the_instance, facts_of
@@ -237,7 +236,7 @@ def test_more_rows_than_are_taken_at_once_are_413(settings):
 
 def test_more_imports_than_wait_are_429(monkeypatch):
     make_project()
-    monkeypatch.setattr(exchange, "MOST_WAITING", 1)
+    monkeypatch.setattr(import_jobs, "MOST_WAITING", 1)
     client = manager()
     assert post(client, file_of(pair(1)), name="First").status_code == 202
     assert post(client, file_of(pair(1)), name="Second").status_code == 429

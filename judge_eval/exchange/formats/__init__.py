@@ -28,7 +28,7 @@ READERS: Final[Mapping[str, ModuleType]] = {
     "alttest": alttest,
     "metaevaluator": metaevaluator,
 }
-_LOOKED_AT: Final = 5
+LOOKED_AT_FIRST: Final = 5
 
 
 def read(
@@ -68,7 +68,7 @@ def recognised(stream: BinaryIO, name: str, file_format: str | None = None) -> s
 
 
 def _first_records(stream: BinaryIO, name: str, file_format: str | None) -> list[Values]:
-    first = islice(records(stream, name, file_format), _LOOKED_AT)
+    first = islice(records(stream, name, file_format), LOOKED_AT_FIRST)
     values = [record.values for record in first if isinstance(record, Record)]
     stream.seek(0)
     return values
