@@ -17,7 +17,7 @@ from judge_eval.api.exchange import imports
 from judge_eval.api.exchange import router as transfer
 from judge_eval.api.runs import router as runs
 from judge_eval.api.votes import router as judge_eval
-from judge_eval.exchange.import_report import ImportRefused
+from judge_eval.exchange.import_report import ImportRefused, ImportTooLarge, TooManyWait
 from judge_eval.findings.cache import PartUnknown, TooManyParts
 from judge_eval.findings.slices import SliceInvalid
 from judge_eval.runs.lifecycle import LifecycleRefused
@@ -70,12 +70,14 @@ REFUSED: Final[dict[type[Exception], int]] = {
     ScoresRefused: 409,
     VoteConflict: 409,
     VotingClosed: 409,
+    ImportTooLarge: ImportTooLarge.status,
     RequestDataTooBig: 413,
     ConfigInvalid: 422,
     SliceInvalid: 422,
     ValidationError: 422,
     VoteInvalid: 422,
     TooManyParts: 429,
+    TooManyWait: TooManyWait.status,
 }
 # What is said of it, where that is not the exception's own text.
 DETAILS: Final[dict[type[Exception], Callable[[Any], object]]] = {

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, ClassVar
 
+from django.conf import settings
 from django.core.validators import RegexValidator
 from django.db import models
 from django.db.models import Q
@@ -440,6 +441,7 @@ class Import(models.Model):
     """Files that were brought to become a run or join one, and how far that has come."""
 
     class State(models.TextChoices):
+        DRAFT = "draft"
         WAITING = "waiting"
         READING = "reading"
         WRITING = "writing"
@@ -457,8 +459,11 @@ class Import(models.Model):
     # Of a run that is made; empty for one that is added to.
     name = models.CharField(max_length=200, blank=True)
     api_key = models.ForeignKey(ApiKey, models.SET_NULL, null=True, related_name="+")
+    # Who brought it on the page. Its files are kept until it is done, so that it can be changed.
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
     # What came beside the files: `options`, `mapping`, `format`, and the files' names; of a bundle
-    # that is being written, what was settled when it was begun.
+    # that is being written, what was settled when it was begun; of one that was brought on the
+    # page, its `columns` and the `choices` of its form.
     form = models.JSONField()
     is_bundle = models.BooleanField(default=False)
     # Asked for by a command, which is not bound by the limits of files that are posted.
@@ -490,3 +495,10 @@ class Import(models.Model):
                 name="import_unfinished",
             )
         ]
+
+    @property
+    def can_be_changed(self) -> bool:
+        """Whether its files are here, and nothing of them was written."""
+        is_over = self.state in (self.State.REFUSED, self.State.FAILED)
+        is_clean = not self.written and (not self.name or self.run_id is None)
+        return self.state == self.State.DRAFT or (self.user_id is not None and is_over and is_clean)

@@ -1,7 +1,7 @@
 """Runs in and out by REST: files with rows of items, verdicts and votes, or whole bundles."""
 
 from collections.abc import Iterator
-from typing import Any, BinaryIO, Final, Literal, cast, get_args
+from typing import Any, Final, Literal, get_args
 from uuid import UUID
 
 from django.conf import settings
@@ -22,7 +22,7 @@ from judge_eval.api.access import (
     run_of,
 )
 from judge_eval.exchange import bundle, import_jobs
-from judge_eval.exchange.export import export_run, grandjury_votes, votes_csv
+from judge_eval.exchange.export import export_run, grandjury_votes, run_csv
 from judge_eval.exchange.import_jobs import Source
 from judge_eval.exchange.import_read import open_to_imports
 from judge_eval.exchange.import_report import ImportReport, json_text
@@ -32,7 +32,6 @@ from judge_eval.models import Import, Run
 from voting.ledger import ledger
 from voting.models import ApiKey
 
-MOST_WAITING = 20
 MANAGE = ApiKey.Scope.MANAGE
 _BLOCK = 64 * 1024
 
@@ -169,7 +168,7 @@ def export(
     remember_seen(api_key, seen)
     lines, kind, ending = {
         "jsonl": (export_run(run), "application/jsonl", ".jsonl"),
-        "csv": (votes_csv(run), "text/csv; charset=utf-8", ".csv"),
+        "csv": (run_csv(run), "text/csv; charset=utf-8", ".csv"),
         "votes": (grandjury_votes(run), "text/csv; charset=utf-8", "-votes.csv"),
         "ledger": (ledger.export(project), "application/jsonl", "-ledger.jsonl"),
     }[format]
@@ -181,17 +180,8 @@ def export(
 
 
 def _files(request: HttpRequest) -> list[Source]:
-    number, most = settings.IMPORT_MAX_FILES, settings.IMPORT_MAX_MB << 20
-    # Before the form is looked at: Django would write all of it to the disk.
-    if int(request.META.get("CONTENT_LENGTH") or 0) > number * most:
-        raise HttpError(413, f"at most {number} files of {settings.IMPORT_MAX_MB} MB each")
-    files = request.FILES.getlist("file")
-    if not 0 < len(files) <= number:
-        raise ConfigInvalid.at("file", f"1 to {number} files are needed, in a multipart form")
-    for file in files:
-        if (file.size or 0) > most:
-            raise HttpError(413, f"{file.name} has more than {settings.IMPORT_MAX_MB} MB")
-    return [Source(file.name or "file", cast(BinaryIO, file.file)) for file in files]
+    import_jobs.check_length(request.META.get("CONTENT_LENGTH", ""))
+    return import_jobs.sources_of(request.FILES.getlist("file"))
 
 
 def _form(request: HttpRequest, files: list[Source]) -> Json:
@@ -205,15 +195,14 @@ def _form(request: HttpRequest, files: list[Source]) -> Json:
 
 
 def _accepted(response: HttpResponse, job: Import, files: list[Source]) -> Any:
-    if import_jobs.unfinished().count() >= MOST_WAITING:
-        raise HttpError(429, f"{MOST_WAITING} imports are waiting; try again when some are done")
+    import_jobs.check_room()
     import_jobs.ask(job, files)
     response.headers["Location"] = f"/api/imports/{job.pk}"
     return Status(202, job)
 
 
 def _import_of(api_key: ApiKey, import_id: UUID) -> Import:
-    known = Import.objects.filter(pk=import_id)
+    known = Import.objects.filter(pk=import_id).exclude(state=Import.State.DRAFT)
     if api_key.project_id:
         # A bundle that brings its project is only for those who may make one.
         known = known.filter(project=api_key.project_id)

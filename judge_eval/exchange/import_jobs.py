@@ -14,19 +14,20 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from datetime import timedelta
 from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO, Final, NamedTuple, get_args
+from typing import Any, BinaryIO, Final, NamedTuple, cast, get_args
 from uuid import UUID, uuid4
 
 from django.conf import settings
+from django.core.files.uploadedfile import UploadedFile
 from django.db import Error, OperationalError, transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from humanjudge.celery import enqueue
 from humanjudge.lib import leases
 from humanjudge.lib.validation import ConfigInvalid, validated
 from judge_eval.exchange import mapping
-from judge_eval.exchange.bundle import BundleError
+from judge_eval.exchange.bundle import BundleError, is_bundle
 from judge_eval.exchange.formats import read as read_file
 from judge_eval.exchange.import_read import read
 from judge_eval.exchange.import_report import (
@@ -35,9 +36,11 @@ from judge_eval.exchange.import_report import (
     ImportReport,
     ImportTooLarge,
     RowsWrong,
+    TooManyWait,
 )
 from judge_eval.exchange.import_scratch import Scratch
 from judge_eval.exchange.import_write import Writing
+from judge_eval.exchange.preview import Preview, Wanted, preview
 from judge_eval.exchange.restore import Restoring
 from judge_eval.exchange.rows import ITEMS, PAIRS, Broken, Item, RowError, Shape
 from judge_eval.exchange.sources import Format, UnknownFormat, format_of
@@ -49,6 +52,13 @@ MOST_ATTEMPTS: Final = 3
 # What no worker has taken up by then was lost on its way to the workers.
 TAKEN_UP_WITHIN: Final = timedelta(seconds=5)
 KEPT: Final = timedelta(days=30)
+# Files that were brought on the page and not imported.
+FILES_KEPT: Final = timedelta(days=1)
+MOST_WAITING: Final = 20
+# Of which files wait for somebody to say what becomes of them.
+_UPLOADED: Final = Q(state=Import.State.DRAFT) | Q(
+    user__isnull=False, state__in=(Import.State.REFUSED, Import.State.FAILED)
+)
 _TASK: Final = "judge_eval.tasks.import_next"
 _BLOCK: Final = 1 << 20
 
@@ -82,8 +92,94 @@ def form_of(
     return {"options": options, "mapping": columns, "format": file_format}
 
 
+def sources_of(files: Sequence["UploadedFile[bytes]"]) -> list[Source]:
+    """Return files that were posted, if they are not too many or too large."""
+    number, most = settings.IMPORT_MAX_FILES, settings.IMPORT_MAX_MB
+    if not 0 < len(files) <= number:
+        raise ConfigInvalid.at("file", f"1 to {number} files are needed, in a multipart form")
+    for file in files:
+        if (file.size or 0) > most << 20:
+            raise ImportTooLarge(f"{file.name} has more than {most} MB")
+    return [Source(file.name or "file", cast(BinaryIO, file.file)) for file in files]
+
+
+def check_length(length: str) -> None:
+    """Refuse a request by its length, before its files are written to the disk."""
+    number, most = settings.IMPORT_MAX_FILES, settings.IMPORT_MAX_MB
+    if int(length or 0) > number * most << 20:
+        raise ImportTooLarge(f"at most {number} files of {most} MB each")
+
+
+def bring(job: Import, sources: Sequence[Source]) -> Import:
+    """Keep files as a draft, with what their beginning tells of them."""
+    if Import.objects.filter(state=Import.State.DRAFT).count() >= MOST_WAITING:
+        raise TooManyWait(f"{MOST_WAITING} uploads wait to be imported or discarded")
+    job.is_bundle = is_bundle(sources[0].stream)
+    if job.is_bundle and len(sources) > 1:
+        raise ConfigInvalid.at("file", "a bundle comes alone")
+    if job.is_bundle and job.run:
+        raise ConfigInvalid.at("file", "a bundle is a run of its own: import it as a new run")
+    job.state, job.form = Import.State.DRAFT, form_of(sources, {}, None, None)
+    ask(job, sources)
+    found = preview_of(job)
+    job.form["found"] = found.model_dump(exclude={"items", "faults", "left_out", "notes"})
+    job.save(update_fields=["form"])
+    return job
+
+
+def preview_of(job: Import) -> Preview:
+    """Look at the beginning of a draft's files, as its form says they are to be read."""
+    files = [(_folder(job) / str(number), name) for number, name in enumerate(job.form["files"])]
+    if not all(path.exists() for path, _ in files):
+        raise ImportRefused("Its files are not kept any more: bring them again.")
+    shape = _shape(_vote_kind(job))
+    return preview(
+        Wanted(
+            files=files,
+            mapping=job.form["mapping"],
+            shape=None if shape is None else shape.name,
+            is_bundle=job.is_bundle,
+        )
+    )
+
+
+def change(job: Import, form: dict[str, Any], **facts: Any) -> bool:
+    """Note what is chosen for a draft, or for what was refused: it is a draft again."""
+    whole = {name: job.form[name] for name in ("files", "found")} | form
+    again = {"state": Import.State.DRAFT, "status": None, "detail": "", "report": None}
+    changed = _idle(job).update(form=whole, rows_read=0, done_at=None, **again, **facts)
+    job.refresh_from_db()
+    return bool(changed)
+
+
+def begin(job: Import) -> None:
+    """Let a worker import a draft."""
+    check_room()
+    waiting = {"state": Import.State.WAITING, "asked_at": timezone.now(), "attempts": 0}
+    with transaction.atomic():
+        if _idle(job).update(to_write=0, **waiting):
+            enqueue(_TASK)
+
+
+def check_room() -> None:
+    if unfinished().count() >= MOST_WAITING:
+        raise TooManyWait(f"{MOST_WAITING} imports are waiting; try again when some are done")
+
+
+def discard(job: Import) -> None:
+    if _idle(job).delete()[0]:
+        shutil.rmtree(_folder(job), ignore_errors=True)
+
+
+def _idle(job: Import) -> QuerySet[Import]:
+    return Import.objects.filter(_UPLOADED, pk=job.pk)
+
+
 def ask(job: Import, sources: Sequence[Source]) -> Import:
-    """Store files, and let a worker import them, unless this process is about to (`is_local`)."""
+    """Store files, and let a worker import them.
+
+    Not where they are a draft, or this process is about to do it (`is_local`).
+    """
     _folder(job).mkdir(parents=True)
     try:
         for number, source in enumerate(sources):
@@ -92,7 +188,7 @@ def ask(job: Import, sources: Sequence[Source]) -> Import:
         job.form["files"] = [source.name for source in sources]
         with transaction.atomic():
             job.save(force_insert=True)
-            if not job.is_local:
+            if job.state == Import.State.WAITING and not job.is_local:
                 enqueue(_TASK)
     except BaseException:
         shutil.rmtree(_folder(job), ignore_errors=True)
@@ -108,13 +204,15 @@ def ask_again_for_lost() -> None:
     # Looked at first: nearly always there is nothing, and a write would take SQLite's lock for it.
     if old.exists():
         old.delete()
+    for job in Import.objects.filter(_UPLOADED, asked_at__lt=now - FILES_KEPT):
+        discard(job)
 
 
 def cancel(job: Import) -> None:
     """End an import of which nothing is written yet; its worker notices."""
     idle = Import.objects.filter(pk=job.pk, state__in=(Import.State.WAITING, Import.State.READING))
     ended = {"state": Import.State.FAILED, "detail": "It was stopped.", "done_at": timezone.now()}
-    if idle.update(lease=None, **ended):
+    if idle.update(lease=None, **ended) and not job.user_id:
         shutil.rmtree(_folder(job), ignore_errors=True)
 
 
@@ -179,7 +277,7 @@ def perform(job: Import) -> Import:
             leases.release(mine(job), attempts=0)
         raise
     job.refresh_from_db()
-    if job.state not in Import.UNFINISHED:
+    if job.state not in Import.UNFINISHED and not job.can_be_changed:
         shutil.rmtree(_folder(job), ignore_errors=True)
         if unfinished().exists():
             enqueue(_TASK)
@@ -243,8 +341,7 @@ def _files(job: Import) -> Iterator[Sequence[Source]]:
 
 def _items(job: Import, files: Sequence[Source]) -> Iterator[Item]:
     stated, file_format = job.form["mapping"], job.form["format"]
-    kind = job.run.queue.kind if job.run else job.form["options"].get("vote_kind")
-    shape = _shape(kind)
+    shape = _shape(_vote_kind(job))
     columns = mapping.parse(stated, shape) if stated is not None else None
     for source in () if job.is_local else files:
         if (file_format or format_of(source.name)) == "parquet":
@@ -254,6 +351,11 @@ def _items(job: Import, files: Sequence[Source]) -> Iterator[Item]:
     return chain.from_iterable(
         [read_file(source.stream, source.name, columns, file_format, shape) for source in files]
     )
+
+
+def _vote_kind(job: Import) -> str | None:
+    """Return what the run is asked, or is to be asked where that is stated."""
+    return job.run.queue.kind if job.run else job.form["options"].get("vote_kind")
 
 
 def _shape(vote_kind: str | None) -> Shape | None:

@@ -50,6 +50,12 @@ class ImportTooLarge(ImportRefused):
     status = 413
 
 
+class TooManyWait(ImportRefused):
+    """Others come first."""
+
+    status = 429
+
+
 def _offered(ballot: list[str], info: ValidationInfo) -> list[str]:
     if info.data.get("vote_kind") in (None, "comparison"):
         unknown = [word for word in ballot if word not in CHOICES]

@@ -11,7 +11,7 @@ from datetime import datetime
 from functools import cached_property, lru_cache
 from hashlib import sha256
 from typing import Any, Final, TypeAlias
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
@@ -126,6 +126,9 @@ class Writing:
 
     def _create(self, project: Project) -> Run:
         options, name, rules = self._options, self._job.name, self._job.form["rules"]
+        numbers = self._free_numbers()
+        if "queue" in numbers:
+            rules = rules | {"pk": numbers["queue"]}
         queue = create_queue(
             project,
             name,
@@ -136,10 +139,24 @@ class Writing:
             **rules,
         )
         run = Run.every.create(
-            queue=queue, name=name, state=Run.State.IMPORTING, epsilon=options.epsilon
+            pk=numbers.get("run", uuid4()),
+            queue=queue,
+            name=name,
+            state=Run.State.IMPORTING,
+            epsilon=options.epsilon,
         )
         Board.objects.create(run=run)
         return run
+
+    def _free_numbers(self) -> dict[str, UUID]:
+        """The numbers that the source gives the run, if no other has them.
+
+        Chance is keyed by them: with the same ones, the same board is computed.
+        """
+        stated = {name: UUID(it) for name, it in self._job.form.get("numbers", {}).items()}
+        taken = Q(pk=stated.get("run")) | Q(queue=stated.get("queue"))
+        is_taken = not stated or Run.every.filter(taken).exists()
+        return {} if is_taken or Queue.objects.filter(pk=stated["queue"]).exists() else stated
 
     def _usual_rubric(self, rules: Columns) -> str:
         if "kind" not in rules:
@@ -148,6 +165,8 @@ class Writing:
 
     def _judge(self, run: Run, name: str) -> Judge:
         fingerprint = imported_fingerprint(name, self._options.source)
+        if name in self._job.form.get("baselines", ()):
+            return Judge(run=run, name=name, provider=Judge.BASELINE, fingerprint=fingerprint)
         return Judge(run=run, name=name, provider=IMPORTED, model=name, fingerprint=fingerprint)
 
     def _pairs(self, run: Run, rows: Rows) -> None:

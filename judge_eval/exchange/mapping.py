@@ -1,7 +1,7 @@
 """Which column of a file is which field of a row, how its values read, and the mapping of these
 as people write it."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
@@ -292,10 +292,16 @@ def _fault(columns: list[str], unread: list[str], mapping: ColumnMapping) -> str
     return ""
 
 
-def _nearest(column: str, names: Iterable[str]) -> str:
+def nearest(column: str, names: Iterable[str]) -> str:
+    """Return the name that a column may mean, if one is near."""
     by_lower = {name.lower(): name for name in names}
     near = get_close_matches(column.lower(), by_lower, 1, 0.75)
-    return f": is it {by_lower[near[0]]!r}?" if near else ""
+    return by_lower[near[0]] if near else ""
+
+
+def _nearest(column: str, names: Iterable[str]) -> str:
+    near = nearest(column, names)
+    return f": is it {near!r}?" if near else ""
 
 
 def _unknown(columns: list[str], shape: Shape) -> str:
@@ -309,6 +315,47 @@ def _unknown(columns: list[str], shape: Shape) -> str:
 def _listed(columns: list[str]) -> str:
     names = [repr(column[:LONGEST_NAMED]) for column in columns[:MOST_NAMED]]
     return ", ".join([*names, *(["and more"] if len(columns) > MOST_NAMED else [])])
+
+
+# --- a mapping as people choose it ------------------------------------------------------------
+
+
+def roles_of(columns: Collection[str], shape: Shape) -> dict[str, str]:
+    """Return what each column is taken for by its name: a field, a group of columns, or nothing.
+
+    Examples
+    --------
+    >>> roles_of(["id", "verdict.gpt-4", "winer"], ITEMS)
+    {'id': 'item', 'verdict.gpt-4': 'judges', 'winer': ''}
+    """
+    fields_by_alias = {alias: name for name, alias in _ALIASES.items() if name not in columns}
+    roles = {}
+    for column in columns:
+        groups = (g for g in groups_of(shape) if column == g or column.startswith(_PREFIXES[g]))
+        alias = fields_by_alias.get(column, "") if shape is ITEMS else ""
+        roles[column] = column if column in shape.fields else alias or next(groups, "")
+    return roles
+
+
+def chosen(roles: Mapping[str, str], meanings: Mapping[str, Values], **same: str) -> Values:
+    """Return the mapping that reads columns as chosen; raises ConfigInvalid.
+
+    `meanings` are what the values of a column stand for, `same` what is the same in every row.
+    """
+    config: Values = {field: {"value": value} for field, value in same.items() if value}
+    errors = []
+    for column, role in roles.items():
+        spec = {"column": column, **({"values": meanings[column]} if column in meanings else {})}
+        if role in _PREFIXES:
+            name = column.removeprefix(_PREFIXES[role])
+            config.setdefault(role, {})[name] = spec
+        elif role in config:
+            errors.append(ConfigError(f"mapping.{role}", f"chosen again for {column!r}"))
+        elif role:
+            config[role] = spec
+    if errors:
+        raise ConfigInvalid(errors)
+    return config
 
 
 # --- a mapping as people write it -------------------------------------------------------------

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha256
 from typing import Annotated, Any, Final, Literal, TypeAlias, get_origin, get_type_hints
+from uuid import UUID
 
 from pydantic import Field
 
@@ -19,6 +20,7 @@ from judge_eval.exchange.fields import Converter, Label
 from voting.choices import Choice, Side
 
 Kind = Literal["svg", "text", "code"]
+ShapeName = Literal["pair", "item"]
 # What one record says, by column or, once it is checked, by field.
 Values: TypeAlias = dict[str, Any]
 
@@ -123,8 +125,24 @@ _OF_A_SINGLE_VOTE: Final = ("voter", "vote", "category", "voted_at", "comment")
 
 @dataclass(frozen=True, slots=True)
 class JudgeOrder:
+    """The judges of a run in their order; those that know nothing are its baselines."""
+
     file: str
     judges: tuple[str, ...]
+    baselines: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class RunFacts:
+    """What a file says of a run that is made of it: its numbers, if they are free, and options of
+    the import, where these are not given.
+    """
+
+    file: str
+    row: int
+    run: UUID
+    queue: UUID
+    options: Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +182,7 @@ class Note:
     text: str
 
 
-Item: TypeAlias = Row | JudgeOrder | LeftOut | Note | RowError
+Item: TypeAlias = Row | RunFacts | JudgeOrder | LeftOut | Note | RowError
 
 
 class Broken(ValueError):
@@ -371,7 +389,7 @@ class Shape:
     be without one of others.
     """
 
-    name: str
+    name: ShapeName
     outputs_in_words: str
     fields: Mapping[str, Converter]
     about: Collection[str]

@@ -133,7 +133,9 @@ def test_a_project_goes_out_by_its_name(tmp_path, capsys):
     assert json.loads(lines[-1])["type"] == "end"
 
 
-@pytest.mark.parametrize("kind, first", [("csv", "seq,voted_at"), ("votes", "inference_id,vote")])
+@pytest.mark.parametrize(
+    "kind, first", [("csv", "humanjudge,pair"), ("votes", "inference_id,vote")]
+)
 def test_votes_go_out_as_tables(kind, first, tmp_path):
     run = imported(pair(1), vote(1, "ann", "A"))
     path = tmp_path / "votes.csv"

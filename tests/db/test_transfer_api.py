@@ -8,9 +8,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
-from judge_eval.api import exchange
 from judge_eval.exchange import import_jobs
-from judge_eval.exchange.export import COLUMNS
 from judge_eval.models import Run
 from tests.helpers.bundles import empty_the_instance, facts_of
 from tests.helpers.imports import imported, pair, verdict, vote
@@ -238,7 +236,7 @@ def test_more_rows_than_are_taken_at_once_are_413(settings):
 
 def test_more_imports_than_wait_are_429(monkeypatch):
     make_project()
-    monkeypatch.setattr(exchange, "MOST_WAITING", 1)
+    monkeypatch.setattr(import_jobs, "MOST_WAITING", 1)
     client = manager()
     assert post(client, file_of(pair(1)), name="First").status_code == 202
     assert post(client, file_of(pair(1)), name="Second").status_code == 429
@@ -369,7 +367,7 @@ def test_the_votes_come_as_a_table_and_as_a_vote_file():
     run = imported(*ROWS)
     text, response = exported(manager(), run, "csv")
     assert response["Content-Type"] == "text/csv; charset=utf-8"
-    assert tuple(next(csv.reader(io.StringIO(text)))) == COLUMNS
+    assert next(csv.reader(io.StringIO(text)))[:2] == ["humanjudge", "pair"]
     text, response = exported(manager(), run, "votes")
     assert response["Content-Disposition"].endswith('-votes.csv"')
     assert text.startswith("inference_id,vote,voter_id,vote_time,voter_prompt_id\r\n")

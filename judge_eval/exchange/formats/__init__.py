@@ -8,19 +8,27 @@ from itertools import islice
 from types import ModuleType
 from typing import BinaryIO, Final
 
-from judge_eval.exchange.formats import alttest, metaevaluator, mtbench, pandalm, pathscore
+from judge_eval.exchange.formats import (
+    alttest,
+    metaevaluator,
+    mtbench,
+    pandalm,
+    pathscore,
+    table,
+)
 from judge_eval.exchange.mapping import OWN_ITEM_NAMES, OWN_NAMES, ColumnMapping, rows
 from judge_eval.exchange.rows import ITEMS, PAIRS, Item, Shape, Values, shape_of
 from judge_eval.exchange.sources import Record, records
 
 READERS: Final[Mapping[str, ModuleType]] = {
+    "table": table,
     "mtbench": mtbench,
     "pandalm": pandalm,
     "pathscore": pathscore,
     "alttest": alttest,
     "metaevaluator": metaevaluator,
 }
-_LOOKED_AT: Final = 5
+LOOKED_AT_FIRST: Final = 5
 
 
 def read(
@@ -60,7 +68,7 @@ def recognised(stream: BinaryIO, name: str, file_format: str | None = None) -> s
 
 
 def _first_records(stream: BinaryIO, name: str, file_format: str | None) -> list[Values]:
-    first = islice(records(stream, name, file_format), _LOOKED_AT)
+    first = islice(records(stream, name, file_format), LOOKED_AT_FIRST)
     values = [record.values for record in first if isinstance(record, Record)]
     stream.seek(0)
     return values

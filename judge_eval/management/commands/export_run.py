@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from judge_eval.exchange.export import export_project, export_run, grandjury_votes, votes_csv
+from judge_eval.exchange.export import export_project, export_run, grandjury_votes, run_csv
 from judge_eval.models import Run
 from judge_eval.selectors import Ambiguous, by_prefix, project_of
 
@@ -46,4 +46,4 @@ class Command(BaseCommand):
             raise CommandError(f"there is no run {wanted!r}")
         if file_format == "jsonl":
             return (f"{line}\n" for line in export_run(run))
-        return votes_csv(run) if file_format == "csv" else grandjury_votes(run)
+        return run_csv(run) if file_format == "csv" else grandjury_votes(run)

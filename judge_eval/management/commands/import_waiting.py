@@ -1,16 +1,12 @@
 import os
-import re
-import resource
 import signal
 import sys
-from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand
 from django.db import connection
 
-from judge_eval.exchange import import_jobs
+from judge_eval.exchange import import_jobs, preview
 
 # How much more an import may take than this process takes by itself.
 MEMORY = 112 << 20
@@ -37,10 +33,4 @@ def limit_memory() -> None:
 
     # Its threads count, too.
     connection.ensure_connection()
-    # Linux counts what a process may write to; elsewhere there is no such limit.
-    with suppress(OSError, ValueError):
-        status = Path("/proc/self/status").read_text()
-        size = re.search(r"VmData:\s+(\d+) kB", status)
-        if size:
-            most = int(size[1]) * 1024 + MEMORY
-            resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+    preview.limit_memory(MEMORY)

@@ -1,0 +1,312 @@
+"""What the beginning of some files would be taken for, before any of it is imported.
+
+Files that people bring may be hostile, so no page reads them itself: `preview` starts a process
+that has little memory and time, and that reads as an import reads.
+"""
+
+import re
+import resource
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from pydantic import BaseModel
+
+from judge_eval.exchange import bundle, fields, mapping
+from judge_eval.exchange.formats import LOOKED_AT_FIRST, detect, read
+from judge_eval.exchange.import_scratch import text_of
+from judge_eval.exchange.rows import (
+    ITEMS,
+    PAIRS,
+    Item,
+    LeftOut,
+    Note,
+    Row,
+    RowError,
+    ShapeName,
+    Values,
+    shape_of,
+)
+from judge_eval.exchange.sources import Record, format_of, records
+
+# So many records of a file are looked at, or fewer where their texts are long.
+LOOKED_AT: Final = 200
+MOST_TEXT: Final = 2_000_000
+# So many items are shown, so many statements of each, so much of each text.
+SHOWN: Final = 5
+MOST_STATEMENTS: Final = 20
+LONGEST_SHOWN: Final = 600
+MOST_COLUMNS: Final = 100
+# A column with more values, or longer ones, holds no choices.
+MOST_VALUES: Final = 12
+LONGEST_VALUE: Final = 40
+# Of a bundle: its runs stand before all outputs.
+_LINES_OF_BUNDLE: Final = 50
+_MEMORY: Final = 160 << 20
+_SECONDS: Final = 8
+_ROOT: Final = Path(__file__).resolve().parents[2]
+TOO_MUCH: Final = (
+    "its first rows take more memory or time than a preview may use; an import tells what is wrong"
+)
+
+_SHAPES: Final = {"pair": PAIRS, "item": ITEMS}
+
+
+class Wanted(BaseModel):
+    """Files by path and name, how their import will read them, and whether they are a bundle."""
+
+    files: list[tuple[Path, str]]
+    mapping: Values | None = None
+    shape: ShapeName | None = None
+    is_bundle: bool = False
+
+
+class Fault(BaseModel):
+    """A fault, or what is left out: where it stands first, and in how many more rows."""
+
+    file: str
+    row: int
+    field: str | None
+    why: str
+    more: int = 0
+
+    @property
+    def where(self) -> str:
+        return f"{self.file}, row {self.row:,}" if self.row else self.file
+
+
+class Output(BaseModel):
+    generator: str = ""
+    # None where the source holds none.
+    text: str | None = None
+
+
+class Shown(BaseModel):
+    """An item as an import takes it, and who says what of it in the first rows."""
+
+    name: str
+    prompt: str = ""
+    kind: str = ""
+    outputs: list[Output] = []
+    verdicts: list[tuple[str, str]] = []
+    votes: list[tuple[str, str]] = []
+
+
+class Preview(BaseModel):
+    # Public formats by file.
+    formats: dict[str, str] = {}
+    shape: ShapeName = "pair"
+    # With the values that occur, where these may be choices.
+    columns: dict[str, list[str]] = {}
+    more_columns: int = 0
+    items: list[Shown] = []
+    faults: list[Fault] = []
+    left_out: list[Fault] = []
+    notes: list[str] = []
+    # Of a bundle.
+    project: str = ""
+    runs: list[str] = []
+
+
+def preview(wanted: Wanted) -> Preview:
+    """Look at files in a process that ends where they are too much for it."""
+    try:
+        child = subprocess.run(
+            [sys.executable, "-m", "judge_eval.exchange.preview"],
+            input=wanted.model_dump_json().encode(),
+            capture_output=True,
+            cwd=_ROOT,
+            # No secret; and the other pools take much more at once than they need.
+            env={"ARROW_DEFAULT_MEMORY_POOL": "system"},
+            timeout=3 * _SECONDS,
+            check=True,
+        )
+    except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
+        fault = Fault(file=wanted.files[0][1], row=0, field=None, why=TOO_MUCH)
+        return Preview(faults=[fault])
+    return Preview.model_validate_json(child.stdout)
+
+
+def look(wanted: Wanted) -> Preview:
+    """Read the beginning of files as their import would.
+
+    Faults are those that a row has by itself: whether rows contradict each other, and what is
+    stored, is looked at when they are imported. Raises ConfigInvalid where the mapping is wrong.
+    """
+    found = Preview()
+    if wanted.is_bundle:
+        _look_at_bundle(*wanted.files[0], found)
+        return found
+    shape = _SHAPES[wanted.shape] if wanted.shape else None
+    columns = None if wanted.mapping is None else mapping.parse(wanted.mapping, shape)
+    told = columns.shape if columns else shape
+    rows = _Rows(found)
+    for path, name in wanted.files:
+        with path.open("rb") as stream:
+            first = list(_first_records(stream, name))
+            stream.seek(0)
+            _note_columns(first, found)
+            told = told or shape_of({column for record in first for column in record})
+            found.shape = "item" if told is ITEMS else "pair"
+            if public := detect(name, first[:LOOKED_AT_FIRST]):
+                found.formats[name] = public
+            for item in islice(read(stream, name, columns, None, shape), LOOKED_AT):
+                rows.take(item)
+                if rows.text > MOST_TEXT:
+                    break
+    found.items = list(rows.items.values())
+    found.faults, found.left_out = grouped(rows.faults), grouped(rows.left_out)
+    return found
+
+
+def _first_records(stream: BinaryIO, name: str) -> Iterator[Values]:
+    text = 0
+    for record in islice(records(stream, name), LOOKED_AT):
+        if isinstance(record, Record):
+            yield record.values
+            text += sum(len(value) for value in record.values.values() if isinstance(value, str))
+        if text > MOST_TEXT:
+            return
+
+
+def _note_columns(records: list[Values], found: Preview) -> None:
+    names = dict.fromkeys(name for values in records for name in values)
+    fitting = [name for name in names if len(name) <= fields.MAX_NAME and name.isprintable()]
+    new = [name for name in fitting if name not in found.columns]
+    room = MOST_COLUMNS - len(found.columns)
+    found.more_columns += len(names) - len(fitting) + len(new[room:])
+    for name in new[:room]:
+        found.columns[name] = _values_of(name, records)
+
+
+def _values_of(column: str, records: list[Values]) -> list[str]:
+    """Return the values of a column where they are few and short, as choices are."""
+    values: dict[str, None] = {}
+    for raw in (record.get(column) for record in records):
+        if isinstance(raw, str | int | float):
+            with suppress(fields.Unfit):
+                values[fields.plain(raw)] = None
+    texts = [value for value in values if value.strip()]
+    are_few = len(texts) <= MOST_VALUES and all(len(it) <= LONGEST_VALUE for it in texts)
+    return sorted(texts) if are_few else []
+
+
+class _Rows:
+    """Puts together what rows say of the first items."""
+
+    def __init__(self, found: Preview) -> None:
+        self._found = found
+        self.items: dict[str, Shown] = {}
+        self.faults: list[RowError] = []
+        self.left_out: list[LeftOut] = []
+        self.text = 0
+
+    def take(self, item: Item) -> None:
+        if isinstance(item, Row):
+            self._take_row(item)
+        elif isinstance(item, Note):
+            self._found.notes.append(f"{item.file}: {item.text}")
+        elif isinstance(item, RowError):
+            self.faults.append(item)
+        elif isinstance(item, LeftOut):
+            self.left_out.append(item)
+
+    def _take_row(self, row: Row) -> None:
+        self.text += text_of(row)
+        self._found.shape = "item" if row.is_single else "pair"
+        if row.item not in self.items:
+            if len(self.items) == SHOWN:
+                return
+            outputs = [Output() for _ in range(1 if row.is_single else 2)]
+            self.items[row.item] = Shown(name=row.item, outputs=outputs)
+        _add(self.items[row.item], row)
+
+
+def _add(shown: Shown, row: Row) -> None:
+    shown.prompt = shown.prompt or _cut(row.prompt or row.prompt_id or "")
+    shown.kind = shown.kind or row.kind or ""
+    stated = ((row.generator_a, row.output_a), (row.generator_b, row.output_b))
+    for output, (generator, text) in zip(shown.outputs, stated, strict=False):
+        output.generator = output.generator or generator or ""
+        output.text = output.text if text is None else _cut(text)
+    labels = [
+        f"{task}: {_word(label)}" if task else _word(label) for task, label in row.labels.items()
+    ]
+    if row.judge and len(shown.verdicts) < MOST_STATEMENTS:
+        verdict = _in_both_orders(row) if row.pick_ab else row.verdict or ""
+        verdict = f"no verdict: {_cut(row.error)}" if row.error else verdict
+        shown.verdicts.append((row.judge, ", ".join(filter(None, [verdict, *labels]))))
+    if row.voter and len(shown.votes) < MOST_STATEMENTS:
+        shown.votes.append((row.voter, ", ".join(filter(None, [row.vote or "", *labels]))))
+
+
+def _in_both_orders(row: Row) -> str:
+    return f"{row.pick_ab} with A first, {row.pick_ba} with B first"
+
+
+def _word(label: fields.Label) -> str:
+    return _cut("; ".join(label) if isinstance(label, tuple) else str(label))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}…"
+
+
+def grouped(errors: Iterable[RowError | LeftOut]) -> list[Fault]:
+    """Return each fault once, in the order of the first rows that have it.
+
+    Examples
+    --------
+    >>> [fault] = grouped(RowError("v.csv", row, "vote", "missing") for row in (3, 7))
+    >>> fault.where, fault.more
+    ('v.csv, row 3', 1)
+    """
+    faults: dict[tuple[str, str | None, str], Fault] = {}
+    for error in errors:
+        field = error.field if isinstance(error, RowError) else None
+        key = (error.file, field, error.why)
+        if key in faults:
+            faults[key].more += 1
+        else:
+            faults[key] = Fault(file=error.file, row=error.row, field=field, why=error.why)
+    return list(faults.values())
+
+
+def _look_at_bundle(path: Path, name: str, found: Preview) -> None:
+    found.formats[name] = "bundle"
+    with path.open("rb") as stream:
+        try:
+            for _, record in islice(bundle.read(stream), _LINES_OF_BUNDLE):
+                if isinstance(record, bundle.Header):
+                    found.project = record.project.name
+                elif isinstance(record, bundle.RunPart):
+                    found.runs.append(record.name)
+        except bundle.BundleError as error:
+            found.faults.append(Fault(file=name, row=error.line, field=error.field, why=error.why))
+
+
+def limit_memory(more: int) -> None:
+    """Refuse this process more memory than so much beyond what it has."""
+    # Linux counts what a process may write to; elsewhere there is no such limit.
+    with suppress(OSError, ValueError):
+        status = Path("/proc/self/status").read_text()
+        if size := re.search(r"VmData:\s+(\d+) kB", status):
+            most = int(size[1]) * 1024 + more
+            resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+
+
+def main() -> None:
+    wanted = Wanted.model_validate_json(sys.stdin.buffer.read())
+    if any(format_of(name) == "parquet" for _, name in wanted.files):
+        import judge_eval.exchange.parquet  # noqa: F401  what it takes is not the files'
+    limit_memory(_MEMORY)
+    resource.setrlimit(resource.RLIMIT_CPU, (_SECONDS, _SECONDS))
+    sys.stdout.write(look(wanted).model_dump_json())
+
+
+if __name__ == "__main__":
+    main()
