@@ -105,7 +105,7 @@ def published() -> tuple[Labelled, ...]:
     Examples
     --------
     >>> len(published()), published()[0].judges
-    (999, {'gpt-3.5-turbo': 'B', 'pandalm-7b': 'B'})
+    (999, {'gpt-3.5-turbo': 'A', 'pandalm-7b': 'B'})
     """
     lines = _text(_folder("published").joinpath("pandalm.csv")).splitlines()
     return tuple(map(_labelled, csv.DictReader(lines)))
