@@ -100,18 +100,24 @@ def make_jokes(project: Project) -> Run:
 def make_published(project: Project) -> Run:
     """Write the finished run: pairs without their texts, verdicts and votes, sealed in order."""
     rows, name = content.published(), PUBLISHED_RUN
+    # It seeds what is drawn, and orders the prompts: figures are the same on every machine.
+    number = uuid5(NAMESPACE_URL, PUBLISHED_AT)
     queue = create_queue(
         project,
         name,
         content.rubric("published"),
-        # Prompts enter into the claims in an order that follows from this: the same everywhere.
-        id=uuid5(NAMESPACE_URL, PUBLISHED_AT),
+        id=number,
         ballot=list(PUBLISHED_BALLOT),
         votes_per_item=len(rows[0].people),
         is_open=False,
     )
     run = Run.objects.create(
-        queue=queue, name=name, state=Run.State.COMPLETE, note=content.source(), is_shared=True
+        id=number,
+        queue=queue,
+        name=name,
+        state=Run.State.COMPLETE,
+        note=content.source(),
+        is_shared=True,
     )
     Board.objects.create(run=run)
     judges = [imported_judge(run, name) for name in content.PUBLISHED_JUDGES]

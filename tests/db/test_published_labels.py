@@ -97,8 +97,9 @@ def test_voting_on_it_is_over_and_no_judge_can_be_asked_about_texts_that_are_not
         lifecycle.add_judges_to(run.pk, joining)
 
 
-def test_its_prompts_stand_in_the_same_order_everywhere(few_labels):
+def test_its_draws_and_the_order_of_its_prompts_are_the_same_everywhere(few_labels):
     run = make_published(make_project())
-    assert run.queue_id == uuid5(NAMESPACE_URL, "https://github.com/WeOpenML/PandaLM")
+    number = uuid5(NAMESPACE_URL, "https://github.com/WeOpenML/PandaLM")
+    assert (run.pk, run.queue_id) == (number, number)
     for item in run.queue.items.all():
-        assert item.turn == fresh_turn(run.queue_id, item.prompt_key)
+        assert item.turn == fresh_turn(number, item.prompt_key)
