@@ -1,6 +1,7 @@
 """Making a run: its outputs, its pairs, its judges, its queue of votes."""
 
 from collections.abc import Hashable, Sequence
+from functools import lru_cache
 from hashlib import sha256
 from itertools import combinations
 from random import Random
@@ -148,6 +149,18 @@ def baseline(run: Run, name: str) -> Judge:
     competitor = {"provider": Judge.BASELINE, "model": name, "version": BASELINE_VERSION}
     fingerprint = sha256(canonical(competitor)).hexdigest()
     return Judge(run=run, name=name, provider=Judge.BASELINE, fingerprint=fingerprint)
+
+
+def imported_judge(run: Run, name: str, source: str = "") -> Judge:
+    """Return a judge whose verdicts were given elsewhere, as yet without a place."""
+    fingerprint = imported_fingerprint(name, source)
+    return Judge(run=run, name=name, provider=Judge.IMPORTED, model=name, fingerprint=fingerprint)
+
+
+@lru_cache(maxsize=1000)
+def imported_fingerprint(name: str, source: str) -> str:
+    competitor = {"provider": Judge.IMPORTED, "model": name, "source": source}
+    return sha256(canonical(competitor)).hexdigest()
 
 
 def judge_of(run: Run, config: RunConfig, spec: JudgeSpec) -> Judge:

@@ -60,6 +60,18 @@ class Criterion(Part):
     # Where it does not pass in full, nothing else counts.
     gate: bool = False
 
+    def rule(self, total: float) -> str:
+        """Return what it counts beside the others, whose weights add up to a total with its own.
+
+        Examples
+        --------
+        >>> Criterion(name="safe", gate=True, weight=1.0).rule(4.0)
+        'must pass · counts 25%'
+        """
+        gate = ("must reach 1" if self.graded else "must pass") if self.gate else ""
+        share = f"counts {self.weight / total:.0%}" if self.weight else ""
+        return " · ".join(filter(None, (gate, share)))
+
 
 class Options(Part):
     """What a queue asks of a single output, beside its rubric and its choices."""
@@ -83,6 +95,23 @@ class Options(Part):
     def takes_grades(self) -> bool:
         """Whether a vote may lie between a flag and a pass."""
         return self.graded or bool(self.criteria)
+
+    @property
+    def criteria_in_words(self) -> tuple[str, ...]:
+        """Say of each criterion how it is answered and what it counts, as people see it.
+
+        Examples
+        --------
+        >>> safe = Criterion(name="safe", gate=True, weight=0.0)
+        >>> Options(criteria=(safe, Criterion(name="funny", graded=True))).criteria_in_words
+        ('safe (pass or flag; must pass)', 'funny (from 0 to 1; counts 100%)')
+        """
+        total = sum(each.weight for each in self.criteria)
+        return tuple(
+            f"{each.name} ({'from 0 to 1' if each.graded else 'pass or flag'}"
+            f"{'; ' if each.rule(total) else ''}{each.rule(total)})"
+            for each in self.criteria
+        )
 
 
 DEFAULT_OPTIONS: Final = Options()

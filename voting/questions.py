@@ -192,21 +192,14 @@ def _labels(queue: Queue, label: str, said: Posted) -> Field:
 
 def _criterion(criterion: Criterion, total: float, said: Posted) -> Field:
     name = f"criterion.{criterion.name}"
-    share = f"counts {criterion.weight / total:.0%}" if criterion.weight else ""
-    gate = "must pass" if criterion.gate else ""
     if criterion.graded:
-        gate = gate and "must reach 1"
-        return _scale(name, criterion.name, _together(gate, share), said)
+        return _scale(name, criterion.name, criterion.rule(total), said)
     marks = [
         Mark(choice, row.spoken, f"{criterion.name}: {choice}", row.keys, row.key_names, chosen)
         for choice in reversed(PASS_FLAG)
         for row, chosen in [(row_of(choice), said.get(name) == choice)]
     ]
-    return Field(name, criterion.name, marks, _together(gate, share))
-
-
-def _together(*notes: str) -> str:
-    return " · ".join(note for note in notes if note)
+    return Field(name, criterion.name, marks, criterion.rule(total))
 
 
 def _scale(name: str, label: str, note: str, said: Posted) -> Field:

@@ -249,7 +249,13 @@ class RunConfig(Part):
         """What a judge is asked about each item."""
         if self.items is None:
             return Asked(self.ballot)
-        return Asked(self.items.offered, self.items.kind, is_graded=self.items.graded)
+        items = self.items
+        return Asked(
+            items.offered,
+            items.kind,
+            is_graded=items.graded,
+            criteria=items.criteria_in_words,
+        )
 
     def as_dict(self) -> Plain:
         """Return the config as JSON can hold it, such that it parses back to an equal one."""

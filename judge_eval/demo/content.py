@@ -2,18 +2,21 @@
 
 Each kind has a folder: ``index.json`` fixes the order and the tags, ``rubric.txt`` is what
 voters are asked, and each prompt is a folder with ``prompt.txt`` and one file per generator. Jokes
-are short: ``jokes.jsonl`` has one for each prompt, as it could be imported too.
+are short: ``jokes.jsonl`` has one for each prompt, as it could be imported too. ``published`` has
+the labels of a public test set without its texts, as ``docs/published_labels.py`` makes them.
 """
 
+import csv
 import json
 from dataclasses import dataclass
 from importlib.resources import files
 from importlib.resources.abc import Traversable
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 Kind = Literal["svg", "text"]
-Folder = Kind | Literal["jokes"]
+Folder = Kind | Literal["jokes", "published"]
 
+PUBLISHED_JUDGES: Final = ("gpt-3.5-turbo", "pandalm-7b")
 SUFFIX: Final[dict[Kind, str]] = {"svg": ".svg", "text": ".md"}
 
 
@@ -34,6 +37,20 @@ class DemoPrompt:
     kind: Kind
     tags: tuple[str, ...]
     outputs: tuple[DemoOutput, ...]
+
+
+class Labelled(NamedTuple):
+    """A pair of outputs without their texts, and what each person and judge said of it.
+
+    ``prompt`` stands for the instruction, ``lengths`` are those of the outputs in characters.
+    """
+
+    id: str
+    prompt: str
+    models: tuple[str, str]
+    lengths: tuple[int, int]
+    people: dict[str, str]
+    judges: dict[str, str]
 
 
 def load(kind: Kind) -> tuple[DemoPrompt, ...]:
@@ -80,6 +97,34 @@ def _joke(row: dict[str, Any]) -> DemoPrompt:
         tags=tuple(row["tags"]),
         outputs=(output,),
     )
+
+
+def published() -> tuple[Labelled, ...]:
+    """Return the labels of the PandaLM test set.
+
+    Examples
+    --------
+    >>> len(published()), published()[0].judges
+    (999, {'gpt-3.5-turbo': 'A', 'pandalm-7b': 'B'})
+    """
+    lines = _text(_folder("published").joinpath("pandalm.csv")).splitlines()
+    return tuple(map(_labelled, csv.DictReader(lines)))
+
+
+def _labelled(row: dict[str, str]) -> Labelled:
+    return Labelled(
+        id=row["pair"],
+        prompt=row["instruction"],
+        models=(row["model_a"], row["model_b"]),
+        lengths=(int(row["length_a"]), int(row["length_b"])),
+        people={who: label for who, label in row.items() if who.startswith("annotator")},
+        judges={name: row[name] for name in PUBLISHED_JUDGES},
+    )
+
+
+def source() -> str:
+    """Return where the published labels come from, who made them and under which licence."""
+    return _text(_folder("published").joinpath("source.txt"))
 
 
 def rubric(kind: Folder) -> str:

@@ -41,8 +41,6 @@ from judge_eval.exchange.import_scratch import (
 from judge_eval.exchange.import_write import (
     CHANGES,
     NOTED,
-    imported_fingerprint,
-    lacking_outputs,
     lacking_text,
     single_verdict_of,
     verdict_of,
@@ -63,7 +61,8 @@ from judge_eval.exchange.rows import (
 )
 from judge_eval.exchange.writing import counted
 from judge_eval.models import Import, Run, Verdict
-from judge_eval.runs.lifecycle import OUTPUT_ABSENT
+from judge_eval.runs.lifecycle import OUTPUT_ABSENT, lacking_outputs
+from judge_eval.services import imported_fingerprint
 from voting.choices import DEFAULT_BALLOT, WRONG, in_order
 from voting.models import Entry, Queue
 from voting.models import Item as Pair

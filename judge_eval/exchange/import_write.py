@@ -8,12 +8,11 @@ import json
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from functools import cached_property, lru_cache
-from hashlib import sha256
+from functools import cached_property
 from typing import Any, Final, TypeAlias
 from uuid import UUID, uuid4
 
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 from humanjudge.celery import enqueue
@@ -35,18 +34,22 @@ from judge_eval.exchange.writing import close_undrawn, finish, give_pictures, no
 from judge_eval.models import Board, Import, Judge, Run, Verdict
 from judge_eval.prompts.orders import combine, swap
 from judge_eval.prompts.parse import ParsedVerdict
-from judge_eval.runs.lifecycle import OUTPUT_ABSENT
+from judge_eval.runs.lifecycle import OUTPUT_ABSENT, lacking_outputs
 from judge_eval.runs.verdicts import answer_of_baseline, verdicts_entry
-from judge_eval.services import add_judges, baseline, create_queue
+from judge_eval.services import (
+    add_judges,
+    baseline,
+    create_queue,
+    imported_fingerprint,
+    imported_judge,
+)
 from voting.choices import WRONG
 from voting.kinds import kind_of
-from voting.ledger import chain, ledger
+from voting.ledger import ledger
 from voting.ledger.decisions import IMPORT_BEGINS, IMPORT_ENDS
 from voting.models import Entry, Inference, Item, Picture, Project, Queue, Voter, prompt_key
 from voting.order import fresh_turn
 
-# What stands for a provider where verdicts were given elsewhere.
-IMPORTED: Final = "imported"
 UNSEEN: Final = "an output was not imported"
 NOTHING_TO_SHOW: Final = {
     noun: f"Its {noun}s came without their outputs, so nobody can vote on them here."
@@ -164,10 +167,10 @@ class Writing:
         return SINGLE_RUBRICS.get(rules["kind"], OPEN_QUESTION)
 
     def _judge(self, run: Run, name: str) -> Judge:
-        fingerprint = imported_fingerprint(name, self._options.source)
         if name in self._job.form.get("baselines", ()):
+            fingerprint = imported_fingerprint(name, self._options.source)
             return Judge(run=run, name=name, provider=Judge.BASELINE, fingerprint=fingerprint)
-        return Judge(run=run, name=name, provider=IMPORTED, model=name, fingerprint=fingerprint)
+        return imported_judge(run, name, self._options.source)
 
     def _pairs(self, run: Run, rows: Rows) -> None:
         queue, drafts = run.queue, []
@@ -340,12 +343,6 @@ class Writing:
         return is_open
 
 
-@lru_cache(maxsize=1000)
-def imported_fingerprint(name: str, source: str) -> str:
-    competitor = {"provider": IMPORTED, "model": name, "source": source}
-    return sha256(chain.canonical(competitor)).hexdigest()
-
-
 def _fill(output: Inference, draft: PairDraft, side: str, text: str | None) -> None:
     known = draft.known
     output.prompt = known.get("prompt", "")
@@ -459,11 +456,6 @@ def voters_of(project: UUID | None, names: Collection[str]) -> dict[str, Voter]:
     # The first condition is that of the index on the names.
     stored = Voter.objects.filter(~Q(external_id=""), project=project, external_id__in=names)
     return {voter.external_id: voter for voter in stored}
-
-
-def lacking_outputs(queue: Queue) -> QuerySet[Item]:
-    a, b = (f"{side}__metadata__{OUTPUT_ABSENT}" for side in "ab")
-    return queue.items.filter(Q(**{a: True}) | Q(**{b: True}))
 
 
 def lacking_text(number: int, noun: str) -> str:

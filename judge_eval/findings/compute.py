@@ -74,7 +74,7 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
     said = claims_of(entered, is_baseline, agreement, len(history.order), history.votes_left)
     claims = claims_model(
         said,
-        paired_differences(table, outcomes.prompts),
+        paired_differences(table.right(), table.asked(), outcomes.prompts),
         [str(judge.pk) for judge in judges],
         history,
         outcomes.as_of.seq,

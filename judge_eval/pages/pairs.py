@@ -22,7 +22,9 @@ from judge_eval.findings.cache import parts_of
 from judge_eval.findings.slices import Slice
 from judge_eval.models import Call, Run, Verdict
 from judge_eval.pages.runs import DONE, find_run, run_page
+from judge_eval.runs.lifecycle import OUTPUT_ABSENT
 from judge_eval.runs.providers import NANO
+from judge_eval.runs.verdicts import OUTPUT_LENGTH
 from judge_eval.selectors import verdicts_on
 from voting.choices import LABELS, ONE, SWAPPED, short_name
 from voting.kinds import is_single
@@ -179,7 +181,9 @@ def _sides(pair: Item) -> list[Context]:
         call = getattr(output, "call", None)
         changes = call.changes if call else output.metadata.get(CHANGES, [])
         name = f"Output {side}" if pair.b else "Output"
+        is_absent = output.metadata.get(OUTPUT_ABSENT, False)
         about = {"side": side if pair.b else "", "name": name, "changes": changes}
+        about |= {"is_absent": is_absent, "length": output.metadata.get(OUTPUT_LENGTH)}
         sides.append(about | {"output": output, "call": call})
     return sides
 

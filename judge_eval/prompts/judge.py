@@ -23,11 +23,13 @@ class Asked:
     """What a judge is asked about an item: people have the same choices.
 
     `is_graded`: of a single item that is passed or flagged, a score between 0 and 1 as well.
+    `criteria` are the questions that people answer about it one by one, in words.
     """
 
     ballot: Sequence[str]
     kind: ItemKind = "comparison"
     is_graded: bool = False
+    criteria: Sequence[str] = ()
 
     @property
     def is_single(self) -> bool:
@@ -39,8 +41,8 @@ class Wording:
     """The words for pairs, or for single items, with places for what differs from call to call.
 
     `choices` and `kinds` put each choice and each kind of output into words; `user` ends before the
-    outputs, which are called `outputs`. `tasks` says what is to be decided, and `answer` what
-    stands in the key of that name; both by the kind of item.
+    `criteria`, where there are any, and the outputs, which are called `outputs`. `tasks` says what
+    is to be decided, and `answer` what stands in the key of that name; both by the kind of item.
     """
 
     system: str
@@ -51,6 +53,7 @@ class Wording:
     tasks: Mapping[str, str] = field(default_factory=dict)
     answer: Mapping[str, str] = field(default_factory=dict)
     score: str = ""
+    criteria: str = ""
 
 
 _PAIRS_1: Final = Wording(
@@ -141,6 +144,13 @@ Answer with one JSON object and nothing else, with these keys:
     ),
     score='\n"score": how well the output meets the rubric, a number from 0 to 1: '
     '0.5 or more with "pass", less with "flag"',
+    criteria="""\
+
+
+People answer these criteria one by one, and so do you before you decide. The answer is "flag" if \
+one that must pass or reach 1 does not; else it is "pass" if their mean, each by what it counts, \
+is 0.5 or more, where pass is 1 and flag is 0:
+{criteria}""",
 )
 
 # The words for pairs and for single items change together.
@@ -202,7 +212,8 @@ def messages(
     True
     """
     wording = VERSIONS[version][asked.is_single]
-    boundary = boundary_for(prompt, *outputs)
+    criteria = "\n".join(f"- {each}" for each in asked.criteria)
+    boundary = boundary_for(prompt, *outputs, *([criteria] if criteria else []))
 
     def enclosed(text: str, name: str) -> str:
         return f"{boundary} begin {name}\n{text}\n{boundary} end {name}"
@@ -219,6 +230,8 @@ def messages(
         score=wording.score if asked.is_graded else "",
     )
     question = wording.user.format(prompt=enclosed(prompt, "the prompt"))
+    if criteria:
+        question += wording.criteria.format(criteria=enclosed(criteria, "the criteria"))
     named = list(zip(wording.outputs, outputs, strict=True))
     texts = [enclosed(text, name) for name, text in named if isinstance(text, str)]
     content: str | list[Message]

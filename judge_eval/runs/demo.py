@@ -1,21 +1,32 @@
-"""The demo: two runs of pairs and one of single items, made beforehand, and no votes at all."""
+"""The demo: runs to vote on, made beforehand and without a vote, and one that is finished.
+
+The finished one holds published labels, so that the first board somebody opens has figures.
+"""
 
 import json
 import secrets
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from uuid import NAMESPACE_URL, uuid5
 
 from django.contrib.auth import get_user_model
 from django.db import transaction
 from django.urls import reverse
+from django.utils import timezone
 
 from judge_eval.baselines import names_for, names_for_single
 from judge_eval.demo import content
-from judge_eval.models import Run
-from judge_eval.services import create_run
+from judge_eval.demo.content import Labelled
+from judge_eval.models import Board, Judge, Run, Verdict
+from judge_eval.runs.lifecycle import OUTPUT_ABSENT
+from judge_eval.runs.verdicts import OUTPUT_LENGTH, answer_of_baseline, verdicts_entry
+from judge_eval.services import add_judges, baseline, create_queue, create_run, imported_judge
 from voting.choices import CHOICES, DEFAULT_BALLOT, PASS_FLAG
 from voting.keys import create_key
-from voting.models import ApiKey, Invite, Project, Queue
+from voting.ledger import ledger
+from voting.models import ApiKey, Entry, Inference, Invite, Item, Project, Queue, Voter
+from voting.order import fresh_turn
 from voting.voters import invite_token
 
 PROJECT = "Demo"
@@ -23,6 +34,11 @@ SCOPES = [ApiKey.Scope.READ, ApiKey.Scope.VOTE]
 RUNS = {"svg": "Drawings", "text": "Answers"}
 # A project of its own and its run: a quality score is a project's.
 JOKES = "Jokes"
+# Of the published labels, a project of its own too: its ledger holds votes from the beginning.
+PUBLISHED = "Published labels"
+PUBLISHED_RUN = "PandaLM test set"
+PUBLISHED_AT = "https://github.com/WeOpenML/PandaLM"
+PUBLISHED_BALLOT = ("A", "B", "tie")
 FLAG_CATEGORIES = ("not funny", "not for work", "heard before", "makes no sense", "other")
 # What is made along with the demo is called so.
 FIRST_START = "made on first start"
@@ -37,8 +53,11 @@ def load(access_file: Path) -> bool:
         project = Project.objects.create(name=PROJECT)
         runs = [make_run(project, kind, name) for kind, name in RUNS.items()]
         runs.append(make_jokes(Project.objects.create(name=JOKES)))
+        finished = make_published(Project.objects.create(name=PUBLISHED))
         access = {
-            "board": [{"name": r.name, "path": reverse("run", args=[r.pk])} for r in runs],
+            "board": [
+                {"name": r.name, "path": reverse("run", args=[r.pk])} for r in (finished, *runs)
+            ],
             "invites": [{"name": r.name, "path": _invite(r)} for r in runs],
             "admin": {**_admin(), "path": reverse("admin:index")},
             "api_key": create_key(FIRST_START, SCOPES)[1],
@@ -73,6 +92,114 @@ def make_jokes(project: Project) -> Run:
         ballot=PASS_FLAG,
         options={"flag_categories": FLAG_CATEGORIES},
     )
+
+
+# --- published labels ---------------------------------------------------------------------------
+
+
+def make_published(project: Project) -> Run:
+    """Write the finished run: pairs without their texts, verdicts and votes, sealed in order."""
+    rows, name = content.published(), PUBLISHED_RUN
+    # It seeds what is drawn, and orders the prompts: figures are the same on every machine.
+    number = uuid5(NAMESPACE_URL, PUBLISHED_AT)
+    queue = create_queue(
+        project,
+        name,
+        content.rubric("published"),
+        id=number,
+        ballot=list(PUBLISHED_BALLOT),
+        votes_per_item=len(rows[0].people),
+        is_open=False,
+    )
+    run = Run.objects.create(
+        id=number,
+        queue=queue,
+        name=name,
+        state=Run.State.COMPLETE,
+        note=content.source(),
+        is_shared=True,
+    )
+    Board.objects.create(run=run)
+    judges = [imported_judge(run, name) for name in content.PUBLISHED_JUDGES]
+    judges = add_judges(run, judges + [baseline(run, name) for name in names_for("text")])
+    items = _items_without_texts(queue, rows)
+    verdicts = [_verdicts(judges, item, row) for item, row in zip(items, rows, strict=True)]
+    Verdict.objects.bulk_create([one for of_item in verdicts for one in of_item])
+    entries = [verdicts_entry(item, of) for item, of in zip(items, verdicts, strict=True)]
+    ledger.append(project.pk, entries + _votes(queue, items, rows))
+    return run
+
+
+def _items_without_texts(queue: Queue, rows: Sequence[Labelled]) -> list[Item]:
+    outputs = [
+        [
+            Inference(
+                project_id=queue.project_id,
+                kind=Inference.Kind.TEXT,
+                generator=model,
+                metadata={OUTPUT_ABSENT: True, OUTPUT_LENGTH: length},
+            )
+            for model, length in zip(row.models, row.lengths, strict=True)
+        ]
+        for row in rows
+    ]
+    Inference.objects.bulk_create([one for both in outputs for one in both])
+    return Item.objects.bulk_create(
+        Item(
+            queue=queue,
+            position=position,
+            external_id=row.id,
+            prompt_key=row.prompt,
+            turn=fresh_turn(queue.pk, row.prompt),
+            a=a,
+            b=b,
+            votes_wanted=queue.votes_per_item,
+            opened_at=timezone.now(),
+        )
+        for position, (row, (a, b)) in enumerate(zip(rows, outputs, strict=True))
+    )
+
+
+def _verdicts(judges: Sequence[Judge], item: Item, row: Labelled) -> list[Verdict]:
+    """Return the published verdicts on a pair and, by the lengths of its outputs, the floor's."""
+    verdicts = []
+    for judge in judges:
+        verdict = Verdict(judge=judge, item=item, decided_at=item.opened_at)
+        if judge.is_baseline:
+            fields = answer_of_baseline(verdict, None)
+        elif (label := row.judges[judge.name]) in PUBLISHED_BALLOT:
+            fields = {"state": Verdict.State.DONE, "winner": label}
+        else:
+            error = f"The published reply is {label!r}: no verdict."
+            fields = {"state": Verdict.State.FAILED, "error": error}
+        for name, value in fields.items():
+            setattr(verdict, name, value)
+        verdicts.append(verdict)
+    return verdicts
+
+
+def _votes(queue: Queue, items: Sequence[Item], rows: Sequence[Labelled]) -> list[Entry]:
+    voters = {
+        name: Voter(project_id=queue.project_id, name=name, external_id=name)
+        for name in rows[0].people
+    }
+    Voter.objects.bulk_create(voters.values())
+    now = timezone.now()
+    return [
+        Entry(
+            kind=Entry.Kind.VOTE,
+            project_id=queue.project_id,
+            queue=queue,
+            rubric=queue.rubric,
+            item=item,
+            voter=voters[name],
+            reputation=voters[name].reputation,
+            at=now,
+            choice=label,
+        )
+        for item, row in zip(items, rows, strict=True)
+        for name, label in row.people.items()
+    ]
 
 
 def _invite(run: Run) -> str:

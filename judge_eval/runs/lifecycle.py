@@ -189,8 +189,7 @@ def resume(run_id: UUID, budget_usd: Decimal | None = None) -> Run:
                 spent = providers.dollars(run.spent_nano)
                 raise LifecycleRefused(f"{spent} are spent: give a larger budget to go on.")
         # Nobody can vote on outputs that were not given with their pairs.
-        a, b = (Q(**{f"{side}__metadata__{OUTPUT_ABSENT}": True}) for side in "ab")
-        is_open = not run.is_given or not run.queue.items.filter(a | b).exists()
+        is_open = not run.is_given or not lacking_outputs(run.queue).exists()
         state.set_state(run, _state_with_work(run), is_open=is_open)
         _go_on(run, "resumed", "The run goes on.")
     return run
@@ -209,6 +208,9 @@ def add_judges_to(run_id: UUID, joining: JoiningJudges) -> int:
     """
     with _locked(run_id, *JOINABLE, otherwise="judges join it once its items are open") as run:
         config = _joined(run, joining)
+        are_baselines = all(is_baseline(judge.id) for judge in joining.judges)
+        if not are_baselines and lacking_outputs(run.queue).exists():
+            raise LifecycleRefused("Its outputs are not here, so no judge can be asked about them.")
         if in_the_way := obstacles(config, cost_of(config)):
             raise LifecycleRefused(" ".join(in_the_way))
         known = set(run.judges.values_list("name", flat=True))
@@ -261,6 +263,12 @@ def _config_of_given(run: Run) -> dict[str, Any]:
         "overlap": {"share": queue.overlap_share, "votes": queue.overlap_votes},
         "reveal": queue.reveal,
     }
+
+
+def lacking_outputs(queue: Queue) -> QuerySet[Item]:
+    """Return the items whose outputs, or one of them, were not given."""
+    a, b = (Q(**{f"{side}__metadata__{OUTPUT_ABSENT}": True}) for side in "ab")
+    return queue.items.filter(a | b)
 
 
 def retry_failed(run_id: UUID) -> int:

@@ -77,7 +77,12 @@ class Question:
 def asked_of(queue: Queue) -> judge.Asked:
     """Return what judges are asked about the items of a queue, as people are."""
     options = options_of(queue)
-    return judge.Asked(queue.ballot, cast(judge.ItemKind, queue.kind), is_graded=options.graded)
+    return judge.Asked(
+        queue.ballot,
+        cast(judge.ItemKind, queue.kind),
+        is_graded=options.graded,
+        criteria=options.criteria_in_words,
+    )
 
 
 def answered_by_another() -> Exists:

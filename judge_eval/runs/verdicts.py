@@ -23,12 +23,15 @@ from judge_eval.selectors import ready_verdicts
 from judge_eval.services import add_judges, model_fingerprint
 from voting.kinds import is_single, kind_of, options_of
 from voting.ledger.scheduler import nudge
-from voting.models import Entry, Item
+from voting.models import Entry, Inference, Item
 from voting.order import keyed_number
 
 AT_ONCE = 500
 # The run is locked meanwhile.
 BASELINES_AT_ONCE = 100
+
+# In the metadata of an output whose text is not here: how many characters it has.
+OUTPUT_LENGTH = "output_length"
 
 _WRITTEN = frozenset(
     "state judge order winner consistent picks first_picks sample_consistency score_a score_b "
@@ -247,8 +250,13 @@ def _opinion(judge: Judge, item: Item, order: str) -> Opinion | None:
     if item.b is None:
         return opinion_of_single(judge.name, item.queue.kind, item.queue.ballot, seed)
     baseline = BASELINES.get(judge.name)
-    first, second = (output.output for output in item.seen(left=order[0]))
+    first, second = map(_text_of, item.seen(left=order[0]))
     return baseline(first, second, seed) if baseline else None
+
+
+def _text_of(output: Inference) -> str:
+    """Return an output; where only its length is known, as many blanks."""
+    return output.output or " " * output.metadata.get(OUTPUT_LENGTH, 0)
 
 
 def orders_of(verdict: Verdict, verdict_orders: str) -> Sequence[str]:

@@ -84,6 +84,16 @@ def test_a_judge_is_told_the_rubric_and_the_output_and_of_nothing_else(at):
         assert schema["properties"]["answer"]["enum"] == ["pass", "flag"]
 
 
+def test_a_judge_is_told_the_criteria_that_people_answer(at):
+    criteria = [{"name": "safe", "gate": True, "weight": 0}, {"name": "funny", "graded": True}]
+    run, _ = finished(at, PASS_FLAG | {"criteria": criteria})
+    for asked in asked_of(at, "judge-first"):
+        told = asked["messages"][1]["content"]
+        assert "- safe (pass or flag; must pass)\n- funny (from 0 to 1; counts 100%)\n" in told
+    answers = Verdict.objects.filter(judge__run=run, judge__name="judge-first")
+    assert set(answers.values_list("winner", flat=True)) == {"pass"}
+
+
 @pytest.mark.parametrize(
     "items, choices, typed",
     [

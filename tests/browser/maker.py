@@ -6,16 +6,22 @@ It is a process of its own because its settings are the product's, not those of 
 import json
 import os
 import sys
+import time
+from random import Random
+from unittest.mock import patch
 
 import django
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "humanjudge.settings")
 django.setup()
 
+from django.conf import settings  # noqa: E402
 from django.contrib.auth.models import User  # noqa: E402
+from django.http import HttpResponse  # noqa: E402
 from django.urls import reverse  # noqa: E402
 from django.utils import timezone  # noqa: E402
 
+from judge_eval.runs import demo, state  # noqa: E402
 from tests import makers  # noqa: E402
 from voting.assignment import next_pairs  # noqa: E402
 from voting.models import (  # noqa: E402
@@ -28,7 +34,8 @@ from voting.models import (  # noqa: E402
     Queue,
     Voter,
 )
-from voting.voters import invite_token  # noqa: E402
+from voting.order import left_side  # noqa: E402
+from voting.voters import invite_token, remember  # noqa: E402
 
 COLOURS = ("teal", "coral", "gold", "plum", "olive", "navy", "khaki", "peru", "pink", "gray")
 LONG_ANSWER = "\n\n".join(f"## Part {n}\n\n{'Some words about it. ' * 30}" for n in range(12))
@@ -138,15 +145,31 @@ def open_demo(*, name, votes):
     return pairs.filter(opened_at=None).count()
 
 
-def better_drawings(*, name):
-    """For each pair of the demo's drawings the picture that more care went into."""
+def drawings_for_a_picture(*, votes):
+    """Another run of the demo's drawings, and a voter with so many votes: the same every time.
+
+    All that is drawn by lot follows from identifiers, and these come from one seed. The voter
+    chooses what more care went into; returned are the voter's cookies and the left to choose from.
+    """
+    with patch("os.urandom", Random(2026).randbytes):
+        run = demo.make_run(makers.make_project("Pictures"), "svg", "Drawings")
+        voter = makers.make_voter(run)
+    while not state.advance(run.pk) or run.queue.items.filter(opened_at=None).exists():
+        time.sleep(0.1)
     care = ("doodle-nano", "sketch-mini", "atelier-1")
-    pairs = Item.objects.filter(queue__name=name).select_related("a__picture", "b__picture")
-    return {
-        str(pair.pk): max(
-            pair.a, pair.b, key=lambda one: care.index(one.generator)
-        ).picture.png_sha256
-        for pair in pairs
+    better = {
+        pair: "AB"[care.index(pair.a.generator) < care.index(pair.b.generator)]
+        for pair in run.queue.items.select_related("queue__project", "a", "b").order_by("turn")
+    }
+    for pair, choice in list(better.items())[:votes]:
+        makers.make_vote(voter, pair, choice)
+    makers.seal_all(run.queue.project)
+    return _addresses(run) | {
+        "cookies": {c.key: c.value for c in remember(HttpResponse(), voter).cookies.values()},
+        "left_is_better": {
+            str(pair.pk): left_side(settings.SECRET_KEY, voter.pk, pair.pk) == choice
+            for pair, choice in better.items()
+        },
     }
 
 
@@ -177,7 +200,7 @@ ANSWERS = {
         colleague_opens,
         leased,
         open_demo,
-        better_drawings,
+        drawings_for_a_picture,
         new_user,
     )
 }

@@ -1,4 +1,4 @@
-"""The demo: two runs of thirty pairs, thirty single items, the ways in, and not one vote."""
+"""The demo: runs to vote on, one that is finished, and the ways in."""
 
 import json
 
@@ -6,6 +6,7 @@ import pytest
 from django.contrib.auth import authenticate
 from django.test import Client
 
+from judge_eval.demo import content
 from judge_eval.models import Judge, Run, Verdict
 from judge_eval.runs import demo
 from judge_eval.runs.state import advance
@@ -22,6 +23,13 @@ def access_file(tmp_path):
     return tmp_path / "access.json"
 
 
+@pytest.fixture(autouse=True)
+def few_labels(monkeypatch):
+    """tests/db/test_published_labels.py has them all."""
+    some = content.published()[:5]
+    monkeypatch.setattr(content, "published", lambda: some)
+
+
 def runs_of(project):
     return {run.name: run for run in Run.objects.filter(queue__project__name=project)}
 
@@ -35,7 +43,8 @@ def test_two_runs_of_thirty_pairs_and_no_votes(access_file):
         assert pairs.count() == 30
         assert all(pair.a.prompt == pair.b.prompt for pair in pairs)
     assert Inference.objects.values("generator").distinct().count() >= 3
-    assert not Entry.objects.exists()
+    votes = Entry.objects.filter(kind="vote")
+    assert set(votes.values_list("queue__name", flat=True)) == {"PandaLM test set"}
 
 
 def test_thirty_jokes_to_pass_or_flag_one_by_one_in_a_project_of_their_own(access_file):
@@ -95,6 +104,11 @@ def test_baselines_judge_all_and_elements_are_counted_only_in_drawings(access_fi
         ("Jokes", "always-pass"),
         ("Jokes", "always-flag"),
         ("Jokes", "random"),
+        ("PandaLM test set", "gpt-3.5-turbo"),
+        ("PandaLM test set", "pandalm-7b"),
+        ("PandaLM test set", "always-first"),
+        ("PandaLM test set", "random"),
+        ("PandaLM test set", "longer-wins"),
     ]
 
 
@@ -102,7 +116,7 @@ def test_it_is_loaded_once(access_file):
     demo.load(access_file)
     before = access_file.read_text()
     assert not demo.load(access_file)
-    assert Run.objects.count() == 3
+    assert Run.objects.count() == 4
     assert access_file.read_text() == before
 
 
@@ -114,7 +128,7 @@ def test_what_was_cleared_away_or_renamed_does_not_come_back(access_file):
     jokes.delete()
     Project.objects.filter(name="Demo").update(name="Tried out")
     assert not demo.load(access_file)
-    assert Run.objects.count() == 2
+    assert Run.objects.count() == 3
 
 
 def test_the_ways_in_work_and_are_for_the_owners_eyes_only(access_file):

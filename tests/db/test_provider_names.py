@@ -3,7 +3,6 @@
 import pytest
 from django.core.exceptions import ValidationError
 
-from judge_eval.exchange.import_write import IMPORTED
 from judge_eval.models import NOT_ASKED, Judge, Provider
 
 pytestmark = pytest.mark.django_db
@@ -17,5 +16,5 @@ def test_it_is_refused(name):
 
 
 def test_these_are_all_and_others_are_taken():
-    assert set(NOT_ASKED) == {Judge.BASELINE, IMPORTED}
+    assert set(NOT_ASKED) == {Judge.BASELINE, Judge.IMPORTED}
     Provider(name="imports", base_url="http://127.0.0.1:1/v1").full_clean()

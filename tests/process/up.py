@@ -100,8 +100,9 @@ class Up:
             return False
 
     def run_api(self, key: str = "api_key") -> httpx.Client:
-        """A client of the first run's API, with the key of the first start, which votes blindly."""
-        run = self.access()["board"][0]["path"].strip("/").split("/")[-1]
+        """A client of the drawings' API, with the key of the first start, which votes blindly."""
+        [board] = [it for it in self.access()["board"] if it["name"] == "Drawings"]
+        run = board["path"].strip("/").split("/")[-1]
         return httpx.Client(
             base_url=f"{self.url}/api/runs/{run}/judge-eval/",
             headers={"Authorization": f"Bearer {self.access()[key]}"},
@@ -109,7 +110,7 @@ class Up:
         )
 
     def results(self) -> dict:
-        """What the first run's API says of votes and judges, to a key that may see it."""
+        """What the drawings' API says of votes and judges, to a key that may see it."""
         with self.run_api("cli_key") as reader:
             return reader.get("results").json()
 

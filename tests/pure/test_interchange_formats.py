@@ -153,7 +153,9 @@ def test_pandalm_instruction_without_input_and_responses_that_are_truth_values()
     assert row.output_a == "True"
 
 
-@pytest.mark.parametrize("result, winner", [("1", "A"), (2, "B"), ("0", "tie"), (0, "tie")])
+@pytest.mark.parametrize(
+    "result, winner", [("1", "A"), (2, "B"), ("0", "tie"), (0, "tie"), ("Tie", "tie")]
+)
 def test_pandalm_results_of_a_judge(result, winner):
     name = "gpt-3.5-turbo-testset-v1.json"
     row = one(pandalm(as_json([RESULT | {"gpt_result": result}]), name))
@@ -162,12 +164,11 @@ def test_pandalm_results_of_a_judge(result, winner):
     assert row.labels == {"result": str(result), "reference": "S."}
 
 
-@pytest.mark.parametrize("result", ["Tie", "garbage"])
-def test_pandalm_a_result_off_the_scale_failed_and_its_word_is_kept(result):
-    row = one(pandalm(as_json([RESULT | {"gpt_result": result, "gpt_reason": ""}]), "x.json"))
+def test_pandalm_a_result_off_the_scale_failed_and_its_word_is_kept():
+    row = one(pandalm(as_json([RESULT | {"gpt_result": "garbage", "gpt_reason": ""}]), "x.json"))
     assert (row.judge, row.verdict) == ("gpt", None)
-    assert row.error == f"{result!r} is not one of 1, 2, 0"
-    assert row.labels["result"] == result
+    assert row.error == "'garbage' is not one of 1, 2, 0, Tie"
+    assert row.labels["result"] == "garbage"
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,10 @@ PNG = b"\x89PNG first", b"\x89PNG second"
 WORDS = {"1": "267f6a432d62fdf74f3da61292b27e6ddab5d5be0ca249810a643b4f220f9a56"}
 
 WORDS_OF_SINGLE = {"1": "cac356e7f35a5f00c6a09b3160d287f18ee9ae04e82eec7f7782fbb8857b1ed4"}
+WORDS_WITH_CRITERIA = {"1": "ffd2e62da5bf312de8dedc663fd366102a4a3332035dfc4d63f0263e0309a98e"}
 PASS_FLAG = Asked(["pass", "flag"], "pass_flag")
+CRITERIA = ("safe (pass or flag; must pass)", "funny (from 0 to 1; counts 100%)")
+OF_CRITERIA = Asked(["pass", "flag"], "pass_flag", criteria=CRITERIA)
 LABELS = Asked(["rude", "wrong"], "labels")
 
 
@@ -111,6 +114,31 @@ def test_a_single_output_cannot_end_itself():
     enclosed = f"{boundary} begin the output\n{forged}\n{boundary} end the output"
     assert user["content"].endswith(enclosed)
     assert boundary in system["content"]
+
+
+def test_a_judge_answers_under_the_criteria_of_people_in_the_form_that_it_had():
+    for version, digest in WORDS_WITH_CRITERIA.items():
+        text = json.dumps(told_of_one(OF_CRITERIA, version), ensure_ascii=False, sort_keys=True)
+        assert sha256(text.encode()).hexdigest() == digest
+    assert set(WORDS_WITH_CRITERIA) == set(VERSIONS)
+    without, (system, user) = told_of_one(), told_of_one(OF_CRITERIA)
+    for criterion in CRITERIA:
+        assert f"\n- {criterion}\n" in user["content"]
+        assert criterion not in system["content"] + str(without)
+    assert user["content"].index("funny") < user["content"].index("Ha!")
+    assert schema(OF_CRITERIA) == schema(PASS_FLAG)
+    _, user = told_of_one(OF_CRITERIA, kind="svg", outputs=[PNG[0]])
+    assert "funny" in user["content"][0]["text"]
+
+
+@given(st.text(), st.text())
+def test_a_criterion_cannot_end_itself_nor_an_output_the_criteria(criterion, output):
+    asked = Asked(["pass", "flag"], "pass_flag", criteria=[criterion])
+    boundary = boundary_for("Tell a joke.", output, f"- {criterion}")
+    _, user = told_of_one(asked, outputs=[output])
+    enclosed = f"{boundary} begin the criteria\n- {criterion}\n{boundary} end the criteria"
+    assert enclosed in user["content"]
+    assert user["content"].count(boundary) == 6
 
 
 def test_a_judge_that_sees_a_single_drawing_gets_its_bytes():

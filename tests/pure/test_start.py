@@ -22,10 +22,10 @@ ACCESS = {
 def test_the_summary_names_every_way_in():
     text = summary(ACCESS, "http://127.0.0.1:8000")
     for wanted in (
-        "Board               Drawings   http://127.0.0.1:8000/runs/1/\n",
-        "                    Answers    http://127.0.0.1:8000/runs/2/\n",
-        "Vote                Drawings   http://127.0.0.1:8000/join/x/\n",
-        "                    Jokes      http://127.0.0.1:8000/join/y/\n",
+        "Board               Drawings         http://127.0.0.1:8000/runs/1/\n",
+        "                    Answers          http://127.0.0.1:8000/runs/2/\n",
+        "Vote                Drawings         http://127.0.0.1:8000/join/x/\n",
+        "                    Jokes            http://127.0.0.1:8000/join/y/\n",
         "user admin, password secret\n",
         "API key             hj_key\n",
         "may read and vote; for one that may manage runs too:\n",

@@ -199,8 +199,8 @@ def pandalm():
 def test_pandalm_agreement_with_the_majority_is_as_published(pandalm):
     found = mcnemar_tests(pandalm)
     assert (found.labelled, found.unlabelled) == (999, 0)
-    assert found.together[[0, 1], [0, 1]].tolist() == [999, 936]
-    assert [f.coverage.successes for f in judge_figures(pandalm, rng())[:2]] == [999, 936]
+    assert found.together[[0, 1], [0, 1]].tolist() == [999, 974]
+    assert [f.coverage.successes for f in judge_figures(pandalm, rng())[:2]] == [999, 974]
 
 
 def test_pandalm_judges_are_told_apart_and_beat_the_floor(pandalm):

@@ -168,22 +168,12 @@ def test_pandalm_agreement_is_as_published_word_for_word(
     assert round(kappa(people, said), 3) == expected_kappa
 
 
-def test_pandalm_answers_off_the_scale_failed_and_coverage_says_so(majority):
+def test_pandalm_a_tie_is_a_tie_and_garbage_is_a_failure(majority):
     verdicts = verdicts_of("gpt-3.5-turbo")
     failed = [row for row in verdicts.values() if row.verdict is None]
-    assert Counter(row.labels["result"] for row in failed) == {"Tie": 38, "garbage": 25}
-    assert all("is not one of 1, 2, 0" in row.error for row in failed)
-    winners = {pair: row.verdict for pair, row in verdicts.items() if row.verdict}
-    agreed = sum(winners[pair] == LETTERS[majority[pair]] for pair in winners)
-    assert (agreed, len(winners)) == (692, 936)
-    # Agreement times coverage is the share of all pairs that it got right.
-    assert round(100 * (agreed / 936) * (936 / 999), 2) == 69.27
-    as_ties = sum(
-        majority[pair] == "0"
-        for pair, r in verdicts.items()
-        if r in failed and r.labels["result"] == "Tie"
-    )
-    assert (agreed + as_ties, 936 + 38) == (697, 974)
+    assert Counter(row.labels["result"] for row in failed) == {"garbage": 25}
+    right = sum(verdicts[pair].verdict == LETTERS[word] for pair, word in majority.items())
+    assert (right, round(100 * right / 999, 2)) == (697, 69.77)
 
 
 def test_pandalm_people_agree_as_published(testset):

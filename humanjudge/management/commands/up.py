@@ -279,7 +279,7 @@ def _summary_lines(access: Mapping[str, Any], url: str) -> Iterator[tuple[str, s
     yield "", ""
     for label, links in (("Board", access.get("board", [])), ("Vote", access.get("invites", []))):
         for number, link in enumerate(links):
-            yield "" if number else label, f"{link['name']:<10} {url}{link['path']}"
+            yield "" if number else label, f"{link['name']:<16} {url}{link['path']}"
     yield "Admin", f"{url}/admin/"
     if access:
         if access["admin"]["password"]:

@@ -4,12 +4,11 @@
 ``input``, two responses and three labels: 1 and 2 for the better response, 0 for a tie. A judge's
 file holds per ``idx`` its ``*_result`` and ``*_reason``. They are aligned by ``idx``.
 
-The scale is 0, 1, 2, and a judge's result is read strictly: ``"Tie"`` and ``"garbage"``, which
-gpt-3.5-turbo's file holds 38 and 25 times and never ``"0"``, are answers off the scale, so those
-verdicts failed. What was written stands unchanged in the label ``result`` of votes and verdicts:
-against the majority of the people, that label gives the published 69.27 % and kappa .470 (.435 for
-pandalm-7b), which count such an answer as a wrong one. A board does not: it shows 73.93 % with a
-coverage of 93.69 %, and their product is 69.27 %.
+The scale is 0, 1, 2. gpt-3.5-turbo's file says ``"Tie"`` 38 times and never ``"0"``: that is a
+tie. Its 25 ``"garbage"`` are no answers: those verdicts failed. It agrees with the majority of the
+people on 69.77 % of the pairs; the published 69.27 % and kappa .470 count ``"Tie"`` as wrong. What
+was written stands unchanged in the label ``result`` of votes and verdicts, which gives the
+published figures.
 
 ``idx`` numbers pairs, not prompts: of the published 999, up to ten share one of 170 instructions,
 which is what holds them together.
@@ -32,6 +31,7 @@ from judge_eval.exchange.sources import Record
 TEXTS = ("idx", "cmp_key", "instruction", "response1", "response2")
 PEOPLE = ("annotator1", "annotator2", "annotator3")
 _CHOICES = {"1": "A", "2": "B", "0": "tie"}
+_VERDICTS = {**_CHOICES, "Tie": "tie"}
 _RESULT = "_result"
 
 
@@ -72,9 +72,9 @@ def _judge(name: str, prefix: str) -> str:
 def _verdict(record: Record, prefix: str, judge: str) -> Values:
     idx, result = need(record.values, "idx", prefix + _RESULT)
     word = plain(prefix + _RESULT, result)
-    answer: Values = {"verdict": _CHOICES.get(word)}
-    if word not in _CHOICES:
-        answer = {"error": f"{word!r} is not one of {', '.join(_CHOICES)}"}
+    answer: Values = {"verdict": _VERDICTS.get(word)}
+    if word not in _VERDICTS:
+        answer = {"error": f"{word!r} is not one of {', '.join(_VERDICTS)}"}
     return answer | {
         "pair": idx,
         "kind": "text",

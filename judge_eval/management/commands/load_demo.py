@@ -7,7 +7,7 @@ from judge_eval.runs import demo
 
 
 class Command(BaseCommand):
-    help = "Load the demo once: two runs of pairs and one of single items, no votes."
+    help = "Load the demo once: runs to vote on, and a finished one of published labels."
 
     def handle(self, *args: Any, **options: Any) -> None:
         loaded = demo.load(settings.DATA / "access.json")

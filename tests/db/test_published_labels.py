@@ -1,0 +1,105 @@
+"""The demo's finished run: the published labels of PandaLM through the board, without any texts."""
+
+from uuid import NAMESPACE_URL, uuid5
+
+import pytest
+from django.test import Client
+
+from judge_eval.demo import content
+from judge_eval.findings.load import labels_of
+from judge_eval.findings.model import WINNER
+from judge_eval.models import Verdict
+from judge_eval.runs import lifecycle
+from judge_eval.runs.demo import make_published
+from judge_eval.stats import classification, consensus
+from tests.helpers.imports import assert_whole
+from tests.helpers.pages import text_of
+from tests.helpers.run_findings import compute
+from tests.makers import make_project, pairs_of, user_client
+from voting.models import Inference, Invite, Item
+from voting.order import fresh_turn
+
+pytestmark = pytest.mark.django_db
+
+NAMES = ["gpt-3.5-turbo", "pandalm-7b"]
+
+
+@pytest.fixture
+def few_labels(monkeypatch):
+    some = content.published()[:5]
+    monkeypatch.setattr(content, "published", lambda: some)
+
+
+def figures_of(run):
+    data = compute(run).data
+    return data, {judge["name"]: judge for judge in data["judges"]}
+
+
+def test_its_board_has_the_published_figures():
+    run = make_published(make_project())
+    data, judges = figures_of(run)
+    items = Item.objects.filter(queue=run.queue, opened_at__isnull=False, votes=3)
+    assert items.count() == 999
+    assert items.values("prompt_key").distinct().count() == 170
+
+    percent = [round(100 * judges[name]["overall"]["value"], 2) for name in NAMES]
+    assert percent == [68.87, 66.03]
+    assert [judges[name]["coverage"]["successes"] for name in NAMES] == [974, 999]
+    failed = Verdict.objects.filter(judge__run=run, state="failed")
+    assert set(failed.values_list("judge__name", "error")) == {
+        ("gpt-3.5-turbo", "The published reply is 'garbage': no verdict.")
+    }
+    assert round(data["among_people"]["votes"]["value"], 4) == 0.9199
+
+    floor = {name for name, judge in judges.items() if judge["is_baseline"]}
+    assert floor == {"always-first", "random", "longer-wins"}
+    assert round(100 * judges["longer-wins"]["overall"]["value"], 2) == 60.09
+    tests = {judge["name"]: judge for judge in data["alt_test"]["judges"]}
+    assert [tests[name]["passes"] for name in NAMES] == [False, False]
+    assert data["alt_test"]["humans"] == 3
+
+    # With the majority of the people; the published 69.27 % reads "Tie" as wrong.
+    labels = labels_of(run)
+    majority = consensus({who: said[WINNER] for who, said in labels.humans.items()})
+    of_majority = {
+        labels.names[judge]: classification(said[WINNER], majority, missing="wrong").figure
+        for judge, said in labels.judges.items()
+    }
+    figures = [(round(100 * of_majority[n].value, 2), of_majority[n].n) for n in NAMES]
+    assert figures == [(69.77, 999), (66.77, 999)]
+    assert "69.77 %" in run.note
+    assert "66.77 %" in run.note
+    assert_whole(run.queue.project)
+
+
+def test_its_pages_name_source_and_licence_and_say_that_there_are_no_texts(few_labels):
+    run = make_published(make_project())
+    page = Client().get(f"/runs/{run.pk}/")
+    for words in ("Published labels", "Yidong Wang", "Apache License 2.0", "69.27 %"):
+        assert words in text_of(page)
+    assert '<a href="https://github.com/WeOpenML/PandaLM"' in page.content.decode()
+    pair = Client().get(f"/runs/{run.pk}/pairs/{pairs_of(run)[0].pk}/")
+    assert "The text is not part of this run: see its source. It has 60 characters." in text_of(
+        pair
+    )
+    assert not Inference.objects.exclude(output="", prompt="").exists()
+
+
+def test_voting_on_it_is_over_and_no_judge_can_be_asked_about_texts_that_are_not_here(few_labels):
+    run = make_published(make_project())
+    assert (run.state, run.queue.is_open) == ("complete", False)
+    assert not Invite.objects.filter(queue=run.queue).exists()
+    assert "Voting has closed." in text_of(user_client().get(f"/runs/{run.pk}/vote/"))
+    joining = lifecycle.JoiningJudges.model_validate(
+        {"provider": "lab", "judges": [{"id": "gpt-5"}]}
+    )
+    with pytest.raises(lifecycle.LifecycleRefused, match="outputs are not here"):
+        lifecycle.add_judges_to(run.pk, joining)
+
+
+def test_its_draws_and_the_order_of_its_prompts_are_the_same_everywhere(few_labels):
+    run = make_published(make_project())
+    number = uuid5(NAMESPACE_URL, "https://github.com/WeOpenML/PandaLM")
+    assert (run.pk, run.queue_id) == (number, number)
+    for item in run.queue.items.all():
+        assert item.turn == fresh_turn(number, item.prompt_key)
