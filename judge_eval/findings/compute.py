@@ -19,6 +19,7 @@ from judge_eval.findings.model import (
     ConfusionMatrix,
     DisputedPair,
     JudgeFindings,
+    McNemar,
     ModelBoard,
     Models,
     OfLabel,
@@ -28,10 +29,9 @@ from judge_eval.findings.model import (
 from judge_eval.stats import PASSES
 from judge_eval.stats.bootstrap import FloatArray
 from judge_eval.stats.bradley_terry import as_votes, model_board
-from judge_eval.stats.claims import claims as claims_of
 from judge_eval.stats.claims import summary
 from judge_eval.stats.confusion import LabelRates, confusion_matrices, label_rates
-from judge_eval.stats.estimate import Rating, Share, best_first
+from judge_eval.stats.estimate import SIGNIFICANCE, Rating, Share, best_first
 from judge_eval.stats.judge_figures import (
     among_people,
     habits,
@@ -41,6 +41,7 @@ from judge_eval.stats.judge_figures import (
     shares,
     shares_by_prompt,
 )
+from judge_eval.stats.mcnemar import mcnemar_tests
 from judge_eval.stats.order_luck import order_luck
 from judge_eval.stats.outcomes_table import Codes, OutcomesTable
 from voting.kinds import is_single, kind_of
@@ -56,8 +57,10 @@ NO_FLAGS = Share(None, None, None, 0, 0, 0, why="items are not passed or flagged
 def findings(outcomes: RunOutcomes) -> RunFindings:
     """Compute what a board shows beside the ELO; the run's number is the seed of all draws."""
     table, judges = outcomes.table, outcomes.judges
-    claims = claims_of(table)
-    figures = judge_figures(table, claims, _rng(outcomes, 0))
+    floor = [n for n, judge in enumerate(judges) if judge.is_baseline]
+    tests = mcnemar_tests(table, floor)
+    claims = _claims(outcomes)
+    figures = judge_figures(table, _rng(outcomes, 0))
     among = among_people(table.votes, _rng(outcomes, 1))
     [left] = shares(outcomes.left[:, None], outcomes.sided[:, None], _rng(outcomes, 2))
     consistency, first_position = habits(*outcomes.habits, _rng(outcomes, 3))
@@ -72,6 +75,12 @@ def findings(outcomes: RunOutcomes) -> RunFindings:
             "name": judge.name,
             "is_baseline": judge.is_baseline,
             "overall": overall[place],
+            "always_low": 0.0,
+            "always_high": 1.0,
+            "rank_low": None if judge.is_baseline else 1,
+            "rank_high": None if judge.is_baseline else len(judges) - len(floor),
+            "ties": "" if judge.is_baseline else "a",
+            "beats_floor": False if floor and not judge.is_baseline else None,
             "per_answer": single[place],
             "consistency": consistency[place],
             "first_position": first_position[place],
@@ -81,18 +90,19 @@ def findings(outcomes: RunOutcomes) -> RunFindings:
         | _prices(outcomes.spent[place], figure.agreement.value)
         for place, (judge, figure) in enumerate(zip(judges, figures, strict=True))
     ]
-    only = [n for n, judge in enumerate(judges) if not judge.is_baseline and claims.judged[n]]
+    judged = np.diag(tests.together)
+    only = [n for n, judge in enumerate(judges) if not judge.is_baseline and judged[n]]
     words = "No judge has given a verdict yet."
     if judges:
         words = summary(
             [judge.name for judge in judges],
-            claims.beats,
+            tests.beats,
             votes=outcomes.as_of.votes,
             people=outcomes.as_of.people,
-            baselines=[n for n, judge in enumerate(judges) if judge.is_baseline],
+            baselines=floor,
             order=best_first([share.value for share in overall]),
             silent=np.flatnonzero((table.verdicts < 0).all(axis=0)).tolist(),
-            untested=np.flatnonzero(claims.judged == 0).tolist(),
+            untested=np.flatnonzero(judged == 0).tolist(),
             contradicting={
                 n: 100 * (each.value - figure.agreement.value)
                 for n, (each, figure) in enumerate(zip(single, figures, strict=True))
@@ -111,8 +121,10 @@ def findings(outcomes: RunOutcomes) -> RunFindings:
     return RunFindings(
         as_of=outcomes.as_of,
         words=words,
+        more=[],
         judges=[JudgeFindings.model_validate(judge) for judge in computed],
-        claims=Claims.model_validate(claims),
+        claims=claims,
+        mcnemar=McNemar.model_validate(tests),
         same_verdict=alike,
         among_people=among,
         people_first_position=left,
@@ -125,6 +137,36 @@ def findings(outcomes: RunOutcomes) -> RunFindings:
         confusion=_confusion(outcomes),
         pass_rates=_pass_rates(outcomes),
         **({"parts": outcomes.parts} if outcomes.parts else {}),
+    )
+
+
+def _claims(outcomes: RunOutcomes) -> Claims:
+    """Say nothing: no prompt has entered."""
+    judges = len(outcomes.judges)
+    floor = sum(judge.is_baseline for judge in outcomes.judges)
+    of = judges - floor
+    one, none = np.ones((judges, judges)), np.full((judges, judges), np.nan)
+    said = np.zeros((judges, judges), dtype=bool)
+    unknown: list[list[int | None]] = [[None] * judges for _ in range(judges)]
+    return Claims(
+        beats=said.tolist(),
+        evidence=one.tolist(),
+        evidence_now=one.tolist(),
+        difference=none,  # type: ignore[arg-type]
+        difference_low=none,  # type: ignore[arg-type]
+        difference_high=none,  # type: ignore[arg-type]
+        forecast=unknown,
+        since=unknown,
+        same=said.tolist(),
+        threshold=of * (of - 1) / SIGNIFICANCE if of > 1 else None,
+        floor_threshold=of * floor / SIGNIFICANCE if of and floor else None,
+        prompts=len(set(outcomes.prompts.tolist())),
+        entered=0,
+        votes=0,
+        votes_left=0,
+        best=None,
+        withdrawn=[],
+        too_few_prompts=None,
     )
 
 

@@ -22,6 +22,7 @@ def _plain(array: Any) -> Any:
 # Of an array or of what JSON holds.
 Matrix = Annotated[list[list[float | None]], BeforeValidator(_plain)]
 Counts = Annotated[list[list[int]], BeforeValidator(_plain)]
+Flags = Annotated[list[list[bool]], BeforeValidator(_plain)]
 
 
 class Figures(BaseModel, from_attributes=True):
@@ -33,8 +34,17 @@ class JudgeFindings(Figures):
     name: str
     is_baseline: bool
     overall: Share
-    rating: Rating
+    # What holds however often one looks; the whole of 0 to 1 before anything is known.
+    always_low: float
+    always_high: float
+    # From 1 + the judges said to beat it to all less those it is said to beat; None of a baseline.
+    rank_low: int | None
+    rank_high: int | None
+    # Judges share a letter where neither is said to beat the other; empty before a vote counts.
     ties: str
+    # Said to beat every baseline of the run; None where there is none, and of a baseline.
+    beats_floor: bool | None
+    rating: Rating
     agreement: Share
     beside_people: Share
     per_answer: Share
@@ -65,10 +75,61 @@ class AsOf(Figures):
     part: str
 
 
-class Claims(Figures):
-    """Rows against columns: which judge is better than which, with the corrected p."""
+class Withdrawn(Figures):
+    """A claim that was said before and does not stand any more, by places of the judges."""
 
-    beats: Annotated[list[list[bool]], BeforeValidator(_plain)]
+    judge: int
+    other: int
+    # The ledger entry since which it does not stand, and why.
+    seq: int
+    why: str
+
+
+class Claims(Figures):
+    """Rows against columns, in the order of the judges: what is said of which is better.
+
+    Judges are compared with each other, and each judge with each baseline, in both directions;
+    `None` stands where two are not compared, which is of two baselines and on the diagonal.
+    """
+
+    # Said in words.
+    beats: Flags
+    # The largest so far, which counts, and that of this moment.
+    evidence: Matrix
+    evidence_now: Matrix
+    # Of the prompts that entered: how much more often the row is right, as a share, with its 95 %
+    # interval.
+    difference: Matrix
+    difference_low: Matrix
+    difference_high: Matrix
+    # More votes until it is said; None where more votes would not settle it, or it is said.
+    forecast: list[list[int | None]]
+    # The ledger entry since which it is said.
+    since: list[list[int | None]]
+    # Practically the same.
+    same: Flags
+    # What evidence must reach among judges, and against baselines; None where there are none.
+    threshold: float | None
+    floor_threshold: float | None
+    # Prompts with pairs open for voting, those that entered, and the votes that count in these.
+    prompts: int
+    entered: int
+    votes: int
+    # Votes that the run still wants.
+    votes_left: int
+    # The place of the judge that is said to beat every other: voting may stop.
+    best: int | None
+    withdrawn: list[Withdrawn]
+    too_few_prompts: str | None
+
+
+class McNemar(Figures):
+    """Rows against columns: exact tests for a fixed number of votes, with the corrected p.
+
+    Real judges are one family, baselines against judges another.
+    """
+
+    beats: Flags
     p: Matrix
     p_single: Matrix
     ahead: Counts
@@ -188,8 +249,11 @@ class RankedJudges(Figures):
 class RunFindings(RankedJudges, extra="allow"):
     """All that is known of a run, or of a part of it; `parts` are those of the whole run."""
 
+    # What a reader must know, and what stands beside it in quieter sentences.
     words: str
+    more: list[str]
     claims: Claims
+    mcnemar: McNemar
     same_verdict: Matrix
     among_people: AmongPeople
     people_first_position: Share

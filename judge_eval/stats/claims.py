@@ -1,8 +1,4 @@
-"""Which judge beats which: exact McNemar tests on the same comparisons, corrected for their number.
-
-A comparison counts once, with the strict majority of its votes as its label, since votes on it are
-not independent. Nothing on the board says that one judge is better than another without this.
-"""
+"""Which judge beats which, in words."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,93 +8,9 @@ from typing import Final
 import numpy as np
 
 from humanjudge.lib.text import number_of
-from judge_eval.stats.bootstrap import BoolArray, FloatArray, IntArray
+from judge_eval.stats.bootstrap import BoolArray
 from judge_eval.stats.bradley_terry import tie_group_members
-from judge_eval.stats.estimate import SIGNIFICANCE, Share
-from judge_eval.stats.outcomes_table import Codes, OutcomesTable
-from judge_eval.stats.significance import holm, mcnemar
-
-NO_MAJORITY: Final = -1
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Claims:
-    """What may be claimed of n judges, in the table's order of judges.
-
-    ``beats[i, j]`` tells that judge i is better than j, by two-sided p after Holm's correction and
-    (`p_single`) before it; 1 on the diagonal. ``ahead[i, j]`` are comparisons that i was right and
-    j was wrong about, `together` those on which both have a verdict, `right` and `judged` those of
-    each judge, all of those that are `labelled` by a strict majority.
-    """
-
-    beats: BoolArray
-    p: FloatArray
-    p_single: FloatArray
-    ahead: IntArray
-    together: IntArray
-    right: IntArray
-    judged: IntArray
-    labelled: int
-    unlabelled: int
-
-    @property
-    def distinct(self) -> BoolArray:
-        return self.beats | self.beats.T
-
-
-def strict_majority(votes: IntArray) -> Codes:
-    """Return the position of the choice that more than half of the votes on a comparison made.
-
-    From votes of shape (n_comparisons, n_choices); `NO_MAJORITY` where there is none.
-
-    Examples
-    --------
-    >>> strict_majority(np.array([[2, 1, 0, 0], [2, 1, 1, 0], [0, 0, 0, 0]])).tolist()
-    [0, -1, -1]
-    """
-    has_one = 2 * votes.max(axis=1) > votes.sum(axis=1)
-    return np.where(has_one, votes.argmax(axis=1), NO_MAJORITY).astype(np.int16)
-
-
-def claims(table: OutcomesTable) -> Claims:
-    """Test every pair of judges; the chance of any false claim at all among them is 5 %.
-
-    Examples
-    --------
-    >>> votes, verdicts = np.tile([1, 0, 0, 0], (6, 1)), np.tile(np.int16([0, 1]), (6, 1))
-    >>> table = OutcomesTable(votes, verdicts)
-    >>> found = claims(table)
-    >>> found.beats.tolist(), found.p[0, 1].item()
-    ([[False, True], [False, False]], 0.03125)
-    """
-    labels = strict_majority(table.votes)
-    has_label = labels != NO_MAJORITY
-    verdicts = table.verdicts[has_label]
-    answered = (verdicts >= 0).astype(np.float64)
-    right = (verdicts == labels[has_label, None]).astype(np.float64)
-    ahead = _whole(right.T @ (answered - right))
-    p_single = mcnemar(ahead, ahead.T)
-    np.fill_diagonal(p_single, 1.0)
-    p = np.ones_like(p_single)
-    upper = np.triu_indices(table.n_judges, k=1)
-    p[upper] = holm(p_single[upper])
-    p.T[upper] = p[upper]
-    return Claims(
-        beats=(p <= SIGNIFICANCE) & (ahead > ahead.T),
-        p=p,
-        p_single=p_single,
-        ahead=ahead,
-        together=_whole(answered.T @ answered),
-        right=_whole(right.sum(axis=0)),
-        judged=_whole(answered.sum(axis=0)),
-        labelled=int(has_label.sum()),
-        unlabelled=int((table.votes.any(axis=1) & ~has_label).sum()),
-    )
-
-
-def _whole(values: FloatArray) -> IntArray:
-    return np.rint(values).astype(np.int64)
-
+from judge_eval.stats.estimate import Share
 
 # More names than these are no longer plain words; the matrix names every pair.
 MOST_NAMES: Final = 6

@@ -22,9 +22,8 @@ from judge_eval.stats.bootstrap import (
     bounds,
     resampled_sums,
 )
-from judge_eval.stats.bradley_terry import rate, tie_groups
-from judge_eval.stats.claims import Claims
-from judge_eval.stats.estimate import AmongPeople, Rating, Share, best_first, require, wilson
+from judge_eval.stats.bradley_terry import rate
+from judge_eval.stats.estimate import AmongPeople, Rating, Share, require, wilson
 from judge_eval.stats.outcomes_table import NOT_ASKED, Codes, OutcomesTable
 
 NOTHING: Final = Share(None, None, None, 0, 0, 0, why="there is nothing to count")
@@ -264,31 +263,29 @@ class JudgeFigures:
     """What the votes say of one judge, whatever order they came in.
 
     The rating is Bradley-Terry's, of games that a judge wins by being right where another is wrong.
-    Judges that share a letter of `ties` cannot be told apart by `claims`. `agreement` is of votes
-    on comparisons with a verdict, `beside_people` of those with several votes, as is
-    `AmongPeople.votes`, and `coverage` of the comparisons that the judge was asked about.
+    `agreement` is of votes on comparisons with a verdict, `beside_people` of those with several
+    votes, as is `AmongPeople.votes`, and `coverage` of the comparisons that the judge was asked
+    about.
     """
 
     rating: Rating
-    ties: str
     agreement: Share
     beside_people: Share
     coverage: Share
 
 
 def judge_figures(
-    table: OutcomesTable, claims: Claims, rng: np.random.Generator, resamples: int = RESAMPLES
+    table: OutcomesTable, rng: np.random.Generator, resamples: int = RESAMPLES
 ) -> list[JudgeFigures]:
-    """Make the figures of every judge, with the claims of the same table.
+    """Make the figures of every judge.
 
     Examples
     --------
-    >>> from judge_eval.stats.claims import claims
     >>> votes = np.array([[1, 0, 0, 0]] * 8 + [[0, 1, 0, 0]] * 2)
     >>> table = OutcomesTable(votes, np.tile(np.int16([0, 1]), (10, 1)))
-    >>> one, other = judge_figures(table, claims(table), np.random.default_rng(1))
-    >>> round(one.rating.value), one.rating.rank, one.ties, one.agreement.value
-    (1112, 1, 'a', 0.8)
+    >>> one, other = judge_figures(table, np.random.default_rng(1))
+    >>> round(one.rating.value), one.rating.rank, one.agreement.value
+    (1112, 1, 0.8)
     """
     voted, judges = table.voted(), table.n_judges
     wins, agreement = np.zeros((resamples, judges, judges)), np.full((resamples, judges), np.nan)
@@ -311,6 +308,5 @@ def judge_figures(
     if not several.all():
         some = voted.where(several)
         besides = shares(some.right(), some.judged(), rng, resamples)
-    tested = [n for n in best_first([r.value for r in ratings]) if claims.judged[n]]
-    columns = ratings, tie_groups(claims.distinct, tested), agreements, besides, coverages
+    columns = ratings, agreements, besides, coverages
     return [JudgeFigures(*row) for row in zip(*columns, strict=True)]

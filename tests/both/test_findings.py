@@ -67,7 +67,7 @@ def test_the_figures_of_a_small_run():
     }
     assert found.seq == run.queue.project.head_seq or found.seq == found.data["as_of"]["seq"]
     assert found.data["words"].startswith("After 8 votes by 1 person")
-    assert found.data["claims"]["ahead"] == [[0, 6], [2, 0]]
+    assert found.data["mcnemar"]["ahead"] == [[0, 6], [2, 0]]
     assert found.data["same_verdict"] == [[1.0, 0.0], [0.0, 1.0]]
     assert found.data["alt_test"] is None
     assert "3 people" in found.data["alt_test_why"]

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from judge_eval.stats import bradley_terry
 from judge_eval.stats.bootstrap import bootstrap_tail
-from judge_eval.stats.claims import claims
 from judge_eval.stats.elo import agree_rate
 from judge_eval.stats.estimate import wilson
 from judge_eval.stats.judge_figures import judge_figures
@@ -16,7 +15,7 @@ from tests.pure.outcome_tables import made_up, outcomes_of, tables
 
 
 def figures(table, seed=1, resamples=200):
-    return judge_figures(table, claims(table), np.random.default_rng(seed), resamples)
+    return judge_figures(table, np.random.default_rng(seed), resamples)
 
 
 def plain_bootstrap(table, resamples, seed):
