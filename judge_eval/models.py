@@ -148,6 +148,7 @@ class Judge(models.Model):
     """A competitor of one run. A changed fingerprint is a new judge that starts at 1000."""
 
     BASELINE: ClassVar = "baseline"
+    IMPORTED: ClassVar = "imported"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     run = models.ForeignKey(Run, models.PROTECT, related_name="judges", db_index=False)

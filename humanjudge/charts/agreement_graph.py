@@ -1,17 +1,17 @@
-"""The picture of a board as coordinates: how far judges agree with people, between people and floor.
+"""The picture of a board as coordinates: how often judges agree with people, above the floor.
 
 A template draws it twice, for wide and for narrow pages, in the page's own colours: it must not
 wait for a renderer, and its letters must not shrink with the page.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from humanjudge.charts.spec import shortened, unprefixed, width_of
 
-WIDE: Final = 920
-NARROW: Final = 344
+WIDE: Final = 960
+NARROW: Final = 340
 # More rows than these stand closer to each other.
 MOST_AIRY: Final = 6
 _TOP: Final = 8
@@ -21,6 +21,7 @@ _LONGEST_NAME: Final = 30
 # Between a line and its value, a swatch and its words, two words.
 _GAP: Final = 10
 _LINE: Final = 18
+_SWATCH: Final = 16
 Ends = tuple[float, float]
 
 
@@ -42,29 +43,32 @@ class Level(NamedTuple):
     interval: Ends | None
 
 
+class Label(NamedTuple):
+    text: str
+    x: float
+    y: float
+    anchor: str = "start"
+
+
 class Row(NamedTuple):
     name: str
-    label: str
-    percent: str
-    style: str
+    beats_floor: bool
     y: float
     x: float
     thick: Ends | None
     thin: Ends | None
-    label_x: float
-    label_y: float
-    anchor: str
-    percent_x: float
+    label: Label
+    percent: Label
 
 
 class Band(NamedTuple):
     style: str
-    words: str
     x: float
     low: float
     width: float
-    words_x: float
-    words_y: float
+    swatch_x: float
+    swatch_y: float
+    label: Label
 
 
 @dataclass(frozen=True)
@@ -74,15 +78,22 @@ class AgreementGraph:
     height: int
     left: float
     right: float
-    top: int
-    bottom: float
-    ticks: list[tuple[float, str]]
+    bottom: int
+    ticks: list[Label]
     rows: list[Row]
     bands: list[Band]
+    top: int = _TOP
 
     @property
-    def axis_y(self) -> float:
-        return self.bottom + 15
+    def plot_height(self) -> int:
+        return self.bottom - self.top
+
+    @property
+    def words(self) -> str:
+        """Say it to those who cannot see it."""
+        judges = ", ".join(f"{row.name} {row.percent.text}" for row in self.rows)
+        levels = "".join(f"; {band.label.text}" for band in self.bands)
+        return f"Overall agreement with people, best first: {judges}{levels}"
 
 
 def agreement_graph(
@@ -94,48 +105,77 @@ def agreement_graph(
 ) -> AgreementGraph | None:
     """Lay out judges in the order given; None without any.
 
-    A narrow picture has the names above the lines, a wide one has them beside.
+    A narrow picture has names and values above the lines, a wide one has them beside.
     """
     if not judges:
         return None
     names = [shortened(name, _LONGEST_NAME) for name in unprefixed([j.name for j in judges])]
-    width, left, right = (NARROW, 4.0, NARROW - 4.0) if is_narrow else _beside(names)
-    step = (44 if is_narrow else 36) if len(judges) <= MOST_AIRY else (38 if is_narrow else 25)
-    bottom = _TOP + step * len(judges)
+    width, left, right = (NARROW, 6.0, NARROW - 6.0) if is_narrow else _beside(names)
+    close, airy = (38, 44) if is_narrow else (25, 36)
+    step = airy if len(judges) <= MOST_AIRY else close
 
     def x(share: float) -> float:
         return round(left + (right - left) * share, 1)
 
+    def ends(interval: Ends | None) -> Ends | None:
+        return interval and (x(interval[0]), x(interval[1]))
+
     def row(place: int, judge: JudgeShare) -> Row:
-        middle = _TOP + step * (place + 0.5)
-        y = middle + _GAP if is_narrow else middle
-        ends = [end for pair in (judge.interval, judge.always) if pair for end in pair]
+        top = _TOP + step * place
+        y = top + step - 10 if is_narrow else top + step / 2
+        last = max(x(judge.value) + 8, *(ends(judge.interval) or ()), *(ends(judge.always) or ()))
+        percent = f"{100 * judge.value:.0f} %"
         return Row(
             name=judge.name,
-            label=names[place],
-            percent=f"{100 * judge.value:.0f} %",
-            style="above" if judge.beats_floor else "",
+            beats_floor=judge.beats_floor,
             y=y,
             x=x(judge.value),
-            thick=judge.interval and (x(judge.interval[0]), x(judge.interval[1])),
-            thin=judge.always and (x(judge.always[0]), x(judge.always[1])),
-            label_x=left if is_narrow else left - 16,
-            label_y=y - 13 if is_narrow else y,
-            anchor="start" if is_narrow else "end",
-            percent_x=right if is_narrow else max(x(max([*ends, judge.value])), x(judge.value) + 8),
+            thick=ends(judge.interval),
+            thin=ends(judge.always),
+            label=Label(names[place], left, y - 16)
+            if is_narrow
+            else Label(names[place], left - 18, y, "end"),
+            percent=Label(percent, right, y - 16, "end")
+            if is_narrow
+            else Label(percent, last + _GAP, y),
         )
 
+    bottom = _TOP + step * len(judges)
+    ticks = [Label(f"{n} %", x(n / 100), bottom + 16, "middle") for n in range(0, 101, 25)]
+    if is_narrow:
+        ticks[0], ticks[-1] = ticks[0]._replace(anchor="start"), ticks[-1]._replace(anchor="end")
     levels = [(style, of) for style, of in (("floor", floor), ("people", people)) if of]
-    bands = _bands([(style, of, x) for style, of in levels], width, bottom + 15 + _LINE)
+    bands = _bands(levels, x, width, bottom + 16 + _LINE)
     return AgreementGraph(
         css="narrow" if is_narrow else "wide",
         width=width,
-        height=round(max([bottom + 15, *(band.words_y for band in bands)]) + 6),
+        height=round(max([bottom + 16, *(band.label.y for band in bands)]) + 6),
         left=left,
         right=right,
-        top=_TOP,
         bottom=bottom,
-        ticks=[(x(share), f"{100 * share:.0f} %") for share in (0, 0.25, 0.5, 0.75, 1)],
+        ticks=ticks,
         rows=[row(place, judge) for place, judge in enumerate(judges)],
         bands=bands,
     )
+
+
+def _beside(names: Sequence[str]) -> tuple[int, float, float]:
+    """Return width, left and right of a wide plot: room for the names, and for a value behind."""
+    return WIDE, min(round(_LETTER * max(map(width_of, names)) + 24), 260), WIDE - 62
+
+
+def _bands(
+    levels: Sequence[tuple[str, Level]], x: Callable[[float], float], width: int, y: float
+) -> list[Band]:
+    """Put the words of each level below it; under each other where they would touch."""
+    bands, taken = list[Band](), 0.0
+    for style, of in sorted(levels, key=lambda level: level[1].value):
+        words = f"{shortened(of.words, 40)} {100 * of.value:.0f} %"
+        room = _SMALL * width_of(words) + _SWATCH
+        start = round(min(max(x(of.value) - room / 2, 2), max(width - room, 2)))
+        y += _LINE if start < taken else 0
+        taken = start + room + _GAP
+        low, high = of.interval or (of.value, of.value)
+        label, breadth = Label(words, start + _SWATCH, y), round(x(high) - x(low), 1)
+        bands.append(Band(style, x(of.value), x(low), breadth, start, y - 5, label))
+    return bands

@@ -45,7 +45,6 @@ from voting.models import Entry, Inference, Item, Picture, Project, Queue, Voter
 from voting.order import fresh_turn
 
 # What stands for a provider where verdicts were given elsewhere.
-IMPORTED: Final = "imported"
 UNSEEN: Final = "an output was not imported"
 NOTHING_TO_SHOW: Final = {
     noun: f"Its {noun}s came without their outputs, so nobody can vote on them here."
@@ -138,7 +137,9 @@ class Writing:
 
     def _judge(self, run: Run, name: str) -> Judge:
         fingerprint = imported_fingerprint(name, self._options.source)
-        return Judge(run=run, name=name, provider=IMPORTED, model=name, fingerprint=fingerprint)
+        return Judge(
+            run=run, name=name, provider=Judge.IMPORTED, model=name, fingerprint=fingerprint
+        )
 
     def _pairs(self, run: Run, rows: Rows) -> None:
         queue, drafts = run.queue, []
@@ -304,7 +305,7 @@ class Writing:
 
 @lru_cache(maxsize=1000)
 def imported_fingerprint(name: str, source: str) -> str:
-    competitor = {"provider": IMPORTED, "model": name, "source": source}
+    competitor = {"provider": Judge.IMPORTED, "model": name, "source": source}
     return sha256(chain.canonical(competitor)).hexdigest()
 
 
