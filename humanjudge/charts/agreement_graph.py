@@ -33,6 +33,8 @@ class JudgeShare(NamedTuple):
     interval: Ends | None
     always: Ends | None
     beats_floor: bool
+    # Beside its value.
+    note: str = ""
 
 
 class Level(NamedTuple):
@@ -124,7 +126,7 @@ def agreement_graph(
         top = _TOP + step * place
         y = top + step - 10 if is_narrow else top + step / 2
         last = max(x(judge.value) + 8, *(ends(judge.interval) or ()), *(ends(judge.always) or ()))
-        percent = f"{100 * judge.value:.0f} %"
+        percent = ", ".join(filter(None, [f"{100 * judge.value:.0f} %", judge.note]))
         return Row(
             name=judge.name,
             beats_floor=judge.beats_floor,
@@ -149,7 +151,7 @@ def agreement_graph(
     return AgreementGraph(
         css="narrow" if is_narrow else "wide",
         width=width,
-        height=round(max([bottom + 16, *(band.label.y for band in bands)]) + 6),
+        height=round(max([bottom + 16, *(band.label.y for band in bands)]) + 12),
         left=left,
         right=right,
         bottom=bottom,

@@ -68,6 +68,11 @@ class Column:
     # The kind of items that it is of; empty: of all.
     kind: str = ""
 
+    @property
+    def label(self) -> str:
+        """What it is called where its head does not stand above it."""
+        return self.unit.capitalize() if self.topic in ("prices", "times") else self.title
+
     def order(self, judge: JudgeFindings) -> float | None:
         """Return how far a judge stands in front; None where nothing is known."""
         value: float | None = attrgetter(self.best.removeprefix("-"))(judge)

@@ -355,12 +355,13 @@ def _row(columns: Sequence[Column], name: str, tag: str, cells: Mapping[str, Cel
         replace(
             cells.get(column.figure, Cell()),
             figure=column.figure,
-            label=f"{column.title}, {column.unit}",
+            label=column.label,
             mark="main",
         )
         for column in columns
     ]
-    return Row(name, [name_cell(name, tag=tag, css="who"), *figures], tag)
+    shown = tag if tag == "baseline" else ""
+    return Row(name, [name_cell(name, tag=shown, css="who"), *figures], tag)
 
 
 # --- judges against judges ----------------------------------------------------------------------

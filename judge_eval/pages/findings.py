@@ -95,6 +95,7 @@ def picture_of(
             _ends(judge.overall),
             (judge.always_low, judge.always_high),
             bool(judge.beats_floor),
+            "" if judge.coverage.value else "no verdict",
         )
         for judge in ranked
         if not judge.is_baseline and (shown is None or judge.id in shown)

@@ -6,7 +6,7 @@ Browser tests look at them, and `docs/boards.py` makes pictures of them.
 from collections.abc import Mapping
 from random import Random
 
-from judge_eval.models import Judge, Run
+from judge_eval.models import Call, Judge, Run, Verdict
 from tests.helpers.run_findings import compute
 from tests.helpers.run_rows import make_calls
 from tests.makers import make_many_votes, make_run, make_single_run, make_voter, pairs_of, seal_all
@@ -112,9 +112,13 @@ def _run(
         outputs = Inference.objects.filter(generator=f"generator-{number}")
         outputs.filter(project=run.queue.project).update(output=text)
     for number, text in enumerate(PROMPTS):
-        pks = [pk for pair in pairs_of(run)[number :: len(PROMPTS)] for pk in (pair.a_id, pair.b_id)]
+        pks = [
+            pk for pair in pairs_of(run)[number :: len(PROMPTS)] for pk in (pair.a_id, pair.b_id)
+        ]
         Inference.objects.filter(pk__in=pks).update(prompt=text)
-    make_calls(run, latency_ms=900.0)
+    make_calls(run)
+    Call.objects.filter(run=run, verdict__judge__provider=Judge.BASELINE).delete()
+    Verdict.objects.filter(judge__run=run, winner__gt="").update(latency_ms=1400.0)
     return run
 
 
