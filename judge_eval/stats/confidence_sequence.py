@@ -1,0 +1,150 @@
+"""Intervals that hold however often one looks: at every moment at once, with 95 %."""
+
+from math import log
+from typing import Final
+
+import numpy as np
+
+from judge_eval.stats.bootstrap import BoolArray, FloatArray, IntArray
+from judge_eval.stats.entering import Entered
+from judge_eval.stats.estimate import SIGNIFICANCE
+from judge_eval.stats.evidence import NODES, WEIGHTS, log_wealth, parts
+
+# So far apart, as a share of prompts, two judges may be and still do the same in practice.
+MARGIN: Final = 0.10
+_LARGEST_BET: Final = 0.5
+_LOG_BOUND: Final = log(1 / SIGNIFICANCE)
+_TOLERANCE: Final = 1e-6
+
+
+def always_valid(right: IntArray, votes: IntArray, most_votes: IntArray) -> FloatArray:
+    """Return the intervals of overall agreement that hold however often one looks, shape (n, 2).
+
+    `right` of `votes`, of shape (n_prompts, n), are those of the prompts in the order in which they
+    entered, and `most_votes`, of shape (n_prompts,), what a prompt might have brought at most; see
+    `Entered`. NaN where no agreement fits all prompts, since it has changed on the way.
+
+    Notes
+    -----
+    All m for which the largest value so far of ::
+
+        1/2 integral prod (1 + l (c - m n) / (m n_max)) dl
+        + 1/2 integral prod (1 - l (c - m n) / ((1 - m) n_max)) dl
+
+    over l in (0, 1) stays below 20. It is convex in m after every prompt, so they are an interval.
+
+    Examples
+    --------
+    >>> right, votes = np.tile([[3, 1], [2, 0]], (20, 1)), np.full((40, 2), 3)
+    >>> always_valid(right, votes, np.full(40, 3)).round(3).tolist()
+    [[0.718, 0.912], [0.091, 0.283]]
+    """
+    found = np.zeros((right.shape[1], 2))
+    for part in parts(right.shape[1]):
+        share = votes[:, part] / most_votes[:, None]
+        gain = right[:, part] / most_votes[:, None]
+        found[part] = np.stack([_lowest(gain, share), 1 - _lowest(share - gain, share)], axis=1)
+    return np.where(found[:, :1] <= found[:, 1:], found, np.nan)
+
+
+def _lowest(gain: FloatArray, share: FloatArray) -> FloatArray:
+    """Return the low ends: the highest of those after every prompt, shape (n,).
+
+    Begin with the one after the last prompt; while another prompt excludes what is found, take the
+    one after the prompt that does so most.
+    """
+    low, taken = np.zeros(gain.shape[1]), np.full(gain.shape[1], len(gain))
+    todo = np.flatnonzero(gain.any(axis=0))
+    while len(todo):
+        gains, shares = gain[:, todo], share[:, todo]
+        low[todo] = m = _low_after(gains, shares, taken[todo])
+        over = log_wealth(gains / m - shares), log_wealth((m * shares - gains) / (1 - m))
+        is_left = np.cumsum(gains, axis=0) >= m * np.cumsum(shares, axis=0)
+        value = np.where(is_left, np.logaddexp(*over) - log(2), -np.inf)
+        taken[todo] = 1 + value.argmax(axis=0)
+        todo = todo[value.max(axis=0) > _LOG_BOUND + _TOLERANCE]
+    return low
+
+
+def _low_after(gain: FloatArray, share: FloatArray, taken: IntArray) -> FloatArray:
+    """Return the low ends after so many prompts have been taken, shape (n,)."""
+    from scipy.optimize.elementwise import find_root  # type: ignore[import-untyped]  # slow
+
+    columns = np.arange(gain.shape[1])
+    kinds, codes = np.unique(gain + 1j * share, return_inverse=True)
+    is_taken = np.arange(len(gain))[:, None] < taken
+    cells = (codes.reshape(gain.shape) * len(columns) + columns)[is_taken]
+    counts = np.bincount(cells, minlength=len(kinds) * len(columns))
+    counts = counts.reshape(len(kinds), len(columns))
+    gains, shares = kinds.real[:, None], kinds.imag[:, None]
+
+    def above_bound(log_m: FloatArray, column: FloatArray) -> FloatArray:
+        m = np.exp(log_m)
+        bets = np.stack([gains / m - shares, (m * shares - gains) / (1 - m)])
+        times = counts[:, column.astype(np.intp), None]
+        logs = (times * np.log1p(bets[..., None] * NODES)).sum(axis=1)
+        top = logs.max(axis=(0, 2))
+        mixture = (np.exp(logs - top[:, None]) * WEIGHTS).sum(axis=2)
+        return np.asarray(np.log((mixture[0] + mixture[1]) / 2) + top - _LOG_BOUND)
+
+    middle = np.where(is_taken, gain, 0).sum(axis=0) / np.where(is_taken, share, 0).sum(axis=0)
+    bracket = np.full(len(columns), log(1e-300)), np.log(np.minimum(middle, 1 - 1e-9))
+    return np.asarray(np.exp(find_root(above_bound, bracket, args=(columns * 1.0,)).x))
+
+
+def practically_same(entered: Entered, is_baseline: BoolArray, margin: float = MARGIN) -> BoolArray:
+    """Tell which judges differ by no more than a margin of D, shape (J, J); no baselines.
+
+    The 5 % are divided by the number of pairs of judges, so that all that is said holds at once.
+
+    Examples
+    --------
+    >>> from judge_eval.stats.entering import Opened, Voted, enter
+    >>> said = [Opened(n, n, n, 1, [n % 40 > 0, n % 40 > 1, n % 40 > 1]) for n in range(800)]
+    >>> entered = enter([*said, *(Voted(800 + n, n, 1) for n in range(800))], range(800))
+    >>> practically_same(entered, np.array([False, False, True])).tolist()
+    [[False, True, False], [True, False, False], [False, False, False]]
+    """
+    judges = int((~is_baseline).sum())
+    same = np.zeros((entered.n_judges, entered.n_judges), dtype=bool)
+    one, other = np.triu_indices(entered.n_judges, 1)
+    tested = np.flatnonzero(~is_baseline[one] & ~is_baseline[other])
+    for part in parts(len(tested)):
+        at = tested[part]
+        level = SIGNIFICANCE / (judges * (judges - 1) / 2)
+        low, high = 2 * mean_bounds((1 + entered.differences[:, at]) / 2, level) - 1
+        same[one[at], other[at]] = (-margin <= low) & (low <= high) & (high <= margin)
+    return same | same.T
+
+
+def mean_bounds(values: FloatArray, level: float = SIGNIFICANCE) -> FloatArray:
+    """Return bounds of a mean that hold however often one looks, shape (2, n).
+
+    Of values in [0, 1], of shape (n_values, n), in the order in which they came; NaN is none. It is
+    the predictable plug-in empirical Bernstein confidence sequence (I. Waudby-Smith and A. Ramdas,
+    "Estimating means of bounded random variables by betting", 2024, theorem 2), with bets of at
+    most 1/2, and the intersection of all that it has been.
+
+    Examples
+    --------
+    >>> mean_bounds(np.tile([[0.0], [1.0]], (200, 1))).round(3).tolist()
+    [[0.406], [0.591]]
+    """
+    is_known = ~np.isnan(values)
+    x, t = np.where(is_known, values, 0), np.cumsum(is_known, axis=0)
+    mean = (0.5 + np.cumsum(x, axis=0)) / (t + 1)
+    variance = (0.25 + np.cumsum(is_known * (x - mean) ** 2, axis=0)) / (t + 1)
+    mean_before, variance_before = (
+        np.vstack([np.full((1, x.shape[1]), start), so_far[:-1]])
+        for start, so_far in ((0.5, mean), (0.25, variance))
+    )
+    safety = log(2 / level)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        bets = np.sqrt(2 * safety / (variance_before * t * np.log1p(t)))
+        bets = np.where(is_known, np.minimum(_LARGEST_BET, bets), 0)
+        cost = np.cumsum((x - mean_before) ** 2 * (-np.log1p(-bets) - bets), axis=0)
+        staked = np.cumsum(bets, axis=0)
+        middle, reach = np.cumsum(bets * x, axis=0) / staked, (safety + cost) / staked
+    low = np.where(staked > 0, middle - reach, 0).max(axis=0, initial=0)
+    high = np.where(staked > 0, middle + reach, 1).min(axis=0, initial=1)
+    return np.stack([low, high])
