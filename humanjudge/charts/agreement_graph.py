@@ -112,8 +112,15 @@ def agreement_graph(
     if not judges:
         return None
     names = [shortened(name, _LONGEST_NAME) for name in unprefixed([j.name for j in judges])]
-    width, left, right = (NARROW, 6.0, NARROW - 6.0) if is_narrow else _beside(names)
-    close, airy = (38, 44) if is_narrow else (25, 36)
+    percents = [
+        ", ".join(filter(None, [f"{100 * judge.value:.0f} %", judge.note])) for judge in judges
+    ]
+    width, left, right = NARROW, 6.0, NARROW - 6.0
+    if not is_narrow:
+        # Room for the names, and for a value behind the longest line.
+        width, left = WIDE, min(round(_LETTER * max(map(width_of, names)) + 24), 260)
+        right = WIDE - round(_LETTER * max(map(width_of, percents)) + 24)
+    close, airy = (38, 44) if is_narrow else (22, 36)
     step = airy if len(judges) <= MOST_AIRY else close
 
     def x(share: float) -> float:
@@ -126,7 +133,6 @@ def agreement_graph(
         top = _TOP + step * place
         y = top + step - 10 if is_narrow else top + step / 2
         last = max(x(judge.value) + 8, *(ends(judge.interval) or ()), *(ends(judge.always) or ()))
-        percent = ", ".join(filter(None, [f"{100 * judge.value:.0f} %", judge.note]))
         return Row(
             name=judge.name,
             beats_floor=judge.beats_floor,
@@ -137,9 +143,9 @@ def agreement_graph(
             label=Label(names[place], left, y - 16)
             if is_narrow
             else Label(names[place], left - 18, y, "end"),
-            percent=Label(percent, right, y - 16, "end")
+            percent=Label(percents[place], right, y - 16, "end")
             if is_narrow
-            else Label(percent, last + _GAP, y),
+            else Label(percents[place], last + _GAP, y),
         )
 
     bottom = _TOP + step * len(judges)
@@ -159,11 +165,6 @@ def agreement_graph(
         rows=[row(place, judge) for place, judge in enumerate(judges)],
         bands=bands,
     )
-
-
-def _beside(names: Sequence[str]) -> tuple[int, float, float]:
-    """Return width, left and right of a wide plot: room for the names, and for a value behind."""
-    return WIDE, min(round(_LETTER * max(map(width_of, names)) + 24), 260), WIDE - 62
 
 
 def _bands(

@@ -71,7 +71,8 @@ class Column:
     @property
     def label(self) -> str:
         """What it is called where its head does not stand above it."""
-        return self.unit.capitalize() if self.topic in ("prices", "times") else self.title
+        is_spelt_out = self.topic in ("prices", "times")
+        return f"{self.unit[:1].upper()}{self.unit[1:]}" if is_spelt_out else self.title
 
     def order(self, judge: JudgeFindings) -> float | None:
         """Return how far a judge stands in front; None where nothing is known."""
@@ -185,19 +186,19 @@ _RATING_FIELDS: Final = ("low", "high", "rank", "best_rank", "worst_rank")
 # What stands on the board: the judges' names and these.
 MAIN: Final = (
     Column(
-        *("overall", "Agreement", "% of votes, 95 % interval"),
+        *("overall", "Agreement", "% of votes, interval"),
         "Of the votes on what the judge was asked about, those that chose the same. No verdict "
         "counts as wrong here. Judges are listed by it.",
         *("how-overall", _overall_cell, "overall.value"),
         _share_files("overall_agreement", "overall"),
     ),
     Column(
-        *("rank", "Rank", "possible range"),
+        *("rank", "Rank", "range"),
         "1 and the number of judges said to beat it, up to all less those it is said to beat.",
         *("how-claims", _rank_cell, "-rank_high"),
     ),
     Column(
-        *("beats", "Beats", "said to be better than"),
+        *("beats", "Beats", "by evidence"),
         "Judges, and the floor of all baselines, for which the evidence that this one is better "
         "has reached the threshold. It may be looked at after every vote.",
         *("how-claims", lambda judge: Cell(), "-rank_high"),

@@ -63,6 +63,10 @@ NO_SUCH_VOTE = "There is no such vote on what it has a verdict on."
 MOST_SHOWN: Final = 12
 MOST_DISPUTED: Final = 6
 AGREEMENT, NAME = "overall", "name"
+BEFORE_VOTES: Final = tuple(
+    next(column for column in COLUMNS if column.figure == figure)
+    for figure in ("coverage", "consistency", "first", "cost", "seconds")
+)
 DECIDED_PART: Final = str(Slice("ballot", DECIDED))
 
 
@@ -281,11 +285,13 @@ def _tables(
             and (are_known or any(cells[column.figure].is_known for _, _, cells in rows))
         ]
 
+    is_begun = is_voted or any(line.row.total for line in lines)
     order = request.GET.get("sort", AGREEMENT)
     of_part = f", {part.in_words}" if part.kind else ""
     name = f"Judges of {run.name}{of_part}"
-    # Before anything is known, a table of dashes would be none.
-    main = _table(request, columns(MAIN, are_known=is_voted), rows, order)
+    # Before there are votes stands what is known without any.
+    first_ones = columns(MAIN if is_begun else BEFORE_VOTES, are_known=is_voted)
+    main = _table(request, first_ones, rows, order)
     further = _table(request, columns(FURTHER, are_known=True), rows, order)
     return {
         "table": replace(main, label=name, caption=name, id="ranking", unknown=" ".join(unknown)),
@@ -456,12 +462,14 @@ def _confusion_table(name: str, choices: Sequence[str], of: ConfusionMatrix) -> 
 
 
 def _graph(board: BoardView, shown: Sequence[Line]) -> RatingGraph | None:
+    """Draw the ratings of the judges shown, who are in another order than those of the run."""
     if len(board.rows) < 2:  # whoever plays alone stays at 1000
         return None
     series = selectors.rating_series(board.run, board.votes)
     if board.votes and (not series or series[-1][0] < board.votes):
         series.append((board.votes, [row.elo for row in board.rows]))
-    names = [row.judge.name for row in board.rows]
-    baselines = {place for place, row in enumerate(board.rows) if row.judge.is_baseline}
-    order = [board.rows.index(line.row) for line in shown]
-    return rating_graph(names, series, baselines, order)
+    places = sorted(board.rows.index(line.row) for line in shown)
+    known = [(votes, [row[n] for n in places if n < len(row)]) for votes, row in series]
+    baselines = {at for at, n in enumerate(places) if board.rows[n].judge.is_baseline}
+    order = [places.index(board.rows.index(line.row)) for line in shown]
+    return rating_graph([board.rows[n].judge.name for n in places], known, baselines, order)

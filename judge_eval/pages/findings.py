@@ -73,7 +73,7 @@ def findings_context(run: Run, request: Request, tab: str) -> Context:
         "parts": request.parts,
         "parts_number": str(request.parts.number) if request.parts else "none",
         "chosen_part": str(part),
-        "as_of": f"{as_of}; {part.in_words}" if part.kind else as_of,
+        "as_of": as_of,
         "computed": {"at": row.computed_at, "seconds": round(seconds), "ago": duration(seconds)},
         "behind": behind,
         "chart_files": {c: name for c, name in CHARTS[tab].items() if c in row.charts},

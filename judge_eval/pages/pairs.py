@@ -129,7 +129,7 @@ def _votes_on(run: Run, pairs: Collection[Any]) -> dict[Any, list[str]]:
     counted = Entry.objects.filter(counted_in(run.queue), item__in=pairs).order_by()
     found: dict[Any, list[str]] = {}
     for item, choice, number in counted.values_list("item", "choice").annotate(n=Count("pk")):
-        found.setdefault(item, []).append(f"{LABELS.get(choice, choice)} {number:,}")
+        found.setdefault(item, []).append(f"{LABELS.get(choice, choice)} ({number:,})")
     return found
 
 

@@ -12,7 +12,7 @@ from tests.helpers.run_rows import make_calls
 from tests.makers import make_many_votes, make_run, make_single_run, make_voter, pairs_of, seal_all
 from voting.models import Inference
 
-BASELINES = ("random", "longer-wins")
+BASELINES = {"random": 0.3, "longer-wins": 0.48}
 PROMPTS = (
     "My parcel is late by a week. What can I do?",
     "How do I change the language of the app?",
@@ -21,9 +21,11 @@ PROMPTS = (
     "The link to reset my password does not come.",
 )
 ANSWERS = (
-    "I am sorry that your parcel is late. Please open “My orders”, choose the parcel, and press “Where is it?”. If it has "
-    "not moved for three days, we send another one at no cost.",
-    "Thank you for your message! We are always happy to help. Please consult our help pages for further information.",
+    (
+        "I am sorry about that. Please open “My orders”, choose one, and press “What is wrong?”. "
+        "If nothing has happened for three days, we send another one at no cost."
+    ),
+    "Thank you for your message! We are always happy to help. Please consult our help pages.",
 )
 
 
@@ -59,7 +61,7 @@ def many_judges() -> Run:
 
 def imported_ties() -> Run:
     """People say tie and both bad, which no judge of the import was asked for."""
-    run = _run({"left-or-right": 0.8, "right-or-left": 0.6}, pairs=40, baselines=())
+    run = _run({"left-or-right": 0.8, "right-or-left": 0.6}, pairs=40, baselines={})
     Judge.objects.filter(run=run).update(provider=Judge.IMPORTED)
     _vote(run, people=2, choices=("A", "B", "tie", "both_bad"))
     for part in ("", "ballot:decided"):
@@ -97,11 +99,11 @@ def _truth(place: int, choices: tuple[str, ...] = ("A", "B")) -> str:
 
 
 def _run(
-    judges: Mapping[str, float | None], *, pairs: int, baselines: tuple[str, ...] = BASELINES
+    judges: Mapping[str, float | None], *, pairs: int, baselines: Mapping[str, float] = BASELINES
 ) -> Run:
     """A run in which judges are right on such shares of its pairs; None answers nothing."""
     dice = Random(11)
-    shares = [*judges.values(), *(0.5 for _ in baselines)]
+    shares = [*judges.values(), *baselines.values()]
     says = [
         [None if s is None else _mostly(dice, _truth(place), s, ("A", "B")) for s in shares]
         for place in range(pairs)
@@ -118,7 +120,8 @@ def _run(
         Inference.objects.filter(pk__in=pks).update(prompt=text)
     make_calls(run)
     Call.objects.filter(run=run, verdict__judge__provider=Judge.BASELINE).delete()
-    Verdict.objects.filter(judge__run=run, winner__gt="").update(latency_ms=1400.0)
+    asked = Verdict.objects.filter(judge__run=run, winner__gt="")
+    asked.exclude(judge__provider=Judge.BASELINE).update(latency_ms=1400.0)
     return run
 
 
