@@ -132,7 +132,8 @@ def agreement_graph(
     def row(place: int, judge: JudgeShare) -> Row:
         top = _TOP + step * place
         y = top + step - 10 if is_narrow else top + step / 2
-        last = max(x(judge.value) + 8, *(ends(judge.interval) or ()), *(ends(judge.always) or ()))
+        drawn = [*(ends(judge.interval) or ()), *(ends(judge.always) or ())]
+        last = max([x(judge.value) + 8, *drawn])
         return Row(
             name=judge.name,
             beats_floor=judge.beats_floor,

@@ -196,12 +196,14 @@ MAIN: Final = (
         *("rank", "Rank", "range"),
         "1 and the number of judges said to beat it, up to all less those it is said to beat.",
         *("how-claims", _rank_cell, "-rank_high"),
+        {"rank_low": "rank_low", "rank_high": "rank_high"},
     ),
     Column(
         *("beats", "Beats", "by evidence"),
         "Judges, and the floor of all baselines, for which the evidence that this one is better "
         "has reached the threshold. It may be looked at after every vote.",
         *("how-claims", lambda judge: Cell(), "-rank_high"),
+        {"beats_floor": "beats_floor"},
     ),
     Column(
         *("elo", "ELO", "live, ± by order"),
@@ -234,6 +236,7 @@ FURTHER: Final = (
         *("always", "Agreement", "%, always valid"),
         "The interval that holds however often one looks: the thin line of the picture.",
         *("how-overall", _always_cell, "overall.value"),
+        {f"overall_agreement_always_{end}": f"always_{end}" for end in ("low", "high")},
     ),
     Column(
         *("agreement", "When it answers", "% of votes"),

@@ -49,7 +49,7 @@ from judge_eval.findings.model import (
 )
 from judge_eval.findings.ranking import Ranking, ranking
 from judge_eval.findings.slices import DECIDED, WHOLE, Slice
-from judge_eval.models import JudgeRating, Run, Verdict
+from judge_eval.models import Judge, JudgeRating, Run, Verdict
 from judge_eval.pages.findings import findings_context, live_page, matrix, odds, p_text, picture_of
 from judge_eval.pages.pairs import DISPUTED, disputed_pairs, pairs_query
 from judge_eval.pages.runs import run_page
@@ -57,7 +57,7 @@ from judge_eval.selectors import BoardView
 from voting.choices import short_name
 
 LATER = "The judge joined after these figures were computed; they follow within seconds."
-OF_THE_WHOLE = "Prices and times are those of the whole run."
+OF_THE_WHOLE = "ELO, prices and times are those of the whole run."
 NO_SUCH_VOTE = "There is no such vote on what it has a verdict on."
 # Of more judges than these, those in front are shown, and the others at one tap.
 MOST_SHOWN: Final = 12
@@ -260,45 +260,45 @@ def _tables(
     shown: Sequence[Line],
 ) -> Context:
     """Return the table of the board, and the one of further figures, of the same judges."""
-    is_voted = bool(figures and figures.as_of.votes)
-    every = [_figures(line, figures) for line in lines]
+    topics = _unknown_topics([_figures(line, figures) for line in lines]) if figures else []
     rows = [_figures(line, figures) for line in shown]
+    is_voted = figures is not None and figures.as_of.votes > 0
     if figures and is_voted:
         cells = people_cells(figures.among_people.pairs, figures.people_first_position)
-        first = sum(tag != "baseline" for _, tag, _ in rows)
-        rows.insert(first, ("People among themselves", "people", cells))
-    topics = _unknown_topics(every) if figures else []
-    unknown = [OF_THE_WHOLE] if part.kind else []
-    if topics:
-        # Baselines aside, every judge has answered elsewhere.
-        providers = {line.row.judge.provider for line in lines if not line.is_baseline}
-        why = ", since the verdicts were imported" if providers == {"imported"} else ""
-        unknown.append(f"Not known of any judge: {listed(topics)}{why}.")
-
-    def columns(of: Sequence[Column], *, are_known: bool) -> list[Column]:
-        return [
+        judges = sum(not line.is_baseline for line in shown)
+        rows.insert(judges, ("People among themselves", "people", cells))
+    main = MAIN if is_voted or any(line.row.total for line in lines) else BEFORE_VOTES
+    possible, further = (
+        [
             column
-            for column in of
+            for column in columns
             if column.kind in ("", run.queue.kind)
             and column.topic not in topics
             and (column.is_of_parts or not part.kind)
-            and (are_known or any(cells[column.figure].is_known for _, _, cells in rows))
         ]
+        for columns in (main, FURTHER)
+    )
+    known = [c for c in possible if any(c.figure in r[2] and r[2][c.figure].is_known for r in rows)]
+    name = f"Judges of {run.name}{f', {part.in_words}' if part.kind else ''}"
+    # Before there are votes a table would be of dashes.
+    table = _table(request, possible if is_voted else known, rows, NAME)
+    unknown = _unknown_in_words(topics, lines, part)
+    context = {"table": replace(table, label=name, caption=name, id="ranking", unknown=unknown)}
+    if is_voted:
+        label = f"{name}: further figures"
+        table = _table(request, further, rows)
+        context["further"] = replace(table, label=label, caption=label, id="further-table")
+    return context
 
-    is_begun = is_voted or any(line.row.total for line in lines)
-    order = request.GET.get("sort", AGREEMENT)
-    of_part = f", {part.in_words}" if part.kind else ""
-    name = f"Judges of {run.name}{of_part}"
-    # Before there are votes stands what is known without any.
-    first_ones = columns(MAIN if is_begun else BEFORE_VOTES, are_known=is_voted)
-    main = _table(request, first_ones, rows, order)
-    further = _table(request, columns(FURTHER, are_known=True), rows, order)
-    return {
-        "table": replace(main, label=name, caption=name, id="ranking", unknown=" ".join(unknown)),
-        "further": replace(further, label=f"{name}: further figures", id="further-table")
-        if is_voted
-        else None,
-    }
+
+def _unknown_in_words(topics: Sequence[str], lines: Sequence[Line], part: Slice) -> str:
+    words = [OF_THE_WHOLE] if part.kind else []
+    if topics:
+        # Baselines aside, every judge has answered elsewhere.
+        providers = {line.row.judge.provider for line in lines if not line.is_baseline}
+        why = ", since the verdicts were imported" if providers == {Judge.IMPORTED} else ""
+        words.append(f"Not known of any judge: {listed(topics)}{why}.")
+    return " ".join(words)
 
 
 def _figures(line: Line, figures: RunFindings | None) -> Figures:
@@ -322,21 +322,21 @@ def _unknown_topics(rows: Sequence[Figures]) -> list[str]:
 
 
 def _table(
-    request: HtmxRequest, columns: Sequence[Column], rows: Sequence[Figures], order: str
+    request: HtmxRequest, columns: Sequence[Column], rows: Sequence[Figures], names: str = ""
 ) -> Table:
-    named = Head("Judge", css="who", figure=NAME)
-    heads = [
-        Head(column.title, column.unit, "num", column.figure, about=column.about)
+    order = _order(request)
+    heads = [Head("Judge", css="who", figure=names)]
+    heads += [
+        Head(column.title, column.unit, "num", column.figure, "", "", column.about, column.anchor)
         for column in columns
     ]
     heads = [
         replace(
             head,
-            href=_sorted_by(request, head.figure),
-            sorted=_direction(head.figure) if head.figure == order else "",
-            anchor=next((c.anchor for c in columns if c.figure == head.figure), ""),
+            href=_sorted_by(request, head.figure) if head.figure else "",
+            sorted=_direction(order) if head.figure == order else "",
         )
-        for head in (named, *heads)
+        for head in heads
     ]
     cells, notes = numbered([_row(columns, *row) for row in rows])
     return Table("", heads, cells, css="ranking", notes=notes, are_cards=True)
