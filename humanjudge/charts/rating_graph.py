@@ -20,6 +20,9 @@ _LETTER, _VALUE = 7.6, 48
 LABEL_GAP: Final = 14.0
 _LEADER: Final = 12
 _START: Final = 1000.0
+# Of lines: no two of the first 40 have both in common.
+HUES: Final = 8
+DASHES: Final = 5
 # Where there are more lines than these, all step back but those that agree most.
 MOST_EQUAL: Final = 6
 LEADING: Final = 3
@@ -94,7 +97,8 @@ def rating_graph(
             name=name,
             label=labels[judge],
             style=" ".join(
-                ["baseline"] * (judge in baselines) + ["many"] * (judge in stepping_back)
+                ["baseline" if judge in baselines else f"hue-{judge % HUES} dash-{judge % DASHES}"]
+                + ["many"] * (judge in stepping_back)
             ),
             points=" ".join(f"{x(votes)},{y(ratings[judge])}" for votes, ratings in rows),
             end_y=y(last[judge]),

@@ -26,8 +26,6 @@ class Cell:
     why: str = ""
     # The number of the note that says why, see `numbered`.
     note: int | None = None
-    # A value in percent with its interval, which are drawn.
-    bar: tuple[float, float, float] | None = None
     css: str = "num"
     # Class of the figure itself.
     mark: str = ""
@@ -36,8 +34,9 @@ class Cell:
     after: str = ""
     # Behind a name, such as "baseline".
     tag: str = ""
-    # The figure's key, for scripts and styles.
+    # The figure's key, for scripts and styles, and what it is called where its column has no head.
     figure: str = ""
+    label: str = ""
     # By what a sortable column is sorted.
     sort: str | None = None
     is_head: bool = False
@@ -52,13 +51,14 @@ class Cell:
             "scope": "row" if self.is_head else None,
             "class": self.css or None,
             "data-figure": self.figure or None,
+            "data-label": self.label or None,
             "data-sort": self.sort,
             "title": self.title or None,
         }
         parts = [
             f"<{element}",
             *[f' {n}="{conditional_escape(v)}"' for n, v in about.items() if v is not None],
-            f">{_drawn(self.bar) if self.bar else ''}",
+            ">",
             f'<span class="{self.mark}">' if self.mark else "",
             _hidden(self.before) + conditional_escape(self.main) + _hidden(self.after),
             "</span>" if self.mark else "",
@@ -75,27 +75,22 @@ def _hidden(words: str) -> str:
     return f'<span class="visually-hidden">{escaped}</span>' if words else ""
 
 
-def _drawn(bar: tuple[float, float, float]) -> str:
-    value, low, high = (f"{part:.1f}" for part in bar)
-    return (
-        '<svg class="interval" viewBox="0 0 100 14" width="72" height="10" aria-hidden="true">'
-        '<path class="track" d="M0 7H100M50 3V11"/>'
-        f'<path class="whisker" d="M{low} 3V11M{low} 7H{high}M{high} 3V11"/>'
-        f'<circle cx="{value}" cy="7" r="3.5"/></svg>'
-    )
-
-
 @dataclass(frozen=True)
 class Head:
-    """The head of a column; `anchor` is where its figure is explained."""
+    """The head of a column."""
 
     title: str = ""
     unit: str = ""
     css: str = "num"
-    anchor: str = ""
     figure: str = ""
     hint: str = ""
     after: str = ""
+    # What the figure is, and where its method stands.
+    about: str = ""
+    anchor: str = ""
+    # What sorts by it; and whether the table is sorted by it, as `aria-sort` has it.
+    href: str = ""
+    sorted: str = ""
 
 
 @dataclass(frozen=True)
@@ -120,13 +115,13 @@ class Table:
     # The same for readers who are inside the table already, if it is needed there.
     caption: str = ""
     described_by: str = ""
-    # Titles with numbers of columns above the heads; the first column stands beside them.
-    groups: Sequence[tuple[str, int]] = ()
     # Why figures are missing, in the order of their numbers.
     notes: Sequence[str] = ()
     # Which columns are left out, and why.
     unknown: str = ""
     foot: Sequence[Row] = ()
+    # On a narrow page each row is a card of its own, so that nothing has to scroll sideways.
+    are_cards: bool = False
 
 
 def missing(why: str) -> Cell:

@@ -1,23 +1,26 @@
 """The columns in which the board, its files and the terminal show the figures of judges.
 
-A column is declared once, in `GROUPS`: the page, CSV and JSON follow, and `terminal_row` takes a
-few of them. What it means is told in `_board_method.html`.
+A column is declared once, in `MAIN` or `FURTHER`: the page, CSV and JSON follow, and `terminal_row`
+takes a few of them. How each is computed is told in `_board_method.html`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from operator import attrgetter
 from typing import Final
 
-from humanjudge.lib.tables import Cell, missing, percent, span
+from humanjudge.lib.tables import DASH, Cell, missing, percent, span
 from humanjudge.lib.text import usd
-from judge_eval.findings.model import JudgeFindings
+from judge_eval.findings.model import JudgeFindings, RunFindings
 from judge_eval.models import JudgeRating
 from judge_eval.stats.estimate import Share
 
 Value = str | float | None
 
+# The words on a board name a coverage below this too.
+NAMED_COVERAGE: Final = 0.95
+MOST_NAMES: Final = 2
 PENDING = "Being computed from the votes; it appears here by itself within seconds."
 UNVOTED = "Nobody has voted on what it has a verdict on."
 _UNASKED = "It has not been asked about anything that is open for voting."
@@ -45,43 +48,49 @@ _SHARE_FIELDS: Final = {
 class Column:
     """One column of the board.
 
-    `figure` is its key on the page and `anchor` where it is explained. `cell` is what the page
-    shows of a judge's findings. `files` has its columns in files, and which attribute of the
-    findings stands there. Columns of one `topic` are left out when no judge has a figure in any.
+    `figure` is its key on the page. `about` says what it is, in a sentence or two that stand beside
+    its head, and `anchor` where its method stands. `cell` is what the page shows of a judge's
+    findings, and `best` by which attribute of theirs it is sorted; a minus: the least comes first.
+    `files` has its columns in files, and which attribute stands there. Columns of one `topic` are
+    left out when no judge has a figure in any.
     """
 
     figure: str
     title: str
     unit: str
+    about: str
     anchor: str
     cell: Callable[[JudgeFindings], Cell]
+    best: str
     files: Mapping[str, str] = field(default_factory=dict)
     topic: str = ""
-    group: str = ""
     is_of_parts: bool = True
     # The kind of items that it is of; empty: of all.
     kind: str = ""
 
+    @property
+    def label(self) -> str:
+        """What it is called where its head does not stand above it."""
+        is_spelt_out = self.topic in ("prices", "times")
+        return f"{self.unit[:1].upper()}{self.unit[1:]}" if is_spelt_out else self.title
 
-def share_cell(
-    share: Share, counted: str, nothing: str, *, decimals: int = 0, is_drawn: bool = False
-) -> Cell:
-    """Show a share; `counted` is what it was counted of, `nothing` says that there was none.
+    def order(self, judge: JudgeFindings) -> float | None:
+        """Return how far a judge stands in front; None where nothing is known."""
+        value: float | None = attrgetter(self.best.removeprefix("-"))(judge)
+        return None if value is None else -value if self.best.startswith("-") else value
 
-    One that is drawn says how many there were.
-    """
+
+def share_cell(share: Share, counted: str, nothing: str, *, decimals: int = 0) -> Cell:
+    """Show a share; `counted` is what it was counted of, `nothing` says that there was none."""
     if share.value is None:
         return missing(nothing)
     main = percent(share.value, decimals)
     title = f"{share.successes:,} of {share.trials:,} {counted}"
-    number = f"n {share.trials:,}" if is_drawn else ""
     if share.low is None or share.high is None:
         why = f"No interval: {share.why}."
-        return Cell(main, number, f"{title}. {why}", why)
+        return Cell(main, "", f"{title}. {why}", why)
     interval = span(100 * share.low, 100 * share.high)
-    title = f"{title}; 95 % interval by {_METHODS[share.method or 'wilson']}"
-    bar = (100 * share.value, 100 * share.low, 100 * share.high) if is_drawn else None
-    return Cell(main, ", ".join(filter(None, [interval, number])), title, bar=bar)
+    return Cell(main, interval, f"{title}; 95 % interval by {_METHODS[share.method or 'wilson']}")
 
 
 def _share_files(file: str, attribute: str) -> dict[str, str]:
@@ -93,16 +102,49 @@ def _sentence(words: str | None) -> str:
     return f"{words[:1].upper()}{words[1:]}."
 
 
+def _overall_cell(judge: JudgeFindings) -> Cell:
+    cell, coverage = share_cell(judge.overall, "votes", UNVOTED), judge.coverage.value
+    if coverage is None or coverage >= NAMED_COVERAGE:
+        return cell
+    unanswered = f"{percent(1 - coverage)} unanswered"
+    return replace(cell, small=" · ".join(filter(None, [cell.small, unanswered])))
+
+
+def _always_cell(judge: JudgeFindings) -> Cell:
+    if judge.overall.value is None:
+        return missing(UNVOTED)
+    return Cell(
+        percent(judge.overall.value, 1), span(100 * judge.always_low, 100 * judge.always_high)
+    )
+
+
 def _rank_cell(judge: JudgeFindings) -> Cell:
-    rating = judge.rating
-    if rating.best_rank is not None:
-        return Cell(rating.ranks())
-    return missing(_sentence(rating.why) if rating.value is None else f"No interval: {rating.why}.")
+    ranks = [rank for rank in (judge.rank_low, judge.rank_high) if rank is not None]
+    # Nobody is told apart from anybody before a vote, and that would be no finding.
+    if not ranks or not judge.overall.trials:
+        return Cell() if judge.is_baseline else missing(UNVOTED)
+    return Cell(DASH.join(map(str, dict.fromkeys(ranks))))
 
 
 def _ties_cell(judge: JudgeFindings) -> Cell:
-    # Nobody is told apart from anybody before a vote, and that would be no finding.
-    return Cell(judge.ties) if judge.ties and judge.agreement.trials else missing(UNVOTED)
+    return Cell(judge.ties) if judge.ties or judge.is_baseline else missing(UNVOTED)
+
+
+def beats_cell(figures: RunFindings, place: int) -> Cell:
+    """Name the judges that the one at this place is said to beat, and whether it beats the floor.
+
+    Of many only the number is said.
+    """
+    if figures.judges[place].is_baseline:
+        return Cell()
+    others = [n for n, judge in enumerate(figures.judges) if not judge.is_baseline and n != place]
+    beaten = [figures.judges[n].name for n in others if figures.claims.beats[place][n]]
+    words = [f"{len(beaten)} of {len(others)}"] if len(beaten) > MOST_NAMES else list(beaten)
+    if len(beaten) == len(others) > 1:
+        words = ["all others"]
+    if figures.judges[place].beats_floor:
+        words.append("the floor")
+    return Cell(", ".join(words) or DASH, css="beaten")
 
 
 def _rating_cell(judge: JudgeFindings) -> Cell:
@@ -141,105 +183,153 @@ def _seconds_cell(judge: JudgeFindings) -> Cell:
 
 
 _RATING_FIELDS: Final = ("low", "high", "rank", "best_rank", "worst_rank")
-GROUPS: Final[Mapping[str, Sequence[Column]]] = {
-    "Standing": (
-        Column("rank", "Rank", "95 % range", "how-rank", _rank_cell),
-        Column("ties", "Ties", "letters", "how-ties", _ties_cell, {"ties": "ties"}),
-        Column(
-            *("elo", "ELO", "± by order", "how-elo", lambda judge: Cell()),
-            {"elo": "", "elo_order_luck": "order_luck"},
-            is_of_parts=False,
-        ),
-        Column(
-            *("rating", "Bradley-Terry", "points", "how-rating", _rating_cell),
-            {"bradley_terry": "rating.value"}
-            | {f"bradley_terry_{name}": f"rating.{name}" for name in _RATING_FIELDS},
-        ),
+# What stands on the board: the judges' names and these.
+MAIN: Final = (
+    Column(
+        *("overall", "Agreement", "% of votes, interval"),
+        "Of the votes on what the judge was asked about, those that chose the same. No verdict "
+        "counts as wrong here. Judges are listed by it.",
+        *("how-overall", _overall_cell, "overall.value"),
+        _share_files("overall_agreement", "overall"),
     ),
-    "Agreement with people": (
-        Column(
-            *("overall", "Overall", "% of votes", "how-overall"),
-            lambda judge: share_cell(judge.overall, "votes", UNVOTED, decimals=1, is_drawn=True),
-            _share_files("overall_agreement", "overall"),
-        ),
-        Column(
-            *("agreement", "When it answers", "% of votes", "how-agreement"),
-            lambda judge: share_cell(judge.agreement, "votes", UNVOTED, decimals=1),
-            _share_files("agreement", "agreement"),
-        ),
-        Column(
-            *("coverage", "Coverage", "% answered", "how-coverage"),
-            lambda judge: share_cell(judge.coverage, "asked about", _UNASKED),
-            _share_files("coverage", "coverage"),
-        ),
+    Column(
+        *("rank", "Rank", "range"),
+        "1 and the number of judges said to beat it, up to all less those it is said to beat.",
+        *("how-claims", _rank_cell, "-rank_high"),
+        {"rank_low": "rank_low", "rank_high": "rank_high"},
     ),
-    "Flags": (
-        Column(
-            *("sensitivity", "Sensitivity", "% of flags", "how-flags"),
-            lambda judge: share_cell(judge.sensitivity, "flags", _UNFLAGGED),
-            _share_files("sensitivity", "sensitivity"),
-            kind="pass_flag",
-        ),
-        Column(
-            *("specificity", "Specificity", "% of passes", "how-flags"),
-            lambda judge: share_cell(judge.specificity, "passes", _UNPASSED),
-            _share_files("specificity", "specificity"),
-            kind="pass_flag",
-        ),
+    Column(
+        *("beats", "Beats", "by evidence"),
+        "Judges, and the floor of all baselines, for which the evidence that this one is better "
+        "has reached the threshold. It may be looked at after every vote.",
+        *("how-claims", lambda judge: Cell(), "-rank_high"),
+        {"beats_floor": "beats_floor"},
     ),
-    "Position bias": (
-        Column(
-            *("consistency", "Both orders", "% alike", "how-habits"),
-            lambda judge: share_cell(judge.consistency, "pairs", _ONE_ORDER),
-            _share_files("consistency", "consistency"),
-            topic="answers in both orders",
-            kind="comparison",
-        ),
-        Column(
-            *("single", "Per answer", "% of votes", "how-habits"),
-            lambda judge: share_cell(judge.per_answer, "answers set beside votes", _ONE_ORDER),
-            _share_files("agreement_per_answer", "per_answer"),
-            topic="answers in both orders",
-            kind="comparison",
-        ),
-        Column(
-            *("first", "First position", "% picked", "how-habits"),
-            lambda judge: share_cell(judge.first_position, "answers for a side", _NO_SIDE),
-            _share_files("first_position", "first_position"),
-            topic="preference for what stands first",
-            kind="comparison",
-        ),
+    Column(
+        *("elo", "ELO", "live, ± by order"),
+        "The rating after the last vote. It depends on the order of the votes: ± is how far "
+        "another order of the same votes moves it. It ranks nobody.",
+        *("how-elo", lambda judge: Cell(), "order_luck"),
+        {"elo": "", "elo_order_luck": "order_luck"},
+        is_of_parts=False,
     ),
-    "Price": (
-        Column(
-            *("cost", "Verdict", "US$", "how-price"),
-            lambda judge: _price_cell(judge, judge.cost_per_verdict_usd, judge.cost_why),
-            {"cost_per_verdict_usd": "cost_per_verdict_usd"},
-            topic="prices",
-            is_of_parts=False,
-        ),
-        Column(
-            *("correct", "Correct one", "US$", "how-price", _correct_cell),
-            {"cost_per_correct_usd": "cost_per_correct_usd"},
-            topic="prices",
-            is_of_parts=False,
-        ),
-        Column(
-            *("seconds", "Time", "s a verdict", "how-price", _seconds_cell),
-            {"seconds_per_verdict": "seconds_per_verdict"},
-            topic="times",
-            is_of_parts=False,
-        ),
+    Column(
+        *("correct", "Cost", "US$ per right verdict"),
+        "What all its calls cost, for each verdict that a person would have given too.",
+        *("how-price", _correct_cell, "-cost_per_correct_usd"),
+        {"cost_per_correct_usd": "cost_per_correct_usd"},
+        topic="prices",
+        is_of_parts=False,
     ),
-}
-COLUMNS: Final = tuple(
-    replace(column, group=title) for title, columns in GROUPS.items() for column in columns
+    Column(
+        *("seconds", "Time", "seconds per verdict"),
+        "How long a verdict takes, on average.",
+        *("how-price", _seconds_cell, "-seconds_per_verdict"),
+        {"seconds_per_verdict": "seconds_per_verdict"},
+        topic="times",
+        is_of_parts=False,
+    ),
 )
-
-
-def columns_of(kind: str) -> list[Column]:
-    """Return the columns that items of this kind have."""
-    return [column for column in COLUMNS if column.kind in ("", kind)]
+# What stands folded below them.
+FURTHER: Final = (
+    Column(
+        *("always", "Agreement", "%, always valid"),
+        "The interval that holds however often one looks: the thin line of the picture.",
+        *("how-overall", _always_cell, "overall.value"),
+        {f"overall_agreement_always_{end}": f"always_{end}" for end in ("low", "high")},
+    ),
+    Column(
+        *("agreement", "When it answers", "% of votes"),
+        "Agreement on what it has a verdict on alone.",
+        "how-agreement",
+        lambda judge: share_cell(judge.agreement, "votes", UNVOTED, decimals=1),
+        "agreement.value",
+        _share_files("agreement", "agreement"),
+    ),
+    Column(
+        *("coverage", "Coverage", "% answered"),
+        "Of what it was asked about, what it has a verdict on.",
+        "how-agreement",
+        lambda judge: share_cell(judge.coverage, "asked about", _UNASKED),
+        "coverage.value",
+        _share_files("coverage", "coverage"),
+    ),
+    Column(
+        *("sensitivity", "Sensitivity", "% of flags"),
+        "Of the votes that flag an item, those on which it flags too: how many faults it finds.",
+        "how-flags",
+        lambda judge: share_cell(judge.sensitivity, "flags", _UNFLAGGED),
+        "sensitivity.value",
+        _share_files("sensitivity", "sensitivity"),
+        kind="pass_flag",
+    ),
+    Column(
+        *("specificity", "Specificity", "% of passes"),
+        "Of the votes that pass an item, those on which it passes too: how rarely it raises a "
+        "false alarm.",
+        "how-flags",
+        lambda judge: share_cell(judge.specificity, "passes", _UNPASSED),
+        "specificity.value",
+        _share_files("specificity", "specificity"),
+        kind="pass_flag",
+    ),
+    Column(
+        *("consistency", "Consistency", "% alike in both orders"),
+        "Of the pairs asked in both orders, those with one answer.",
+        "how-position",
+        lambda judge: share_cell(judge.consistency, "pairs", _ONE_ORDER),
+        "consistency.value",
+        _share_files("consistency", "consistency"),
+        topic="answers in both orders",
+        kind="comparison",
+    ),
+    Column(
+        *("single", "Per answer", "% of votes"),
+        "Agreement of each single answer. How much higher it is than the agreement is what the "
+        "judge loses by contradicting itself.",
+        "how-position",
+        lambda judge: share_cell(judge.per_answer, "answers set beside votes", _ONE_ORDER),
+        "per_answer.value",
+        _share_files("agreement_per_answer", "per_answer"),
+        topic="answers in both orders",
+        kind="comparison",
+    ),
+    Column(
+        *("first", "Position bias", "% picked first"),
+        "Of the answers for a side, those for what was shown first, or to people on the left. "
+        "Half is fair.",
+        "how-position",
+        lambda judge: share_cell(judge.first_position, "answers for a side", _NO_SIDE),
+        "first_position.value",
+        _share_files("first_position", "first_position"),
+        topic="preference for what stands first",
+        kind="comparison",
+    ),
+    Column(
+        *("rating", "Bradley-Terry", "points"),
+        "What ELO would be without the order of the votes. Copies of a judge on the board move it.",
+        *("how-elo", _rating_cell, "rating.value"),
+        {"bradley_terry": "rating.value"}
+        | {f"bradley_terry_{name}": f"rating.{name}" for name in _RATING_FIELDS},
+    ),
+    Column(
+        *("ties", "Letters", "not told apart"),
+        "Judges share a letter where neither is said to beat the other.",
+        *("how-claims", _ties_cell, "-rank_high"),
+        {"ties": "ties"},
+    ),
+    Column(
+        *("cost", "Cost", "US$ per verdict"),
+        "What all its calls cost, failed ones too, for each verdict.",
+        "how-price",
+        lambda judge: _price_cell(judge, judge.cost_per_verdict_usd, judge.cost_why),
+        "-cost_per_verdict_usd",
+        {"cost_per_verdict_usd": "cost_per_verdict_usd"},
+        topic="prices",
+        is_of_parts=False,
+    ),
+)
+COLUMNS: Final = (*MAIN, *FURTHER)
 
 
 # Files begin with what judges are listed by, and end with what only some items have.
@@ -258,18 +348,14 @@ def file_row(judge: JudgeFindings, elo: float | None) -> dict[str, Value]:
     return {"judge_id": judge.id, "name": judge.name, "kind": kind} | figures
 
 
-def live_cells(row: JudgeRating, judge: JudgeFindings | None) -> dict[str, Cell]:
-    """Show what is of this moment: the ELO, and two shares until the findings have them."""
+def live_cells(
+    row: JudgeRating, judge: JudgeFindings | None, share: float | None
+) -> dict[str, Cell]:
+    """Show what is of this moment: the ELO, and until there are findings the agreement."""
     luck = judge.order_luck if judge and row.total else None
     cells = {"elo": Cell(f"{row.elo:.0f}", "" if luck is None else f"±{luck:.0f}")}
-    for figure, successes, trials, counted, decimals in (
-        ("agreement", row.agree, row.total, "votes", 1),
-        ("coverage", row.answered, row.asked, "asked about", 0),
-    ):
-        if trials and not judge:
-            title = f"{successes:,} of {trials:,} {counted}"
-            main = percent(successes / trials, decimals)
-            cells[figure] = Cell(main, f"n {trials:,}", title, PENDING)
+    if share is not None and not judge:
+        cells["overall"] = Cell(percent(share), why=PENDING)
     return cells
 
 
@@ -277,7 +363,8 @@ def people_cells(pairs: Share, first: Share) -> dict[str, Cell]:
     """Show how often two people agree, and how often people pick what stands left."""
     two = "times that two people voted on the same"
     return {
-        "overall": share_cell(pairs, two, _ALONE, decimals=1, is_drawn=True),
+        "overall": share_cell(pairs, two, _ALONE),
+        "always": share_cell(pairs, two, _ALONE, decimals=1),
         "first": share_cell(first, "votes for a side", _NO_SIDED_VOTE),
     }
 

@@ -1,13 +1,13 @@
 """All figures of a run from its outcomes, and their charts: pure, and the same every time."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
 from humanjudge.charts.draw import svg
-from humanjudge.charts.plots import Curve, Estimate, heat_map, intervals, lines
+from humanjudge.charts.plots import Curve, Estimate, intervals, lines
 from humanjudge.charts.spec import RATING, SHARE, Axis, Reference, Spec
 from judge_eval.findings.alt_test import alt_tests
 from judge_eval.findings.claims import claims_model
@@ -26,7 +26,9 @@ from judge_eval.findings.model import (
     OfLabel,
     PassRates,
     RunFindings,
+    Unanswerable,
 )
+from judge_eval.models import Judge
 from judge_eval.stats import PASSES
 from judge_eval.stats.bootstrap import FloatArray
 from judge_eval.stats.bradley_terry import as_votes, model_board
@@ -35,7 +37,7 @@ from judge_eval.stats.claims import claims as claims_of
 from judge_eval.stats.confidence_sequence import always_valid
 from judge_eval.stats.confusion import LabelRates, confusion_matrices, label_rates
 from judge_eval.stats.entering import Entered, enter
-from judge_eval.stats.estimate import Rating, Share, best_first
+from judge_eval.stats.estimate import Share, best_first
 from judge_eval.stats.judge_figures import (
     among_people,
     habits,
@@ -50,6 +52,7 @@ from judge_eval.stats.mcnemar import mcnemar_tests
 from judge_eval.stats.order_luck import order_luck
 from judge_eval.stats.outcomes_table import Codes, OutcomesTable
 from judge_eval.stats.wording import Words
+from voting.choices import SIDES
 from voting.kinds import is_single, kind_of
 from voting.models import Queue
 
@@ -139,6 +142,7 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
         among_people=among,
         people_first_position=left,
         disputed=_disputed(outcomes),
+        unanswerable=_unanswerable(outcomes),
         models=models,
         models_why=models_why,
         alt_test=alt_test,
@@ -211,6 +215,19 @@ def _disputed(outcomes: RunOutcomes) -> list[DisputedPair]:
         for n in worst
         if wrong[n]
     ]
+
+
+def _unanswerable(outcomes: RunOutcomes) -> Unanswerable | None:
+    """Count the votes for choices that judges of an import were, by all signs, not offered."""
+    judging = [n for n, judge in enumerate(outcomes.judges) if not judge.is_baseline]
+    is_imported = all(outcomes.judges[n].provider == Judge.IMPORTED for n in judging)
+    if is_single(outcomes.run.queue) or not judging or not is_imported:
+        return None
+    votes, said = outcomes.table.votes.sum(axis=0), outcomes.table.verdicts[:, judging]
+    codes = [code for code in range(len(SIDES), len(votes)) if votes[code]]
+    choices = [outcomes.choices[code] for code in codes if not (said == code).any()]
+    number = sum(int(votes[outcomes.choices.index(choice)]) for choice in choices)
+    return Unanswerable(choices=choices, votes=number) if choices else None
 
 
 # --- single items -------------------------------------------------------------------------------
@@ -286,45 +303,22 @@ def _models(outcomes: RunOutcomes) -> tuple[Models | None, str | None]:
 
 def charts_of(findings: RunFindings) -> dict[str, str]:
     """Draw what there are figures for, by name, as SVG that may stand inside a page."""
-    judges, people, beside = findings.judges, findings.among_people.pairs, None
-    overall = [(judge.name, judge.overall, judge.is_baseline) for judge in judges]
-    ratings = [(judge.name, judge.rating, judge.is_baseline) for judge in judges]
-    if people.value is not None:
-        beside = Reference(people.value, "people among themselves", people.low, people.high)
     specs = {
-        "agreement": _intervals(overall, "Overall agreement with people", SHARE, beside),
-        "ratings": _intervals(ratings, "Bradley-Terry rating of the judges", RATING, START),
-        "same_verdict": _same_verdict(findings),
-        **{
-            findings.rate_charts[task]: _winning_rates(test)
-            for task, test in findings.alt_tests.items()
-        },
+        findings.rate_charts[task]: _winning_rates(test)
+        for task, test in findings.alt_tests.items()
     }
     if models := findings.models:
-        named = zip(models.names, models.boards[0].ratings, strict=True)
-        rows = [(name, rating, False) for name, rating in named]
-        specs["model_ratings"] = _intervals(rows, "Rating of the models by people", RATING, START)
+        specs["model_ratings"] = _model_ratings(models)
     return {name: svg(spec) for name, spec in specs.items() if spec is not None}
 
 
-def _intervals(
-    figures: Iterable[tuple[str, Share | Rating, bool]],
-    title: str,
-    axis: Axis,
-    reference: Reference | None,
-) -> Spec | None:
-    rows = [Estimate(name, of.value, of.low, of.high, floor) for name, of, floor in figures]
+def _model_ratings(models: Models) -> Spec | None:
+    named = zip(models.names, models.boards[0].ratings, strict=True)
+    rows = [Estimate(name, of.value, of.low, of.high) for name, of in named]
     if all(row.value is None for row in rows):
         return None
-    return intervals(rows, title=title, axis=axis, reference=reference)
-
-
-def _same_verdict(findings: RunFindings) -> Spec | None:
-    names, shares = [judge.name for judge in findings.judges], findings.same_verdict
-    if len(names) < 2 or all(cell is None for row in shares for cell in row):
-        return None
-    words = "share of what both answered on which they said the same"
-    return heat_map(names, shares, title="Judges with each other", text=words)
+    title = "Rating of the models by people"
+    return intervals(rows, title=title, axis=RATING, reference=START)
 
 
 def _winning_rates(test: AltTest) -> Spec | None:

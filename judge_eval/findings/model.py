@@ -188,6 +188,13 @@ class DisputedPair(Figures):
     of: int
 
 
+class Unanswerable(Figures):
+    """Votes for choices that no judge of an import has ever made: none could be right there."""
+
+    choices: list[str]
+    votes: int
+
+
 class ModelBoard(Figures):
     """Models ranked `by` people, or by the judge of that identifier, in the order of `names`."""
 
@@ -268,6 +275,7 @@ class RunFindings(RankedJudges, extra="allow"):
     among_people: AmongPeople
     people_first_position: Share
     disputed: list[DisputedPair]
+    unanswerable: Unanswerable | None = None
     models: Models | None
     models_why: str | None
     alt_test: AltTest | None

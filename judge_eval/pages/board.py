@@ -1,14 +1,17 @@
-"""The board of a run: its judges' figures, as of some vote, beside what is live."""
+"""The board of a run: words, one picture, one table; everything further folded below them."""
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from math import inf
+from typing import Any, Final, NamedTuple
 
+from django.db.models import Max
 from django.http import HttpResponse
 from django.urls import reverse
 
 from humanjudge.charts.rating_graph import RatingGraph, rating_graph
-from humanjudge.http import Context, HtmxRequest
+from humanjudge.http import Context, HtmxRequest, Problem
 from humanjudge.lib.tables import (
     DASH,
     Cell,
@@ -19,6 +22,7 @@ from humanjudge.lib.tables import (
     name_cell,
     numbered,
     percent,
+    span,
 )
 from humanjudge.lib.text import listed, number_of
 from judge_eval import selectors
@@ -26,42 +30,78 @@ from judge_eval.access import can, is_voting
 from judge_eval.findings.cache import Request, request_findings
 from judge_eval.findings.columns import (
     COLUMNS,
+    FURTHER,
+    MAIN,
     PENDING,
     Column,
-    columns_of,
+    beats_cell,
     live_cells,
     people_cells,
     share_cell,
 )
-from judge_eval.findings.model import ConfusionMatrix, RunFindings
+from judge_eval.findings.model import (
+    Claims,
+    ConfusionMatrix,
+    JudgeFindings,
+    Matrix,
+    McNemar,
+    RunFindings,
+)
 from judge_eval.findings.ranking import Ranking, ranking
-from judge_eval.findings.slices import WHOLE, Slice
-from judge_eval.models import JudgeRating, Run
-from judge_eval.pages.findings import findings_context, live_page, matrix, p_text
-from judge_eval.pages.pairs import DISPUTED, pairs_query
+from judge_eval.findings.slices import DECIDED, WHOLE, Slice
+from judge_eval.models import Judge, JudgeRating, Run, Verdict
+from judge_eval.pages.findings import findings_context, live_page, matrix, odds, p_text, picture_of
+from judge_eval.pages.pairs import DISPUTED, disputed_pairs, pairs_query
 from judge_eval.pages.runs import run_page
 from judge_eval.selectors import BoardView
+from voting.choices import short_name
 
 LATER = "The judge joined after these figures were computed; they follow within seconds."
-OF_THE_WHOLE = "Prices and times are those of the whole run."
-# A matrix of more judges than these is folded away.
-MOST_UNFOLDED = 8
-PROMPT_LETTERS = 110
+OF_THE_WHOLE = "ELO, prices and times are those of the whole run."
 NO_SUCH_VOTE = "There is no such vote on what it has a verdict on."
-# A row of the table: its name, what stands behind it, and its cells by the keys of the columns.
-Line = tuple[str, str, dict[str, Cell]]
+# Of more judges than these, those in front are shown, and the others at one tap.
+MOST_SHOWN: Final = 12
+MOST_DISPUTED: Final = 6
+AGREEMENT, NAME = "overall", "name"
+BEFORE_VOTES: Final = tuple(
+    next(column for column in COLUMNS if column.figure == figure)
+    for figure in ("coverage", "consistency", "first", "cost", "seconds")
+)
+DECIDED_PART: Final = str(Slice("ballot", DECIDED))
+
+
+class Line(NamedTuple):
+    """A judge on the board: as of this moment, what the findings say of it, and its agreement."""
+
+    row: JudgeRating
+    judge: JudgeFindings | None
+    share: float | None
+
+    @property
+    def id(self) -> str:
+        return str(self.row.judge.pk)
+
+    @property
+    def is_baseline(self) -> bool:
+        return self.row.judge.is_baseline
+
+
+# What stands in a row of a table: its name, its tag, and its cells by the keys of the columns.
+Figures = tuple[str, str, dict[str, Cell]]
 
 
 @run_page("see board")
 def run_board(request: HtmxRequest, run: Run) -> HttpResponse:
     """The board, or a part of it; htmx asks for its live part again while people vote."""
-    wanted = request_findings(run, request.GET.get("part", ""))
+    order, wanted = _order(request), _requested(run, request.GET.get("part"))
     board, part = selectors.board(run), wanted.part
     ranked = ranking(board, wanted.findings, part)
-    rows, figures = ranked.best_first(board.rows), wanted.findings if ranked.is_computed else None
+    figures = wanted.findings if ranked.is_computed else None
+    lines = _lines(board, ranked, order, part)
+    front = _in_front(lines, figures)
+    shown = lines if "all" in request.GET else front
     is_begun = bool(board.votes or part.kind)
     words = figures.words if figures and is_begun else ""
-    spoken = f"{part.in_words}: {words}" if words and part.kind else words
     # On which pairs people and judges disagree says what to look for on the next one.
     hides, runs_it = is_voting(request, run), can(request, "see calls", run)
     context = findings_context(run, wanted, "board")
@@ -70,22 +110,61 @@ def run_board(request: HtmxRequest, run: Run) -> HttpResponse:
     context |= {
         "board": board,
         "words": words,
+        "more": figures.more if figures and is_begun else [],
+        "unanswerable": _unanswerable(wanted),
         "is_computing": is_begun and not figures,
+        "alarms": [] if part.kind else _alarms(board),
+        "runs_it": runs_it,
         "left_out": selectors.left_out(run) if board.unusable else [],
-        "table": _table(wanted, run, ranked, rows) if figures or not part.kind else None,
-        "graph": None if part.kind else _graph(board, rows),
+        "judges": sum(not line.is_baseline for line in lines),
+        "hidden": len(lines) - len(shown),
+        "has_all": len(shown) > len(front),
         "is_voting": hides,
-        "disputed": [] if hides else _disputed(run, wanted.findings),
+        "disputed": disputed_pairs(
+            run, [] if hides or not figures else figures.disputed[:MOST_DISPUTED]
+        ),
         # The list of pairs is of no part that is made of votes.
         "pairs_query": pairs_query(DISPUTED, WHOLE if part.kind == "ballot" else part),
         "first_step": None if board.votes else _first_step(run, board, runs_it=runs_it),
         "seen": "-".join(map(str, (*counts, context["seen"]))),
         # What is read aloud when it changes.
-        "spoken": spoken or f"{number_of(board.votes, 'vote')}.",
+        "spoken": (f"{part.in_words}: {words}" if words and part.kind else words)
+        or f"{number_of(board.votes, 'vote')}.",
     }
+    if figures or not part.kind:
+        context |= _tables(request, run, part, figures, lines, shown)
+        context["graph"] = None if part.kind else _graph(board, shown)
     if figures and figures.as_of.votes:
-        context |= _matrices(run, figures, rows) | _confusion(figures, rows)
+        ids = [line.id for line in shown if line.judge]
+        both = (picture_of(figures, is_narrow=narrow, shown=ids) for narrow in (False, True))
+        context["pictures"] = [graph for graph in both if graph]
+        context |= _matrices(run, figures, ids) | _confusion(figures, ids)
     return live_page(request, context, "board")
+
+
+def _order(request: HtmxRequest) -> str:
+    order = request.GET.get("sort", AGREEMENT)
+    if order not in SORTED_BY:
+        raise Problem(400, f"sort: one of {', '.join(SORTED_BY)}, not {order[:80]!r}.")
+    return order
+
+
+def _requested(run: Run, part: str | None) -> Request:
+    """Return the part that is asked for; where none is, what judges could be right about."""
+    wanted = request_findings(run, part or "")
+    if part is None and wanted.findings and wanted.findings.unanswerable:
+        return request_findings(run, DECIDED_PART)
+    return wanted
+
+
+def _unanswerable(wanted: Request) -> str:
+    """Say how many votes are for what no judge could answer, where there are such."""
+    data = wanted.whole.data or {}
+    if not (found := data.get("unanswerable")):
+        return ""
+    choices = listed(short_name(choice) for choice in found["choices"])
+    of = f"{found['votes']:,} of {number_of(data['as_of']['votes'], 'vote')}"
+    return f"{of} say {choices}, which no judge here was offered: none could be right about them."
 
 
 def _first_step(run: Run, board: BoardView, *, runs_it: bool) -> tuple[str, str, str]:
@@ -97,8 +176,8 @@ def _first_step(run: Run, board: BoardView, *, runs_it: bool) -> tuple[str, str,
             press,
             reverse("run-draft", args=[run.pk]),
         )
-    why = "Every judge starts at 1000 and nothing moves until people vote."
     noun = run.queue.noun
+    why = "As soon as people vote, this page says which judge to trust, and how sure that is."
     if board.preparing:
         why += (
             f" {board.preparing} of {board.total} {noun}s are still being drawn and judged; "
@@ -111,127 +190,249 @@ def _first_step(run: Run, board: BoardView, *, runs_it: bool) -> tuple[str, str,
     return why, f"Vote on {noun}s, or invite people", reverse("run-voting", args=[run.pk])
 
 
-# --- the table ----------------------------------------------------------------------------------
+def _alarms(board: BoardView) -> list[tuple[str, str]]:
+    """Return judges that have never answered, by the reason, which is said once."""
+    silent = {
+        row.judge.pk: row.judge.name
+        for row in board.rows
+        if row.asked and not row.answered and not row.judge.is_baseline
+    }
+    if not silent:
+        return []
+    failed = Verdict.objects.filter(judge__in=silent, state=Verdict.State.FAILED)
+    reasons: dict[str, list[str]] = {}
+    for judge, why in failed.order_by().values_list("judge").annotate(why=Max("error")):
+        reasons.setdefault(why, []).append(silent[judge])
+    return [(listed(sorted(names)), why) for why, names in reasons.items()]
 
 
-def _table(wanted: Request, run: Run, ranked: Ranking, judges: Sequence[JudgeRating]) -> Table:
-    """Show judges by overall agreement: live, or of a part, which has no ELO and no price."""
-    part, figures = wanted.part, wanted.findings
-    columns = [c for c in columns_of(run.queue.kind) if c.is_of_parts or not part.kind]
-    lines = _lines(ranked, judges, part)
-    if figures and figures.as_of.votes:
-        cells = people_cells(figures.among_people.pairs, figures.people_first_position)
-        lines.append(("People among themselves", "people", cells))
-    unknown = [OF_THE_WHOLE] if part.kind else []
-    if ranked.is_computed and (topics := _unknown_topics(columns, lines)):
-        columns = [column for column in columns if column.topic not in topics]
-        # Baselines aside, every judge has answered elsewhere.
-        providers = {row.judge.provider for row in judges if not row.judge.is_baseline}
-        why = ", since the verdicts were imported" if providers == {"imported"} else ""
-        unknown.append(f"Not known of any judge: {listed(topics)}{why}.")
-    first = {column.group: column.figure for column in reversed(columns)}.values()
-    heads = [
-        Head(
-            column.title,
-            column.unit,
-            css="num group" if column.figure in first else "num",
-            anchor=column.anchor,
-            figure=column.figure,
-        )
-        for column in columns
+# --- which judges, in which order ---------------------------------------------------------------
+
+
+def _lines(board: BoardView, ranked: Ranking, order: str, part: Slice) -> list[Line]:
+    """Return a line for each judge, the best first and baselines last; of a part, those in it."""
+    lines = [
+        Line(row, judge, ranked.values.get(str(row.judge.pk)))
+        for row in ranked.best_first(board.rows)
+        if (judge := ranked.findings.get(str(row.judge.pk))) or not part.kind
     ]
-    rows, notes = numbered([_row(columns, *line) for line in lines])
-    order = "by overall agreement, best first"
-    return Table(
-        label=f"Judges of {run.name}, {order}",
-        caption=f"Judges of {run.name}{f', {part.in_words}' if part.kind else ''}, {order}",
-        id="ranking",
-        css="ranking",
-        groups=list(Counter(column.group for column in columns).items()),
-        heads=[Head("Judge", css="who"), *heads],
-        rows=rows,
-        notes=notes,
-        unknown=" ".join(unknown),
+    return sorted(lines, key=lambda line: (line.is_baseline, SORTED_BY[order](line)))
+
+
+def _falling(value: float | None) -> float:
+    return inf if value is None else -value
+
+
+def _by(column: Column) -> Callable[[Line], float]:
+    return lambda line: _falling(column.order(line.judge) if line.judge else None)
+
+
+SORTED_BY: Final[Mapping[str, Callable[[Line], Any]]] = {
+    **{column.figure: _by(column) for column in COLUMNS},
+    AGREEMENT: lambda line: _falling(line.share),
+    "elo": lambda line: -line.row.elo,
+    NAME: lambda line: line.row.judge.name.casefold(),
+}
+
+
+def _in_front(lines: Sequence[Line], figures: RunFindings | None) -> list[Line]:
+    """Return all, or of very many the best, those not yet told from it, and the floor."""
+    judges = [line for line in lines if not line.is_baseline]
+    if len(judges) <= MOST_SHOWN:
+        return list(lines)
+    best, beaten = min(judges, key=SORTED_BY[AGREEMENT]), set()
+    if figures and best.judge:
+        beats = figures.claims.beats[figures.judges.index(best.judge)]
+        beaten = {judge.id for judge, said in zip(figures.judges, beats, strict=True) if said}
+    front = [line for line in judges if line.id not in beaten][:MOST_SHOWN]
+    return [line for line in lines if line in front or line.is_baseline]
+
+
+# --- the tables ---------------------------------------------------------------------------------
+
+
+def _tables(
+    request: HtmxRequest,
+    run: Run,
+    part: Slice,
+    figures: RunFindings | None,
+    lines: Sequence[Line],
+    shown: Sequence[Line],
+) -> Context:
+    """Return the table of the board, and the one of further figures, of the same judges."""
+    topics = _unknown_topics([_figures(line, figures) for line in lines]) if figures else []
+    rows = [_figures(line, figures) for line in shown]
+    is_voted = figures is not None and figures.as_of.votes > 0
+    if figures and is_voted:
+        cells = people_cells(figures.among_people.pairs, figures.people_first_position)
+        judges = sum(not line.is_baseline for line in shown)
+        rows.insert(judges, ("People among themselves", "people", cells))
+    main = MAIN if is_voted or any(line.row.total for line in lines) else BEFORE_VOTES
+    possible, further = (
+        [
+            column
+            for column in columns
+            if column.kind in ("", run.queue.kind)
+            and column.topic not in topics
+            and (column.is_of_parts or not part.kind)
+        ]
+        for columns in (main, FURTHER)
     )
+    known = [c for c in possible if any(c.figure in r[2] and r[2][c.figure].is_known for r in rows)]
+    name = f"Judges of {run.name}{f', {part.in_words}' if part.kind else ''}"
+    # Before there are votes a table would be of dashes.
+    table = _table(request, possible if is_voted else known, rows, NAME)
+    unknown = _unknown_in_words(topics, lines, part)
+    context = {"table": replace(table, label=name, caption=name, id="ranking", unknown=unknown)}
+    if is_voted:
+        label = f"{name}: further figures"
+        table = _table(request, further, rows)
+        context["further"] = replace(table, label=label, caption=label, id="further-table")
+    return context
 
 
-def _lines(ranked: Ranking, judges: Sequence[JudgeRating], part: Slice) -> list[Line]:
-    """Return a line for each judge; of a part, for those that are in its findings."""
-    absent, lines = missing(LATER if ranked.is_computed else PENDING), []
-    for row in judges:
-        judge = ranked.findings.get(str(row.judge.pk))
-        if judge or not part.kind:
-            cells = {c.figure: c.cell(judge) if judge else absent for c in COLUMNS}
-            tag = "baseline" if row.judge.is_baseline else ""
-            lines.append((row.judge.name, tag, cells | live_cells(row, judge)))
-    return lines
+def _unknown_in_words(topics: Sequence[str], lines: Sequence[Line], part: Slice) -> str:
+    words = [OF_THE_WHOLE] if part.kind else []
+    if topics:
+        # Baselines aside, every judge has answered elsewhere.
+        providers = {line.row.judge.provider for line in lines if not line.is_baseline}
+        why = ", since the verdicts were imported" if providers == {Judge.IMPORTED} else ""
+        words.append(f"Not known of any judge: {listed(topics)}{why}.")
+    return " ".join(words)
 
 
-def _unknown_topics(columns: Sequence[Column], lines: Sequence[Line]) -> list[str]:
+def _figures(line: Line, figures: RunFindings | None) -> Figures:
+    absent = missing(LATER if figures else PENDING)
+    cells = {c.figure: c.cell(line.judge) if line.judge else absent for c in COLUMNS}
+    if figures and line.judge:
+        cells["beats"] = beats_cell(figures, figures.judges.index(line.judge))
+    tag = "baseline" if line.is_baseline else ""
+    return line.row.judge.name, tag, cells | live_cells(line.row, line.judge, line.share)
+
+
+def _unknown_topics(rows: Sequence[Figures]) -> list[str]:
     """Return of what nobody has a figure; that of a baseline counts where all are such."""
-    tags = {tag for _, tag, _ in lines}
-    telling = [cells for _, tag, cells in lines if tag != "baseline" or "" not in tags]
-    unknown = dict.fromkeys(column.topic for column in columns if column.topic)
-    for column in columns:
-        if any(cells.get(column.figure, Cell()).is_known for cells in telling):
+    tags = {tag for _, tag, _ in rows}
+    telling = [cells for _, tag, cells in rows if tag != "baseline" or "" not in tags]
+    unknown = dict.fromkeys(column.topic for column in COLUMNS if column.topic)
+    for column in COLUMNS:
+        if any(cells[column.figure].is_known for cells in telling):
             unknown.pop(column.topic, None)
     return list(unknown)
 
 
-def _row(columns: Sequence[Column], name: str, tag: str, cells: Mapping[str, Cell]) -> Row:
-    figures = [
-        replace(cells.get(column.figure, Cell()), figure=column.figure, mark="main")
+def _table(
+    request: HtmxRequest, columns: Sequence[Column], rows: Sequence[Figures], names: str = ""
+) -> Table:
+    order = _order(request)
+    heads = [Head("Judge", css="who", figure=names)]
+    heads += [
+        Head(column.title, column.unit, "num", column.figure, "", "", column.about, column.anchor)
         for column in columns
     ]
-    return Row(name, [name_cell(name, tag=tag, css="who"), *figures], tag)
+    heads = [
+        replace(
+            head,
+            href=_sorted_by(request, head.figure) if head.figure else "",
+            sorted=_direction(order) if head.figure == order else "",
+        )
+        for head in heads
+    ]
+    cells, notes = numbered([_row(columns, *row) for row in rows])
+    return Table("", heads, cells, css="ranking", notes=notes, are_cards=True)
+
+
+def _sorted_by(request: HtmxRequest, order: str) -> str:
+    query = request.GET.copy()
+    for name in ("seen", "parts", "sort"):
+        query.pop(name, None)
+    if order != AGREEMENT:
+        query["sort"] = order
+    return f"{request.path}?{query.urlencode()}"
+
+
+def _direction(order: str) -> str:
+    least = {column.figure for column in COLUMNS if column.best.startswith("-")}
+    return "ascending" if order in {*least, NAME} else "descending"
+
+
+def _row(columns: Sequence[Column], name: str, tag: str, cells: Mapping[str, Cell]) -> Row:
+    figures = [
+        replace(
+            cells.get(column.figure, Cell()),
+            figure=column.figure,
+            label=column.label,
+            mark="main",
+        )
+        for column in columns
+    ]
+    shown = tag if tag == "baseline" else ""
+    return Row(name, [name_cell(name, tag=shown, css="who"), *figures], tag)
 
 
 # --- judges against judges ----------------------------------------------------------------------
 
 
-def _matrices(run: Run, figures: RunFindings, rows: Sequence[JudgeRating]) -> Context:
+def _matrices(run: Run, figures: RunFindings, ids: Sequence[str]) -> Context:
     places = {judge.id: place for place, judge in enumerate(figures.judges)}
-    order = [places[pk] for row in rows if (pk := str(row.judge.pk)) in places]
+    order, names = [places[pk] for pk in ids], [judge.name for judge in figures.judges]
     if len(order) < 2:
         return {}
-    claims, names = figures.mcnemar, [judge.name for judge in figures.judges]
-
-    def claim(row: int, column: int) -> Cell:
-        ahead, behind = claims.ahead[row][column], claims.ahead[column][row]
-        # Short, and without the names in the heads: there are hundreds of these.
-        both = claims.together[row][column]
-        title = f"alone right: {ahead:,} to {behind:,}, of {both:,} that both answered"
-        p = p_text(claims.p[row][column] or 0.0)
-        if claims.beats[row][column]:
-            return Cell(p, title=title, css="num beats", before="beats, p = ")
-        return Cell(p, title=title)
-
-    def share(row: int, column: int) -> Cell:
-        same = figures.same_verdict[row][column]
-        if same is None:
-            return Cell(DASH, title="They never answered together.")
-        return Cell(percent(same))
-
-    beats = matrix("Row beats column: corrected p", names, order, claim)
-    same = f"Same verdict: percent of the {run.queue.noun}s that both answered"
-    alike = matrix(same, names, order, share)
+    alike = f"Same verdict: percent of the {run.queue.noun}s that both answered"
+    tables = {
+        "evidence": ("Evidence that the row beats the column", partial(_evidence, figures.claims)),
+        "same_verdict": (alike, partial(_alike, figures.same_verdict)),
+        "mcnemar": ("Row better than column: corrected p", partial(_tested, figures.mcnemar)),
+    }
     return {
-        "claims": replace(beats, css="matrix", id="claims", caption=beats.label),
-        "folded": f"{len(order)} judges against each other" if len(order) > MOST_UNFOLDED else "",
-        "same_verdict": replace(alike, css="matrix", id="same-table", caption=alike.label),
+        key: replace(
+            matrix(label, names, order, cell), css="matrix", id=f"table-{key}", caption=label
+        )
+        for key, (label, cell) in tables.items()
     }
 
 
-def _confusion(figures: RunFindings, rows: Sequence[JudgeRating]) -> Context:
+def _evidence(claims: Claims, row: int, column: int) -> Cell:
+    found = claims.evidence[row][column]
+    if found is None:
+        return Cell(DASH)
+    low, high = claims.difference_low[row][column], claims.difference_high[row][column]
+    points = "" if low is None or high is None else span(100 * low, 100 * high)
+    if claims.beats[row][column]:
+        return Cell(odds(found), points, css="num beats", before="beats, evidence ")
+    return Cell(odds(found), points)
+
+
+def _alike(same_verdict: Matrix, row: int, column: int) -> Cell:
+    same = same_verdict[row][column]
+    if same is None:
+        return Cell(DASH, title="They never answered together.")
+    return Cell(percent(same))
+
+
+def _tested(tests: McNemar, row: int, column: int) -> Cell:
+    # Short, and without the names in the heads: there are hundreds of these.
+    alone = f"{tests.ahead[row][column]:,}:{tests.ahead[column][row]:,}"
+    p = p_text(tests.p[row][column] or 0.0)
+    if tests.beats[row][column]:
+        return Cell(p, alone, css="num beats", before="better, p = ")
+    return Cell(p, alone)
+
+
+# --- judges set beside people -------------------------------------------------------------------
+
+
+def _confusion(figures: RunFindings, ids: Sequence[str]) -> Context:
     """Set what each judge said beside what people said, in the order of the board."""
     found = figures.confusion
     if found is None:
         return {}
+    names = {judge.id: judge.name for judge in figures.judges}
     by_judge = {matrix.judge: matrix for matrix in found.judges}
     tables = [
-        (row.judge.name, _confusion_table(row.judge.name, found.choices, of))
-        for row in rows
-        if (of := by_judge.get(str(row.judge.pk)))
+        (names[pk], _confusion_table(names[pk], found.choices, by_judge[pk]))
+        for pk in ids
+        if pk in by_judge
     ]
     return {"confusion": tables}
 
@@ -260,19 +461,15 @@ def _confusion_table(name: str, choices: Sequence[str], of: ConfusionMatrix) -> 
 # --- pairs, and the curve -----------------------------------------------------------------------
 
 
-def _disputed(run: Run, figures: RunFindings | None) -> list[Context]:
-    worst = figures.disputed if figures else []
-    about = selectors.pairs_at(run, [pair.position for pair in worst], PROMPT_LETTERS + 1)
-    return [about[pair.position] | pair.model_dump() for pair in worst if pair.position in about]
-
-
-def _graph(board: BoardView, ranked: Sequence[JudgeRating]) -> RatingGraph | None:
+def _graph(board: BoardView, shown: Sequence[Line]) -> RatingGraph | None:
+    """Draw the ratings of the judges shown, who are in another order than those of the run."""
     if len(board.rows) < 2:  # whoever plays alone stays at 1000
         return None
     series = selectors.rating_series(board.run, board.votes)
     if board.votes and (not series or series[-1][0] < board.votes):
         series.append((board.votes, [row.elo for row in board.rows]))
-    names = [row.judge.name for row in board.rows]
-    baselines = {place for place, row in enumerate(board.rows) if row.judge.is_baseline}
-    order = [board.rows.index(row) for row in ranked]
-    return rating_graph(names, series, baselines, order)
+    places = sorted(board.rows.index(line.row) for line in shown)
+    known = [(votes, [row[n] for n in places if n < len(row)]) for votes, row in series]
+    baselines = {at for at, n in enumerate(places) if board.rows[n].judge.is_baseline}
+    order = [places.index(board.rows.index(line.row)) for line in shown]
+    return rating_graph([board.rows[n].judge.name for n in places], known, baselines, order)

@@ -1,15 +1,17 @@
 """What the pages of a run's findings share, and what they show as files to take away."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Final
 
 from csp.constants import HEADER
 from django.http import Http404, HttpResponse, JsonResponse
 from django.shortcuts import render
+from django.template.loader import render_to_string
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.text import slugify
 
+from humanjudge.charts.agreement_graph import AgreementGraph, JudgeShare, Level, agreement_graph
 from humanjudge.http import Context, HtmxRequest, Problem
 from humanjudge.lib.tables import DASH, Cell, Head, Row, Table, as_csv, name_cell
 from humanjudge.lib.text import duration, number_of
@@ -19,11 +21,12 @@ from judge_eval.findings.columns import Value, file_row, people_file_row
 from judge_eval.findings.model import RunFindings
 from judge_eval.models import Run
 from judge_eval.pages.runs import run_page
-from judge_eval.stats.estimate import SIGNIFICANCE, best_first
+from judge_eval.stats.estimate import SIGNIFICANCE, Interval, Share, best_first
 
 # The charts of each tab, by the names they are kept under, and what they are called as files.
+PICTURE: Final = "agreement"
 CHARTS: Final = {
-    "board": {"agreement": "agreement", "ratings": "ratings", "same_verdict": "same verdict"},
+    "board": {},
     "alt-test": {"winning_rates": "winning rates"},
     "models": {"model_ratings": "ratings"},
 }
@@ -31,16 +34,17 @@ COMPUTING = "These figures are still being computed. Ask again in some seconds."
 # A drawing needs nothing from anywhere, whoever opens it and whatever the names in it say.
 INERT = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 FileRow = dict[str, Value]
+Cells = Callable[[int, int], Cell]
 
 
 def live_page(request: HtmxRequest, context: Context, name: str) -> HttpResponse:
     """Answer with a page, and htmx with its live part, or with nothing when nothing is new."""
-    if not request.htmx:
+    if not request.htmx or request.htmx.history_restore_request:
         return render(request, f"judge_eval/{name}.html", context)
     if request.GET.get("seen") == context["seen"]:
         return HttpResponse(status=204)
-    number = context["parts"].number if context["parts"] else ""
-    context["has_new_parts"] = request.GET.get("parts", "") != str(number)
+    number = context["parts_number"]
+    context["has_new_parts"] = request.GET.get("parts", number) != number
     return render(request, f"judge_eval/_{name}.html", context)
 
 
@@ -67,8 +71,9 @@ def findings_context(run: Run, request: Request, tab: str) -> Context:
         "charts": row.charts,
         "part": part,
         "parts": request.parts,
+        "parts_number": str(request.parts.number) if request.parts else "none",
         "chosen_part": str(part),
-        "as_of": f"{as_of}; {part.in_words}" if part.kind else as_of,
+        "as_of": as_of,
         "computed": {"at": row.computed_at, "seconds": round(seconds), "ago": duration(seconds)},
         "behind": behind,
         "chart_files": {c: name for c, name in CHARTS[tab].items() if c in row.charts},
@@ -76,9 +81,41 @@ def findings_context(run: Run, request: Request, tab: str) -> Context:
     }
 
 
-def matrix(
-    label: str, names: Sequence[str], order: Sequence[int], cell: Callable[[int, int], Cell]
-) -> Table:
+def picture_of(
+    figures: RunFindings, *, is_narrow: bool = False, shown: Collection[str] | None = None
+) -> AgreementGraph | None:
+    """Lay out the overall agreement of judges, of all or of those shown, by their identifiers."""
+    known = [judge for judge in figures.judges if judge.overall.value is not None]
+    by_agreement = best_first([judge.overall.value for judge in known])
+    ranked = [known[place] for place in by_agreement]
+    judges = [
+        JudgeShare(
+            judge.name,
+            judge.overall.value or 0.0,
+            _ends(judge.overall),
+            (judge.always_low, judge.always_high),
+            bool(judge.beats_floor),
+            "" if judge.coverage.value else "no verdict",
+        )
+        for judge in ranked
+        if not judge.is_baseline and (shown is None or judge.id in shown)
+    ]
+    pairs = figures.among_people.pairs
+    people = None
+    if pairs.value is not None:
+        people = Level("people among themselves", pairs.value, _ends(pairs))
+    floor = next((judge for judge in ranked if judge.is_baseline), None)
+    level = None
+    if floor:
+        level = Level(f"floor: {floor.name}", floor.overall.value or 0.0, _ends(floor.overall))
+    return agreement_graph(judges, people, level, is_narrow=is_narrow)
+
+
+def _ends(share: Share) -> Interval | None:
+    return None if share.low is None or share.high is None else (share.low, share.high)
+
+
+def matrix(label: str, names: Sequence[str], order: Sequence[int], cell: Cells) -> Table:
     """Show judges by judges or models by models; columns are called by the numbers of the rows."""
     heads, rows = [Head()], []
     for number, row in enumerate(order, start=1):
@@ -88,6 +125,19 @@ def matrix(
         cells = [own if row == column else cell(row, column) for column in order]
         rows.append(Row(names[row], [head, *cells]))
     return Table(label, heads, rows)
+
+
+def odds(evidence: float) -> str:
+    """Write evidence as odds.
+
+    Examples
+    --------
+    >>> odds(0.25), odds(6.04), odds(180.3), odds(4e9)
+    ('0.2 : 1', '6.0 : 1', '180 : 1', 'over 1,000,000 : 1')
+    """
+    if evidence >= 1e6:
+        return "over 1,000,000 : 1"
+    return f"{evidence:.1f} : 1" if evidence < 10 else f"{evidence:,.0f} : 1"
 
 
 def p_text(p: float) -> str:
@@ -129,11 +179,14 @@ def run_table(request: HtmxRequest, run: Run, table: str, form: str) -> HttpResp
 @run_page("see board")
 def run_chart(request: HtmxRequest, run: Run, chart: str) -> HttpResponse:
     wanted = request_findings(run, request.GET.get("part", ""))
-    if wanted.row.data is None:
+    if wanted.findings is None:
         raise Problem(409, COMPUTING)
-    if chart not in wanted.row.charts:
+    drawn = wanted.row.charts.get(chart, "")
+    if chart == PICTURE and (graph := picture_of(wanted.findings)):
+        drawn = render_to_string("judge_eval/_agreement.html", {"graph": graph, "is_file": True})
+    if not drawn:
         raise Http404
-    answer = HttpResponse(wanted.row.charts[chart], content_type="image/svg+xml; charset=utf-8")
+    answer = HttpResponse(drawn, content_type="image/svg+xml; charset=utf-8")
     answer.headers[HEADER] = INERT
     return _attached(answer, run, wanted, f"{chart}.svg")
 

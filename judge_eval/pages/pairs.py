@@ -1,13 +1,14 @@
 """The pairs of a run as a list, and one of them: its outputs, verdicts, calls and votes."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from decimal import Decimal
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 from uuid import UUID
 
 from django.core.paginator import Paginator
 from django.db.models import Count, Prefetch, Q, QuerySet, prefetch_related_objects
+from django.db.models.functions import Left
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.cache import never_cache
@@ -15,12 +16,13 @@ from django.views.decorators.http import require_safe
 
 from humanjudge.http import Context, HtmxRequest, Problem
 from humanjudge.lib.tables import DASH, percent
-from humanjudge.lib.text import latency, usd
+from humanjudge.lib.text import latency, listed, number_of, usd
 from judge_eval.access import is_voting, refusal
 from judge_eval.exchange.import_write import CHANGES
 from judge_eval.findings.cache import parts_of
+from judge_eval.findings.model import DisputedPair
 from judge_eval.findings.slices import Slice
-from judge_eval.models import Call, Run, Verdict
+from judge_eval.models import Call, Judge, Run, Verdict
 from judge_eval.pages.runs import DONE, find_run, run_page
 from judge_eval.runs.lifecycle import OUTPUT_ABSENT
 from judge_eval.runs.providers import NANO
@@ -32,6 +34,9 @@ from voting.ledger.counts import counted_in
 from voting.models import Entry, Item, Queue
 
 PAIRS_PER_PAGE = 30
+# Of a disputed pair on the board: how its texts begin. More judges than these are a number.
+PROMPT_LETTERS, OUTPUT_LETTERS = 160, 280
+MOST_NAMES = 4
 DISPUTED = "disagreement"
 ORDERS = {"": "in the order of the run", DISPUTED: "most disputed first"}
 SORTED_BY = {"": ("position",), DISPUTED: ("-disagreement", "-differing", "position")}
@@ -87,6 +92,64 @@ def run_pairs(request: HtmxRequest, run: Run) -> HttpResponse:
         "tab": "pairs",
     }
     return render(request, "judge_eval/pairs.html", context)
+
+
+def disputed_pairs(run: Run, disputed: Sequence[DisputedPair]) -> list[Context]:
+    """Return how the outputs of pairs begin, and what judges and people say of them."""
+    worst = {pair.position: pair for pair in disputed}
+    items = (
+        Item.objects.filter(queue=run.queue_id, position__in=worst)
+        .select_related("a__picture", "b__picture")
+        .defer("a__output", "b__output", "a__metadata", "b__metadata")
+        .annotate(prompt=Left("a__prompt", PROMPT_LETTERS))
+        .annotate(output_a=Left("a__output", OUTPUT_LETTERS))
+        .annotate(output_b=Left("b__output", OUTPUT_LETTERS))
+    )
+    pairs = {item.pk: item for item in items}
+    votes, verdicts = _votes_on(run, pairs), _verdicts_on(pairs)
+    by_place = {item.position: item for item in pairs.values()}
+    return [
+        {
+            "pair": pair,
+            "wrong": of.wrong,
+            "of": of.of,
+            "outputs": [
+                (side, output, begins)
+                for side, output, begins in zip(
+                    "AB", pair.outputs, (pair.output_a, pair.output_b), strict=False
+                )
+            ],
+            "votes": votes.get(pair.pk, []),
+            "verdicts": verdicts.get(pair.pk, []),
+        }
+        for position, of in worst.items()
+        if (pair := by_place.get(position))
+    ]
+
+
+def _votes_on(run: Run, pairs: Collection[Any]) -> dict[Any, list[str]]:
+    counted = Entry.objects.filter(counted_in(run.queue), item__in=pairs).order_by()
+    found: dict[Any, list[str]] = {}
+    for item, choice, number in counted.values_list("item", "choice").annotate(n=Count("pk")):
+        found.setdefault(item, []).append(f"{LABELS.get(choice, choice)} ({number:,})")
+    return found
+
+
+def _verdicts_on(pairs: Collection[Any]) -> dict[Any, list[tuple[str, str]]]:
+    """Return what judges said on each pair, and who said so."""
+    final = Verdict.objects.filter(item__in=pairs).exclude(state=Verdict.State.WAITING)
+    said = final.exclude(judge__provider=Judge.BASELINE).order_by("winner", "judge__position")
+    names: dict[Any, dict[str, list[str]]] = {}
+    for item, winner, judge in said.values_list("item", "winner", "judge__name"):
+        words = LABELS.get(winner, winner) or "no verdict"
+        names.setdefault(item, {}).setdefault(words, []).append(judge)
+    return {
+        item: [
+            (words, listed(by) if len(by) <= MOST_NAMES else number_of(len(by), "judge"))
+            for words, by in of.items()
+        ]
+        for item, of in names.items()
+    }
 
 
 # --- one pair -----------------------------------------------------------------------------------

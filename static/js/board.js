@@ -4,7 +4,8 @@
 
   const SPEAK_MS = 20_000;
   const TICK_MS = 5_000;
-  let kept = { opened: [], scrolled: [], anchor: null };
+  const FOLDED = "humanjudge.board.open";
+  let kept = { scrolled: [], anchor: null };
   let spokenAt = 0;
   let spoken = document.getElementById("board").dataset.summary;
   let shownAt = Date.now();
@@ -16,6 +17,29 @@
     const begins = (part) => part.checkVisibility() && part.getBoundingClientRect().top >= 0;
     const top = inBoard("[id]").find(begins);
     return top ? { id: top.id, top: top.getBoundingClientRect().top } : null;
+  };
+
+  // What was opened stays open, here and at the next visit.
+  const opened = new Set();
+  try {
+    for (const id of JSON.parse(localStorage.getItem(FOLDED)) ?? []) opened.add(id);
+  } catch { /* storage may be refused */ }
+  const unfold = () => {
+    for (const id of opened) document.getElementById(id)?.setAttribute("open", "");
+  };
+  const fold = (details) => {
+    if (details.open === opened.has(details.id)) return;
+    if (details.open) opened.add(details.id);
+    else opened.delete(details.id);
+    try {
+      localStorage.setItem(FOLDED, JSON.stringify([...opened]));
+    } catch { /* storage may be refused */ }
+  };
+  // Where an address leads into something that is folded.
+  const follow = () => {
+    const target = document.getElementById(location.hash.slice(1));
+    for (let at = target?.closest("details"); at; at = at.parentElement.closest("details")) at.open = true;
+    target?.scrollIntoView();
   };
 
   const selects = () => {
@@ -32,19 +56,19 @@
   };
 
   document.addEventListener("htmx:beforeRequest", (event) => {
-    if (event.detail.elt.id === "board" && (document.hidden || selects())) event.preventDefault();
+    const { elt } = event.detail;
+    if (elt.id === "board" && (document.hidden || selects())) event.preventDefault();
   });
   document.addEventListener("htmx:beforeSwap", (event) => {
     if (event.detail.target.id !== "board") return;
     kept = {
-      opened: inBoard("details[open]").map((details) => details.id),
       scrolled: inBoard(".scroll[id]").map((box) => [box.id, box.scrollLeft]),
       anchor: window.scrollY > 0 ? place() : null,
     };
   });
   document.addEventListener("htmx:afterSwap", (event) => {
     if (event.detail.target.id !== "board") return;
-    for (const id of kept.opened) document.getElementById(id)?.setAttribute("open", "");
+    unfold();
     for (const [id, left] of kept.scrolled) {
       const box = document.getElementById(id);
       if (box) box.scrollLeft = left;
@@ -58,6 +82,18 @@
     spoken = summary;
     document.getElementById("say").textContent = summary;
   });
+
+  // These events do not bubble.
+  document.addEventListener("toggle", (event) => {
+    if (event.target.matches("#board details[id]")) fold(event.target);
+  }, true);
+  document.addEventListener("keydown", (event) => {
+    const about = event.target.closest(".about");
+    if (event.key === "Escape" && about) event.target.blur();
+  });
+  window.addEventListener("hashchange", follow);
+  unfold();
+  if (location.hash) follow();
 
   setInterval(() => {
     if (selects()) return;

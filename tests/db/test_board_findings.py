@@ -11,13 +11,15 @@ from django.test import Client
 from django.utils import timezone
 
 from humanjudge.lib.tables import DASH
-from judge_eval.findings.columns import PENDING, UNVOTED
+from judge_eval.findings.columns import PENDING
 from judge_eval.models import Findings, Judge, JudgeRating
+from judge_eval.pages.board import MOST_DISPUTED, MOST_SHOWN
 from tests.helpers.board_rows import (
     PAIRS,
     board_of,
     cells_of,
     make_studied_run,
+    refresh_of,
     truth,
     vote_all,
     words_in,
@@ -41,6 +43,8 @@ from voting.services import undo_last_vote
 
 pytestmark = pytest.mark.django_db
 
+PEOPLE = "People among themselves"
+
 
 def get(run, **options):
     return user_client().get(board_of(run), **options)
@@ -62,8 +66,8 @@ def test_the_page_says_as_of_which_vote_the_figures_are():
     assert (
         f"As of 80 votes by 2 people on 40 of 40 pairs, ledger entry {found.seq}, computed" in text
     )
-    assert "ELO is live" in text
-    assert "since" not in text.split("ELO is live")[1].split("Votes")[0]
+    assert text.count("ledger entry") == 1
+    assert "since: these figures" not in text
 
 
 def test_newer_votes_are_said_to_be_in_the_elo_alone():
@@ -75,7 +79,7 @@ def test_newer_votes_are_said_to_be_in_the_elo_alone():
     after = cells_of(response, "good")
     assert "3 votes came since: these figures follow within seconds." in text_of(response)
     assert before["elo"].main != after["elo"].main
-    assert before["agreement"] == after["agreement"]
+    assert before["overall"] == after["overall"]
 
 
 def test_a_vote_that_was_taken_back_since_is_the_ledger_going_on():
@@ -102,11 +106,10 @@ def test_how_long_ago_they_were_computed():
 def test_a_judges_figures_have_intervals_and_say_how_they_were_made():
     run = make_studied_run()
     good = cells_of((compute(run), get(run))[1], "good")
-    assert good["rank"].main == "1"
-    assert good["ties"].main == "a"
     assert re.fullmatch(r"±\d+", good["elo"].small)
-    assert good["overall"].main == good["agreement"].main == "90.0\N{NO-BREAK SPACE}%"
-    assert re.fullmatch(rf"\d\d{DASH}\d{{2,3}}, n 80", good["overall"].small)
+    assert good["overall"].main == "90\N{NO-BREAK SPACE}%"
+    assert re.fullmatch(rf"\d\d{DASH}\d{{2,3}}", good["overall"].small)
+    assert good["agreement"].main == "90.0\N{NO-BREAK SPACE}%"
     assert good["agreement"].title == "72 of 80 votes; 95 % interval by bootstrap over comparisons"
     assert good["coverage"].title == "40 of 40 asked about; 95 % interval by Wilson"
     assert re.fullmatch(rf"\d{{4}}{DASH}\d{{4}}", good["rating"].small)
@@ -121,30 +124,35 @@ def test_one_vote_for_each_pair_makes_a_wilson_interval():
 
 
 def test_every_missing_figure_is_a_dash_with_its_reason_to_be_read_below():
-    run = make_studied_run()
+    run = make_run(says=[[None, "A"]] * 4, names=["mute", "wise"], baselines=())
+    vote_all(run, 1)
     compute(run)
     response = get(run)
-    table, text = response.context["table"], text_of(response)
-    reasons = list(table.notes)
-    dashes = [cell for row in table.rows for cell in row.cells if cell.main == DASH]
-    assert len(dashes) > 2
-    for cell in dashes:
-        assert cell.title == reasons[cell.note - 1]
-        assert cell.title in text
-    listed = words_in(response, '<ol class="missing">', "</ol>").count("<li>")
-    assert listed == len(reasons) == len(set(reasons))
+    tables = [response.context["table"], response.context["further"]]
+    page = response.content.decode()
+    for table in tables:
+        dashes = [c for row in table.rows for c in row.cells if c.main == DASH and c.why]
+        for cell in dashes:
+            assert cell.title == table.notes[cell.note - 1]
+            assert f"<li>{cell.title}</li>" in page
+        assert len(table.notes) == len(set(table.notes))
+    assert any(table.notes for table in tables)
 
 
-def test_without_a_vote_there_is_no_claim_and_every_reason_is_said():
+def test_without_a_vote_stands_what_to_do_and_what_is_known_without_any():
     run = make_run(pairs=2)
     compute(run)
     response = get(run)
     text = text_of(response)
     assert "No votes yet" in text
-    assert UNVOTED in text
-    assert "cannot be told apart" not in text.split("How to read this")[0]
-    assert response.context.get("claims") is None
+    assert "cannot be told apart" not in text.split("Methods")[0]
+    assert not {"words", "pictures", "evidence", "further"} & {
+        name for name in ("words", "pictures", "evidence", "further") if response.context.get(name)
+    }
     assert response.context["disputed"] == []
+    cells = cells_of(response, "judge-0")
+    assert {cell.main for cell in cells.values()}.isdisjoint({DASH, "1000"})
+    assert cells["coverage"].main == "100\N{NO-BREAK SPACE}%"
 
 
 def test_before_anything_is_computed_the_page_says_so_and_shows_what_it_has():
@@ -155,8 +163,8 @@ def test_before_anything_is_computed_the_page_says_so_and_shows_what_it_has():
     assert "They appear here by themselves" in text
     good = cells_of(response, "good")
     assert good["elo"].main not in ("", DASH)
-    assert good["agreement"].main == "90.0\N{NO-BREAK SPACE}%"
-    assert good["rating"].main == DASH
+    assert good["overall"].main == "90\N{NO-BREAK SPACE}%"
+    assert good.keys() == {"overall", "elo"}
     assert Findings.objects.get(run=run, part="").data is None
 
 
@@ -166,8 +174,8 @@ def test_the_first_votes_are_shown_before_their_figures_are_computed():
     compute(run)
     vote_all(run, 1)
     response = get(run)
-    good = cells_of(response, "good")["agreement"]
-    assert good.main == "90.0\N{NO-BREAK SPACE}%"
+    good = cells_of(response, "good")["overall"]
+    assert good.main == "90\N{NO-BREAK SPACE}%"
     assert response.context["table"].notes[good.note - 1] == PENDING
     assert "The figures beside ELO are being computed." in text_of(response)
 
@@ -192,13 +200,9 @@ def test_the_table_is_sorted_by_overall_agreement_not_by_the_luck_of_the_order()
     assert order_of(get(run))[0] == "good", "before anything is computed too"
     compute(run)
     response = get(run)
-    assert order_of(response) == ["good", "weak", "always-first", order_of(response)[-1]]
-    assert "Judges of A run of pairs, by overall agreement, best first" in (
-        response.content.decode()
-    )
+    assert order_of(response) == ["good", "weak", PEOPLE, "always-first"]
     assert cells_of(response, "weak")["elo"].small.startswith("±")
-    assert cells_of(response, "good")["overall"].main == "90.0\N{NO-BREAK SPACE}%"
-    assert [head.hint for head in response.context["claims"].heads[1:]] == [
+    assert [head.hint for head in response.context["evidence"].heads[1:]] == [
         "good",
         "weak",
         "always-first",
@@ -225,13 +229,9 @@ def test_a_judge_without_a_verdict_stands_last_with_a_dash():
     assert order_of(response)[:3] != ["mute", "wise", "wrong"]
     assert order_of(response)[2] == "mute"
     mute = cells_of(response, "mute")
-    assert (mute["rank"].main, mute["ties"].main, mute["elo"].small) == (DASH, DASH, "")
-
-
-def test_nobody_has_a_letter_before_there_are_votes():
-    run = make_studied_run(people=0)
-    compute(run)
-    assert {cells_of(get(run), name)["ties"].main for name in ("good", "weak")} == {DASH}
+    assert mute["overall"].small.endswith("100\N{NO-BREAK SPACE}% unanswered")
+    assert mute["elo"].small == ""
+    assert "mute: every verdict failed. no answer came" in text_of(response)
 
 
 def test_what_is_known_of_no_judge_takes_no_columns():
@@ -241,15 +241,9 @@ def test_what_is_known_of_no_judge_takes_no_columns():
     compute(run)
     response = get(run)
     table = response.context["table"]
-    assert [title for title, _ in table.groups] == [
-        "Standing",
-        "Agreement with people",
-        "Position bias",
-    ]
-    assert {cell.figure for cell in table.rows[0].cells}.isdisjoint(
-        {"consistency", "cost", "correct", "seconds"}
-    )
-    said = "Not known of any judge: answers in both orders, prices and times, since the verdicts"
+    assert [head.figure for head in table.heads] == ["name", "overall", "rank", "beats", "elo"]
+    assert cells_of(response, "good").keys().isdisjoint({"consistency", "cost"})
+    said = "Not known of any judge: prices, times and answers in both orders, since the verdicts"
     assert f"{said} were imported." in text_of(response)
     notes = [cell.note for cell in table.rows[0].cells if cell.note]
     assert all(note <= len(table.notes) for note in notes)
@@ -277,15 +271,14 @@ def test_one_judge_alone_has_no_graph():
     assert "Rating after each vote" not in text_of(response)
 
 
-def test_people_are_the_last_line_of_the_table():
+def test_people_stand_between_judges_and_baselines():
     run = make_studied_run()
     compute(run)
-    row = get(run).context["table"].rows[-1]
+    row = get(run).context["table"].rows[2]
     cells = {cell.figure: cell for cell in row.cells[1:]}
-    assert row.css == row.cells[0].tag == "people"
-    assert cells["overall"].main == "100.0\N{NO-BREAK SPACE}%"
+    assert row.css == "people"
+    assert cells["overall"].main == "100\N{NO-BREAK SPACE}%"
     assert cells["overall"].title.startswith("40 of 40 times that two people")
-    assert cells["first"].title.split(" votes")[0].endswith("of 80")
     assert cells["elo"].main == ""
 
 
@@ -313,31 +306,20 @@ def test_what_verdicts_cost():
     assert good["cost"].title == "0.500 US$ for all its calls"
 
 
-def test_a_price_without_votes_is_not_blamed_on_the_judge():
-    run = make_run(pairs=2)
-    compute(run)
-    [row, *_] = get(run).context["table"].rows
-    cells = {cell.figure: cell for cell in row.cells[1:]}
-    assert cells["cost"].main == "0"
-    assert cells["correct"].title == "Nobody has voted on what it judged."
-
-
-def test_who_beats_whom_is_a_matrix_with_corrected_p():
+def test_mcnemars_tests_are_a_matrix_with_corrected_p():
     run = make_studied_run()
     found = compute(run)
     response = get(run)
-    matrix = response.context["claims"]
+    matrix = response.context["mcnemar"]
     place = {head.hint: number for number, head in enumerate(matrix.heads)}
     rows = {row.name: row.cells for row in matrix.rows}
     cell = rows["good"][place["weak"]]
-    assert cell.before == "beats, p = "
+    assert cell.before == "better, p = "
     assert not rows["weak"][place["good"]].before
     assert cell.main == rows["weak"][place["good"]].main == "<0.001" or float(cell.main) <= 0.05
     assert rows["good"][place["good"]].main == DASH
-    assert cell.title.endswith("of 40 that both answered")
-    [ahead] = re.findall(r"alone right: (\d+) to", cell.title)
-    assert int(ahead) == found.data["mcnemar"]["ahead"][0][1]
-    assert "Counted here: 40 pairs with a strict majority of votes." in text_of(response)
+    assert cell.small.split(":")[0] == str(found.data["mcnemar"]["ahead"][0][1])
+    assert "Counted: 40 pairs with a strict majority of votes." in text_of(response)
 
 
 def test_pairs_without_a_majority_are_counted_apart():
@@ -346,24 +328,95 @@ def test_pairs_without_a_majority_are_counted_apart():
     seal_all(run.queue.project)
     compute(run)
     text = text_of(get(run))
-    assert "Counted here: 3 pairs with a strict majority of votes" in text
+    assert "Counted: 3 pairs with a strict majority of votes" in text
     assert "not counted: 1 voted on without one." in text
 
 
-@pytest.mark.parametrize("judges, is_folded", [(8, False), (9, True)])
-def test_a_large_matrix_is_folded_away(judges, is_folded):
-    run = make_studied_run(people=1, pairs=6, judges=judges)
-    compute(run)
-    assert ('<details id="matrix">' in get(run).content.decode()) == is_folded
-
-
-def test_a_large_matrix_is_light():
-    """Hundreds of cells stand folded away on a board that is asked for every few seconds."""
+def test_of_very_many_judges_the_best_stand_in_front_and_all_at_one_tap():
     run = make_studied_run(people=1, pairs=6, judges=16)
     Judge.objects.filter(run=run, position__gt=2).update(name=Concat(Value("j" * 90), "name"))
     compute(run)
-    found = re.search(r'<table class="matrix">.*?</table>', get(run).content.decode(), re.DOTALL)
+    page = get(run)
+    names = [row.name for row in page.context["table"].rows]
+    assert len([name for name in names if name not in ("always-first", PEOPLE)]) == MOST_SHOWN
+    assert "always-first" in names
+    assert len(page.context["evidence"].rows) == MOST_SHOWN + 1
+    # Hundreds of cells, on a page that is asked for every few seconds.
+    found = re.search(r'<table class="matrix">.*?</table>', page.content.decode(), re.DOTALL)
     assert len(found[0]) < 16 * 16 * 120
+    assert "Show all 15 judges" in text_of(page)
+    every = user_client().get(f"{board_of(run)}?all=1")
+    assert len(every.context["table"].rows) == 17
+    assert "Show only the best" in text_of(every)
+
+
+def test_the_table_is_sorted_by_each_column():
+    run = make_studied_run(people=1)
+    found = compute(run)
+    for number, judge in enumerate(found.data["judges"]):
+        judge |= {"seconds_per_verdict": 3.0 - number, "cost_per_correct_usd": 1.0 + number}
+    found.save()
+    client, heads = user_client(), get(run).context["table"].heads
+    assert [head.sorted for head in heads if head.sorted] == ["descending"]
+    firsts = {}
+    for head in heads:
+        page = client.get(head.href)
+        [ordered] = [h for h in page.context["table"].heads if h.sorted]
+        assert ordered.figure == head.figure
+        firsts[head.figure] = order_of(page)[0]
+    assert (firsts["overall"], firsts["seconds"], firsts["correct"]) == ("good", "weak", "good")
+    # What is asked for keeps its place when the page is asked for again, and when it is sorted.
+    sorted_part = client.get(f"{board_of(run)}?all=1&sort=elo")
+    assert "sort=elo" in refresh_of(sorted_part)
+    assert {"all=1" in head.href for head in sorted_part.context["table"].heads} == {True}
+    refused = client.get(f"{board_of(run)}?sort=colour")
+    assert refused.status_code == 400
+    assert "sort: one of" in text_of(refused)
+
+
+def test_judges_that_never_answer_are_an_alarm_with_its_reason_once():
+    run = make_run(
+        says=[[None, "A", None]] * 4, names=["mute", "wise", "dumb"], baselines=(), shared=True
+    )
+    compute(run)
+    text = text_of(get(run))
+    assert "dumb and mute: every verdict failed. no answer came Correct the cause" in text
+    assert text.count("no answer came") == 1
+    assert "Correct the cause" not in text_of(Client().get(board_of(run)))
+
+
+@pytest.fixture
+def torn():
+    """An import whose judges were asked for a side, and whose people also said tie."""
+    run = make_run(
+        says=[["A", "B"]] * 12, names=["left", "right"], baselines=(), votes_wanted=1, shared=True
+    )
+    Judge.objects.filter(run=run).update(provider=Judge.IMPORTED)
+    voter = make_voter(run)
+    for place, pair in enumerate(pairs_of(run)):
+        make_vote(voter, pair, ("A", "tie", "both_bad")[place % 3])
+    seal_all(run.queue.project)
+    return run
+
+
+def test_where_no_judge_could_answer_the_rest_is_shown_first(torn):
+    found = compute(torn)
+    assert found.data["unanswerable"] == {"choices": ["tie", "both_bad"], "votes": 8}
+    compute(torn, "ballot:decided")
+    first = get(torn)
+    assert str(first.context["part"]) == "ballot:decided"
+    assert "8 of 12 votes say tie and both bad, which no judge here was offered" in text_of(first)
+    assert cells_of(first, "left")["overall"].main == "100\N{NO-BREAK SPACE}%"
+    whole = user_client().get(f"{board_of(torn)}?part=")
+    assert whole.context["part"].kind == ""
+    assert "8 of 12 votes say tie and both bad" in text_of(whole)
+    assert cells_of(whole, "left")["overall"].main == "33\N{NO-BREAK SPACE}%"
+
+
+def test_what_judges_were_offered_is_no_such_case(torn):
+    Judge.objects.filter(run=torn, name="left").update(provider="default")
+    assert compute(torn).data["unanswerable"] is None
+    assert get(torn).context["part"].kind == ""
 
 
 def test_how_often_two_judges_say_the_same():
@@ -375,16 +428,22 @@ def test_how_often_two_judges_say_the_same():
     assert good[place].main == "50\N{NO-BREAK SPACE}%"
 
 
-def test_where_judges_and_people_disagree_most_leads_to_the_pairs():
+def test_where_judges_and_people_disagree_most_stands_beside_what_was_said():
     run = make_studied_run()
     found = compute(run)
     worst = found.data["disputed"][0]
     pair = pairs_of(run)[worst["position"]]
-    page = get(run).content.decode()
+    response = get(run)
+    page, text = response.content.decode(), text_of(response)
     link = f'href="/runs/{run.pk}/pairs/{pair.pk}/?sort=disagreement">Pair {pair.position + 1}</a>'
     assert link in page
-    assert f"{worst['wrong']} of {worst['of']} differ" in page
-    assert page.count('id="pair-') == len(found.data["disputed"])
+    assert f"{worst['wrong']} of {worst['of']} answers differ" in text
+    assert page.count('id="pair-') == min(MOST_DISPUTED, len(found.data["disputed"]))
+    choice, other = truth(pair.position), "BA"[pair.position % 2]
+    assert f"People {choice} is better (2)" in text
+    assert f"{other} is better (good and weak)" in text
+    for output in (pair.a.output, pair.b.output):
+        assert output in text
     assert user_client().get(f"/runs/{run.pk}/pairs/{pair.pk}/").status_code == 200
 
 
@@ -399,15 +458,20 @@ def test_names_and_prompts_are_text_not_markup():
     assert "&lt;b&gt;good" in page
 
 
-def test_charts_stand_in_the_page_where_they_were_drawn():
+def test_the_picture_has_every_judge_between_people_and_floor():
     run = make_studied_run()
     compute(run)
-    drawn = {name: f"<svg><title>{name}</title></svg>" for name in ("agreement", "ratings")}
-    Findings.objects.update(charts=drawn)
-    page = get(run).content.decode()
-    assert [svg in page for svg in drawn.values()] == [True, True]
-    Findings.objects.update(charts={})
-    assert "drawn" not in words_in(get(run), '<div class="drawn-pair">', "</div>")
+    response = get(run)
+    wide, narrow = response.context["pictures"]
+    assert [row.name for row in wide.rows] == [row.name for row in narrow.rows] == ["good", "weak"]
+    assert [band.label.text for band in wide.bands] == [
+        "floor: always-first 50 %",
+        "people among themselves 100 %",
+    ]
+    assert response.content.count(b"Overall agreement with people, best first: good 90 %") == 2
+    file = user_client().get(f"/runs/{run.pk}/charts/agreement.svg").content.decode()
+    assert file.startswith("<svg xmlns=")
+    assert "var(--accent, #0b5cad)" in file
 
 
 def test_new_figures_are_news_to_a_page_that_is_open():
@@ -424,16 +488,19 @@ def test_new_figures_are_news_to_a_page_that_is_open():
     assert client.get(f"{board_of(run)}?seen={seen}&parts=2", headers=HTMX).status_code == 200
 
 
-def test_every_figure_is_explained_one_click_away():
+def test_every_figure_says_what_it_is_and_its_method_is_one_click_away():
     run = make_studied_run()
     compute(run)
-    page = get(run).content.decode()
-    anchors = set(re.findall(r'href="#(how-[a-z]+)"', page))
-    assert len(anchors) >= 8
-    assert anchors <= set(re.findall(r'id="(how-[a-z]+)"', page))
-    for head in get(run).context["table"].heads[1:]:
-        assert f'href="#{head.anchor}" id="head-{head.figure}"' in page
-    assert "not corrected for watching the board" in page
+    response = get(run)
+    page = response.content.decode()
+    for name in ("table", "further"):
+        for head in response.context[name].heads[1:]:
+            assert f'id="about-{head.figure}" aria-label=' in page
+            assert f'aria-describedby="tip-{head.figure}"' in page
+            tip = words_in(response, f'id="tip-{head.figure}">', "</span>")
+            assert html.unescape(tip).startswith(head.about)
+            assert f'href="#{head.anchor}"' in tip
+            assert f'<dt id="{head.anchor}">' in page
 
 
 def test_ids_in_the_page_are_unique():
@@ -473,5 +540,5 @@ def test_what_is_not_blind_is_in_no_figure():
     make_vote(voter, pair, "both_bad")
     seal_all(run.queue.project)
     compute(run)
-    assert cells_of(get(run), "good")["overall"].small.endswith(f"n {PAIRS}")
+    assert cells_of(get(run), "good")["overall"].title.startswith(f"36 of {PAIRS} votes")
     assert truth(0) == "A"

@@ -7,7 +7,14 @@ from django.test import Client
 
 from judge_eval.findings import cache
 from judge_eval.models import Findings
-from tests.helpers.board_rows import board_of, cells_of, make_studied_run, vote_all, words_in
+from tests.helpers.board_rows import (
+    board_of,
+    cells_of,
+    make_studied_run,
+    refresh_of,
+    vote_all,
+    words_in,
+)
 from tests.helpers.pages import HTMX, text_of
 from tests.helpers.run_findings import compute
 from tests.makers import make_run, pairs_of, user_client
@@ -49,7 +56,7 @@ def test_a_part_is_computed_when_it_is_asked_for(run):
     assert response.status_code == 200
     assert "The figures of this part are being computed." in text_of(response)
     assert Findings.objects.get(run=run, part="tag:animals").data is None
-    assert "tag%3Aanimals" in words_in(response, 'hx-get="', '"')
+    assert "tag%3Aanimals" in refresh_of(response)
     compute(run, "tag:animals")
     seen = response.context["seen"]
     fresh = user_client().get(f"{board_of(run, 'tag:animals')}&seen={seen}", headers=HTMX)
@@ -62,16 +69,13 @@ def test_a_part_shows_its_own_figures_and_no_elo(run):
     response = get(run, "tag:animals")
     text = text_of(response)
     assert "Only a part: prompts tagged animals." in text
-    assert "There is no ELO here: it is the history of all votes" in text
+    assert "ELO, prices and times are those of the whole run." in text
     good = cells_of(response, "good")
     assert "elo" not in good
     assert good.keys().isdisjoint({"cost", "correct", "seconds"})
-    assert "Prices and times are those of the whole run." in text
     assert good["rank"].main.startswith("1")
-    assert good["rank"].small == ""
     assert "Rating after each vote" not in text
     assert "As of 40 votes by 2 people on 20 of 40 pairs, ledger entry" in text
-    assert "20 of 20" in text
     assert '<option value="tag:animals" selected>' in response.content.decode()
 
 
@@ -86,7 +90,7 @@ def test_a_part_says_when_the_ledger_has_gone_on(run):
 def test_the_order_of_a_part_is_by_its_own_rating(run):
     compute(run, "tag:animals")
     rows = get(run, "tag:animals").context["table"].rows
-    assert [row.name for row in rows] == ["good", "weak", "always-first", rows[-1].name]
+    assert [row.name for row in rows] == ["good", "weak", rows[2].name, "always-first"]
 
 
 @pytest.mark.parametrize("part", ["generator:generator-1", "ballot:decided", ODD_IN_ADDRESS])
@@ -96,7 +100,7 @@ def test_every_kind_of_part(run, part):
     compute(run, str(response.context["part"]))
     response = get(run, part)
     assert "being computed" not in text_of(response).split("How to read this")[0]
-    live = words_in(response, 'hx-get="', '"').replace("&amp;", "&")
+    live = refresh_of(response)
     assert parse_qs(urlsplit(live).query)["part"] == [unquote(part)]
     assert user_client().get(live, headers=HTMX).status_code == 204
 
@@ -157,11 +161,11 @@ def test_the_form_comes_when_parts_become_known():
     page = client.get(board_of(run))
     assert b"<select" not in page.content
     compute(run)
-    url = words_in(page, 'hx-get="', '"').replace("&amp;", "&")
+    url = refresh_of(page)
     fresh = client.get(url, headers=HTMX)
     assert b'id="parts" hx-swap-oob="true"' in fresh.content
     compute(run)
-    again = client.get(words_in(fresh, 'hx-get="', '"').replace("&amp;", "&"), headers=HTMX)
+    again = client.get(refresh_of(fresh), headers=HTMX)
     assert again.status_code == 200
     assert b"hx-swap-oob" not in again.content
 

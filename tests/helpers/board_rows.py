@@ -48,9 +48,16 @@ def board_of(run, part=""):
 
 
 def cells_of(response, judge):
-    """One line of the table by figure: what is written there, without the numbers of notes."""
-    [row] = [row for row in response.context["table"].rows if row.name == judge]
-    return {cell.figure: cell for cell in row.cells[1:]}
+    """What is written of a judge by figure, in the table and in the one folded below it."""
+    tables = [table for name in ("table", "further") if (table := response.context.get(name))]
+    rows = [row for table in tables for row in table.rows if row.name == judge]
+    return {cell.figure: cell for row in rows for cell in row.cells[1:]}
+
+
+def refresh_of(response):
+    """Where the live part of a page asks for itself."""
+    address = words_in(response, 'data-summary="[^"]*"\\s+hx-get="', '"')
+    return address.replace("&amp;", "&")
 
 
 def words_in(response, start, end):

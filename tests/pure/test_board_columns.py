@@ -7,6 +7,7 @@ import pytest
 from judge_eval.findings.columns import (
     COLUMNS,
     FILE_COLUMNS,
+    MAIN,
     file_row,
     people_file_row,
     terminal_row,
@@ -42,6 +43,11 @@ def judge(name, rating, *, low=None, high=None, ranks=(None, None), agreement=No
             "is_baseline": False,
             "rating": of_rating,
             "ties": "ab",
+            "always_low": 0.25,
+            "always_high": 0.75,
+            "rank_low": 1,
+            "rank_high": 2,
+            "beats_floor": True,
             "agreement": share(agreement, low=agreement, high=agreement),
             "overall": share(agreement, high=agreement),
             "coverage": share(None if agreement is None else 1.0),
@@ -82,10 +88,12 @@ def test_files_begin_with_overall_agreement_and_keep_their_columns():
     assert list(FILE_COLUMNS) == [
         *("judge_id", "name", "kind"),
         *shares[0],
-        *("ties", "elo", "elo_order_luck"),
-        *(f"bradley_terry{part}" for part in rating),
+        *("rank_low", "rank_high", "beats_floor", "elo", "elo_order_luck"),
+        *("cost_per_correct_usd", "seconds_per_verdict"),
+        *("overall_agreement_always_low", "overall_agreement_always_high"),
         *(name for names in shares[1:6] for name in names),
-        *("cost_per_verdict_usd", "cost_per_correct_usd", "seconds_per_verdict"),
+        *(f"bradley_terry{part}" for part in rating),
+        *("ties", "cost_per_verdict_usd"),
         *(name for names in shares[6:] for name in names),
     ]
 
@@ -108,3 +116,8 @@ def test_no_two_columns_have_one_key_and_every_one_is_explained():
     assert len({column.figure for column in COLUMNS}) == len(COLUMNS)
     explained = METHODS.read_text("utf-8")
     assert all(f'<dt id="{column.anchor}">' in explained for column in COLUMNS)
+    assert all(column.about.endswith(".") for column in COLUMNS)
+
+
+def test_the_board_has_at_most_seven_columns():
+    assert len(MAIN) + 1 <= 7

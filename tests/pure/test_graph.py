@@ -115,7 +115,11 @@ def test_of_many_lines_those_that_agree_most_stand_out_and_none_is_set_in_bold()
     names = [f"judge {n}" for n in range(MOST_EQUAL + 1)]
     order = [2, 0, 6, 1, 3, 4, 5]
     lines = draw(names, [(1, list(range(1000, 1007)))], order=order).lines
-    assert {n for n, line in enumerate(lines) if line.style == ""} == set(order[:LEADING])
-    assert {line.style for line in lines} == {"", "many"}
+    assert {n for n, line in enumerate(lines) if "many" not in line.style} == set(order[:LEADING])
     few = draw(names[:-1], [(1, list(range(1000, 1006)))], [1], order).lines
-    assert [line.style for line in few] == ["", "baseline", "", "", "", ""]
+    assert [line.style == "baseline" for line in few] == [n == 1 for n in range(6)]
+
+
+def test_every_judge_has_a_colour_and_a_dash_of_its_own():
+    lines = draw([f"judge {n}" for n in range(40)], [(1, [1000.0] * 40)]).lines
+    assert len({line.style for line in lines}) == 40

@@ -1,0 +1,158 @@
+"""Boards as people meet them, each a run with a real ledger and real findings.
+
+Browser tests look at them, and `docs/boards.py` makes pictures of them.
+"""
+
+from collections.abc import Mapping
+from random import Random
+
+from judge_eval.models import Call, Judge, Run, Verdict
+from tests.helpers.run_findings import compute
+from tests.helpers.run_rows import make_calls
+from tests.makers import make_many_votes, make_run, make_single_run, make_voter, pairs_of, seal_all
+from voting.models import Inference
+
+BASELINES = {"random": 0.3, "longer-wins": 0.48}
+PROMPTS = (
+    "My parcel is late by a week. What can I do?",
+    "How do I change the language of the app?",
+    "I was charged twice for one order.",
+    "Can I send back what I bought on sale?",
+    "The link to reset my password does not come.",
+)
+ANSWERS = (
+    (
+        "I am sorry about that. Please open “My orders”, choose one, and press “What is wrong?”. "
+        "If nothing has happened for three days, we send another one at no cost."
+    ),
+    "Thank you for your message! We are always happy to help. Please consult our help pages.",
+)
+
+
+def nobody_has_voted() -> Run:
+    return _finished(_run({"good-judge": 0.85, "flaky-judge": 0.6, "bad-judge": 0.4}, pairs=30))
+
+
+def twelve_votes() -> Run:
+    """Too few to say anything."""
+    run = _run({"good-judge": 0.85, "flaky-judge": 0.6, "bad-judge": 0.4}, pairs=30)
+    return _finished(run, people=1, pairs=12)
+
+
+def clear_winner() -> Run:
+    run = _run({"good-judge": 0.95, "flaky-judge": 0.6, "bad-judge": 0.3}, pairs=70)
+    return _finished(run, people=3)
+
+
+def twelve_judges() -> Run:
+    """Some of them alike, as models of a family are; two have never answered."""
+    shares: dict[str, float | None] = {
+        f"vendor-{n % 3}/judge-{n}-{'large' if n < 5 else 'small'}": 0.9 - 0.05 * n
+        for n in range(10)
+    }
+    run = _run(shares | {"vendor-0/preview": None, "vendor-4/judge-xl": None}, pairs=60)
+    return _finished(run, people=2)
+
+
+def many_judges() -> Run:
+    shares = {f"judge-{n:02}": 0.85 if n < 9 else 0.7 - 0.004 * n for n in range(68)}
+    return _finished(_run(shares, pairs=80), people=2)
+
+
+def imported_ties() -> Run:
+    """People say tie and both bad, which no judge of the import was asked for."""
+    run = _run({"left-or-right": 0.8, "right-or-left": 0.6}, pairs=40, baselines={})
+    Judge.objects.filter(run=run).update(provider=Judge.IMPORTED)
+    _vote(run, people=2, choices=("A", "B", "tie", "both_bad"))
+    for part in ("", "ballot:decided"):
+        compute(run, part)
+    return run
+
+
+def flagged_items() -> Run:
+    """Single items that people pass or flag."""
+    dice = Random(5)
+    true = ["flag" if dice.random() < 0.3 else "pass" for _ in range(48)]
+    says = [[_mostly(dice, choice, 0.9, ("pass", "flag")), "pass"] for choice in true]
+    run = make_single_run(says, names=["careful-judge", "lenient-judge"], votes_per_item=2)
+    voters = [make_voter(run) for _ in range(2)]
+    chosen = list(zip(pairs_of(run), true, strict=True))
+    make_many_votes(run, [(voter, *vote) for voter in voters for vote in chosen])
+    return _named(run, "Answers that may go out")
+
+
+BOARDS = {
+    board.__name__: board
+    for board in (
+        *(nobody_has_voted, twelve_votes, clear_winner, twelve_judges),
+        *(many_judges, imported_ties, flagged_items),
+    )
+}
+
+
+def _mostly(dice: Random, right: str, share: float, choices: tuple[str, ...]) -> str:
+    return right if dice.random() < share else dice.choice([c for c in choices if c != right])
+
+
+def _truth(place: int, choices: tuple[str, ...] = ("A", "B")) -> str:
+    return choices[Random(place).randrange(len(choices))]
+
+
+def _run(
+    judges: Mapping[str, float | None], *, pairs: int, baselines: Mapping[str, float] = BASELINES
+) -> Run:
+    """A run in which judges are right on such shares of its pairs; None answers nothing."""
+    dice = Random(11)
+    shares = [*judges.values(), *baselines.values()]
+    says = [
+        [None if s is None else _mostly(dice, _truth(place), s, ("A", "B")) for s in shares]
+        for place in range(pairs)
+    ]
+    names = [*judges, *baselines]
+    run = make_run(says=says, names=names, baselines=baselines, votes_wanted=2)
+    for number, text in enumerate(ANSWERS):
+        outputs = Inference.objects.filter(generator=f"generator-{number}")
+        outputs.filter(project=run.queue.project).update(output=text)
+    for number, text in enumerate(PROMPTS):
+        pks = [
+            pk for pair in pairs_of(run)[number :: len(PROMPTS)] for pk in (pair.a_id, pair.b_id)
+        ]
+        Inference.objects.filter(pk__in=pks).update(prompt=text)
+    make_calls(run)
+    Call.objects.filter(run=run, verdict__judge__provider=Judge.BASELINE).delete()
+    asked = Verdict.objects.filter(judge__run=run, winner__gt="")
+    asked.exclude(judge__provider=Judge.BASELINE).update(latency_ms=1400.0)
+    return run
+
+
+def _vote(run: Run, *, people: int, choices: tuple[str, ...] = ("A", "B")) -> None:
+    dice, items = Random(3), pairs_of(run)
+    voters = [make_voter(run) for _ in range(people)]
+    make_many_votes(
+        run,
+        [
+            (voter, item, _mostly(dice, _truth(item.position, choices), 0.92, choices))
+            for voter in voters
+            for item in items
+        ],
+    )
+    run.queue.items.update(votes_wanted=people)
+    seal_all(run.queue.project)
+
+
+def _finished(run: Run, *, people: int = 0, pairs: int | None = None) -> Run:
+    if people and pairs is None:
+        _vote(run, people=people)
+    elif people:
+        voter, chosen = make_voter(run), pairs_of(run)[:pairs]
+        votes = [(voter, item, _truth(item.position)) for item in chosen]
+        make_many_votes(run, votes)
+    return _named(run, "Support answers")
+
+
+def _named(run: Run, name: str) -> Run:
+    run.name = name
+    run.save()
+    seal_all(run.queue.project)
+    compute(run)
+    return run
