@@ -14,7 +14,7 @@ from bench.lib.report import figure, note
 
 COMPARISONS = int(os.environ.get("BENCH_FINDINGS_COMPARISONS", "50000"))
 VOTERS = int(os.environ.get("BENCH_FINDINGS_VOTERS", "20"))
-JUDGES = 20
+JUDGES = int(os.environ.get("BENCH_FINDINGS_JUDGES", "20"))
 
 _OUTPUTS = """
     INSERT INTO voting_inference (id, project_id, prompt, output, kind, generator, tags, metadata,
@@ -29,10 +29,11 @@ _PAIRS = """
                                    votes_wanted, votes, votes_a, votes_b, votes_tie,
                                    votes_both_bad, votes_sided, votes_left, answers_a, answers_b,
                                    answers_tie, answers_both_bad, answers_wrong,
-                                   opened_at, unusable)
+                                   opened_at, unusable, extra_votes, votes_pass, votes_flag,
+                                   value_sum, value_squares, answers_pass, answers_flag)
     SELECT gen_random_uuid(), %(queue)s, (a.metadata->>'n')::int / 2, a.prompt,
            (a.metadata->>'n')::int / 2, a.id, b.id, 20,
-           0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, now(), ''
+           0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, now(), '', 0, 0, 0, 0, 0, 0, 0
     FROM voting_inference AS a
     JOIN voting_inference AS b ON (b.metadata->>'n')::int = (a.metadata->>'n')::int + 1
     WHERE (a.metadata->>'n')::int %% 2 = 0
@@ -46,12 +47,26 @@ _VERDICTS = """
            random() < 0.8, '["A", "B"]', 1, '', '', 100, now()
     FROM judge_eval_judge AS judge, voting_item AS pair
 """
+_OPENED = """
+    INSERT INTO voting_entry (uid, project_id, kind, at, queue_id, item_id, seq, hash, payload)
+    SELECT gen_random_uuid(), %(project)s, 'verdicts', now(), %(queue)s, pair.id,
+           row_number() OVER (), '\\x00',
+           jsonb_build_object('prompt', pair.prompt_key, 'votes_wanted', %(voters)s,
+                              'verdicts', said.all_)
+    FROM voting_item AS pair
+    JOIN (SELECT item_id, jsonb_agg(jsonb_build_object(
+              'judge', judge.id, 'position', judge.position, 'fingerprint', judge.fingerprint,
+              'winner', verdict.winner, 'consistent', verdict.consistent)) AS all_
+          FROM judge_eval_verdict AS verdict
+          JOIN judge_eval_judge AS judge ON judge.id = verdict.judge_id
+          GROUP BY item_id) AS said ON said.item_id = pair.id
+"""
 _VOTES = """
     INSERT INTO voting_entry (uid, project_id, kind, at, queue_id, item_id, voter_id, choice,
                               left_side, rubric_id, elapsed_ms, seq, hash)
     SELECT gen_random_uuid(), %(project)s, 'vote', now(), %(queue)s, pair.id, voter.id,
            (ARRAY['A', 'A', 'A', 'A', 'B', 'tie', 'both_bad'])[1 + floor(random() * 7)::int], 'A',
-           %(rubric)s, 1500, row_number() OVER () + 100, '\\x00'
+           %(rubric)s, 1500, row_number() OVER () + %(comparisons)s, '\\x00'
     FROM voting_voter AS voter, voting_item AS pair
 """
 _TALLIES = """
@@ -86,16 +101,17 @@ def measure() -> None:
     for _ in range(VOTERS):
         make_voter(run)
     names = {
+        "voters": VOTERS,
         "project": queue.project_id,
         "queue": queue.pk,
         "rubric": queue.rubric_id,
         "comparisons": COMPARISONS,
     }
     with connection.cursor() as cursor:
-        for statement in (_OUTPUTS, _PAIRS, _VERDICTS, _VOTES, _TALLIES):
+        for statement in (_OUTPUTS, _PAIRS, _VERDICTS, _OPENED, _VOTES, _TALLIES):
             cursor.execute(statement, names if "%(" in statement else None)
             cursor.execute("VACUUM ANALYZE")
-    Board.objects.create(run=run, votes=COMPARISONS * VOTERS, seq=COMPARISONS * VOTERS + 100)
+    Board.objects.create(run=run, votes=COMPARISONS * VOTERS, seq=COMPARISONS * (VOTERS + 1))
     Findings.objects.create(run=run)
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     before = peak_mb()

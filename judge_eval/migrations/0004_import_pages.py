@@ -7,7 +7,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("judge_eval", "0003_single_items"),
+        ("judge_eval", "0004_archived_runs"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

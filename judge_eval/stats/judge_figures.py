@@ -180,7 +180,7 @@ def prompt_interval(
     >>> round(low, 6), round(high, 6)
     (0.392234, 0.861072)
     """
-    from scipy.special import stdtrit  # slow to import
+    from scipy.special import stdtrit  # type: ignore[import-untyped]  # slow to import
 
     theta = float(np.sum(right) / np.sum(votes))
     reach = stdtrit(len(votes) - 1, 0.975) * standard_error(right, votes) / (theta * (1 - theta))
