@@ -103,6 +103,10 @@ class Person:
     # The latest decision on the voter, if there is any.
     decision: UUID | None = None
 
+    @property
+    def is_excluded(self) -> bool:
+        return self.excluded is not None
+
 
 def people_of(queue: Queue) -> list[Person]:
     """Return the voters of a queue with a fixed number of queries, who voted most first.
@@ -233,9 +237,7 @@ class Pace:
         if not recent:
             recent, days, span = (self.last_week, 7, "7 days")
         if not recent:
-            return (
-                f"{left} are missing. Nobody voted in the last 7 days: there is no pace to go by."
-            )
+            return f"{left} are missing. Nobody voted in the last 7 days, so there is no forecast."
         seconds = self.votes_left / recent * days * 86_400
         return (
             f"{left} are missing. At the pace of the last {span} ({number_of(recent, 'vote')}) "
