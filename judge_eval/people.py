@@ -1,21 +1,22 @@
 """Who votes in a run, and how: one row for each voter, and how far the votes are."""
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from statistics import median
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
-from django.db.models import Count, F, Max, Min, Q, QuerySet, Sum
-from django.db.models.functions import Trunc
+from django.db import connection
+from django.db.models import Count, F, Max, Q, QuerySet, Sum
 
 from humanjudge.lib.text import duration, number_of
 from judge_eval.stats.estimate import Interval, wilson
 from voting.choices import SIDES
 from voting.curating import decisions_on_voters
 from voting.ledger.bulk_sql import key, prepared
-from voting.models import Assignment, Entry, Flag, Invite, Item, Queue, Voter
+from voting.models import Assignment, Flag, Invite, Item, Queue, Voter
 
 # A share of fewer pairs than that has no interval.
 LEAST_PAIRS: Final = 10
@@ -33,31 +34,19 @@ _OWN: Final = """
     FROM voting_entry
     WHERE queue_id = %(queue)s AND kind = 'vote' AND seq IS NOT NULL AND retracted_seq IS NULL
 """
-# Of how many votes the time is known, and the one in the middle, or two of them.
-_MEDIANS: Final = f"""
-    SELECT voter_id, AVG(elapsed_ms) FROM (
-        SELECT voter_id, elapsed_ms, COUNT(*) OVER (PARTITION BY voter_id) AS votes,
-               ROW_NUMBER() OVER (PARTITION BY voter_id ORDER BY elapsed_ms) AS place
-        {_OWN} AND elapsed_ms IS NOT NULL
-    ) AS timed
-    WHERE 2 * place BETWEEN votes AND votes + 2 GROUP BY voter_id
-"""  # noqa: S608  texts of our own, values travel beside them
-# By how much each voter agrees with others: on each item, the share of other votes that count and
-# chose the same. What was seen to be said by judges is nobody's own opinion.
-_AGREEMENT: Final = f"""
-    WITH own AS (
-        SELECT voter_id, item_id, choice, CASE WHEN excluded THEN 0 ELSE 1 END AS counted
-        {_OWN} AND simulated = %(simulated)s AND (simulated OR NOT unblinded)
-    ),
-    said AS (
-        SELECT item_id, choice, SUM(counted) AS votes FROM own GROUP BY item_id, choice
-    ),
-    whole AS (SELECT item_id, SUM(votes) AS votes FROM said GROUP BY item_id)
-    SELECT own.voter_id, COUNT(*), SUM((said.votes - counted) * 1.0 / (whole.votes - counted))
-    FROM own JOIN said ON said.item_id = own.item_id AND said.choice = own.choice
-    JOIN whole ON whole.item_id = own.item_id AND whole.votes > counted
-    GROUP BY own.voter_id
-"""  # noqa: S608
+# Whether a vote counts, and whether its voter spoke before seeing what the judges say.
+_VOTES: Final = f"""
+    SELECT CAST(voter_id AS text), CAST(item_id AS text), choice, left_side, elapsed_ms,
+        CAST(at AS text), simulated OR NOT unblinded, NOT excluded AND (simulated OR NOT unblinded)
+    {_OWN}
+"""
+# Votes by the hour in which they were cast, and of these the recent ones.
+_HOURS: Final = f"""
+    SELECT {{hour}} AS hour, COUNT(*), SUM(CASE WHEN at > %(day)s THEN 1 ELSE 0 END),
+        SUM(CASE WHEN at > %(week)s THEN 1 ELSE 0 END)
+    {_OWN} GROUP BY 1 ORDER BY 1
+"""
+_HOUR: Final = {"postgresql": "date_trunc('hour', at)", "sqlite": "substr(at, 1, 13)"}
 
 
 class Share(NamedTuple):
@@ -103,6 +92,10 @@ class Person:
     # The latest decision on the voter, if there is any.
     decision: UUID | None = None
 
+    @property
+    def is_excluded(self) -> bool:
+        return self.excluded is not None
+
 
 def people_of(queue: Queue) -> list[Person]:
     """Return the voters of a queue with a fixed number of queries, who voted most first.
@@ -143,14 +136,8 @@ def _person(
 def _figures(queue: Queue) -> dict[UUID, dict[str, Any]]:
     """Return what is known of each voter, by the names that `Person` has for it."""
     found: dict[UUID, dict[str, Any]] = defaultdict(dict)
-    for row in _votes(queue):
-        left, sided = row.pop("left"), row.pop("sided")
-        found[row.pop("voter")] |= row | {"left": Share.of(left, sided) if sided else None}
-    for pk, milliseconds in _rows(_MEDIANS, queue):
-        found[pk]["median_seconds"] = float(milliseconds) / 1000
-    # What is said in free words is never quite the same.
-    for pk, pairs, same in _rows(_AGREEMENT, queue) if queue.kind != Queue.Kind.TEXT else ():
-        found[pk]["agreement"] = Share.of(float(same), pairs)
+    for voter, votes in _voted(queue).items():
+        found[UUID(voter)] |= votes.figures
     skipped: Any = Assignment.objects.filter(skips__gt=0, item__queue=queue.pk).values("voter")
     flagged: Any = Flag.objects.filter(item__queue=queue.pk).values("voter")
     for row in (
@@ -161,30 +148,61 @@ def _figures(queue: Queue) -> dict[UUID, dict[str, Any]]:
     return found
 
 
-def _standing(queue: Queue) -> QuerySet[Entry]:
-    votes = Entry.objects.filter(queue=queue.pk, kind=Entry.Kind.VOTE, seq__isnull=False)
-    return votes.filter(retracted_seq__isnull=True)
+class _Votes:
+    """The votes of one voter, as they are added up."""
+
+    def __init__(self) -> None:
+        # As texts, which stand in the order of the times.
+        self.times: list[str] = []
+        self.elapsed: list[int] = []
+        # Votes for a side, and those for the left one; items with other votes, and the sum of the
+        # shares of these that chose the same.
+        self.sided = self.left = self.items = 0
+        self.alike = 0.0
+
+    @property
+    def figures(self) -> dict[str, Any]:
+        return {
+            "votes": len(self.times),
+            "last": _moment(max(self.times)),
+            "median_seconds": median(self.elapsed) / 1000 if self.elapsed else None,
+            "left": Share.of(self.left, self.sided) if self.sided else None,
+            "agreement": Share.of(self.alike, self.items) if self.items else None,
+        }
 
 
-def _votes(queue: Queue) -> QuerySet[Entry, Any]:
-    is_sided = Q(choice__in=SIDES) & ~Q(left_side="")
-    return (
-        _standing(queue)
-        .values("voter")
-        .annotate(
-            votes=Count("pk"),
-            last=Max("at"),
-            sided=Count("pk", filter=is_sided),
-            left=Count("pk", filter=is_sided & Q(choice=F("left_side"))),
-        )
-    )
+def _voted(queue: Queue) -> dict[str, _Votes]:
+    """Add votes up by voter: in Python, as a database sorts them four times for the same."""
+    rows, whole = _rows(_VOTES, queue), Counter[str]()
+    by_choice, found = Counter[tuple[str, str]](), defaultdict[str, _Votes](_Votes)
+    for _, item, choice, *_, counts in rows:
+        if counts:
+            whole[item] += 1
+            by_choice[item, choice] += 1
+    for voter, item, choice, left, elapsed, at, is_blind, counts in rows:
+        votes, others = found[voter], whole[item] - counts
+        votes.times.append(at)
+        if elapsed is not None:
+            votes.elapsed.append(elapsed)
+        if left and choice in SIDES:
+            votes.sided += 1
+            votes.left += choice == left
+        # What is said in free words is never quite the same.
+        if is_blind and others and queue.kind != Queue.Kind.TEXT:
+            votes.items += 1
+            votes.alike += (by_choice[item, choice] - counts) / others
+    return found
 
 
-def _rows(sql: str, queue: Queue) -> list[Any]:
-    about = {"queue": key(queue.pk), "simulated": queue.is_simulated}
+def _rows(sql: str, queue: Queue, **about: Any) -> list[Any]:
     with prepared() as cursor:
-        cursor.execute(sql, about)
-        return [(UUID(str(pk)), *row) for pk, *row in cursor.fetchall()]
+        cursor.execute(sql, {"queue": key(queue.pk), **about})
+        return list(cursor.fetchall())
+
+
+def _moment(told: datetime | str) -> datetime:
+    """Return a time as hand-written SQL gives it, which may be its text, always in UTC."""
+    return datetime.fromisoformat(told).replace(tzinfo=UTC) if isinstance(told, str) else told
 
 
 def _decisions(
@@ -233,9 +251,7 @@ class Pace:
         if not recent:
             recent, days, span = (self.last_week, 7, "7 days")
         if not recent:
-            return (
-                f"{left} are missing. Nobody voted in the last 7 days: there is no pace to go by."
-            )
+            return f"{left} are missing. Nobody voted in the last 7 days, so there is no forecast."
         seconds = self.votes_left / recent * days * 86_400
         return (
             f"{left} are missing. At the pace of the last {span} ({number_of(recent, 'vote')}) "
@@ -244,23 +260,40 @@ class Pace:
 
 
 def pace_of(queue: Queue, now: datetime) -> Pace:
-    votes = _standing(queue)
-    whole = votes.aggregate(
-        first=Min("at"),
-        last=Max("at"),
-        last_day=Count("pk", filter=Q(at__gt=now - timedelta(days=1))),
-        last_week=Count("pk", filter=Q(at__gt=now - timedelta(days=7))),
-    )
-    first, last = whole.pop("first") or now, whole.pop("last") or now
-    fitting = (unit for unit, span in UNITS.items() if (last - first) / span < MOST_COLUMNS - 1)
-    unit = next(fitting, "month")
-    begun = votes.annotate(begins=Trunc("at", unit)).values_list("begins").order_by("begins")
-    wanting = Q(opened_at__isnull=False, votes__lt=F("votes_wanted"))
-    missing = F("votes_wanted") - F("votes")
+    since = {"day": now - timedelta(days=1), "week": now - timedelta(days=7)}
+    times = {n: connection.ops.adapt_datetimefield_value(at) for n, at in since.items()}
+    rows = _rows(_HOURS.format(hour=_HOUR[connection.vendor]), queue, **times)
+    hours = [(_moment(hour), votes) for hour, votes, *_ in rows]
+    span = hours[-1][0] - hours[0][0] if hours else timedelta(0)
+    unit = next((unit for unit, each in UNITS.items() if span / each < MOST_COLUMNS), "month")
+    wanting = Q(votes__lt=F("votes_wanted"))
+    missing = Sum(F("votes_wanted") - F("votes"), filter=wanting, default=0)
     items = Item.objects.filter(queue=queue.pk, unusable="").aggregate(
-        waiting=Count("pk", filter=wanting),
-        votes_left=Sum(missing, filter=Q(votes__lt=F("votes_wanted")), default=0),
+        waiting=Count("pk", filter=wanting & Q(opened_at__isnull=False)),
+        votes_left=missing,
         preparing=Count("pk", filter=Q(opened_at__isnull=True)),
     )
-    by_unit = list(begun.annotate(Count("pk")))
-    return Pace(unit=unit, votes=by_unit, noun=queue.noun, **items, **whole)
+    return Pace(
+        unit=unit,
+        votes=_in_units(hours, unit),
+        last_day=sum(row[2] for row in rows),
+        last_week=sum(row[3] for row in rows),
+        noun=queue.noun,
+        **items,
+    )
+
+
+def _in_units(hours: Iterable[tuple[datetime, int]], unit: str) -> list[tuple[datetime, int]]:
+    """Add votes of hours up to those of days, weeks or months.
+
+    Examples
+    --------
+    >>> _in_units([(datetime(2026, 11, 4, 9), 2), (datetime(2026, 11, 6, 8), 3)], "week")
+    [(datetime.datetime(2026, 11, 2, 0, 0), 5)]
+    """
+    found = Counter[datetime]()
+    for hour, votes in hours:
+        day = hour if unit == "hour" else hour.replace(hour=0)
+        back = {"week": day.weekday(), "month": day.day - 1}.get(unit, 0)
+        found[day - timedelta(days=back)] += votes
+    return list(found.items())

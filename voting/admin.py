@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from django.contrib import admin
+from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from django.forms import CheckboxSelectMultiple, ModelChoiceField, ModelForm, MultipleChoiceField
@@ -13,10 +14,11 @@ from django.urls import reverse
 
 from voting import models
 from voting.choices import Choice, in_order
+from voting.curating import decisions_on_voters, exclude_voter
 from voting.keys import create_key
 from voting.kinds import COMPARISON, kind_of
-from voting.models import ApiKey, Invite, Queue, Voter, VoterPrompt
-from voting.voters import erase, invite_token, withdraw
+from voting.models import ApiKey, Entry, Invite, Queue, Voter, VoterPrompt
+from voting.voters import erase, invite_token, voter_of_user, withdraw
 
 admin.site.site_header = admin.site.site_title = "HumanJudge"
 admin.site.index_title = "Admin"
@@ -146,6 +148,16 @@ class VoterForm(ModelForm):  # type: ignore[type-arg]
         }
 
 
+def exclude_everywhere(voter: Voter, by: User) -> None:
+    """Exclude a voter, as somebody with a login does, from all queues that they have voted in."""
+    curator = voter_of_user(voter.project, by)
+    votes = Entry.objects.filter(voter=voter, kind=Entry.Kind.VOTE)
+    for queue in Queue.objects.filter(pk__in=votes.values("queue")):
+        latest = decisions_on_voters(queue).filter(voter=voter).first()
+        if latest is None or (latest.payload or {}).get("action") != "exclude":
+            exclude_voter(voter.pk, queue, curator, after=latest and latest.uid)
+
+
 @admin.register(Voter)
 class VoterAdmin(UnmakeableAdmin):
     list_display = ("pseudonym", "name", "project", "reputation", "blocked_at", "created_at")
@@ -153,7 +165,22 @@ class VoterAdmin(UnmakeableAdmin):
     form = VoterForm
     fields = ("pseudonym", "name", "project", "reputation", "blocked_at", "created_at")
     readonly_fields = ("pseudonym", "project", "created_at")
-    actions = ("erase",)
+    actions = ("exclude", "erase")
+
+    @admin.action(description="Exclude the votes of the selected people", permissions=["change"])
+    def exclude(self, request: HttpRequest, voters: QuerySet[Voter]) -> HttpResponse | None:
+        return do_for_each(
+            self,
+            request,
+            voters.select_related("project"),
+            lambda voter: exclude_everywhere(voter, cast(User, request.user)),
+            action="exclude",
+            title="Exclude people",
+            warning="Their votes leave every figure of every run in which they have voted. It is "
+            "in the ledger, and can be taken back on a run's page People.",
+            button="Exclude them",
+            done="Excluded",
+        )
 
     @admin.action(
         description="Erase the selected people (their votes stay, without a name)",

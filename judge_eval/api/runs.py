@@ -9,6 +9,7 @@ from django.db import transaction
 from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.http import HttpRequest
+from django.utils import timezone
 from ninja import Field, Schema, Status
 from ninja.errors import HttpError
 from pydantic import BaseModel, ConfigDict
@@ -19,6 +20,7 @@ from judge_eval.api.access import Counts, Json, KeyRouter, Prefix, key_of, proje
 from judge_eval.config.estimates import Estimate, Plan, plan
 from judge_eval.config.run_config import JoiningJudges, RunConfig, Usd, parse
 from judge_eval.models import Run
+from judge_eval.people import pace_of, people_of
 from judge_eval.runs import demo, lifecycle, simulation
 from judge_eval.runs.progress import Cost, Work, progress_of
 from voting.models import ApiKey, Item
@@ -88,6 +90,32 @@ class Detailed(Listed):
     progress: Work
     cost: Cost
     judges: list[JudgeOut]
+
+
+class ShareOut(Schema):
+    value: float
+    n: int
+    interval: tuple[float, float] | None
+
+
+class PersonOut(Schema):
+    id: UUID
+    name: str
+    pseudonym: str
+    last_seen: datetime
+    votes: int
+    median_seconds: float | None
+    agreement: ShareOut | None
+    left: ShareOut | None
+    skips: int
+    flags: int
+    is_excluded: bool
+
+
+class People(Schema):
+    people: list[PersonOut]
+    votes_left: int
+    forecast: str
 
 
 # --- what is asked --------------------------------------------------------------------------------
@@ -312,6 +340,14 @@ def retry(request: HttpRequest, run_id: Prefix) -> Any:
 def duplicate(request: HttpRequest, run_id: Prefix) -> Any:
     """Draft a run with the same config; calls that are the same are answered from storage."""
     return Status(201, lifecycle.duplicate(_managed(request, run_id).pk))
+
+
+@router.get("/{run_id}/people", response=People)
+def people(request: HttpRequest, run_id: Prefix) -> Any:
+    """Who votes in a run and how, by name, and when the votes that are missing may be in."""
+    queue = _managed(request, run_id).queue
+    pace = pace_of(queue, timezone.now())
+    return {"people": people_of(queue), "votes_left": pace.votes_left, "forecast": pace.forecast}
 
 
 def _managed(request: HttpRequest, run_id: Prefix) -> Run:

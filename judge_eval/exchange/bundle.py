@@ -25,7 +25,7 @@ from judge_eval.config.run_config import Epsilon
 from voting.choices import CHOICES, ONE, PASS_FLAG, SIDES
 from voting.kinds import LONGEST_CHOICE, Options
 from voting.ledger.chain import canonical
-from voting.ledger.decisions import Decision
+from voting.ledger.decisions import Decision, wanted_in
 
 FORMAT: Final = "humanjudge"
 # A run's config holds all its prompts in one line.
@@ -269,9 +269,18 @@ class EntryPart(_Sealed):
             raise ValueError("a pair is of a run")
         if self.kind != "retraction" and self.payload is None:
             raise ValueError("it says nothing")
-        if self.kind == "decision" and self.comparison:
+        if self.is_settling:
             Decision.model_validate(self.payload)
+        if self.kind == "parameters":
+            wanted_in(self.payload)
         return self
+
+    @property
+    def is_settling(self) -> bool:
+        """Whether it decides whether votes of a run count."""
+        return (
+            self.kind == "decision" and self.run is not None and bool(self.comparison or self.voter)
+        )
 
 
 class End(_Record):

@@ -6,7 +6,7 @@ when all of it is there.
 """
 
 import sqlite3
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from itertools import groupby, islice
 from typing import Any, BinaryIO, Final, TypeAlias
@@ -25,6 +25,7 @@ from judge_eval.exchange.writing import counted, finish, note, remove, remove_un
 from judge_eval.models import Import, Run
 from voting.choices import CHOICES, PASS_FLAG, WRONG
 from voting.ledger import chain, ledger
+from voting.ledger.decisions import VOTES_WANTED, payload_of, wanted_in
 from voting.models import Entry, Project, Queue, Voter, VoterPrompt
 
 _COUNTED: Final = {"judge": "judges", "verdict": "verdicts", "vote": "votes"}
@@ -254,13 +255,15 @@ class Ledger:
         target = self._known.get(self._rows.number(stated.target)) if stated.target else None
         if stated.kind == "retraction":
             _retract(line, target, fields.get("voter"))
-        if stated.kind == "decision" and stated.comparison:
+        if stated.is_settling:
             fields["comment_sha256"] = _why(line, stated)
             _reverse(line, stated, target)
         if stated.target:
             fields["target"] = target or lacks(line, "target", stated.target)
         if stated.kind == "verdicts":
             fields["payload"] = self._verdicts(line, stated)
+        if wanted := wanted_in(stated.payload) if stated.kind == "parameters" else {}:
+            fields["payload"] = self._wanted(line, stated, wanted, fields["queue"])
         return Entry(**fields)
 
     def _fields(self, line: int, stated: bundle.LedgerRecord) -> Columns:
@@ -271,6 +274,17 @@ class Ledger:
             "project": self._rows.project,
             "queue": run and run.queue,
         }
+
+    def _wanted(
+        self, line: int, stated: bundle.EntryPart, wanted: Mapping[UUID, int], queue: Queue | None
+    ) -> Any:
+        """Return changed votes wanted with the numbers that items have here."""
+        here = {self._rows.number(item): votes for item, votes in wanted.items()}
+        known = queue.items.values_list("pk", flat=True) if queue else ()
+        if not here.keys() <= set(known):
+            raise BundleError(line, "payload", "the run has no such item")
+        said = stated.payload[VOTES_WANTED] | payload_of(here)[VOTES_WANTED]
+        return {**stated.payload, VOTES_WANTED: said}
 
     def _verdicts(self, line: int, stated: bundle.EntryPart) -> Any:
         try:

@@ -27,9 +27,11 @@ from tests.makers import (
     seal_all,
 )
 from tests.provider import provider
-from voting.curating import decide, reverse
+from voting.curating import decide, exclude_voter, reverse
 from voting.ledger import chain, ledger
+from voting.ledger.decisions import Rules
 from voting.services import flag, undo_last_vote
+from voting.votes_wanted import change_for_all, change_for_disputed
 
 pytestmark = pytest.mark.django_db
 
@@ -57,6 +59,11 @@ def make_eventful_run(**fields):
     decide(pairs[2].pk, "exclude", one, after=None)
     decide(pairs[1].pk, "another_round", one, after=None, votes=2)
     reverse(copied.uid, two, "They are not.")
+    hasty = exclude_voter(two.pk, run.queue, one, "Half a second each.", after=None)
+    change_for_disputed(run.queue, 3, one)
+    change_for_all(run.queue, Rules(votes_per_item=3, overlap_share=0.5, overlap_votes=5), one)
+    exclude_voter(one.pk, run.queue, two, after=None)
+    reverse(hasty.uid, one)
     flag(two, pairs[0].pk, "unsafe", "not for children")
     seal_all(run.queue.project)
     return run

@@ -35,9 +35,11 @@ from tests.makers import (
     pairs_of,
     seal_all,
 )
+from voting.ledger.decisions import Rules, wanted_in
 from voting.models import Entry, Item, Picture, Queue, Voter, VoterPrompt
 from voting.services import flag
 from voting.voters import erase
+from voting.votes_wanted import change_for_all
 
 pytestmark = pytest.mark.django_db
 
@@ -186,6 +188,23 @@ def test_what_cannot_be_is_refused_with_its_line_and_field(why):
         payload["verdicts"][0]["winner"] = "left"
         fields = {"payload": payload}
     assert refused(changed(lines, kind, number, **fields)).startswith(why.replace("RUN", run))
+
+
+def test_changed_votes_wanted_name_the_items_of_their_run_as_they_are_numbered_here():
+    run = imported(pair(1))
+    [item] = pairs_of(run)
+    rules = Rules(votes_per_item=4, overlap_share=0.0, overlap_votes=5)
+    change_for_all(run.queue, rules, make_voter(run))
+    seal_all(run.queue.project)
+    lines = list(export_run(run))
+    [back] = restored(lines, make_project("Another"))
+    told = Entry.objects.filter(queue=back.queue_id, kind="parameters").latest("seq")
+    assert wanted_in(told.payload) == {back.queue.items.get().pk: 4}
+    assert back.queue.items.get().pk != item.pk
+    place = next(n for n, line in enumerate(lines) if '"votes_wanted":{' in line)
+    lines[place] = lines[place].replace(str(item.pk), NOWHERE)
+    empty_the_instance()
+    assert refused(lines) == "payload: the run has no such item"
 
 
 @pytest.mark.parametrize(

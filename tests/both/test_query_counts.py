@@ -87,6 +87,7 @@ class Study:
             "chart": (owner, f"{board}charts/agreement.svg"),
             "pair": (owner, f"{board}pairs/{self.pairs[0].pk}/"),
             "voting tab": (owner, f"{board}vote/"),
+            "people": (owner, f"{board}people/?sort=agreement"),
             "pending": (script, f"{api_of_run}pending?limit=200"),
             "pending, next page": (script, f"{api_of_run}pending?limit=200"),
             "results": (script, f"{api_of_run}results"),

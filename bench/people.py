@@ -1,0 +1,108 @@
+"""The people page of a run with many voters, on both databases, and what its changes cost to seal.
+
+The time is a request's on the server, from address to page, the median of several.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from datetime import timedelta
+from itertools import count
+
+import django
+from django.core.management import call_command
+
+from bench.lib.report import figure, quantile
+from tests.servers import postgres_server
+
+VOTERS = int(os.environ.get("BENCH_VOTERS", "1000"))
+VOTES_EACH = int(os.environ.get("BENCH_VOTES_EACH", "20"))
+PAIRS = int(os.environ.get("BENCH_PAIRS", "2000"))
+TIMES = 7
+AIM = "at most 100"
+
+
+def main(arguments: list[str]) -> None:
+    if arguments:
+        measure(arguments[0])
+        return
+    # The settings read once which database there is: one process for each.
+    with postgres_server() as server, tempfile.TemporaryDirectory() as data:
+        for database, url in (("PostgreSQL", server.url), ("SQLite", "")):
+            environment = os.environ | {"DATABASE_URL": url, "HUMANJUDGE_DATA": data}
+            environment |= {"SECRET_KEY": "bench" * 10, "REDIS_URL": "redis://127.0.0.1:1"}
+            child = [sys.executable, "-u", "-m", "bench.people", database]
+            subprocess.run(child, env=environment, check=True)
+
+
+def measure(database: str) -> None:
+    os.environ["DJANGO_SETTINGS_MODULE"] = "humanjudge.settings"
+    django.setup()
+    call_command("migrate", verbosity=0)
+    call_command("collectstatic", verbosity=0, interactive=False)
+    from tests.makers import make_run, make_voter, seal_all, user_client
+    from voting.curating import exclude_voter, reverse
+    from voting.ledger.decisions import Rules
+    from voting.votes_wanted import change_for_all
+
+    run = make_run(pairs=PAIRS, votes_wanted=VOTERS, judges=3)
+    make_votes(run)
+    size = f"{VOTERS:,} voters, {VOTERS * VOTES_EACH:,} votes, {database}"
+    client, url = user_client(HTTP_HOST="localhost"), f"/runs/{run.pk}/people/"
+    for name, query in {"people": "", "by agreement": "?sort=agreement"}.items():
+        milliseconds = []
+        for _ in range(TIMES):
+            started = time.perf_counter()
+            assert client.get(url + query).status_code == 200
+            milliseconds.append((time.perf_counter() - started) * 1000)
+        figure(f"{name}, {size}", quantile(milliseconds, 0.5), "ms", AIM)
+    lead, odd = make_voter(run), run.queue.project.voters.order_by("pk")[0]
+
+    def timed(name: str) -> None:
+        started = time.perf_counter()
+        seal_all(run.queue.project)
+        figure(f"{name}, {size}", (time.perf_counter() - started) * 1000, "ms", "")
+
+    decision = exclude_voter(odd.pk, run.queue, lead, after=None)
+    timed("to seal an exclusion")
+    reverse(decision.uid, lead)
+    timed("to seal its reversal")
+    rules = Rules(votes_per_item=5, overlap_share=0.2, overlap_votes=9)
+    change_for_all(run.queue, rules, lead)
+    timed(f"to seal other votes wanted on {PAIRS:,} pairs")
+
+
+def make_votes(run) -> None:  # type: ignore[no-untyped-def]
+    from django.db import connection
+    from django.utils import timezone
+
+    from tests.makers import make_many_entries, pairs_of, seal_all
+    from voting.models import Voter
+
+    project, pairs, number = run.queue.project, pairs_of(run), count()
+    voters = [Voter(project=project, name=f"Voter {n}") for n in range(VOTERS)]
+    Voter.objects.bulk_create(voters)
+    rows = []
+    for voter in voters:
+        for _ in range(VOTES_EACH):
+            n = next(number)
+            about = {"voter": voter, "item": pairs[n % PAIRS], "rubric": run.queue.rubric}
+            said = {
+                "choice": "AAB"[n * 7 % 3],
+                "left_side": "AB"[n % 2],
+                "elapsed_ms": n * 37 % 9000,
+            }
+            at = timezone.now() - timedelta(minutes=VOTERS * VOTES_EACH - n)
+            rows.append(about | said | {"at": at})
+    make_many_entries(run, "vote", rows)
+    seal_all(project)
+    with connection.cursor() as cursor:
+        cursor.execute("VACUUM ANALYZE" if connection.vendor == "postgresql" else "ANALYZE")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
