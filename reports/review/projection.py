@@ -53,7 +53,8 @@ def limits_of(project: Project, batch: Sequence[Fact] = ()) -> Limits:
 
 
 def _votes_on(items: Collection[UUID], limits: Limits, new: Choices) -> dict[UUID, Votes]:
-    found = list(Item.objects.filter(pk__in=items).values("pk", *_COLUMNS_OF_ITEM))
+    there = Item.objects.filter(pk__in=items, queue__deleted_at=None)
+    found = list(there.values("pk", *_COLUMNS_OF_ITEM))
     words = _choices_on([row["pk"] for row in found if row["queue__kind"] in _WORDS], new)
     return {row["pk"]: _votes(row, words.get(row["pk"], Counter()), limits) for row in found}
 
@@ -174,8 +175,9 @@ def update(
 
 
 def _are_due(items: Collection[UUID], limits: Limits, new: Choices) -> set[UUID]:
-    """Return the items on which a curator has something to see, or had."""
-    known = Review.objects.filter(item__in=items).values_list("item", flat=True)
+    """Return the items on which a curator has something to see, or had; of deleted runs none."""
+    listed = Review.objects.filter(item__in=items, item__queue__deleted_at=None)
+    known = listed.values_list("item", flat=True)
     flagged = Flag.objects.filter(item__in=items).values_list("item", flat=True)
     divided = {item for item, votes in _votes_on(items, limits, new).items() if votes.is_divided}
     return divided | set(known) | set(flagged)
@@ -195,6 +197,8 @@ class ReviewList:
                 self.new[entry.item_id][entry.choice] += 1
         self.limits = limits_of(self.project, batch)
         self.made = [e for e in batch if e.kind == Entry.Kind.DECISION and e.item_id]
+        # Nobody can decide on what was deleted.
+        self.deleted = {e.queue_id for e in batch if e.kind == Entry.Kind.ERASURE} - {None}
         # The counts of items are those behind this batch: `VoteCounts` has written them.
         some = [sorted({entry.item_id for entry in batch if entry.item_id is not None})]
         # Other limits may hold behind new settings: everything is looked at again.
@@ -207,6 +211,8 @@ class ReviewList:
     def write(self) -> None:
         for items in self.due:
             update(self.project, items, self.new, self.limits, self.made)
+        if self.deleted:
+            Review.objects.filter(item__queue__in=self.deleted).delete()
 
     def rebuild(self, *, write: bool) -> Iterator[Difference]:
         for items in _all_items(self.project):
