@@ -153,6 +153,7 @@ CELERY_TASK_DEFAULT_QUEUE = "votes"
 CELERY_TASK_ROUTES = {
     "judge_eval.tasks.render": {"queue": "rendering"},
     "judge_eval.tasks.work": {"queue": "judging"},
+    "judge_eval.tasks.try_provider": {"queue": "judging"},
     "judge_eval.tasks.import_next": {"queue": "judging"},
     "judge_eval.tasks.compute_findings": {"queue": "judging"},
     "judge_eval.tasks.refresh_findings": {"queue": "judging"},

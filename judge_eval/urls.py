@@ -1,7 +1,18 @@
 from django.urls import include, path
 
 from humanjudge.http import on_demand
-from judge_eval.pages import board, draft, findings, home, invites, models, pairs, reveal, runs
+from judge_eval.pages import (
+    board,
+    draft,
+    findings,
+    home,
+    invites,
+    models,
+    pairs,
+    providers,
+    reveal,
+    runs,
+)
 from judge_eval.runs import lifecycle
 
 # Computes with NumPy, which no other page needs.
@@ -45,5 +56,7 @@ urlpatterns = [
     path("runs/new/", draft.new_run, name="new-run"),
     path("runs/new/config/", draft.new_run, {"as_config": True}, name="new-run-config"),
     path("runs/<uuid:run_id>/", include(of_a_run)),
+    path("providers/", providers.provider_list, name="providers"),
+    path("providers/<path:name>/try", providers.try_provider, name="try-provider"),
     path("reveal/<uuid:vote_uid>/", reveal.reveal, name="reveal"),
 ]
