@@ -153,6 +153,7 @@ CELERY_TASK_DEFAULT_QUEUE = "votes"
 CELERY_TASK_ROUTES = {
     "judge_eval.tasks.render": {"queue": "rendering"},
     "judge_eval.tasks.work": {"queue": "judging"},
+    "judge_eval.tasks.try_provider": {"queue": "judging"},
     "judge_eval.tasks.import_next": {"queue": "judging"},
     "judge_eval.tasks.compute_findings": {"queue": "judging"},
     "judge_eval.tasks.refresh_findings": {"queue": "judging"},
@@ -205,6 +206,8 @@ BOARD_ADDRESS = "judge_eval.access.board_address"
 REVEAL_ADDRESS = "judge_eval.access.reveal_address"
 # What is told of an item that a voter has flagged.
 FLAGGED = "reports.review.services.flagged"
+# What says why a run must not be deleted, where the app above needs it.
+RUN_IN_USE = "reports.grandjury.selectors.why_kept"
 
 # What waits for its body takes no thread: see humanjudge.rsgi.
 WEB_THREADS = env.int("WEB_THREADS", 4)

@@ -65,6 +65,8 @@ class Provider(models.Model):
     pauses = models.JSONField(default=dict, editable=False)
     # Workers that wait for a place, and until when.
     guests = models.JSONField(default=dict, editable=False)
+    # The call by which it was last tried, and what came of it: see runs.trial.
+    trial = models.JSONField(default=dict, editable=False)
 
     class Meta:
         constraints: ClassVar = [

@@ -9,7 +9,7 @@ from django.db import DatabaseError
 
 from judge_eval.exchange import import_jobs
 from judge_eval.findings import cache
-from judge_eval.runs import leases, state, verdicts, worker
+from judge_eval.runs import leases, state, trial, verdicts, worker
 from voting.pictures.store import render_picture
 
 logger = logging.getLogger(__name__)
@@ -36,6 +36,11 @@ def is_stopping() -> bool:
 def work() -> None:
     """Make the calls that wait, as many at once as this process has threads for them."""
     worker.work(should_stop=is_stopping)
+
+
+@shared_task
+def try_provider(name: str, number: str) -> None:
+    trial.make(name, number)
 
 
 @shared_task

@@ -10,6 +10,7 @@ from judge_eval.pages import (
     models,
     pairs,
     people,
+    providers,
     reveal,
     runs,
 )
@@ -30,6 +31,9 @@ of_a_run = [
     path("retry", runs.retry_run, name="retry-run"),
     path("judges", runs.add_judges, name="add-judges"),
     path("duplicate", runs.act, {"action": lifecycle.duplicate}, name="duplicate-run"),
+    path("archive", runs.act, {"action": lifecycle.archive}, name="archive-run"),
+    path("unarchive", runs.act, {"action": lifecycle.unarchive}, name="unarchive-run"),
+    path("delete/", runs.delete_run, name="delete-run"),
     path("calls/", runs.run_calls, name="run-calls"),
     path("calls/<int:call_id>/", runs.run_call, name="run-call"),
     path("pairs/", pairs.run_pairs, name="run-pairs"),
@@ -57,5 +61,7 @@ urlpatterns = [
     path("runs/new/", draft.new_run, name="new-run"),
     path("runs/new/config/", draft.new_run, {"as_config": True}, name="new-run-config"),
     path("runs/<uuid:run_id>/", include(of_a_run)),
+    path("providers/", providers.provider_list, name="providers"),
+    path("providers/<path:name>/try", providers.try_provider, name="try-provider"),
     path("reveal/<uuid:vote_uid>/", reveal.reveal, name="reveal"),
 ]

@@ -30,6 +30,7 @@ def run_tabs(request: HttpRequest) -> dict[str, tuple[tuple[object, ...], ...]]:
         "site_pages": (
             ("Projects", "projects", 0),
             ("Keys", "traced-models", 0),
+            ("Providers", "providers", 0),
             ("Review", "review", waiting),
         ),
     }

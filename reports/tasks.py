@@ -15,3 +15,4 @@ def make_score_files(report_id: str) -> None:
 @shared_task
 def sweep() -> None:
     jobs.ask_again_for_lost()
+    jobs.remove_left_behind()

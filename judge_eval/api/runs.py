@@ -217,10 +217,15 @@ def list_runs(
     limit: Annotated[int, Field(ge=1, le=MOST_RUNS)] = 50,
     # The moment and the number of the last run of a page.
     cursor: Annotated[str, Field(pattern="^([0-9]{1,17}-[0-9a-f]{32})?$")] = "",
+    archived: bool = False,
 ) -> Any:
-    """The runs that this key knows, the newest first; pass `next_cursor` on until it is null."""
+    """The runs that this key knows, the newest first; pass `next_cursor` on until it is null.
+
+    Those that were archived are listed apart.
+    """
     api_key = key_of(request, READ)
-    runs = _counted(Run.objects.order_by("-created_at", "-pk"))
+    listed = Run.objects.filter(archived_at__isnull=not archived)
+    runs = _counted(listed.order_by("-created_at", "-pk"))
     if api_key.project_id:
         runs = runs.filter(queue__project=api_key.project_id)
     if cursor:

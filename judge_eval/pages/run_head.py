@@ -86,7 +86,7 @@ def unstuck(run: Run, silent: Collection[str]) -> Step | None:
     if silent:
         models = listed(dict.fromkeys(silent))
         words = f"Open a provider: every call to {models} failed"
-        return _at(run, words, "run-progress", "progress")
+        return Step(words, reverse("providers"), "")
     return _at(run, *NEXT[run.state]) if run.state in NEXT else None
 
 

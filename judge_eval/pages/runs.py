@@ -12,13 +12,13 @@ from django import forms
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import ValidationError
 from django.core.paginator import Paginator
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from django_htmx.http import HttpResponseClientRedirect
 
 from humanjudge.http import Context, HtmxRequest, Problem, problem
@@ -28,7 +28,7 @@ from judge_eval.access import Action, pairs_to_vote_on, refusal
 from judge_eval.config.run_config import MOST_USD, ConfigInvalid
 from judge_eval.models import Call, Provider, Run, Verdict
 from judge_eval.pages.run_form import JoiningForm
-from judge_eval.runs import leases, lifecycle
+from judge_eval.runs import deletion, leases, lifecycle
 from judge_eval.runs.progress import RunProgress, progress_of
 from judge_eval.runs.providers import NANO
 from voting.models import Item, Picture
@@ -36,6 +36,16 @@ from voting.models import Item, Picture
 DONE, FAILED, WAITING = Call.State.DONE, Call.State.FAILED, Call.State.WAITING
 BUDGET = forms.DecimalField(required=False, min_value=Decimal("1e-9"), max_value=MOST_USD)
 CALLS_PER_PAGE = 50
+RUNS_PER_PAGE = 50
+NEWEST = "newest"
+# What the list of runs is sorted by.
+ORDERS: dict[str, tuple[str, tuple[str, ...]]] = {
+    NEWEST: ("newest first", ("-created_at", "pk")),
+    "name": ("by name", ("name", "-created_at", "pk")),
+    "project": ("by project", ("queue__project__name", "-created_at", "pk")),
+    "votes": ("most votes first", ("-board__votes", "-created_at", "pk")),
+    "state": ("by state", ("state", "-created_at", "pk")),
+}
 MOST_VERDICTS = 50
 LONGEST_SHOWN_REPLY = 20_000
 EVENTS = 8
@@ -94,14 +104,42 @@ def run_action(view: View) -> View:
     return act
 
 
+class RunsForm(forms.Form):
+    """Which runs are listed, and in which order."""
+
+    q = forms.CharField(required=False, max_length=100, label="Search")
+    sort = forms.ChoiceField(
+        choices=[(key, words) for key, (words, _) in ORDERS.items()], required=False, label="Sorted"
+    )
+    archived = forms.BooleanField(required=False, label="Archived")
+
+    def runs(self) -> QuerySet[Run]:
+        """Return the runs that are asked for; what cannot be read asks for nothing."""
+        asked = self.cleaned_data if self.is_valid() else {}
+        words, (_, order) = asked.get("q", ""), ORDERS[asked.get("sort") or NEWEST]
+        found = Run.objects.filter(archived_at__isnull=not asked.get("archived"))
+        if words:
+            named = Q(name__icontains=words) | Q(queue__project__name__icontains=words)
+            found = found.filter(named)
+        # The config may be large.
+        return found.select_related("board", "queue__project").defer("config").order_by(*order)
+
+
 @require_safe
 @login_required
 def runs(request: HttpRequest) -> HttpResponse:
-    every = Run.objects.select_related("board", "queue__project").order_by("-created_at")
-    listed = list(every.defer("config"))  # it may be large
-    silent = selectors.silent_models([run.pk for run in listed])
-    named = [(run, silent.get(run.pk, [])) for run in listed]
-    return render(request, "judge_eval/runs.html", {"runs": named})
+    form = RunsForm(request.GET)
+    page = Paginator(form.runs(), RUNS_PER_PAGE).get_page(request.GET.get("page"))
+    silent = selectors.silent_models([run.pk for run in page])
+    hidden = Run.objects.filter(archived_at__isnull=False).count()
+    context = {
+        "runs": [(run, silent.get(run.pk, [])) for run in page],
+        "page": page,
+        "form": form,
+        "archived": hidden,
+        "is_narrowed": any(form.cleaned_data.values()),
+    }
+    return render(request, "judge_eval/runs.html", context)
 
 
 # --- one run's progress --------------------------------------------------------------------------
@@ -143,6 +181,7 @@ def _context(run: Run) -> Context:
             "resume": run.state == Run.State.STOPPED,
             "retry": lifecycle.can_retry(run),
             "duplicate": not run.is_given,
+            "archive": run.archived_at is None,
         },
     }
     parts = [
@@ -275,6 +314,28 @@ def act(request: HttpRequest, run: Run, action: Callable[[UUID], Run]) -> HttpRe
     """Do what needs no more than the run, and lead to the run that it was done with, or made."""
     done = action(run.pk)
     return redirect("run-draft" if done.state == Run.State.DRAFT else "run-progress", done.pk)
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def delete_run(request: HttpRequest, run_id: UUID) -> HttpResponse:
+    """What goes for good and what stays, and the deletion once the run's name is typed."""
+    run, wrong = find_run(run_id), ""
+    status = 200
+    if request.method == "POST":
+        try:
+            deletion.delete(run.pk, request.POST.get("name", ""))
+            return redirect("runs")
+        except deletion.WrongName as error:
+            wrong, status = str(error), 422
+        except lifecycle.LifecycleRefused as refused:
+            back = ("Back to the run", reverse("run-progress", args=[run.pk]))
+            return problem(request, 409, str(refused), title="That cannot be done now", action=back)
+    why = deletion.in_the_way(run)
+    context = {"run": run, "tab": "progress", "extent": deletion.extent(run), "why": why}
+    context |= {"wrong": wrong, "typed": request.POST.get("name", "")}
+    return render(request, "judge_eval/delete_run.html", context, status=status)
 
 
 @run_action

@@ -239,6 +239,21 @@ def wait_for_share(provider: Provider, now: datetime, worker: UUID, *, is_waitin
         provider.save(update_fields=["guests"])
 
 
+def take_place(provider: Provider, now: datetime, who: UUID, lasts: timedelta) -> bool:
+    """Take a place among the calls of a locked provider, of one that no run has asked for."""
+    out = calls_out(now).filter(provider=provider.name).count()
+    if allowed(provider, now, out, who) < 1:
+        return False
+    provider.guests = _guests(provider, now) | {str(who): (now + lasts).timestamp()}
+    provider.save(update_fields=["guests"])
+    count_starts(provider, now, 1)
+    return True
+
+
+def leave_place(provider: Provider, who: UUID) -> None:
+    wait_for_share(provider, timezone.now(), who, is_waiting=False)
+
+
 def count_starts(provider: Provider, now: datetime, number: int) -> None:
     if provider.requests_per_minute:
         provider.next_start_at = _next_start(provider, now) + number * _gap(provider)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
@@ -343,6 +344,20 @@ def duplicate(run_id: UUID) -> Run:
     """Draft a run with the same config: calls that are the same are answered from storage."""
     run = Run.objects.select_related("queue__project").get(pk=run_id)
     return create(run.queue.project, copied(run))
+
+
+def archive(run_id: UUID) -> Run:
+    """Leave a run out of lists; it can still be read, and voted on."""
+    return _archived(run_id, timezone.now())
+
+
+def unarchive(run_id: UUID) -> Run:
+    return _archived(run_id, None)
+
+
+def _archived(run_id: UUID, since: datetime | None) -> Run:
+    Run.objects.filter(pk=run_id).update(archived_at=since)
+    return Run.objects.get(pk=run_id)
 
 
 def delete(run_id: UUID) -> None:

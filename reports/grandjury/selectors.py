@@ -14,6 +14,7 @@ from django.db.models import Exists, F, OuterRef, Prefetch, Q, QuerySet, Sum
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
+from judge_eval.models import Run
 from reports.models import Benchmark, Enrollment, Trace, TracedModel
 from voting.ledger.counts import COUNTED
 from voting.models import ApiKey, Assignment, Entry, Project, Voter
@@ -100,6 +101,13 @@ def benchmarks_of_user(user: User) -> QuerySet[Benchmark]:
 
 def open_benchmarks() -> QuerySet[Benchmark]:
     return Benchmark.objects.filter(is_open=True).select_related("project").order_by("pk")
+
+
+def why_kept(run: Run) -> str:
+    """Say why a run must not be deleted: models send their traces to its queue."""
+    if Benchmark.objects.filter(queue=run.queue_id).exists():
+        return "Models send their traces to this run, so it stays; it can be archived."
+    return ""
 
 
 def enrollments_of(model: TracedModel) -> QuerySet[Enrollment]:

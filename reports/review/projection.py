@@ -183,8 +183,12 @@ def _update(
 
 
 def _rows(items: Collection[UUID]) -> list[dict[str, Any]]:
-    """Return what is known of items, with the columns of `Review` where there is one."""
-    return list(Item.objects.filter(pk__in=items).values(*_OF_ITEM, *_STORED.values()))
+    """Return what is known of items, with the columns of `Review` where there is one.
+
+    Of deleted runs there is nothing to see.
+    """
+    there = Item.objects.filter(pk__in=items, queue__deleted_at=None)
+    return list(there.values(*_OF_ITEM, *_STORED.values()))
 
 
 def _in_order(items: Collection[UUID]) -> list[UUID]:
@@ -212,6 +216,8 @@ class ReviewList:
                 self.new[entry.item_id][entry.choice] += 1
         self.limits = limits_of(self.project, batch)
         self.made = [e for e in batch if e.kind == Entry.Kind.DECISION and e.item_id]
+        # Nobody can decide on what was deleted.
+        self.deleted = {e.queue_id for e in batch if e.kind == Entry.Kind.ERASURE} - {None}
         # The counts of items are those behind this batch: `VoteCounts` has written them.
         new = {entry.item_id for entry in batch if entry.item_id is not None}
         some = [sorted(new | recounted_items(batch))]
@@ -225,6 +231,8 @@ class ReviewList:
         for items in self.chunks:
             decided = {each.item_id for each in self.made if each.item_id} & {*items}
             _update(self.project, items, self.limits, self.new, self.made, decided)
+        if self.deleted:
+            Review.objects.filter(item__queue__in=self.deleted).delete()
 
     def rebuild(self, *, write: bool) -> Iterator[Difference]:
         for items in _all_items(self.project):

@@ -105,6 +105,14 @@ def ask_again_for_lost() -> None:
         enqueue(_TASK, str(pk))
 
 
+def remove_left_behind() -> None:
+    """Delete the files of reports that went with their run."""
+    files = {path.stem: path for path in (settings.DATA / "scores").glob("*.zip")}
+    known = ScoreReport.objects.values_list("pk", flat=True)
+    for name in files.keys() - set(map(str, known)):
+        files[name].unlink(missing_ok=True)
+
+
 def _mine(report: ScoreReport) -> QuerySet[ScoreReport]:
     """Return the row while nobody else has taken it up: each who does counts an attempt."""
     return ScoreReport.objects.filter(

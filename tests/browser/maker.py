@@ -21,6 +21,7 @@ from django.http import HttpResponse  # noqa: E402
 from django.urls import reverse  # noqa: E402
 from django.utils import timezone  # noqa: E402
 
+from judge_eval.models import Run  # noqa: E402
 from judge_eval.runs import demo, state  # noqa: E402
 from tests import makers  # noqa: E402
 from voting.assignment import next_pairs  # noqa: E402
@@ -78,6 +79,10 @@ def _addresses(run):
         "join": reverse("join", args=[invite_token(invite)]),
         "pairs": [str(pair.pk) for pair in makers.pairs_of(run)],
     }
+
+
+def set_state(*, run, state):
+    Run.objects.filter(pk=run).update(state=state)
 
 
 def votes(*, queue):
@@ -195,6 +200,7 @@ ANSWERS = {
         decisions,
         set_queue,
         set_comparison,
+        set_state,
         block_voters,
         colleague_votes,
         colleague_opens,

@@ -1,6 +1,7 @@
-"""The list of runs, the way to vote for oneself, the start page, login and health."""
+"""The list of runs, the way to vote for oneself, login and health."""
 
 import json
+import re
 from datetime import timedelta
 
 import pytest
@@ -14,7 +15,10 @@ from humanjudge.health import PROCESSES
 from judge_eval.models import Board, Run
 from tests.helpers.pages import text_of
 from tests.makers import (
+    key_client,
     make_invite,
+    make_key,
+    make_project,
     make_run,
     make_vote,
     make_voter,
@@ -175,3 +179,60 @@ def test_health_tells_how_old_the_oldest_unsealed_vote_is(everybody_alive, secon
     assert response.status_code == status
     assert seconds <= response.json()["oldest_unsealed_seconds"] < seconds + 100
     assert Client().post("/healthz").status_code == 405
+
+
+class TestTheList:
+    def names(self, **asked):
+        page = user_client().get("/runs/", asked)
+        return re.findall(r'<th scope="row"><a [^>]*>([^<]+)</a>', page.content.decode())
+
+    @pytest.fixture(autouse=True)
+    def three(self):
+        for place, (name, votes) in enumerate([("Birds", 3), ("apples", 9), ("Cats", 1)]):
+            run = make_run(make_project(f"Project {3 - place}"))
+            at = timezone.now() + timedelta(minutes=place)
+            Run.objects.filter(pk=run.pk).update(name=name, created_at=at)
+            Board.objects.filter(run=run).update(votes=votes)
+
+    def test_it_is_sorted_as_asked(self):
+        assert self.names() == ["Cats", "apples", "Birds"]
+        assert self.names(sort="votes") == ["apples", "Birds", "Cats"]
+        assert self.names(sort="project") == ["Cats", "apples", "Birds"]
+        assert sorted(self.names(sort="name")) == ["Birds", "Cats", "apples"]
+
+    def test_it_is_searched_by_run_and_project(self):
+        assert self.names(q="APP") == ["apples"]
+        assert self.names(q="project 3") == ["Birds"]
+        assert self.names(q="nothing") == []
+        assert "No run is like that" in text_of(user_client().get("/runs/?q=nothing"))
+
+    def test_what_cannot_be_read_asks_for_nothing(self):
+        assert len(self.names(sort="nonsense", q="x" * 101, page="x")) == 3
+
+    def test_archived_runs_are_listed_apart_and_come_back(self):
+        run, client = Run.objects.get(name="Birds"), user_client()
+        assert "Archived" not in text_of(client.get("/runs/"))
+        page = client.post(f"/runs/{run.pk}/archive", follow=True)
+        assert "Bring back" in text_of(page)
+        assert self.names() == ["Cats", "apples"]
+        assert self.names(archived="on") == ["Birds"]
+        assert "Archived (1)" in text_of(client.get("/runs/"))
+        # It can still be read, and voted on.
+        assert client.get(f"/runs/{run.pk}/").status_code == 200
+        script = key_client(make_key("read")[1])
+        listed = [row["name"] for row in script.get("/api/runs").json()["runs"]]
+        assert listed == ["Cats", "apples"]
+        apart = script.get("/api/runs?archived=true").json()["runs"]
+        assert [row["name"] for row in apart] == ["Birds"]
+        client.post(f"/runs/{run.pk}/unarchive")
+        assert len(self.names()) == 3
+
+    def test_where_all_are_archived_it_says_so(self):
+        Run.objects.update(archived_at=timezone.now())
+        assert "Every run is archived" in text_of(user_client().get("/runs/"))
+
+    def test_archiving_needs_a_login(self):
+        run = Run.objects.first()
+        assert Client().post(f"/runs/{run.pk}/archive").url.startswith("/login/")
+        run.refresh_from_db()
+        assert run.archived_at is None

@@ -1,6 +1,7 @@
 """SVG to PNG, once per content hash: the people and the judges are shown the same bytes."""
 
 import logging
+from collections.abc import Iterable
 from datetime import timedelta
 from hashlib import sha256
 from io import BytesIO
@@ -65,6 +66,15 @@ def store(png: bytes) -> str:
         if not default_storage.exists(path):
             default_storage.save(path, BytesIO(data))
     return address
+
+
+def forget(addresses: Iterable[str]) -> None:
+    """Delete stored pictures that no drawing has any more."""
+    addresses = set(addresses)
+    used = Picture.objects.filter(png_sha256__in=addresses).values_list("png_sha256", flat=True)
+    for address in addresses - set(used):
+        for suffix in ("png", "webp"):
+            default_storage.delete(stored_path(address, suffix))
 
 
 def thumbnail(png: bytes) -> bytes:

@@ -1,0 +1,62 @@
+"""The providers: what is set of each, and one call to see whether it answers."""
+
+from collections import defaultdict
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+
+from humanjudge.http import Context, HtmxRequest, Problem, problem
+from judge_eval.models import Judge, Provider
+from judge_eval.runs import providers, trial
+from judge_eval.runs.lifecycle import LifecycleRefused
+
+MOST_LETTERS = Judge._meta.get_field("model").max_length or 0
+
+
+@never_cache
+@require_safe
+@login_required
+def provider_list(request: HtmxRequest) -> HttpResponse:
+    """Every provider; htmx asks for the trial of one again until it is answered."""
+    if name := request.GET.get("trial", ""):
+        provider = get_object_or_404(Provider, name=name)
+        return render(request, "judge_eval/_trial.html", {"each": _shown(provider, [])})
+    providers.find("default")  # the one that the settings describe is a row from now on
+    asked = Judge.objects.exclude(provider=Judge.BASELINE).order_by("model")
+    models = defaultdict(list)
+    for name, model in asked.values_list("provider", "model").distinct():
+        models[name].append(model)
+    listed = [_shown(row, models[row.name]) for row in Provider.objects.order_by("name")]
+    return render(request, "judge_eval/providers.html", {"providers": listed})
+
+
+def _shown(provider: Provider, models: list[str]) -> Context:
+    now, known = timezone.now(), sorted({*provider.prices, *models})
+    return {
+        "provider": provider,
+        "lacks_key": providers.lacks_key(provider),
+        "models": known,
+        "model": provider.trial.get("model") or next(iter(known), ""),
+        "trial": provider.trial,
+        "is_under_way": trial.is_under_way(provider, now),
+        "lost": trial.lost(provider, now),
+    }
+
+
+@require_POST
+@login_required
+def try_provider(request: HtmxRequest, name: str) -> HttpResponse:
+    model = request.POST.get("model", "").strip()
+    if not 0 < len(model) <= MOST_LETTERS or "\x00" in model:
+        raise Problem(422, "model: the name of a model, as its provider calls it, is needed.")
+    try:
+        trial.ask(name, model)
+    except LifecycleRefused as refused:
+        back = ("Back to the providers", reverse("providers"))
+        return problem(request, 409, str(refused), title="That cannot be done now", action=back)
+    return redirect(f"{reverse('providers')}#provider-{name}")

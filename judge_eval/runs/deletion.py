@@ -1,0 +1,139 @@
+"""Deleting a run for good: its texts, figures and calls go; what the ledger says of it stays.
+
+Votes and verdicts are facts of the project, chained to those of its other runs. So the queue and
+its items stay, closed and without a text, and an entry of the ledger says that this was done.
+"""
+
+from typing import NamedTuple
+from uuid import UUID
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.utils import timezone
+from django.utils.module_loading import import_string
+
+from humanjudge.lib.text import number_of
+from judge_eval.models import Call, Import, Judge, Run, Verdict
+from judge_eval.runs import leases, state
+from judge_eval.runs.lifecycle import LifecycleRefused
+from voting.ledger.scheduler import nudge
+from voting.models import Assignment, Entry, Flag, Inference, Invite, Item, Picture, Project, Queue
+from voting.pictures.store import forget
+
+RESTING = (Run.State.COMPLETE, Run.State.STOPPED, Run.State.FAILED)
+_AT_ONCE = 500
+_NO_TEXT = {"prompt": "", "output": "", "generator": "", "metadata": {}, "tags": []}
+
+
+class WrongName(ValueError):
+    """What was typed is not the name of the run."""
+
+
+class Extent(NamedTuple):
+    """How much goes with a run, and how many entries of the ledger stay."""
+
+    outputs: int
+    verdicts: int
+    calls: int
+    invites: int
+    entries: int
+
+
+def extent(run: Run) -> Extent:
+    return Extent(
+        outputs=_outputs_of(run).count(),
+        verdicts=Verdict.objects.filter(judge__run=run).count(),
+        calls=run.calls.count(),
+        invites=run.queue.invites.count(),
+        entries=Entry.objects.filter(queue=run.queue_id).count(),
+    )
+
+
+def in_the_way(run: Run) -> str:
+    """Say why a run cannot be deleted now and what to do about it; nothing where it can."""
+    if run.state == Run.State.DRAFT:
+        return "This run is a draft: delete it on the page of the draft."
+    if run.state not in RESTING:
+        return f"This run is {run.state}. Stop it first, then delete it."
+    if out := leases.calls_out(timezone.now()).filter(run=run).count():
+        return (
+            f"{number_of(out, 'call')} of this run must still be answered. Try again in a minute."
+        )
+    if run.imports.filter(state__in=Import.UNFINISHED).exists():
+        return "A file is being imported into this run. Wait until that is done."
+    why: str = import_string(settings.RUN_IN_USE)(run)
+    return why
+
+
+def delete(run_id: UUID, typed: str) -> None:
+    """Delete a run that rests, given its name; refused while anything is under way."""
+    with transaction.atomic():
+        # In the order in which sealing locks them, which counts the votes of this run.
+        project = Project.objects.filter(queues__run=run_id)
+        Project.objects.select_for_update(no_key=True).get(pk__in=project.values("pk"))
+        run = state.locked().get(pk=run_id)
+        if why := in_the_way(run):
+            raise LifecycleRefused(why)
+        if typed.strip() != run.name.strip():
+            raise WrongName("That is not the name of this run, so nothing was deleted.")
+        _close(run.queue)
+        _forget_texts(run)
+        _forget_rows(run)
+
+
+def _close(queue: Queue) -> None:
+    now, closed = timezone.now(), {"is_open": False, "more_may_come": False}
+    Queue.objects.filter(pk=queue.pk).update(name="Deleted run", deleted_at=now, **closed)
+    Entry.objects.create(
+        project_id=queue.project_id,
+        kind=Entry.Kind.ERASURE,
+        at=now,
+        queue=queue,
+        payload={"queue": str(queue.pk)},
+    )
+    transaction.on_commit(lambda: nudge(queue.project_id))
+
+
+def _outputs_of(run: Run) -> QuerySet[Inference]:
+    """Return the outputs of a run that no other one shows."""
+    items = Item.objects.filter(queue=run.queue_id)
+    either = Q(a=OuterRef("pk")) | Q(b=OuterRef("pk"))
+    own = Q(Exists(items.filter(either))) | Q(call__run=run)
+    return Inference.objects.filter(
+        own, ~Exists(Item.objects.exclude(queue=run.queue_id).filter(either))
+    )
+
+
+def _forget_texts(run: Run) -> None:
+    """Empty what was shown, and what people wrote: of that the chain has only salted hashes."""
+    outputs = _outputs_of(run)
+    pictures = list(outputs.filter(picture__isnull=False).values_list("picture", flat=True))
+    outputs.update(picture=None, **_NO_TEXT)
+    Item.objects.filter(queue=run.queue_id).update(external_id="")
+    about = Entry.objects.filter(Q(queue=run.queue_id) | Q(item__queue=run.queue_id))
+    about.update(comment="", salt="", labels=None)
+    Flag.objects.filter(item__queue=run.queue_id).delete()
+    for first in range(0, len(pictures), _AT_ONCE):
+        _forget_pictures(pictures[first : first + _AT_ONCE])
+
+
+def _forget_pictures(keys: list[int]) -> None:
+    unused = Picture.objects.filter(pk__in=keys, inferences__isnull=True)
+    addresses = set(unused.values_list("png_sha256", flat=True)) - {""}
+    unused.delete()
+    transaction.on_commit(lambda: forget(addresses))
+
+
+def _forget_rows(run: Run) -> None:
+    """Delete what hangs on a run, and with it all that was computed."""
+    queue = run.queue
+    Call.objects.filter(run=run).delete()
+    Verdict.objects.filter(judge__run=run).delete()
+    Judge.objects.filter(run=run).delete()
+    Import.objects.filter(run=run, is_bundle=False).delete()
+    Invite.objects.filter(queue=queue).delete()
+    Assignment.objects.filter(item__queue=queue).delete()
+    shown = Item.objects.filter(Q(a=OuterRef("pk")) | Q(b=OuterRef("pk")))
+    Inference.objects.filter(~Exists(shown), project=queue.project_id, **_NO_TEXT).delete()
+    run.delete()
