@@ -5,7 +5,7 @@ from what was said of the pairs that are still open to them.
 """
 
 from collections.abc import Collection
-from typing import Literal
+from typing import Final, Literal
 from uuid import UUID
 
 from django.contrib.auth.base_user import AbstractBaseUser
@@ -23,7 +23,9 @@ from voting.selectors import open_to, released_by_me
 from voting.services import record_exposure
 from voting.voters import voter_here, voter_of_key, voter_of_user
 
-Action = Literal["see board", "see pair", "see calls"]
+Action = Literal["see board", "see pair", "see calls", "export"]
+# Not even of a run that is shared.
+FOR_EVALUATORS: Final = ("see calls", "export")
 LOGIN = "log in"
 VOTE_FIRST = (
     "You still have {noun}s to vote on, and the board would tell you what others think. "
@@ -57,7 +59,7 @@ def _obstacle(request: HttpRequest, action: Action, run: Run, pair: Item | None 
     voter = voter_of_run(request, run)
     if voter is not None and has_pairs_left(voter, run):
         return VOTE_FIRST.format(noun=run.queue.noun)
-    return "" if run.is_shared and action != "see calls" else LOGIN
+    return "" if run.is_shared and action not in FOR_EVALUATORS else LOGIN
 
 
 def refusal(
@@ -72,7 +74,7 @@ def refusal(
         if pair is not None:
             remember_seen(request, run, [pair.pk])
         return None
-    if request.htmx and pair is None and (why == LOGIN or action == "see calls"):
+    if request.htmx and pair is None and (why == LOGIN or action in FOR_EVALUATORS):
         return HttpResponseClientRefresh()  # the login has ended: not its form amid the page
     if why == LOGIN:
         return redirect_to_login(request.get_full_path())

@@ -1,7 +1,7 @@
 from django.urls import include, path
 
 from humanjudge.http import on_demand
-from judge_eval.pages import board, draft, findings, models, pairs, reveal, runs
+from judge_eval.pages import board, data, draft, findings, models, pairs, reveal, runs
 from judge_eval.runs import lifecycle
 
 # Computes with NumPy, which no other page needs.
@@ -28,6 +28,9 @@ of_a_run = [
     path("models/", models.run_models, name="run-models"),
     path("tables/<slug:table>.<slug:form>", findings.run_table, name="run-table"),
     path("charts/<slug:chart>.svg", findings.run_chart, name="run-chart"),
+    path("import/", data.bring_files, name="run-import"),
+    path("export/", data.run_export, name="run-export"),
+    path("export/<slug:form>", data.run_file, name="run-file"),
     path("vote/", runs.run_voting, name="run-voting"),
     path("vote/me", runs.vote_as_user, name="vote-as-user"),
     path("vote/invites/<uuid:invite_id>/withdraw", runs.withdraw_invite, name="withdraw-invite"),
@@ -39,6 +42,10 @@ urlpatterns = [
     path("runs/", runs.runs, name="runs"),
     path("runs/new/", draft.new_run, name="new-run"),
     path("runs/new/config/", draft.new_run, {"as_config": True}, name="new-run-config"),
+    path("runs/import/", data.bring_files, name="import-files"),
+    path("imports/<uuid:import_id>/", data.import_page, name="import"),
+    path("imports/<uuid:import_id>/stop", data.stop_import, name="stop-import"),
+    path("imports/<uuid:import_id>/discard", data.discard_import, name="discard-import"),
     path("runs/<uuid:run_id>/", include(of_a_run)),
     path("reveal/<uuid:vote_uid>/", reveal.reveal, name="reveal"),
 ]
