@@ -151,8 +151,9 @@ def export(
     run_id: Prefix,
     format: Shape = "jsonl",  # noqa: A002  as the address calls it
 ) -> Any:
-    """Everything of a run as a bundle (`jsonl`); or its votes as a table (`csv`), or `votes` as the
-    GrandJury client reads them; or the sealed `ledger` of its project, which can be verified.
+    """Everything of a run as a bundle (`jsonl`); or its items, verdicts and votes as a table
+    (`csv`), or its `votes` as the GrandJury client reads them; or the sealed `ledger` of its
+    project, which can be verified.
 
     It shows the judges' verdicts and other people's votes, so it needs the scope `manage`; and a
     key that may also vote is noted as having seen every pair: what it votes then is not blind.

@@ -18,7 +18,7 @@ from judge_eval.exchange.preview import TOO_MUCH
 from judge_eval.models import Import, Run, Verdict
 from tests.helpers.imports import imported, pair, verdict, vote
 from tests.helpers.pages import HTMX, text_of
-from tests.makers import make_project, make_run, pairs_of, user_client
+from tests.makers import key_client, make_key, make_project, make_run, pairs_of, user_client
 from voting.models import Entry, Exposure, Inference, Project
 
 pytestmark = pytest.mark.django_db
@@ -373,6 +373,12 @@ def test_only_evaluators_import():
     for act in ("stop", "discard"):
         assert Client().post(f"{job}{act}").headers["Location"].startswith("/login/")
     assert Import.objects.get().state == "draft"
+
+
+def test_a_draft_is_nothing_to_keys():
+    job = brought(user_client(), lines_of(pair(1)))
+    client = key_client(make_key("manage")[1])
+    assert client.get(f"/api{job}".rstrip("/")).status_code == 404
 
 
 def test_an_upload_needs_the_token_of_its_page():
