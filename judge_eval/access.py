@@ -23,9 +23,9 @@ from voting.selectors import open_to, released_by_me
 from voting.services import record_exposure
 from voting.voters import voter_here, voter_of_key, voter_of_user
 
-Action = Literal["see board", "see pair", "see calls", "see people"]
+Action = Literal["see board", "see pair", "see calls", "see people", "export"]
 # What is for who runs the study, also where the run is shared.
-_PRIVATE = ("see calls", "see people")
+_PRIVATE = ("see calls", "see people", "export")
 LOGIN = "log in"
 VOTE_FIRST = (
     "You still have {noun}s to vote on, and the board would tell you what others think. "

@@ -3,6 +3,7 @@ from django.urls import include, path
 from humanjudge.http import on_demand
 from judge_eval.pages import (
     board,
+    data,
     draft,
     findings,
     home,
@@ -52,6 +53,9 @@ of_a_run = [
     path("vote/personal", invites.make_personal_invites, name="make-personal-invites"),
     path("vote/invites/<uuid:invite_id>/qr.svg", invites.invite_qr, name="invite-qr"),
     path("vote/invites/<uuid:invite_id>/withdraw", invites.withdraw_invite, name="withdraw-invite"),
+    path("import/", data.bring_files, name="run-import"),
+    path("export/", data.run_export, name="run-export"),
+    path("export/<slug:form>", data.run_file, name="run-file"),
 ]
 urlpatterns = [
     path("", home.home, name="home"),
@@ -60,6 +64,10 @@ urlpatterns = [
     path("runs/", runs.runs, name="runs"),
     path("runs/new/", draft.new_run, name="new-run"),
     path("runs/new/config/", draft.new_run, {"as_config": True}, name="new-run-config"),
+    path("runs/import/", data.bring_files, name="import-files"),
+    path("imports/<uuid:import_id>/", data.import_page, name="import"),
+    path("imports/<uuid:import_id>/stop", data.stop_import, name="stop-import"),
+    path("imports/<uuid:import_id>/discard", data.discard_import, name="discard-import"),
     path("runs/<uuid:run_id>/", include(of_a_run)),
     path("providers/", providers.provider_list, name="providers"),
     path("providers/<path:name>/try", providers.try_provider, name="try-provider"),

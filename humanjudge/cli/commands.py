@@ -341,7 +341,7 @@ def _imported(
     type=click.Choice(["jsonl", "csv", "votes", "ledger"]),
     default="jsonl",
     show_default=True,
-    help="Everything, its votes as a table or as the GrandJury client reads them, or the ledger.",
+    help="A bundle, a table, the votes as the GrandJury client reads them, or the ledger.",
 )
 @click.option("--out", metavar="FILE", type=FILE, help="Not stdout but this.")
 def export(run: str, shape: str, out: Path | None) -> Printed | None:

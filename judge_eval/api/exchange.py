@@ -1,12 +1,10 @@
 """Runs in and out by REST: files with rows of items, verdicts and votes, or whole bundles."""
 
-from collections.abc import Iterator
 from typing import Any, Final, Literal, get_args
 from uuid import UUID
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
-from django.utils.text import slugify
+from django.http import HttpRequest, HttpResponse
 from ninja import Schema, Status
 from ninja.errors import HttpError
 
@@ -22,14 +20,12 @@ from judge_eval.api.access import (
     run_of,
 )
 from judge_eval.exchange import bundle, import_jobs
-from judge_eval.exchange.export import export_run, grandjury_votes, run_csv
+from judge_eval.exchange.export_files import export as export_file
 from judge_eval.exchange.import_jobs import Source
 from judge_eval.exchange.import_read import open_to_imports
 from judge_eval.exchange.import_report import ImportReport, json_text
 from judge_eval.exchange.sources import Format
-from judge_eval.exchange.writing import remember_seen
 from judge_eval.models import Import, Run
-from voting.ledger import ledger
 from voting.models import ApiKey
 
 MANAGE = ApiKey.Scope.MANAGE
@@ -155,28 +151,15 @@ def export(
     run_id: Prefix,
     format: Shape = "jsonl",  # noqa: A002  as the address calls it
 ) -> Any:
-    """Everything of a run as a bundle (`jsonl`); or its votes as a table (`csv`), or `votes` as the
-    GrandJury client reads them; or the sealed `ledger` of its project, which can be verified.
+    """Everything of a run as a bundle (`jsonl`); or its items, verdicts and votes as a table
+    (`csv`), or its `votes` as the GrandJury client reads them; or the sealed `ledger` of its
+    project, which can be verified.
 
     It shows the judges' verdicts and other people's votes, so it needs the scope `manage`; and a
     key that may also vote is noted as having seen every pair: what it votes then is not blind.
     """
     api_key = key_of(request, MANAGE)
-    run = run_of(api_key, run_id)
-    project = run.queue.project
-    seen = Run.objects.filter(queue__project=project) if format == "ledger" else [run]
-    remember_seen(api_key, seen)
-    lines, kind, ending = {
-        "jsonl": (export_run(run), "application/jsonl", ".jsonl"),
-        "csv": (run_csv(run), "text/csv; charset=utf-8", ".csv"),
-        "votes": (grandjury_votes(run), "text/csv; charset=utf-8", "-votes.csv"),
-        "ledger": (ledger.export(project), "application/jsonl", "-ledger.jsonl"),
-    }[format]
-    if kind == "application/jsonl":
-        lines = (f"{line}\n" for line in lines)
-    name = f"{slugify(run.name) or 'run'}-{str(run.pk)[:8]}{ending}"
-    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-    return StreamingHttpResponse(_blocks(lines), content_type=kind, headers=headers)
+    return export_file(run_of(api_key, run_id), format, api_key)
 
 
 def _files(request: HttpRequest) -> list[Source]:
@@ -210,16 +193,3 @@ def _import_of(api_key: ApiKey, import_id: UUID) -> Import:
     if job is None:
         raise HttpError(404, f"there is no import {str(import_id)!r}")
     return job
-
-
-def _blocks(lines: Iterator[str]) -> Iterator[bytes]:
-    """Put lines together: each piece of an answer costs the server some work."""
-    block: list[bytes] = []
-    size = 0
-    for line in lines:
-        block.append(line.encode())
-        size += len(block[-1])
-        if size > _BLOCK:
-            yield b"".join(block)
-            block, size = [], 0
-    yield b"".join(block)

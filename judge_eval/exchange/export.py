@@ -1,37 +1,26 @@
-"""Everything of a run or of a project as a bundle, and a run's votes as files for other tools.
+"""Everything of a run or of a project as a bundle.
 
 All is read a chunk at a time, votes up to the head that the project's ledger has at the start: what
 is voted meanwhile is in the next export. The number of queries is the same for every chunk.
 """
 
-import csv
-import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
-from io import StringIO
 from typing import Any, Final, TypeVar
 from uuid import UUID
 
-from django.db.models import Count, Exists, F, IntegerField, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models import Count, Exists, IntegerField, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
 from pydantic import BaseModel
 
 from judge_eval.exchange import bundle
-from judge_eval.exchange.formats import table
-from judge_eval.exchange.import_write import CHANGES, NOTED
-from judge_eval.models import Call, Judge, Run, Verdict
-from judge_eval.prompts.orders import combine
-from judge_eval.prompts.parse import ParsedVerdict
-from judge_eval.runs.lifecycle import OUTPUT_ABSENT
+from judge_eval.models import Call, Run, Verdict
 from judge_eval.selectors import UNPRICED
-from voting.choices import ONE, SWAPPED, WRONG, quality_of, row_of
-from voting.kinds import SEPARATOR, options_of
-from voting.ledger.chain import timestamp
-from voting.ledger.counts import COUNTED, counted_in
-from voting.models import Entry, Flag, Inference, Item, Project, Queue, Voter, VoterPrompt
+from voting.models import Entry, Flag, Inference, Item, Project, Voter, VoterPrompt
 
 # Outputs are long.
 AT_ONCE: Final = 200
+_BLOCK: Final = 64 * 1024
 _OF_QUEUE: Final = set(
     "kind options ballot votes_per_item overlap_share overlap_votes reveal is_open "
     "is_simulated".split()
@@ -183,220 +172,3 @@ def _vote(entry: Entry, retracted_at: datetime | None, common: dict[str, Any]) -
     }
     names = bundle.Vote.model_fields.keys() - common.keys() - {"type"}
     return bundle.Vote(**common, **{name: getattr(entry, name) for name in names})
-
-
-# --- a table of everything -----------------------------------------------------------------------
-
-_OF_PAIRS: Final = (
-    "pair prompt tags kind cluster generator_a output_a generator_b output_b judge verdict pick_ab "
-    "pick_ba consistent score_a score_b feedback error voter vote left_side voted_at comment labels"
-).split()
-_OF_ITEMS: Final = (
-    "item prompt tags kind cluster generator output time metadata judge verdict score feedback "
-    "error voter vote category voted_at comment labels"
-).split()
-Cells = dict[str, object]
-
-
-def run_csv(run: Run) -> Iterator[str]:
-    """Yield what a run's board is made of as CSV, line by line, as `formats.table` reads it.
-
-    First stands the run, then its items, the verdicts of each judge, and the votes that count.
-    """
-    run = Run.objects.select_related("queue__rubric").get(pk=run.pk)
-    is_pair = run.queue.kind == Queue.Kind.COMPARISON
-    columns = [table.MARK, *(_OF_PAIRS if is_pair else _OF_ITEMS)]
-    yield _line(columns)
-    for cells in _statements(run, is_pair=is_pair):
-        yield _line([_cell(name, cells.get(name)) for name in columns])
-
-
-def _cell(name: str, value: object) -> object:
-    if name in table.AS_JSON or name == table.MARK:
-        return json.dumps(value, ensure_ascii=False) if value else ""
-    if isinstance(value, bool):
-        return str(value).lower()
-    return table.quoted(value) if isinstance(value, str) else value
-
-
-def _statements(run: Run, *, is_pair: bool) -> Iterator[Cells]:
-    judges = list(run.judges.order_by("position"))
-    names = _names_of(judges)
-    verdicts = Verdict.objects.filter(judge__run=run, item__unusable="")
-    verdicts = verdicts.exclude(state=Verdict.State.WAITING)
-    yield {table.MARK: _about(run, judges, names, has_wrong=verdicts.filter(winner=WRONG).exists())}
-    items = run.queue.items.filter(unusable="")
-    for item in in_chunks(items.select_related("a", "b"), "position"):
-        yield _of_pair(item) if is_pair else _of_item(item)
-    task = options_of(run.queue).task
-    for judge in judges:
-        of_one = verdicts.filter(judge=judge).annotate(place=F("item__position"))
-        for verdict in in_chunks(of_one.select_related("item"), "place"):
-            said = _verdict_on_pair(verdict) if is_pair else _verdict_on_item(verdict, task)
-            yield _name_of(verdict.item) | {"judge": names[judge.pk]} | said
-    votes = Entry.objects.filter(counted_in(run.queue), queue=run.queue_id, item__unusable="")
-    # Pretend votes would come back as those of people.
-    votes = votes.filter(simulated=False).select_related("voter", "item")
-    for vote in in_chunks(votes, "seq"):
-        assert vote.item is not None  # it is a vote
-        yield _name_of(vote.item) | _vote_on(vote, "" if is_pair else task)
-
-
-def _names_of(judges: Sequence[Judge]) -> dict[UUID, str]:
-    """Name judges so that no two are called the same."""
-    names: dict[UUID, str] = {}
-    for judge in judges:
-        same = sum(other.name == judge.name for other in judges if other.position < judge.position)
-        names[judge.pk] = f"{judge.name} ({same + 1})" if same else judge.name
-    return names
-
-
-def _about(
-    run: Run, judges: Sequence[Judge], names: dict[UUID, str], *, has_wrong: bool
-) -> dict[str, Any]:
-    queue, asks = run.queue, options_of(run.queue)
-    options: dict[str, Any] = {
-        "rubric": queue.rubric.text,
-        "vote_kind": queue.kind,
-        "epsilon": run.epsilon,
-        "votes_per_pair": queue.votes_per_item,
-        "reveal": queue.reveal,
-        "inconsistent": "wrong" if has_wrong else "tie",
-    }
-    if queue.kind != Queue.Kind.COMPARISON:
-        options |= {"task": asks.task, "flag_categories": [*asks.flag_categories]}
-        options |= {"graded": True} if asks.takes_grades else {}
-    options |= {"ballot": queue.ballot} if len(queue.ballot) > 1 else {}
-    options |= {} if queue.is_open else {"open_for_voting": False}
-    return {
-        "run": str(run.pk),
-        "queue": str(queue.pk),
-        "judges": list(names.values()),
-        "baselines": [judge.name for judge in judges if judge.is_baseline],
-        "options": options,
-    }
-
-
-def _name_of(item: Item) -> Cells:
-    return {"pair" if item.b_id else "item": item.external_id or str(item.pk)}
-
-
-def _output(output: Inference) -> str | None:
-    return None if output.metadata.get(OUTPUT_ABSENT) else output.output
-
-
-def _of_pair(item: Item) -> Cells:
-    a, b = item.pair
-    of_a = {"generator_a": a.generator or None, "output_a": _output(a)}
-    of_b = {"generator_b": b.generator or None, "output_b": _output(b)}
-    return _name_of(item) | _asked(item) | of_a | of_b
-
-
-def _of_item(item: Item) -> Cells:
-    kept = (OUTPUT_ABSENT, CHANGES, *NOTED)
-    return {
-        **_name_of(item),
-        **_asked(item),
-        "generator": item.a.generator or None,
-        "output": _output(item.a),
-        "time": timestamp(item.a.created_at),
-        "metadata": {name: it for name, it in item.a.metadata.items() if name not in kept},
-    }
-
-
-def _asked(item: Item) -> Cells:
-    of_prompt = {"prompt": item.a.prompt or None, "tags": item.a.tags, "kind": item.a.kind}
-    return of_prompt | {"cluster": item.prompt_key}
-
-
-def _verdict_on_pair(verdict: Verdict) -> Cells:
-    failed: Cells = {"feedback": verdict.feedback or None, "error": verdict.error or None}
-    if verdict.state == Verdict.State.FAILED:
-        return failed | {"labels": verdict.labels}
-    winner = "tie" if verdict.winner == WRONG else verdict.winner
-    return {
-        **failed,
-        **_picks(verdict, winner),
-        "verdict": winner,
-        "consistent": verdict.consistent,
-        "score_a": verdict.score_a,
-        "score_b": verdict.score_b,
-        "labels": verdict.labels,
-    }
-
-
-def _picks(verdict: Verdict, winner: str) -> Cells:
-    """What was picked in both orders, where the winner follows from that alone."""
-    if verdict.order != Verdict.Order.BOTH or len(verdict.picks) != 2:
-        return {}
-    as_stored, swapped = verdict.picks
-    both = combine(ParsedVerdict(as_stored), ParsedVerdict(swapped))
-    if (both.winner, both.consistent) != (winner, verdict.consistent):
-        return {}
-    return {"pick_ab": as_stored, "pick_ba": SWAPPED[swapped]}
-
-
-def _verdict_on_item(verdict: Verdict, task: str) -> Cells:
-    said: Cells = {"feedback": verdict.feedback or None, "error": verdict.error or None}
-    if verdict.state == Verdict.State.FAILED:
-        return said
-    main, labels = _answer(task, verdict.winner, verdict.labels)
-    return said | {"verdict": main, "score": verdict.score_a, "labels": labels}
-
-
-def _vote_on(vote: Entry, task: str) -> Cells:
-    assert vote.voter is not None  # it is a vote
-    main, labels = _answer(task, vote.choice, vote.labels) if task else (vote.choice, vote.labels)
-    return {
-        "voter": vote.voter.pseudonym,
-        "vote": main if vote.value is None else vote.value / ONE,
-        "category": vote.category or None,
-        "left_side": vote.left_side or None,
-        "voted_at": timestamp(vote.at),
-        "comment": vote.comment or None,
-        "labels": labels,
-    }
-
-
-def _answer(task: str, choice: str, stored: dict[str, Any] | None) -> tuple[Any, dict[str, Any]]:
-    """Return the answer to what is asked, as a cell, and those to further tasks."""
-    labels = dict(stored or {})
-    main = labels.pop(task, choice)
-    if isinstance(main, list):
-        main = SEPARATOR.join(main) or SEPARATOR
-    return main, labels
-
-
-# --- votes for other tools --------------------------------------------------------------------
-
-VOTE_COLUMNS: Final = ("inference_id", "vote", "voter_id", "vote_time", "voter_prompt_id")
-
-
-def grandjury_votes(run: Run) -> Iterator[str]:
-    """Yield the votes that count, of people, as the public GrandJury client reads them.
-
-    A vote on a pair is a grade of either output: 1 for the better one and 0 for the other, 0.5 for
-    both of a tie, 0 for both that are bad.
-    """
-    yield _line(VOTE_COLUMNS)
-    counted = Entry.objects.filter(COUNTED & Q(simulated=False), queue=run.queue_id)
-    for vote in in_chunks(counted.select_related("voter", "rubric", "item"), "seq"):
-        assert vote.voter is not None and vote.item is not None  # noqa: PT018  it is a vote
-        if vote.item.b_id:
-            sides = (vote.item.a_id, vote.item.b_id)
-            grades = list(zip(sides, row_of(vote.choice).grades, strict=True))
-        elif (quality := quality_of(vote.choice, vote.value)) is not None:
-            grades = [(vote.item.a_id, quality)]
-        else:
-            continue
-        for output, grade in grades:
-            yield _line(
-                (output, float(grade), vote.voter.pseudonym, timestamp(vote.at), vote.rubric)
-            )
-
-
-def _line(cells: Iterable[object]) -> str:
-    buffer = StringIO()
-    # Lines end as RFC 4180 says: with another ending the csv module leaves "\r" unquoted.
-    csv.writer(buffer).writerow(cells)
-    return buffer.getvalue()

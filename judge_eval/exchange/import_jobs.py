@@ -40,7 +40,7 @@ from judge_eval.exchange.import_report import (
 )
 from judge_eval.exchange.import_scratch import Scratch
 from judge_eval.exchange.import_write import Writing
-from judge_eval.exchange.preview import Preview, Wanted, preview
+from judge_eval.exchange.preview import Wanted, preview
 from judge_eval.exchange.restore import Restoring
 from judge_eval.exchange.rows import ITEMS, PAIRS, Broken, Item, RowError, Shape
 from judge_eval.exchange.sources import Format, UnknownFormat, format_of
@@ -111,7 +111,7 @@ def check_length(length: str) -> None:
 
 
 def bring(job: Import, sources: Sequence[Source]) -> Import:
-    """Keep files as a draft, with what their beginning tells of them."""
+    """Keep files as a draft, with what their beginning tells."""
     if Import.objects.filter(state=Import.State.DRAFT).count() >= MOST_WAITING:
         raise TooManyWait(f"{MOST_WAITING} uploads wait to be imported or discarded")
     job.is_bundle = is_bundle(sources[0].stream)
@@ -121,31 +121,30 @@ def bring(job: Import, sources: Sequence[Source]) -> Import:
         raise ConfigInvalid.at("file", "a bundle is a run of its own: import it as a new run")
     job.state, job.form = Import.State.DRAFT, form_of(sources, {}, None, None)
     ask(job, sources)
-    found = preview_of(job)
-    job.form["found"] = found.model_dump(exclude={"items", "faults", "left_out", "notes"})
+    seen = _preview(job, None)
+    # By its columns' names, and as it is read at last.
+    job.form |= {"found": seen, "preview": seen}
     job.save(update_fields=["form"])
     return job
 
 
-def preview_of(job: Import) -> Preview:
-    """Look at the beginning of a draft's files, as its form says they are to be read."""
-    files = [(_folder(job) / str(number), name) for number, name in enumerate(job.form["files"])]
-    if not all(path.exists() for path, _ in files):
-        raise ImportRefused("Its files are not kept any more: bring them again.")
+def _preview(job: Import, columns: dict[str, Any] | None) -> dict[str, Any]:
     shape = _shape(_vote_kind(job))
-    return preview(
-        Wanted(
-            files=files,
-            mapping=job.form["mapping"],
-            shape=None if shape is None else shape.name,
-            is_bundle=job.is_bundle,
-        )
+    names = enumerate(job.form["files"])
+    wanted = Wanted(
+        files=[(_folder(job) / str(number), name) for number, name in names],
+        mapping=columns,
+        shape=None if shape is None else shape.name,
+        is_bundle=job.is_bundle,
     )
+    return preview(wanted).model_dump(mode="json")
 
 
 def change(job: Import, form: dict[str, Any], **facts: Any) -> bool:
     """Note what is chosen for a draft, or for what was refused: it is a draft again."""
-    whole = {name: job.form[name] for name in ("files", "found")} | form
+    whole = {name: job.form[name] for name in ("files", "found", "preview")} | form
+    if form["mapping"] != job.form["mapping"]:
+        whole["preview"] = _preview(job, form["mapping"])
     again = {"state": Import.State.DRAFT, "status": None, "detail": "", "report": None}
     changed = _idle(job).update(form=whole, rows_read=0, done_at=None, **again, **facts)
     job.refresh_from_db()
@@ -157,7 +156,7 @@ def begin(job: Import) -> None:
     check_room()
     waiting = {"state": Import.State.WAITING, "asked_at": timezone.now(), "attempts": 0}
     with transaction.atomic():
-        if _idle(job).update(to_write=0, **waiting):
+        if _idle(job).update(to_write=0, lease=None, leased_until=None, **waiting):
             enqueue(_TASK)
 
 

@@ -239,9 +239,13 @@ def _add(shown: Shown, row: Row) -> None:
     if row.judge and len(shown.verdicts) < MOST_STATEMENTS:
         verdict = _in_both_orders(row) if row.pick_ab else row.verdict or ""
         verdict = f"no verdict: {_cut(row.error)}" if row.error else verdict
-        shown.verdicts.append((row.judge, ", ".join(filter(None, [verdict, *labels]))))
+        shown.verdicts.append((row.judge, _joined(verdict, labels)))
     if row.voter and len(shown.votes) < MOST_STATEMENTS:
-        shown.votes.append((row.voter, ", ".join(filter(None, [row.vote or "", *labels]))))
+        shown.votes.append((row.voter, _joined(row.vote or "", labels)))
+
+
+def _joined(choice: str, labels: list[str]) -> str:
+    return _cut(", ".join(filter(None, [choice, *labels])))
 
 
 def _in_both_orders(row: Row) -> str:
@@ -272,7 +276,8 @@ def grouped(errors: Iterable[RowError | LeftOut]) -> list[Fault]:
         if key in faults:
             faults[key].more += 1
         else:
-            faults[key] = Fault(file=error.file, row=error.row, field=field, why=error.why)
+            field = field and _cut(field)
+            faults[key] = Fault(file=error.file, row=error.row, field=field, why=_cut(error.why))
     return list(faults.values())
 
 

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any, Final, TypeVar
 from uuid import UUID
 
+from django.contrib.auth.models import User
 from django.db import connection, transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
@@ -19,7 +20,7 @@ from judge_eval.runs.lifecycle import OUTPUT_ABSENT
 from voting.models import ApiKey, Flag, Inference, Item, Picture, Project, Queue
 from voting.pictures.store import source_address
 from voting.services import record_exposure
-from voting.voters import voter_of_key
+from voting.voters import voter_of_key, voter_of_user
 
 LEASE: Final = timedelta(seconds=60)
 # While rows are read: how often the lease is renewed and progress is told.
@@ -61,18 +62,24 @@ def counted(job: Import, items: Iterable[AnyItem]) -> Iterator[AnyItem]:
 
 def finish(job: Import, report: ImportReport) -> None:
     """Note the result in the transaction that ends it; the key has seen what judges said."""
-    if job.api_key and (report.new["verdicts"] or report.already["verdicts"]):
-        remember_seen(job.api_key, Run.every.filter(pk__in=report.runs))
+    if report.new["verdicts"] or report.already["verdicts"]:
+        who = job.api_key or job.user
+        if who is not None:
+            remember_seen(who, Run.every.filter(pk__in=report.runs))
     ended = {"state": Import.State.DONE, "run_id": report.run_id, "done_at": timezone.now()}
     note(job, report=report.model_dump(mode="json"), **ended)
 
 
-def remember_seen(api_key: ApiKey, runs: Iterable[Run]) -> None:
-    """Note that the key's voter knows what judges say, if the key may vote at all."""
-    if ApiKey.Scope.VOTE not in api_key.scopes:
+def remember_seen(who: ApiKey | User, runs: Iterable[Run]) -> None:
+    """Note that somebody knows what judges say, who may vote one day; not every key may."""
+    if isinstance(who, ApiKey) and ApiKey.Scope.VOTE not in who.scopes:
         return
     for run in runs:
-        voter, position = voter_of_key(run.queue.project_id, api_key), -1
+        project, position = run.queue.project, -1
+        if isinstance(who, ApiKey):
+            voter = voter_of_key(project.pk, who)
+        else:
+            voter = voter_of_user(project, who)
         pairs = run.queue.items.order_by("position").values_list("position", "pk")
         while chunk := list(pairs.filter(position__gt=position)[:_PAIRS_AT_ONCE]):
             record_exposure(voter.pk, [pk for _, pk in chunk], timezone.now())

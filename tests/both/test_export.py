@@ -9,7 +9,8 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from judge_eval.exchange.export import export_project, export_run, grandjury_votes, run_csv
+from judge_eval.exchange.export import export_project, export_run
+from judge_eval.exchange.export_files import grandjury_votes, run_csv
 from judge_eval.models import Provider
 from tests.helpers.imports import imported, pair, vote
 from tests.makers import (

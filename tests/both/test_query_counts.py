@@ -9,7 +9,10 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from judge_eval.models import Findings, Judge
+from judge_eval.exchange.import_report import ImportReport
+from judge_eval.exchange.preview import Preview
+from judge_eval.exchange.rows import RowError
+from judge_eval.models import Findings, Import, Judge
 from tests.helpers.pages import HTMX, queries_of, token_of
 from tests.helpers.run_findings import compute
 from tests.makers import (
@@ -89,6 +92,7 @@ class Study:
             "table": (owner, f"{board}tables/board.csv"),
             "chart": (owner, f"{board}charts/agreement.svg"),
             "pair": (owner, f"{board}pairs/{self.pairs[0].pk}/"),
+            "export": (owner, f"{board}export/"),
             "voting tab": (owner, f"{board}vote/"),
             "people": (owner, f"{board}people/?sort=agreement"),
             "deletion": (owner, f"{board}delete/"),
@@ -119,6 +123,26 @@ def test_the_lists_cost_the_same_however_long():
     for _ in range(40):
         make_run()
     assert [queries_of(client, page) for page in pages] == few
+
+
+def test_the_pages_of_imports_cost_the_same_however_many_and_however_wide():
+    client, user = user_client(), User.objects.get(username="owner")
+
+    def costs(number):
+        columns = {f"column {n}": ["A", "x"] for n in range(number)}
+        seen = Preview(columns=columns).model_dump(mode="json")
+        form = {"files": ["v.csv"], "mapping": None, "options": {}, "found": seen, "preview": seen}
+        for _ in range(number):
+            job = Import.objects.create(state="draft", form=form, user=user)
+            make_project()
+        report = ImportReport(errors=[RowError("v.csv", n, "vote", "wrong") for n in range(number)])
+        done = Import.objects.create(
+            state="done", form=form, user=user, report=report.model_dump(mode="json")
+        )
+        pages = ("/runs/import/", f"/imports/{job.pk}/", f"/imports/{done.pk}/")
+        return [queries_of(client, page) for page in pages]
+
+    assert costs(1) == costs(40)
 
 
 def test_the_start_costs_nothing():

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from judge_eval.exchange.export import run_csv
+from judge_eval.exchange.export_files import run_csv
 from judge_eval.exchange.formats import read
 from judge_eval.exchange.import_report import ImportOptions
 from judge_eval.models import JudgeRating, Run, Verdict

@@ -6,7 +6,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from judge_eval.exchange.export import export_project, export_run, grandjury_votes, run_csv
+from judge_eval.exchange.export import export_project
+from judge_eval.exchange.export_files import FORMATS, with_ends
 from judge_eval.models import Run
 from judge_eval.selectors import Ambiguous, by_prefix, project_of
 
@@ -40,10 +41,8 @@ class Command(BaseCommand):
             project = project_of(of_project)
             if project is None:
                 raise CommandError(f"there is no project {of_project!r}")
-            return (f"{line}\n" for line in export_project(project))
-        run = by_prefix(Run.objects.select_related("queue"), wanted)
+            return with_ends(export_project(project))
+        run = by_prefix(Run.objects.select_related("queue__project"), wanted)
         if run is None:
             raise CommandError(f"there is no run {wanted!r}")
-        if file_format == "jsonl":
-            return (f"{line}\n" for line in export_run(run))
-        return run_csv(run) if file_format == "csv" else grandjury_votes(run)
+        return FORMATS[file_format].lines(run)
