@@ -35,7 +35,8 @@ _TABLES: Final = (
     "judged (name TEXT PRIMARY KEY)",
 )
 # What is written to the database row by row, in this order.
-WRITTEN: Final = ("pair", "verdict", "judged", "vote")
+VOTES: Final = "vote"
+WRITTEN: Final = ("pair", "verdict", "judged", VOTES)
 AnyItem = TypeVar("AnyItem")
 
 
@@ -172,6 +173,11 @@ class Scratch:
         select = f"SELECT statement FROM {table} WHERE name = ? AND pair = ?"  # noqa: S608
         statement: str = self._one(select, name, pair)
         return statement
+
+    def votes_beyond(self, number: int) -> dict[str, int]:
+        """Return how many votes there are on each pair that has more than so many."""
+        select = "SELECT pair, count(*) FROM vote GROUP BY pair HAVING count(*) > ?"
+        return dict(self._db.execute(select, [number]))
 
     def judges(self) -> list[str]:
         return [name for (name,) in self._db.execute("SELECT name FROM judge ORDER BY rowid")]

@@ -8,6 +8,7 @@ import json
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from functools import cached_property
 from typing import Any, Final, TypeAlias
 from uuid import UUID
 
@@ -27,7 +28,7 @@ from judge_eval.exchange.import_report import (
     ImportRefused,
     ImportReport,
 )
-from judge_eval.exchange.import_scratch import DRAFT, WRITTEN, PairDraft, Scratch
+from judge_eval.exchange.import_scratch import DRAFT, VOTES, WRITTEN, PairDraft, Scratch
 from judge_eval.exchange.rows import Row
 from judge_eval.exchange.writing import close_undrawn, finish, give_pictures, note, step
 from judge_eval.models import Board, Import, Judge, Run, Verdict
@@ -45,6 +46,7 @@ from judge_eval.services import (
 from voting.choices import WRONG
 from voting.kinds import kind_of
 from voting.ledger import ledger
+from voting.ledger.decisions import IMPORT_BEGINS, IMPORT_ENDS
 from voting.models import Entry, Inference, Item, Picture, Project, Queue, Voter, prompt_key
 from voting.order import fresh_turn
 
@@ -90,16 +92,25 @@ class Writing:
             number = self._scratch.count(table)
             while job.written < before + number:
                 with self._step() as run:
+                    if table == VOTES and job.written == before:
+                        self._note_in_ledger(run, IMPORT_BEGINS)
                     rows = self._scratch.after(table, job.written - before)
                     write(run, rows)
                     note(job, written=job.written + len(rows), attempts=0)
             before += number
         with self._step() as run:
+            if self._scratch.count(VOTES):
+                self._note_in_ledger(run, IMPORT_ENDS)
             is_told = self._options.open_for_voting is not None
             if job.name or self._report.changed or is_told:
                 self._open(run)
             self._report.runs.append(run.pk)
             finish(job, self._report)
+
+    @cached_property
+    def _votes_on(self) -> dict[str, int]:
+        """Where a pair comes with more votes than are asked for: how many, by its number."""
+        return self._scratch.votes_beyond(self._options.votes_per_pair)
 
     @contextmanager
     def _step(self) -> Iterator[Run]:
@@ -167,6 +178,9 @@ class Writing:
         )
         last = queue.items.order_by("-position").values_list("position", flat=True).first()
         items = [_item(queue, draft) for draft in new]
+        for item in items:
+            # All votes that come with a pair were there at once: none is an extra one.
+            item.votes_wanted = max(item.votes_wanted, self._votes_on.get(item.pk.hex, 0))
         for position, item in enumerate(items, start=0 if last is None else last + 1):
             item.position = position
         Item.objects.bulk_create(items)
@@ -260,6 +274,12 @@ class Writing:
             entry.voter, entry.reputation = voters[name], voters[name].reputation
             entries.append(entry)
         ledger.append(project, entries)
+
+    def _note_in_ledger(self, run: Run, payload: dict[str, str]) -> None:
+        """Tell where votes begin and end that came at once."""
+        told = Entry(kind=Entry.Kind.PARAMETERS, at=timezone.now(), queue=run.queue)
+        told.project_id, told.payload = run.queue.project_id, payload
+        ledger.append(run.queue.project_id, [told])
 
     def _settled(self, run: Run, statement: str, choice: str) -> Columns:
         stated: Columns = json.loads(statement)

@@ -13,6 +13,7 @@ from django.db.models import BigIntegerField, Count, F, Q, QuerySet, Sum
 from django.db.models.functions import Cast, Round
 
 from judge_eval.findings.alt_test import TaskAnswers, answers_of
+from judge_eval.findings.history import History, history_of
 from judge_eval.findings.model import WINNER, AsOf
 from judge_eval.findings.slices import WHOLE, Parts, Slice
 from judge_eval.models import Board, Call, Judge, Run, Verdict
@@ -64,6 +65,7 @@ class RunOutcomes(NamedTuple):
     answers: Codes
     sided: Counts
     left: Counts
+    history: History
     generators: list[str]
     models: Counts
     parts: Parts | None
@@ -95,8 +97,9 @@ def outcomes_of(run: Run, part: Slice = WHOLE) -> RunOutcomes:
     """Read a run, or a part of it, with a fixed number of queries."""
     seq = Board.objects.values_list("seq", flat=True).filter(run=run).first() or 0
     judges = list(run.judges.order_by("position"))
-    rows, prompts, writers, tags = _items(run, part)
-    inside, votes = rows[:, 0], _votes(run, part)
+    items, rows, prompts, writers, tags = _items(run, part)
+    inside, all_votes = rows[:, 0], _votes(run, part)
+    votes = all_votes.filter(choice__in=part.choices) if part.kind == "ballot" else all_votes
     choices = _choices(run, votes)
     verdicts = _verdicts(run, choices, int(inside.max(initial=-1)) + 1, len(judges))[inside]
     columns = len(choices)
@@ -133,6 +136,7 @@ def outcomes_of(run: Run, part: Slice = WHOLE) -> RunOutcomes:
         answers=answers.astype(np.int16),
         sided=sided[:, 0],
         left=sided[:, 1],
+        history=history_of(run, all_votes, items, _codes(run, part, choices), len(judges)),
         generators=generators,
         models=np.array([[number[a], number[b]] for a, b in writers]).reshape(-1, 2),
         parts=None
@@ -144,9 +148,7 @@ def outcomes_of(run: Run, part: Slice = WHOLE) -> RunOutcomes:
 
 def _votes(run: Run, part: Slice) -> QuerySet[Entry]:
     votes = Entry.objects.filter(counted_in(run.queue), queue=run.queue_id)
-    if part.kind:
-        votes = votes.filter(item__in=part.pairs(run))
-    return votes.filter(choice__in=part.choices) if part.kind == "ballot" else votes
+    return votes.filter(item__in=part.pairs(run)) if part.kind else votes
 
 
 def _choices(run: Run, votes: QuerySet[Entry]) -> tuple[str, ...]:
@@ -160,21 +162,24 @@ def _choices(run: Run, votes: QuerySet[Entry]) -> tuple[str, ...]:
     return (*offered, *sorted(said - {*offered})) or ("",)
 
 
-def _items(run: Run, part: Slice) -> tuple[Counts, Counts, list[tuple[str, str]], Counter[str]]:
-    """Return position and tally of each item, its prompt, its outputs' writers, all tags."""
+def _items(
+    run: Run, part: Slice
+) -> tuple[list[UUID], Counts, Counts, list[tuple[str, str]], Counter[str]]:
+    """Return the items, position and tally of each, prompts, their outputs' writers, all tags."""
     open_ones = part.pairs(run).filter(opened_at__isnull=False, unusable="")
     # All votes are the sum of those for the choices.
     tally = [name for name in kind_of(run.queue).tally[1:] if name.startswith("votes_")]
-    names = ("position", *tally, "prompt_key", "a__generator", "b__generator", "a__tags")
-    rows, prompts, writers, tags = [], [], [], Counter[str]()
+    names = ("pk", "position", *tally, "prompt_key", "a__generator", "b__generator", "a__tags")
+    items, rows, prompts, writers, tags = [], [], [], [], Counter[str]()
     found = open_ones.order_by("position").values_list(*names)
-    for *numbers, prompt, a, b, its_tags in found.iterator(ROWS_AT_ONCE):
+    for pk, *numbers, prompt, a, b, its_tags in found.iterator(ROWS_AT_ONCE):
         tags.update(set(its_tags))
+        items.append(pk)
         rows.append(numbers)
         prompts.append(prompt)
         writers.append((a, b or ""))
     tallies = np.array(rows, dtype=np.int64).reshape(-1, 1 + len(tally))
-    return tallies, np.unique(prompts, return_inverse=True)[1], writers, tags
+    return items, tallies, np.unique(prompts, return_inverse=True)[1], writers, tags
 
 
 def _counted(votes: QuerySet[Entry], positions: Counts, choices: Sequence[str]) -> Counts:
@@ -189,11 +194,17 @@ def _counted(votes: QuerySet[Entry], positions: Counts, choices: Sequence[str]) 
     return tally
 
 
+def _codes(run: Run, part: Slice, choices: Sequence[str]) -> dict[str, int]:
+    """Return the codes of what votes and verdicts say; what is none in the part has none."""
+    if part.kind == "ballot":
+        return {choice: code for code, choice in enumerate(part.choices)}
+    codes = {choice: code for code, choice in enumerate(choices)}
+    return codes | ({WRONG: len(choices)} if run.queue.kind == Queue.Kind.COMPARISON else {})
+
+
 def _verdicts(run: Run, choices: Sequence[str], places: int, judges: int) -> Counts:
     """Return code, consistency, first and side picks, both answers, by item and judge."""
-    codes = {choice: code for code, choice in enumerate(choices)}
-    if run.queue.kind == Queue.Kind.COMPARISON:
-        codes[WRONG] = len(choices)
+    codes = _codes(run, WHOLE, choices)
     table = np.tile(np.array([NOT_ASKED, -1, 0, 0, NOT_ASKED, NOT_ASKED]), (places, judges, 1))
     final = Verdict.objects.filter(judge__run=run, item__position__lt=places)
     names = ("winner", "consistent", "first_picks", "picks", "order")

@@ -1,6 +1,6 @@
 """What is known of a run's votes and verdicts: as it is computed, stored, shown and given away."""
 
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, NamedTuple
 
 from pydantic import BaseModel, BeforeValidator
 
@@ -22,6 +22,7 @@ def _plain(array: Any) -> Any:
 # Of an array or of what JSON holds.
 Matrix = Annotated[list[list[float | None]], BeforeValidator(_plain)]
 Counts = Annotated[list[list[int]], BeforeValidator(_plain)]
+Flags = Annotated[list[list[bool]], BeforeValidator(_plain)]
 
 
 class Figures(BaseModel, from_attributes=True):
@@ -33,8 +34,18 @@ class JudgeFindings(Figures):
     name: str
     is_baseline: bool
     overall: Share
-    rating: Rating
+    # The interval that holds however often one looks; None where agreement has changed so much on
+    # the way that no value fits all of it.
+    always_low: float | None
+    always_high: float | None
+    # From 1 + the judges said to beat it to all less those it is said to beat; None of a baseline.
+    rank_low: int | None
+    rank_high: int | None
+    # Judges share a letter where neither is said to beat the other; empty before a vote counts.
     ties: str
+    # Said to beat every baseline of the run; None where there is none, and of a baseline.
+    beats_floor: bool | None
+    rating: Rating
     agreement: Share
     beside_people: Share
     per_answer: Share
@@ -65,10 +76,70 @@ class AsOf(Figures):
     part: str
 
 
-class Claims(Figures):
-    """Rows against columns: which judge is better than which, with the corrected p."""
+class Withdrawn(Figures):
+    """A claim that was said before and does not stand any more, by places of the judges."""
 
-    beats: Annotated[list[list[bool]], BeforeValidator(_plain)]
+    judge: int
+    other: int
+    # The ledger entry since which it does not stand, and why.
+    seq: int
+    why: str
+
+
+class Claims(Figures):
+    """Rows against columns, in the order of the judges: what is said of which is better.
+
+    It is said of judges among themselves, and of judges over baselines; there is evidence of every
+    two.
+    """
+
+    # Said in words.
+    beats: Flags
+    # The largest so far, which counts, and that of this moment.
+    evidence: Matrix
+    evidence_now: Matrix
+    # By how much the row agrees with more of the votes, as a share, with its 95 % interval; None
+    # where there is none.
+    difference: Matrix
+    difference_low: Matrix
+    difference_high: Matrix
+    # More votes until evidence is enough, 0 where it is; None where more votes will not settle it,
+    # or nothing is claimed of two.
+    forecast: list[list[int | None]]
+    # The ledger entry since which it is said.
+    since: list[list[int | None]]
+    # Practically the same.
+    same: Flags
+    # What evidence must reach among judges, and against baselines; None where there are none.
+    threshold: float | None
+    floor_threshold: float | None
+    # Prompts with pairs open for voting, those that entered, and the votes that count in these.
+    prompts: int
+    entered: int
+    votes: int
+    # Votes that the run still wants.
+    votes_left: int
+    # The place of the judge that is said to beat every other: voting may stop.
+    best: int | None
+    withdrawn: list[Withdrawn]
+    too_few_prompts: str | None
+
+
+class Before(NamedTuple):
+    """What was said when findings were computed last, of judges by their identifiers."""
+
+    judges: list[str]
+    claims: Claims
+    seq: int
+
+
+class McNemar(Figures):
+    """Rows against columns: exact tests for a fixed number of votes, with the corrected p.
+
+    Real judges are one family, baselines against judges another.
+    """
+
+    beats: Flags
     p: Matrix
     p_single: Matrix
     ahead: Counts
@@ -188,8 +259,11 @@ class RankedJudges(Figures):
 class RunFindings(RankedJudges, extra="allow"):
     """All that is known of a run, or of a part of it; `parts` are those of the whole run."""
 
+    # What a reader must know, and what stands beside it in quieter sentences.
     words: str
+    more: list[str]
     claims: Claims
+    mcnemar: McNemar
     same_verdict: Matrix
     among_people: AmongPeople
     people_first_position: Share

@@ -194,7 +194,7 @@ def _matrices(run: Run, figures: RunFindings, rows: Sequence[JudgeRating]) -> Co
     order = [places[pk] for row in rows if (pk := str(row.judge.pk)) in places]
     if len(order) < 2:
         return {}
-    claims, names = figures.claims, [judge.name for judge in figures.judges]
+    claims, names = figures.mcnemar, [judge.name for judge in figures.judges]
 
     def claim(row: int, column: int) -> Cell:
         ahead, behind = claims.ahead[row][column], claims.ahead[column][row]

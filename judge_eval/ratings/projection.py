@@ -9,8 +9,8 @@ from typing import Any, Self, TypedDict
 from uuid import UUID
 
 from django.db import connection
-from django.db.models import Q, QuerySet, TextField
-from django.db.models.functions import Cast
+from django.db.models import Q, QuerySet
+from django.db.models.fields.json import KeyTextTransform
 
 from judge_eval.models import Board, Checkpoint, Judge, JudgeRating, RatingPoint, Run
 from judge_eval.stats import elo
@@ -48,9 +48,9 @@ def by_position(payload: Payload) -> Verdicts:
 
 
 @lru_cache(maxsize=10_000)
-def _by_position_in(payload: str) -> Verdicts:
-    """Judges agree in few ways, so most payloads of a run are texts that were read before."""
-    return by_position(json.loads(payload))
+def _by_position_in(verdicts: str) -> Verdicts:
+    """Judges agree in few ways, so most verdicts of a run are texts that were read before."""
+    return by_position({"verdicts": json.loads(verdicts)})
 
 
 def _sealed_verdicts(run: Run) -> QuerySet[Entry]:
@@ -66,11 +66,12 @@ def _latest(sealed: QuerySet[Entry]) -> dict[UUID, Payload]:
 def _verdict_texts(run: Run, items: list[UUID]) -> Iterable[tuple[UUID, str]]:
     if connection.vendor != "postgresql":
         sealed = _sealed_verdicts(run).filter(item__in=items)
-        return sealed.annotate(text=Cast("payload", TextField())).values_list("item_id", "text")
+        said = KeyTextTransform("verdicts", "payload")
+        return sealed.annotate(text=said).values_list("item_id", "text")
     # For what is asked with each batch: a thousand keys in one array, planned once.
     with prepared() as cursor:
         cursor.execute(
-            "SELECT item_id, payload::text FROM voting_entry WHERE kind = 'verdicts' "
+            "SELECT item_id, payload->>'verdicts' FROM voting_entry WHERE kind = 'verdicts' "
             "AND queue_id = %s AND seq IS NOT NULL AND item_id = ANY(%b::uuid[]) "
             "ORDER BY seq",
             [run.queue_id, items],

@@ -302,10 +302,10 @@ def open_those_final(pairs: Collection[UUID], *, amend: bool = False) -> None:
         opened = [item.pk for item in final if item.opened_at is None]
         Item.objects.filter(pk__in=opened).update(opened_at=timezone.now())
         sealed = Entry.objects.filter(item__in=final, kind=Entry.Kind.VERDICTS).order_by("pk")
-        last: dict[UUID | None, object] = dict(sealed.values_list("item", "payload"))
-        entries = [verdicts_entry(item, verdicts[item.pk]) for item in final]
+        last = dict(sealed.values_list("item", "payload__verdicts"))
+        entries = {item.pk: verdicts_entry(item, verdicts[item.pk]) for item in final}
         # An import has put them there already.
-        append([entry for entry in entries if entry.payload != last.get(entry.item_id)])
+        append([e for pk, e in entries.items() if (e.payload or {})["verdicts"] != last.get(pk)])
 
 
 def append(entries: Sequence[Entry]) -> None:
@@ -315,7 +315,10 @@ def append(entries: Sequence[Entry]) -> None:
 
 
 def verdicts_entry(item: Item, verdicts: Sequence[Verdict]) -> Entry:
-    """Return the entry, not saved yet, that puts final verdicts into the ledger."""
+    """Return the entry, not saved yet, that puts final verdicts into the ledger.
+
+    It says what claims are made of: votes that are asked for because people disagree come later.
+    """
     queue = item.queue
     return Entry(
         project_id=queue.project_id,
@@ -325,6 +328,8 @@ def verdicts_entry(item: Item, verdicts: Sequence[Verdict]) -> Entry:
         item=item,
         payload={
             "run": str(queue.run.pk),
+            "prompt": item.prompt_key,
+            "votes_wanted": item.votes_wanted - item.extra_votes,
             "verdicts": [
                 {
                     "judge": str(verdict.judge_id),

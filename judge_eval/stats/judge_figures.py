@@ -22,9 +22,8 @@ from judge_eval.stats.bootstrap import (
     bounds,
     resampled_sums,
 )
-from judge_eval.stats.bradley_terry import rate, tie_groups
-from judge_eval.stats.claims import Claims
-from judge_eval.stats.estimate import AmongPeople, Rating, Share, best_first, require, wilson
+from judge_eval.stats.bradley_terry import rate
+from judge_eval.stats.estimate import AmongPeople, Rating, Share, require, wilson
 from judge_eval.stats.outcomes_table import NOT_ASKED, Codes, OutcomesTable
 
 NOTHING: Final = Share(None, None, None, 0, 0, 0, why="there is nothing to count")
@@ -152,6 +151,46 @@ def shares_by_prompt(right: IntArray, votes: IntArray, prompts: IntArray) -> lis
     return [_share_by_prompt(*sums[:, sums[1, :, n] > 0, n]) for n in range(right.shape[1])]
 
 
+def paired_differences(table: OutcomesTable, prompts: IntArray) -> FloatArray:
+    """Return by how much judges of rows agree more often than those of columns, and how sure it is.
+
+    Of the votes on comparisons that both were asked about: the difference and the ends of its 95 %
+    interval, of shape (3, n_judges, n_judges). Made by prompts, as that of `overall_agreement` and
+    on the plain scale: ``d -+ t(.975, P - 1) se``. NaN where there is nothing, and for the ends
+    below 10 prompts.
+
+    Examples
+    --------
+    >>> votes = np.tile([1, 0, 0, 0], (12, 1))
+    >>> said = np.array([[0, n % 4 // 3] for n in range(12)], dtype=np.int16)
+    >>> found = paired_differences(OutcomesTable(votes, said), np.arange(12))
+    >>> found[:, 0, 1].round(3).tolist()
+    [0.25, -0.037, 0.537]
+    """
+    from scipy.special import stdtrit  # type: ignore[import-untyped]  # slow to import
+
+    number = np.unique(prompts, return_inverse=True)[1]
+    # A product with it sums the rows of each prompt.
+    rows = np.argsort(number, kind="stable")
+    starts = np.flatnonzero(np.diff(number[rows], prepend=-1))
+    total = table.votes.sum(axis=1)[rows, None]
+    right, asked = table.right()[rows], (table.verdicts != NOT_ASKED)[rows]
+    found = np.full((3, table.n_judges, table.n_judges), np.nan)
+    for one in range(table.n_judges if len(rows) else 0):
+        both = asked[:, one, None] & asked
+        gain = np.where(both, right[:, one, None] - right, 0)
+        d = np.add.reduceat(gain, starts).astype(np.float64)
+        n = np.add.reduceat(both * total, starts).astype(np.float64)
+        votes, voted = n.sum(axis=0), (n > 0).sum(axis=0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            theta = d.sum(axis=0) / votes
+            apart = ((d - theta * n) ** 2).sum(axis=0)
+            se = np.sqrt(voted / (voted - 1) * apart) / votes
+        reach = np.where(voted < FEWEST_PROMPTS, np.nan, stdtrit(np.maximum(voted - 1, 1), 0.975))
+        found[:, one] = theta, theta - reach * se, theta + reach * se
+    return found
+
+
 def _share_by_prompt(right: FloatArray, votes: FloatArray, pairs: FloatArray) -> Share:
     good, total, comparisons = int(right.sum()), int(votes.sum()), int(pairs.sum())
     if not total:
@@ -183,7 +222,7 @@ def prompt_interval(
     >>> round(low, 6), round(high, 6)
     (0.392234, 0.861072)
     """
-    from scipy.special import stdtrit  # type: ignore[import-untyped]  # slow to import
+    from scipy.special import stdtrit  # slow to import
 
     theta = float(np.sum(right) / np.sum(votes))
     reach = stdtrit(len(votes) - 1, 0.975) * standard_error(right, votes) / (theta * (1 - theta))
@@ -308,31 +347,29 @@ class JudgeFigures:
     """What the votes say of one judge, whatever order they came in.
 
     The rating is Bradley-Terry's, of games that a judge wins by being right where another is wrong.
-    Judges that share a letter of `ties` cannot be told apart by `claims`. `agreement` is of votes
-    on comparisons with a verdict, `beside_people` of those with several votes, as is
-    `AmongPeople.votes`, and `coverage` of the comparisons that the judge was asked about.
+    `agreement` is of votes on comparisons with a verdict, `beside_people` of those with several
+    votes, as is `AmongPeople.votes`, and `coverage` of the comparisons that the judge was asked
+    about.
     """
 
     rating: Rating
-    ties: str
     agreement: Share
     beside_people: Share
     coverage: Share
 
 
 def judge_figures(
-    table: OutcomesTable, claims: Claims, rng: np.random.Generator, resamples: int = RESAMPLES
+    table: OutcomesTable, rng: np.random.Generator, resamples: int = RESAMPLES
 ) -> list[JudgeFigures]:
-    """Make the figures of every judge, with the claims of the same table.
+    """Make the figures of every judge.
 
     Examples
     --------
-    >>> from judge_eval.stats.claims import claims
     >>> votes = np.array([[1, 0, 0, 0]] * 8 + [[0, 1, 0, 0]] * 2)
     >>> table = OutcomesTable(votes, np.tile(np.int16([0, 1]), (10, 1)))
-    >>> one, other = judge_figures(table, claims(table), np.random.default_rng(1))
-    >>> round(one.rating.value), one.rating.rank, one.ties, one.agreement.value
-    (1112, 1, 'a', 0.8)
+    >>> one, other = judge_figures(table, np.random.default_rng(1))
+    >>> round(one.rating.value), one.rating.rank, one.agreement.value
+    (1112, 1, 0.8)
     """
     voted, judges = table.voted(), table.n_judges
     wins, agreement = np.zeros((resamples, judges, judges)), np.full((resamples, judges), np.nan)
@@ -355,6 +392,5 @@ def judge_figures(
     if not several.all():
         some = voted.where(several)
         besides = shares(some.right(), some.judged(), rng, resamples)
-    tested = [n for n in best_first([r.value for r in ratings]) if claims.judged[n]]
-    columns = ratings, tie_groups(claims.distinct, tested), agreements, besides, coverages
+    columns = ratings, agreements, besides, coverages
     return [JudgeFigures(*row) for row in zip(*columns, strict=True)]

@@ -81,7 +81,7 @@ def test_its_figures():
     # Both answers on pair 4, and one of A and B on each other pair where the person chose a side.
     assert torn["per_answer"]["value"] == (2 + 3) / 20
     assert found["same_verdict"] == [[1.0, 0.0], [0.0, 1.0]]
-    assert found["claims"]["ahead"] == [[0, 1], [3, 0]]
+    assert found["mcnemar"]["ahead"] == [[0, 1], [3, 0]]
     [rating] = [judge.rating for judge in judges_of(run) if judge.name == "torn"]
     assert (rating.agree, rating.disagree, rating.asked, rating.answered) == (1, 9, 10, 10)
     narrowed = compute(run, "ballot:decided").data["judges"][0]

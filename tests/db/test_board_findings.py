@@ -336,7 +336,7 @@ def test_who_beats_whom_is_a_matrix_with_corrected_p():
     assert rows["good"][place["good"]].main == DASH
     assert cell.title.endswith("of 40 that both answered")
     [ahead] = re.findall(r"alone right: (\d+) to", cell.title)
-    assert int(ahead) == found.data["claims"]["ahead"][0][1]
+    assert int(ahead) == found.data["mcnemar"]["ahead"][0][1]
     assert "Counted here: 40 pairs with a strict majority of votes." in text_of(response)
 
 

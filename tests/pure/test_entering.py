@@ -59,6 +59,18 @@ def test_votes_wanted_hold_from_their_entry_on_for_what_is_not_complete():
     assert (too_late.all_votes, too_late.votes.tolist()) == (1, [[1, 1]])
 
 
+def test_votes_wanted_of_a_complete_prompt_that_waits_stay_as_they_are():
+    """Who asks for more votes may have seen how these fell."""
+    events = [*opened(range(2)), *votes(1), Wanted(200, 1, 3), Opened(201, 1, 1, 3, [B, A])]
+    entered = enter([*events, *votes(0, first=300)], range(2))
+    assert (entered.prompts, entered.votes.tolist()) == ((0, 1), [[1, 1], [1, 1]])
+    assert entered.differences.tolist() == [[1.0], [-1.0]]
+    # A comparison that is opened meanwhile makes it wait for votes again.
+    more = [*events, Opened(202, 2, 1, 1, [A, B]), *votes(0, first=300)]
+    assert enter(more, range(2)).prompts == (0,)
+    assert enter([*more, *votes(2, first=400)], range(2)).votes.tolist() == [[1, 1], [2, 2]]
+
+
 def test_what_comes_after_a_prompt_has_entered_changes_nothing_of_it():
     before = [*opened([0, 1]), *votes(0)]
     after = [Opened(200, 7, 0, 1, [B, A]), *votes(7, first=201), Voted(300, 0, B)]

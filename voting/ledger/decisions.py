@@ -1,16 +1,28 @@
-"""What curators decide, and what of it stands.
+"""What curators and leads decide, and what of it stands.
 
-A `decision` entry is about an item (one about a voter would name the voter instead). Its payload
-says what was decided, by which pseudonym, and the salted hash of why; the reason itself stands
-beside the chain, as comments do. Of the decisions that nobody reversed the latest one stands; a
-note decides nothing.
+A `decision` entry is about an item, or about a voter of a queue. Its payload says what was decided,
+by which pseudonym, and the salted hash of why; the reason itself stands beside the chain, as
+comments do. Of the decisions that nobody reversed the latest one stands; a note decides nothing.
+
+A `parameters` entry of a queue may change how many votes its items want, from that entry on::
+
+    {"votes_wanted": {
+        "items": {"1": [ITEM, ITEM, …], "3": [ITEM, …]},
+        "votes_per_item": 1, "overlap_share": "0.2", "overlap_votes": 3}}
+
+`items` lists, by how many votes they want now, all items that the change is about, those too that
+are not open yet: for these it holds over what a `verdicts` entry says of votes wanted, whichever
+of the two comes first. The other three are the queue's rules for items that are added later; where
+only some items change they are left out. What an item wants is the last such number (or the one
+that it came with), and more where another round that nobody reversed asks for more.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, TypeAdapter
 
 Action: TypeAlias = Literal["exclude", "keep", "another_round", "note", "reverse"]
 # What settles whether the votes on an item count; the others only add to it.
@@ -19,6 +31,13 @@ SETTLING: Final = ("exclude", "keep", "another_round")
 EXCLUDED: Final = "A curator excluded it from the scores."
 
 MOST_WANTED: Final = 32_767
+# The key of a `parameters` entry that changes them.
+VOTES_WANTED: Final = "votes_wanted"
+# Entries of `parameters` before and behind the votes that an import brings: these came all at once,
+# whatever their order.
+IMPORT_BEGINS: Final = {"import": "begins"}
+IMPORT_ENDS: Final = {"import": "ends"}
+_ITEMS: Final = TypeAdapter(dict[Annotated[int, Field(ge=1, le=MOST_WANTED)], list[UUID]])
 
 _Wanted: TypeAlias = Annotated[int, Field(ge=0, le=MOST_WANTED)]
 
@@ -38,6 +57,49 @@ class Decision(BaseModel):
     @property
     def payload(self) -> dict[str, Any]:
         return self.model_dump(exclude_none=True)
+
+
+class Rules(BaseModel):
+    """How many votes a queue asks for on items that are added to it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    votes_per_item: Annotated[int, Field(ge=1, le=MOST_WANTED)]
+    # The chain takes no floats, so it is a text there.
+    overlap_share: Annotated[float, Field(ge=0, le=1), PlainSerializer(repr)]
+    overlap_votes: Annotated[int, Field(ge=1, le=MOST_WANTED)]
+
+
+def payload_of(wanted: Mapping[UUID, int], rules: Rules | None = None) -> dict[str, Any]:
+    """Return what a `parameters` entry says of the votes that items want from there on.
+
+    Examples
+    --------
+    >>> payload_of({UUID(int=1): 3}, Rules(votes_per_item=3, overlap_share=0, overlap_votes=5))
+    ... # doctest: +NORMALIZE_WHITESPACE
+    {'votes_wanted': {'items': {'3': ['00000000-0000-0000-0000-000000000001']},
+     'votes_per_item': 3, 'overlap_share': '0.0', 'overlap_votes': 5}}
+    """
+    items: dict[str, list[str]] = defaultdict(list)
+    for item, votes in wanted.items():
+        items[str(votes)].append(str(item))
+    return {VOTES_WANTED: {"items": dict(items), **(rules.model_dump() if rules else {})}}
+
+
+def wanted_in(payload: object) -> dict[UUID, int]:
+    """Return how many votes each item wants by a `parameters` entry; nothing if it is about others.
+
+    Raises ValueError where it makes no sense.
+
+    Examples
+    --------
+    >>> wanted_in(payload_of({UUID(int=1): 3})), wanted_in({"quality": {}})
+    ({UUID('00000000-0000-0000-0000-000000000001'): 3}, {})
+    """
+    if not isinstance(payload, Mapping) or VOTES_WANTED not in payload:
+        return {}
+    by_votes = _ITEMS.validate_python(payload[VOTES_WANTED].get("items"))
+    return {item: votes for votes, items in by_votes.items() for item in items}
 
 
 class Made(NamedTuple):

@@ -1,0 +1,185 @@
+"""The ledger of a run as claims are made of it: what was opened, asked for and voted, in order."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
+from typing import Any, Final, NamedTuple, TypeAlias
+from uuid import UUID
+
+from django.db.models import Max, QuerySet
+
+from judge_eval.models import Run
+from judge_eval.stats.entering import Closed, Event, Opened, Voted, Wanted
+from judge_eval.stats.outcomes_table import FAILED, NOT_ASKED
+from voting.ledger.decisions import IMPORT_BEGINS, IMPORT_ENDS, wanted_in
+from voting.models import Entry
+from voting.order import prompt_order
+
+ROWS_AT_ONCE: Final = 20_000
+TAKEN_BACK: Final = "a vote was taken back"
+EXCLUDED: Final = "votes were excluded, or are counted again"
+CHANGED: Final = "a verdict changed"
+JOINED: Final = "a judge joined"
+
+# The choice of a vote that is none in this part of the run.
+_ELSEWHERE: Final = -1
+
+
+Step: TypeAlias = Opened | Wanted | Voted
+
+
+class History(NamedTuple):
+    """What happened in a run, or in a part of it; the number of a comparison is its row there.
+
+    `order` holds the places of the prompts, by number, in the order in which they enter. `changes`
+    tells the last entry that changed what was there before, by why. `votes_left` are those that
+    comparisons still want.
+    """
+
+    events: list[Event]
+    order: list[int]
+    changes: dict[str, int]
+    votes_left: int
+
+
+def history_of(
+    run: Run,
+    votes: QuerySet[Entry],
+    items: Sequence[UUID],
+    codes: Mapping[str, int],
+    judges: int,
+) -> History:
+    """Read with five queries what the ledger says of some items, in the order of their rows.
+
+    `votes` are those that count, whatever they say; `codes` are those of what may be said here.
+    """
+    rows = {item: row for row, item in enumerate(items)}
+    return _Reading(run, rows, codes).history(votes, judges)
+
+
+class _Reading:
+    def __init__(self, run: Run, rows: Mapping[UUID, int], codes: Mapping[str, int]) -> None:
+        self.run, self.rows, self.codes = run, rows, codes
+        # Numbers of prompts by their keys, and by comparison.
+        self.prompts: dict[str, int] = {}
+        self.prompt_of: dict[int, int] = {}
+        self.changes: dict[str, int] = {}
+        # First and last entries of imports.
+        self.imports: list[tuple[int, int]] = []
+
+    def history(self, votes: QuerySet[Entry], judges: int) -> History:
+        opened, asked = list(self._opened(judges)), list(self._asked())
+        order = [prompt_order(self.run.queue_id, prompt) for prompt in self.prompts]
+        voted: Iterable[Voted] = self._voted(votes)
+        if self.imports:
+            voted = sorted(map(self._at_once, voted), key=lambda v: (v.seq, self._place(v, order)))
+        line = _Line()
+        steps: list[Step] = sorted([*opened, *asked, *voted], key=attrgetter("seq"))
+        events = [event for step in steps for event in line.take(step)]
+        retracted = self._sealed(Entry.Kind.VOTE).filter(retracted_seq__isnull=False)
+        if last := retracted.order_by().aggregate(last=Max("retracted_seq"))["last"]:
+            self.changes[TAKEN_BACK] = last
+        left = line.votes_left
+        if events and not self.run.queue.is_open:
+            # Nobody may vote any more, so nothing is waited for.
+            events.append(Closed(events[-1].seq))
+            left = 0
+        return History(events, order, self.changes, left)
+
+    def _sealed(self, kind: str) -> QuerySet[Any]:
+        # The project is there for the sake of indexes.
+        queue = self.run.queue
+        sealed = Entry.objects.filter(project=queue.project_id, queue=queue, seq__isnull=False)
+        return sealed.filter(kind=kind).order_by("seq")
+
+    def _opened(self, judges: int) -> Iterator[Opened]:
+        entries = self._sealed(Entry.Kind.VERDICTS).values_list("seq", "item", "payload")
+        before: dict[int, list[int]] = {}
+        for seq, item, payload in entries.iterator(ROWS_AT_ONCE):
+            if (row := self.rows.get(item)) is None:
+                continue
+            said = {each["position"]: each["winner"] for each in payload["verdicts"]}
+            codes = [self._code(said[n]) if n in said else NOT_ASKED for n in range(judges)]
+            for old, new in zip(before.get(row, codes), codes, strict=True):
+                if old != new:
+                    self.changes[JOINED if old == NOT_ASKED else CHANGED] = seq
+            before[row] = codes
+            prompt = self.prompts.setdefault(payload["prompt"], len(self.prompts))
+            self.prompt_of[row] = prompt
+            yield Opened(seq, row, prompt, payload["votes_wanted"], codes)
+
+    def _code(self, winner: str | None) -> int:
+        return FAILED if winner is None else self.codes.get(winner, NOT_ASKED)
+
+    def _asked(self) -> Iterator[Wanted]:
+        """Return what is said of votes wanted, and note what else is said beside votes."""
+        begun = 0
+        for seq, said in self._sealed(Entry.Kind.PARAMETERS).values_list("seq", "payload"):
+            if said == IMPORT_BEGINS:
+                begun = seq
+            elif said == IMPORT_ENDS:
+                self.imports.append((begun, seq))
+            wanted = wanted_in(said).items()
+            yield from (Wanted(seq, self.rows[item], n) for item, n in wanted if item in self.rows)
+        yield from self._decided()
+
+    def _decided(self) -> Iterator[Wanted]:
+        names = ("seq", "item", "payload", "retracted_seq")
+        for seq, item, said, reversed_at in self._sealed(Entry.Kind.DECISION).values_list(*names):
+            if said["action"] != "another_round":
+                self.changes[EXCLUDED] = seq
+            elif item in self.rows:
+                yield Wanted(seq, self.rows[item], said["votes_wanted"])
+                if reversed_at:
+                    yield Wanted(reversed_at, self.rows[item], said["instead_of"])
+
+    def _voted(self, votes: QuerySet[Entry]) -> Iterator[Voted]:
+        rows = votes.exclude(choice="").order_by("seq").values_list("seq", "item", "choice")
+        for seq, item, choice in rows.iterator(ROWS_AT_ONCE):
+            if item in self.rows:
+                yield Voted(seq or 0, self.rows[item], self.codes.get(choice, _ELSEWHERE))
+
+    def _at_once(self, vote: Voted) -> Voted:
+        """Give a vote that an import brought the number of the entry that ends it."""
+        ends = (end for begin, end in self.imports if begin < vote.seq < end)
+        return vote._replace(seq=next(ends, vote.seq))
+
+    def _place(self, vote: Voted, order: Sequence[int]) -> int:
+        return order[self.prompt_of[vote.comparison]]
+
+
+class _Line:
+    """Settles how many votes each comparison wants as the ledger goes on."""
+
+    def __init__(self) -> None:
+        self.opened: dict[int, int] = {}
+        # What is said apart from the opening holds over what is said there, also before it.
+        self.changed: dict[int, int] = {}
+        # A vote that is none in this part leaves one vote less to wait for.
+        self.elsewhere = Counter[int]()
+        self.votes = Counter[int]()
+
+    def take(self, event: Step) -> Iterator[Event]:
+        row = event.comparison
+        match event:
+            case Opened():
+                self.opened[row] = event.votes_wanted
+                yield event._replace(votes_wanted=self._wanted(row))
+                return
+            case Voted(choice=choice) if choice != _ELSEWHERE:
+                self.votes[row] += 1
+                yield event
+                return
+            case Voted():
+                self.elsewhere[row] += self.votes[row] < self._wanted(row)
+            case Wanted():
+                self.changed[row] = event.votes_wanted
+        if row in self.opened:
+            yield Wanted(event.seq, row, self._wanted(row))
+
+    def _wanted(self, row: int) -> int:
+        return max(0, self.changed.get(row, self.opened[row]) - self.elsewhere[row])
+
+    @property
+    def votes_left(self) -> int:
+        return sum(max(0, self._wanted(row) - self.votes[row]) for row in self.opened)

@@ -1,0 +1,96 @@
+"""Exact McNemar tests of judges on the same comparisons, corrected for their number.
+
+They hold for a number of votes that was fixed beforehand and for comparisons that are independent.
+Looked at after every vote they claim too much: what a board says in words comes from
+`judge_eval.stats.evidence`, and these stand among its further figures.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from judge_eval.stats.bootstrap import BoolArray, FloatArray, IntArray
+from judge_eval.stats.estimate import SIGNIFICANCE
+from judge_eval.stats.outcomes_table import Codes, OutcomesTable
+from judge_eval.stats.significance import holm, mcnemar
+
+NO_MAJORITY: Final = -1
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class McNemar:
+    """Tests of n judges in both directions, in the table's order of judges.
+
+    ``beats[i, j]`` tells that judge i is better than j, by two-sided p after Holm's correction and
+    (`p_single`) before it; 1 on the diagonal. ``ahead[i, j]`` are comparisons that i was right and
+    j was wrong about, `together` those on which both have a verdict, of those that are `labelled`
+    by a strict majority.
+    """
+
+    beats: BoolArray
+    p: FloatArray
+    p_single: FloatArray
+    ahead: IntArray
+    together: IntArray
+    labelled: int
+    unlabelled: int
+
+
+def strict_majority(votes: IntArray) -> Codes:
+    """Return the position of the choice that more than half of the votes on a comparison made.
+
+    From votes of shape (n_comparisons, n_choices); `NO_MAJORITY` where there is none.
+
+    Examples
+    --------
+    >>> strict_majority(np.array([[2, 1, 0, 0], [2, 1, 1, 0], [0, 0, 0, 0]])).tolist()
+    [0, -1, -1]
+    """
+    has_one = 2 * votes.max(axis=1) > votes.sum(axis=1)
+    return np.where(has_one, votes.argmax(axis=1), NO_MAJORITY).astype(np.int16)
+
+
+def mcnemar_tests(table: OutcomesTable, baselines: Collection[int] = ()) -> McNemar:
+    """Test every two judges, and every judge with every baseline, by the strict majority of votes.
+
+    Holm's correction is made in each of two families, judges among themselves and judges with
+    baselines: in each the chance of any false claim at all is 5 %. Two baselines are not tested,
+    and have p = 1.
+
+    Examples
+    --------
+    >>> votes, verdicts = np.tile([1, 0, 0, 0], (6, 1)), np.tile(np.int16([0, 1]), (6, 1))
+    >>> found = mcnemar_tests(OutcomesTable(votes, verdicts))
+    >>> found.beats.tolist(), found.p[0, 1].item()
+    ([[False, True], [False, False]], 0.03125)
+    """
+    labels = strict_majority(table.votes)
+    has_label = labels != NO_MAJORITY
+    verdicts = table.verdicts[has_label]
+    answered = (verdicts >= 0).astype(np.float64)
+    right = (verdicts == labels[has_label, None]).astype(np.float64)
+    ahead = _whole(right.T @ (answered - right))
+    p_single = mcnemar(ahead, ahead.T)
+    np.fill_diagonal(p_single, 1.0)
+    p = np.ones_like(p_single)
+    is_floor = np.isin(np.arange(table.n_judges), list(baselines))
+    floors = is_floor[:, None].astype(np.int64) + is_floor
+    for number in (0, 1):
+        family = np.triu(floors == number, k=1)
+        p[family] = holm(p_single[family])
+    p = np.minimum(p, p.T)
+    return McNemar(
+        beats=(p <= SIGNIFICANCE) & (ahead > ahead.T),
+        p=p,
+        p_single=p_single,
+        ahead=ahead,
+        together=_whole(answered.T @ answered),
+        labelled=int(has_label.sum()),
+        unlabelled=int((table.votes.any(axis=1) & ~has_label).sum()),
+    )
+
+
+def _whole(values: FloatArray) -> IntArray:
+    return np.rint(values).astype(np.int64)
