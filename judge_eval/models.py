@@ -153,7 +153,6 @@ class Judge(models.Model):
     """A competitor of one run. A changed fingerprint is a new judge that starts at 1000."""
 
     BASELINE: ClassVar = "baseline"
-    # What stands for a provider where verdicts were given elsewhere.
     IMPORTED: ClassVar = "imported"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)

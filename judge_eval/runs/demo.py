@@ -25,6 +25,7 @@ from judge_eval.services import add_judges, baseline, create_queue, create_run, 
 from voting.choices import CHOICES, DEFAULT_BALLOT, PASS_FLAG
 from voting.keys import create_key
 from voting.ledger import ledger
+from voting.ledger.decisions import IMPORT_BEGINS, IMPORT_ENDS
 from voting.models import ApiKey, Entry, Inference, Invite, Item, Project, Queue, Voter
 from voting.order import fresh_turn
 from voting.voters import invite_token
@@ -126,7 +127,17 @@ def make_published(project: Project) -> Run:
     verdicts = [_verdicts(judges, item, row) for item, row in zip(items, rows, strict=True)]
     Verdict.objects.bulk_create([one for of_item in verdicts for one in of_item])
     entries = [verdicts_entry(item, of) for item, of in zip(items, verdicts, strict=True)]
-    ledger.append(project.pk, entries + _votes(queue, items, rows))
+    begins, ends = (
+        Entry(
+            project_id=project.pk,
+            kind=Entry.Kind.PARAMETERS,
+            at=timezone.now(),
+            queue=queue,
+            payload=payload,
+        )
+        for payload in (IMPORT_BEGINS, IMPORT_ENDS)
+    )
+    ledger.append(project.pk, [*entries, begins, *_votes(queue, items, rows), ends])
     return run
 
 

@@ -51,6 +51,13 @@ def test_its_board_has_the_published_figures():
     }
     assert round(data["among_people"]["votes"]["value"], 4) == 0.9199
 
+    # No one of the two is claimed better, and only the first is better than each of the floor.
+    places = [[judge["name"] for judge in data["judges"]].index(name) for name in NAMES]
+    evidence, beats = data["claims"]["evidence"], data["claims"]["beats"]
+    both_ways = [evidence[one][other] for one, other in (places, places[::-1])]
+    assert [round(odds, 2) for odds in both_ways] == [1.89, 1.53]
+    assert [sum(beats[place]) for place in places] == [3, 2]
+
     floor = {name for name, judge in judges.items() if judge["is_baseline"]}
     assert floor == {"always-first", "random", "longer-wins"}
     assert round(100 * judges["longer-wins"]["overall"]["value"], 2) == 60.09

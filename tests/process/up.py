@@ -151,7 +151,7 @@ class FirstStart(NamedTuple):
 
 
 def first_start() -> FirstStart:
-    """Start once for all tests of a run, whichever workers they are on, until all is drawn."""
+    """Start once for all tests of a run, until all is drawn and computed."""
     folder = Path(os.environ[FOLDER], "first start")
     folder.mkdir(exist_ok=True)
     data, told = folder / "data with a space", folder / "told.json"
@@ -160,14 +160,17 @@ def first_start() -> FirstStart:
         if not told.exists():
             with Up(data) as up:
                 shown = up.ready().shown()
-                eventually(lambda: is_drawn(data))
+                eventually(lambda: is_at_rest(data))
                 assert up.stop(signal.SIGTERM) == 0, up.shown()
             told.write_text(json.dumps([shown, up.port]))
     return FirstStart(data, *json.loads(told.read_text()))
 
 
-def is_drawn(data: Path) -> bool:
+def is_at_rest(data: Path) -> bool:
+    """Whether all pictures of the demo are drawn, and the figures of its finished run computed."""
     with closing(sqlite3.connect(data / "humanjudge.sqlite3")) as database:
         query = "SELECT count(*), count(*) FILTER (WHERE state = 'waiting') FROM voting_picture"
         pictures, waiting = database.execute(query).fetchone()
-    return pictures > 0 and not waiting
+        query = "SELECT count(*) FROM judge_eval_findings WHERE computed_at IS NOT NULL"
+        (computed,) = database.execute(query).fetchone()
+    return pictures > 0 and not waiting and computed > 0
