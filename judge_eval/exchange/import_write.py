@@ -32,7 +32,6 @@ from judge_eval.exchange.import_report import (
 from judge_eval.exchange.import_scratch import DRAFT, VOTES, WRITTEN, PairDraft, Scratch
 from judge_eval.exchange.rows import Row
 from judge_eval.exchange.writing import close_undrawn, finish, give_pictures, note, step
-from judge_eval.findings.history import IMPORT_BEGINS, IMPORT_ENDS
 from judge_eval.models import Board, Import, Judge, Run, Verdict
 from judge_eval.prompts.orders import combine, swap
 from judge_eval.prompts.parse import ParsedVerdict
@@ -42,6 +41,7 @@ from judge_eval.services import add_judges, baseline, create_queue
 from voting.choices import WRONG
 from voting.kinds import kind_of
 from voting.ledger import chain, ledger
+from voting.ledger.decisions import IMPORT_BEGINS, IMPORT_ENDS
 from voting.models import Entry, Inference, Item, Picture, Project, Queue, Voter, prompt_key
 from voting.order import fresh_turn
 

@@ -9,11 +9,11 @@ from functools import cached_property
 from uuid import UUID
 
 from django.db import DatabaseError
-from django.db.models import Exists, F, OuterRef, Q
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from humanjudge.celery import enqueue
-from judge_eval.findings.model import RunFindings
+from judge_eval.findings.model import Before, Claims, RunFindings
 from judge_eval.findings.slices import WHOLE, Parts, Slice, SliceInvalid
 from judge_eval.models import Board, Findings, Run
 from voting.kinds import kind_of
@@ -97,7 +97,7 @@ def compute(run_id: UUID, part: str) -> bool:
     began = time.perf_counter()
     run = Run.objects.select_related("queue").get(pk=run_id)
     wanted = Slice.parse(part, kind_of(run.queue).noun)
-    computed = findings(outcomes_of(run, wanted))
+    computed = findings(outcomes_of(run, wanted), _before(row))
     charts = charts_of(computed)
     seconds = time.perf_counter() - began
     done = timezone.now()
@@ -110,6 +110,17 @@ def compute(run_id: UUID, part: str) -> bool:
         not_before=done + max(PAUSE, SHARE * timedelta(seconds=seconds)),
     )
     return True
+
+
+def _before(row: QuerySet[Findings]) -> Before | None:
+    """Return what was said when findings were computed last."""
+    known = row.filter(data__isnull=False).values("data__claims", "data__judges", "data__as_of")
+    data = known.first()
+    if data is None:
+        return None
+    judges = [judge["id"] for judge in data["data__judges"]]
+    claims = Claims.model_validate(data["data__claims"])
+    return Before(judges, claims, data["data__as_of"]["seq"])
 
 
 class PartUnknown(SliceInvalid):

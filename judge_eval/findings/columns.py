@@ -23,6 +23,7 @@ NAMED_COVERAGE: Final = 0.95
 MOST_NAMES: Final = 2
 PENDING = "Being computed from the votes; it appears here by itself within seconds."
 UNVOTED = "Nobody has voted on what it has a verdict on."
+_NO_VALUE = "No interval: it has changed so much on the way that no value fits all of it."
 _UNASKED = "It has not been asked about anything that is open for voting."
 _ONE_ORDER = "It has not answered about a pair in both orders, or what it answered is not known."
 _NO_SIDE = "It has chosen no side, or in which order it saw the pairs is not known."
@@ -113,9 +114,10 @@ def _overall_cell(judge: JudgeFindings) -> Cell:
 def _always_cell(judge: JudgeFindings) -> Cell:
     if judge.overall.value is None:
         return missing(UNVOTED)
-    return Cell(
-        percent(judge.overall.value, 1), span(100 * judge.always_low, 100 * judge.always_high)
-    )
+    if judge.always_low is None or judge.always_high is None:
+        return Cell(percent(judge.overall.value, 1), why=_NO_VALUE)
+    always = span(100 * judge.always_low, 100 * judge.always_high)
+    return Cell(percent(judge.overall.value, 1), always)
 
 
 def _rank_cell(judge: JudgeFindings) -> Cell:

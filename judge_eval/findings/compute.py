@@ -1,5 +1,6 @@
 """All figures of a run from its outcomes, and their charts: pure, and the same every time."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -9,11 +10,12 @@ from humanjudge.charts.draw import svg
 from humanjudge.charts.plots import Curve, Estimate, intervals, lines
 from humanjudge.charts.spec import RATING, SHARE, Axis, Reference, Spec
 from judge_eval.findings.alt_test import alt_tests
+from judge_eval.findings.claims import claims_model
 from judge_eval.findings.load import RunOutcomes, Spent
 from judge_eval.findings.model import (
     PEOPLE,
     AltTest,
-    Claims,
+    Before,
     Confusion,
     ConfusionMatrix,
     DisputedPair,
@@ -30,14 +32,18 @@ from judge_eval.models import Judge
 from judge_eval.stats import PASSES
 from judge_eval.stats.bootstrap import FloatArray
 from judge_eval.stats.bradley_terry import as_votes, model_board
-from judge_eval.stats.claims import summary
+from judge_eval.stats.claims import Claims as ClaimsOfJudges
+from judge_eval.stats.claims import claims as claims_of
+from judge_eval.stats.confidence_sequence import always_valid
 from judge_eval.stats.confusion import LabelRates, confusion_matrices, label_rates
-from judge_eval.stats.estimate import SIGNIFICANCE, Share, best_first
+from judge_eval.stats.entering import Entered, enter
+from judge_eval.stats.estimate import Share, best_first
 from judge_eval.stats.judge_figures import (
     among_people,
     habits,
     judge_figures,
     overall_agreement,
+    paired_differences,
     per_answer,
     shares,
     shares_by_prompt,
@@ -45,6 +51,7 @@ from judge_eval.stats.judge_figures import (
 from judge_eval.stats.mcnemar import mcnemar_tests
 from judge_eval.stats.order_luck import order_luck
 from judge_eval.stats.outcomes_table import Codes, OutcomesTable
+from judge_eval.stats.wording import Words
 from voting.choices import SIDES
 from voting.kinds import is_single, kind_of
 from voting.models import Queue
@@ -56,18 +63,33 @@ MOST_LABELS = 12
 NO_FLAGS = Share(None, None, None, 0, 0, 0, why="items are not passed or flagged here")
 
 
-def findings(outcomes: RunOutcomes) -> RunFindings:
-    """Compute what a board shows beside the ELO; the run's number is the seed of all draws."""
+def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings:
+    """Compute what a board shows beside the ELO; the run's number is the seed of all draws.
+
+    `before` is what was said before, to name what does not stand any more.
+    """
     table, judges = outcomes.table, outcomes.judges
-    floor = [n for n, judge in enumerate(judges) if judge.is_baseline]
-    tests = mcnemar_tests(table, floor)
-    claims = _claims(outcomes)
+    is_baseline = np.array([judge.is_baseline for judge in judges], dtype=bool)
+    overall = overall_agreement(table, outcomes.prompts)
+    history = outcomes.history
+    entered = enter(history.events, history.order)
+    agreement = np.array([np.nan if s.value is None else s.value for s in overall])
+    said = claims_of(entered, is_baseline, agreement, len(history.order), history.votes_left)
+    claims = claims_model(
+        said,
+        paired_differences(table, outcomes.prompts),
+        [str(judge.pk) for judge in judges],
+        history,
+        outcomes.as_of.seq,
+        before,
+    )
+    order = best_first([share.value for share in overall])
+    standings = _standings(said, entered, [n for n in order if overall[n].trials])
     figures = judge_figures(table, _rng(outcomes, 0))
     among = among_people(table.votes, _rng(outcomes, 1))
     [left] = shares(outcomes.left[:, None], outcomes.sided[:, None], _rng(outcomes, 2))
     consistency, first_position = habits(*outcomes.habits, _rng(outcomes, 3))
     luck = order_luck(table, _rng(outcomes, 4))
-    overall = overall_agreement(table, outcomes.prompts)
     single = per_answer(table.votes, outcomes.answers, outcomes.prompts)
     flags = _flag_rates(outcomes)
     computed = [
@@ -77,44 +99,33 @@ def findings(outcomes: RunOutcomes) -> RunFindings:
             "name": judge.name,
             "is_baseline": judge.is_baseline,
             "overall": overall[place],
-            "always_low": 0.0,
-            "always_high": 1.0,
-            "rank_low": None if judge.is_baseline else 1,
-            "rank_high": None if judge.is_baseline else len(judges) - len(floor),
-            "ties": "" if judge.is_baseline else "a",
-            "beats_floor": False if floor and not judge.is_baseline else None,
             "per_answer": single[place],
             "consistency": consistency[place],
             "first_position": first_position[place],
             "order_luck": None if luck is None else float(luck[place]),
         }
+        | standings[place]
         | asdict(flags[place])
         | _prices(outcomes.spent[place], figure.agreement.value)
         for place, (judge, figure) in enumerate(zip(judges, figures, strict=True))
     ]
-    judged = np.diag(tests.together)
-    only = [n for n, judge in enumerate(judges) if not judge.is_baseline and judged[n]]
-    words = "No judge has given a verdict yet."
-    if judges:
-        words = summary(
-            [judge.name for judge in judges],
-            tests.beats,
-            votes=outcomes.as_of.votes,
-            people=outcomes.as_of.people,
-            baselines=floor,
-            order=best_first([share.value for share in overall]),
-            silent=np.flatnonzero((table.verdicts < 0).all(axis=0)).tolist(),
-            untested=np.flatnonzero(judged == 0).tolist(),
-            contradicting={
-                n: 100 * (each.value - figure.agreement.value)
-                for n, (each, figure) in enumerate(zip(single, figures, strict=True))
-                if each.value is not None and figure.agreement.value is not None
-            },
-            noun=kind_of(outcomes.run.queue).noun,
-            beside_people=(
-                (figures[only[0]].beside_people, among.votes) if len(only) == 1 else None
-            ),
-        )
+    words = Words(
+        [judge.name for judge in judges],
+        said,
+        order,
+        [share.value for share in overall],
+        [figure.coverage.value for figure in figures],
+        votes=outcomes.as_of.votes,
+        voters=outcomes.as_of.people,
+        people=among.pairs.value,
+        contradicting={
+            n: 100 * (each.value - figure.agreement.value)
+            for n, (each, figure) in enumerate(zip(single, figures, strict=True))
+            if each.value is not None and figure.agreement.value is not None
+        },
+        noun=kind_of(outcomes.run.queue).noun,
+    )
+    gone = [(each.judge, each.other, each.why) for each in claims.withdrawn]
     models, models_why = _models(outcomes)
     alt_test, alt_test_why, further = alt_tests(
         outcomes.run, judges, outcomes.tasks, outcomes.as_of.votes
@@ -122,11 +133,11 @@ def findings(outcomes: RunOutcomes) -> RunFindings:
     alike: Any = same_verdict(table.verdicts)
     return RunFindings(
         as_of=outcomes.as_of,
-        words=words,
-        more=[],
+        words=" ".join(words.headline()),
+        more=[*words.withdrawn(gone), *words.more()],
         judges=[JudgeFindings.model_validate(judge) for judge in computed],
         claims=claims,
-        mcnemar=McNemar.model_validate(tests),
+        mcnemar=McNemar.model_validate(mcnemar_tests(table, np.flatnonzero(is_baseline).tolist())),
         same_verdict=alike,
         among_people=among,
         people_first_position=left,
@@ -143,34 +154,23 @@ def findings(outcomes: RunOutcomes) -> RunFindings:
     )
 
 
-def _claims(outcomes: RunOutcomes) -> Claims:
-    """Say nothing: no prompt has entered."""
-    judges = len(outcomes.judges)
-    floor = sum(judge.is_baseline for judge in outcomes.judges)
-    of = judges - floor
-    one, none = np.ones((judges, judges)), np.full((judges, judges), np.nan)
-    said = np.zeros((judges, judges), dtype=bool)
-    unknown: list[list[int | None]] = [[None] * judges for _ in range(judges)]
-    return Claims(
-        beats=said.tolist(),
-        evidence=one.tolist(),
-        evidence_now=one.tolist(),
-        difference=none,  # type: ignore[arg-type]
-        difference_low=none,  # type: ignore[arg-type]
-        difference_high=none,  # type: ignore[arg-type]
-        forecast=unknown,
-        since=unknown,
-        same=said.tolist(),
-        threshold=of * (of - 1) / SIGNIFICANCE if of > 1 else None,
-        floor_threshold=of * floor / SIGNIFICANCE if of and floor else None,
-        prompts=len(set(outcomes.prompts.tolist())),
-        entered=0,
-        votes=0,
-        votes_left=0,
-        best=None,
-        withdrawn=[],
-        too_few_prompts=None,
-    )
+def _standings(
+    said: ClaimsOfJudges, entered: Entered, order: Sequence[int]
+) -> list[dict[str, object]]:
+    """Return what is shown of judges that comes from claims, and the interval that always holds."""
+    always = always_valid(entered.right, entered.votes, entered.most_votes)
+    rows = zip(said.ranks(), said.letters(order), said.beats_floor(), always.tolist(), strict=True)
+    return [
+        {
+            "rank_low": ranks and ranks[0],
+            "rank_high": ranks and ranks[1],
+            "ties": letters,
+            "beats_floor": floor,
+            "always_low": None if low != low else low,
+            "always_high": None if high != high else high,
+        }
+        for ranks, letters, floor, (low, high) in rows
+    ]
 
 
 def _rng(outcomes: RunOutcomes, part: int) -> np.random.Generator:

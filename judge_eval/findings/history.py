@@ -1,10 +1,9 @@
 """The ledger of a run as claims are made of it: what was opened, asked for and voted, in order."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from heapq import merge
-from operator import itemgetter
-from typing import Final, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
+from typing import Any, Final, NamedTuple, TypeAlias
 from uuid import UUID
 
 from django.db.models import Max, QuerySet
@@ -12,22 +11,21 @@ from django.db.models import Max, QuerySet
 from judge_eval.models import Run
 from judge_eval.stats.entering import Closed, Event, Opened, Voted, Wanted
 from judge_eval.stats.outcomes_table import FAILED, NOT_ASKED
-from voting.ledger.decisions import wanted_in
+from voting.ledger.decisions import IMPORT_BEGINS, IMPORT_ENDS, wanted_in
 from voting.models import Entry
 from voting.order import prompt_order
 
 ROWS_AT_ONCE: Final = 20_000
-# Entries of `parameters` before and behind the votes that an import brings. These came all at once:
-# their prompts enter in the order fixed beforehand, whatever the order of the file.
-IMPORT_BEGINS: Final = {"import": "begins"}
-IMPORT_ENDS: Final = {"import": "ends"}
-
 TAKEN_BACK: Final = "a vote was taken back"
 EXCLUDED: Final = "votes were excluded, or are counted again"
 CHANGED: Final = "a verdict changed"
+JOINED: Final = "a judge joined"
 
 # The choice of a vote that is none in this part of the run.
 _ELSEWHERE: Final = -1
+
+
+Step: TypeAlias = Opened | Wanted | Voted
 
 
 class History(NamedTuple):
@@ -51,7 +49,7 @@ def history_of(
     codes: Mapping[str, int],
     judges: int,
 ) -> History:
-    """Read with four queries what the ledger says of some items, in the order of their rows.
+    """Read with five queries what the ledger says of some items, in the order of their rows.
 
     `votes` are those that count, whatever they say; `codes` are those of what may be said here.
     """
@@ -70,12 +68,13 @@ class _Reading:
         self.imports: list[tuple[int, int]] = []
 
     def history(self, votes: QuerySet[Entry], judges: int) -> History:
-        opened, asked = list(self._opened(judges)), sorted(self._asked(), key=itemgetter(0))
+        opened, asked = list(self._opened(judges)), list(self._asked())
         order = [prompt_order(self.run.queue_id, prompt) for prompt in self.prompts]
-        voted = self._voted(votes)
+        voted: Iterable[Voted] = self._voted(votes)
         if self.imports:
             voted = sorted(map(self._at_once, voted), key=lambda v: (v.seq, self._place(v, order)))
-        line, steps = _Line(), merge(opened, asked, voted, key=itemgetter(0))
+        line = _Line()
+        steps: list[Step] = sorted([*opened, *asked, *voted], key=attrgetter("seq"))
         events = [event for step in steps for event in line.take(step)]
         retracted = self._sealed(Entry.Kind.VOTE).filter(retracted_seq__isnull=False)
         if last := retracted.order_by().aggregate(last=Max("retracted_seq"))["last"]:
@@ -87,11 +86,11 @@ class _Reading:
             left = 0
         return History(events, order, self.changes, left)
 
-    def _sealed(self, *kinds: str) -> QuerySet[Entry]:
+    def _sealed(self, kind: str) -> QuerySet[Any]:
         # The project is there for the sake of indexes.
         queue = self.run.queue
         sealed = Entry.objects.filter(project=queue.project_id, queue=queue, seq__isnull=False)
-        return sealed.filter(kind__in=kinds).order_by("seq")
+        return sealed.filter(kind=kind).order_by("seq")
 
     def _opened(self, judges: int) -> Iterator[Opened]:
         entries = self._sealed(Entry.Kind.VERDICTS).values_list("seq", "item", "payload")
@@ -101,10 +100,9 @@ class _Reading:
                 continue
             said = {each["position"]: each["winner"] for each in payload["verdicts"]}
             codes = [self._code(said[n]) if n in said else NOT_ASKED for n in range(judges)]
-            old = before.get(row, codes)
-            # A judge that joins has had no verdict; no other's changes by that.
-            if any(a not in (NOT_ASKED, b) for a, b in zip(old, codes, strict=True)):
-                self.changes[CHANGED] = seq
+            for old, new in zip(before.get(row, codes), codes, strict=True):
+                if old != new:
+                    self.changes[JOINED if old == NOT_ASKED else CHANGED] = seq
             before[row] = codes
             prompt = self.prompts.setdefault(payload["prompt"], len(self.prompts))
             self.prompt_of[row] = prompt
@@ -115,24 +113,25 @@ class _Reading:
 
     def _asked(self) -> Iterator[Wanted]:
         """Return what is said of votes wanted, and note what else is said beside votes."""
-        names = ("seq", "kind", "item", "payload", "retracted_seq")
         begun = 0
-        kinds = (Entry.Kind.PARAMETERS, Entry.Kind.DECISION)
-        for seq, kind, item, payload, reversed_at in self._sealed(*kinds).values_list(*names):
-            wanted = wanted_in(payload)
-            if payload == IMPORT_BEGINS:
+        for seq, said in self._sealed(Entry.Kind.PARAMETERS).values_list("seq", "payload"):
+            if said == IMPORT_BEGINS:
                 begun = seq
-            elif payload == IMPORT_ENDS:
+            elif said == IMPORT_ENDS:
                 self.imports.append((begun, seq))
-            elif payload.get("action") == "another_round":
-                wanted = {item: payload["votes_wanted"]}
-                if reversed_at and item in self.rows:
-                    yield Wanted(reversed_at, self.rows[item], payload["instead_of"])
-            elif kind == Entry.Kind.DECISION and payload["action"] != "note":
+            wanted = wanted_in(said).items()
+            yield from (Wanted(seq, self.rows[item], n) for item, n in wanted if item in self.rows)
+        yield from self._decided()
+
+    def _decided(self) -> Iterator[Wanted]:
+        names = ("seq", "item", "payload", "retracted_seq")
+        for seq, item, said, reversed_at in self._sealed(Entry.Kind.DECISION).values_list(*names):
+            if said["action"] != "another_round":
                 self.changes[EXCLUDED] = seq
-            for pk, number in wanted.items():
-                if pk in self.rows:
-                    yield Wanted(seq, self.rows[pk], number)
+            elif item in self.rows:
+                yield Wanted(seq, self.rows[item], said["votes_wanted"])
+                if reversed_at:
+                    yield Wanted(reversed_at, self.rows[item], said["instead_of"])
 
     def _voted(self, votes: QuerySet[Entry]) -> Iterator[Voted]:
         rows = votes.exclude(choice="").order_by("seq").values_list("seq", "item", "choice")
@@ -160,8 +159,7 @@ class _Line:
         self.elsewhere = Counter[int]()
         self.votes = Counter[int]()
 
-    def take(self, event: Event) -> Iterator[Event]:
-        assert not isinstance(event, Closed)  # nothing to merge with
+    def take(self, event: Step) -> Iterator[Event]:
         row = event.comparison
         match event:
             case Opened():

@@ -1,6 +1,6 @@
 """What is known of a run's votes and verdicts: as it is computed, stored, shown and given away."""
 
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, NamedTuple
 
 from pydantic import BaseModel, BeforeValidator
 
@@ -34,9 +34,10 @@ class JudgeFindings(Figures):
     name: str
     is_baseline: bool
     overall: Share
-    # What holds however often one looks; the whole of 0 to 1 before anything is known.
-    always_low: float
-    always_high: float
+    # The interval that holds however often one looks; None where agreement has changed so much on
+    # the way that no value fits all of it.
+    always_low: float | None
+    always_high: float | None
     # From 1 + the judges said to beat it to all less those it is said to beat; None of a baseline.
     rank_low: int | None
     rank_high: int | None
@@ -88,8 +89,8 @@ class Withdrawn(Figures):
 class Claims(Figures):
     """Rows against columns, in the order of the judges: what is said of which is better.
 
-    Judges are compared with each other, and each judge with each baseline, in both directions;
-    `None` stands where two are not compared, which is of two baselines and on the diagonal.
+    It is said of judges among themselves, and of judges over baselines; there is evidence of every
+    two.
     """
 
     # Said in words.
@@ -97,12 +98,13 @@ class Claims(Figures):
     # The largest so far, which counts, and that of this moment.
     evidence: Matrix
     evidence_now: Matrix
-    # Of the prompts that entered: how much more often the row is right, as a share, with its 95 %
-    # interval.
+    # By how much the row agrees with more of the votes, as a share, with its 95 % interval; None
+    # where there is none.
     difference: Matrix
     difference_low: Matrix
     difference_high: Matrix
-    # More votes until it is said; None where more votes would not settle it, or it is said.
+    # More votes until evidence is enough, 0 where it is; None where more votes will not settle it,
+    # or nothing is claimed of two.
     forecast: list[list[int | None]]
     # The ledger entry since which it is said.
     since: list[list[int | None]]
@@ -121,6 +123,14 @@ class Claims(Figures):
     best: int | None
     withdrawn: list[Withdrawn]
     too_few_prompts: str | None
+
+
+class Before(NamedTuple):
+    """What was said when findings were computed last, of judges by their identifiers."""
+
+    judges: list[str]
+    claims: Claims
+    seq: int
 
 
 class McNemar(Figures):

@@ -24,7 +24,7 @@ from humanjudge.lib.tables import (
     percent,
     span,
 )
-from humanjudge.lib.text import listed, number_of
+from humanjudge.lib.text import listed, number_of, odds
 from judge_eval import selectors
 from judge_eval.access import can, is_voting
 from judge_eval.findings.cache import Request, request_findings
@@ -50,7 +50,7 @@ from judge_eval.findings.model import (
 from judge_eval.findings.ranking import Ranking, ranking
 from judge_eval.findings.slices import DECIDED, WHOLE, Slice
 from judge_eval.models import Judge, JudgeRating, Run, Verdict
-from judge_eval.pages.findings import findings_context, live_page, matrix, odds, p_text, picture_of
+from judge_eval.pages.findings import findings_context, live_page, matrix, p_text, picture_of
 from judge_eval.pages.pairs import DISPUTED, disputed_pairs, pairs_query
 from judge_eval.pages.runs import run_page
 from judge_eval.selectors import BoardView

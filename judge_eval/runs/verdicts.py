@@ -295,9 +295,9 @@ def open_those_final(pairs: Collection[UUID], *, amend: bool = False) -> None:
         Item.objects.filter(pk__in=opened).update(opened_at=timezone.now())
         sealed = Entry.objects.filter(item__in=final, kind=Entry.Kind.VERDICTS).order_by("pk")
         last = dict(sealed.values_list("item", "payload__verdicts"))
-        entries = [verdicts_entry(item, verdicts[item.pk]) for item in final]
+        entries = {item.pk: verdicts_entry(item, verdicts[item.pk]) for item in final}
         # An import has put them there already.
-        append([entry for entry in entries if entry.payload["verdicts"] != last.get(entry.item_id)])
+        append([e for pk, e in entries.items() if (e.payload or {})["verdicts"] != last.get(pk)])
 
 
 def append(entries: Sequence[Entry]) -> None:

@@ -1,191 +1,198 @@
-"""Which judge beats which, in words."""
+"""What may be claimed of judges: who beats whom, and how far from it the others are.
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+Put together from the evidence of the prompts that have entered (`judge_eval.stats.evidence`) and
+from overall agreement. It says of judges whatever the board says of them, in words, ranks and
+letters; `judge_eval.stats.wording` makes sentences of it.
+"""
+
+from collections.abc import Sequence
 from dataclasses import dataclass
-from math import comb
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 import numpy as np
 
-from humanjudge.lib.text import number_of
-from judge_eval.stats.bootstrap import BoolArray
-from judge_eval.stats.bradley_terry import tie_group_members
-from judge_eval.stats.estimate import Share
-
-# More names than these are no longer plain words; the matrix names every pair.
-MOST_NAMES: Final = 6
-
-_NOBODY_TESTED: Final = (
-    "no judge has a verdict on {} with a strict majority of votes, so none can be compared"
+from judge_eval.stats.bootstrap import BoolArray, FloatArray
+from judge_eval.stats.bradley_terry import tie_groups
+from judge_eval.stats.confidence_sequence import practically_same
+from judge_eval.stats.entering import Entered
+from judge_eval.stats.estimate import SIGNIFICANCE
+from judge_eval.stats.evidence import (
+    LEADS,
+    beats,
+    evidence,
+    forecast,
+    rank_range,
+    thresholds,
+    too_few_prompts,
 )
-_BOTH: Final = {1: "", 2: "both", 3: "all three", 4: "all four", 5: "all five", 6: "all six"}
+
+# Evidence beyond this is not told apart, and could be more than a float holds.
+MOST_EVIDENCE: Final = 1e15
+Votes: TypeAlias = list[list[int | None]]
+# How the judge of a row stands to that of a column, where it agrees at least as often.
+Standing: TypeAlias = Literal["beats", "both ways", "per prompt", "behind per prompt", "leads", ""]
 
 
-def summary(
-    names: Sequence[str],
-    beats: BoolArray,
-    *,
-    votes: int,
-    people: int,
-    baselines: Collection[int] = (),
-    order: Sequence[int] | None = None,
-    silent: Collection[int] = (),
-    untested: Collection[int] = (),
-    beside_people: tuple[Share, Share] | None = None,
-    contradicting: Mapping[int, float] | None = None,
-    noun: str = "pair",
-) -> str:
-    """Say in one sentence what the votes show of these judges and baselines.
+@dataclass(frozen=True, eq=False, slots=True)
+class Claims:
+    """What may be said of J judges; matrices of shape (J, J) say it of row against column.
 
-    `order` has the positions of all, best first. The `silent` have given no verdict at all, and the
-    `untested` none on a pair with a strict majority. `beside_people` are a single judge's
-    `JudgeFigures.beside_people` and `AmongPeople.votes`; `contradicting` are points of agreement
-    that a judge loses by contradicting itself, of which less than one is not said. What is voted on
-    is called `noun`.
+    ``beats`` is said in words: of judges among themselves, and of judges over baselines. `reached`
+    tells where the `evidence`, the largest so far, is enough for it; `evidence_now` is that of this
+    moment. ``forecast`` is how many more votes it takes, 0 where it is enough, None where more
+    votes will not settle it or nothing is claimed; `since` is the entry of the ledger since which
+    it is said. ``same`` are practically the same. `threshold` is for judges among themselves,
+    `floor_threshold` for baselines; None where there are none. `best` is the place of the judge
+    that is said to beat every other.
+    """
+
+    is_baseline: BoolArray
+    beats: BoolArray
+    reached: BoolArray
+    evidence: FloatArray
+    evidence_now: FloatArray
+    forecast: Votes
+    since: Votes
+    same: BoolArray
+    threshold: float | None
+    floor_threshold: float | None
+    prompts: int
+    entered: int
+    votes: int
+    votes_left: int
+    best: int | None
+    too_few_prompts: str | None
+
+    def ranks(self) -> list[tuple[int, int] | None]:
+        """Return the best and the worst rank of every judge, None of a baseline."""
+        judges = np.flatnonzero(~self.is_baseline).tolist()
+        ranks = dict(zip(judges, rank_range(self.beats[np.ix_(judges, judges)]), strict=True))
+        return [ranks.get(n) for n in range(len(self.is_baseline))]
+
+    def letters(self, order: Sequence[int]) -> list[str]:
+        """Return letters that judges share where neither is said to beat the other.
+
+        Of those in `order`, which is that of the table; the others, and baselines, have none.
+        """
+        judges = [n for n in order if not self.is_baseline[n]]
+        return tie_groups(self.beats | self.beats.T, judges)
+
+    def beats_floor(self) -> list[bool | None]:
+        """Tell who is said to beat every baseline; None of these, and where there is none."""
+        floor = self.is_baseline
+        above = np.asarray(self.beats[:, floor].all(axis=1))
+        return [bool(above[n]) if floor.any() and not floor[n] else None for n in range(len(floor))]
+
+    def standing(self, one: int, other: int) -> Standing:
+        """Say how a judge stands to one that agrees no more often than it.
+
+        Examples
+        --------
+        >>> from judge_eval.stats.entering import Opened, Voted, enter
+        >>> said = [Opened(n, n, n, 1, [0, n % 3 // 2]) for n in range(12)]
+        >>> entered = enter([*said, *(Voted(12 + n, n, 0) for n in range(12))], range(12))
+        >>> found = claims(entered, np.array([False, False]), np.array([1.0, 0.67]), 12)
+        >>> found.standing(0, 1), found.forecast[0][1], found.evidence[0, 1].round(1)
+        ('leads', 9, np.float64(6.2))
+        """
+        if self.beats[one, other]:
+            return "beats"
+        if self.reached[one, other] and self.reached[other, one]:
+            return "both ways"
+        if self.reached[other, one] or self.evidence_now[other, one] >= LEADS:
+            return "behind per prompt"
+        if self.reached[one, other]:
+            return "per prompt"
+        return "leads" if self.evidence_now[one, other] >= LEADS else ""
+
+
+def claims(
+    entered: Entered,
+    is_baseline: BoolArray,
+    agreement: FloatArray,
+    prompts: int,
+    votes_left: int = 0,
+) -> Claims:
+    """Put together what may be claimed of judges.
+
+    `is_baseline` and `agreement`, the overall one with NaN where there is none, have shape (J,).
+    The run has so many `prompts`, and its comparisons still want so many votes.
 
     Examples
     --------
-    >>> beats = np.zeros((4, 4), dtype=bool)
-    >>> beats[[0, 1], 2] = True
-    >>> print(summary(["A", "B", "C", "random"], beats, votes=120, people=3, baselines=[3]))
-    After 120 votes by 3 people: A and B cannot be told apart; both beat C; none beats random.
+    Two judges over 20 prompts: one is right on all of them, the other on none.
+
+    >>> from judge_eval.stats.entering import Opened, Voted, enter
+    >>> said = [Opened(n, n, n, 1, [0, 1]) for n in range(20)]
+    >>> entered = enter([*said, *(Voted(20 + n, n, 0) for n in range(20))], range(20))
+    >>> found = claims(entered, np.array([False, False]), np.array([1.0, 0.0]), 20)
+    >>> found.beats.tolist(), found.best, found.threshold, found.since
+    ([[False, True], [False, False]], 0, 40.0, [[None, 27], [None, None]])
+    >>> found.ranks(), found.letters([0, 1])
+    ([(1, 1), (2, 2)], ['a', 'b'])
     """
-    if not votes:
-        return "There are no votes yet, so nothing can be said about the judges."
-    ranked = list(range(len(names)) if order is None else order)
-    tested = [n for n in ranked if n not in silent and n not in untested]
-    judges = [n for n in tested if n not in baselines]
-    words = _Words(names, beats, judges, [n for n in tested if n in baselines])
-    others = [n for n in ranked if n in untested and n not in silent] if tested else []
-    absent = [
-        f"{words.some(those)} {'has' if len(those) == 1 else 'have'} given {what}"
-        for those, what in (
-            ([n for n in ranked if n in silent], "no verdict"),
-            (others, f"none on {_a(noun)} that counts here"),
-        )
-        if those
+    judges, floor = int((~is_baseline).sum()), int(is_baseline.sum())
+    needed = thresholds(is_baseline)
+    found = evidence(entered, needed)
+    said = beats(found.reached, agreement)
+    threshold = judges * (judges - 1) / SIGNIFICANCE or None
+    floor_threshold = judges * floor / SIGNIFICANCE or None
+    return Claims(
+        is_baseline=is_baseline,
+        beats=said,
+        reached=found.reached,
+        evidence=_odds(found.log_largest),
+        evidence_now=_odds(found.log_now),
+        forecast=_forecast(np.log(needed), found.log_largest, found.growth),
+        since=[
+            [seq if yes else None for seq, yes in zip(*row, strict=True)]
+            for row in zip(found.since.tolist(), said.tolist(), strict=True)
+        ],
+        same=practically_same(entered, is_baseline),
+        threshold=threshold,
+        floor_threshold=floor_threshold,
+        prompts=prompts,
+        entered=len(entered.prompts),
+        votes=entered.all_votes,
+        votes_left=votes_left,
+        best=_best(said, is_baseline),
+        too_few_prompts=too_few(prompts, judges, floor),
+    )
+
+
+def _odds(log: FloatArray) -> FloatArray:
+    return np.exp(np.minimum(log, np.log(MOST_EVIDENCE)))
+
+
+def _forecast(needed: FloatArray, log_largest: FloatArray, growth: FloatArray) -> Votes:
+    return [
+        [forecast(*cell) if np.isfinite(cell[0]) else None for cell in zip(*row, strict=True)]
+        for row in zip(needed.tolist(), log_largest.tolist(), growth.tolist(), strict=True)
     ]
-    if ranked and not tested:
-        clauses = [_NOBODY_TESTED.format(_a(noun))]
-    elif len(judges) > 1:
-        clauses = words.in_short() if len(judges) > MOST_NAMES else [*words.in_full()]
-    elif judges:
-        only = f"{names[judges[0]]} is the only judge"
-        clauses = [f"{only} that can be compared" if absent else only]
-        clauses += _beside_people(*beside_people, noun) if beside_people else []
+
+
+def _best(said: BoolArray, is_baseline: BoolArray) -> int | None:
+    judges = np.flatnonzero(~is_baseline)
+    if len(judges) < 2:
+        return None
+    beaten = said[:, judges].sum(axis=1)
+    return next((n for n in judges.tolist() if beaten[n] == len(judges) - 1), None)
+
+
+def too_few(prompts: int, judges: int, baselines: int) -> str | None:
+    """Say that a run of so many prompts cannot tell its judges apart, whatever the votes.
+
+    Examples
+    --------
+    >>> print(too_few(7, judges=2, baselines=1))
+    7 prompts are too few to tell judges apart: add prompts rather than pairs.
+    >>> too_few(8, judges=2, baselines=1)
+    """
+    if judges > 1 and too_few_prompts(prompts, judges * (judges - 1) / SIGNIFICANCE):
+        what = "judges apart"
+    elif judges == 1 and baselines and too_few_prompts(prompts, baselines / SIGNIFICANCE):
+        what = "the judge from the floor"
     else:
-        nobody = "there are only baselines" if words.floor else "there are no judges"
-        clauses = [] if absent else [nobody]
-    clauses += [*words.against_floor(), *absent, *words.contradicting(contradicting or {})]
-    by = f"{people:,} {'person' if people == 1 else 'people'}"
-    return f"After {number_of(votes, 'vote')} by {by}: {'; '.join(clauses)}."
-
-
-@dataclass(frozen=True, eq=False)
-class _Words:
-    """Clauses about those judges, and baselines, that can be compared; the best ones first."""
-
-    names: Sequence[str]
-    beats: BoolArray
-    judges: Sequence[int]
-    floor: Sequence[int]
-
-    def these(self, which: Sequence[int], word: str = "and") -> str:
-        return _joined([self.names[n] for n in which], word)
-
-    def some(self, judges: Sequence[int]) -> str:
-        return self.these(judges) if len(judges) <= MOST_NAMES else f"{len(judges)} judges"
-
-    def in_full(self) -> Iterator[str]:
-        """Say of every two judges either which one is better or that they cannot be told apart."""
-        judges, beats = self.judges, self.beats
-        beaten = {j: tuple(other for other in judges if beats[j, other]) for j in judges}
-        left = [judge for judge in judges if beaten[judge]]
-        for places in tie_group_members(beats[np.ix_(judges, judges)]):
-            group = [judges[place] for place in places]
-            if len(group) > 1:
-                yield f"{self.these(group)} cannot be told apart"
-            victims = beaten[group[0]]
-            if {beaten[judge] for judge in group} == {victims} and {*group} <= {*left}:
-                subject = _BOTH[len(group)] or self.names[group[0]]
-                yield _beat(subject, len(group), self.these(victims))
-                left = [judge for judge in left if judge not in group]
-        for victims in dict.fromkeys(beaten[judge] for judge in left):
-            group = [judge for judge in left if beaten[judge] == victims]
-            yield _beat(self.these(group), len(group), self.these(victims))
-
-    def in_short(self) -> list[str]:
-        among = self.beats[np.ix_(self.judges, self.judges)]
-        n, distinct = len(self.judges), int(among.sum())
-        unbeaten = [j for at, j in enumerate(self.judges) if not among[:, at].any()]
-        if not distinct:
-            return [f"no two of the {n} judges can be told apart"]
-        if len(unbeaten) > MOST_NAMES:
-            first = f"{len(unbeaten)} of the {n} judges are beaten by none"
-        elif len(unbeaten) != 1:
-            first = f"of {n} judges none beats {self.these(unbeaten, 'or')}"
-        else:
-            leader, beaten = self.names[unbeaten[0]], self.beats[unbeaten[0], self.judges].sum()
-            first = f"{leader} beats {beaten} of the {n - 1} other judges and none beats it"
-            if beaten == n - 1:
-                first = f"{leader} beats each of the {beaten} other judges"
-        return [first, f"{distinct:,} of {comb(n, 2):,} pairs of judges can be told apart"]
-
-    def against_floor(self) -> Iterator[str]:
-        """Say who beats the baselines, and whom they beat."""
-        judges, n = self.judges, len(self.judges)
-        if n == 1 and not self.floor:
-            yield "no baseline is on the board, so the floor is not known"
-        floor = self.floor if judges else []
-        above = {low: tuple(j for j in judges if self.beats[j, low]) for low in floor}
-        below = {low: tuple(j for j in judges if self.beats[low, j]) for low in floor}
-        end = ", the floor" if n == 1 else ""
-        for winners in sorted(set(above.values()), key=len, reverse=True):
-            same = [low for low in floor if above[low] == winners]
-            if not winners:
-                nobody = {1: "it does not beat", 2: "neither beats"}.get(n, "none beats")
-                yield f"{nobody} {self.these(same, 'or')}{end}"
-            elif len(winners) == n:
-                yield _beat({1: "it", 2: "both"}.get(n, "all"), n, self.these(same)) + end
-            else:
-                many = f"{len(winners)} of the {n} judges"
-                some = many if len(winners) > MOST_NAMES else f"only {self.these(winners)}"
-                yield _beat(some, len(winners), self.these(same))
-        for losers in dict.fromkeys(filter(None, below.values())):
-            same = [low for low in floor if below[low] == losers]
-            yield _beat(self.these(same), len(same), self.some(losers))
-
-    def contradicting(self, losses: Mapping[int, float]) -> Iterator[str]:
-        losers = sorted((n for n in self.judges if losses.get(n, 0) >= 1), key=lambda n: -losses[n])
-        texts = [f"{self.names[n]} loses {losses[n]:.0f}" for n in losers[:MOST_NAMES]]
-        if texts:
-            texts[0] += " point" if round(losses[losers[0]]) == 1 else " points"
-            yield f"by contradicting itself {_joined(texts)}"
-
-
-def _beside_people(judge: Share, people: Share, noun: str) -> list[str]:
-    if judge.value is None or people.value is None:
-        return [
-            f"no two people have voted on the same {noun}, so how far people agree is not known"
-        ]
-    percents = []
-    for share in (judge, people):
-        text = f"{100 * (share.value or 0):.1f} %"
-        if share.low is not None and share.high is not None:
-            text += f" (95 %: {100 * share.low:.0f} to {100 * share.high:.0f})"
-        percents.append(text)
-    what = f"of the votes on {noun}s that several people voted on it agrees with"
-    return [f"{what} {percents[0]}, and people among themselves on {percents[1]}"]
-
-
-def _a(noun: str) -> str:
-    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
-
-
-def _beat(subject: str, number: int, victims: str) -> str:
-    return f"{subject} {'beats' if number == 1 else 'beat'} {victims}"
-
-
-def _joined(texts: Sequence[str], word: str = "and") -> str:
-    *most, last = texts
-    return f"{', '.join(most)} {word} {last}" if most else last
+        return None
+    number = "1 prompt is" if prompts == 1 else f"{prompts:,} prompts are"
+    return f"{number} too few to tell {what}: add prompts rather than pairs."

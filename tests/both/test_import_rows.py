@@ -143,8 +143,10 @@ def test_the_ledger_holds_one_entry_of_verdicts_for_each_pair_before_the_votes()
     assert list(entries.values_list("seq", "kind", "item__external_id")) == [
         (1, "verdicts", "p1"),
         (2, "verdicts", "p2"),
-        (3, "vote", "p1"),
-        (4, "vote", "p2"),
+        (3, "parameters", None),
+        (4, "vote", "p1"),
+        (5, "vote", "p2"),
+        (6, "parameters", None),
     ]
     assert [v["winner"] for v in entries[0].payload["verdicts"]] == ["A", "B"]
     assert_whole(run.queue.project)

@@ -33,6 +33,10 @@ EXCLUDED: Final = "A curator excluded it from the scores."
 MOST_WANTED: Final = 32_767
 # The key of a `parameters` entry that changes them.
 VOTES_WANTED: Final = "votes_wanted"
+# Entries of `parameters` before and behind the votes that an import brings: these came all at once,
+# whatever their order.
+IMPORT_BEGINS: Final = {"import": "begins"}
+IMPORT_ENDS: Final = {"import": "ends"}
 _ITEMS: Final = TypeAdapter(dict[Annotated[int, Field(ge=1, le=MOST_WANTED)], list[UUID]])
 
 _Wanted: TypeAlias = Annotated[int, Field(ge=0, le=MOST_WANTED)]

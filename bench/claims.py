@@ -1,0 +1,232 @@
+"""How often the board would claim something false, looked at after every vote, by simulation.
+
+Judges are equally good, so that every "X beats Y" is false. Pairs are handed out as voting does it,
+prompts enter and evidence is weighed by the product's own functions. Everything is seeded.
+"""
+
+from __future__ import annotations
+
+import os
+from bisect import insort
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, islice, product
+
+import numpy as np
+
+from bench.lib.report import figure, note
+from judge_eval.stats.bootstrap import BoolArray, FloatArray, IntArray
+from judge_eval.stats.confidence_sequence import always_valid
+from judge_eval.stats.entering import Entered, Event, Opened, Voted, enter
+from judge_eval.stats.estimate import SIGNIFICANCE
+from judge_eval.stats.evidence import evidence, thresholds
+from judge_eval.stats.judge_figures import shares_by_prompt
+from judge_eval.stats.significance import mcnemar
+from voting.order import SHUFFLED_PROMPTS, arrange
+
+RUNS = int(os.environ.get("BENCH_RUNS", "1000"))
+# Coverage is asked for to a percent or so, which takes more runs; these are faster.
+RUNS_OF_COVERAGE = 10 * RUNS
+SEED = 13
+JUDGES = 4
+VOTERS = 5
+# People choose what is better in so many of the cases.
+PEOPLE = 0.85
+# How often two judges are right on prompts of one comparison, and of five.
+GOOD, BAD = (0.9, 0.6), (0.6, 0.9)
+RUNS_AT_ONCE = 1000
+
+
+def main() -> None:
+    note(f"{RUNS:,} runs, {RUNS_OF_COVERAGE:,} for coverage, seed {SEED}")
+    show_false_claims("600 prompts", map(one_each, seeded()))
+    show_false_claims("30 prompts x 5, shared errors", map(shared_errors, seeded()))
+    runs = [*map(by_size, seeded())]
+    sized = [enter(*run) for run in runs]
+    show_false_claims("prompts of 1 and 5, agreement by size", sized)
+    hasty = (enter(events, completion(events, len(order))) for events, order in runs)
+    show_false_claims("those if prompts entered when completed", hasty, aim="")
+    watched_mcnemar()
+    thin_interval(sized)
+    coverage()
+
+
+def seeded() -> Iterator[np.random.Generator]:
+    return (np.random.default_rng((SEED, run)) for run in range(RUNS))
+
+
+def show_false_claims(name: str, runs: Iterable[Entered], aim: str = "at most 5 %") -> None:
+    largest = np.stack([log_largest(entered) for entered in runs])
+    for judges in range(2, JUDGES + 1):
+        figure(f"{name}, {judges} judges", percent(claimed(largest, judges)), "% claim", aim)
+
+
+def log_largest(entered: Entered) -> FloatArray:
+    return evidence(entered, thresholds(np.zeros(entered.n_judges, dtype=bool))).log_largest
+
+
+def claimed(largest: FloatArray, judges: int) -> BoolArray:
+    """Tell in which runs anything at all was claimed of the first so many judges."""
+    needed = np.log(thresholds(np.zeros(judges, dtype=bool)))
+    return np.asarray((largest[:, :judges, :judges] >= needed).any(axis=(1, 2)))
+
+
+def percent(flags: BoolArray | Sequence[bool]) -> float:
+    return 100 * float(np.mean(flags))
+
+
+def one_each(rng: np.random.Generator) -> Entered:
+    sizes, rates = np.ones(600, int), np.full((600, JUDGES), 0.75)
+    return enter(*voted_on(rng, sizes, rates, wanted=1))
+
+
+def shared_errors(rng: np.random.Generator) -> Entered:
+    """Every judge is right on a share of its own of each prompt."""
+    return enter(*voted_on(rng, np.full(30, 5), beta(rng, 0.75, (30, JUDGES)), wanted=4))
+
+
+def by_size(rng: np.random.Generator) -> tuple[list[Event], IntArray]:
+    """Every other judge is better on small prompts than on large ones; the others worse."""
+    sizes = rng.choice([1, 5], 200)
+    rates = np.where(sizes[:, None] == 1, *np.array([GOOD, BAD]).T[:, None])
+    return voted_on(rng, sizes, np.tile(rates, JUDGES // 2), wanted=1)
+
+
+def beta(rng: np.random.Generator, mean: float, shape: tuple[int, ...]) -> FloatArray:
+    """Draw rates with intraclass correlation 1/2: 1 / (a + b + 1) with a + b = 1."""
+    return rng.beta(mean, 1 - mean, shape)
+
+
+def voted_on(
+    rng: np.random.Generator, sizes: IntArray, rates: FloatArray, wanted: int
+) -> tuple[list[Event], IntArray]:
+    """Return what happens in a run, of prompts that are numbered in their keyed order."""
+    prompts = np.repeat(np.arange(len(sizes)), sizes)
+    wrong = (rng.random((len(prompts), rates.shape[1])) > rates[prompts]).astype(int).tolist()
+    events: list[Event] = [
+        Opened(n, n, prompt, wanted, wrong[n]) for n, prompt in enumerate(prompts.tolist())
+    ]
+    pairs = handed_out(rng, prompts.tolist(), wanted)
+    choices = (rng.random(len(pairs)) > PEOPLE).astype(int).tolist()
+    events += map(Voted, range(len(events), len(events) + len(pairs)), pairs, choices)
+    return events, np.arange(len(sizes))
+
+
+@dataclass
+class Voter:
+    """What a person has voted on, and the chances by which pairs are shuffled for this person."""
+
+    chances: dict[Hashable, float]
+    voted: set[int] = field(default_factory=set)
+    last: str = ""
+
+    def next_pair(self, prompts: Iterable[tuple[int, Iterable[int]]]) -> int | None:
+        """Choose one pair of the first prompts that have something for this person."""
+        mine = ((str(n), [p for p in pairs if p not in self.voted]) for n, pairs in prompts)
+        some = islice(((key, pairs) for key, pairs in mine if pairs), SHUFFLED_PROMPTS)
+        rows = [(key, pair) for key, pairs in some for pair in pairs]
+        return next(iter(arrange(rows, self.chances.__getitem__, 1, self.last)), None)
+
+
+def handed_out(rng: np.random.Generator, prompts: Sequence[int], wanted: int) -> list[int]:
+    """Return the pairs in the order in which people vote on them; see `voting.assignment`."""
+    left: dict[int, dict[int, int]] = {}
+    for pair, prompt in enumerate(prompts):
+        left.setdefault(prompt, {})[pair] = wanted
+    things = [*map(str, left), *range(len(prompts))]
+    chances = rng.random((VOTERS, len(things))).tolist()
+    voters = [Voter(dict(zip(things, row, strict=True))) for row in chances]
+    begun: list[int] = []
+    fresh, given = [*left], []
+    while left:
+        voter = voters[rng.integers(VOTERS)]
+        pair = voter.next_pair((prompt, left[prompt]) for prompt in chain(begun, fresh))
+        if pair is None:
+            continue  # only others may vote on what is left
+        prompt = prompts[pair]
+        if prompt not in begun:
+            fresh.remove(prompt)
+            insort(begun, prompt)
+        given.append(pair)
+        voter.voted.add(pair)
+        voter.last = str(prompt)
+        left[prompt][pair] -= 1
+        if not left[prompt][pair]:
+            del left[prompt][pair]
+        if not left[prompt]:
+            del left[prompt]
+            begun.remove(prompt)
+    return given
+
+
+def completion(events: Sequence[Event], prompts: int) -> IntArray:
+    """Return the entry that completed each prompt: an order that claims must not be made in."""
+    of = {event.comparison: event.prompt for event in events if isinstance(event, Opened)}
+    last = {of[event.comparison]: event.seq for event in events if isinstance(event, Voted)}
+    return np.array([last[prompt] for prompt in range(prompts)])
+
+
+def watched_mcnemar() -> None:
+    """One comparison per prompt, tested after every vote; Holm rejects if the smallest passes."""
+    one, other = np.triu_indices(JUDGES, 1)
+    claims = []
+    for rng in seeded():
+        right = rng.random((600, JUDGES)) < 0.75
+        ahead = np.cumsum(right[:, one] & ~right[:, other], axis=0)
+        behind = np.cumsum(right[:, other] & ~right[:, one], axis=0)
+        claims.append(bool((mcnemar(ahead, behind) * len(one) <= SIGNIFICANCE).any()))
+    figure(f"McNemar-Holm when watched, 600 prompts, {JUDGES} judges", percent(claims), "% claim")
+
+
+def thin_interval(sized: Sequence[Entered]) -> None:
+    for name, sizes, votes in (
+        ("600 prompts of 1 vote", np.ones(600, int), 1),
+        ("30 prompts of 20 votes", np.ones(30, int), 20),
+        ("200 prompts of 1 or 5 votes", np.tile([1, 5], 100), 1),
+    ):
+        for rate in (0.6, 0.85):
+            rng = np.random.default_rng(SEED)
+            n = np.repeat(rng.permutation(sizes)[:, None] * votes, RUNS, axis=1)
+            right = rng.binomial(n, beta(rng, rate, n.shape))
+            found = always_valid(right, n, np.full(len(n), n.max()))
+            show_left(f"{name}, {100 * rate:.0f} % right", found, rate)
+    found = np.stack([always_valid(run.right, run.votes, run.most_votes) for run in sized])
+    agreement = PEOPLE * np.array([GOOD, BAD]) + (1 - PEOPLE) * (1 - np.array([GOOD, BAD]))
+    truth = (agreement * [1, 5]).sum(axis=1) / 6
+    show_left("prompts of 1 and 5, agreement by size", found, np.tile(truth, JUDGES // 2))
+
+
+def show_left(name: str, found: FloatArray, truth: FloatArray | float) -> None:
+    """Tell how often the truth is outside what is left of the interval at the end."""
+    left = ~((found[..., 0] <= truth) & (truth <= found[..., 1]))
+    figure(f"thin interval, {name}", percent(left), "% left by the truth", "at most 5 %")
+
+
+def coverage() -> None:
+    """Of the 95 % interval of overall agreement; each prompt has a share of its own."""
+    for prompts, (comparisons, votes), rate in product(
+        (10, 20, 50, 200), ((1, 1), (1, 3), (5, 3)), (0.6, 0.85)
+    ):
+        rng = np.random.default_rng(SEED)
+        size = max(1, min(RUNS_OF_COVERAGE, RUNS_AT_ONCE))
+        held = [
+            covered(rng, size, prompts, comparisons, votes, rate)
+            for _ in range(RUNS_OF_COVERAGE // size)
+        ]
+        what = f"{prompts} prompts of {comparisons} x {votes}, {100 * rate:.0f} % right"
+        aim = "at least 91 %" if prompts == 10 else "at least 93 %"
+        figure(f"coverage, {what}", percent(held), "%", aim)
+
+
+def covered(
+    rng: np.random.Generator, runs: int, prompts: int, comparisons: int, votes: int, rate: float
+) -> list[bool]:
+    rates = np.repeat(beta(rng, rate, (prompts, runs)), comparisons, axis=0)
+    right = rng.binomial(votes, rates)
+    numbers = np.repeat(np.arange(prompts), comparisons)
+    shares = shares_by_prompt(right, np.full_like(right, votes), numbers)
+    return [one.low is not None and one.low <= rate <= (one.high or 0) for one in shares]
+
+
+if __name__ == "__main__":
+    main()
