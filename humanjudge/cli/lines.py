@@ -92,6 +92,7 @@ def result_lines(results: Reply) -> Iterator[str]:
 
 def findings_lines(findings: Reply) -> Iterator[str]:
     yield line("words", findings["words"])
+    yield from (line("more", sentence) for sentence in findings["more"])
     yield line("as-of-vote", findings["as_of"]["votes"], "newer", findings["newer"])
     yield from (line(*row, between="\t") for row in findings["rows"])
 

@@ -153,6 +153,10 @@ class Standing(Schema, json_schema_serialization_defaults_required=True):
     overall_agreement: Percent = Field(alias="share")
     overall_low: Percent = Field(None, alias="found.overall.low")
     overall_high: Percent = Field(None, alias="found.overall.high")
+    rank_low: int | None = Field(None, alias="found.rank_low")
+    rank_high: int | None = Field(None, alias="found.rank_high")
+    ties: str | None = Field(None, alias="found.ties")
+    beats_floor: bool | None = Field(None, alias="found.beats_floor")
     order_luck: float | None = Field(None, alias="found.order_luck")
 
 
@@ -340,6 +344,10 @@ def _cast(api_key: ApiKey, run_id: str, body: VoteIn) -> RecordedVote:
 def results(request: HttpRequest, run_id: Prefix) -> Any:
     """The judges by overall agreement. `sealed`: all votes of this key are counted.
 
+    What is claimed of them is in their rank range (from `rank_low` to `rank_high`), in letters that
+    judges share of whom neither is said to beat the other (`ties`), and in `beats_floor`. `rank` is
+    the place in this list and claims nothing.
+
     ELO and agreement are as of the last sealed vote. Overall agreement with its interval and the
     order luck of the ELO are computed beside it, as of the vote that `overall_as_of` names; until
     they were `computed` once, overall agreement is of this moment and has no interval. A key that
@@ -373,7 +381,11 @@ def results(request: HttpRequest, run_id: Prefix) -> Any:
 
 @router.get("/{run_id}/findings", response={200: Ready | Computing, 429: Problem})
 def findings(request: HttpRequest, run_id: Prefix, part: Part = "") -> Any:
-    """Judges and models with intervals, significance, the Alt-Test: all that the boards show.
+    """Judges and models with intervals, claims, the Alt-Test: all that the boards show.
+
+    `words` say which judge is best and who beats the floor, `more` what else there is to say, and
+    `claims` have the evidence behind it, of judges in rows over those in columns, in the order of
+    `judges`. It holds however often one looks.
 
     They are computed in the background: `state` is `computing` until there is something, and
     `behind` says that newer votes are being counted. `part` is `tag:…`, `generator:…` or

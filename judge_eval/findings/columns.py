@@ -387,6 +387,6 @@ def terminal_row(judge: JudgeFindings) -> list[str]:
         judge.name,
         *("-" if end is None else f"{100 * end:.1f}" for end in (*shares, judge.coverage.value)),
         *("-" if end is None else f"{end:.0f}" for end in (rating.value, rating.low, rating.high)),
-        rating.ranks("-") or "-",
+        "-" if judge.rank_low is None else f"{judge.rank_low}-{judge.rank_high}",
         judge.ties,
     ]

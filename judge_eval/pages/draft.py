@@ -112,6 +112,7 @@ def _draft(run: Run) -> Context:
         "config": config,
         "plan": plan(config),
         "prompts": number_of(len(config.prompts), "prompt"),
+        "too_few_prompts": _too_few(run, len(config.prompts)),
         "first_prompts": config.prompts[:FIRST_PROMPTS],
         "more_prompts": max(len(config.prompts) - FIRST_PROMPTS, 0),
         "orders": ", ".join(asked),
@@ -144,6 +145,14 @@ def _draft(run: Run) -> Context:
         "votes": votes,
         "has_pairs": bool(tryout.pairs_for(run)),
     }
+
+
+def _too_few(run: Run, prompts: int) -> str | None:
+    # Loads numpy, which few pages need.
+    from judge_eval.stats.claims import too_few
+
+    floor = run.judges.filter(provider=Judge.BASELINE).count()
+    return too_few(prompts, run.judges.count() - floor, floor)
 
 
 def _places_of_outputs(config: RunConfig) -> list[str | bytes]:

@@ -38,7 +38,7 @@ class Opened(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """From here on so many votes are wanted on a comparison."""
+    """From here on so many votes are wanted on a comparison, unless its prompt is complete."""
 
     seq: int
     comparison: int
@@ -158,7 +158,7 @@ class _Line:
             comparison.choices.append(event.choice)
             if len(comparison.choices) != comparison.votes_wanted:
                 return
-        else:
+        elif self._place_of(comparison.prompt) not in self.waiting:
             comparison.votes_wanted = event.votes_wanted
         if comparison.prompt not in self.entries:
             self._place(comparison.prompt)
@@ -173,11 +173,14 @@ class _Line:
         self.comparisons[event.comparison] = opened
         self.of_prompt.setdefault(event.prompt, []).append(event.comparison)
 
+    def _place_of(self, prompt: int) -> tuple[int, int]:
+        return self.order[prompt], prompt
+
     def _place(self, prompt: int) -> None:
         """Put a prompt among those that wait to enter, or that votes are missing on."""
         own = [self.comparisons[number] for number in self.of_prompt[prompt]]
         self.most_votes = max(self.most_votes, sum(one.votes_wanted for one in own))
-        place = (self.order[prompt], prompt)
+        place = self._place_of(prompt)
         for prompts in (self.incomplete, self.waiting):
             at = bisect_left(prompts, place)
             if at < len(prompts) and prompts[at] == place:

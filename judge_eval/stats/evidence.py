@@ -71,13 +71,13 @@ def evidence(entered: Entered, thresholds: FloatArray) -> Evidence:
         # What brings no difference moves no evidence: those that do come first.
         order = np.argsort(differences == 0, axis=0, kind="stable")
         moves = np.take_along_axis(differences, order, axis=0)
-        moves = moves[: np.count_nonzero(moves, axis=0).max(initial=0)]
-        if not len(moves):
-            continue
-        for sign, *cells in ((1, one, other), (-1, other, one)):
+        last = np.count_nonzero(moves, axis=0) - 1
+        moves = moves[: last.max() + 1]
+        for sign, *cells in ((1, one, other), (-1, other, one)) if len(moves) else ():
             cell = cells[0][part], cells[1][part]
-            log = log_wealth(sign * moves)
-            log_now[cell], log_largest[cell] = log[-1], np.maximum(0, log.max(axis=0))
+            log = np.where(moves != 0, log_wealth(sign * moves), -np.inf)
+            log_now[cell] = np.where(last < 0, 0, log[last, np.arange(len(last))])
+            log_largest[cell] = log.max(axis=0, initial=0)
             reached = log >= np.log(thresholds[cell])
             first = np.take_along_axis(order, reached.argmax(axis=0)[None], axis=0)[0]
             since[cell] = np.where(reached.any(axis=0), entered.seqs[first], NEVER)

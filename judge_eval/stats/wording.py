@@ -122,6 +122,7 @@ class Words:
         agrees = f"agrees with people on {self._percent(first)}{self._beside_people(first)}"
         beaten = [n for n in others if claims.beats[first, n]]
         beats = f" and beats {self._victims(first, beaten)}" if beaten else ""
+        rivals = [n for n in others if n not in beaten and n not in self.silent]
         if not others:
             yield f"{name} is the only judge: it {agrees}."
         elif claims.best is not None:
@@ -130,8 +131,9 @@ class Words:
         elif not claims.entered:
             yield f"Too early to say which is best: {self._after()} no prompt has all its votes."
             yield f"So far {name} {agrees}."
+        elif not rivals:
+            yield f"{name} is the only judge with verdicts: it {agrees}{beats}."
         else:
-            rivals = [n for n in others if not claims.beats[first, n]]
             yield self._not_settled(first, rivals)
             yield f"{name} {agrees}{beats}."
         if (covered := self.coverage[first] or 0) < WELL_COVERED:
@@ -233,7 +235,8 @@ class Words:
         for n in judges[1:]:
             if beaten := [other for other in judges if claims.beats[n, other]]:
                 yield f"{self.names[n]} beats {self._victims(n, beaten)}."
-        pairs = [pair for pair in combinations(judges, 2) if claims.standing(*pair) != "beats"]
+        speaking = [n for n in judges if n not in self.silent]
+        pairs = [pair for pair in combinations(speaking, 2) if claims.standing(*pair) != "beats"]
         of_leader = [pair for pair in pairs if pair[0] == judges[0]]
         if len(of_leader) == 1:
             pairs.remove(of_leader[0])
@@ -259,7 +262,8 @@ class Words:
         judges = self.judges
         n = len(judges)
         said = int(self.claims.beats[np.ix_(judges, judges)].sum())
-        rivals = [other for other in judges[1:] if not self.claims.beats[judges[0], other]]
+        speaking = [other for other in judges[1:] if other not in self.silent]
+        rivals = [other for other in speaking if not self.claims.beats[judges[0], other]]
         if len(rivals) > 1 and self.claims.entered:
             yield self._pair(judges[0], rivals[0])
         yield f"{said:,} of {n * (n - 1) // 2:,} pairs of judges are told apart."

@@ -182,9 +182,16 @@ def test_a_refusal_names_no_file_where_none_is_meant_and_tells_the_notes():
 
 def test_findings_are_the_words_and_a_row_for_each_judge_as_the_server_wrote_it():
     rows = [["a | a", "66.7", "-", "1-2"], ["never\tasked", "-", "-", "ab"]]
-    found = {"words": "A | beats\nB.", "as_of": {"votes": 40}, "newer": 3, "rows": rows}
+    found = {
+        "words": "A | beats\nB.",
+        "more": ["So."],
+        "as_of": {"votes": 40},
+        "newer": 3,
+        "rows": rows,
+    }
     assert list(lines.findings_lines(found)) == [
         "words|A beats B.",
+        "more|So.",
         "as-of-vote|40|newer|3",
         "a a\t66.7\t-\t1-2",
         "never asked\t-\t-\tab",

@@ -58,13 +58,11 @@ def test_figures_are_those_of_a_plain_bootstrap(several):
     assert {f.agreement.method for f in found} == {"bootstrap"}
 
 
-def test_ranks_and_letters_of_clear_and_unclear_cases(several):
+def test_ranks_of_clear_and_unclear_cases(several):
     found = figures(several)
     assert sorted(f.rating.rank for f in found) == [1, 2, 3, 4]
     assert found[0].rating.worst_rank > 1
     assert (found[3].rating.best_rank, found[3].rating.worst_rank) == (4, 4)
-    assert not set(found[3].ties) & set("".join(f.ties for f in found[:3]))
-    assert found[0].ties == found[1].ties == "a"
 
 
 def test_one_vote_per_comparison_gets_wilsons_interval():
@@ -140,7 +138,6 @@ def test_without_votes_or_verdicts_every_figure_is_missing_with_a_reason(table):
         assert found.rating.why
         assert found.agreement.value is None
         assert found.agreement.why
-        assert found.ties == ""  # nobody was tested, so nobody ties
 
 
 def test_beside_people_stand_only_comparisons_with_several_votes():
@@ -151,10 +148,9 @@ def test_beside_people_stand_only_comparisons_with_several_votes():
     assert (second.beside_people.successes, second.beside_people.trials) == (3, 5)
 
 
-def test_who_was_not_tested_has_no_letter_and_makes_none():
+def test_who_has_no_verdict_has_no_rating():
     said = [["A", "B", None], ["A", "B", None]] * 10
     found = figures(outcomes_of([{"A": 1}] * 20, said))
-    assert [judge.ties for judge in found] == ["a", "b", ""]
     assert (found[2].rating.rank, found[2].rating.value) == (None, None)
 
 

@@ -1,0 +1,228 @@
+"""Evidence between judges: against the integral, thresholds, clones, and what is said of it."""
+
+from math import exp, log
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from scipy.integrate import quad
+from scipy.special import beta, betainc
+
+from judge_eval.stats.entering import Opened, Voted, enter
+from judge_eval.stats.evidence import (
+    NEVER,
+    beats,
+    best_growth,
+    evidence,
+    forecast,
+    log_wealth,
+    rank_range,
+    thresholds,
+    too_few_prompts,
+)
+from judge_eval.stats.judge_figures import paired_differences, shares_by_prompt
+
+D = st.sampled_from([-1, -2 / 3, -0.5, -1 / 3, 0, 1 / 3, 0.5, 2 / 3, 1])
+
+
+def wealth(differences):
+    return exp(log_wealth(np.array([differences]).T)[-1, 0])
+
+
+@pytest.mark.parametrize("won, lost", [(5, 0), (15, 3), (16, 2), (20, 8), (30, 14), (60, 40)])
+def test_it_is_the_closed_form_where_every_prompt_has_one_comparison(won, lost):
+    closed = 2 ** (won + lost + 1) * beta(won + 1, lost + 1) * betainc(lost + 1, won + 1, 0.5)
+    assert wealth([1] * won + [-1] * lost) == pytest.approx(closed, rel=1e-9)
+    assert wealth([-1] * lost + [0] * 7 + [1] * won) == pytest.approx(closed, rel=1e-9)
+
+
+@given(st.lists(D, min_size=1, max_size=100))
+def test_it_is_the_integral(differences):
+    integral, _ = quad(lambda x: np.prod(1 + x * np.array(differences)), 0, 1, epsrel=1e-10)
+    assert wealth(differences) == pytest.approx(integral, rel=1e-6)
+
+
+def test_it_stays_a_number_at_any_length():
+    log_all = log_wealth(np.tile([[1.0, -1.0, 0.0]], (5000, 1)))[-1]
+    # The best of the 64 bets, 0.99965, is weighted by 0.00089.
+    assert log_all[0] == pytest.approx(5000 * log(1.99965) + log(0.00089), abs=1)
+    assert log_all[1] < -5
+    assert log_all[2] == pytest.approx(0, abs=1e-12)
+
+
+@given(st.lists(D, min_size=1, max_size=60))
+def test_the_best_growth_is_that_of_the_best_bet(differences):
+    bets = np.linspace(0, 1, 2001)[:-1]
+    grid = np.log1p(bets[:, None] * np.array(differences)).sum(axis=1).max()
+    assert grid - 1e-12 <= best_growth(np.array([differences]).T)[0] <= grid + 0.05
+
+
+def run_of(rows, prompts=None):
+    """Judges are right (1), wrong (0), failed (-1) or not asked (-2) on comparisons with a vote."""
+    numbers = range(len(rows)) if prompts is None else prompts
+    opened = [
+        Opened(n, n, prompt, 1, row)
+        for n, (prompt, row) in enumerate(zip(numbers, rows, strict=False))
+    ]
+    voted = [Voted(len(rows) + n, n, 1) for n in range(len(rows))]
+    return enter([*opened, *voted], range(1 + max([*numbers, len(rows)])))
+
+
+def weighed(rows, prompts=None):
+    entered = run_of(rows, prompts)
+    return evidence(entered, thresholds(np.zeros(entered.n_judges, dtype=bool)))
+
+
+def test_the_largest_so_far_counts_and_says_since_when():
+    found = weighed([[1, 0]] * 9 + [[1, 1]] + [[0, 1]] * 8)
+    # (2^9 - 1) / 9 after eight prompts, the last voted on by entry 18 + 7.
+    assert found.since.tolist() == [[NEVER, 25], [NEVER, NEVER]]
+    assert exp(found.log_largest[0, 1]) == pytest.approx(1023 / 10)
+    assert exp(found.log_now[0, 1]) < 5
+    assert found.log_largest[1, 0] == 0
+    assert found.votes == 18
+
+
+def test_judges_that_always_say_the_same_are_as_before():
+    found = weighed([[1, 1], [0, 0]] * 30)
+    assert not found.log_now.any()
+    assert not found.growth.any()
+    assert (found.since == NEVER).all()
+    nothing = evidence(enter([], []), np.zeros((0, 0)))
+    assert (nothing.votes, nothing.log_now.shape) == (0, (0, 0))
+
+
+def test_growth_is_per_vote_on_all_that_entered():
+    found = weighed([[1, 0], [1, 1], [1, 1], [1, 0]])
+    assert found.growth[0, 1] == pytest.approx(2 * log(2) / 4)
+    assert found.growth[1, 0] == 0
+
+
+def test_thresholds_of_both_families():
+    needed = thresholds(np.array([False, False, False, True, True]))
+    assert needed[0, 1] == needed[2, 0] == 3 * 2 / 0.05
+    assert needed[0, 3] == needed[2, 4] == 3 * 2 / 0.05
+    assert np.isinf(needed[3:]).all()
+    assert np.isinf(np.diag(needed)).all()
+
+
+@given(st.integers(1, 10), st.integers(0, 4))
+def test_another_judge_raises_thresholds_and_another_baseline_those_of_the_floor(judges, floor):
+    needed = thresholds(np.arange(judges + floor) >= judges)
+    more = thresholds(np.arange(judges + 1 + floor) > judges)
+    among = np.ix_(range(judges), range(judges))
+    assert (more[among] >= needed[among]).all()
+    lower = thresholds(np.arange(judges + floor + 1) >= judges)
+    assert np.array_equal(lower[among], needed[among])
+    assert (lower[:judges, judges:-1] > needed[:judges, judges:]).all() or not floor
+
+
+@given(st.lists(st.lists(st.integers(0, 1), min_size=3, max_size=3), min_size=1, max_size=40))
+def test_higher_thresholds_change_no_evidence(rows):
+    entered = run_of(rows)
+    low, high = (evidence(entered, np.full((3, 3), bar)) for bar in (5.0, 50.0))
+    assert np.array_equal(low.log_largest, high.log_largest)
+    assert (low.reached >= high.reached).all()
+    both = low.reached & high.reached
+    assert (low.since[both] <= high.since[both]).all()
+
+
+def test_a_claim_needs_more_agreement_and_no_claim_of_the_reverse():
+    reached = np.array([[False, True, True], [True, False, False], [False, False, False]])
+    said = beats(reached, np.array([0.7, 0.6, 0.7]))
+    # Both ways, and as much agreement.
+    assert not said.any()
+    assert beats(reached, np.array([0.7, 0.6, 0.5])).tolist()[0] == [False, False, True]
+
+
+def test_rank_ranges_come_from_claims():
+    said = np.zeros((4, 4), dtype=bool)
+    said[0, 1:] = said[1, 3] = True
+    assert rank_range(said) == [(1, 1), (2, 3), (2, 4), (3, 4)]
+    assert rank_range(said[:1, :1]) == [(1, 1)]
+
+
+@pytest.mark.parametrize(
+    "votes, said", [(0.2, 1), (9.1, 10), (10, 10), (10.1, 11), (119.2, 120), (1936.7, 2000)]
+)
+def test_forecasts_are_rounded_up_to_two_figures(votes, said):
+    assert forecast(votes + 1, 1.0, 1.0) == said
+
+
+@given(st.integers(0, 40), st.integers(2, 100))
+def test_too_few_prompts_are_those_that_would_not_do_with_all_right(prompts, judges):
+    bar = judges * (judges - 1) / 0.05
+    most = wealth([1] * prompts) if prompts else 1
+    assume(abs(most / bar - 1) > 1e-9)
+    assert too_few_prompts(prompts, bar) == (most < bar)
+
+
+def test_a_judge_that_answers_less_does_not_stand_above_one_that_is_right_more_often():
+    """41 % of the pairs, all right, against 83 % right of all."""
+    rows = [[1 if n % 100 < 41 else -1, 1 if n % 100 < 83 else 0] for n in range(300)]
+    entered = run_of(rows)
+    found = evidence(entered, thresholds(np.zeros(2, dtype=bool)))
+    rare, often = (
+        share.value for share in shares_by_prompt(entered.right, entered.votes, np.arange(300))
+    )
+    assert (rare, often) == (0.41, 0.83)
+    assert beats(found.reached, np.array([rare, often])).tolist() == [[False, False], [True, False]]
+
+
+boards = st.integers(2, 5).flatmap(
+    lambda judges: st.tuples(
+        st.lists(
+            st.tuples(
+                st.integers(0, 99), st.lists(st.integers(-2, 1), min_size=judges, max_size=judges)
+            ),
+            min_size=12,
+            max_size=120,
+        ),
+        st.lists(st.integers(0, judges - 1), min_size=1, max_size=12),
+    )
+)
+
+
+@given(boards)
+def test_clones_of_judges_change_nothing_of_the_others_to_the_last_bit(board):
+    """Intervals, differences per prompt and evidence, with up to 12 copies on the board."""
+    rows, copied = board
+    prompts, rows = zip(*rows, strict=True)
+    judges = len(rows[0])
+    few, many = (
+        run_of(of, prompts) for of in (rows, [row + [row[j] for j in copied] for row in rows])
+    )
+    assert (few.prompts, few.seqs.tolist()) == (many.prompts, many.seqs.tolist())
+    pairs = np.zeros((2, judges + len(copied), judges + len(copied)), dtype=int)
+    for square, n in zip(pairs, (judges, judges + len(copied)), strict=True):
+        square[np.triu_indices(n, 1)] = np.arange(n * (n - 1) // 2)
+    places = (square[np.triu_indices(judges, 1)] for square in pairs)
+    assert_same(*(r.differences[:, at] for r, at in zip((few, many), places, strict=True)))
+    bars = np.full((judges + len(copied),) * 2, 5.0)
+    one, other = evidence(few, bars[:judges, :judges]), evidence(many, bars)
+    for name in ("log_now", "log_largest", "since", "growth"):
+        assert_same(getattr(one, name), getattr(other, name)[:judges, :judges])
+    numbers = np.arange(len(few.prompts))
+    assert (
+        shares_by_prompt(few.right, few.votes, numbers)
+        == shares_by_prompt(many.right, many.votes, numbers)[:judges]
+    )
+    apart = [paired_differences(r.right, r.votes, numbers) for r in (few, many)]
+    assert_same(apart[0], apart[1][:, :judges, :judges])
+
+
+def assert_same(one, other):
+    assert np.array_equal(one, other, equal_nan=True)
+
+
+def test_more_judges_of_any_kind_change_no_evidence_to_the_last_bit():
+    """However many more prompts tell those apart, over several parts and steps of the sums."""
+    rng = np.random.default_rng(1)
+    skills = [0.9, 0.85, 0.8, *rng.random(12)]
+    rows = (rng.random((300, 15)) < skills).astype(int)
+    few, many = (run_of(rows[:, :n].tolist()) for n in (3, 15))
+    one = evidence(few, np.full((3, 3), 5.0))
+    other = evidence(many, np.full((15, 15), 5.0))
+    for name in ("log_now", "log_largest", "since", "growth"):
+        assert_same(getattr(one, name), getattr(other, name)[:3, :3])
