@@ -20,7 +20,8 @@ Value = str | float | None
 
 # The words on a board name a coverage below this too.
 NAMED_COVERAGE: Final = 0.95
-MOST_NAMES: Final = 2
+# Longer names of those that a judge beats are a number.
+LONGEST: Final = 28
 PENDING = "Being computed from the votes; it appears here by itself within seconds."
 UNVOTED = "Nobody has voted on what it has a verdict on."
 _NO_VALUE = "No interval: it has changed so much on the way that no value fits all of it."
@@ -135,13 +136,15 @@ def _ties_cell(judge: JudgeFindings) -> Cell:
 def beats_cell(figures: RunFindings, place: int) -> Cell:
     """Name the judges that the one at this place is said to beat, and whether it beats the floor.
 
-    Of many only the number is said.
+    Of many, or of long names, only the number is said.
     """
     if figures.judges[place].is_baseline:
         return Cell()
     others = [n for n, judge in enumerate(figures.judges) if not judge.is_baseline and n != place]
     beaten = [figures.judges[n].name for n in others if figures.claims.beats[place][n]]
-    words = [f"{len(beaten)} of {len(others)}"] if len(beaten) > MOST_NAMES else list(beaten)
+    words = (
+        [f"{len(beaten)} of {len(others)}"] if len(", ".join(beaten)) > LONGEST else list(beaten)
+    )
     if len(beaten) == len(others) > 1:
         words = ["all others"]
     if figures.judges[place].beats_floor:

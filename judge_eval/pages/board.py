@@ -67,6 +67,7 @@ BEFORE_VOTES: Final = tuple(
     next(column for column in COLUMNS if column.figure == figure)
     for figure in ("coverage", "consistency", "first", "cost", "seconds")
 )
+SPACE: Final = "\N{NO-BREAK SPACE}"
 DECIDED_PART: Final = str(Slice("ballot", DECIDED))
 
 
@@ -109,8 +110,9 @@ def run_board(request: HtmxRequest, run: Run) -> HttpResponse:
     counts = (run.queue.project.head_seq, board.done, board.preparing, board.unusable)
     context |= {
         "board": board,
-        "words": words,
-        "more": figures.more if figures and is_begun else [],
+        "words": _unbroken(words),
+        "more": [_unbroken(each) for each in figures.more] if words and figures else [],
+        "has_floor": any(line.is_baseline for line in lines),
         "unanswerable": _unanswerable(wanted),
         "is_computing": is_begun and not figures,
         "alarms": [] if part.kind else _alarms(board),
@@ -140,6 +142,11 @@ def run_board(request: HtmxRequest, run: Run) -> HttpResponse:
         context["pictures"] = [graph for graph in both if graph]
         context |= _matrices(run, figures, ids) | _confusion(figures, ids)
     return live_page(request, context, "board")
+
+
+def _unbroken(words: str) -> str:
+    """Keep odds and percentages on one line."""
+    return words.replace(" : 1", f"{SPACE}:{SPACE}1").replace(" %", f"{SPACE}%")
 
 
 def _order(request: HtmxRequest) -> str:
@@ -304,6 +311,8 @@ def _unknown_in_words(topics: Sequence[str], lines: Sequence[Line], part: Slice)
 def _figures(line: Line, figures: RunFindings | None) -> Figures:
     absent = missing(LATER if figures else PENDING)
     cells = {c.figure: c.cell(line.judge) if line.judge else absent for c in COLUMNS}
+    if line.is_baseline:  # it costs nothing, and takes no time
+        cells |= {c.figure: Cell() for c in COLUMNS if c.topic in ("prices", "times")}
     if figures and line.judge:
         cells["beats"] = beats_cell(figures, figures.judges.index(line.judge))
     tag = "baseline" if line.is_baseline else ""

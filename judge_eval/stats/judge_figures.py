@@ -239,47 +239,6 @@ def standard_error(right: Sequence[int] | FloatArray, votes: Sequence[int] | Flo
     return sqrt(prompts / (prompts - 1) * float((apart**2).sum())) / float(n.sum())
 
 
-def paired_differences(right: IntArray, votes: IntArray, prompts: IntArray) -> FloatArray:
-    """Return by how much the judge of a row agrees more than that of a column, shape (3, J, J).
-
-    The difference of their shares of the votes on comparisons that both were asked about, and the
-    ends of its 95 % interval: that of `prompt_interval`, on the plain scale. `right` and `votes`,
-    of shape (n_comparisons, J), and `prompts` are those of `shares_by_prompt`. NaN where nothing
-    was asked of both; without an interval below 10 prompts, or where all prompts say the same.
-
-    Examples
-    --------
-    >>> right = np.array([[3, 2, 1, 3, 0, 2, 3, 1, 2, 3], [1, 2, 1, 2, 1, 1, 2, 1, 2, 0]]).T
-    >>> found = paired_differences(right, np.full((10, 2), 3), np.arange(10))
-    >>> found[:, 0, 1].round(3).tolist(), found[:, 1, 0].round(3).tolist()
-    ([0.233, -0.043, 0.51], [-0.233, -0.51, 0.043])
-    """
-    from scipy.special import stdtrit  # slow to import
-
-    judges = right.shape[1]
-    found = np.full((3, judges, judges), np.nan)
-    order = np.argsort(prompts, kind="stable")
-    right, votes = right[order], votes[order]
-    first = np.unique(prompts[order], return_index=True)[1]
-    for judge in range(judges - 1 if len(order) else 0):
-        one, others = slice(judge, judge + 1), slice(judge + 1, None)
-        both = (votes[:, one] > 0) & (votes[:, others] > 0)
-        n = np.add.reduceat(np.where(both, votes[:, one], 0), first).astype(np.float64)
-        apart = np.add.reduceat(np.where(both, right[:, one] - right[:, others], 0), first)
-        total, asked = n.sum(axis=0), np.count_nonzero(n, axis=0)
-        value = ratio(apart.sum(axis=0), total)
-        # Sums of whole numbers are exact, and so the same with whatever else is on the board.
-        sums = [(a * b).sum(axis=0) for a, b in ((apart, apart), (apart, n), (n, n))]
-        squares = sums[0] - 2 * value * sums[1] + value**2 * sums[2]
-        has_one = (asked >= FEWEST_PROMPTS) & (squares > _SAME * sums[2])
-        squared_error = ratio(asked * squares, np.where(has_one, (asked - 1) * total**2, 0))
-        reach = stdtrit(asked - 1.0, 0.975) * np.sqrt(squared_error)
-        found[:, judge, others] = value, value - reach, value + reach
-        found[:, others, judge] = -value, -value - reach, -value + reach
-    found[1:] = np.clip(found[1:], -1, 1)
-    return found
-
-
 def among_people(
     votes: IntArray, rng: np.random.Generator, resamples: int = RESAMPLES
 ) -> AmongPeople:

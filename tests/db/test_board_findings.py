@@ -231,7 +231,7 @@ def test_a_judge_without_a_verdict_stands_last_with_a_dash():
     mute = cells_of(response, "mute")
     assert mute["overall"].small.endswith("100\N{NO-BREAK SPACE}% unanswered")
     assert mute["elo"].small == ""
-    assert "mute: every verdict failed. no answer came" in text_of(response)
+    assert "mute: every verdict failed. Reason: no answer came." in text_of(response)
 
 
 def test_what_is_known_of_no_judge_takes_no_columns():
@@ -380,7 +380,7 @@ def test_judges_that_never_answer_are_an_alarm_with_its_reason_once():
     )
     compute(run)
     text = text_of(get(run))
-    assert "dumb and mute: every verdict failed. no answer came Correct the cause" in text
+    assert "dumb and mute: every verdict failed. Reason: no answer came. Correct the cause" in text
     assert text.count("no answer came") == 1
     assert "Correct the cause" not in text_of(Client().get(board_of(run)))
 
