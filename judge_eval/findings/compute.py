@@ -34,9 +34,8 @@ from judge_eval.stats.bootstrap import FloatArray
 from judge_eval.stats.bradley_terry import as_votes, model_board
 from judge_eval.stats.claims import Claims as ClaimsOfJudges
 from judge_eval.stats.claims import claims as claims_of
-from judge_eval.stats.confidence_sequence import always_valid
 from judge_eval.stats.confusion import LabelRates, confusion_matrices, label_rates
-from judge_eval.stats.entering import Entered, enter
+from judge_eval.stats.entering import enter
 from judge_eval.stats.estimate import Share, best_first
 from judge_eval.stats.judge_figures import (
     among_people,
@@ -77,14 +76,14 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
     said = claims_of(entered, is_baseline, agreement, len(history.order), history.votes_left)
     claims = claims_model(
         said,
-        paired_differences(table, outcomes.prompts),
+        paired_differences(table.right(), table.asked(), outcomes.prompts),
         [str(judge.pk) for judge in judges],
         history,
         outcomes.as_of.seq,
         before,
     )
     order = best_first([share.value for share in overall])
-    standings = _standings(said, entered, [n for n in order if overall[n].trials])
+    standings = _standings(said, [n for n in order if overall[n].trials])
     figures = judge_figures(table, _rng(outcomes, 0))
     among = among_people(table.votes, _rng(outcomes, 1))
     [left] = shares(outcomes.left[:, None], outcomes.sided[:, None], _rng(outcomes, 2))
@@ -154,12 +153,10 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
     )
 
 
-def _standings(
-    said: ClaimsOfJudges, entered: Entered, order: Sequence[int]
-) -> list[dict[str, object]]:
+def _standings(said: ClaimsOfJudges, order: Sequence[int]) -> list[dict[str, object]]:
     """Return what is shown of judges that comes from claims, and the interval that always holds."""
-    always = always_valid(entered.right, entered.votes, entered.most_votes)
-    rows = zip(said.ranks(), said.letters(order), said.beats_floor(), always.tolist(), strict=True)
+    always = said.always.tolist()
+    rows = zip(said.ranks(), said.letters(order), said.beats_floor(), always, strict=True)
     return [
         {
             "rank_low": ranks and ranks[0],

@@ -126,9 +126,9 @@ class _Reading:
     def _decided(self) -> Iterator[Wanted]:
         names = ("seq", "item", "payload", "retracted_seq")
         for seq, item, said, reversed_at in self._sealed(Entry.Kind.DECISION).values_list(*names):
-            if said["action"] != "another_round":
-                self.changes[EXCLUDED] = seq
-            elif item in self.rows:
+            if said["action"] in ("exclude", "keep"):
+                self.changes[EXCLUDED] = max(seq, reversed_at or 0, self.changes.get(EXCLUDED, 0))
+            elif said["action"] == "another_round" and item in self.rows:
                 yield Wanted(seq, self.rows[item], said["votes_wanted"])
                 if reversed_at:
                     yield Wanted(reversed_at, self.rows[item], said["instead_of"])
@@ -171,7 +171,9 @@ class _Line:
                 yield event
                 return
             case Voted():
-                self.elsewhere[row] += self.votes[row] < self._wanted(row)
+                if self.votes[row] >= self._wanted(row):
+                    return
+                self.elsewhere[row] += 1
             case Wanted():
                 self.changed[row] = event.votes_wanted
         if row in self.opened:

@@ -13,7 +13,7 @@ import numpy as np
 
 from judge_eval.stats.bootstrap import BoolArray, FloatArray
 from judge_eval.stats.bradley_terry import tie_groups
-from judge_eval.stats.confidence_sequence import practically_same
+from judge_eval.stats.confidence_sequence import always_valid, practically_same
 from judge_eval.stats.entering import Entered
 from judge_eval.stats.estimate import SIGNIFICANCE
 from judge_eval.stats.evidence import (
@@ -41,7 +41,8 @@ class Claims:
     tells where the `evidence`, the largest so far, is enough for it; `evidence_now` is that of this
     moment. ``forecast`` is how many more votes it takes, 0 where it is enough, None where more
     votes will not settle it or nothing is claimed; `since` is the entry of the ledger since which
-    it is said. ``same`` are practically the same. `threshold` is for judges among themselves,
+    it is said. ``same`` are practically the same. `always`, of shape (J, 2), are intervals of
+    overall agreement that hold however often one looks. `threshold` is for judges among themselves,
     `floor_threshold` for baselines; None where there are none. `best` is the place of the judge
     that is said to beat every other.
     """
@@ -54,6 +55,7 @@ class Claims:
     forecast: Votes
     since: Votes
     same: BoolArray
+    always: FloatArray
     threshold: float | None
     floor_threshold: float | None
     prompts: int
@@ -132,6 +134,8 @@ def claims(
     ([(1, 1), (2, 2)], ['a', 'b'])
     """
     judges, floor = int((~is_baseline).sum()), int(is_baseline.sum())
+    if not entered.n_judges:
+        entered = _of_none(len(is_baseline))
     needed = thresholds(is_baseline)
     found = evidence(entered, needed)
     said = beats(found.reached, agreement)
@@ -149,6 +153,7 @@ def claims(
             for row in zip(found.since.tolist(), said.tolist(), strict=True)
         ],
         same=practically_same(entered, is_baseline),
+        always=always_valid(entered.right, entered.votes, entered.most_votes),
         threshold=threshold,
         floor_threshold=floor_threshold,
         prompts=prompts,
@@ -158,6 +163,14 @@ def claims(
         best=_best(said, is_baseline),
         too_few_prompts=too_few(prompts, judges, floor),
     )
+
+
+def _of_none(judges: int) -> Entered:
+    """Return what stands where nothing has been opened, so that nothing tells of any judge."""
+    counts = np.zeros((0, judges), dtype=np.int64)
+    none = np.zeros(0, dtype=np.int64)
+    differences = np.zeros((0, judges * (judges - 1) // 2))
+    return Entered((), none, counts, counts, none, 0, differences)
 
 
 def _odds(log: FloatArray) -> FloatArray:

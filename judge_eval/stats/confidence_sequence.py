@@ -87,8 +87,9 @@ def _low_after(gain: FloatArray, share: FloatArray, taken: IntArray) -> FloatArr
         mixture = (np.exp(logs - top[:, None]) * WEIGHTS).sum(axis=2)
         return np.asarray(np.log((mixture[0] + mixture[1]) / 2) + top - _LOG_BOUND)
 
-    middle = np.where(is_taken, gain, 0).sum(axis=0) / np.where(is_taken, share, 0).sum(axis=0)
-    bracket = np.full(len(columns), log(1e-300)), np.log(np.minimum(middle, 1 - 1e-9))
+    # Not a sum: how that rounds depends on the number of columns.
+    gained, shared = (np.cumsum(of * is_taken, axis=0)[-1] for of in (gain, share))
+    bracket = np.full(len(columns), log(1e-300)), np.log(np.minimum(gained / shared, 1 - 1e-9))
     return np.asarray(np.exp(find_root(above_bound, bracket, args=(columns * 1.0,)).x))
 
 

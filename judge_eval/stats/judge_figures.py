@@ -105,9 +105,7 @@ def overall_agreement(table: OutcomesTable, prompts: IntArray) -> list[Share]:
     >>> round(one.value, 3), round(one.low, 3), round(one.high, 3), one.method, other.value
     (0.667, 0.391, 0.862, 'wilson', 0.0)
     """
-    asked = table.verdicts != NOT_ASKED
-    votes = np.where(asked, table.votes.sum(axis=1, keepdims=True), 0)
-    return shares_by_prompt(table.right(), votes, prompts)
+    return shares_by_prompt(table.right(), table.asked(), prompts)
 
 
 def per_answer(votes: IntArray, answers: Codes, prompts: IntArray) -> list[Share]:
@@ -151,46 +149,6 @@ def shares_by_prompt(right: IntArray, votes: IntArray, prompts: IntArray) -> lis
     return [_share_by_prompt(*sums[:, sums[1, :, n] > 0, n]) for n in range(right.shape[1])]
 
 
-def paired_differences(table: OutcomesTable, prompts: IntArray) -> FloatArray:
-    """Return by how much judges of rows agree more often than those of columns, and how sure it is.
-
-    Of the votes on comparisons that both were asked about: the difference and the ends of its 95 %
-    interval, of shape (3, n_judges, n_judges). Made by prompts, as that of `overall_agreement` and
-    on the plain scale: ``d -+ t(.975, P - 1) se``. NaN where there is nothing, and for the ends
-    below 10 prompts.
-
-    Examples
-    --------
-    >>> votes = np.tile([1, 0, 0, 0], (12, 1))
-    >>> said = np.array([[0, n % 4 // 3] for n in range(12)], dtype=np.int16)
-    >>> found = paired_differences(OutcomesTable(votes, said), np.arange(12))
-    >>> found[:, 0, 1].round(3).tolist()
-    [0.25, -0.037, 0.537]
-    """
-    from scipy.special import stdtrit  # type: ignore[import-untyped]  # slow to import
-
-    number = np.unique(prompts, return_inverse=True)[1]
-    # A product with it sums the rows of each prompt.
-    rows = np.argsort(number, kind="stable")
-    starts = np.flatnonzero(np.diff(number[rows], prepend=-1))
-    total = table.votes.sum(axis=1)[rows, None]
-    right, asked = table.right()[rows], (table.verdicts != NOT_ASKED)[rows]
-    found = np.full((3, table.n_judges, table.n_judges), np.nan)
-    for one in range(table.n_judges if len(rows) else 0):
-        both = asked[:, one, None] & asked
-        gain = np.where(both, right[:, one, None] - right, 0)
-        d = np.add.reduceat(gain, starts).astype(np.float64)
-        n = np.add.reduceat(both * total, starts).astype(np.float64)
-        votes, voted = n.sum(axis=0), (n > 0).sum(axis=0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            theta = d.sum(axis=0) / votes
-            apart = ((d - theta * n) ** 2).sum(axis=0)
-            se = np.sqrt(voted / (voted - 1) * apart) / votes
-        reach = np.where(voted < FEWEST_PROMPTS, np.nan, stdtrit(np.maximum(voted - 1, 1), 0.975))
-        found[:, one] = theta, theta - reach * se, theta + reach * se
-    return found
-
-
 def _share_by_prompt(right: FloatArray, votes: FloatArray, pairs: FloatArray) -> Share:
     good, total, comparisons = int(right.sum()), int(votes.sum()), int(pairs.sum())
     if not total:
@@ -222,7 +180,7 @@ def prompt_interval(
     >>> round(low, 6), round(high, 6)
     (0.392234, 0.861072)
     """
-    from scipy.special import stdtrit  # slow to import
+    from scipy.special import stdtrit  # type: ignore[import-untyped]  # slow to import
 
     theta = float(np.sum(right) / np.sum(votes))
     reach = stdtrit(len(votes) - 1, 0.975) * standard_error(right, votes) / (theta * (1 - theta))
@@ -237,6 +195,47 @@ def standard_error(right: Sequence[int] | FloatArray, votes: Sequence[int] | Flo
     apart = good - good.sum() / n.sum() * n
     prompts = len(n)
     return sqrt(prompts / (prompts - 1) * float((apart**2).sum())) / float(n.sum())
+
+
+def paired_differences(right: IntArray, votes: IntArray, prompts: IntArray) -> FloatArray:
+    """Return by how much the judge of a row agrees more than that of a column, shape (3, J, J).
+
+    The difference of their shares of the votes on comparisons that both were asked about, and the
+    ends of its 95 % interval: that of `prompt_interval`, on the plain scale. `right` and `votes`,
+    of shape (n_comparisons, J), and `prompts` are those of `shares_by_prompt`. NaN where nothing
+    was asked of both; without an interval below 10 prompts, or where all prompts say the same.
+
+    Examples
+    --------
+    >>> right = np.array([[3, 2, 1, 3, 0, 2, 3, 1, 2, 3], [1, 2, 1, 2, 1, 1, 2, 1, 2, 0]]).T
+    >>> found = paired_differences(right, np.full((10, 2), 3), np.arange(10))
+    >>> found[:, 0, 1].round(3).tolist(), found[:, 1, 0].round(3).tolist()
+    ([0.233, -0.043, 0.51], [-0.233, -0.51, 0.043])
+    """
+    from scipy.special import stdtrit  # slow to import
+
+    judges = right.shape[1]
+    found = np.full((3, judges, judges), np.nan)
+    order = np.argsort(prompts, kind="stable")
+    right, votes = right[order], votes[order]
+    first = np.unique(prompts[order], return_index=True)[1]
+    for judge in range(judges - 1 if len(order) else 0):
+        one, others = slice(judge, judge + 1), slice(judge + 1, None)
+        both = (votes[:, one] > 0) & (votes[:, others] > 0)
+        n = np.add.reduceat(np.where(both, votes[:, one], 0), first).astype(np.float64)
+        apart = np.add.reduceat(np.where(both, right[:, one] - right[:, others], 0), first)
+        total, asked = n.sum(axis=0), np.count_nonzero(n, axis=0)
+        value = ratio(apart.sum(axis=0), total)
+        # Sums of whole numbers are exact, and so the same with whatever else is on the board.
+        sums = [(a * b).sum(axis=0) for a, b in ((apart, apart), (apart, n), (n, n))]
+        squares = sums[0] - 2 * value * sums[1] + value**2 * sums[2]
+        has_one = (asked >= FEWEST_PROMPTS) & (squares > _SAME * sums[2])
+        squared_error = ratio(asked * squares, np.where(has_one, (asked - 1) * total**2, 0))
+        reach = stdtrit(asked - 1.0, 0.975) * np.sqrt(squared_error)
+        found[:, judge, others] = value, value - reach, value + reach
+        found[:, others, judge] = -value, -value - reach, -value + reach
+    found[1:] = np.clip(found[1:], -1, 1)
+    return found
 
 
 def among_people(

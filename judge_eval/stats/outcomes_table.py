@@ -93,6 +93,10 @@ class OutcomesTable:
         """Return the votes on which each judge has a verdict, shape (n_comparisons, n_judges)."""
         return np.where(self.verdicts >= 0, self.votes.sum(axis=1, keepdims=True), 0)
 
+    def asked(self) -> IntArray:
+        """Return the votes on what each judge was asked about, shape (n_comparisons, n_judges)."""
+        return np.where(self.verdicts != NOT_ASKED, self.votes.sum(axis=1, keepdims=True), 0)
+
     def playing(self) -> BoolArray:
         """Tell which judges have a game on which comparison, shape (n_comparisons, n_judges).
 

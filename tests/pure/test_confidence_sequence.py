@@ -72,9 +72,9 @@ def test_a_prompt_in_between_may_set_an_end():
 
 def test_other_judges_change_no_end_to_the_last_bit():
     rng = np.random.default_rng(3)
-    votes = rng.integers(0, 5, (60, 70))
+    votes = rng.integers(0, 5, (150, 70))
     right = rng.binomial(votes, rng.random(70))
-    most = np.full(60, 7)
+    most = np.full(150, 7)
     all_of_them = always_valid(right, votes, most)
     for some in ([0], [0, 3], [69, 65]):
         assert np.array_equal(always_valid(right[:, some], votes[:, some], most), all_of_them[some])

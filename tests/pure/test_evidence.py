@@ -174,10 +174,10 @@ boards = st.integers(2, 5).flatmap(
     lambda judges: st.tuples(
         st.lists(
             st.tuples(
-                st.integers(0, 99), st.lists(st.integers(-2, 1), min_size=judges, max_size=judges)
+                st.integers(0, 49), st.lists(st.integers(-2, 1), min_size=judges, max_size=judges)
             ),
             min_size=12,
-            max_size=120,
+            max_size=60,
         ),
         st.lists(st.integers(0, judges - 1), min_size=1, max_size=12),
     )
