@@ -14,7 +14,7 @@ from bench.lib.report import figure, note
 
 COMPARISONS = int(os.environ.get("BENCH_FINDINGS_COMPARISONS", "50000"))
 VOTERS = int(os.environ.get("BENCH_FINDINGS_VOTERS", "20"))
-JUDGES = 20
+JUDGES = int(os.environ.get("BENCH_FINDINGS_JUDGES", "20"))
 
 _OUTPUTS = """
     INSERT INTO voting_inference (id, project_id, prompt, output, kind, generator, tags, metadata,
@@ -46,12 +46,25 @@ _VERDICTS = """
            random() < 0.8, '["A", "B"]', 1, '', '', 100, now()
     FROM judge_eval_judge AS judge, voting_item AS pair
 """
+_OPENED = """
+    INSERT INTO voting_entry (uid, project_id, kind, at, queue_id, item_id, seq, hash, payload)
+    SELECT gen_random_uuid(), %(project)s, 'verdicts', now(), %(queue)s, pair.id,
+           row_number() OVER (), '\\x00',
+           jsonb_build_object('prompt', pair.prompt_key, 'votes_wanted', 20, 'verdicts', said.all_)
+    FROM voting_item AS pair
+    JOIN (SELECT item_id, jsonb_agg(jsonb_build_object(
+              'judge', judge.id, 'position', judge.position, 'fingerprint', judge.fingerprint,
+              'winner', verdict.winner, 'consistent', verdict.consistent)) AS all_
+          FROM judge_eval_verdict AS verdict
+          JOIN judge_eval_judge AS judge ON judge.id = verdict.judge_id
+          GROUP BY item_id) AS said ON said.item_id = pair.id
+"""
 _VOTES = """
     INSERT INTO voting_entry (uid, project_id, kind, at, queue_id, item_id, voter_id, choice,
                               left_side, rubric_id, elapsed_ms, seq, hash)
     SELECT gen_random_uuid(), %(project)s, 'vote', now(), %(queue)s, pair.id, voter.id,
            (ARRAY['A', 'A', 'A', 'A', 'B', 'tie', 'both_bad'])[1 + floor(random() * 7)::int], 'A',
-           %(rubric)s, 1500, row_number() OVER () + 100, '\\x00'
+           %(rubric)s, 1500, row_number() OVER () + %(comparisons)s, '\\x00'
     FROM voting_voter AS voter, voting_item AS pair
 """
 _TALLIES = """
@@ -92,10 +105,10 @@ def measure() -> None:
         "comparisons": COMPARISONS,
     }
     with connection.cursor() as cursor:
-        for statement in (_OUTPUTS, _PAIRS, _VERDICTS, _VOTES, _TALLIES):
+        for statement in (_OUTPUTS, _PAIRS, _VERDICTS, _OPENED, _VOTES, _TALLIES):
             cursor.execute(statement, names if "%(" in statement else None)
             cursor.execute("VACUUM ANALYZE")
-    Board.objects.create(run=run, votes=COMPARISONS * VOTERS, seq=COMPARISONS * VOTERS + 100)
+    Board.objects.create(run=run, votes=COMPARISONS * VOTERS, seq=COMPARISONS * (VOTERS + 1))
     Findings.objects.create(run=run)
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     before = peak_mb()

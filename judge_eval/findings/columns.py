@@ -385,11 +385,14 @@ def people_file_row(pairs: Share, first: Share) -> dict[str, Value]:
 def terminal_row(judge: JudgeFindings) -> list[str]:
     """Return a judge's line of a terminal, as `humanjudge.cli` prints it under its heads."""
     rating = judge.rating
+    ranks = dict.fromkeys((judge.rank_low, judge.rank_high))
     shares = [end for s in (judge.overall, judge.agreement) for end in (s.value, s.low, s.high)]
     return [
         judge.name,
         *("-" if end is None else f"{100 * end:.1f}" for end in (*shares, judge.coverage.value)),
         *("-" if end is None else f"{end:.0f}" for end in (rating.value, rating.low, rating.high)),
-        "-" if judge.rank_low is None else f"{judge.rank_low}-{judge.rank_high}",
+        "-".join(
+            map(str, dict.fromkeys([judge.rank_low, judge.rank_high]) if judge.rank_low else "-")
+        ),
         judge.ties,
     ]

@@ -10,14 +10,17 @@ from judge_eval.baselines import always_first, longer_wins, random_choice
 from judge_eval.exchange.formats import read
 from judge_eval.exchange.rows import Row
 from judge_eval.stats.bradley_terry import as_votes, model_board
-from judge_eval.stats.claims import summary
-from judge_eval.stats.judge_figures import among_people, judge_figures
+from judge_eval.stats.claims import claims
+from judge_eval.stats.entering import Opened, Voted, enter
+from judge_eval.stats.judge_figures import among_people, judge_figures, overall_agreement
 from judge_eval.stats.mcnemar import mcnemar_tests
 from judge_eval.stats.order_luck import order_luck, shuffled_elo
 from judge_eval.stats.outcomes_table import OutcomesTable
+from judge_eval.stats.wording import Words
 from tests.helpers.oracles import evalica
 from tests.pure.outcome_tables import outcomes_of
 from voting.choices import CHOICES
+from voting.order import prompt_order
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 SIDED = [CHOICES.index(choice) for choice in ("A", "B")]
@@ -120,19 +123,17 @@ def test_mtbench_intervals_are_by_comparison_and_wider_than_votes_would_make_the
     assert 1.1 * by_vote < agreement.high - agreement.low < 2 * by_vote
 
 
-def test_mtbench_gpt4_beats_the_floor_and_is_as_good_as_one_more_person(mtbench):
-    found = mcnemar_tests(mtbench)
+def test_mtbench_gpt4_beats_the_floor_and_is_as_good_as_one_more_person(mtbench, human):
+    found = mcnemar_tests(mtbench, [1, 2])
     assert (found.labelled, found.unlabelled) == (1600, 214)
-    assert summary(
-        ["gpt-4", "always-first", "random"],
-        found.beats,
-        votes=mtbench.n_votes,
-        people=65,
-        baselines=[1, 2],
-    ) == (
-        "After 3,354 votes by 65 people: gpt-4 is the only judge; "
-        "it beats always-first and random, the floor."
+    names = ["gpt-4", "always-first", "random"]
+    words = words_of(mtbench, prompts_of(human), names, [1, 2], 65)
+    agrees, floor = words.headline()
+    assert agrees == (
+        "gpt-4 is the only judge: it agrees with people on 66 %, "
+        "as people do among themselves (66 %)."
     )
+    assert floor.startswith("It beats the floor: ")
     gpt4, _, _ = judge_figures(mtbench, rng())
     assert gpt4.rating.worst_rank == 1
     people = among_people(mtbench.votes, rng()).pairs
@@ -180,6 +181,37 @@ def test_mtbench_people_and_gpt4_rank_the_models_alike_but_for_one_tie(human, mt
     assert len(set(judge.ties)) == 6
 
 
+def prompts_of(rows):
+    """Return the key of each pair's prompt, in the order in which pairs are met."""
+    return list({row.item: row.cluster or row.prompt_id or row.prompt for row in rows}.values())
+
+
+def words_of(table, prompts, names, baselines, voters):
+    """Say it of votes that all came at once; `prompts` has the key of each row."""
+    number = {key: n for n, key in enumerate(dict.fromkeys(prompts))}
+    # As the run of an import does: in the order of the prompts.
+    order = [prompt_order("a run", key) for key in number]
+    rows = sorted(range(len(prompts)), key=lambda row: order[number[prompts[row]]])
+    said = table.verdicts.tolist()
+    events = [
+        Opened(row, row, number[key], int(table.votes[row].sum()), said[row])
+        for row, key in enumerate(prompts)
+    ]
+    for row in rows:
+        choices = np.repeat(np.arange(table.n_choices), table.votes[row]).tolist()
+        events += [Voted(len(events), row, choice) for choice in choices]
+    overall = [
+        share.value for share in overall_agreement(table, np.array([number[k] for k in prompts]))
+    ]
+    is_baseline = np.isin(np.arange(table.n_judges), baselines)
+    found = claims(enter(events, order), is_baseline, np.array(overall), len(number))
+    best = sorted(range(table.n_judges), key=lambda n: -overall[n])
+    people = among_people(table.votes, rng()).pairs.value
+    coverage = (table.verdicts >= 0).mean(axis=0).tolist()
+    votes = table.n_votes
+    return Words(names, found, best, overall, coverage, votes=votes, voters=voters, people=people)
+
+
 # --- PandaLM ------------------------------------------------------------------------------------
 
 PANDALM = ["pandalm-7b", "gpt-3.5-turbo", "longer-wins", "always-first"]
@@ -203,13 +235,13 @@ def test_pandalm_agreement_with_the_majority_is_as_published(pandalm):
     assert [f.coverage.successes for f in judge_figures(pandalm, rng())[:2]] == [999, 936]
 
 
-def test_pandalm_judges_are_told_apart_and_beat_the_floor(pandalm):
-    found = mcnemar_tests(pandalm)
-    said = summary(PANDALM, found.beats, votes=2997, people=3, baselines=[2, 3], order=[1, 0, 2, 3])
-    assert said == (
-        "After 2,997 votes by 3 people: gpt-3.5-turbo beats pandalm-7b; "
-        "both beat longer-wins and always-first."
-    )
+def test_pandalm_judges_cannot_be_told_apart_and_one_beats_the_floor(pandalm):
+    words = words_of(pandalm, prompts_of(rows_of("pandalm/testset-v1.json")), PANDALM, [2, 3], 3)
+    assert (words.claims.prompts, words.claims.entered) == (170, 170)
+    first, agrees, *_ = words.headline()
+    assert first.startswith("gpt-3.5-turbo and pandalm-7b cannot be told apart yet: ")
+    assert agrees == "gpt-3.5-turbo agrees with people on 68 % (people among themselves: 92 %)."
+    assert words.claims.beats_floor() == [False, True, None, None]
     ranks = [one.rating.rank for one in judge_figures(pandalm, rng())]
     assert ranks == [2, 1, 3, 4]
 
