@@ -391,8 +391,6 @@ def terminal_row(judge: JudgeFindings) -> list[str]:
         judge.name,
         *("-" if end is None else f"{100 * end:.1f}" for end in (*shares, judge.coverage.value)),
         *("-" if end is None else f"{end:.0f}" for end in (rating.value, rating.low, rating.high)),
-        "-".join(
-            map(str, dict.fromkeys([judge.rank_low, judge.rank_high]) if judge.rank_low else "-")
-        ),
+        "-".join(map(str, filter(None, ranks))) or "-",
         judge.ties,
     ]

@@ -267,13 +267,13 @@ def _tables(
     shown: Sequence[Line],
 ) -> Context:
     """Return the table of the board, and the one of further figures, of the same judges."""
-    topics = _unknown_topics([_figures(line, figures) for line in lines]) if figures else []
-    rows = [_figures(line, figures) for line in shown]
+    every, rows = ([_figures(line, figures) for line in some] for some in (lines, shown))
     is_voted = figures is not None and figures.as_of.votes > 0
     if figures and is_voted:
         cells = people_cells(figures.among_people.pairs, figures.people_first_position)
-        judges = sum(not line.is_baseline for line in shown)
-        rows.insert(judges, ("People among themselves", "people", cells))
+        every.append(people := ("People among themselves", "people", cells))
+        rows.insert(sum(not line.is_baseline for line in shown), people)
+    topics = _unknown_topics(every) if figures else []
     main = MAIN if is_voted or any(line.row.total for line in lines) else BEFORE_VOTES
     possible, further = (
         [
@@ -325,7 +325,7 @@ def _unknown_topics(rows: Sequence[Figures]) -> list[str]:
     telling = [cells for _, tag, cells in rows if tag != "baseline" or "" not in tags]
     unknown = dict.fromkeys(column.topic for column in COLUMNS if column.topic)
     for column in COLUMNS:
-        if any(cells[column.figure].is_known for cells in telling):
+        if any(cells.get(column.figure, Cell()).is_known for cells in telling):
             unknown.pop(column.topic, None)
     return list(unknown)
 
