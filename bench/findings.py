@@ -29,10 +29,11 @@ _PAIRS = """
                                    votes_wanted, votes, votes_a, votes_b, votes_tie,
                                    votes_both_bad, votes_sided, votes_left, answers_a, answers_b,
                                    answers_tie, answers_both_bad, answers_wrong,
-                                   opened_at, unusable)
+                                   opened_at, unusable, extra_votes, votes_pass, votes_flag,
+                                   value_sum, value_squares, answers_pass, answers_flag)
     SELECT gen_random_uuid(), %(queue)s, (a.metadata->>'n')::int / 2, a.prompt,
            (a.metadata->>'n')::int / 2, a.id, b.id, 20,
-           0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, now(), ''
+           0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, now(), '', 0, 0, 0, 0, 0, 0, 0
     FROM voting_inference AS a
     JOIN voting_inference AS b ON (b.metadata->>'n')::int = (a.metadata->>'n')::int + 1
     WHERE (a.metadata->>'n')::int %% 2 = 0
@@ -50,7 +51,8 @@ _OPENED = """
     INSERT INTO voting_entry (uid, project_id, kind, at, queue_id, item_id, seq, hash, payload)
     SELECT gen_random_uuid(), %(project)s, 'verdicts', now(), %(queue)s, pair.id,
            row_number() OVER (), '\\x00',
-           jsonb_build_object('prompt', pair.prompt_key, 'votes_wanted', 20, 'verdicts', said.all_)
+           jsonb_build_object('prompt', pair.prompt_key, 'votes_wanted', %(voters)s,
+                              'verdicts', said.all_)
     FROM voting_item AS pair
     JOIN (SELECT item_id, jsonb_agg(jsonb_build_object(
               'judge', judge.id, 'position', judge.position, 'fingerprint', judge.fingerprint,
@@ -99,6 +101,7 @@ def measure() -> None:
     for _ in range(VOTERS):
         make_voter(run)
     names = {
+        "voters": VOTERS,
         "project": queue.project_id,
         "queue": queue.pk,
         "rubric": queue.rubric_id,
