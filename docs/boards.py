@@ -28,19 +28,22 @@ def main() -> None:
         sys.exit(MISSING if chromium is None else __doc__)
     pictures, names = Path(sys.argv[1]), sys.argv[2:] or list(BOARDS)
     pictures.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as folder, Product(Path(folder, "data")) as product:
-        with sync_playwright() as playwright:
-            browser = playwright.chromium.launch(executable_path=chromium, args=CHROMIUM_ARGUMENTS)
-            for name in names:
-                board = product.ask("new_board", name=name)["board"]
-                for form, options in FORMS.items():
-                    page = browser.new_page(base_url=product.url, **options)
-                    page.goto(board)
-                    if form == "print":
-                        page.emulate_media(media="print")
-                    page.screenshot(path=pictures / f"{name}-{form}.png", full_page=True)
-                    page.close()
-            browser.close()
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Product(Path(folder, "data")) as product,
+        sync_playwright() as playwright,
+    ):
+        browser = playwright.chromium.launch(executable_path=chromium, args=CHROMIUM_ARGUMENTS)
+        for name in names:
+            board = product.ask("new_board", name=name)["board"]
+            for form, options in FORMS.items():
+                page = browser.new_page(base_url=product.url, **options)
+                page.goto(board)
+                if form == "print":
+                    page.emulate_media(media="print")
+                page.screenshot(path=pictures / f"{name}-{form}.png", full_page=True)
+                page.close()
+        browser.close()
 
 
 if __name__ == "__main__":

@@ -14,7 +14,6 @@ from humanjudge.charts.spec import (
     LETTER_WIDTH,
     NO_FIGURE,
     PLOT_WIDTH,
-    SHARE,
     WORDS_UNITS,
     Axis,
     Ends,
