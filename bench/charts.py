@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 
 from humanjudge.charts.draw import png, svg
-from humanjudge.charts.plots import Curve, Estimate, bars, heat_map, lines
+from humanjudge.charts.plots import Curve, Estimate, bars, lines
 from humanjudge.charts.spec import SHARE, Axis, Reference, Spec
 
 ROUNDS = 7
@@ -21,14 +21,12 @@ def estimates(judges: int) -> list[Estimate]:
 
 def charts(judges: int) -> dict[str, Callable[[], Spec | None]]:
     names = [f"judge-{n}" for n in range(judges)]
-    cells = [[None if i == j else (i + j) % 10 / 10 for j in range(judges)] for i in range(judges)]
     curves = [Curve(name, [(e / 20, min(1.0, e / 6)) for e in range(7)]) for name in names]
     half = Reference(0.5, "passes")
     axes = {"x": Axis("epsilon"), "y": SHARE}
     return {
         "bars": lambda: bars(estimates(judges), title="Accuracy", axis=SHARE),
         "lines": lambda: lines(curves, title="Winning rate", threshold=half, **axes),
-        "heat map": lambda: heat_map(names, cells, title="Same verdict", text="share"),
     }
 
 

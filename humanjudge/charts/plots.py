@@ -1,4 +1,4 @@
-"""The kinds of charts: bars, dots with whiskers, judges beside people, heat maps, lines."""
+"""The kinds of charts: bars, dots with whiskers, judges beside people, lines."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,7 +14,6 @@ from humanjudge.charts.spec import (
     LETTER_WIDTH,
     NO_FIGURE,
     PLOT_WIDTH,
-    SHARE,
     WORDS_UNITS,
     Axis,
     Ends,
@@ -241,37 +240,6 @@ def _versus(listed: Sequence[tuple[str, Versus | None]], axis: Axis) -> list[Obj
 # --- tables and lines -----------------------------------------------------------------------------
 
 Numbers = Sequence[Sequence[float | None]]
-
-
-def heat_map(names: Sequence[str], cells: Numbers, *, title: str, text: str) -> Spec | None:
-    """Draw a square table of shares, by row and column; None without names.
-
-    None in a cell is drawn as a dash. `text` says what a cell is, for instance "share of pairs on
-    which both said the same".
-    """
-    if any(len(row) != len(names) for row in cells) or len(cells) != len(names):
-        raise ValueError(f"a table of {len(names)} names has as many rows and columns")
-    if not names:
-        return None
-    shorts = labels((name, False) for name in names)
-    figures = [
-        f"{clean(names[row])} to {clean(names[number])} {SHARE.write(value)}"
-        for row, line in enumerate(cells)
-        for number, value in enumerate(line)
-        if value is not None
-    ]
-    more = [f"and {len(figures) - 40} more"] * (len(figures) > 40)
-    words = "; ".join(figures[:40] + more)
-    return Spec(
-        # Upright heads: they would not fit beside each other.
-        _table(shorts, shorts, cells, SHARE, (0.0, 1.0), align="left", angle=270),
-        title=title,
-        text=text,
-        words=f"{text}: {words or 'no figures'}.",
-        height=_CELL_HEIGHT * len(names),
-        width=5 * LETTER_WIDTH * len(names),
-        names=dict(zip(shorts, names, strict=True)),
-    )
 
 
 def _table(

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from decimal import Decimal
 from typing import Final
 
+MOST_ODDS: Final = 1_000_000
 # What some spreadsheet takes for the beginning of a formula, also in its full width.
 _FORMULA: Final = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
 
@@ -56,6 +57,22 @@ def listed(names: Iterable[str]) -> str:
 def number_of(number: int, thing: str) -> str:
     """Return "1 pair", "12,000 pairs"."""
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
+def odds(evidence: float) -> str:
+    """Write evidence as odds, rounded down, so that it never looks like enough before it is.
+
+    Examples
+    --------
+    >>> odds(6.25), odds(180.29), odds(12_345), odds(1e15), odds(1.0)
+    ('6.2 : 1', '180 : 1', '12,300 : 1', 'over 1,000,000 : 1', '1 : 1')
+    """
+    if evidence > MOST_ODDS:
+        return f"over {MOST_ODDS:,} : 1"
+    unit = 0.1 if evidence < 10 else 10.0 ** max(0, math.floor(math.log10(evidence)) - 2)
+    # What is 120 but for the rounding of floats is to be no 119.
+    whole = math.floor(evidence / unit * (1 + 1e-9)) * unit
+    return f"{whole:,.1f}".removesuffix(".0") + " : 1"
 
 
 def harmless(text: str) -> str:

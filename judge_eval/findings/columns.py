@@ -20,9 +20,11 @@ Value = str | float | None
 
 # The words on a board name a coverage below this too.
 NAMED_COVERAGE: Final = 0.95
-MOST_NAMES: Final = 2
+# Longer names of those that a judge beats are a number.
+LONGEST: Final = 28
 PENDING = "Being computed from the votes; it appears here by itself within seconds."
 UNVOTED = "Nobody has voted on what it has a verdict on."
+_NO_VALUE = "No interval: it has changed so much on the way that no value fits all of it."
 _UNASKED = "It has not been asked about anything that is open for voting."
 _ONE_ORDER = "It has not answered about a pair in both orders, or what it answered is not known."
 _NO_SIDE = "It has chosen no side, or in which order it saw the pairs is not known."
@@ -113,9 +115,10 @@ def _overall_cell(judge: JudgeFindings) -> Cell:
 def _always_cell(judge: JudgeFindings) -> Cell:
     if judge.overall.value is None:
         return missing(UNVOTED)
-    return Cell(
-        percent(judge.overall.value, 1), span(100 * judge.always_low, 100 * judge.always_high)
-    )
+    if judge.always_low is None or judge.always_high is None:
+        return Cell(percent(judge.overall.value, 1), why=_NO_VALUE)
+    always = span(100 * judge.always_low, 100 * judge.always_high)
+    return Cell(percent(judge.overall.value, 1), always)
 
 
 def _rank_cell(judge: JudgeFindings) -> Cell:
@@ -133,13 +136,15 @@ def _ties_cell(judge: JudgeFindings) -> Cell:
 def beats_cell(figures: RunFindings, place: int) -> Cell:
     """Name the judges that the one at this place is said to beat, and whether it beats the floor.
 
-    Of many only the number is said.
+    Of many, or of long names, only the number is said.
     """
     if figures.judges[place].is_baseline:
         return Cell()
     others = [n for n, judge in enumerate(figures.judges) if not judge.is_baseline and n != place]
     beaten = [figures.judges[n].name for n in others if figures.claims.beats[place][n]]
-    words = [f"{len(beaten)} of {len(others)}"] if len(beaten) > MOST_NAMES else list(beaten)
+    words = (
+        [f"{len(beaten)} of {len(others)}"] if len(", ".join(beaten)) > LONGEST else list(beaten)
+    )
     if len(beaten) == len(others) > 1:
         words = ["all others"]
     if figures.judges[place].beats_floor:

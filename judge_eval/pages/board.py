@@ -24,7 +24,7 @@ from humanjudge.lib.tables import (
     percent,
     span,
 )
-from humanjudge.lib.text import listed, number_of
+from humanjudge.lib.text import listed, number_of, odds
 from judge_eval import selectors
 from judge_eval.access import can, is_voting
 from judge_eval.findings.cache import Request, request_findings
@@ -50,7 +50,7 @@ from judge_eval.findings.model import (
 from judge_eval.findings.ranking import Ranking, ranking
 from judge_eval.findings.slices import DECIDED, WHOLE, Slice
 from judge_eval.models import Judge, JudgeRating, Run, Verdict
-from judge_eval.pages.findings import findings_context, live_page, matrix, odds, p_text, picture_of
+from judge_eval.pages.findings import findings_context, live_page, matrix, p_text, picture_of
 from judge_eval.pages.pairs import DISPUTED, disputed_pairs, pairs_query
 from judge_eval.pages.runs import run_page
 from judge_eval.selectors import BoardView
@@ -67,6 +67,7 @@ BEFORE_VOTES: Final = tuple(
     next(column for column in COLUMNS if column.figure == figure)
     for figure in ("coverage", "consistency", "first", "cost", "seconds")
 )
+SPACE: Final = "\N{NO-BREAK SPACE}"
 DECIDED_PART: Final = str(Slice("ballot", DECIDED))
 
 
@@ -109,8 +110,9 @@ def run_board(request: HtmxRequest, run: Run) -> HttpResponse:
     counts = (run.queue.project.head_seq, board.done, board.preparing, board.unusable)
     context |= {
         "board": board,
-        "words": words,
-        "more": figures.more if figures and is_begun else [],
+        "words": _unbroken(words),
+        "more": [_unbroken(each) for each in figures.more] if words and figures else [],
+        "has_floor": any(line.is_baseline for line in lines),
         "unanswerable": _unanswerable(wanted),
         "is_computing": is_begun and not figures,
         "alarms": [] if part.kind else _alarms(board),
@@ -140,6 +142,11 @@ def run_board(request: HtmxRequest, run: Run) -> HttpResponse:
         context["pictures"] = [graph for graph in both if graph]
         context |= _matrices(run, figures, ids) | _confusion(figures, ids)
     return live_page(request, context, "board")
+
+
+def _unbroken(words: str) -> str:
+    """Keep odds and percentages on one line."""
+    return words.replace(" : 1", f"{SPACE}:{SPACE}1").replace(" %", f"{SPACE}%")
 
 
 def _order(request: HtmxRequest) -> str:
@@ -260,13 +267,13 @@ def _tables(
     shown: Sequence[Line],
 ) -> Context:
     """Return the table of the board, and the one of further figures, of the same judges."""
-    topics = _unknown_topics([_figures(line, figures) for line in lines]) if figures else []
-    rows = [_figures(line, figures) for line in shown]
+    every, rows = ([_figures(line, figures) for line in some] for some in (lines, shown))
     is_voted = figures is not None and figures.as_of.votes > 0
     if figures and is_voted:
         cells = people_cells(figures.among_people.pairs, figures.people_first_position)
-        judges = sum(not line.is_baseline for line in shown)
-        rows.insert(judges, ("People among themselves", "people", cells))
+        every.append(people := ("People among themselves", "people", cells))
+        rows.insert(sum(not line.is_baseline for line in shown), people)
+    topics = _unknown_topics(every) if figures else []
     main = MAIN if is_voted or any(line.row.total for line in lines) else BEFORE_VOTES
     possible, further = (
         [
@@ -304,6 +311,8 @@ def _unknown_in_words(topics: Sequence[str], lines: Sequence[Line], part: Slice)
 def _figures(line: Line, figures: RunFindings | None) -> Figures:
     absent = missing(LATER if figures else PENDING)
     cells = {c.figure: c.cell(line.judge) if line.judge else absent for c in COLUMNS}
+    if line.is_baseline:  # it costs nothing, and takes no time
+        cells |= {c.figure: Cell() for c in COLUMNS if c.topic in ("prices", "times")}
     if figures and line.judge:
         cells["beats"] = beats_cell(figures, figures.judges.index(line.judge))
     tag = "baseline" if line.is_baseline else ""
@@ -316,7 +325,7 @@ def _unknown_topics(rows: Sequence[Figures]) -> list[str]:
     telling = [cells for _, tag, cells in rows if tag != "baseline" or "" not in tags]
     unknown = dict.fromkeys(column.topic for column in COLUMNS if column.topic)
     for column in COLUMNS:
-        if any(cells[column.figure].is_known for cells in telling):
+        if any(cells.get(column.figure, Cell()).is_known for cells in telling):
             unknown.pop(column.topic, None)
     return list(unknown)
 

@@ -21,7 +21,7 @@ from judge_eval.findings.columns import Value, file_row, people_file_row
 from judge_eval.findings.model import RunFindings
 from judge_eval.models import Run
 from judge_eval.pages.runs import run_page
-from judge_eval.stats.estimate import SIGNIFICANCE, Interval, Share, best_first
+from judge_eval.stats.estimate import SIGNIFICANCE, Interval, best_first
 
 # The charts of each tab, by the names they are kept under, and what they are called as files.
 PICTURE: Final = "agreement"
@@ -92,8 +92,8 @@ def picture_of(
         JudgeShare(
             judge.name,
             judge.overall.value or 0.0,
-            _ends(judge.overall),
-            (judge.always_low, judge.always_high),
+            _both(judge.overall.low, judge.overall.high),
+            _both(judge.always_low, judge.always_high),
             bool(judge.beats_floor),
             "" if judge.coverage.value else "no verdict",
         )
@@ -103,16 +103,17 @@ def picture_of(
     pairs = figures.among_people.pairs
     people = None
     if pairs.value is not None:
-        people = Level("people among themselves", pairs.value, _ends(pairs))
+        people = Level("people among themselves", pairs.value, _both(pairs.low, pairs.high))
     floor = next((judge for judge in ranked if judge.is_baseline), None)
     level = None
     if floor:
-        level = Level(f"floor: {floor.name}", floor.overall.value or 0.0, _ends(floor.overall))
+        of = floor.overall
+        level = Level(f"floor: {floor.name}", of.value or 0.0, _both(of.low, of.high))
     return agreement_graph(judges, people, level, is_narrow=is_narrow)
 
 
-def _ends(share: Share) -> Interval | None:
-    return None if share.low is None or share.high is None else (share.low, share.high)
+def _both(low: float | None, high: float | None) -> Interval | None:
+    return None if low is None or high is None else (low, high)
 
 
 def matrix(label: str, names: Sequence[str], order: Sequence[int], cell: Cells) -> Table:
@@ -125,19 +126,6 @@ def matrix(label: str, names: Sequence[str], order: Sequence[int], cell: Cells) 
         cells = [own if row == column else cell(row, column) for column in order]
         rows.append(Row(names[row], [head, *cells]))
     return Table(label, heads, rows)
-
-
-def odds(evidence: float) -> str:
-    """Write evidence as odds.
-
-    Examples
-    --------
-    >>> odds(0.25), odds(6.04), odds(180.3), odds(4e9)
-    ('0.2 : 1', '6.0 : 1', '180 : 1', 'over 1,000,000 : 1')
-    """
-    if evidence >= 1e6:
-        return "over 1,000,000 : 1"
-    return f"{evidence:.1f} : 1" if evidence < 10 else f"{evidence:,.0f} : 1"
 
 
 def p_text(p: float) -> str:

@@ -40,9 +40,10 @@ def always_valid(right: IntArray, votes: IntArray, most_votes: IntArray) -> Floa
     [[0.718, 0.912], [0.091, 0.283]]
     """
     found = np.zeros((right.shape[1], 2))
+    # Before anybody has voted there are none.
+    most = np.maximum(most_votes, 1)[:, None]
     for part in parts(right.shape[1]):
-        share = votes[:, part] / most_votes[:, None]
-        gain = right[:, part] / most_votes[:, None]
+        share, gain = votes[:, part] / most, right[:, part] / most
         found[part] = np.stack([_lowest(gain, share), 1 - _lowest(share - gain, share)], axis=1)
     return np.where(found[:, :1] <= found[:, 1:], found, np.nan)
 

@@ -7,38 +7,22 @@ stop voting, and who beats the floor. `Words.more` has quieter sentences about e
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from math import floor, log10
 from typing import Final
 
 import numpy as np
 
-from humanjudge.lib.text import listed, number_of
+from humanjudge.lib.text import listed, number_of, odds
 from judge_eval.stats.bradley_terry import tie_group_members
 from judge_eval.stats.claims import Claims
 from judge_eval.stats.confidence_sequence import MARGIN
 
-# More names than these are no longer plain words; the table has them all.
+# More names than these are no longer plain words, and of very many judges fewer names than that;
+# the table has them all.
 MOST_NAMES: Final = 6
+FEW_NAMES: Final = 2
 # Sentences about two judges that are not settled, beside those of the headline.
 MOST_PAIRS: Final = 6
 WELL_COVERED: Final = 0.95
-MOST_ODDS: Final = 1_000_000
-
-
-def odds(evidence: float) -> str:
-    """Write evidence as odds, rounded down, so that it never looks like enough before it is.
-
-    Examples
-    --------
-    >>> odds(6.25), odds(180.29), odds(12_345), odds(1e15), odds(1.0)
-    ('6.2 : 1', '180 : 1', '12,300 : 1', 'over 1,000,000 : 1', '1 : 1')
-    """
-    if evidence > MOST_ODDS:
-        return f"over {MOST_ODDS:,} : 1"
-    unit = 0.1 if evidence < 10 else 10.0 ** max(0, floor(log10(evidence)) - 2)
-    # What is 120 but for the rounding of floats is to be no 119.
-    whole = floor(evidence / unit * (1 + 1e-9)) * unit
-    return f"{whole:,.1f}".removesuffix(".0") + " : 1"
 
 
 def _least(evidence: Sequence[float]) -> str:
@@ -91,6 +75,10 @@ class Words:
     people: float | None = None
     contradicting: Mapping[int, float] = field(default_factory=dict)
     noun: str = "pair"
+
+    @property
+    def _room(self) -> int:
+        return MOST_NAMES if len(self.judges) <= MOST_NAMES else FEW_NAMES
 
     @property
     def judges(self) -> list[int]:
@@ -212,6 +200,10 @@ class Words:
         if above:
             least = _least([self.claims.evidence[n, low] for n in above for low in floor])
             yield f"{self._subject(above)} the floor: {self._names(floor)} (evidence {least})."
+        others = len(judges) - len(above)
+        if above and others and self._room == FEW_NAMES:
+            yield f"Nothing shows yet that the other {others} are better than all of these."
+            return
         lacking: dict[tuple[int, ...], list[int]] = {}
         for n in judges:
             if low := tuple(low for low in floor if not self.claims.beats[n, low]):
@@ -225,15 +217,15 @@ class Words:
             return "It beats" if len(judges) == 1 else "Both beat"
         if len(above) == len(judges):
             return f"All {len(judges)} judges beat"
-        if len(above) > MOST_NAMES:
+        if len(above) > self._room:
             return f"{len(above)} of the {len(judges)} judges beat"
         return f"Only {self._names(above)} {'beats' if len(above) == 1 else 'beat'}"
 
     def _no_better(self, judges: Sequence[int], low: Sequence[int]) -> str:
-        who = f"{self._names(judges[:MOST_NAMES], 'or')} is"
+        who = f"{self._names(judges[: self._room], 'or')} is"
         if len(judges) == len(self.judges) > 1:
             who = "any judge is"
-        elif len(judges) > MOST_NAMES:
+        elif len(judges) > self._room:
             who = f"{len(judges)} of the {len(self.judges)} judges are"
         better = f"Nothing shows yet that {who} better than {self._names(low, 'or')}"
         if len(judges) == len(low) == 1:
@@ -347,7 +339,7 @@ class Words:
         others = len(self.judges) - 1
         whom = (
             self._names(beaten)
-            if len(beaten) <= MOST_NAMES
+            if len(beaten) <= self._room
             else f"{len(beaten)} of the {others} other judges"
         )
         if len(beaten) == others > 2:
@@ -355,9 +347,9 @@ class Words:
         return f"{whom} (evidence {_least([self.claims.evidence[winner, n] for n in beaten])})"
 
     def _some(self, judges: Sequence[int], word: str = "and") -> str:
-        if len(judges) <= MOST_NAMES:
+        if len(judges) <= self._room:
             return self._names(judges, word)
-        few = [self.names[n] for n in judges[: MOST_NAMES - 1]]
+        few = [self.names[n] for n in judges[: self._room - 1]]
         return f"{', '.join(few)} {word} {len(judges) - len(few)} more"
 
     def _names(self, judges: Sequence[int], word: str = "and") -> str:

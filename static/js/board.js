@@ -56,18 +56,17 @@
   };
 
   document.addEventListener("htmx:beforeRequest", (event) => {
-    const { elt } = event.detail;
-    if (elt.id === "board" && (document.hidden || selects())) event.preventDefault();
+    if (event.detail.elt?.id === "board" && (document.hidden || selects())) event.preventDefault();
   });
   document.addEventListener("htmx:beforeSwap", (event) => {
-    if (event.detail.target.id !== "board") return;
+    if (event.detail.target?.id !== "board") return;
     kept = {
       scrolled: inBoard(".scroll[id]").map((box) => [box.id, box.scrollLeft]),
       anchor: window.scrollY > 0 ? place() : null,
     };
   });
   document.addEventListener("htmx:afterSwap", (event) => {
-    if (event.detail.target.id !== "board") return;
+    if (event.detail.target?.id !== "board") return;
     unfold();
     for (const [id, left] of kept.scrolled) {
       const box = document.getElementById(id);
@@ -92,6 +91,7 @@
     if (event.key === "Escape" && about) event.target.blur();
   });
   window.addEventListener("hashchange", follow);
+  document.addEventListener("htmx:historyRestore", unfold);
   unfold();
   if (location.hash) follow();
 

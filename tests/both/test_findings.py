@@ -140,15 +140,9 @@ def test_everybody_is_compared_however_many_they_are(monkeypatch):
 def test_charts_are_drawn_of_what_there_is():
     run = voted_run(people=4)
     charts = computed(run, charts=True).charts
-    assert charts.keys() == {
-        "agreement",
-        "ratings",
-        "same_verdict",
-        "winning_rates",
-        "model_ratings",
-    }
+    assert charts.keys() == {"winning_rates", "model_ratings"}
     assert all(chart.startswith("<svg ") and "<script" not in chart for chart in charts.values())
-    assert computed(make_run(), charts=True).charts.keys() == {"same_verdict"}
+    assert computed(make_run(), charts=True).charts == {}
 
 
 def test_a_failed_verdict_is_no_answer_and_no_disagreement():

@@ -24,6 +24,7 @@ from django.utils import timezone  # noqa: E402
 from judge_eval.models import Run  # noqa: E402
 from judge_eval.runs import demo, state  # noqa: E402
 from tests import makers  # noqa: E402
+from tests.helpers.boards import BOARDS  # noqa: E402
 from voting.assignment import next_pairs  # noqa: E402
 from voting.models import (  # noqa: E402
     Assignment,
@@ -62,6 +63,14 @@ def new_run(*, kind="text", long=False, failed_drawing=False, **options):
 def new_single_run(**options):
     """A run of single items; `options` are those of `makers.make_single_run`."""
     return _addresses(makers.make_single_run(**options))
+
+
+def new_board(*, name):
+    """One of `tests.helpers.boards`, shared, with its findings."""
+    run = BOARDS[name]()
+    run.is_shared = True
+    run.save()
+    return _addresses(run)
 
 
 def new_study(**options):
@@ -194,6 +203,7 @@ ANSWERS = {
         new_run,
         new_single_run,
         new_study,
+        new_board,
         votes,
         flags,
         dispute,

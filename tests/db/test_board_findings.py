@@ -54,9 +54,13 @@ def test_the_words_on_top_are_those_of_the_findings():
     run = make_studied_run()
     found = compute(run)
     response = get(run)
-    assert found.data["words"] in text_of(response)
-    assert "After 80 votes by 2 people: good beats weak" in text_of(response)
-    assert words_in(response, '<p class="words">', "</p>") == html.escape(found.data["words"])
+    words = words_in(response, '<p class="words">', "</p>").replace("\N{NO-BREAK SPACE}", " ")
+    assert words == html.escape(found.data["words"])
+    assert words.startswith("good is the best judge")
+    # Odds and percentages are not torn.
+    assert "90\N{NO-BREAK SPACE}%" in response.context["words"]
+    for sentence in found.data["more"]:
+        assert sentence in text_of(response)
 
 
 def test_the_page_says_as_of_which_vote_the_figures_are():
@@ -231,7 +235,7 @@ def test_a_judge_without_a_verdict_stands_last_with_a_dash():
     mute = cells_of(response, "mute")
     assert mute["overall"].small.endswith("100\N{NO-BREAK SPACE}% unanswered")
     assert mute["elo"].small == ""
-    assert "mute: every verdict failed. no answer came" in text_of(response)
+    assert "mute: every verdict failed. Reason: no answer came." in text_of(response)
 
 
 def test_what_is_known_of_no_judge_takes_no_columns():
@@ -380,7 +384,7 @@ def test_judges_that_never_answer_are_an_alarm_with_its_reason_once():
     )
     compute(run)
     text = text_of(get(run))
-    assert "dumb and mute: every verdict failed. no answer came Correct the cause" in text
+    assert "dumb and mute: every verdict failed. Reason: no answer came. Correct the cause" in text
     assert text.count("no answer came") == 1
     assert "Correct the cause" not in text_of(Client().get(board_of(run)))
 

@@ -16,7 +16,6 @@ from humanjudge.charts.plots import (
     Versus,
     bars,
     grouped,
-    heat_map,
     intervals,
     lines,
 )
@@ -109,21 +108,8 @@ def test_one_judge_fits_and_so_do_twenty(judges):
 def test_nothing_to_draw_is_no_chart():
     assert bars([], title="t", axis=SHARE) is None
     assert intervals([], title="t", axis=SHARE) is None
-    assert heat_map([], [], title="t", text="") is None
     assert lines([], title="t", x=Axis(), y=SHARE, threshold=HALF) is None
     assert grouped([], title="t", axis=SHARE) is None
-
-
-def test_a_heat_map_shows_every_cell_and_a_dash_where_there_is_none():
-    shown = texts(heat_map(["a", "b"], [[None, 0.25], [0.75, None]], title="t", text="share"))
-    assert [text for text in shown if text.endswith("%")] == ["25%", "75%"]
-    assert shown.count("\N{EN DASH}") == 2
-    assert shown.count("a") == shown.count("b") == 2
-
-
-def test_a_table_that_is_not_square_is_refused():
-    with pytest.raises(ValueError, match="as many rows and columns"):
-        heat_map(["a", "b"], [[1.0, 0.5]], title="t", text="")
 
 
 def luminance(colour):

@@ -17,7 +17,6 @@ from humanjudge.charts.plots import (
     Versus,
     bars,
     grouped,
-    heat_map,
     intervals,
     lines,
 )
@@ -40,12 +39,10 @@ HOSTILE = [
 def charts(names):
     rows = [Estimate(name, 0.3 + n / 100, 0.2, 0.6, n % 3 == 0) for n, name in enumerate(names)]
     people = Reference(0.8, names[0], 0.7, 0.9)
-    cells = [[0.5 if i != j else None for j in range(len(names))] for i in range(len(names))]
     title, said = f"t {names[0]}", Axis(names[0], ".0%", 0, 1)
     return {
         "bars": bars(rows, title=title, axis=said, reference=people),
         "intervals": intervals(rows, title=title, axis=said, reference=people),
-        "heat map": heat_map(names, cells, title=title, text=names[0]),
         "lines": lines(
             [Curve(name, [(0.0, 0.1), (0.1, 0.9)]) for name in names],
             title=title,

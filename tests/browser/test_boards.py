@@ -1,0 +1,93 @@
+"""Boards as people meet them: read in ten seconds, at a desk and on a phone, in light and dark."""
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.test_access import PHONE, violations
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+NARROW = PHONE["viewport"]
+# Of a sheet of paper between its margins.
+A4 = {"width": 718, "height": 1000}
+FOLD = 800
+BOARDS = {
+    "nobody_has_voted": "No votes yet",
+    "twelve_votes": "Too early to say which is best",
+    "clear_winner": "You may stop voting.",
+    "twelve_judges": "Not settled",
+    "imported_ties": "votes say tie and both bad, which no judge here was offered",
+    "flagged_items": "careful-judge",
+}
+
+
+def overflow(page):
+    return page.evaluate("document.documentElement.scrollWidth - innerWidth")
+
+
+def lowest(page, selector):
+    """How far down the last of some parts ends."""
+    boxes = [part.bounding_box() for part in page.locator(selector).all()]
+    return max((box["y"] + box["height"] for box in boxes), default=0)
+
+
+@pytest.mark.parametrize("name", BOARDS)
+def test_a_board_is_read_in_ten_seconds(product, window, name):
+    run = product.ask("new_board", name=name)
+    page = window()
+    page.goto(run["board"])
+    expect(page.locator("#board")).to_contain_text(BOARDS[name])
+    assert 0 < lowest(page, ".words, .more, .empty, #picture") <= FOLD
+    assert page.locator("#ranking thead th").count() <= 7
+    assert page.locator("#board details").count() > 0
+    assert page.locator("#board details[open]").count() == 0
+    assert page.locator("#board").inner_text().count("ledger entry") <= 1
+    assert overflow(page) <= 0
+    page.set_viewport_size(NARROW)
+    assert overflow(page) <= 0
+    for summary in page.locator("#board > details > summary").all():
+        summary.click()
+    assert overflow(page) <= 0
+    assert violations(page) == []
+    page.set_viewport_size(A4)
+    page.emulate_media(media="print")
+    assert overflow(page) <= 0
+    expect(page.locator(".part-form")).to_be_hidden()
+
+
+def test_a_column_is_sorted_and_explained_and_what_was_opened_stays_open(product, window):
+    run = product.ask("new_board", name="clear_winner")
+    page = window()
+    page.goto(run["board"])
+    first = page.locator("#ranking tbody tr").first
+    expect(first).to_contain_text("good-judge")
+    page.locator("#about-elo").focus()
+    expect(page.locator("#tip-elo")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator("#tip-elo")).to_be_hidden()
+    page.locator("#about-overall").hover()
+    expect(page.locator("#tip-overall")).to_contain_text("No verdict counts as wrong")
+    page.locator("#tip-overall").get_by_role("link", name="Method").click()
+    expect(page.locator("#how-overall")).to_be_in_viewport()
+    page.locator("#further-summary").click()
+    page.locator("#sort-name").click()
+    expect(first).to_contain_text("bad-judge")
+    expect(page.locator("#further")).to_have_attribute("open", "")
+    page.reload()
+    expect(first).to_contain_text("bad-judge")
+    expect(page.locator("#further")).to_have_attribute("open", "")
+    page.go_back()
+    expect(first).to_contain_text("good-judge")
+
+
+def test_of_68_judges_the_best_stand_in_front_and_all_are_one_tap_away(product, window):
+    run = product.ask("new_board", name="many_judges")
+    page = window(**PHONE)
+    page.goto(run["board"])
+    rows = page.locator("#ranking tbody tr:not(.people, .baseline)")
+    expect(rows).to_have_count(12)
+    page.locator("#all-judges").click()
+    expect(rows).to_have_count(68)
+    assert overflow(page) <= 0
+    page.locator("#fewer-judges").click()
+    expect(rows).to_have_count(12)
