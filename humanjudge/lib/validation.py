@@ -276,7 +276,7 @@ def _message(error: ErrorDetails) -> str:
 def _where(error: ErrorDetails, data: object, path: str) -> str:
     """Return where a mistake stands, without what pydantic adds to the place for itself."""
     place = error["loc"]
-    path = _path(place[:-2] if place[-1:] == ("[key]",) else place, data, path, skips=True)
+    path = _path(place[:-1] if place[-1:] == ("[key]",) else place, data, path, skips=True)
     if error["type"].startswith("union_tag"):
         return _path(re.findall("'([^']*)'", error["ctx"]["discriminator"])[-1:], None, path)
     return _path(place[-1:], None, path) if error["type"] == "missing" else path

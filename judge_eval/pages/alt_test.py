@@ -9,7 +9,7 @@ from django.shortcuts import render
 
 from humanjudge.http import Context, HtmxRequest, Problem
 from humanjudge.lib.ratelimit import RateLimit
-from humanjudge.lib.tables import DASH, Cell, Head, Row, Table, name_cell, percent, span, text_cell
+from humanjudge.lib.tables import DASH, Cell, Head, Row, Table, name_cell, percent, span
 from humanjudge.lib.text import listed
 from judge_eval.findings.cache import request_findings
 from judge_eval.findings.model import AltTest, AltTestJudge
@@ -30,6 +30,7 @@ from judge_eval.stats import (
 EPSILONS = tuple(epsilon_key(epsilon) for epsilon in GRID)
 WHO = {epsilon_key(epsilon): who for epsilon, who in EPSILON_GUIDE.items()}
 IN_SHORT = {key: who.partition(":")[0].removesuffix(" workers") for key, who in WHO.items()}
+GUIDE = ", ".join(f"{key} for {who.partition(':')[0]}" for key, who in WHO.items())
 DEFAULT_EPSILON = "0.20"
 SETTINGS = AltTestSettings()
 FEWEST_PEOPLE = SETTINGS.min_humans
@@ -123,14 +124,20 @@ def panel_of(test: AltTest, epsilon: str, judge_id: str = "") -> Context:
         return -1.0 if rate is None else rate, -1.0 if advantage is None else advantage
 
     judges = sorted(test.judges, key=merit, reverse=True)
+    judges.sort(key=lambda judge: judge.is_baseline)
     asked = [judge for judge in judges if judge.id == judge_id]
-    shown = asked or [judge for judge in judges if not judge.is_baseline] or judges
+    shown = asked or judges
     summary, epsilons = _summary(judges, epsilon), epsilons_of(test, float(test.epsilon))
+    floor = [_line(judge, epsilon) for judge in judges if judge.is_baseline]
     return {
         "epsilon": epsilon,
         "epsilons": [(key, IN_SHORT.get(key, "")) for key in epsilons],
-        "settled": f"Epsilon {test.epsilon} was settled with the run.",
+        "settled": test.epsilon,
+        "is_settled": epsilon == test.epsilon,
+        "guide": GUIDE,
         "summary": summary,
+        "lines": [_line(judge, epsilon) for judge in judges if not judge.is_baseline],
+        "floor": floor,
         "rates": _rates_table(judges, epsilons, epsilon) if judges else None,
         "judges": judges,
         "chosen": _chosen(shown[0], test, epsilon) if shown else None,
@@ -149,26 +156,32 @@ def _outcome(rate: float | None) -> str:
     return "passes" if rate >= PASSES else "fails"
 
 
+def _line(judge: AltTestJudge, epsilon: str) -> Context:
+    """Return the figures of a judge at an epsilon, as the first table shows them."""
+    rate, interval = _rate(judge, epsilon), judge.advantage_interval
+    outcome = _outcome(rate)
+    return {
+        "name": judge.name,
+        "outcome": outcome,
+        "css": OUTCOMES[outcome],
+        "rate": DASH if rate is None else f"{rate:.2f}",
+        "advantage": DASH if judge.advantage is None else f"{judge.advantage:.2f}",
+        "interval": span(*interval, 2) if interval else "",
+        "people": judge.tested,
+        "items": judge.items,
+    }
+
+
 def _rates_table(judges: Sequence[AltTestJudge], epsilons: Sequence[str], epsilon: str) -> Table:
     css = {key: "num chosen" if key == epsilon else "num" for key in epsilons}
-    heads = [
-        *(Head("Judge", css=""), Head(f"At {epsilon}", css="")),
-        *(Head(key, css=css[key]) for key in epsilons),
-        *(Head("Advantage probability, 95\N{NO-BREAK SPACE}%"), Head("People"), Head("Items")),
-    ]
+    heads = [Head("Judge", css=""), *(Head(key, css=css[key]) for key in epsilons)]
     rows = []
     for judge in judges:
-        outcome = _outcome(_rate(judge, epsilon))
-        interval = span(*judge.advantage_interval, 2) if judge.advantage_interval else ""
-        cells = [
-            name_cell(judge.name, tag="baseline" if judge.is_baseline else ""),
-            text_cell(outcome, OUTCOMES[outcome]),
-            *(_rate_cell(_rate(judge, key), css[key]) for key in epsilons),
-            MISSING if judge.advantage is None else Cell(f"{judge.advantage:.2f}", interval),
-            *(Cell(f"{judge.tested}"), Cell(f"{judge.items}")),
-        ]
-        rows.append(Row(judge.name, cells))
-    return Table("Judges in the Alt-Test", heads, rows, css="rates", described_by="rates-key")
+        name = name_cell(judge.name, tag="baseline" if judge.is_baseline else "")
+        rates = [_rate_cell(_rate(judge, key), css[key]) for key in epsilons]
+        rows.append(Row(judge.name, [name, *rates]))
+    label = "Winning rates at all epsilons"
+    return Table(label, heads, rows, css="rates", described_by="rates-key")
 
 
 def _rate_cell(rate: float | None, css: str) -> Cell:

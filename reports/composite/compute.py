@@ -4,6 +4,7 @@ The weighted mean of components in [0, 1], unless a gate is not fully met: then 
 its rank correlation with people's votes, per calendar quarter of the votes.
 """
 
+from collections import Counter
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -65,6 +66,29 @@ def composite_of_item(
     # Each product is made of a share, so that no rounding leaves [0, 1] by more than the last bit.
     total = fsum(weights.values())
     return Composite(min(1.0, fsum(w / total * present[name] for name, w in weights.items())))
+
+
+class Whole(NamedTuple):
+    """The composites of many items: the mean of those that have one, and which gates failed."""
+
+    mean: float | None
+    items: int
+    without: int
+    failed: Counter[str]
+
+
+def whole(composites: Collection[Composite]) -> Whole:
+    """Take composites together; an item whose gate failed counts with its 0.
+
+    Examples
+    --------
+    >>> whole([Composite(0.82), Composite(0.0, "hard-gate fail: safe", "safe"), Composite(None)])
+    Whole(mean=0.41, items=2, without=1, failed=Counter({'safe': 1}))
+    """
+    values = [each.value for each in composites if each.value is not None]
+    failed = Counter(each.failed_gate for each in composites if each.failed_gate)
+    mean = fsum(values) / len(values) if values else None
+    return Whole(mean, len(values), len(composites) - len(values), failed)
 
 
 class Tally(NamedTuple):

@@ -3,7 +3,8 @@
 import hashlib
 import json
 import re
-from typing import Annotated, Final, Literal, Self, TypeAlias
+from collections.abc import Mapping
+from typing import Annotated, Any, Final, Literal, Self, TypeAlias
 
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, model_validator
 
@@ -11,20 +12,23 @@ from humanjudge.lib.validation import Line, Part, Place, alone, validated
 
 LARGEST: Final = 1_000_000_000
 MOST_COMPONENTS: Final = 30
-# Stands in an example where somebody is to write why; it is no reason.
-PLACEHOLDER: Final = "Say here why it counts as much as it does."
 _NAME: Final = r"^[^\W\d]\w*(?:[ .-]\w+)*$"
+_WORDS: Final = {
+    "win_rate": "share of votes it won, a tie half",
+    "pass_rate": "share of people's votes that passed it",
+    "rendered": "1 where it could be rendered, 0 where not",
+    "judge_score": "mean score by {judge}",
+    "judge_wins": "share of verdicts of {judge} that it won, a tie half",
+    "agreement": "mean share of votes that agree with {judge} about it",
+    "label": "{task}, mean of what {judge} said",
+    "metadata": "{key} among the metadata",
+}
 _ONE_RULE: Final = "say which 'range' becomes 0 to 1, as [1, 5], or which value it 'equals'"
 
 
 def _must(is_right: bool, problem: str) -> None:
     if not is_right:
         raise ValueError(problem)
-
-
-def _reason(text: str) -> str:
-    _must(text != PLACEHOLDER, "is still the example's: say why it counts so much")
-    return text
 
 
 def _scalar(value: object) -> object:
@@ -54,7 +58,7 @@ class Weight(Part):
     """How much a component counts, relative to the others, and why so much."""
 
     weight: float = Field(gt=0, le=LARGEST)
-    reason: Annotated[Line, AfterValidator(_reason)] = Field(max_length=500)
+    reason: Line = Field(max_length=500)
 
 
 class OfOutput(Part):
@@ -121,6 +125,17 @@ class Metadata(_Value):
 Source: TypeAlias = OfOutput | OfVerdicts | Score | Label | Metadata
 
 
+def source_in_words(source: Mapping[str, object]) -> str:
+    """Say what a source, as a config writes it, makes of an output; its rule is not said.
+
+    Examples
+    --------
+    >>> source_in_words({"from": "label", "task": "stars"})
+    'stars, mean of what people said'
+    """
+    return _WORDS[str(source["from"])].format_map({"judge": "people", **source})
+
+
 class CompositeConfig(Part):
     """Weights and gates of a composite, with what is needed to read its components.
 
@@ -155,9 +170,10 @@ class CompositeConfig(Part):
     @property
     def version(self) -> str:
         """The beginning of the SHA-256 of what decides: weights, gates and sources, no words."""
-        sources = self.model_dump(by_alias=True, exclude_none=True)["sources"]
         text = json.dumps(
-            [self.weighting, sorted(self.gates), sources], sort_keys=True, separators=(",", ":")
+            [self.weighting, sorted(self.gates), self.as_data["sources"]],
+            sort_keys=True,
+            separators=(",", ":"),
         )
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
@@ -165,8 +181,10 @@ class CompositeConfig(Part):
     def is_circular(self) -> bool:
         return any(source.kind == self.check for source in self.sources.values())
 
-    def as_json(self) -> str:
-        return self.model_dump_json(by_alias=True, exclude_none=True, indent=2)
+    @property
+    def as_data(self) -> dict[str, Any]:
+        """The config as JSON holds it."""
+        return self.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
 def parse(data: object, *, needs_sources: bool = False) -> CompositeConfig:

@@ -4,6 +4,7 @@ An item is an output. However many sources there are, each kind is one query for
 """
 
 import json
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -12,16 +13,14 @@ from typing import Any, NamedTuple, TypeAlias
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Case, Count, Q, QuerySet, Sum, When
+from django.db.models import Case, Count, Q, QuerySet, Sum, Value, When
 from django.db.models.functions import TruncQuarter
 
-from humanjudge.lib import strict_json
 from humanjudge.lib.validation import ConfigError, ConfigInvalid
 from judge_eval.findings.slices import WHOLE, Slice
 from judge_eval.models import Judge, Run, Verdict
 from reports.composite.compute import Tally, quarter_of
 from reports.composite.config import (
-    PLACEHOLDER,
     CompositeConfig,
     Label,
     Metadata,
@@ -38,6 +37,8 @@ from voting.ledger.counts import counted_in
 from voting.models import Entry, Inference, Item, Picture
 
 MOST_PROPOSED = 2
+# Votes, verdicts and outputs that are looked at for the names of tasks and of metadata.
+MOST_READ = 200
 # A vote on a single output is kept in millionths.
 _QUARTER = TruncQuarter("at", tzinfo=UTC)
 
@@ -74,7 +75,7 @@ class Outputs:
             for output in item.outputs:
                 self.pairs.setdefault(output, []).append(pk)
         if not part.kind:
-            for output in sorted(self._inferences.values_list("pk", flat=True)):
+            for output in sorted(_inferences(self._run).values_list("pk", flat=True)):
                 self.pairs.setdefault(output, [])
 
     def components(self, config: CompositeConfig) -> dict[UUID, dict[str, float | None]]:
@@ -115,18 +116,11 @@ class Outputs:
             quarters[quarter_of(at)].append((pk, total, count))
         return {quarter: _added(sums) for quarter, sums in quarters.items()}
 
-    @property
-    def _inferences(self) -> QuerySet[Inference]:
-        compared = Item.objects.filter(queue=self._run.queue_id).order_by()
-        own = Q(pk__in=compared.values("a")) | Q(pk__in=compared.values("b"))
-        own |= Q(call__run=self._run)
-        return Inference.objects.filter(own, project=self._run.queue.project_id)
-
     @cached_property
     def _rendered(self) -> list[tuple[UUID, float, int]]:
         """1 for what could be rendered or needs no rendering, 0 for a failure."""
         done, failed = Picture.State.DONE, Picture.State.FAILED
-        rows = self._inferences.values_list("pk", "kind", "picture__state")
+        rows = _inferences(self._run).values_list("pk", "kind", "picture__state")
         return [
             (output, float(kind != Inference.Kind.SVG or state == done), 1)
             for output, kind, state in rows
@@ -136,12 +130,12 @@ class Outputs:
     @cached_property
     def _metadata(self) -> list[tuple[UUID, Any]]:
         # It may be large and is seldom wanted, so no other query reads it.
-        return list(self._inferences.values_list("pk", "metadata"))
+        return list(_inferences(self._run).values_list("pk", "metadata"))
 
     @cached_property
     def _verdicts(self) -> Mapping[str, list[Any]]:
-        done = Verdict.objects.filter(judge__run=self._run, judge__name__in=self._judges)
-        rows = done.filter(state=Verdict.State.DONE, item__queue=self._run.queue_id)
+        done = _verdicts(self._run).filter(judge__name__in=self._judges)
+        rows = done.filter(item__queue=self._run.queue_id)
         names = ("judge__name", "item", "winner", "score_a", "score_b", "labels")
         by_judge = defaultdict(list)
         for verdict in rows.values_list(*names, named=True):
@@ -182,31 +176,41 @@ class Outputs:
 
     @cached_property
     def _labelled_votes(self) -> list[tuple[UUID | None, UUID | None, Any]]:
-        # Votes on pairs of other runs in the project are about other runs.
-        own = self._votes.filter(Q(queue=self._run.queue_id) | Q(item__b__isnull=True))
         output = Case(When(item__b__isnull=True, then="item__a"))
-        return list(own.exclude(labels=None).values_list("item", output, "labels"))
-
-    @property
-    def _votes(self) -> QuerySet[Entry]:
-        """Votes of the project that count and are of the run's own kind, people's or simulated."""
-        queue = self._run.queue
-        return Entry.objects.filter(
-            counted_in(queue), project=queue.project_id, queue__is_simulated=queue.is_simulated
-        ).order_by()
+        return list(_labelled(self._run).values_list("item", output, "labels"))
 
     @cached_property
     def _passes(self) -> list[tuple[datetime, UUID, float, int]]:
-        votes = self._votes.filter(value__isnull=False).annotate(quarter=_QUARTER)
+        votes = _votes(self._run).filter(value__isnull=False).annotate(quarter=_QUARTER)
         rows = votes.values_list("quarter", "item__a").annotate(Sum("value"), Count("pk"))
         return [(at, pk, total / ONE, n) for at, pk, total, n in rows if pk in self.pairs]
 
     def _wins(self) -> Iterator[tuple[datetime, UUID, float, int]]:
-        votes = self._votes.filter(queue=self._run.queue_id, choice__in=self._part.choices)
+        votes = _votes(self._run).filter(queue=self._run.queue_id, choice__in=self._part.choices)
         rows = votes.annotate(quarter=_QUARTER).values_list("quarter", "item", "choice")
         for at, pk, choice, count in rows.annotate(Count("pk")):
             if pk in self._compared:
                 yield from ((at, *won) for won in self._compared[pk].won(choice, count))
+
+
+def _inferences(run: Run) -> QuerySet[Inference]:
+    compared = Item.objects.filter(queue=run.queue_id).order_by()
+    own = Q(pk__in=compared.values("a")) | Q(pk__in=compared.values("b")) | Q(call__run=run)
+    return Inference.objects.filter(own, project=run.queue.project_id)
+
+
+def _votes(run: Run) -> QuerySet[Entry]:
+    """Votes of the project that count and are of the run's own kind, people's or simulated."""
+    queue = run.queue
+    return Entry.objects.filter(
+        counted_in(queue), project=queue.project_id, queue__is_simulated=queue.is_simulated
+    ).order_by()
+
+
+def _labelled(run: Run) -> QuerySet[Entry]:
+    # Votes on pairs of other runs in the project are about other runs.
+    own = Q(queue=run.queue_id) | Q(item__b__isnull=True)
+    return _votes(run).filter(own).exclude(labels=None)
 
 
 def _items(run: Run, part: Slice) -> dict[UUID, Voted]:
@@ -237,11 +241,7 @@ def _added(sums: Sums) -> dict[UUID, Tally]:
 # --- definitions --------------------------------------------------------------------------------
 
 
-def read_config(run: Run, text: str) -> CompositeConfig:
-    try:
-        data = strict_json.loads(text)
-    except strict_json.NotJson as error:
-        raise ConfigInvalid.at("", f"It is {error}.") from error
+def read_config(run: Run, data: object) -> CompositeConfig:
     config, names = parse(data, needs_sources=True), judge_names(run)
     errors = [
         ConfigError(
@@ -256,10 +256,12 @@ def read_config(run: Run, text: str) -> CompositeConfig:
     return config
 
 
-def example(run: Run) -> str:
-    """Return JSON to start from: scores of the first judges, else their choices, else people's."""
-    done = Verdict.objects.filter(judge__run=run, state=Verdict.State.DONE)
-    done = done.exclude(judge__provider=Judge.BASELINE).order_by("judge__position")
+def proposal(run: Run) -> dict[str, Any]:
+    """Return data to start from: scores of the first judges, else their choices, else people's.
+
+    Why a judge counts is left empty, for somebody to say.
+    """
+    done = _verdicts(run).exclude(judge__provider=Judge.BASELINE).order_by("judge__position")
     scored = done.filter(score_a__isnull=False)
     kind, verdicts = (
         ("judge_score", scored) if scored.exists() else ("judge_wins", done.exclude(winner=""))
@@ -269,17 +271,49 @@ def example(run: Run) -> str:
         f"judge {place}": {"from": kind, "judge": name}
         for place, name in enumerate([*names][:MOST_PROPOSED], start=1)
     }
-    reason = PLACEHOLDER if sources else "What people choose is what the work is for."
+    reason = "" if sources else "What people choose is what the work is for."
     people = "pass_rate" if is_single(run.queue) else "win_rate"
     sources = sources or {"preferred": {"from": people}}
-    data = {
+    return {
         "label": "first",
         "weights": {name: {"weight": 1, "reason": reason} for name in sources},
         "gates": ["rendered"],
         "sources": sources | {"rendered": {"from": "rendered"}},
         "check": people,
     }
-    return json.dumps(data, ensure_ascii=False, indent=2)
+
+
+def offered(run: Run) -> list[dict[str, str]]:
+    """Return the sources that a run has, as a config writes them, without their rules."""
+    votes, judges = ["pass_rate"] if is_single(run.queue) else ["win_rate", "pass_rate"], []
+    done, tasks = _verdicts(run), set[tuple[str, str]]()
+    scored = {*done.filter(score_a__isnull=False).values_list("judge__name", flat=True).distinct()}
+    for name in judge_names(run):
+        kinds = [*(["judge_score"] if name in scored else []), "judge_wins", "agreement"]
+        judges += [{"from": kind, "judge": name} for kind in kinds]
+    said = done.exclude(labels=None).values_list("judge__name", "labels")
+    people = _labelled(run).values_list(Value(""), "labels")
+    for who, labels in (*people[:MOST_READ], *said[:MOST_READ]):
+        tasks |= {(re.sub("_[ab]$", "", task), who) for task in labels}
+    keys = {
+        key
+        for data in _inferences(run).values_list("metadata", flat=True)[:MOST_READ]
+        for key, value in (data or {}).items()
+        if isinstance(value, str | int | float)
+    }
+    return [
+        *({"from": kind} for kind in (*votes, "rendered")),
+        *judges,
+        *(
+            {"from": "label", "task": task} | ({"judge": who} if who else {})
+            for task, who in sorted(tasks)
+        ),
+        *({"from": "metadata", "key": key} for key in sorted(keys)),
+    ]
+
+
+def _verdicts(run: Run) -> QuerySet[Verdict]:
+    return Verdict.objects.filter(judge__run=run, state=Verdict.State.DONE)
 
 
 def judge_names(run: Run) -> list[str]:
@@ -294,7 +328,7 @@ def store(run: Run, config: CompositeConfig) -> CompositeDefinition:
     newest = CompositeDefinition.objects.filter(run=run).order_by("-id").first()
     if newest is None or newest.version != config.version:
         newest = CompositeDefinition(run=run, version=config.version)
-    newest.config = config.as_json()
+    newest.config = json.dumps(config.as_data)
     newest.save()
     return newest
 

@@ -1,54 +1,35 @@
 """The composite of a run: its components first, then what they come to, and whether it holds."""
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import Final
+from collections.abc import Collection, Mapping, Sequence
+from statistics import fmean
+from typing import Final, TypeAlias
 from uuid import UUID
 
-from django import forms
 from django.core.paginator import Paginator
 from django.db.models.functions import Left
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 
-from humanjudge.http import Context
-from humanjudge.lib.tables import DASH
-from humanjudge.lib.text import number_of
-from humanjudge.lib.validation import ConfigInvalid
+from humanjudge.http import Context, HtmxRequest
+from humanjudge.lib.tables import DASH, percent
+from humanjudge.lib.text import listed, number_of
 from judge_eval.access import can, pairs_to_vote_on, remember_seen
 from judge_eval.findings.cache import parts_of
 from judge_eval.findings.slices import Slice
 from judge_eval.models import Run
-from judge_eval.pages.run_form import LINES, shortened
 from judge_eval.pages.runs import run_action, run_page
 from judge_eval.stats.bootstrap import Resampling
 from reports.composite import compute, sources
-from reports.composite.config import CompositeConfig
+from reports.composite.config import CompositeConfig, source_in_words
+from reports.composite.forms import CHECKS, CompositeForm, JsonForm, rows_of
 from voting.models import Inference
 
 MOST_VERSIONS: Final = 4
 MOST_QUARTERS: Final = 8
-_SOURCES: Final = {
-    "win_rate": "share of votes it won in its pairs, a tie half",
-    "pass_rate": "share of people's votes that passed it",
-    "rendered": "1 where it could be rendered, 0 where not",
-    "judge_score": "mean score by {judge}, {rule}",
-    "judge_wins": "share of its pairs that {judge} said it won, a tie half",
-    "agreement": "mean share of votes on its pairs that agree with {judge}",
-    "label": "{task}, mean of what {judge} said, {rule}",
-    "metadata": "{key} of the output, {rule}",
-}
-# What each check compares the composite with, and what nobody has done where it cannot.
-_CHECKS: Final = {
-    "win_rate": ("the share of votes won", "voted on a pair"),
-    "pass_rate": ("the share of passes", "passed or flagged an output"),
-}
-
-
-class CompositeForm(forms.Form):
-    config = forms.CharField(
-        label="Config", max_length=50_000, widget=forms.Textarea(attrs=LINES | {"rows": 20})
-    )
+# What nobody has done where there is nothing to check the composite with.
+_UNCAST: Final = {"win_rate": "voted on a pair", "pass_rate": "passed or flagged an output"}
+Form: TypeAlias = CompositeForm | JsonForm
 
 
 @run_page("see board")
@@ -57,25 +38,43 @@ def run_composite(request: HttpRequest, run: Run) -> HttpResponse:
 
 
 @run_action
-def save_composite(request: HttpRequest, run: Run) -> HttpResponse:
-    form = CompositeForm(request.POST, label_suffix="")
-    if form.is_valid():
-        try:
-            sources.store(run, sources.read_config(run, form.cleaned_data["config"]))
-        except ConfigInvalid as invalid:
-            form.add_error("config", shortened([str(each) for each in invalid.errors]))
-        else:
-            return redirect("run-composite", run.pk)
-    return _page(request, run, form, status=422)
+def save_composite(request: HtmxRequest, run: Run) -> HttpResponse:
+    """Save what a form says, or show it with a row more or less, or in the other form."""
+    change = request.POST.get("change", "")
+    if change in ("add", "json") or change.startswith("remove-"):
+        form = _changed(run, request.POST, change)
+        if request.htmx:
+            return render(request, "reports/_composite_form.html", {"run": run, "form": form})
+        return _page(request, run, form)
+    form = JsonForm(run, request.POST) if "config" in request.POST else _sent(run, request.POST)
+    if not form.is_valid() or form.composite is None:
+        return _page(request, run, form, status=422)
+    if change == "form":
+        return _page(request, run, CompositeForm.of_data(run, form.composite.as_data))
+    sources.store(run, form.composite)
+    return redirect("run-composite", run.pk)
+
+
+def _changed(run: Run, post: QueryDict, change: str) -> Form:
+    if change != "json":
+        return CompositeForm.changed(run, post, change)
+    form = _sent(run, post)
+    form.full_clean()
+    text = json.dumps(form.as_data(), ensure_ascii=False, indent=2)
+    return JsonForm(run, initial={"config": text})
+
+
+def _sent(run: Run, post: QueryDict) -> CompositeForm:
+    return CompositeForm(run, rows_of(post), post)
 
 
 def _page(
-    request: HttpRequest, run: Run, form: CompositeForm | None = None, status: int = 200
+    request: HttpRequest, run: Run, form: Form | None = None, status: int = 200
 ) -> HttpResponse:
     versions = sources.versions_of(run, MOST_VERSIONS)
     if form is None and can(request, "see calls", run):
-        text = versions[0][1].as_json() if versions else sources.example(run)
-        form = CompositeForm(initial={"config": text}, label_suffix="")
+        data = versions[0][1].as_data if versions else sources.proposal(run)
+        form = CompositeForm.of_data(run, data)
     context = {"run": run, "tab": "composite", "form": form}
     if versions:
         configs = [config for _, config in versions]
@@ -98,13 +97,14 @@ def _composite(request: HttpRequest, run: Run, configs: Sequence[CompositeConfig
     number = number_of(page.paginator.count, "output")
     return {
         "config": config,
-        "weights": [_weight(config, name) for name in config.components],
+        "whole": _whole(compute.whole(ranked[0].values())),
+        "parts_of_it": _components(config, components[0].values()),
         "checks": [_check(*each, outputs) for each in zip(configs, ranked, strict=True)],
         "page": page,
         # With a pair that its reader may vote on, an output has no number.
         "rows": [
             {
-                "components": components[0][output].values(),
+                "components": components[0][output],
                 "composite": ranked[0][output].value,
                 "note": ranked[0][output].reason.removeprefix(compute.OK),
                 "output": shown[output],
@@ -133,30 +133,54 @@ def _ranked(
     return dict(composites)
 
 
-def _weight(config: CompositeConfig, name: str) -> Context:
-    weight, source = config.weights.get(name), config.sources[name]
-    options = dict(source)
-    if options.get("equals") is not None:
-        rule = f"1 where it is {json.dumps(options['equals'], ensure_ascii=False)}"
+def _whole(whole: compute.Whole) -> Context:
+    """Say what the composites of all outputs come to, which gates failed, and what has none."""
+    failed = [f"{name} on {number_of(n, 'output')}" for name, n in whole.failed.most_common()]
+    lines = [f"Gates that failed, which makes a composite 0: {listed(failed)}."] if failed else []
+    if whole.without:
+        has = "has" if whole.without == 1 else "have"
+        lines.append(f"{number_of(whole.without, 'output')} {has} no composite; the list says why.")
+    return {
+        "mean": DASH if whole.mean is None else f"{whole.mean:.2f}",
+        "of": f"mean composite of {number_of(whole.items, 'output')}",
+        "lines": lines,
+    }
+
+
+def _components(
+    config: CompositeConfig, outputs: Collection[Mapping[str, float | None]]
+) -> list[Context]:
+    return [
+        _component(config, name, [x for each in outputs if (x := each[name]) is not None])
+        | {"outputs": len(outputs)}
+        for name in config.components
+    ]
+
+
+def _component(config: CompositeConfig, name: str, values: Sequence[float]) -> Context:
+    """Say what a component is, how much it counts and why, and what it comes to."""
+    weight, source = config.weights.get(name), config.as_data["sources"][name]
+    if "equals" in source:
+        rule = f", 1 where it is {json.dumps(source['equals'], ensure_ascii=False)}"
     else:
-        rule = "{:g} to {:g}".format(*options.get("range") or (0, 1))
-    options |= {"rule": rule, "judge": options.get("judge") or "people"}
-    share = 100 * weight.weight / sum(config.weighting.values()) if weight else 0
+        rule = ", {:g} to {:g}".format(*source["range"]) if "range" in source else ""
+    share = weight.weight / sum(config.weighting.values()) if weight else 0
+    counts = [percent(share)] if weight else []
     return {
         "name": name,
-        "weight": f"{weight.weight:g}" if weight else DASH,
-        "share": f"{share:.0f} %" if weight else DASH,
-        "gate": "must be 1" if name in config.gates else "",
-        "source": _SOURCES[source.kind].format(**options),
+        "counts": ", ".join([*counts, *(["gate"] if name in config.gates else [])]),
+        "source": source_in_words(source) + rule,
         "reason": weight.reason if weight else "",
+        "mean": f"{fmean(values):.2f}" if values else DASH,
+        "number": len(values),
     }
 
 
 def _check(
     config: CompositeConfig, ranked: Mapping[UUID, compute.Composite], outputs: sources.Outputs
 ) -> Context:
-    against, cast = _CHECKS[config.check]
-    check = {"config": config, "against": against, "result": f"Nobody has {cast} yet."}
+    check = {"config": config, "against": CHECKS[config.check]}
+    check["result"] = f"Nobody has {_UNCAST[config.check]} yet."
     if config.is_circular:
         return check | {"result": "Not checked: it contains what it would be checked against."}
     votes = outputs.votes(config.check)

@@ -1,6 +1,4 @@
-"""The composite in a browser: defined with a mistake, mended, and read on a telephone."""
-
-import json
+"""The composite in a browser: made with the keyboard, mended, and read on a telephone."""
 
 import pytest
 from playwright.sync_api import expect
@@ -9,33 +7,48 @@ from tests.browser.test_access import PHONE, log_in, violations
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
-CONFIG = {
-    "label": "what people like",
-    "weights": {"liked": {"weight": 1, "reason": "What people choose is what it is for."}},
-    "gates": ["drawn"],
-    "sources": {"liked": "win_rate", "drawn": "rendered"},
-}
 
-
-def test_defined_mended_and_read(product, window):
+def test_made_with_the_keyboard_mended_and_read(product, window):
     run = product.new_run(pairs=2)
     product.ask("colleague_votes", queue=run["queue"], number=2)
     page = window(**PHONE)
     log_in(page, product)
-    page.goto(run["board"])
-    page.get_by_role("link", name="Composite").click()
+    page.goto(f"{run['board']}composite/")
     expect(page.get_by_role("heading", name="No composite yet")).to_be_visible()
-    config = page.get_by_label("Config")
-    config.fill(json.dumps(CONFIG | {"gates": ["drown"]}))
-    page.get_by_role("button", name="Use this composite").click()
-    expect(page.get_by_role("alert")).to_contain_text("sources.drown: is missing")
-    assert violations(page) == []
-    config.fill(json.dumps(CONFIG))
-    page.get_by_role("button", name="Use this composite").click()
-    table = page.get_by_role("region", name="Components and composite of each output")
-    expect(table.get_by_role("row")).to_have_count(5)
-    expect(table.get_by_role("columnheader")).to_have_text(
-        ["Output", "liked", "drawn", "Composite", "Note"]
+    page.get_by_role("button", name="Add a component").press("Enter")
+    expect(page.get_by_label("Name of component 3")).to_be_focused()
+    page.keyboard.type("drawn too")
+    page.get_by_label("What it is of component 3").select_option(
+        "1 where it could be rendered, 0 where not"
     )
-    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["viewport"]["width"]
+    expect(page.get_by_label("0 is of component 3")).to_be_hidden()
+    page.get_by_label("Weight of component 3").press("Enter")
+    expect(page.get_by_role("alert")).to_contain_text("Weight of component 3: Is missing.")
     assert violations(page) == []
+    page.get_by_label("Weight of component 3").fill("0.5")
+    page.get_by_label("Why it counts so much of component 3").fill("It has to be seen.")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("mean composite of 4 outputs")).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["viewport"]["width"]
+    # The result is above the form, and every component stands with the composite.
+    above = "document.querySelector('.headline').getBoundingClientRect().top"
+    below = "document.querySelector('#composite-form').getBoundingClientRect().top"
+    assert page.evaluate(f"{above} < {below}")
+    table = page.get_by_role("table", name="Components and composite of each output")
+    expect(table.get_by_role("row")).to_have_count(5)
+    assert violations(page) == []
+
+
+def test_without_scripts_rows_come_and_go_and_json_says_the_same(product, window):
+    run = product.new_run(pairs=2)
+    page = window(java_script_enabled=False)
+    log_in(page, product)
+    page.goto(f"{run['board']}composite/")
+    page.get_by_label("Name of component 1").fill("liked")
+    page.get_by_role("button", name="Add a component").click()
+    expect(page.get_by_role("group", name="Component 3")).to_be_visible()
+    page.get_by_role("button", name="Remove component 3").click()
+    expect(page.get_by_role("group", name="Component 3")).to_have_count(0)
+    expect(page.get_by_label("Name of component 1")).to_have_value("liked")
+    page.get_by_role("button", name="As JSON, for scripts").click()
+    assert '"liked": {' in page.get_by_label("Config").input_value()

@@ -49,7 +49,8 @@ def shown(run, **query):
 
 def verdicts(response):
     says = {"passes": True, "fails": False, "not tested": None}
-    return {row.name: says[row.cells[1].main] for row in response.context["test"]["rates"].rows}
+    test = response.context["test"]
+    return {line["name"]: says[line["outcome"]] for line in (*test["lines"], *test["floor"])}
 
 
 # --- the panel ----------------------------------------------------------------------------------
@@ -65,7 +66,9 @@ def test_who_passes_is_said_in_words_with_the_baselines_apart():
     text = text_of(response)
     said = "At epsilon 0.20: near-judge passes; contrary-judge fails; no baseline passes."
     assert said in text
-    assert "floor-baseline baseline fails" in text
+    names = [[line["name"] for line in response.context["test"][of]] for of in ("lines", "floor")]
+    assert names == [["near-judge", "contrary-judge"], ["floor-baseline"]]
+    assert "Baselines, which know nothing: the floor floor-baseline fails 0." in text
     assert "Passes at epsilon 0.20: it wins against 3 of 3 people." in text
 
 
@@ -74,20 +77,32 @@ def test_every_judge_has_its_winning_rates_over_the_grid_and_its_advantage():
     response = shown(run)
     near = response.context["test"]["rates"].rows[0]
     stored = Findings.objects.get(run=run).data["alt_test"]["judges"][0]
-    rates, advantage = near.cells[2:9], near.cells[9]
+    rates, line = near.cells[1:], response.context["test"]["lines"][0]
     assert [cell.main for cell in rates] == [
         f"{rate:.2f}" for rate in stored["winning_rates"].values()
     ]
     passing = [cell.mark == "passing" for cell in rates]
     assert passing == [False, False, False, True, True, True, True]
     assert stored["advantage"] == pytest.approx(0.95)
-    assert advantage.main == f"{stored['advantage']:.2f}"
+    assert line["advantage"] == f"{stored['advantage']:.2f}"
     low, high = stored["advantage_interval"]
-    assert advantage.small == f"{low:.2f}\N{EN DASH}{high:.2f}"
+    assert line["interval"] == f"{low:.2f}\N{EN DASH}{high:.2f}"
     text = text_of(response)
-    assert "0.00 0.05 0.10 0.15 0.20 0.25 0.30 Advantage probability, 95 % People Items" in text
-    assert "near-judge passes 0.00 0.00 0.00 1.00 , passes" in text
-    assert re.search(r"0\.95 0\.\d\d.1\.00 3 40", text)
+    assert "Judge 0.00 0.05 0.10 0.15 0.20 0.25 0.30 near-judge 0.00 0.00 0.00 1.00 , p" in text
+    assert re.search(r"near-judge passes 1\.00 0\.95 0\.\d\d.1\.00 3 40 contrary-judge", text)
+
+
+def test_the_epsilon_of_the_run_comes_first_and_all_others_are_folded():
+    run = voted_run(charts=True)
+    html = shown(run).content.decode()
+    first, folded = html.split('<details class="folded" id="all-epsilons">')
+    assert "Epsilon 0.20 was chosen with the run, before anybody looked." in first
+    assert "0.20 for experts, 0.15 for skilled people, 0.10 for crowd workers" in first
+    assert "<svg" not in first
+    assert "<svg" in folded.split("</details>")[0]
+    other = shown(run, epsilon="0.10")
+    assert "Epsilon 0.10 was not chosen with the run" in text_of(other)
+    assert '<details class="folded" id="all-epsilons" open>' in other.content.decode()
 
 
 def test_each_person_is_shown_with_both_advantages_the_p_and_who_won():
@@ -256,8 +271,8 @@ def test_the_test_is_made_by_each_task_that_was_answered():
     response = shown(run)
     assert response.context["tasks"] == ["rude", "stars"]
     assert response.context["task"] == "rude"
-    by_rude = response.context["test"]["rates"].rows[0].cells
-    assert (by_rude[1].main, by_rude[-1].main) == ("passes", "40")
+    [by_rude] = response.context["test"]["lines"]
+    assert (by_rude["outcome"], by_rude["items"]) == ("passes", 40)
     other = shown(run, task="stars")
     assert other.context["task"] == "stars"
     assert verdicts(other) == {"j": False}
@@ -282,7 +297,7 @@ def test_the_epsilon_that_was_settled_with_the_run_decides():
     keys = [key for key, _ in response.context["test"]["epsilons"]]
     assert keys == ["0.00", "0.05", "0.10", "0.12", "0.15", "0.20", "0.25", "0.30"]
     text = text_of(response)
-    assert "Epsilon 0.12 was settled with the run." in text
+    assert "Epsilon 0.12 was chosen with the run, before anybody looked." in text
     assert "At epsilon 0.12: j passes." in text
     assert shown(run, epsilon="0.20").context["test"]["epsilon"] == "0.20"
 

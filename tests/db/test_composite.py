@@ -13,7 +13,7 @@ from judge_eval.models import Judge, Verdict
 from reports.composite.config import parse
 from reports.composite.sources import store
 from reports.models import CompositeDefinition
-from tests.helpers.pages import queries_of, text_of
+from tests.helpers.pages import HTMX, queries_of, text_of
 from tests.helpers.run_findings import compute
 from tests.makers import (
     make_many_votes,
@@ -98,7 +98,17 @@ class TestTable:
         assert "The judge reads everything." in text
         assert "75 %" in text
         assert "mean score by judge-0, 0 to 10" in text
-        assert "must be 1" in text
+        assert "gate 0.75" in text
+
+    def test_the_headline_stands_above_its_components_and_names_the_gates_that_failed(self):
+        run = make_scored()
+        text = text_of(user_client().get(page_of(run)))
+        assert "0.36 mean composite of 4 outputs" in text
+        assert "Gates that failed, which makes a composite 0: safe on 1 output." in text
+        assert text.index("0.36") < text.index("quality mean score by judge-0")
+        Verdict.objects.filter(item=pairs_of(run)[1]).update(score_a=None)
+        text = text_of(user_client().get(page_of(run)))
+        assert "1 output has no composite; the list says why." in text
 
     def test_reasons_are_escaped(self):
         html = user_client().get(page_of(make_scored())).content.decode()
@@ -135,21 +145,16 @@ class TestTable:
         assert "No output belongs to this part." in text_of(empty)
         assert client.get(f"{address}?part=colour:red").status_code == 400
 
-    def test_without_a_definition_there_is_an_example_to_start_from(self):
+    def test_without_a_definition_a_form_proposes_one_and_waits_for_reasons(self):
         run = make_scored(defined=False)
         Judge.objects.filter(run=run).update(provider="default")
         response = user_client().get(page_of(run))
         assert "No composite yet" in text_of(response)
-        example = json.loads(response.context["form"]["config"].value())
-        assert example["check"] == "win_rate"
-        example["weights"]["judge 1"]["reason"] = "It reads everything."
-        assert parse(example, needs_sources=True).components == ("judge 1", "rendered")
-        assert example["sources"]["judge 1"]["judge"] == "judge-0"
-
-    def test_a_run_without_judges_has_an_example_too(self):
-        run = make_run(says=[[]])
-        example = json.loads(user_client().get(page_of(run)).context["form"]["config"].value())
-        assert parse(example, needs_sources=True).weighting == {"preferred": 1}
+        form = response.context["form"]
+        first, second = ({name: row[name].value() for name in row} for row in form.rows)
+        assert json.loads(first["source"]) == {"from": "judge_score", "judge": "judge-0"}
+        assert (first["name"], first["weight"], first["reason"]) == ("judge 1", "1", "")
+        assert (second["name"], second["gate"], second.get("weight")) == ("rendered", True, None)
 
 
 class TestDrift:
@@ -275,16 +280,6 @@ class TestSaving:
         assert self.save(run, CONFIG, Client()).status_code == 302
         assert not CompositeDefinition.objects.exists()
 
-    def test_the_example_s_reason_is_none(self):
-        run = make_scored(defined=False)
-        Judge.objects.filter(run=run).update(provider="default")
-        client = user_client()
-        example = client.get(page_of(run)).context["form"]["config"].value()
-        response = self.save(run, example, client)
-        assert response.status_code == 422
-        assert "weights.judge 1.reason: is still the example&#x27;s" in response.content.decode()
-        assert not CompositeDefinition.objects.exists()
-
     def test_not_by_a_link(self):
         run = make_scored(defined=False)
         assert user_client().get(page_of(run) + "save").status_code == 405
@@ -293,6 +288,131 @@ class TestSaving:
         run = make_scored(defined=False)
         client = user_client(enforce_csrf_checks=True)
         assert self.save(run, CONFIG, client).status_code == 403
+
+
+# What stands in the rows of `CONFIG`.
+ROWS = [
+    {
+        "name": "quality",
+        "source": '{"from": "judge_score", "judge": "judge-0"}',
+        "low": "0",
+        "high": "10",
+        "weight": "3",
+        "reason": "The judge reads everything.",
+    },
+    {
+        "name": "liked",
+        "source": '{"from": "win_rate"}',
+        "weight": "1",
+        "reason": "People choose <b>it</b>.",
+    },
+    {
+        "name": "safe",
+        "source": '{"from": "metadata", "key": "safe"}',
+        "equals": "true",
+        "gate": "on",
+    },
+]
+
+
+class TestForm:
+    def post(self, run, *rows, change=None, client=None, **fields):
+        data = {"label": "first try", "check": "pass_rate"} | fields
+        data |= {f"{name}-{n}": value for n, row in enumerate(rows) for name, value in row.items()}
+        data |= {"change": change} if change else {}
+        return (client or user_client()).post(page_of(run) + "save", data)
+
+    def values(self, response):
+        rows = response.context["form"].rows
+        values = [{name: field.value() for name, field in row.items()} for row in rows]
+        values = [row | {"gate": row["gate"] and "on"} for row in values]
+        return [{k: v for k, v in row.items() if v not in (None, "", False)} for row in values]
+
+    def test_rows_and_json_say_the_same(self):
+        run, other = make_scored(defined=False), make_scored()
+        assert self.post(run, *ROWS).status_code == 302
+        mine, theirs = (CompositeDefinition.objects.get(run=each) for each in (run, other))
+        assert json.loads(mine.config) == json.loads(theirs.config)
+        as_form = self.values(user_client().get(page_of(run)))
+        assert as_form == ROWS
+
+    def test_json_is_one_tap_away_and_so_is_the_form(self):
+        run = make_scored()
+        shown = self.post(run, *ROWS, change="json")
+        text = shown.context["form"]["config"].value()
+        assert parse(json.loads(text)) == parse(CONFIG)
+        data = {"config": text, "change": "form"}
+        back = user_client().post(page_of(run) + "save", data)
+        assert self.values(back) == ROWS
+        assert CompositeDefinition.objects.count() == 1
+
+    def test_a_row_comes_or_goes_and_nothing_else_does(self):
+        run = make_scored(defined=False)
+        wrong = ROWS[0] | {"weight": "a lot", "low": "x"}
+        more = self.post(run, wrong, ROWS[1], change="add", label="mine")
+        assert self.values(more) == [wrong, ROWS[1], {}]
+        assert more.context["form"]["label"].value() == "mine"
+        assert more.context["form"].fields["name-2"].widget.attrs["autofocus"]
+        fewer = self.post(run, *ROWS, change="remove-1")
+        assert self.values(fewer) == [ROWS[0], ROWS[2]]
+        assert more.status_code == fewer.status_code == 200
+        assert not CompositeDefinition.objects.exists()
+
+    def test_htmx_gets_the_form_alone(self):
+        run = make_scored()
+        data = {"change": "add", "label": "mine"}
+        answer = user_client().post(page_of(run) + "save", data, headers=HTMX)
+        assert answer.content.decode().lstrip().startswith('<section id="composite-form"')
+
+    @pytest.mark.parametrize(
+        "place, change, field, said",
+        [
+            (0, {"weight": "0"}, "weight-0", "Must be greater than 0."),
+            (0, {"weight": "a lot"}, "weight-0", "Must be a number, not text."),
+            (0, {"weight": ""}, "weight-0", "Is missing."),
+            (1, {"reason": " "}, "reason-1", "Is empty."),
+            (1, {"name": ""}, "name-1", "This field is required."),
+            (1, {"name": "quality"}, "name-1", "Another component has this name."),
+            (1, {"name": "<b>"}, "name-1", "Must be plain words on one line."),
+            (2, {"name": "<b>"}, "name-2", "Must be plain words on one line."),
+            (0, {"low": "10"}, "low-0", "Must be two numbers, the lower one first, as [1, 5]."),
+            (0, {"high": ""}, "high-0", "Must be a number, not text."),
+            (2, {"low": "0", "high": "1"}, "low-2", "Say which 'range' becomes"),
+            (0, {"source": '{"from": "judge_score", "judge": "gpt"}'}, "source-0", "No judge of"),
+            (0, {"source": '{"from": "rendred"}'}, "source-0", "'rendred' is none of"),
+            (0, {"source": "[" * 999}, "source-0", "is none of"),
+        ],
+    )
+    def test_a_mistake_stands_at_its_field_and_all_else_stays(self, place, change, field, said):
+        run = make_scored(defined=False)
+        rows = [row | change if n == place else row for n, row in enumerate(ROWS)]
+        response = self.post(run, *rows)
+        form = response.context["form"]
+        assert response.status_code == 422
+        assert said in form.errors[field][0]
+        assert list(form.errors) == [field], form.errors
+        assert f'<a href="#id_{field}">' in response.content.decode()
+        sent = [{name: value for name, value in row.items() if value} for row in rows]
+        assert self.values(response) == sent
+        assert not CompositeDefinition.objects.exists()
+
+    def test_a_component_that_neither_counts_nor_is_a_gate_lacks_a_weight(self):
+        response = self.post(make_scored(defined=False), {**ROWS[2], "gate": ""})
+        assert response.context["form"].errors["weight-0"] == ["Is missing."]
+
+    def test_a_rule_that_a_source_does_not_take_is_not_read(self):
+        run = make_scored(defined=False)
+        assert self.post(run, ROWS[1] | {"low": "1", "equals": "yes"}).status_code == 302
+
+    def test_more_rows_than_a_composite_has(self):
+        run = make_scored(defined=False)
+        response = self.post(run, *(ROWS[1] | {"name": f"c{n}"} for n in range(31)))
+        assert "weights: has 31, the most is 30" in text_of(response)
+
+    def test_a_source_that_is_gone_stays_chosen(self):
+        run = make_scored()
+        Judge.objects.filter(run=run).update(name="renamed")
+        assert self.values(user_client().get(page_of(run)))[0]["source"] == ROWS[0]["source"]
 
 
 @pytest.mark.slow

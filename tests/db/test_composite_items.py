@@ -1,6 +1,5 @@
 """The components of a run's outputs: what each source reads, and what it does not."""
 
-import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -11,11 +10,12 @@ from humanjudge.lib.validation import ConfigInvalid
 from judge_eval.findings.slices import Slice
 from judge_eval.models import Judge, Verdict
 from reports.composite.compute import Tally
-from reports.composite.config import PLACEHOLDER, CompositeConfig, Weight, parse
+from reports.composite.config import CompositeConfig, Weight, parse
 from reports.composite.sources import (
     Outputs,
-    example,
     judge_names,
+    offered,
+    proposal,
     read_config,
     store,
     versions_of,
@@ -316,14 +316,12 @@ def test_the_number_of_queries_does_not_grow():
 
 
 class TestDefinitions:
-    def text(self, **changes):
-        return json.dumps(
-            {"weights": {"liked": IT_COUNTS}, "sources": {"liked": "win_rate"}, **changes}
-        )
+    def data(self, **changes):
+        return {"weights": {"liked": IT_COUNTS}, "sources": {"liked": "win_rate"}, **changes}
 
     def test_what_is_stored_is_what_was_read(self):
         run = make_run()
-        read = read_config(run, self.text())
+        read = read_config(run, self.data())
         stored = store(run, read)
         assert versions_of(run, 9) == [(stored, read)]
         assert stored.version == read.version
@@ -331,31 +329,23 @@ class TestDefinitions:
     def test_other_words_are_no_new_version(self):
         run = make_run()
         for label in ("one", "two"):
-            store(run, read_config(run, self.text(label=label)))
+            store(run, read_config(run, self.data(label=label)))
         ((_, newest),) = versions_of(run, 9)
         assert newest.label == "two"
         assert CompositeDefinition.objects.count() == 1
 
     def test_another_version_keeps_the_earlier_and_may_be_taken_back(self):
         run = make_run()
-        texts = [self.text(weights={"liked": IT_COUNTS | {"weight": n}}) for n in (1, 2, 1)]
-        stored = [store(run, read_config(run, text)) for text in texts]
+        every = [self.data(weights={"liked": IT_COUNTS | {"weight": n}}) for n in (1, 2, 1)]
+        stored = [store(run, read_config(run, data)) for data in every]
         assert [row.pk for row, _ in versions_of(run, 9)] == [stored[2].pk, stored[1].pk]
         assert len(versions_of(run, 1)) == 1
         assert versions_of(make_run(), 9) == []
 
-    @pytest.mark.parametrize(
-        "text,said",
-        [
-            ("{", "It is not JSON: "),
-            ('{"weights": {}, "weights": {}}', "stands twice"),
-            ("[]", "must be an object"),
-            ("{}", "weights: is missing"),
-        ],
-    )
-    def test_text_that_is_no_config(self, text, said):
+    @pytest.mark.parametrize("data,said", [([], "must be an object"), ({}, "weights: is missing")])
+    def test_data_that_are_no_config(self, data, said):
         with pytest.raises(ConfigInvalid, match=said):
-            read_config(make_run(), text)
+            read_config(make_run(), data)
 
     def test_a_judge_that_the_run_does_not_have(self):
         run = make_run(judges=2)
@@ -363,41 +353,53 @@ class TestDefinitions:
         with pytest.raises(
             ConfigInvalid, match=r"sources\.liked\.judge: no judge .* 'gpt'"
         ) as told:
-            read_config(run, self.text(sources=sources))
+            read_config(run, self.data(sources=sources))
         assert "there are judge-0, judge-1" in str(told.value)
-
-    def test_the_placeholder_is_no_reason(self):
-        run = make_run(says=[[]])
-        text = self.text(weights={"liked": IT_COUNTS | {"reason": f" {PLACEHOLDER} "}})
-        with pytest.raises(ConfigInvalid, match=r"weights\.liked\.reason: is still the example's"):
-            read_config(run, text)
 
     def test_what_is_proposed_has_data(self):
         run = make_run(judges=3)
         Judge.objects.filter(run=run, position__gt=0).update(provider="default")
-        sources = json.loads(example(run))["sources"]
+        sources = proposal(run)["sources"]
         assert sources == {
             "judge 1": {"from": "judge_wins", "judge": "judge-1"},
             "judge 2": {"from": "judge_wins", "judge": "judge-2"},
             "rendered": {"from": "rendered"},
         }
         Verdict.objects.filter(judge__name="judge-2").update(score_a=7, score_b=2)
-        proposed = json.loads(example(run))
+        proposed = proposal(run)
         assert proposed["sources"]["judge 1"] == {"from": "judge_score", "judge": "judge-2"}
         assert proposed["check"] == "win_rate"
         with pytest.raises(ConfigInvalid, match="reason"):
-            read_config(run, example(run))
+            read_config(run, proposal(run))
         Verdict.objects.update(
             state="failed", winner="", score_a=None, score_b=None, error="refused"
         )
-        assert json.loads(example(run))["sources"]["preferred"] == {"from": "win_rate"}
-        assert read_config(run, example(run)).components == ("preferred", "rendered")
+        assert proposal(run)["sources"]["preferred"] == {"from": "win_rate"}
+        assert read_config(run, proposal(run)).components == ("preferred", "rendered")
 
     def test_judges_are_named_in_order_and_baselines_are_not_proposed(self):
         run = make_run(judges=3)
         Judge.objects.filter(pk=judges_of(run)[1].pk).update(provider="default", position=9)
         assert judge_names(run) == ["judge-0", "judge-2", "judge-1"]
-        assert json.loads(example(run))["sources"] == {
+        assert proposal(run)["sources"] == {
             "judge 1": {"from": "judge_wins", "judge": "judge-1"},
             "rendered": {"from": "rendered"},
         }
+
+    def test_what_a_run_has_is_offered_and_no_more(self):
+        run = make_run(judges=1)
+        plain = [
+            *({"from": kind} for kind in ("win_rate", "pass_rate", "rendered")),
+            *({"from": kind, "judge": "judge-0"} for kind in ("judge_wins", "agreement")),
+        ]
+        assert offered(run) == plain
+        Verdict.objects.update(score_a=7, score_b=2, labels={"stars_a": 2, "stars_b": 5})
+        [item] = pairs_of(run)
+        make_passes(run, [(item.a, 1)], labels={"safe": "yes"})
+        Inference.objects.filter(pk=item.a_id).update(metadata={"bleu": 0.4, "nested": []})
+        assert [each for each in offered(run) if each not in plain] == [
+            {"from": "judge_score", "judge": "judge-0"},
+            {"from": "label", "task": "safe"},
+            {"from": "label", "task": "stars", "judge": "judge-0"},
+            {"from": "metadata", "key": "bleu"},
+        ]

@@ -1,5 +1,6 @@
 """Every page about a run of single items, of each kind, before and after people vote."""
 
+import json
 import re
 
 import pytest
@@ -10,7 +11,7 @@ from judge_eval.baselines import names_for_single
 from judge_eval.demo.content import jokes
 from judge_eval.runs.state import advance
 from judge_eval.services import create_run
-from reports.composite.sources import Outputs, example, read_config
+from reports.composite.sources import Outputs, proposal, read_config
 from tests.helpers.pages import text_of
 from tests.helpers.run_findings import compute
 from tests.makers import (
@@ -121,11 +122,11 @@ def test_a_composite_of_single_items_starts_from_what_people_pass(study, passed)
     run, said = study
     vote_on_all(run, said)
     saved = user_client().post(
-        reverse("save-composite", args=[run.pk]), {"config": example(run)}, follow=True
+        reverse("save-composite", args=[run.pk]), {"config": json.dumps(proposal(run))}, follow=True
     )
     assert saved.status_code == 200
-    assert "Change the composite" in text_of(saved)
-    config = read_config(run, example(run))
+    assert "mean composite of" in text_of(saved)
+    config = read_config(run, proposal(run))
     found = Outputs(run, [config]).components(config)
     assert found.keys() == set(run.queue.items.values_list("a", flat=True))
     assert {each["preferred"] for each in found.values()} == passed
