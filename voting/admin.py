@@ -155,7 +155,7 @@ def exclude_everywhere(voter: Voter, by: User) -> None:
     for queue in Queue.objects.filter(pk__in=votes.values("queue")):
         latest = decisions_on_voters(queue).filter(voter=voter).first()
         if latest is None or (latest.payload or {}).get("action") != "exclude":
-            exclude_voter(voter.pk, queue, curator, after=latest and latest.uid)
+            exclude_voter(voter.pk, queue, curator, after=latest.uid if latest else None)
 
 
 @admin.register(Voter)
@@ -165,16 +165,16 @@ class VoterAdmin(UnmakeableAdmin):
     form = VoterForm
     fields = ("pseudonym", "name", "project", "reputation", "blocked_at", "created_at")
     readonly_fields = ("pseudonym", "project", "created_at")
-    actions = ("exclude", "erase")
+    actions = ("exclude_them", "erase")
 
     @admin.action(description="Exclude the votes of the selected people", permissions=["change"])
-    def exclude(self, request: HttpRequest, voters: QuerySet[Voter]) -> HttpResponse | None:
+    def exclude_them(self, request: HttpRequest, voters: QuerySet[Voter]) -> HttpResponse | None:
         return do_for_each(
             self,
             request,
             voters.select_related("project"),
             lambda voter: exclude_everywhere(voter, cast(User, request.user)),
-            action="exclude",
+            action="exclude_them",
             title="Exclude people",
             warning="Their votes leave every figure of every run in which they have voted. It is "
             "in the ledger, and can be taken back on a run's page People.",

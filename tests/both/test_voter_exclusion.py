@@ -191,7 +191,7 @@ def test_the_admin_excludes_a_voter_from_every_run_that_they_voted_in():
     seal_all(run.queue.project)
     staff = user_client("staff")
     User.objects.filter(username="staff").update(is_staff=True, is_superuser=True)
-    asked = {"action": "exclude", "_selected_action": [str(odd.pk)]}
+    asked = {"action": "exclude_them", "_selected_action": [str(odd.pk)]}
     staff.post("/admin/voting/voter/", asked)
     assert not Entry.objects.filter(kind="decision").exists()
     for _ in range(2):
