@@ -31,6 +31,7 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 from bench.imports import records
 from bench.lib.installation import NO_LIMIT
 from bench.lib.report import figure, note, quantile
+from judge_eval.exchange.preview import Wanted, preview
 from tests.helpers.waiting import eventually
 from tests.process.up import ROOT, Up, environment
 
@@ -161,6 +162,7 @@ def measure(up: Up) -> None:
         beside(client, "nothing else", lambda: time.sleep(5))
         for name, content in bombs():
             note(f"{name}: {len(content) / 1000:,.0f} kB")
+            look_at(name, content)
             beside(client, name, lambda content=content: said(up, key, "bomb.parquet", content))
         lines = b"".join(islice(records(ROWS), ROWS))
         began = time.perf_counter()
@@ -179,6 +181,17 @@ def measure(up: Up) -> None:
         aim = "under 64" if kind == "a web process" else "under 256"
         figure(f"largest memory of {kind}", most, "MB")
         figure(f"{kind} grew by", most - idle, "MB", aim)
+
+
+def look_at(name: str, content: bytes) -> None:
+    """Say how long the page waits until it can say what a file is, or that it is too much."""
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(content)
+        file.flush()
+        began = time.perf_counter()
+        found = preview(Wanted(files=[(Path(file.name), "bomb.parquet")]))
+    figure(f"preview of {name}", (time.perf_counter() - began) * 1000, "ms")
+    note("; ".join(fault.why for fault in found.faults) or f"{len(found.items)} items shown")
 
 
 def manage_key(up: Up) -> str:

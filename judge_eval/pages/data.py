@@ -332,7 +332,7 @@ def _draft(request: HttpRequest, job: Import) -> HttpResponse:
             form.add_error(None, str(refused))
             status = refused.status
     seen = Preview.model_validate(job.form["preview"])
-    recognised = form.recognised or f"{IN_WORDS[seen.shape]}, by the names of columns"
+    recognised = form.recognised or f"{IN_WORDS[seen.shape]}, by columns"
     about = {"job": job, "form": form, "seen": seen, "noun": seen.shape, "recognised": recognised}
     context = {"faults": seen.faults} | _result(job) | about
     return render(request, "judge_eval/import_draft.html", context, status=status)

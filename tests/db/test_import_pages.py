@@ -77,7 +77,7 @@ def imported_by(client, address, **more):
 def test_a_file_is_looked_at_and_nothing_is_written():
     client = user_client()
     shown = text_of(client.get(brought(client, csv_of([{"pair": 1, "vote": "A", "voter": "ann"}]))))
-    assert "Recognised as pairs, by the names of columns" in shown
+    assert "Recognised as pairs, by columns" in shown
     assert "The first pairs" in shown
     assert not Run.every.exists()
     assert not Inference.objects.exists()
@@ -143,7 +143,7 @@ MTBENCH = {
         ),
         (
             csv_of([{"item": "t1", "output": "Paris", "voter": "ann", "vote": "flag"}]),
-            "single items, by the names of columns",
+            "single items, by columns",
             "Paris",
         ),
     ],
