@@ -51,7 +51,8 @@ _OPENED = """
     INSERT INTO voting_entry (uid, project_id, kind, at, queue_id, item_id, seq, hash, payload)
     SELECT gen_random_uuid(), %(project)s, 'verdicts', now(), %(queue)s, pair.id,
            row_number() OVER (), '\\x00',
-           jsonb_build_object('prompt', pair.prompt_key, 'votes_wanted', %(voters)s, 'verdicts', said.all_)
+           jsonb_build_object('prompt', pair.prompt_key, 'votes_wanted', %(voters)s,
+                              'verdicts', said.all_)
     FROM voting_item AS pair
     JOIN (SELECT item_id, jsonb_agg(jsonb_build_object(
               'judge', judge.id, 'position', judge.position, 'fingerprint', judge.fingerprint,

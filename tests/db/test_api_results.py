@@ -158,3 +158,20 @@ def test_with_one_vote_for_each_pair_there_is_an_interval_at_once():
     compute(run)
     assert None not in before[0]
     assert intervals_of(results_of(run)) == [pytest.approx(bounds) for bounds in before]
+
+
+def test_ranks_and_letters_are_those_of_claims():
+    run = make_run(pairs=8, says=[["A", "B", "B"]] * 8, baselines=["judge-2"])
+    voter = make_voter(run)
+    for item in pairs_of(run):
+        make_vote(voter, item, "A")
+    seal_all(run.queue.project)
+    names = ("rank_low", "rank_high", "ties", "beats_floor")
+    unknown = [[row[name] for name in names] for row in results_of(run)["leaderboard"]]
+    assert unknown == [[None] * 4] * 3, "nothing is claimed before it was computed"
+    compute(run)
+    assert [[row[name] for name in names] for row in results_of(run)["leaderboard"]] == [
+        [1, 1, "a", True],
+        [2, 2, "b", False],
+        [None, None, "", None],
+    ]

@@ -41,6 +41,14 @@ def test_a_run_in_which_nobody_votes_on_the_same_pair_is_warned_of(config, is_wa
     assert ("No two people will vote on the same pair." in text) == is_warned
 
 
+@pytest.mark.parametrize("prompts, is_warned", [(2, True), (40, False)])
+def test_a_run_whose_prompts_are_too_few_for_any_claim_is_warned_of(prompts, is_warned):
+    run = make_draft(prompts=[f"Question {n}" for n in range(prompts)])
+    text = text_of(user_client().get(draft_page(run)))
+    assert ("2 prompts are too few to tell " in text) == is_warned
+    assert ("add prompts rather than pairs" in text) == is_warned
+
+
 def test_it_says_what_will_be_asked():
     make_provider(prices=PRICED)
     run = make_draft(prompts=["a", "b", "c"], judging={"samples": 3}, budget_usd=2)
