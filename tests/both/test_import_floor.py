@@ -56,7 +56,7 @@ def test_they_are_in_the_ledger_before_the_votes_and_play_for_the_ratings():
     records = [pair(1), verdict(1, "gpt", "B"), vote(1, "ann", "B")]
     run = imported(*records, baselines=None)
     entries = Entry.objects.filter(queue=run.queue).order_by("seq")
-    assert [entry.kind for entry in entries] == ["verdicts", "vote"]
+    assert [entry.kind for entry in entries] == ["verdicts", "parameters", "vote", "parameters"]
     assert [said["winner"] for said in entries[0].payload["verdicts"]][:2] == ["B", "tie"]
     by_name = {judge.name: judge.rating for judge in judges_of(run)}
     assert by_name["gpt"].elo > 1000 > by_name["always-first"].elo
