@@ -120,7 +120,7 @@ def agreement_graph(
         # Room for the names, and for a value behind the longest line.
         width, left = WIDE, min(round(_LETTER * max(map(width_of, names)) + 24), 260)
         right = WIDE - round(_LETTER * max(map(width_of, percents)) + 24)
-    close, airy = (38, 44) if is_narrow else (22, 36)
+    close, airy = (38, 44) if is_narrow else (21, 36)
     step = airy if len(judges) <= MOST_AIRY else close
 
     def x(share: float) -> float:

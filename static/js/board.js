@@ -5,7 +5,7 @@
   const SPEAK_MS = 20_000;
   const TICK_MS = 5_000;
   const FOLDED = "humanjudge.board.open";
-  let kept = { scrolled: [], anchor: null };
+  let kept = { scrolled: [], anchor: null, focused: "" };
   let spokenAt = 0;
   let spoken = document.getElementById("board").dataset.summary;
   let shownAt = Date.now();
@@ -61,6 +61,7 @@
   document.addEventListener("htmx:beforeSwap", (event) => {
     if (event.detail.target?.id !== "board") return;
     kept = {
+      focused: document.activeElement?.closest("#board [id]") ? document.activeElement.id : "",
       scrolled: inBoard(".scroll[id]").map((box) => [box.id, box.scrollLeft]),
       anchor: window.scrollY > 0 ? place() : null,
     };
@@ -68,6 +69,8 @@
   document.addEventListener("htmx:afterSwap", (event) => {
     if (event.detail.target?.id !== "board") return;
     unfold();
+    // What was folded when it came could not be focused.
+    if (kept.focused) document.getElementById(kept.focused)?.focus({ preventScroll: true });
     for (const [id, left] of kept.scrolled) {
       const box = document.getElementById(id);
       if (box) box.scrollLeft = left;

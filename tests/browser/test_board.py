@@ -15,6 +15,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 STUDY = {
     "says": [["A", "B", "A"] if n % 4 else ["B", "A", "A"] for n in range(12)],
     "names": ["judge-often", "judge-seldom", "judge-a"],
+    "baselines": [],
 }
 
 
@@ -73,7 +74,8 @@ def test_figures_come_to_an_open_board_by_themselves(product, window):
     expect(board.get_by_role("heading", name="No votes yet")).to_be_visible()
     product.ask("colleague_votes", queue=run["queue"], number=12)
     words = board.locator("p.words")
-    expect(words).to_contain_text("after 12 votes by 1 person", timeout=30_000)
+    expect(board.locator(".as-of")).to_contain_text("12 votes by 1 person", timeout=30_000)
+    expect(words).to_contain_text("judge-often agrees with people on 75", timeout=30_000)
     expect(figure(board, "judge-often", "overall")).to_contain_text("75")
     expect(figure(board, "judge-often", "rating")).to_contain_text(re.compile(r"\d{3,4}.\d{4}"))
     expect(board.get_by_label("Show", exact=True)).to_be_visible()
