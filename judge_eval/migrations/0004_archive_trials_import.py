@@ -7,11 +7,21 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("judge_eval", "0004_archived_runs"),
+        ("judge_eval", "0003_single_items"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
+        migrations.AddField(
+            model_name="provider",
+            name="trial",
+            field=models.JSONField(default=dict, editable=False),
+        ),
+        migrations.AddField(
+            model_name="run",
+            name="archived_at",
+            field=models.DateTimeField(blank=True, editable=False, null=True),
+        ),
         migrations.AddField(
             model_name="import",
             name="user",
