@@ -276,6 +276,9 @@ class Ledger:
         try:
             verdicts = [self._verdict(line, stated, item) for item in stated.payload["verdicts"]]
             run = self._rows.runs[UUID(stated.payload["run"])]
+            prompt, wanted = stated.payload["prompt"], stated.payload["votes_wanted"]
+            if type(prompt) is not str or type(wanted) is not int:
+                raise TypeError
         except (KeyError, TypeError, ValueError) as error:
             raise BundleError(line, "payload", "is not what verdicts are written as") from error
         return {**stated.payload, "run": str(run.pk), "verdicts": verdicts}
