@@ -276,11 +276,11 @@ class Ledger:
         try:
             verdicts = [self._verdict(line, stated, item) for item in stated.payload["verdicts"]]
             run = self._rows.runs[UUID(stated.payload["run"])]
-            prompt, wanted = stated.payload["prompt"], stated.payload["votes_wanted"]
-            if type(prompt) is not str or type(wanted) is not int:
-                raise TypeError
         except (KeyError, TypeError, ValueError) as error:
             raise BundleError(line, "payload", "is not what verdicts are written as") from error
+        # What claims are made of beside the verdicts.
+        if [type(stated.payload.get(name)) for name in ("prompt", "votes_wanted")] != [str, int]:
+            raise BundleError(line, "payload", "names no prompt, or no number of votes wanted")
         return {**stated.payload, "run": str(run.pk), "verdicts": verdicts}
 
     def _verdict(self, line: int, stated: bundle.EntryPart, item: Any) -> Any:
