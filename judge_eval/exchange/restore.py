@@ -292,6 +292,9 @@ class Ledger:
             run = self._rows.runs[UUID(stated.payload["run"])]
         except (KeyError, TypeError, ValueError) as error:
             raise BundleError(line, "payload", "is not what verdicts are written as") from error
+        # What claims are made of beside the verdicts.
+        if [type(stated.payload.get(name)) for name in ("prompt", "votes_wanted")] != [str, int]:
+            raise BundleError(line, "payload", "names no prompt, or no number of votes wanted")
         return {**stated.payload, "run": str(run.pk), "verdicts": verdicts}
 
     def _verdict(self, line: int, stated: bundle.EntryPart, item: Any) -> Any:

@@ -99,7 +99,8 @@ class Words:
         if not self.order:
             return ["No judge has given a verdict yet."]
         if not self.votes:
-            return ["Nobody has voted yet, so nothing can be said about the judges.", *self._few()]
+            nothing = "There are no votes yet, so nothing can be said about the judges."
+            return [nothing, *self._few()]
         if not self.judges:
             return ["There are only baselines on the board, and no judges."]
         if len(self.silent) == len(self.judges):

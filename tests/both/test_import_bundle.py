@@ -170,6 +170,7 @@ WRONG = {
     "runs: the places of the items of run RUN have gaps": ("comparison", {"position": 9}),
     "payload: judge judge-2 has no such place in this run": ("judge", {"position": 7}),
     "payload: 'left' is no verdict": ("entry", {"payload": "left"}),
+    "payload: names no prompt, or no number of": ("entry", {"payload": "unclaimed"}),
     "Value error, a vote is a choice or an answer on an item": ("vote", {"choice": ""}),
     "Value error, verdicts are on a pair": ("entry", {"comparison": None}),
     "Value error, it says nothing": ("entry", {"payload": None}),
@@ -187,6 +188,9 @@ def test_what_cannot_be_is_refused_with_its_line_and_field(why):
         payload = next(json.loads(line)["payload"] for line in lines if '"entry"' in line)
         payload["verdicts"][0]["winner"] = "left"
         fields = {"payload": payload}
+    if fields == {"payload": "unclaimed"}:
+        payload = next(json.loads(line)["payload"] for line in lines if '"entry"' in line)
+        fields = {"payload": payload | {"votes_wanted": "1"}}
     assert refused(changed(lines, kind, number, **fields)).startswith(why.replace("RUN", run))
 
 

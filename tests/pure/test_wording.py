@@ -44,7 +44,7 @@ def headline(*arguments, **options):
 
 def test_before_a_vote_nothing_is_said():
     assert headline([[], []], ["a", "b"], prompts=50, votes=0) == (
-        "Nobody has voted yet, so nothing can be said about the judges."
+        "There are no votes yet, so nothing can be said about the judges."
     )
     assert headline([], [], votes=0) == "No judge has given a verdict yet."
 
