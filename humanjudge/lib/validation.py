@@ -13,6 +13,7 @@ from typing import Annotated, Any, Final, Literal, Self, TypeAlias, TypeVar
 from pydantic import (
     AfterValidator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     StringConstraints,
@@ -108,6 +109,9 @@ Line: TypeAlias = Annotated[
     Field(json_schema_extra={"pattern": r"^[^\u0000-\u001f\u007f]*\S[^\u0000-\u001f\u007f]*$"}),
 ]
 Name: TypeAlias = Annotated[Line, Field(max_length=LONGEST_NAME)]
+# To JSON, 30.0 is a whole number; what is strict takes no float for one.
+# Last of what an integer is annotated with, or the JSON schema would lose its limits.
+WHOLE: Final = BeforeValidator(lambda v: int(v) if isinstance(v, float) and v.is_integer() else v)
 
 
 def one_of(options: Sequence[str]) -> Any:

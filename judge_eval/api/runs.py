@@ -11,10 +11,10 @@ from django.db.models.functions import Coalesce
 from django.http import HttpRequest
 from ninja import Field, Schema, Status
 from ninja.errors import HttpError
-from pydantic import BaseModel, BeforeValidator, ConfigDict
+from pydantic import BaseModel, ConfigDict
 
 from humanjudge.lib import strict_json
-from humanjudge.lib.validation import ConfigInvalid, Name, Part, json_schema, validated
+from humanjudge.lib.validation import WHOLE, ConfigInvalid, Name, Part, json_schema, validated
 from judge_eval.api.access import Counts, Json, KeyRouter, Prefix, key_of, project_for, run_of
 from judge_eval.config.estimates import Estimate, Plan, plan
 from judge_eval.config.run_config import JoiningJudges, RunConfig, Usd, parse
@@ -114,10 +114,6 @@ class DemoRequest(Part):
 
 class Resume(BaseModel):
     budget_usd: Usd | None = None
-
-
-# To JSON, 30.0 is a whole number; what is strict takes no float for one.
-WHOLE = BeforeValidator(lambda v: int(v) if isinstance(v, float) and v.is_integer() else v)
 
 
 class SimulateIn(BaseModel, strict=True):

@@ -11,7 +11,7 @@ from typing import Annotated, Final
 
 from pydantic import Field, PlainSerializer
 
-from humanjudge.lib.validation import Part
+from humanjudge.lib.validation import WHOLE, Part
 from judge_eval.config.run_config import RunConfig
 from judge_eval.prompts.judge import Message, messages
 
@@ -36,7 +36,7 @@ class Price(Part):
 
     input: _Rate
     output: _Rate
-    picture_tokens: Annotated[int, Field(ge=0)] = PICTURE_TOKENS
+    picture_tokens: Annotated[int, Field(ge=0), WHOLE] = PICTURE_TOKENS
 
 
 # Exact here, and a number in JSON.

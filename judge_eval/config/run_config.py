@@ -14,6 +14,7 @@ from pydantic_core import PydanticKnownError
 
 from humanjudge.lib.text import excerpt
 from humanjudge.lib.validation import (
+    WHOLE,
     ConfigError,
     ConfigInvalid,
     Line,
@@ -89,8 +90,8 @@ Provider: TypeAlias = Annotated[Line, Field(max_length=50)]
 Temperature: TypeAlias = Annotated[float, Field(ge=0, le=2, allow_inf_nan=False)] | None
 # How much worse than a person a judge may be in the Alt-Test.
 Epsilon: TypeAlias = Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)]
-Tokens: TypeAlias = Annotated[int, Field(ge=1, le=1_000_000)]
-Votes: TypeAlias = Annotated[int, Field(ge=1, le=100)]
+Tokens: TypeAlias = Annotated[int, Field(ge=1, le=1_000_000), WHOLE]
+Votes: TypeAlias = Annotated[int, Field(ge=1, le=100), WHOLE]
 Usd: TypeAlias = Annotated[
     Decimal,
     Field(gt=0, le=MOST_USD),
@@ -155,7 +156,7 @@ class Judging(_Sampling):
     temperature: Temperature = 0.0
     prompt_version: one_of(tuple(judge.VERSIONS)) = judge.CURRENT  # type: ignore[valid-type]
     max_tokens: Tokens = 400
-    samples: Annotated[int, Field(ge=1, le=25)] = 1
+    samples: Annotated[int, Field(ge=1, le=25), WHOLE] = 1
 
 
 class Overlap(Part):

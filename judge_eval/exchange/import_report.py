@@ -20,7 +20,7 @@ from pydantic_core import PydanticCustomError
 
 from humanjudge.lib.strict_json import NotJson, loads
 from humanjudge.lib.text import number_of
-from humanjudge.lib.validation import ConfigInvalid, Part, Text
+from humanjudge.lib.validation import WHOLE, ConfigInvalid, Part, Text
 from judge_eval.config.run_config import Epsilon
 from judge_eval.exchange.answers import VoteKind
 from judge_eval.exchange.rows import Kind, LeftOut, RowError
@@ -78,7 +78,7 @@ class ImportOptions(Part):
     graded: bool | None = None
     flag_categories: Annotated[list[Word], Field(max_length=9)] | None = None
     epsilon: Epsilon = 0.2
-    votes_per_pair: Annotated[int, Field(ge=1, le=100)] = 1
+    votes_per_pair: Annotated[int, Field(ge=1, le=100), WHOLE] = 1
     reveal: Literal["after_each", "at_end", "never"] = "after_each"
     open_for_voting: bool | None = None
     skip_errors: bool = False

@@ -138,6 +138,9 @@ def claims(
         entered = _of_none(len(is_baseline))
     needed = thresholds(is_baseline)
     found = evidence(entered, needed)
+    # Where no votes are wanted, or none of this part, a prompt enters without any.
+    voted = entered.most_votes > 0
+    votes = (entered.right[voted], entered.votes[voted], entered.most_votes[voted])
     said = beats(found.reached, agreement)
     threshold = judges * (judges - 1) / SIGNIFICANCE or None
     floor_threshold = judges * floor / SIGNIFICANCE or None
@@ -153,7 +156,7 @@ def claims(
             for row in zip(found.since.tolist(), said.tolist(), strict=True)
         ],
         same=practically_same(entered, is_baseline),
-        always=always_valid(entered.right, entered.votes, entered.most_votes),
+        always=always_valid(*votes),
         threshold=threshold,
         floor_threshold=floor_threshold,
         prompts=prompts,

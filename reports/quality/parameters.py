@@ -9,7 +9,7 @@ from django.db.models import F, QuerySet
 from django.utils import timezone
 from pydantic import Field
 
-from humanjudge.lib.validation import Part, validated
+from humanjudge.lib.validation import WHOLE, Part, validated
 from reports.quality.score import MICROSECONDS, Rule, Unit, half_life, microseconds
 from voting.ledger.counts import OF_PEOPLE
 from voting.ledger.ledger import Fact
@@ -33,7 +33,7 @@ class Parameters(Part):
     batch_window: Annotated[float, Field(ge=0, le=30 * 86_400)] = 0.0
     # Votes in [0, 1] never vary by more than 0.25.
     critical_variance: Annotated[float, Field(gt=0, lt=0.25)] = 0.05
-    min_votes: Annotated[int, Field(ge=1, le=1000)] = 3
+    min_votes: Annotated[int, Field(ge=1, le=1000), WHOLE] = 3
 
     @property
     def half_life(self) -> float:

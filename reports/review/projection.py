@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
-from django.db import connection, transaction
+from django.db import connection
 from django.db.models import Count
 from django.utils import timezone
 
@@ -29,9 +29,10 @@ from voting.models import Entry, Flag, Item, Project, Queue
 # So many items are looked at together when all of a project are.
 CHUNK: Final = 2_000
 COLUMNS: Final = ("variance", "is_divided", "flags", "category", "decided", "waits")
+_STORED: Final = {name: f"review__{name}" for name in ("pk", "since", *COLUMNS)}
 _OF_PAIR: Final = tuple(VOTES_FOR[choice] for choice in CHOICES)
 _OF_QUEUE: Final = ("queue__kind", "queue__is_simulated")
-_COLUMNS_OF_ITEM: Final = (*_OF_QUEUE, "votes", "value_sum", "value_squares", *_OF_PAIR)
+_OF_ITEM: Final = ("pk", "votes", "value_sum", "value_squares", *_OF_PAIR, *_OF_QUEUE)
 # Kinds whose choices are words, which an item has no columns for.
 _WORDS: Final = (Queue.Kind.CATEGORY, Queue.Kind.RATING, Queue.Kind.LABELS)
 
@@ -50,12 +51,6 @@ def limits_of(project: Project, batch: Sequence[Fact] = ()) -> Limits:
     """Return what a project calls ambiguous, or will behind a batch that is being sealed."""
     parameters = parameters_of(project, batch)
     return Limits(parameters.critical_variance, parameters.min_votes)
-
-
-def _votes_on(items: Collection[UUID], limits: Limits, new: Choices) -> dict[UUID, Votes]:
-    found = list(Item.objects.filter(pk__in=items).values("pk", *_COLUMNS_OF_ITEM))
-    words = _choices_on([row["pk"] for row in found if row["queue__kind"] in _WORDS], new)
-    return {row["pk"]: _votes(row, words.get(row["pk"], Counter()), limits) for row in found}
 
 
 def _votes(row: Mapping[str, Any], words: Counter[str], limits: Limits) -> Votes:
@@ -85,6 +80,8 @@ def _choices_on(items: Collection[UUID], new: Choices) -> Choices:
 
 def _flags_on(items: Collection[UUID]) -> dict[UUID, list[Flag]]:
     found: dict[UUID, list[Flag]] = defaultdict(list)
+    if not items:
+        return found
     for flag in Flag.objects.filter(item__in=items).order_by("created_at"):
         found[flag.item_id].append(flag)
     return found
@@ -97,7 +94,7 @@ def _decided_on(items: Collection[UUID], new: Sequence[Fact]) -> dict[UUID, Deci
     """
     stored = Entry.objects.filter(kind=Entry.Kind.DECISION, item__in=items).order_by("at", "pk")
     columns = stored.values_list("uid", "item", "at", "payload", "target__uid")
-    rows: dict[UUID, Any] = {uid: row for uid, *row in columns}
+    rows: dict[UUID, Any] = {uid: row for uid, *row in (columns if items else ())}
     for entry in new:
         target = entry.target.uid if entry.target else None
         rows[entry.uid] = [entry.item_id, entry.at, entry.payload, target]
@@ -110,15 +107,27 @@ def _decided_on(items: Collection[UUID], new: Sequence[Fact]) -> dict[UUID, Deci
 
 
 def _expected(
-    items: Collection[UUID], limits: Limits, new: Choices, made: Sequence[Fact] = ()
+    rows: Sequence[Mapping[str, Any]],
+    limits: Limits,
+    new: Choices,
+    made: Sequence[Fact] = (),
+    touched: Collection[UUID] = (),
 ) -> dict[UUID, dict[str, Any]]:
-    """Return the columns that `Review` must have for each item."""
-    votes, flags, decided = (
-        _votes_on(items, limits, new),
-        _flags_on(items),
-        _decided_on(items, made),
-    )
-    return {item: _columns(votes[item], flags.get(item, []), decided.get(item)) for item in votes}
+    """Return the columns that `Review` must have for each item.
+
+    Flags and decisions are looked up where there were some before, and on `touched` items.
+    """
+    words = _choices_on([row["pk"] for row in rows if row["queue__kind"] in _WORDS], new)
+    known = [row["pk"] for row in rows if row["review__flags"] or row["review__decided"]]
+    known += touched
+    flags, decided = _flags_on(known), _decided_on(known, made)
+    return {
+        item: _columns(
+            _votes(row, words.get(item, Counter()), limits), flags.get(item, []), decided.get(item)
+        )
+        for row in rows
+        for item in (row["pk"],)
+    }
 
 
 def _columns(votes: Votes, flags: Sequence[Flag], decided: Decided | None) -> dict[str, Any]:
@@ -138,47 +147,55 @@ def _columns(votes: Votes, flags: Sequence[Flag], decided: Decided | None) -> di
     }
 
 
-def update(
+def touch(project: Project, item: UUID) -> None:
+    """Bring up to date what is known of an item that was flagged or decided on just now.
+
+    Under the project's lock, as sealing does.
+    """
+    _update(project, [item], limits_of(project), touched=[item])
+
+
+def _update(
     project: Project,
     items: Collection[UUID],
+    limits: Limits,
     new: Choices | None = None,
-    limits: Limits | None = None,
     made: Sequence[Fact] = (),
+    touched: Collection[UUID] = (),
 ) -> None:
-    """Bring up to date what is known of items that wait or did.
-
-    Whoever changes votes, flags or decisions calls this behind it, so the row is locked before
-    these are read: of two who come at once the later one sees what the earlier one wrote.
-    """
-    # What comes on the list together stands there in the order of its queue.
-    rows_of = Item.objects.filter(pk__in=items).order_by("queue_id", "position")
-    due = list(rows_of.values_list("pk", flat=True))
-    with transaction.atomic():
-        Review.objects.bulk_create(
-            (Review(item_id=item, project=project) for item in due), ignore_conflicts=True
-        )
-        locked = (
-            Review.objects.select_for_update(no_key=True).filter(item__in=due).order_by("item_id")
-        )
-        reviews = list(locked)
-        expected = _expected(due, limits or limits_of(project), new or {}, made)
-        now, rows = timezone.now(), []
-        for review in reviews:
-            columns = expected[review.item_id]
-            begins = columns["waits"] and not review.waits
-            since = now if begins else review.since
-            if begins or any(getattr(review, name) != value for name, value in columns.items()):
-                at = connection.ops.adapt_datetimefield_value(since)
-                rows.append((*columns.values(), at, review.pk))
-        update_many(Review, (*COLUMNS, "since"), rows)
+    stored = _rows(items)
+    expected = _expected(stored, limits, new or {}, made, touched)
+    now, waiting, rows = timezone.now(), [], []
+    for row in stored:
+        item, columns = row["pk"], expected[row["pk"]]
+        if row["review__pk"] is None:
+            waiting += [item] if item in touched or _is_to_see(columns) else []
+        elif any(row[_STORED[name]] != value for name, value in columns.items()):
+            begins = columns["waits"] and not row["review__waits"]
+            since = now if begins else row["review__since"]
+            at = connection.ops.adapt_datetimefield_value(since)
+            rows.append((*columns.values(), at, row["review__pk"]))
+    Review.objects.bulk_create(
+        Review(item_id=item, project=project, since=now, **expected[item])
+        for item in _in_order(waiting)
+    )
+    update_many(Review, (*COLUMNS, "since"), rows)
 
 
-def _are_due(items: Collection[UUID], limits: Limits, new: Choices) -> set[UUID]:
-    """Return the items on which a curator has something to see, or had."""
-    known = Review.objects.filter(item__in=items).values_list("item", flat=True)
-    flagged = Flag.objects.filter(item__in=items).values_list("item", flat=True)
-    divided = {item for item, votes in _votes_on(items, limits, new).items() if votes.is_divided}
-    return divided | set(known) | set(flagged)
+def _rows(items: Collection[UUID]) -> list[dict[str, Any]]:
+    """Return what is known of items, with the columns of `Review` where there is one."""
+    return list(Item.objects.filter(pk__in=items).values(*_OF_ITEM, *_STORED.values()))
+
+
+def _in_order(items: Collection[UUID]) -> list[UUID]:
+    """What comes on the list together stands there in the order of its queue."""
+    rows = Item.objects.filter(pk__in=items).order_by("queue_id", "position")
+    return list(rows.values_list("pk", flat=True)) if items else []
+
+
+def _is_to_see(columns: Mapping[str, Any]) -> bool:
+    """Say whether an item comes on the list by itself, without a decision on it."""
+    return bool(columns["is_divided"] or columns["flags"])
 
 
 class ReviewList:
@@ -198,25 +215,26 @@ class ReviewList:
         # The counts of items are those behind this batch: `VoteCounts` has written them.
         some = [sorted({entry.item_id for entry in batch if entry.item_id is not None})]
         # Other limits may hold behind new settings: everything is looked at again.
-        chunks = _all_items(self.project) if any(map(is_settings, batch)) else some
-        self.due = [due for chunk in chunks if (due := _are_due(chunk, self.limits, self.new))]
+        self.chunks = _all_items(self.project) if any(map(is_settings, batch)) else iter(some)
 
     def compute(self) -> None:
-        """Nothing is left to do: what is due is read again behind a lock."""
+        """Nothing is left to do: what is known of an item is seen at a glance."""
 
     def write(self) -> None:
-        for items in self.due:
-            update(self.project, items, self.new, self.limits, self.made)
+        for items in self.chunks:
+            decided = {each.item_id for each in self.made if each.item_id} & {*items}
+            _update(self.project, items, self.limits, self.new, self.made, decided)
 
     def rebuild(self, *, write: bool) -> Iterator[Difference]:
         for items in _all_items(self.project):
             yield from self._rebuild(items, write=write)
 
     def _rebuild(self, items: Sequence[UUID], *, write: bool) -> Iterator[Difference]:
-        limits = limits_of(self.project)
-        due = _are_due(items, limits, {})
-        stored = {review.item_id: review for review in Review.objects.filter(item__in=due)}
-        for item, columns in _expected(due, limits, {}).items():
+        stored = Review.objects.in_bulk(items, field_name="item_id")
+        rows, limits = _rows(items), limits_of(self.project)
+        for item, columns in _expected(rows, limits, {}, touched=items).items():
+            if item not in stored and not _is_to_see(columns):
+                continue
             review = stored.get(item) or Review(item_id=item, project=self.project)
             if write and item not in stored:
                 review.save()

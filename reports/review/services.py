@@ -7,8 +7,9 @@ from django.contrib.auth.base_user import AbstractBaseUser
 from django.contrib.auth.models import AnonymousUser
 from django.db import transaction
 
-from reports.review.projection import update
+from reports.review.projection import touch
 from voting import curating
+from voting.ledger import ledger
 from voting.ledger.decisions import Action
 from voting.models import Entry, Flag, Item, Project, Voter
 
@@ -27,7 +28,7 @@ def can(
 
 def flagged(flag: Flag) -> None:
     """Put an item on the list, as a voter has just flagged it."""
-    update(flag.item.queue.project, [flag.item_id])
+    touch(ledger.locked(flag.item.queue.project_id), flag.item_id)
 
 
 def decide(
@@ -42,8 +43,9 @@ def decide(
 ) -> Entry:
     """Decide on an item and take it off the list; see `voting.curating.decide`."""
     with transaction.atomic():
+        project = ledger.locked(curator.project_id)
         made = curating.decide(item.pk, action, curator, why, after=after, votes=votes, uid=uid)
-        update(item.queue.project, [item.pk])
+        touch(project, item.pk)
     return made
 
 
@@ -51,6 +53,7 @@ def reverse(decision: Entry, curator: Voter, why: str, *, uid: UUID | None = Non
     """Reverse a decision: what it settled waits again, unless another decision stands."""
     assert decision.item is not None  # it is on one
     with transaction.atomic():
+        project = ledger.locked(curator.project_id)
         made = curating.reverse(decision.uid, curator, why, uid=uid)
-        update(decision.item.queue.project, [decision.item.pk])
+        touch(project, decision.item.pk)
     return made

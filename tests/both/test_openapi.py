@@ -25,7 +25,8 @@ from tests.makers import make_project, make_run, make_vote, make_voter, pairs_of
 from voting.models import ApiKey
 from voting.services import flag
 
-pytestmark = pytest.mark.django_db
+# Of the two databases PostgreSQL is the one that refuses what a schema forgot to forbid.
+pytestmark = [pytest.mark.django_db, pytest.mark.postgresql_only]
 
 # Beyond what a schema can say: names that must differ or exist, scorers with options of their own,
 # mappings that fit the files, what a run's own ballot offers. These bodies may be refused with 422,

@@ -16,7 +16,8 @@ from tests.helpers.grandjury import Model, make_voter, vote
 from tests.makers import make_project, seal_all
 from voting.models import ApiKey
 
-pytestmark = pytest.mark.django_db
+# Of the two databases PostgreSQL is the one that refuses what a schema forgot to forbid.
+pytestmark = [pytest.mark.django_db, pytest.mark.postgresql_only]
 
 PERSON, MODEL = f"gj_pat_12345678_{SECRET}", f"gj_sk_87654321_{SECRET}"
 # Beyond what a schema can say: fields that rows of votes must have, lists of one length, text that

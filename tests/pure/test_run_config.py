@@ -170,7 +170,7 @@ def test_all_errors_are_said_at_once_each_with_its_path():
             "prompts": [{"id": "a", "text": " "}, {"id": "a", "text": "x", "tags": "easy"}],
             "ballot": ["A", "C", "A"],
             "generation": {"temperature": True},
-            "judging": {"max_tokens": 0, "samples": 2.0},
+            "judging": {"max_tokens": 0, "samples": 2.5},
             "votes": 3,
         }
     ) == [

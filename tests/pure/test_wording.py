@@ -142,6 +142,12 @@ def test_without_a_complete_prompt_it_is_too_early():
     ]
 
 
+def test_prompts_on_which_no_vote_is_wanted_say_nothing():
+    entered = enter([Opened(n, n, n, 0, [0, 1]) for n in range(9)], range(9))
+    found = claims(entered, np.array([False, False]), np.array([np.nan, np.nan]), 9)
+    assert (found.entered, found.beats.any(), found.always.tolist()) == (9, False, [[0, 1]] * 2)
+
+
 def test_verdicts_that_are_missing_are_named():
     words = words_of([some(0.9), some(0.3), some(0)], ["a", "b", "c"], coverage=[0.9, 0.41, 0])
     assert "It has a verdict on only 90 % of what it was asked about." in words.headline()

@@ -72,7 +72,7 @@ def insert(cursor: CursorWrapper, *rows: Model, **expressions: tuple[str, object
     """
     database = connections[connection.alias]  # not looked up for each value
     statements: list[str] = []
-    sent: list[list[object]] = []
+    sent: list[list[Any]] = []
     for row in rows:
         computed = expressions if row is rows[-1] else {}
         values = {

@@ -202,7 +202,7 @@ def seal(project_id: UUID, *, now: datetime | None = None) -> int:
     """Seal the oldest unsealed entries of a project, at most one batch; return how many."""
     young = (now or timezone.now()) - timedelta(milliseconds=settings.SEAL_WINDOW_MS)
     with transaction.atomic():
-        project = _locked(project_id)
+        project = locked(project_id)
         # Read after the lock, by what is unsealed and never by "id > last": a vote that committed
         # late may have a smaller id than one that is sealed already.
         unsealed = Entry.objects.filter(project=project, seq__isnull=True, at__lte=young)
@@ -228,7 +228,7 @@ def append(project_id: UUID, entries: Sequence[Entry]) -> None:
     objects; the vote that a retraction takes back may stand before it in the same call.
     """
     with transaction.atomic():
-        project = _locked(project_id)
+        project = locked(project_id)
         for start in range(0, len(entries), settings.SEAL_BATCH):
             batch = entries[start : start + settings.SEAL_BATCH]
             _fill_in(batch)
@@ -254,7 +254,8 @@ def _fetch_related(entries: Sequence[Fact]) -> None:
                 setattr(entry, name, rows[key])
 
 
-def _locked(project_id: UUID) -> Project:
+def locked(project_id: UUID) -> Project:
+    """Return a project that nobody else seals entries of until the transaction ends."""
     return Project.objects.select_for_update(no_key=True).get(pk=project_id)
 
 
@@ -353,11 +354,11 @@ def replay(project: Project, *, write: bool) -> list[Difference]:
     Holds the project's lock, so no batch is sealed meanwhile; votes are still accepted.
     """
     with transaction.atomic():
-        locked = _locked(project.pk)
+        own = locked(project.pk)
         return [
             difference
             for projection in projections()
-            for difference in projection(locked).rebuild(write=write)
+            for difference in projection(own).rebuild(write=write)
         ]
 
 

@@ -8,7 +8,7 @@ from django.utils import timezone
 from ninja import Field, Schema
 from pydantic import BeforeValidator, StrictBool, StrictFloat, StrictInt
 
-from humanjudge.lib.validation import ConfigInvalid
+from humanjudge.lib.validation import WHOLE, ConfigInvalid
 from judge_eval.api.access import KeyRouter, key_of
 from reports.grandjury import analysis, selectors
 from reports.grandjury.api.access import EITHER_KEY, insist_on_patience
@@ -32,7 +32,7 @@ class VotesIn(Schema):
 
 
 class HistogramIn(VotesIn):
-    duration_minutes: int = Field(60, strict=True, ge=1, le=analysis.MOST_MINUTES)
+    duration_minutes: Annotated[int, Field(strict=True, ge=1, le=analysis.MOST_MINUTES), WHOLE] = 60
     gross: StrictBool = True
 
 

@@ -10,7 +10,7 @@ from ninja import Field, Schema, Status
 from ninja.errors import HttpError
 from pydantic import AfterValidator, BaseModel
 
-from humanjudge.lib.validation import Name, Storable, StorableJson, Text
+from humanjudge.lib.validation import WHOLE, Name, Storable, StorableJson, Text
 from judge_eval.api.access import KeyRouter, key_of
 from reports.grandjury import selectors, services
 from reports.grandjury.api.access import (
@@ -32,7 +32,7 @@ models = KeyRouter("models", EITHER_KEY)
 
 # --- traces: outputs that a model logs ----------------------------------------------------------
 
-Whole: TypeAlias = Annotated[int, Field(strict=True, ge=0, le=10**15)]
+Whole: TypeAlias = Annotated[int, Field(strict=True, ge=0, le=10**15), WHOLE]
 
 
 class Ingested(Schema):
