@@ -351,10 +351,10 @@ def test_it_waits_for_what_is_being_computed():
     assert "Being computed" in text_of(response)
     assert 'hx-trigger="every 2s"' in response.content.decode()
     assert Findings.objects.get(run=run).data is None
-    waiting = client.get(page_of(run), {"seen": "none"}, headers=HTMX)
+    waiting = client.get(page_of(run), {"seen": "none", "parts": "none"}, headers=HTMX)
     assert waiting.status_code == 204
     compute(run)
-    fresh = client.get(page_of(run), {"seen": "none"}, headers=HTMX)
+    fresh = client.get(page_of(run), {"seen": "none", "parts": "none"}, headers=HTMX)
     assert fresh.status_code == 200
     assert b"<html" not in fresh.content
     assert "At epsilon 0.20" in text_of(fresh)
