@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from django.db import connection
-from django.db.models import Count
+from django.db.models import Count, Exists, OuterRef
 from django.utils import timezone
 
 from reports.models import Review
@@ -115,12 +115,12 @@ def _expected(
 ) -> dict[UUID, dict[str, Any]]:
     """Return the columns that `Review` must have for each item.
 
-    Flags and decisions are looked up where there were some before, and on `touched` items.
+    Decisions are looked up where there were some before, and on `touched` items.
     """
     words = _choices_on([row["pk"] for row in rows if row["queue__kind"] in _WORDS], new)
-    known = [row["pk"] for row in rows if row["review__flags"] or row["review__decided"]]
-    known += touched
-    flags, decided = _flags_on(known), _decided_on(known, made)
+    flags = _flags_on([row["pk"] for row in rows if row["flagged"]])
+    decided_on = {row["pk"] for row in rows if row["review__decided"]} | {*touched}
+    decided = _decided_on(decided_on, made)
     return {
         item: _columns(
             _votes(row, words.get(item, Counter()), limits), flags.get(item, []), decided.get(item)
@@ -187,8 +187,9 @@ def _rows(items: Collection[UUID]) -> list[dict[str, Any]]:
 
     Of deleted runs there is nothing to see.
     """
-    there = Item.objects.filter(pk__in=items, queue__deleted_at=None)
-    return list(there.values(*_OF_ITEM, *_STORED.values()))
+    is_flagged = Exists(Flag.objects.filter(item=OuterRef("pk")))
+    there = Item.objects.filter(pk__in=items, queue__deleted_at=None).annotate(flagged=is_flagged)
+    return list(there.values(*_OF_ITEM, *_STORED.values(), "flagged"))
 
 
 def _in_order(items: Collection[UUID]) -> list[UUID]:
