@@ -98,8 +98,8 @@ def outcomes_of(run: Run, part: Slice = WHOLE) -> RunOutcomes:
     seq = Board.objects.values_list("seq", flat=True).filter(run=run).first() or 0
     judges = list(run.judges.order_by("position"))
     items, rows, prompts, writers, tags = _items(run, part)
-    inside, all_votes = rows[:, 0], _votes(run, part)
-    votes = all_votes.filter(choice__in=part.choices) if part.kind == "ballot" else all_votes
+    inside, all_votes = rows[:, 0], _votes_on(run, part)
+    votes = _votes(all_votes, part)
     choices = _choices(run, votes)
     verdicts = _verdicts(run, choices, int(inside.max(initial=-1)) + 1, len(judges))[inside]
     columns = len(choices)
@@ -146,9 +146,14 @@ def outcomes_of(run: Run, part: Slice = WHOLE) -> RunOutcomes:
     )
 
 
-def _votes(run: Run, part: Slice) -> QuerySet[Entry]:
+def _votes_on(run: Run, part: Slice) -> QuerySet[Entry]:
+    """Return all that count on the items of a part, also those that are no part of it."""
     votes = Entry.objects.filter(counted_in(run.queue), queue=run.queue_id)
     return votes.filter(item__in=part.pairs(run)) if part.kind else votes
+
+
+def _votes(votes: QuerySet[Entry], part: Slice) -> QuerySet[Entry]:
+    return votes.filter(choice__in=part.choices) if part.kind == "ballot" else votes
 
 
 def _choices(run: Run, votes: QuerySet[Entry]) -> tuple[str, ...]:
@@ -283,7 +288,7 @@ def labels_of(run: Run, part: Slice = WHOLE, *, up_to: int | None = None) -> Run
     With `up_to` only votes up to this entry of the ledger.
     """
     judges = list(Judge.objects.filter(run=run).order_by("position").only("name", "provider"))
-    votes = _votes(run, part).filter(item__isnull=False)
+    votes = _votes(_votes_on(run, part), part).filter(item__isnull=False)
     given = Verdict.objects.filter(judge__run=run).exclude(state=Verdict.State.WAITING)
     if up_to is not None:
         votes = votes.filter(seq__lte=up_to)

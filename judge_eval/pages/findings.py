@@ -26,7 +26,7 @@ from judge_eval.stats.estimate import SIGNIFICANCE, Interval, best_first
 # The charts of each tab, by the names they are kept under, and what they are called as files.
 PICTURE: Final = "agreement"
 CHARTS: Final = {
-    "board": {},
+    "board": {PICTURE: "picture"},
     "alt-test": {"winning_rates": "winning rates"},
     "models": {"model_ratings": "ratings"},
 }
@@ -52,6 +52,7 @@ def findings_context(run: Run, request: Request, tab: str) -> Context:
     """Return what every page of findings shows, whether there are any yet or not."""
     row, figures, part = request.row, request.findings, request.part
     seconds, as_of, behind, seen = 0.0, "", "", "none"
+    drawn = set(row.charts)
     if figures and row.computed_at:
         of, seconds = figures.as_of, max((timezone.now() - row.computed_at).total_seconds(), 0)
         people = f"{of.people:,} {'person' if of.people == 1 else 'people'}"
@@ -64,6 +65,8 @@ def findings_context(run: Run, request: Request, tab: str) -> Context:
             came = f"{number_of(since, 'vote')} came" if since > 0 else "The ledger has gone on"
             behind = f"{came} since: these figures follow within seconds."
         seen = f"{row.computed_at.timestamp():.6f}-{run.board.seq if behind else ''}"
+        if any(judge.overall.value is not None for judge in figures.judges):
+            drawn.add(PICTURE)
     return {
         "run": run,
         "tab": tab,
@@ -76,7 +79,7 @@ def findings_context(run: Run, request: Request, tab: str) -> Context:
         "as_of": as_of,
         "computed": {"at": row.computed_at, "seconds": round(seconds), "ago": duration(seconds)},
         "behind": behind,
-        "chart_files": {c: name for c, name in CHARTS[tab].items() if c in row.charts},
+        "chart_files": {c: name for c, name in CHARTS[tab].items() if c in drawn},
         "seen": seen,
     }
 

@@ -152,7 +152,7 @@ def test_a_part_without_votes_says_so():
     compute(run)
     compute(run, "generator:generator-0")
     text = text_of(get(run, "generator:generator-0"))
-    assert "Nobody has voted yet" in text
+    assert "There are no votes yet" in text
 
 
 def test_the_form_comes_when_parts_become_known():

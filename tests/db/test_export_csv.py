@@ -20,8 +20,9 @@ pytestmark = pytest.mark.django_db
 
 JUDGES = {"names": ["x", "random", "longer-wins"], "baselines": ["random", "longer-wins"]}
 AT = "2026-03-04T05:06:07.000008Z"
-# Costs, times and numbers of rows stay where they were made.
-HERE = {"id", "judge", "by", "cost_usd", "seconds_per_verdict", "cost_per_correct_usd"}
+# Costs, times, numbers of rows and how many votes are still wanted stay where they were made.
+HERE = {"id", "judge", "by", "votes_left"}
+HERE |= {"cost_usd", "seconds_per_verdict", "cost_per_correct_usd"}
 
 
 def table(run):
@@ -95,7 +96,7 @@ def test_both_orders_ties_that_are_wrong_and_names_that_are_shared_come_back():
     back = brought_back(lines)
     assert verdicts(back) == before
     judges = list(back.judges.order_by("position").values_list("name", flat=True))
-    names = {"name", "words"}
+    names = {"name", "words", "more"}
     assert judges == ["x", "x (2)", "always-first", "random", "longer-wins"]
     assert without(board_of(back)[0], names) == without(figures[0], names)
 

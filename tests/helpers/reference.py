@@ -63,7 +63,7 @@ def votes_wanted(run):
             if entry.pk not in reversed_ones:
                 rounds[entry.item_id] = entry.payload["votes_wanted"]
         if entry.kind == "parameters":
-            for votes, items in entry.payload["votes_wanted"]["items"].items():
+            for votes, items in entry.payload.get("votes_wanted", {"items": {}})["items"].items():
                 first.update((UUID(item), int(votes)) for item in items)
     return {item: max(votes, rounds.get(item, 0)) for item, votes in first.items()}
 
