@@ -60,7 +60,10 @@ class Words:
     north is the best judge: it agrees with people on 98 % (people among themselves: 90 %) and beats
     south (evidence over 1,000,000 : 1).
     You may stop voting.
-    Only north beats the floor: random (evidence 99,800 : 1).
+    Only north beats the floor.
+    >>> for sentence in words.more()[:2]:
+    ...     print(sentence)  # doctest: +NORMALIZE_WHITESPACE
+    Only north beats random (evidence 99,800 : 1).
     Nothing shows yet that south is better than random (evidence 1 : 1 of 40 : 1):
     more votes will not settle this as it stands.
     """
@@ -112,7 +115,14 @@ class Words:
         if not self.votes or not self.judges:
             return []
         sentences = self._others() if len(self.judges) <= MOST_NAMES else self._in_short()
-        return [*sentences, *self._alike(), *self._missing(), *self._contradicting(), *self._lack()]
+        return [
+            *self._floor_in_full(),
+            *sentences,
+            *self._alike(),
+            *self._missing(),
+            *self._contradicting(),
+            *self._lack(),
+        ]
 
     def withdrawn(self, claims: Sequence[tuple[int, int, str]]) -> list[str]:
         """Name claims of one judge over another that do not stand any more, with the reason."""
@@ -193,14 +203,24 @@ class Words:
         )
         return f"{more}, but {only} left"
 
+    @property
+    def _above(self) -> list[int]:
+        """Judges that beat every baseline."""
+        return [n for n in self.judges if self.claims.beats[n, self.floor].all()]
+
     def _above_floor(self) -> Iterator[str]:
-        judges, floor = self.judges, self.floor
-        if not floor:
+        if self.floor and self._above:
+            yield f"{self._subject(self._above)} the floor."
+        elif self.floor:
+            yield f"{'None beats' if len(self.judges) > 1 else 'It does not beat'} the floor yet."
+
+    def _floor_in_full(self) -> Iterator[str]:
+        judges, floor, above = self.judges, self.floor, self._above
+        if not floor or len(self.silent) == len(judges):
             return
-        above = [n for n in judges if self.claims.beats[n, floor].all()]
         if above:
             least = _least([self.claims.evidence[n, low] for n in above for low in floor])
-            yield f"{self._subject(above)} the floor: {self._names(floor)} (evidence {least})."
+            yield f"{self._subject(above)} {self._names(floor)} (evidence {least})."
         others = len(judges) - len(above)
         if above and others and self._room == FEW_NAMES:
             yield f"Nothing shows yet that the other {others} are better than all of these."

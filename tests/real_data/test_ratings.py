@@ -133,7 +133,7 @@ def test_mtbench_gpt4_beats_the_floor_and_is_as_good_as_one_more_person(mtbench,
         "gpt-4 is the only judge: it agrees with people on 66 %, "
         "as people do among themselves (66 %)."
     )
-    assert floor.startswith("It beats the floor: ")
+    assert floor == "It beats the floor."
     gpt4, _, _ = judge_figures(mtbench, rng())
     assert gpt4.rating.worst_rank == 1
     people = among_people(mtbench.votes, rng()).pairs
