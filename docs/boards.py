@@ -11,7 +11,6 @@ from playwright.sync_api import sync_playwright
 
 from tests.browser.product import CHROMIUM_ARGUMENTS, Product
 from tests.chromium import MISSING, find_chromium
-from tests.helpers.boards import BOARDS
 
 DESK = {"viewport": {"width": 1280, "height": 800}}
 FORMS = {
@@ -26,7 +25,7 @@ def main() -> None:
     chromium = find_chromium()
     if chromium is None or len(sys.argv) < 2:
         sys.exit(MISSING if chromium is None else __doc__)
-    pictures, names = Path(sys.argv[1]), sys.argv[2:] or list(BOARDS)
+    pictures = Path(sys.argv[1])
     pictures.mkdir(parents=True, exist_ok=True)
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -34,7 +33,7 @@ def main() -> None:
         sync_playwright() as playwright,
     ):
         browser = playwright.chromium.launch(executable_path=chromium, args=CHROMIUM_ARGUMENTS)
-        for name in names:
+        for name in sys.argv[2:] or product.ask("board_names"):
             board = product.ask("new_board", name=name)["board"]
             for form, options in FORMS.items():
                 page = browser.new_page(base_url=product.url, **options)

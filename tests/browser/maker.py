@@ -65,6 +65,10 @@ def new_single_run(**options):
     return _addresses(makers.make_single_run(**options))
 
 
+def board_names():
+    return list(BOARDS)
+
+
 def new_board(*, name):
     """One of `tests.helpers.boards`, shared, with its findings."""
     run = BOARDS[name]()
@@ -203,6 +207,7 @@ ANSWERS = {
         new_run,
         new_single_run,
         new_study,
+        board_names,
         new_board,
         votes,
         flags,
