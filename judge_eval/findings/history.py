@@ -25,7 +25,15 @@ JOINED: Final = "a judge joined"
 _ELSEWHERE: Final = -1
 
 
-Step: TypeAlias = Opened | Wanted | Voted
+class Round(NamedTuple):
+    """Another round of votes that a curator asks for, until it is reversed: then 0 are wanted."""
+
+    seq: int
+    comparison: int
+    votes_wanted: int
+
+
+Step: TypeAlias = Opened | Wanted | Round | Voted
 
 
 class History(NamedTuple):
@@ -111,7 +119,7 @@ class _Reading:
     def _code(self, winner: str | None) -> int:
         return FAILED if winner is None else self.codes.get(winner, NOT_ASKED)
 
-    def _asked(self) -> Iterator[Wanted]:
+    def _asked(self) -> Iterator[Wanted | Round]:
         """Return what is said of votes wanted, and note what else is said beside votes."""
         begun = 0
         for seq, said in self._sealed(Entry.Kind.PARAMETERS).values_list("seq", "payload"):
@@ -123,15 +131,15 @@ class _Reading:
             yield from (Wanted(seq, self.rows[item], n) for item, n in wanted if item in self.rows)
         yield from self._decided()
 
-    def _decided(self) -> Iterator[Wanted]:
+    def _decided(self) -> Iterator[Round]:
         names = ("seq", "item", "payload", "retracted_seq")
         for seq, item, said, reversed_at in self._sealed(Entry.Kind.DECISION).values_list(*names):
             if said["action"] in ("exclude", "keep"):
                 self.changes[EXCLUDED] = max(seq, reversed_at or 0, self.changes.get(EXCLUDED, 0))
             elif said["action"] == "another_round" and item in self.rows:
-                yield Wanted(seq, self.rows[item], said["votes_wanted"])
+                yield Round(seq, self.rows[item], said["votes_wanted"])
                 if reversed_at:
-                    yield Wanted(reversed_at, self.rows[item], said["instead_of"])
+                    yield Round(reversed_at, self.rows[item], 0)
 
     def _voted(self, votes: QuerySet[Entry]) -> Iterator[Voted]:
         rows = votes.exclude(choice="").order_by("seq").values_list("seq", "item", "choice")
@@ -155,6 +163,7 @@ class _Line:
         self.opened: dict[int, int] = {}
         # What is said apart from the opening holds over what is said there, also before it.
         self.changed: dict[int, int] = {}
+        self.rounds: dict[int, int] = {}
         # A vote that is none in this part leaves one vote less to wait for.
         self.elsewhere = Counter[int]()
         self.votes = Counter[int]()
@@ -176,11 +185,14 @@ class _Line:
                 self.elsewhere[row] += 1
             case Wanted():
                 self.changed[row] = event.votes_wanted
+            case Round():
+                self.rounds[row] = event.votes_wanted
         if row in self.opened:
             yield Wanted(event.seq, row, self._wanted(row))
 
     def _wanted(self, row: int) -> int:
-        return max(0, self.changed.get(row, self.opened[row]) - self.elsewhere[row])
+        wanted = max(self.changed.get(row, self.opened[row]), self.rounds.get(row, 0))
+        return max(0, wanted - self.elsewhere[row])
 
     @property
     def votes_left(self) -> int:

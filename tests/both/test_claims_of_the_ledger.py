@@ -24,10 +24,11 @@ from tests.makers import (
     seal_all,
 )
 from voting.curating import decide, reverse
-from voting.ledger.decisions import payload_of
+from voting.ledger.decisions import Rules, payload_of
 from voting.models import Entry, Queue
 from voting.order import prompt_order
 from voting.services import undo_last_vote
+from voting.votes_wanted import change_for_all
 
 pytestmark = pytest.mark.django_db
 
@@ -159,6 +160,20 @@ def test_another_round_wants_more_until_it_is_reversed():
     seal_all(run.queue.project)
     assert told(run).events[-1] == Wanted(4, 0, 1)
     assert told(run).changes == {}
+
+
+def test_another_round_stands_whatever_a_lead_asks_for_since():
+    run = a_run(pairs=1)
+    vote_on(run)
+    curator, [only] = make_voter(run), pairs_of(run)
+    decision = decide(only.pk, "another_round", curator, "It is close.", after=None, votes=2)
+    seal_all(run.queue.project)
+    change_for_all(run.queue, Rules(votes_per_item=2, overlap_share=0.0, overlap_votes=2), curator)
+    seal_all(run.queue.project)
+    assert told(run).events[-1] == Wanted(4, 0, 3)
+    reverse(decision.uid, curator, "It is not.")
+    seal_all(run.queue.project)
+    assert told(run).events[-1] == Wanted(5, 0, 2)
 
 
 def test_a_judge_that_joins_was_not_asked_before_and_changes_no_verdict():
