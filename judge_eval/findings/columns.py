@@ -24,6 +24,7 @@ NAMED_COVERAGE: Final = 0.95
 LONGEST: Final = 28
 PENDING = "Being computed from the votes; it appears here by itself within seconds."
 UNVOTED = "Nobody has voted on what it has a verdict on."
+_FEW_PEOPLE = "It takes 5 people, 10 prompts, and votes that it is right and wrong about."
 _NO_VALUE = "No interval: it has changed so much on the way that no value fits all of it."
 _UNASKED = "It has not been asked about anything that is open for voting."
 _ONE_ORDER = "It has not answered about a pair in both orders, or what it answered is not known."
@@ -119,6 +120,13 @@ def _always_cell(judge: JudgeFindings) -> Cell:
         return Cell(percent(judge.overall.value, 1), why=_NO_VALUE)
     always = span(100 * judge.always_low, 100 * judge.always_high)
     return Cell(percent(judge.overall.value, 1), always)
+
+
+def _two_way_cell(judge: JudgeFindings) -> Cell:
+    if judge.two_way_low is None or judge.two_way_high is None or judge.overall.value is None:
+        return missing(_FEW_PEOPLE)
+    two_way = span(100 * judge.two_way_low, 100 * judge.two_way_high)
+    return Cell(percent(judge.overall.value, 1), two_way)
 
 
 def _rank_cell(judge: JudgeFindings) -> Cell:
@@ -242,6 +250,13 @@ FURTHER: Final = (
         "The interval that holds however often one looks: the thin line of the picture.",
         *("how-overall", _always_cell, "overall.value"),
         {f"overall_agreement_always_{end}": f"always_{end}" for end in ("low", "high")},
+    ),
+    Column(
+        *("two-way", "Agreement", "%, other people"),
+        "The interval for other prompts and other people than those who voted.",
+        *("how-overall", _two_way_cell, "overall.value"),
+        {f"overall_agreement_two_way_{end}": f"two_way_{end}" for end in ("low", "high")},
+        topic="an interval for other people",
     ),
     Column(
         *("agreement", "When it answers", "% of votes"),

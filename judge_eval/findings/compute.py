@@ -50,6 +50,7 @@ from judge_eval.stats.judge_figures import (
 from judge_eval.stats.mcnemar import mcnemar_tests
 from judge_eval.stats.order_luck import order_luck
 from judge_eval.stats.outcomes_table import Codes, OutcomesTable
+from judge_eval.stats.two_way import two_way_intervals
 from judge_eval.stats.wording import Words
 from voting.choices import SIDES
 from voting.kinds import is_single, kind_of
@@ -82,6 +83,8 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
         outcomes.as_of.seq,
         before,
     )
+    rows, choices, people = np.array(history.votes, dtype=np.int64).reshape(-1, 3).T
+    two_way = two_way_intervals(table.verdicts[rows], choices, outcomes.prompts[rows], people)
     order = best_first([share.value for share in overall])
     standings = _standings(said, [n for n in order if overall[n].trials])
     figures = judge_figures(table, _rng(outcomes, 0))
@@ -101,6 +104,8 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
             "per_answer": single[place],
             "consistency": consistency[place],
             "first_position": first_position[place],
+            "two_way_low": None if np.isnan(two_way[0, place]) else two_way[0, place],
+            "two_way_high": None if np.isnan(two_way[1, place]) else two_way[1, place],
             "order_luck": None if luck is None else float(luck[place]),
         }
         | standings[place]

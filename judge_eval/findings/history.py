@@ -41,13 +41,14 @@ class History(NamedTuple):
 
     `order` holds the places of the prompts, by number, in the order in which they enter. `changes`
     tells the last entry that changed what was there before, by why. `votes_left` are those that
-    comparisons still want.
+    comparisons still want. `votes` are the counted ones: comparison, choice and person, by number.
     """
 
     events: list[Event]
     order: list[int]
     changes: dict[str, int]
     votes_left: int
+    votes: list[tuple[int, int, int]]
 
 
 def history_of(
@@ -72,6 +73,7 @@ class _Reading:
         self.prompts: dict[str, int] = {}
         self.prompt_of: dict[int, int] = {}
         self.changes: dict[str, int] = {}
+        self.votes: list[tuple[int, int, int]] = []
         # First and last entries of imports.
         self.imports: list[tuple[int, int]] = []
 
@@ -92,7 +94,7 @@ class _Reading:
             # Nobody may vote any more, so nothing is waited for.
             events.append(Closed(events[-1].seq))
             left = 0
-        return History(events, order, self.changes, left)
+        return History(events, order, self.changes, left, self.votes)
 
     def _sealed(self, kind: str) -> QuerySet[Any]:
         # The project is there for the sake of indexes.
@@ -142,10 +144,16 @@ class _Reading:
                     yield Round(reversed_at, self.rows[item], 0)
 
     def _voted(self, votes: QuerySet[Entry]) -> Iterator[Voted]:
-        rows = votes.exclude(choice="").order_by("seq").values_list("seq", "item", "choice")
-        for seq, item, choice in rows.iterator(ROWS_AT_ONCE):
-            if item in self.rows:
-                yield Voted(seq or 0, self.rows[item], self.codes.get(choice, _ELSEWHERE))
+        people: dict[UUID, int] = {}
+        cast = votes.exclude(choice="").order_by("seq")
+        rows = cast.values_list("seq", "item", "choice", "voter")
+        for seq, item, choice, voter in rows.iterator(ROWS_AT_ONCE):
+            if item not in self.rows:
+                continue
+            row, code = self.rows[item], self.codes.get(choice, _ELSEWHERE)
+            if code != _ELSEWHERE:
+                self.votes.append((row, code, people.setdefault(voter, len(people))))
+            yield Voted(seq or 0, row, code)
 
     def _at_once(self, vote: Voted) -> Voted:
         """Give a vote that an import brought the number of the entry that ends it."""

@@ -38,6 +38,9 @@ class JudgeFindings(Figures):
     # the way that no value fits all of it.
     always_low: float | None
     always_high: float | None
+    # By prompts and people, where enough of both voted.
+    two_way_low: float | None
+    two_way_high: float | None
     # From 1 + the judges said to beat it to all less those it is said to beat; None of a baseline.
     rank_low: int | None
     rank_high: int | None
