@@ -407,5 +407,5 @@ def terminal_row(judge: JudgeFindings) -> list[str]:
         *("-" if end is None else f"{100 * end:.1f}" for end in (*shares, judge.coverage.value)),
         *("-" if end is None else f"{end:.0f}" for end in (rating.value, rating.low, rating.high)),
         "-".join(map(str, filter(None, ranks))) or "-",
-        judge.ties,
+        judge.ties or "-",
     ]
