@@ -63,7 +63,7 @@ class Words:
     Only north beats the floor.
     >>> for sentence in words.more()[:2]:
     ...     print(sentence)  # doctest: +NORMALIZE_WHITESPACE
-    Only north beats random (evidence 99,800 : 1).
+    Evidence over random: 99,800 : 1.
     Nothing shows yet that south is better than random (evidence 1 : 1 of 40 : 1):
     more votes will not settle this as it stands.
     """
@@ -220,7 +220,7 @@ class Words:
             return
         if above:
             least = _least([self.claims.evidence[n, low] for n in above for low in floor])
-            yield f"{self._subject(above)} {self._names(floor)} (evidence {least})."
+            yield f"Evidence over {self._names(floor)}: {least}."
         others = len(judges) - len(above)
         if above and others and self._room == FEW_NAMES:
             yield f"Nothing shows yet that the other {others} are better than all of these."
@@ -293,10 +293,6 @@ class Words:
         judges = self.judges
         n = len(judges)
         said = int(self.claims.beats[np.ix_(judges, judges)].sum())
-        speaking = [other for other in judges[1:] if other not in self.silent]
-        rivals = [other for other in speaking if not self.claims.beats[judges[0], other]]
-        if len(rivals) > 1 and self.claims.entered:
-            yield self._pair(judges[0], rivals[0])
         yield f"{said:,} of {n * (n - 1) // 2:,} pairs of judges are told apart."
 
     def _alike(self) -> Iterator[str]:

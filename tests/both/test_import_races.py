@@ -87,7 +87,9 @@ def test_between_any_two_chunks_of_a_bundle_people_vote(monkeypatch):
     report = job.report
     assert Run.objects.filter(pk__in=report["runs"], queue__is_open=True).exists()
     assert len(steps) > 10
-    assert board(busy).votes == len(votes) == len(steps) - 2  # the last chunk, and the end
+    # Behind the last chunk, which may be short, and behind the end nothing is read.
+    assert board(busy).votes == len(votes)
+    assert len(steps) - len(votes) in (1, 2)
     entries = Entry.objects.order_by("seq").values_list("queue", flat=True)[before:]
     in_a_row = [list(of_one) for queue, of_one in groupby(entries) if queue != busy.queue_id]
     assert max(map(len, in_a_row)) == 4

@@ -20,7 +20,7 @@ def test_the_board_of_single_items_and_its_pages_can_be_used_by_everybody(produc
     log_in(page, product)
     page.goto(run["board"])
     expect(page.locator(".as-of")).to_contain_text("As of 48 votes by 2 people", timeout=60_000)
-    page.get_by_text("Further figures").click()
+    page.get_by_text("Further figures", exact=True).click()
     careful = page.locator("#further-table").get_by_role("row", name="judge-careful")
     expect(careful.locator("[data-figure=sensitivity]")).to_contain_text("25")
     expect(careful.locator("[data-figure=specificity]")).to_contain_text("75")
