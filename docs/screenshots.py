@@ -21,8 +21,7 @@ FOLDER = Path(__file__).with_name("img")
 SIZE = {"width": 1280, "height": 800}
 COLOURS = 256
 VOTES = 20
-# The board's own figure of its best judge.
-BEST = "68.9 %"
+BEST = "gpt-3.5-turbo"
 CHANGING = "time, code { visibility: hidden !important }"
 
 
