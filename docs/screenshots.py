@@ -21,7 +21,6 @@ FOLDER = Path(__file__).with_name("img")
 SIZE = {"width": 1280, "height": 800}
 COLOURS = 256
 VOTES = 20
-BEST = "gpt-3.5-turbo"
 CHANGING = "time, code { visibility: hidden !important }"
 
 
@@ -70,7 +69,7 @@ def take_voting(browser: Browser, product: Product) -> None:
 def take_board(browser: Browser, product: Product) -> None:
     finished = product.up.access()["board"][0]
     page = open_window(browser, product, finished["path"])
-    page.locator("#board").get_by_text(BEST).first.wait_for(timeout=60_000)
+    page.locator("#picture").wait_for(timeout=60_000)
     take(page, "board")
 
 
