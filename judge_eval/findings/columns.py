@@ -22,6 +22,8 @@ Value = str | float | None
 NAMED_COVERAGE: Final = 0.95
 # Longer names of those that a judge beats are a number.
 LONGEST: Final = 28
+# It takes five voters, wherever the judges answered.
+OTHER_PEOPLE: Final = "an interval for other people"
 PENDING = "Being computed from the votes; it appears here by itself within seconds."
 UNVOTED = "Nobody has voted on what it has a verdict on."
 _FEW_PEOPLE = "It takes 5 people, 10 prompts, and votes that it is right and wrong about."
@@ -256,7 +258,7 @@ FURTHER: Final = (
         "The interval for other prompts and other people than those who voted.",
         *("how-overall", _two_way_cell, "overall.value"),
         {f"overall_agreement_two_way_{end}": f"two_way_{end}" for end in ("low", "high")},
-        topic="an interval for other people",
+        topic=OTHER_PEOPLE,
     ),
     Column(
         *("agreement", "When it answers", "% of votes"),

@@ -32,6 +32,7 @@ from judge_eval.findings.columns import (
     COLUMNS,
     FURTHER,
     MAIN,
+    OTHER_PEOPLE,
     PENDING,
     Column,
     beats_cell,
@@ -300,7 +301,7 @@ def _tables(
 
 def _unknown_in_words(topics: Sequence[str], lines: Sequence[Line], part: Slice) -> str:
     words = [OF_THE_WHOLE] if part.kind else []
-    if topics:
+    if topics := [topic for topic in topics if topic != OTHER_PEOPLE]:
         # Baselines aside, every judge has answered elsewhere.
         providers = {line.row.judge.provider for line in lines if not line.is_baseline}
         why = ", since the verdicts were imported" if providers == {Judge.IMPORTED} else ""
