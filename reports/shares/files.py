@@ -55,9 +55,7 @@ def picture_png(report: Report) -> bytes:
 def card_svg(report: Report) -> str:
     """Return the preview that a link shows elsewhere: title, first words and picture."""
     graph = picture_of(report.runs[0].findings) if report.runs else None
-    lines = wrap(headline(report), CARD_LETTERS)
-    if len(lines) > CARD_LINES:
-        lines = [*lines[: CARD_LINES - 1], f"{lines[CARD_LINES - 1][: CARD_LETTERS - 1]}…"]
+    lines = _lines(headline(report))
     width, height = CARD_SIZE
     context = {
         "report": report,
@@ -70,6 +68,16 @@ def card_svg(report: Report) -> str:
         "graph_height": 400 - 44 * len(lines),
     }
     return _VARIABLE.sub(r"\1", render_to_string("reports/card.svg", context))
+
+
+def _lines(words: str) -> list[str]:
+    """Return as many whole sentences as a card has room for, or else the beginning of the first."""
+    sentences = words.split(". ")
+    for number in range(len(sentences), 0, -1):
+        lines = wrap(". ".join(sentences[:number]).removesuffix(".") + ".", CARD_LETTERS)
+        if len(lines) <= CARD_LINES:
+            return lines
+    return [*lines[: CARD_LINES - 1], f"{lines[CARD_LINES - 1][: CARD_LETTERS - 1]}…"]
 
 
 def card_png(report: Report) -> bytes:

@@ -7,16 +7,20 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import wraps
 from hashlib import sha256
+from pathlib import Path
 
 from csp.constants import HEADER
+from django.contrib.staticfiles.finders import find
 from django.core.cache import cache
 from django.db.models import Max
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotModified
 from django.shortcuts import render
+from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.cache import patch_cache_control
 from django.utils.http import parse_etags
+from django.utils.safestring import SafeString
 from django.utils.text import slugify
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
@@ -41,6 +45,7 @@ from voting.models import Entry
 from voting.voters import voter_here
 
 View = Callable[..., HttpResponse]
+PAGE = "report.html"
 SHORT_SECONDS = 300
 KEPT_SECONDS = 3600
 
@@ -110,20 +115,39 @@ def shared_report(request: HttpRequest, share: Share, token: str) -> HttpRespons
 
 
 def page_context(request: HttpRequest, share: Share, token: str, report: Report) -> Context:
+    def whole(name: str) -> str:
+        return request.build_absolute_uri(reverse("shared-file", args=[token, name]))
+
     here = reverse("shared-report", args=[token])
-    return {
-        "report": report,
+    return report_context(report, is_frozen=share.frozen is not None) | {
         "share": share,
         "erased": _erased_since(share, report),
-        "quality": [_quality(of, report) for of in report.quality],
-        "runs": [_run(of) for of in report.runs],
         "here": here,
-        "headline": headline(report),
-        "card": request.build_absolute_uri(reverse("shared-file", args=[token, "card.png"])),
-        "badge": request.build_absolute_uri(reverse("shared-file", args=[token, "badge.svg"])),
         "address": request.build_absolute_uri(here),
-        "flags": _flags(report),
+        "card": whole("card.png"),
     }
+
+
+def report_context(report: Report, *, is_frozen: bool) -> Context:
+    """Return what stands on a report, wherever it is read."""
+    return {
+        "report": report,
+        "is_frozen": is_frozen,
+        "headline": headline(report),
+        "quality": [_quality(of) for of in report.quality],
+        "runs": [_run(of) for of in report.runs],
+        "flags": _flags(report),
+        # Methods are told as on a board, whose run says what is voted on.
+        "method": {"queue": report.runs[0]} if report.runs else None,
+    }
+
+
+def report_html(report: Report, *, is_frozen: bool) -> str:
+    """Return the report as one page that needs nothing else: no server, no network, no script."""
+    css = Path(str(find("css/site.css"))).read_text()
+    context = report_context(report, is_frozen=is_frozen)
+    context |= {"base": "reports/report_file.html", "css": SafeString(css)}
+    return render_to_string("reports/shared.html", context)
 
 
 def _flags(report: Report) -> list[str]:
@@ -141,7 +165,7 @@ def _erased_since(share: Share, report: Report) -> int:
 # --- what stands on the page ----------------------------------------------------------------------
 
 
-def _quality(of: QualityResults, report: Report) -> Context:
+def _quality(of: QualityResults) -> Context:
     title, about = TITLES[Quality.Series(of.series)]
     last = of.last
     low, high = wilson(last.passes, last.votes) or (0.0, 0.0)
@@ -171,6 +195,7 @@ def _run(of: RunResults) -> Context:
     people = "person" if found.as_of.people == 1 else "people"
     return {
         "run": of,
+        "source": of.source.splitlines(),
         "as_of": f"{number_of(found.as_of.votes, 'vote')} by {found.as_of.people:,} {people} on "
         f"{found.as_of.voted:,} of {number_of(found.as_of.comparisons, of.noun)}",
         "pictures": [g for narrow in (False, True) if (g := picture_of(found, is_narrow=narrow))],
@@ -237,15 +262,16 @@ def _cells(of: RunResults, judge: JudgeFindings) -> dict[str, Cell]:
 @public
 def shared_file(request: HttpRequest, share: Share, token: str, name: str) -> HttpResponse:
     """The report as JSON, its judges as CSV, its picture, its preview card or its badge."""
-    if name not in FILES:
+    if name != PAGE and name not in FILES:
         raise Http404
-    make, content_type = FILES[name]
     report = current(share)
     tag = f'"{sha256(f"{name}{report.made_at}{report.head.hash}".encode()).hexdigest()[:32]}"'
     if tag in parse_etags(request.headers.get("If-None-Match", "")):
         answer: HttpResponse = HttpResponseNotModified()
     else:
-        answer = HttpResponse(make(report), content_type=content_type)
+        make, content_type = FILES.get(name, (None, "text/html; charset=utf-8"))
+        made = make(report) if make else report_html(report, is_frozen=share.frozen is not None)
+        answer = HttpResponse(made, content_type=content_type)
         if name not in IN_PLACE:
             base = slugify(report.title)[:60] or "report"
             answer.headers["Content-Disposition"] = f'attachment; filename="{base}-{name}"'

@@ -1,7 +1,7 @@
 """What a report says, as data: it is shown, frozen, given away as JSON, and can be checked.
 
-It holds no voter's name, no comment and no pseudonym, so that whoever has the link may read all of
-it.
+It holds no voter's name and no comment, so that whoever has the link may read all of it. People
+are there by the pseudonyms of the ledger.
 """
 
 from collections.abc import Mapping
