@@ -37,7 +37,7 @@ def judges_csv(report: Report) -> str:
         judges = [found.judges[place] for place in order]
         lines = [file_row(judge, run.elo.get(judge.id)) for judge in judges]
         lines.append(people_file_row(found.among_people.pairs, found.people_first_position))
-        rows += [{"run": run.name} | line for line in lines]
+        rows += [{"run": run.name, **line} for line in lines]
     return as_csv(list(rows[0]) if rows else [], (list(row.values()) for row in rows))
 
 
@@ -72,12 +72,14 @@ def card_svg(report: Report) -> str:
 
 def _lines(words: str) -> list[str]:
     """Return as many whole sentences as a card has room for, or else the beginning of the first."""
-    sentences = words.split(". ")
-    for number in range(len(sentences), 0, -1):
-        lines = wrap(". ".join(sentences[:number]).removesuffix(".") + ".", CARD_LETTERS)
-        if len(lines) <= CARD_LINES:
-            return lines
-    return [*lines[: CARD_LINES - 1], f"{lines[CARD_LINES - 1][: CARD_LETTERS - 1]}…"]
+    sentences = words.removesuffix(".").split(". ")
+    fitting: list[str] = []
+    for number in range(1, len(sentences) + 1):
+        lines = wrap(f"{'. '.join(sentences[:number])}.", CARD_LETTERS)
+        if len(lines) > CARD_LINES:
+            return fitting or [*lines[: CARD_LINES - 1], f"{lines[CARD_LINES - 1][:-1]}…"]
+        fitting = lines
+    return fitting
 
 
 def card_png(report: Report) -> bytes:

@@ -12,6 +12,7 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
+from humanjudge.http import Context
 from judge_eval.models import Run
 from judge_eval.pages.runs import find_run
 from reports.models import Share
@@ -56,7 +57,7 @@ def project_shares(request: HttpRequest, project_id: UUID) -> HttpResponse:
 
 def _page(request: HttpRequest, project: Project, run: Run | None) -> HttpResponse:
     form = ShareForm(request.POST if request.method == "POST" else None, label_suffix="")
-    context = {"project": project, "run": run, "form": form, "tab": "share"}
+    context: Context = {"project": project, "run": run, "form": form, "tab": "share"}
     if form.is_valid():
         try:
             context |= {"link": _make(request, project, run, form), "form": ShareForm()}
