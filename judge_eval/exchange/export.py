@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, Final, TypeVar
 from uuid import UUID
 
-from django.db.models import Count, Exists, IntegerField, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models import Count, Exists, F, IntegerField, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
 from pydantic import BaseModel
 
@@ -96,7 +96,9 @@ def _run(run: Run) -> Iterator[bundle.Record]:
     pairs = Item.objects.filter(queue=run.queue_id)
     used = Q(Exists(pairs.filter(a=OuterRef("pk")))) | Q(Exists(pairs.filter(b=OuterRef("pk"))))
     yield from _read(bundle.Output, Inference.objects.filter(used))
-    yield from _read(bundle.Pair, pairs, "position", run="queue__run")
+    # What is asked for, without the votes that a dispute added: these follow from the ledger again.
+    asked = pairs.annotate(asked=F("votes_wanted") - F("extra_votes"))
+    yield from _read(bundle.Pair, asked, "position", run="queue__run", votes_wanted="asked")
     # What a verdict's calls cost: they stay here, and what they cost is on the board.
     calls = Call.objects.filter(verdict=OuterRef("pk")).exclude(state=Call.State.WAITING)
     of_one = calls.order_by().values("verdict")
