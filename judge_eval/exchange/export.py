@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, Final, TypeVar
 from uuid import UUID
 
-from django.db.models import Count, Exists, IntegerField, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models import Count, Exists, F, IntegerField, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
 from pydantic import BaseModel
 
@@ -96,22 +96,28 @@ def _run(run: Run) -> Iterator[bundle.Record]:
     pairs = Item.objects.filter(queue=run.queue_id)
     used = Q(Exists(pairs.filter(a=OuterRef("pk")))) | Q(Exists(pairs.filter(b=OuterRef("pk"))))
     yield from _read(bundle.Output, Inference.objects.filter(used))
-    yield from _read(bundle.Pair, pairs, "position", run="queue__run")
-    # What a verdict's calls cost: they stay here, and what they cost is on the board.
-    calls = Call.objects.filter(verdict=OuterRef("pk")).exclude(state=Call.State.WAITING)
-    of_one = calls.order_by().values("verdict")
-    nano = of_one.annotate(nano=Sum("cost_nano")).values("nano")
-    unpriced = of_one.annotate(unpriced=Count("pk", filter=UNPRICED)).values("unpriced")
-    verdicts = Verdict.objects.filter(judge__run=run).annotate(
-        all_nano=Coalesce(Subquery(nano), "cost_nano"),
-        all_unpriced=Coalesce(Subquery(unpriced), "unpriced", output_field=IntegerField()),
-    )
+    # What is asked for, without the votes that a dispute added: these follow from the ledger again.
+    asked = pairs.annotate(asked=F("votes_wanted") - F("extra_votes"))
+    yield from _read(bundle.Pair, asked, "position", run="queue__run", votes_wanted="asked")
+    verdicts = with_costs(Verdict.objects.filter(judge__run=run))
     yield from _read(
         bundle.VerdictPart,
         verdicts,
         comparison="item",
         cost_nano="all_nano",
         unpriced="all_unpriced",
+    )
+
+
+def with_costs(verdicts: QuerySet[Verdict]) -> QuerySet[Verdict]:
+    """Add what the calls of verdicts cost: they stay here, and what they cost is on the board."""
+    calls = Call.objects.filter(verdict=OuterRef("pk")).exclude(state=Call.State.WAITING)
+    of_one = calls.order_by().values("verdict")
+    nano = of_one.annotate(nano=Sum("cost_nano")).values("nano")
+    unpriced = of_one.annotate(unpriced=Count("pk", filter=UNPRICED)).values("unpriced")
+    return verdicts.annotate(
+        all_nano=Coalesce(Subquery(nano), "cost_nano"),
+        all_unpriced=Coalesce(Subquery(unpriced), "unpriced", output_field=IntegerField()),
     )
 
 

@@ -22,11 +22,11 @@ from humanjudge.lib.strict_json import NotJson, loads
 from humanjudge.lib.text import number_of
 from humanjudge.lib.validation import WHOLE, ConfigInvalid, Part, Text
 from judge_eval.config.run_config import Epsilon
-from judge_eval.exchange.answers import VoteKind
 from judge_eval.exchange.rows import Kind, LeftOut, RowError
 from voting.choices import CHOICES
-from voting.kinds import Word
+from voting.kinds import Criterion, Options, Word
 
+VoteKind = Literal["pass_flag", "category", "rating", "labels", "text"]
 MOST_LISTED: Final = 1000
 # Of a source that is to be right in every row, no more is read after so many that are wrong.
 MOST_ERRORS: Final = 100
@@ -65,6 +65,12 @@ def _offered(ballot: list[str], info: ValidationInfo) -> list[str]:
     return ballot
 
 
+def _graded(criteria: list[Criterion], info: ValidationInfo) -> list[Criterion]:
+    if criteria and info.data.get("vote_kind") not in (None, "pass_flag"):
+        raise PydanticCustomError("criteria", "is of items that are passed or flagged")
+    return criteria
+
+
 class ImportOptions(Part):
     """How rows become a run; docs/importing.md says what each option does.
 
@@ -83,6 +89,9 @@ class ImportOptions(Part):
     task: Word | None = None
     graded: bool | None = None
     flag_categories: Annotated[list[Word], Field(max_length=9)] | None = None
+    criteria: Annotated[list[Criterion], Field(max_length=20), AfterValidator(_graded)] = []
+    extra_votes: Annotated[int, Field(ge=0, le=100), WHOLE] = 0
+    critical_variance: Annotated[float, Field(gt=0, lt=0.25)] = 0.05
     epsilon: Epsilon = 0.2
     votes_per_pair: Annotated[int, Field(ge=1, le=100), WHOLE] = 1
     reveal: Literal["after_each", "at_end", "never"] = "after_each"
@@ -94,7 +103,15 @@ class ImportOptions(Part):
 
     @property
     def single_kind(self) -> VoteKind | None:
+        if self.vote_kind is None and self.criteria:
+            return "pass_flag"
         return None if self.vote_kind == "comparison" else self.vote_kind
+
+    @property
+    def further(self) -> Options:
+        """What a new queue of single items is to ask beside its kind, where it is stated."""
+        stated = self.model_dump(include={*Options.model_fields}, exclude_none=True)
+        return Options.model_validate(stated)
 
 
 def json_text(path: str, text: str) -> object:

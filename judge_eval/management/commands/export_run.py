@@ -13,13 +13,13 @@ from judge_eval.selectors import Ambiguous, by_prefix, project_of
 
 
 class Command(BaseCommand):
-    help = "Write everything of a run or a project, or a run's votes, to be imported elsewhere."
+    help = "Write a run as one of the files of its page, or all runs of a project as a bundle."
 
     def add_arguments(self, parser: CommandParser) -> None:
         what = parser.add_mutually_exclusive_group(required=True)
         what.add_argument("run", nargs="?", help="identifier, or its first eight characters")
         what.add_argument("--project", help="identifier or name: all of its runs")
-        parser.add_argument("--format", choices=["jsonl", "csv", "votes"], default="jsonl")
+        parser.add_argument("--format", choices=list(FORMATS), default="jsonl")
         parser.add_argument("--out", type=Path, help="a file; standard output if not given")
 
     def handle(self, *args: Any, **options: Any) -> None:

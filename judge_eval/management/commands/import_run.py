@@ -10,9 +10,8 @@ from django.db.models import ProtectedError
 
 from humanjudge.lib.validation import ConfigInvalid
 from judge_eval.exchange import bundle, import_jobs
-from judge_eval.exchange.answers import VoteKind
 from judge_eval.exchange.import_jobs import Source
-from judge_eval.exchange.import_report import ImportOptions, ImportReport, json_text
+from judge_eval.exchange.import_report import ImportOptions, ImportReport, VoteKind, json_text
 from judge_eval.models import Import, Run
 from judge_eval.selectors import Ambiguous, by_prefix, project_of
 from voting.models import Project
@@ -20,7 +19,8 @@ from voting.models import Project
 MOST_SHOWN = 20
 # Several words in one.
 LISTS = ("ballot", "flag_categories")
-OPTIONS = ImportOptions.model_fields.keys() - {*LISTS}
+# What several criteria ask is stated in a file, if at all.
+OPTIONS = ImportOptions.model_fields.keys() - {*LISTS, "criteria"}
 
 
 class Command(BaseCommand):
@@ -42,6 +42,8 @@ class Command(BaseCommand):
         add("--task", help="which of several answers on a single item is asked for")
         add("--graded", action=BooleanOptionalAction, help="votes between pass and flag")
         add("--flag-categories", help="what a flag may be for, between commas")
+        add("--extra-votes", type=int, help="more of them on an item where people disagree")
+        add("--critical-variance", type=float, help="of values that agree, at most: 0.05")
         add("--epsilon", type=float, help="how much worse than a person a judge may be: 0.2")
         add("--votes-per-pair", type=int)
         add("--reveal", choices=["after_each", "at_end", "never"])
