@@ -19,7 +19,7 @@ from judge_eval.models import Call, Judge, Run, Verdict
 from judge_eval.prompts.orders import answer_in, majority
 from judge_eval.prompts.parse import ParsedVerdict
 from judge_eval.runs.results import Fields, update_rows
-from judge_eval.selectors import ready_verdicts
+from judge_eval.selectors import is_drawn
 from judge_eval.services import add_judges, model_fingerprint
 from voting.kinds import is_single, kind_of, options_of
 from voting.ledger.scheduler import nudge
@@ -212,7 +212,12 @@ def _fingerprint(run: Run, judge: Judge, config: RunConfig) -> str:
 
 def answer_baselines(run: Run) -> bool:
     """Let baselines answer on pairs that are drawn; return whether there may be more of them."""
-    ready = ready_verdicts(run).select_related("judge", "item__a", "item__b", "item__queue")
+    ready = Verdict.objects.filter(
+        is_drawn("item__"),
+        judge__run=run,
+        judge__provider=Judge.BASELINE,
+        state=Verdict.State.WAITING,
+    ).select_related("judge", "item__a", "item__b", "item__queue")
     waiting = list(ready.order_by("pk")[:BASELINES_AT_ONCE])
     orders = run.config and run.config["verdict_orders"]
     _decide([(verdict, answer_of_baseline(verdict, orders)) for verdict in waiting])
