@@ -1,7 +1,7 @@
 """The ledger of a run as claims are made of it: what was opened, asked for and voted, in order."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, Final, NamedTuple, TypeAlias
 from uuid import UUID
@@ -9,10 +9,10 @@ from uuid import UUID
 from django.db.models import Max, QuerySet
 
 from judge_eval.models import Run
-from judge_eval.stats.entering import Closed, Event, Opened, Voted, Wanted
+from judge_eval.stats.entering import Closed, Event, Opened, OutOfOrder, Voted, Wanted
 from judge_eval.stats.outcomes_table import FAILED, NOT_ASKED
 from voting.ledger.decisions import IMPORT_BEGINS, IMPORT_ENDS, wanted_in
-from voting.models import Entry
+from voting.models import Entry, Queue
 from voting.order import prompt_order
 
 ROWS_AT_ONCE: Final = 20_000
@@ -33,7 +33,7 @@ class Round(NamedTuple):
     votes_wanted: int
 
 
-Step: TypeAlias = Opened | Wanted | Round | Voted
+Step: TypeAlias = Opened | Wanted | Round | Voted | OutOfOrder
 
 
 class History(NamedTuple):
@@ -76,15 +76,18 @@ class _Reading:
         self.votes: list[tuple[int, int, int]] = []
         # First and last entries of imports.
         self.imports: list[tuple[int, int]] = []
+        # Votes on items that the queue has not handed out.
+        self.chosen: list[int] = []
 
     def history(self, votes: QuerySet[Entry], judges: int) -> History:
         opened, asked = list(self._opened(judges)), list(self._asked())
         order = [prompt_order(self.run.queue_id, prompt) for prompt in self.prompts]
-        voted: Iterable[Voted] = self._voted(votes)
+        voted = list(self._voted(votes))
         if self.imports:
             voted = sorted(map(self._at_once, voted), key=lambda v: (v.seq, self._place(v, order)))
         line = _Line()
-        steps: list[Step] = sorted([*opened, *asked, *voted], key=attrgetter("seq"))
+        own_order = [OutOfOrder(seq) for seq in self.chosen[:1]]
+        steps = sorted([*opened, *asked, *own_order, *voted], key=attrgetter("seq"))
         events = [event for step in steps for event in line.take(step)]
         retracted = self._sealed(Entry.Kind.VOTE).filter(retracted_seq__isnull=False)
         if last := retracted.order_by().aggregate(last=Max("retracted_seq"))["last"]:
@@ -146,10 +149,15 @@ class _Reading:
     def _voted(self, votes: QuerySet[Entry]) -> Iterator[Voted]:
         people: dict[UUID, int] = {}
         cast = votes.exclude(choice="").order_by("seq")
-        rows = cast.values_list("seq", "item", "choice", "voter")
-        for seq, item, choice, voter in rows.iterator(ROWS_AT_ONCE):
+        # A ballot of a pair, by which the queue hands it out, says what stands on the left; a
+        # script that names a pair does not. Of single items the ledger tells nothing of it.
+        is_pair = self.run.queue.kind == Queue.Kind.COMPARISON
+        rows = cast.values_list("seq", "item", "choice", "voter", "left_side")
+        for seq, item, choice, voter, left in rows.iterator(ROWS_AT_ONCE):
             if item not in self.rows:
                 continue
+            if is_pair and not left and not self._import_end(seq or 0):
+                self.chosen.append(seq or 0)
             row, code = self.rows[item], self.codes.get(choice, _ELSEWHERE)
             if code != _ELSEWHERE:
                 self.votes.append((row, code, people.setdefault(voter, len(people))))
@@ -157,8 +165,11 @@ class _Reading:
 
     def _at_once(self, vote: Voted) -> Voted:
         """Give a vote that an import brought the number of the entry that ends it."""
-        ends = (end for begin, end in self.imports if begin < vote.seq < end)
-        return vote._replace(seq=next(ends, vote.seq))
+        return vote._replace(seq=self._import_end(vote.seq) or vote.seq)
+
+    def _import_end(self, seq: int) -> int:
+        """Return the entry that ends the import which brought this one, 0 where none did."""
+        return next((end for begin, end in self.imports if begin < seq < end), 0)
 
     def _place(self, vote: Voted, order: Sequence[int]) -> int:
         return order[self.prompt_of[vote.comparison]]
@@ -177,6 +188,9 @@ class _Line:
         self.votes = Counter[int]()
 
     def take(self, event: Step) -> Iterator[Event]:
+        if isinstance(event, OutOfOrder):
+            yield event
+            return
         row = event.comparison
         match event:
             case Opened():
