@@ -33,7 +33,7 @@ class Round(NamedTuple):
     votes_wanted: int
 
 
-Step: TypeAlias = Opened | Wanted | Round | Voted | OutOfOrder
+Step: TypeAlias = Opened | Wanted | Round | Voted
 
 
 class History(NamedTuple):
@@ -76,8 +76,8 @@ class _Reading:
         self.votes: list[tuple[int, int, int]] = []
         # First and last entries of imports.
         self.imports: list[tuple[int, int]] = []
-        # Votes on items that the queue has not handed out.
-        self.chosen: list[int] = []
+        # The first vote on an item that the queue had not handed out.
+        self.chosen = 0
 
     def history(self, votes: QuerySet[Entry], judges: int) -> History:
         opened, asked = list(self._opened(judges)), list(self._asked())
@@ -86,9 +86,11 @@ class _Reading:
         if self.imports:
             voted = sorted(map(self._at_once, voted), key=lambda v: (v.seq, self._place(v, order)))
         line = _Line()
-        own_order = [OutOfOrder(seq) for seq in self.chosen[:1]]
-        steps = sorted([*opened, *asked, *own_order, *voted], key=attrgetter("seq"))
+        steps: list[Step] = sorted([*opened, *asked, *voted], key=attrgetter("seq"))
         events = [event for step in steps for event in line.take(step)]
+        if self.chosen:
+            before = sum(event.seq < self.chosen for event in events)
+            events.insert(before, OutOfOrder(self.chosen))
         retracted = self._sealed(Entry.Kind.VOTE).filter(retracted_seq__isnull=False)
         if last := retracted.order_by().aggregate(last=Max("retracted_seq"))["last"]:
             self.changes[TAKEN_BACK] = last
@@ -157,7 +159,7 @@ class _Reading:
             if item not in self.rows:
                 continue
             if is_pair and not left and not self._import_end(seq or 0):
-                self.chosen.append(seq or 0)
+                self.chosen = self.chosen or seq or 0
             row, code = self.rows[item], self.codes.get(choice, _ELSEWHERE)
             if code != _ELSEWHERE:
                 self.votes.append((row, code, people.setdefault(voter, len(people))))
@@ -188,9 +190,6 @@ class _Line:
         self.votes = Counter[int]()
 
     def take(self, event: Step) -> Iterator[Event]:
-        if isinstance(event, OutOfOrder):
-            yield event
-            return
         row = event.comparison
         match event:
             case Opened():

@@ -119,7 +119,10 @@ def enter(events: Iterable[Event], prompt_order: Mapping[int, int] | Sequence[in
     """
     line = _Line(prompt_order)
     for event in events:
-        line.take(event)
+        if isinstance(event, OutOfOrder):
+            line.most_waiting = math.inf
+        else:
+            line.take(event)
     return line.entered()
 
 
@@ -157,10 +160,7 @@ class _Line:
         self.most_waiting = float(MOST_WAITING)
         self.entries: dict[int, _Entry] = {}
 
-    def take(self, event: Event) -> None:
-        if isinstance(event, OutOfOrder):
-            self.most_waiting = math.inf
-            return
+    def take(self, event: Opened | Wanted | Voted | Closed) -> None:
         if isinstance(event, Closed):
             while self.waiting:
                 self._enter_first(event.seq)

@@ -267,7 +267,7 @@ def test_a_script_that_names_its_pairs_does_not_choose_which_prompts_enter():
 
 def test_one_such_vote_is_enough_from_its_entry_on():
     run = a_run(pairs=13)
-    first, *others = sorted(pairs_of(run), key=lambda item: item.turn)
+    _, *others = sorted(pairs_of(run), key=lambda item: item.turn)
     vote_on(run, pairs=others[:11])
     assert claims_of(run)["entered"] == 2
     by_script(make_voter(run), others[11])
