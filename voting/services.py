@@ -320,18 +320,19 @@ def _undo(voter: Voter, queue: Queue, uid: UUID) -> Item:
             raise NothingToUndo
         vote.retracted = True
         vote.save(update_fields=["retracted"])
-        Entry.objects.create(
-            uid=uid,
-            project_id=vote.project_id,
-            kind=Entry.Kind.RETRACTION,
-            # Behind its vote even when another server's clock runs ahead of this one's.
-            at=max(timezone.now(), vote.at + timedelta(microseconds=1)),
-            queue=queue,
-            item=vote.item,
-            voter=voter,
-            target=vote,
+        ledger.record(
+            Entry(
+                uid=uid,
+                project_id=vote.project_id,
+                kind=Entry.Kind.RETRACTION,
+                # Behind its vote even when another server's clock runs ahead of this one's.
+                at=max(timezone.now(), vote.at + timedelta(microseconds=1)),
+                queue=queue,
+                item=vote.item,
+                voter=voter,
+                target=vote,
+            )
         )
-        transaction.on_commit(partial(nudge, vote.project_id))
     return vote.item
 
 

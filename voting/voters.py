@@ -15,6 +15,7 @@ from django.db.models import Count, Q
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
+from voting.ledger import ledger
 from voting.models import ApiKey, Assignment, Entry, Flag, Invite, Project, Queue, Voter
 
 _INVITE_SALT = "voting.invite"
@@ -199,12 +200,8 @@ def erase(voter: Voter) -> None:
         Voter.objects.filter(pk=voter.pk).update(
             name="", external_id="", invite=None, user=None, api_key=None, blocked_at=now
         )
-        Entry.objects.create(
-            project_id=voter.project_id,
-            kind=Entry.Kind.ERASURE,
-            at=now,
-            payload={"voter": voter.pseudonym},
-        )
+        about = {"project_id": voter.project_id, "payload": {"voter": voter.pseudonym}}
+        ledger.record(Entry(kind=Entry.Kind.ERASURE, at=now, **about))
 
 
 def voter_of_user(project: Project, user: User) -> Voter:

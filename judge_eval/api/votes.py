@@ -39,7 +39,7 @@ from voting.assignment import ballot_for
 from voting.choices import CHOICES, FIXED, PassFlag
 from voting.kinds import AnswerInvalid, Options, Posted, is_single, joined
 from voting.models import ApiKey, Item, Queue
-from voting.selectors import open_to, progress
+from voting.selectors import in_turn, open_to, progress
 from voting.services import (
     RecordedVote,
     cast_key_vote,
@@ -227,6 +227,9 @@ def pending(
 ) -> Any:
     """Items that want votes and that this key has not voted on: pairs, or single outputs.
 
+    They come in the order in which people are handed them. Votes in another order count too, but
+    the board then takes prompts as evidence in the queue's order only.
+
     `verdicts` is there only for a key with the scope `verdicts`; what such a key then votes is
     kept, but not counted for the judges, since it was not blind. `verdicts=false` leaves them out.
     `mine` counts this key's own standing votes and the pairs that are left for it.
@@ -234,8 +237,8 @@ def pending(
     api_key = key_of(request, ApiKey.Scope.READ)
     run = run_of(api_key, run_id)
     voter, _ = own_votes(api_key, run)
-    wanted = open_to(voter, run.queue).filter(position__gt=cursor).select_related("a", "b")
-    pairs = list(wanted.order_by("position")[:limit])
+    wanted = in_turn(open_to(voter, run.queue), run.queue, after=cursor)
+    pairs = list(wanted.select_related("a", "b")[:limit])
     tasks = [_task(pair) for pair in pairs]
     if verdicts and ApiKey.Scope.VERDICTS in api_key.scopes:
         record_exposure(voter.pk, [pair.pk for pair in pairs], timezone.now())

@@ -17,7 +17,7 @@ from humanjudge.lib.text import number_of
 from judge_eval.models import Call, Import, Judge, Run, Verdict
 from judge_eval.runs import leases, state
 from judge_eval.runs.lifecycle import LifecycleRefused
-from voting.ledger.scheduler import nudge
+from voting.ledger import ledger
 from voting.models import Assignment, Entry, Flag, Inference, Invite, Item, Picture, Project, Queue
 from voting.pictures.store import forget
 
@@ -85,14 +85,8 @@ def delete(run_id: UUID, typed: str) -> None:
 def _close(queue: Queue) -> None:
     now, closed = timezone.now(), {"is_open": False, "more_may_come": False}
     Queue.objects.filter(pk=queue.pk).update(name="Deleted run", deleted_at=now, **closed)
-    Entry.objects.create(
-        project_id=queue.project_id,
-        kind=Entry.Kind.ERASURE,
-        at=now,
-        queue=queue,
-        payload={"queue": str(queue.pk)},
-    )
-    transaction.on_commit(lambda: nudge(queue.project_id))
+    about = {"project_id": queue.project_id, "queue": queue, "payload": {"queue": str(queue.pk)}}
+    ledger.record(Entry(kind=Entry.Kind.ERASURE, at=now, **about))
 
 
 def _outputs_of(run: Run) -> QuerySet[Inference]:

@@ -23,8 +23,9 @@ from judge_eval.runs import leases, providers, state
 from judge_eval.runs.demo import PROJECT as DEMO
 from judge_eval.runs.lifecycle import LifecycleRefused, config_of
 from judge_eval.runs.results import TRIED, Fields
+from judge_eval.selectors import is_drawn
 from voting.kinds import kind_of
-from voting.models import Item, Picture
+from voting.models import Item
 
 ASKED = "tryout"
 PAIRS = 3
@@ -112,9 +113,7 @@ def pairs_for(run: Run) -> list[UUID]:
         unusable="",
         queue__run__isnull=False,
     )
-    undrawn = Picture.objects.exclude(state=Picture.State.DONE)
-    drawn = ~Q(a__picture__in=undrawn) & ~Q(b__picture__in=undrawn)
-    usable = Item.objects.filter(of_kind, drawn).order_by("-queue__created_at", "position")
+    usable = Item.objects.filter(of_kind, is_drawn()).order_by("-queue__created_at", "position")
     for where in ({"queue__project": run.queue.project_id}, {"queue__project__name": DEMO}):
         pairs = list(usable.filter(**where).values_list("pk", "a__prompt")[:CHOICE_OF])
         if pairs:

@@ -48,8 +48,6 @@ class Verified:
 def timestamp(at: datetime) -> str:
     """Write an aware time as the ledger does: UTC, microseconds, ``Z``.
 
-    Examples
-    --------
     >>> timestamp(datetime(2026, 11, 21, 9, tzinfo=UTC))
     '2026-11-21T09:00:00.000000Z'
     """
@@ -67,8 +65,6 @@ def canonical(content: Content) -> bytes:
     Raises TypeError for a value of another type, since a float has no canonical text that every
     language agrees on, and UnicodeEncodeError for half a surrogate pair, which UTF-8 cannot hold.
 
-    Examples
-    --------
     >>> canonical({"b": 1, "a": ["é", None, True]})
     b'{"a":["\\xc3\\xa9",null,true],"b":1}'
     """
@@ -119,8 +115,6 @@ def verify(
     last entry in hex, known from elsewhere: only with it can a cut tail be found out. `receipts`
     are hashes of entries by their numbers, as voters have kept them of their own votes.
 
-    Examples
-    --------
     >>> verify(['{"ledger":"00000000-0000-0000-0000-000000000000","schema":1}']).entries
     0
     """
