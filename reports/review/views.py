@@ -30,6 +30,7 @@ from reports.models import Review
 from reports.review import services
 from voting.choices import ONE, short_name
 from voting.curating import MOST_VOTES, AlreadyDecided, CannotDecide, decisions_on
+from voting.ledger.counts import COUNTED
 from voting.models import Entry, Flag, Item, Project, Queue, Voter
 from voting.voters import voter_of_user
 
@@ -75,8 +76,14 @@ class Filters(forms.Form):
             found = found.filter(waits=True)
         elif asked["state"] == "decided":
             found = found.filter(waits=False).exclude(decided="")
-        names = {"project": "project", "kind": "item__queue__kind", "category": "category"}
-        found = found.filter(**{path: asked[n] for n, path in names.items() if asked[n]})
+        if asked["project"]:
+            found = found.filter(project=asked["project"])
+        if asked["kind"]:
+            found = found.filter(item__queue__kind=asked["kind"])
+        if asked["category"]:
+            said = {"item": OuterRef("item"), "category": asked["category"]}
+            flags, votes = Flag.objects.filter(**said), Entry.objects.filter(COUNTED, **said)
+            found = found.filter(Exists(flags) | Exists(votes))
         if asked["age"]:
             found = found.filter(since__lte=timezone.now() - timedelta(hours=int(asked["age"])))
         if asked["variance"] is not None:
