@@ -1,6 +1,7 @@
 """The pages of curators: the list of what waits, one item of it, and what they decide."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -20,7 +21,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from humanjudge.http import Context, HtmxRequest, Problem
-from humanjudge.lib.tables import Head, Row, Table, name_cell, text_cell
+from humanjudge.lib.tables import Cell, Head, Row, Table, name_cell, text_cell
 from humanjudge.lib.text import number_of
 from judge_eval.access import refusal
 from judge_eval.models import Run
@@ -330,11 +331,15 @@ def _sides(item: Item) -> list[Context]:
 
 
 def _table(label: str, titles: Sequence[str], rows: Iterable[tuple[str, ...]]) -> Table:
+    def cells(texts: Sequence[str]) -> Iterator[Cell]:
+        for title, text in zip(titles[1:], texts, strict=True):
+            yield replace(text_cell(text), label=title)
+
     return Table(
         label,
         [Head(title, css="") for title in titles],
-        [Row(name, [name_cell(name), *map(text_cell, cells)]) for name, *cells in rows],
-        css="list",
+        [Row(name, [name_cell(name), *cells(texts)]) for name, *texts in rows],
+        css="list as-cards",
     )
 
 
