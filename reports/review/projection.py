@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 from uuid import UUID
 
 from django.db import connection
@@ -10,14 +10,8 @@ from django.db.models import Count, Exists, OuterRef
 from django.utils import timezone
 
 from reports.models import Review
-from reports.quality.parameters import is_settings, parameters_of
-from reports.review.ambiguity import (
-    Decided,
-    Limits,
-    is_ambiguous,
-    is_disputed,
-    waits,
-)
+from reports.quality.parameters import Parameters, is_settings, parameters_of
+from reports.review.ambiguity import Decided, is_ambiguous, is_disputed, waits
 from voting.choices import CHOICES, VOTES_FOR
 from voting.disputes import population_variance
 from voting.ledger.bulk_sql import update_many
@@ -39,31 +33,19 @@ _WORDS: Final = (Queue.Kind.CATEGORY, Queue.Kind.RATING, Queue.Kind.LABELS)
 Choices = Mapping[UUID, Counter[str]]
 
 
-class Votes(NamedTuple):
-    """How the votes on an item stand: how many, how far they vary, whether they are divided."""
-
-    number: int
-    variance: float | None
-    is_divided: bool
-
-
-def limits_of(project: Project, batch: Sequence[Fact] = ()) -> Limits:
-    """Return what a project calls ambiguous, or will behind a batch that is being sealed."""
-    parameters = parameters_of(project, batch)
-    return Limits(parameters.critical_variance, parameters.min_votes)
-
-
-def _votes(row: Mapping[str, Any], words: Counter[str], limits: Limits) -> Votes:
-    number, kind = row["votes"], row["queue__kind"]
+def _votes(
+    row: Mapping[str, Any], words: Counter[str], limits: Parameters
+) -> tuple[float | None, bool]:
+    """Return how far the votes on an item vary, and whether they are divided."""
+    number, kind, min_votes = row["votes"], row["queue__kind"], limits.min_votes
     if row["queue__is_simulated"]:
-        return Votes(number, None, is_divided=False)  # nobody has to settle pretend votes
+        return None, False  # nobody has to settle pretend votes
     if kind == Queue.Kind.PASS_FLAG:
         variance = population_variance(number, row["value_sum"], row["value_squares"])
-        return Votes(number, variance, is_ambiguous(variance, number, limits))
-    by_choice = list(words.values())
-    if kind == Queue.Kind.COMPARISON:
-        by_choice = [row[name] for name in _OF_PAIR]
-    return Votes(number, None, is_disputed(by_choice, limits.min_votes))
+        return variance, is_ambiguous(variance, number, limits.critical_variance, min_votes)
+    is_pair = kind == Queue.Kind.COMPARISON
+    by_choice = [row[name] for name in _OF_PAIR] if is_pair else [*words.values()]
+    return None, is_disputed(by_choice, min_votes)
 
 
 def _choices_on(items: Collection[UUID], new: Choices) -> Choices:
@@ -108,7 +90,7 @@ def _decided_on(items: Collection[UUID], new: Sequence[Fact]) -> dict[UUID, Deci
 
 def _expected(
     rows: Sequence[Mapping[str, Any]],
-    limits: Limits,
+    limits: Parameters,
     new: Choices,
     made: Sequence[Fact] = (),
     touched: Collection[UUID] = (),
@@ -122,28 +104,28 @@ def _expected(
     decided_on = {row["pk"] for row in rows if row["review__decided"]} | {*touched}
     decided = _decided_on(decided_on, made)
     return {
-        item: _columns(
-            _votes(row, words.get(item, Counter()), limits), flags.get(item, []), decided.get(item)
+        row["pk"]: _columns(
+            row["votes"],
+            _votes(row, words.get(row["pk"], Counter()), limits),
+            flags.get(row["pk"], []),
+            decided.get(row["pk"]),
         )
         for row in rows
-        for item in (row["pk"],)
     }
 
 
-def _columns(votes: Votes, flags: Sequence[Flag], decided: Decided | None) -> dict[str, Any]:
-    newest = flags[-1] if flags else None
+def _columns(
+    number: int, votes: tuple[float | None, bool], flags: Sequence[Flag], decided: Decided | None
+) -> dict[str, Any]:
+    newest, (variance, is_divided) = flags[-1] if flags else None, votes
+    flagged_at = newest.created_at if newest else None
     return {
-        "variance": votes.variance,
-        "is_divided": votes.is_divided,
+        "variance": variance,
+        "is_divided": is_divided,
         "flags": len(flags),
         "category": newest.category if newest else "",
         "decided": decided.action if decided else "",
-        "waits": waits(
-            divided=votes.is_divided,
-            votes=votes.number,
-            flagged_at=newest.created_at if newest else None,
-            decided=decided,
-        ),
+        "waits": waits(divided=is_divided, votes=number, flagged_at=flagged_at, decided=decided),
     }
 
 
@@ -152,13 +134,13 @@ def touch(project: Project, item: UUID) -> None:
 
     Under the project's lock, as sealing does.
     """
-    _update(project, [item], limits_of(project), touched=[item])
+    _update(project, [item], parameters_of(project), touched=[item])
 
 
 def _update(
     project: Project,
     items: Collection[UUID],
-    limits: Limits,
+    limits: Parameters,
     new: Choices | None = None,
     made: Sequence[Fact] = (),
     touched: Collection[UUID] = (),
@@ -215,7 +197,7 @@ class ReviewList:
             is_simulated = entry.queue is not None and entry.queue.is_simulated
             if entry.item_id and counts(entry, is_simulated=is_simulated):
                 self.new[entry.item_id][entry.choice] += 1
-        self.limits = limits_of(self.project, batch)
+        self.limits = parameters_of(self.project, batch)
         self.made = [e for e in batch if e.kind == Entry.Kind.DECISION and e.item_id]
         # Nobody can decide on what was deleted.
         self.deleted = {e.queue_id for e in batch if e.kind == Entry.Kind.ERASURE} - {None}
@@ -241,7 +223,7 @@ class ReviewList:
 
     def _rebuild(self, items: Sequence[UUID], *, write: bool) -> Iterator[Difference]:
         stored = Review.objects.in_bulk(items, field_name="item_id")
-        rows, limits = _rows(items), limits_of(self.project)
+        rows, limits = _rows(items), parameters_of(self.project)
         for item, columns in _expected(rows, limits, {}, touched=items).items():
             if item not in stored and not _is_to_see(columns):
                 continue

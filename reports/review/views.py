@@ -1,6 +1,7 @@
 """The pages of curators: the list of what waits, one item of it, and what they decide."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -20,7 +21,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from humanjudge.http import Context, HtmxRequest, Problem
-from humanjudge.lib.tables import Head, Row, Table, name_cell, text_cell
+from humanjudge.lib.tables import Cell, Head, Row, Table, name_cell, text_cell
 from humanjudge.lib.text import number_of
 from judge_eval.access import refusal
 from judge_eval.models import Run
@@ -30,6 +31,7 @@ from reports.models import Review
 from reports.review import services
 from voting.choices import ONE, short_name
 from voting.curating import MOST_VOTES, AlreadyDecided, CannotDecide, decisions_on
+from voting.ledger.counts import COUNTED
 from voting.models import Entry, Flag, Item, Project, Queue, Voter
 from voting.voters import voter_of_user
 
@@ -75,8 +77,14 @@ class Filters(forms.Form):
             found = found.filter(waits=True)
         elif asked["state"] == "decided":
             found = found.filter(waits=False).exclude(decided="")
-        names = {"project": "project", "kind": "item__queue__kind", "category": "category"}
-        found = found.filter(**{path: asked[n] for n, path in names.items() if asked[n]})
+        if asked["project"]:
+            found = found.filter(project=asked["project"])
+        if asked["kind"]:
+            found = found.filter(item__queue__kind=asked["kind"])
+        if asked["category"]:
+            said = {"item": OuterRef("item"), "category": asked["category"]}
+            flags, votes = Flag.objects.filter(**said), Entry.objects.filter(COUNTED, **said)
+            found = found.filter(Exists(flags) | Exists(votes))
         if asked["age"]:
             found = found.filter(since__lte=timezone.now() - timedelta(hours=int(asked["age"])))
         if asked["variance"] is not None:
@@ -323,11 +331,15 @@ def _sides(item: Item) -> list[Context]:
 
 
 def _table(label: str, titles: Sequence[str], rows: Iterable[tuple[str, ...]]) -> Table:
+    def cells(texts: Sequence[str]) -> Iterator[Cell]:
+        for title, text in zip(titles[1:], texts, strict=True):
+            yield replace(text_cell(text), label=title)
+
     return Table(
         label,
         [Head(title, css="") for title in titles],
-        [Row(name, [name_cell(name), *map(text_cell, cells)]) for name, *cells in rows],
-        css="list",
+        [Row(name, [name_cell(name), *cells(texts)]) for name, *texts in rows],
+        css="list as-cards",
     )
 
 

@@ -221,8 +221,9 @@ def best_of(scorer: stats.Scorer, figure: str = "") -> str | None:
 def _score(name: str, result: stats.ScoreResult | None) -> Score:
     figures = result.figures if result else {}
     reasons = (figure.reason for figure in figures.values() if figure.reason)
-    why = next(reasons, f"there is no {name}") if result else "people have no such figure"
-    figure = figures.get(name) or stats.no_figure(why)
+    is_peoples = result is None or result.judge_id == PEOPLE
+    nobodys = "people have no such figure" if is_peoples else f"there is no {name}"
+    figure = figures.get(name) or stats.no_figure(next(reasons, nobodys))
     passes = result.metadata.get("passes") if result and name == "winning_rate" else None
     return Score(
         value=figure.value,
@@ -339,13 +340,22 @@ def on_page(table: ScoreTable) -> Context:
     """Return the table for a template, and people's figures: title, name, cell."""
     heads = [Head(table.titles[place], hint=table.columns[place]) for place in table.places]
     rows = [
-        Row(name, [replace(name_cell(name, tag=tag), sort=name), *map(figure_cell, scores)])
+        Row(
+            name,
+            [
+                replace(name_cell(name, tag=tag), sort=name),
+                *(
+                    replace(figure_cell(score), label=head.title)
+                    for head, score in zip(heads, scores, strict=True)
+                ),
+            ],
+        )
         for name, tag, scores in table.rows
     ]
     return {
         "figures": Table(
             label="Figures",
-            css="list rates scores",
+            css="list rates scores as-cards",
             heads=[Head("Judge", css=""), *heads],
             rows=rows[: len(table.judges)],
             foot=rows[len(table.judges) :],
