@@ -2,25 +2,23 @@
 
 import gc
 import os
-from pathlib import Path
 from typing import Any
 
 from csp.constants import NONE, SELF
-from dotenv import load_dotenv
 from environs import Env
 
 from humanjudge.launcher import embedded
+from humanjudge.lib import environment
 
-BASE_DIR = Path(__file__).resolve().parent.parent
+BASE_DIR = environment.ROOT
 
-# Processes started from here need it too, and the keys of providers are read from nowhere else.
-load_dotenv(BASE_DIR / ".env")
+# What one machine keeps: the embedded database, pictures, the broker's log, the secret key.
+# Processes started from here need the environment too, and the keys of providers are read from
+# nowhere else.
+DATA = embedded.data_folder(environment.load())
 env = Env()
 # Matrices here are many and small: threads within one would only wait for each other.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-
-# What one machine keeps: the embedded database, pictures, the broker's log, the secret key.
-DATA = embedded.data_folder(Path(env.str("HUMANJUDGE_DATA", "") or BASE_DIR / "var"))
 
 DEBUG = env.bool("DEBUG", False)
 SECRET_KEY = env.str("SECRET_KEY", "") or embedded.secret_key(DATA)
@@ -66,7 +64,8 @@ ROOT_URLCONF = "humanjudge.urls"
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "DIRS": [BASE_DIR / "templates"],
+        # In a wheel they are the app's own, as are the static files.
+        "DIRS": [BASE_DIR / "templates"] if environment.IS_CHECKOUT else [],
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [
@@ -120,8 +119,8 @@ DATABASES = {"default": _database}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 STATIC_URL = "static/"
-STATIC_ROOT = DATA / "static"
-STATICFILES_DIRS = [BASE_DIR / "static"]
+STATIC_ROOT = env.str("STATIC_ROOT", "") or DATA / "static"
+STATICFILES_DIRS = [BASE_DIR / "static"] if environment.IS_CHECKOUT else []
 STORAGES = {
     "default": {
         "BACKEND": "django.core.files.storage.FileSystemStorage",

@@ -30,8 +30,9 @@ from django.utils.module_loading import import_string
 
 from humanjudge.celery import app
 from humanjudge.launcher import embedded
-from humanjudge.launcher.embedded import RefusalError, refusing
+from humanjudge.launcher.embedded import refusing
 from humanjudge.launcher.supervisor import CAN_FORK, Child, Supervisor
+from humanjudge.lib.environment import PROGRAM, RefusalError
 
 BROKER_SECONDS = 60
 HEALTH_SECONDS = 90
@@ -77,6 +78,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, host: str, port: int, **options: Any) -> None:
         refuse_errors("humanjudge")
+        self._say(f"everything is kept in {settings.DATA}")
         # What is written here, by whichever process, is for this user alone.
         os.umask(0o077)
         # Of every program that is started. What stays the same is not set again: what shows in `ps`
@@ -287,7 +289,7 @@ def _summary_lines(access: Mapping[str, Any], url: str) -> Iterator[tuple[str, s
         yield "API key", access["api_key"]
         yield "", f"may {' and '.join(access['api_key_scopes'])}; for one that may manage runs too:"
         yield "", f"{url}/admin/voting/apikey/add/"
-        yield "Command line", ".venv/bin/humanjudge --help"
+        yield "Command line", f"{PROGRAM} --help"
     yield "API docs", f"{url}/api/docs"
     yield "", ""
     yield "Data and logs", str(settings.DATA)
