@@ -9,7 +9,7 @@ from django.db import transaction
 from django.db.models import ProtectedError
 
 from humanjudge.lib.validation import ConfigInvalid
-from judge_eval.exchange import bundle, import_jobs
+from judge_eval.exchange import import_jobs
 from judge_eval.exchange.import_jobs import Source
 from judge_eval.exchange.import_report import ImportOptions, ImportReport, VoteKind, json_text
 from judge_eval.models import Import, Run
@@ -85,10 +85,13 @@ class Command(BaseCommand):
         self._tell(job)
 
     def _fill(self, job: Import, sources: list[Source], options: dict[str, Any]) -> None:
-        job.is_bundle, job.form = bundle.is_bundle(sources[0].stream), {}
+        if options["run"]:
+            job.run = by_prefix(Run.objects.select_related("queue"), options["run"])
+            if job.run is None:
+                raise CommandError(f"there is no run {options['run']!r}")
+            job.project_id = job.run.queue.project_id
+        import_jobs.recognise(job, sources)
         if job.is_bundle:
-            if len(sources) > 1 or options["run"]:
-                raise CommandError("a bundle comes alone and makes runs of its own")
             return
         given = {name: options[name] for name in OPTIONS if options[name] is not None}
         given |= {name: options[name].split(",") for name in LISTS if options[name]}
@@ -96,14 +99,9 @@ class Command(BaseCommand):
         if path:
             columns = json_text("mapping", path.read_text(encoding="utf-8"))
         job.form = import_jobs.form_of(sources, given, columns, options["format"])
-        if options["run"]:
-            job.run = by_prefix(Run.objects.select_related("queue"), options["run"])
-            if job.run is None:
-                raise CommandError(f"there is no run {options['run']!r}")
-            job.project_id = job.run.queue.project_id
-        elif job.project is None:
+        if job.run is None and job.project is None:
             raise CommandError("--project: say where the run belongs")
-        else:
+        if job.run is None:
             job.name = (options["name"] or Path(sources[0].name).stem)[:200]
 
     def _finish(self, job: Import) -> None:
