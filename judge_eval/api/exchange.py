@@ -30,7 +30,6 @@ from judge_eval.models import Import, Run
 from voting.models import ApiKey
 
 MANAGE = ApiKey.Scope.MANAGE
-_BLOCK = 64 * 1024
 
 router = KeyRouter("runs")
 imports = KeyRouter("imports")
