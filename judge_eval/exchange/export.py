@@ -20,12 +20,6 @@ from voting.models import Entry, Flag, Inference, Item, Project, Voter, VoterPro
 
 # Outputs are long.
 AT_ONCE: Final = 200
-_BLOCK: Final = 64 * 1024
-_OF_QUEUE: Final = set(
-    "kind options ballot votes_per_item overlap_share overlap_votes reveal is_open "
-    "is_simulated".split()
-)
-
 Part = TypeVar("Part", bound=BaseModel)
 Row = TypeVar("Row")
 
@@ -86,11 +80,12 @@ def _records(project: Project, runs: Sequence[Run], of_runs: Q) -> Iterator[bund
 
 def _run(run: Run) -> Iterator[bundle.Record]:
     run = Run.objects.select_related("queue__rubric").get(pk=run.pk)
-    names = bundle.RunPart.model_fields.keys() - {"type", "queue", "rubric"}
+    names = bundle.RunPart.model_fields.keys() - {"type", "queue", "rubric", "is_open"}
     yield bundle.RunPart(
         queue=run.queue_id,
         rubric=_reference(run.queue.rubric),
-        **{name: getattr(run.queue if name in _OF_QUEUE else run, name) for name in names},
+        is_open=run.queue.is_open,
+        **{name: getattr(run.queue if name in bundle.OF_QUEUE else run, name) for name in names},
     )
     yield from _read(bundle.JudgePart, run.judges.all(), "position")
     pairs = Item.objects.filter(queue=run.queue_id)

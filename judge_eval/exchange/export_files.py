@@ -5,10 +5,10 @@ All is read a chunk at a time. The number of queries is the same for every chunk
 
 import csv
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from io import StringIO
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 from uuid import UUID
 
 from django.contrib.auth.models import User
@@ -276,11 +276,13 @@ class Format(NamedTuple):
 
 JSON_LINES: Final = "application/jsonl"
 CSV: Final = "text/csv; charset=utf-8"
-FORMATS: Final = {
+FormatName = Literal["csv", "jsonl", "votes", "ledger"]
+FORMATS: Final[Mapping[FormatName, Format]] = {
     "csv": Format(
         "Table (CSV)",
-        "For a spreadsheet or a data frame: items, verdicts and votes, a row each. "
-        "Imported again, it makes the same board.",
+        "For a spreadsheet or a data frame: items, verdicts with what they cost, and votes, a row "
+        "each. Imported again, it makes the same board. Excluded items, and votes that do not "
+        "count, are not in it.",
         ".csv",
         CSV,
         run_csv,
@@ -314,7 +316,7 @@ def with_ends(lines: Iterable[str]) -> Iterator[str]:
     return (f"{line}\n" for line in lines)
 
 
-def export(run: Run, name: str, who: ApiKey | User) -> StreamingHttpResponse:
+def export(run: Run, name: FormatName, who: ApiKey | User) -> StreamingHttpResponse:
     """Return a run as a file; who gets it knows from then on what judges and others say."""
     chosen = FORMATS[name]
     is_whole = name == "ledger"

@@ -60,9 +60,10 @@ class Row:
     score_a: Annotated[float | None, fields.score] = None
     score_b: Annotated[float | None, fields.score] = None
     feedback: Annotated[str | None, fields.text] = None
-    cost_usd: Annotated[float | None, fields.within(10**9)] = None
+    # So much at most that the sum of all is a number of the database.
+    cost_usd: Annotated[float | None, fields.within(10_000)] = None
     unpriced: Annotated[int | None, fields.within(10**9, is_whole=True)] = None
-    latency_ms: Annotated[float | None, fields.within(10**12)] = None
+    latency_ms: Annotated[float | None, fields.within(10**9)] = None
     error: Annotated[str | None, fields.text] = None
     consistent: Annotated[bool | None, fields.flag] = None
     voter: Annotated[str | None, fields.name] = None

@@ -413,4 +413,5 @@ def run_export(request: HtmxRequest, run: Run) -> HttpResponse:
 def run_file(request: HtmxRequest, run: Run, form: str) -> HttpResponse:
     if form not in export_files.FORMATS:
         raise Http404
-    return cast(HttpResponse, export_files.export(run, form, cast(User, request.user)))
+    name = cast(export_files.FormatName, form)
+    return cast(HttpResponse, export_files.export(run, name, cast(User, request.user)))

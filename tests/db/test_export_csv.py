@@ -148,7 +148,7 @@ def test_costs_criteria_and_votes_wanted_come_back():
     costs = {"cost_usd": 0.000012345, "latency_ms": 812.25}
     run = imported(
         *({"item": f"i{n}", "output": f"Answer {n}"} for n in range(4)),
-        *(said(n, {"voter": "ann", "voted_at": AT}, "pass", n / 4) for n in range(4)),
+        *(said(n, {"voter": "ann", "voted_at": AT}, "pass", 1 - n / 8) for n in range(4)),
         *(said(n, {"voter": "bob", "voted_at": AT}, "flag", 1) for n in range(2)),
         *(said(n, {"judge": "x"} | costs, "pass", 0.5) for n in range(3)),
         {"item": "i3", "judge": "x", "error": "no reply", "cost_usd": 1, "unpriced": 2},
@@ -163,7 +163,7 @@ def test_costs_criteria_and_votes_wanted_come_back():
     assert run.queue.options == {"criteria": criteria, "extra_votes": 3}
     columns = ("votes", "votes_wanted", "extra_votes")
     wanted = list(run.queue.items.order_by("position").values_list(*columns))
-    assert [row[1:] for row in wanted] == [(3, 1), (3, 1), (2, 0), (5, 0)]
+    assert [row[1:] for row in wanted] == [(3, 1), (3, 1), (2, 0), (6, 0)]
     before, lines = board_of(run), list(run_csv(run))
     costs = [(row["cost_usd"], row["unpriced"], row["latency_ms"]) for row in table(run)[5:9]]
     assert costs == [*[("0.000012345", "0", "812.25")] * 3, ("1", "2", "")]

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from judge_eval.exchange.export import export_project
-from judge_eval.exchange.export_files import FORMATS, with_ends
+from judge_eval.exchange.export_files import FORMATS, FormatName, with_ends
 from judge_eval.models import Run
 from judge_eval.selectors import Ambiguous, by_prefix, project_of
 
@@ -34,7 +34,7 @@ class Command(BaseCommand):
         except OSError as error:
             raise CommandError(f"cannot write {out}: {error.strerror}") from error
 
-    def _lines(self, wanted: str, of_project: str, file_format: str) -> Iterator[str]:
+    def _lines(self, wanted: str, of_project: str, file_format: FormatName) -> Iterator[str]:
         if of_project:
             if file_format != "jsonl":
                 raise CommandError("--format: a project is written as jsonl; name one of its runs")
