@@ -22,8 +22,6 @@ Value = str | float | None
 NAMED_COVERAGE: Final = 0.95
 # Longer names of those that a judge beats are a number.
 LONGEST: Final = 28
-# It takes five voters, wherever the judges answered.
-OTHER_PEOPLE: Final = "an interval for other people"
 PENDING = "Being computed from the votes; it appears here by itself within seconds."
 UNVOTED = "Nobody has voted on what it has a verdict on."
 _FEW_PEOPLE = "It takes 5 people, 10 prompts, and votes that it is right and wrong about."
@@ -56,8 +54,9 @@ class Column:
     `figure` is its key on the page. `about` says what it is, in a sentence or two that stand beside
     its head, and `anchor` where its method stands. `cell` is what the page shows of a judge's
     findings, and `best` by which attribute of theirs it is sorted; a minus: the least comes first.
-    `files` has its columns in files, and which attribute stands there. Columns of one `topic` are
-    left out when no judge has a figure in any.
+    `files` has its columns in files, and which attribute stands there. Columns of one `topic`,
+    which verdicts from elsewhere may leave unknown, are left out when no judge has a figure in any,
+    and the page says so; one that `is_optional` is left out without a word.
     """
 
     figure: str
@@ -69,6 +68,7 @@ class Column:
     best: str
     files: Mapping[str, str] = field(default_factory=dict)
     topic: str = ""
+    is_optional: bool = False
     is_of_parts: bool = True
     # The kind of items that it is of; empty: of all.
     kind: str = ""
@@ -258,7 +258,7 @@ FURTHER: Final = (
         "The interval for other prompts and other people than those who voted.",
         *("how-overall", _two_way_cell, "overall.value"),
         {f"overall_agreement_two_way_{end}": f"two_way_{end}" for end in ("low", "high")},
-        topic=OTHER_PEOPLE,
+        is_optional=True,
     ),
     Column(
         *("agreement", "When it answers", "% of votes"),
