@@ -183,6 +183,8 @@ def erase(voter: Voter) -> None:
     """
     now = timezone.now()
     with transaction.atomic():
+        # Not no_key: what is being written in this name is waited for, and what follows is refused.
+        Voter.objects.select_for_update().get(pk=voter.pk)
         Entry.objects.filter(voter=voter).update(comment="", salt="", labels=None)
         decisions = Entry.objects.filter(project=voter.project_id, kind=Entry.Kind.DECISION)
         decisions.filter(payload__by=voter.pseudonym).update(comment="", salt="")

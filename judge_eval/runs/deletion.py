@@ -83,6 +83,8 @@ def delete(run_id: UUID, typed: str) -> None:
 
 
 def _close(queue: Queue) -> None:
+    # Not no_key: votes that are being cast are waited for, and those that follow are refused.
+    Queue.objects.select_for_update().get(pk=queue.pk)
     now, closed = timezone.now(), {"is_open": False, "more_may_come": False}
     Queue.objects.filter(pk=queue.pk).update(name="Deleted run", deleted_at=now, **closed)
     about = {"project_id": queue.project_id, "queue": queue, "payload": {"queue": str(queue.pk)}}
