@@ -92,9 +92,10 @@ _OFFERS = {
     "postgresql": "queue.ballot @> CAST(%s AS jsonb)",
     "sqlite": "instr(queue.ballot, %s) > 0",
 }
-# While a queue's kind is being decided its row is locked: a vote waits for that, and PostgreSQL
-# then reads the row again. The row's foreign keys ask for the same lock, so it costs nothing.
-_LOCKS = {"postgresql": "FOR KEY SHARE OF queue", "sqlite": ""}
+# While a queue's kind is being decided, a run deleted or a person erased, that row is locked: a
+# vote waits for it, and PostgreSQL then reads the row again. So no comment is written behind what
+# forgets them. The row's foreign keys ask for the same locks, so they cost nothing.
+_LOCKS = {"postgresql": "FOR KEY SHARE OF queue, voter", "sqlite": ""}
 # What a vote on a single output says beside its choice, and how each database takes it.
 _FURTHER = {
     "value": "CAST(%s AS integer)",
@@ -361,7 +362,6 @@ def flag(voter: Voter, item: UUID, category: str, comment: str) -> Flag:
 
 def record_exposure(voter: UUID, items: Iterable[UUID], seen_at: datetime) -> None:
     """Note that a voter has seen verdicts; only the first time counts."""
-    Exposure.objects.bulk_create(
-        [Exposure(voter_id=voter, item_id=item, seen_at=seen_at) for item in items],
-        ignore_conflicts=True,
-    )
+    # In one order: who notes the same at the same time waits for a row, and must not meet another.
+    seen = [Exposure(voter_id=voter, item_id=item, seen_at=seen_at) for item in sorted(items)]
+    Exposure.objects.bulk_create(seen, ignore_conflicts=True)

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from datetime import timedelta
 from uuid import UUID
 
-from django.conf import settings
 from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
@@ -16,7 +15,7 @@ from judge_eval.models import Call, Judge, Provider, Run, Verdict
 from judge_eval.providers.errors import CallFailed
 from judge_eval.runs import leases, results, verdicts
 from judge_eval.selectors import is_drawn, left_out, used_pictures
-from judge_eval.services import add_items, all_pairs
+from judge_eval.services import add_items, shown_together
 from voting.kinds import is_single, kind_of
 from voting.models import Inference, Item, Picture
 
@@ -107,11 +106,10 @@ def _new_items(run: Run, calls: QuerySet[Call]) -> list[Sequence[Inference]]:
     made = [pk for by_pk in outputs.values() for pk in by_pk]
     items = Item.objects.filter(queue=run.queue_id, a__in=made).values_list("a", "b")
     known = {frozenset(item) - {None} for item in items}
-    is_of_one, key = is_single(run.queue), settings.SECRET_KEY
     return [
         [by_pk[pk] for pk in item]
         for by_pk in outputs.values()
-        for item in (((pk,) for pk in by_pk) if is_of_one else all_pairs(list(by_pk), key))
+        for item in shown_together(run.queue, list(by_pk))
         if frozenset(item) not in known
     ]
 
