@@ -41,8 +41,8 @@ class JsonForm(forms.Form):
     is_json: Final = True
 
     def __init__(self, run: Run, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, label_suffix="", **kwargs)
-        self._run = run
+        super().__init__(*args, **kwargs)
+        self.label_suffix, self._run = "", run
 
     def clean_config(self) -> str:
         text: str = self.cleaned_data["config"]
@@ -55,7 +55,7 @@ class JsonForm(forms.Form):
         return text
 
 
-def _text(label: str = "", attrs: Mapping[str, str] = _TEXT) -> forms.CharField:
+def _text(label: str = "", attrs: dict[str, str] = _TEXT) -> forms.CharField:
     return forms.CharField(label=label, required=False, widget=forms.TextInput(attrs))
 
 
@@ -90,11 +90,11 @@ class CompositeForm(forms.Form):
     is_json: Final = False
 
     def __init__(self, run: Run, rows: Sequence[Data], *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, label_suffix="", **kwargs)
-        self._run, self._rows = run, rows
+        super().__init__(*args, **kwargs)
+        self.label_suffix, self._run, self._rows = "", run, rows
         choices = _choices(offered(run), [row.get("source", "") for row in rows])
         for place, row in enumerate(rows):
-            self.initial |= {f"{name}-{place}": value for name, value in row.items()}
+            self.initial.update({f"{name}-{place}": value for name, value in row.items()})
             of_row = ComponentForm()
             of_row.fields["source"].choices = choices  # type: ignore[attr-defined]
             for name, field in of_row.fields.items():

@@ -322,9 +322,9 @@ def span_of(figure: stats.Figure | Score) -> str:
     return "{} to {}".format(*map(number, figure.interval)) if figure.interval else ""
 
 
-def figure_cell(figure: stats.Figure | Score) -> Cell:
+def figure_cell(figure: stats.Figure | Score, label: str = "") -> Cell:
     if figure.value is None:
-        return Cell(DASH, figure.reason or "", css="num why", sort="")
+        return Cell(DASH, figure.reason or "", css="num why", label=label, sort="")
     small = "; ".join(filter(None, [span_of(figure), f"n\N{NO-BREAK SPACE}{figure.n:,}"]))
     said, is_best = (figure.said, figure.is_best) if isinstance(figure, Score) else ("", False)
     return Cell(
@@ -332,24 +332,17 @@ def figure_cell(figure: stats.Figure | Score) -> Cell:
         figure.reason or small,
         css="num best" if is_best else "num",
         mark="strong" if is_best else "",
+        label=label,
         sort=repr(figure.value),
     )
 
 
 def on_page(table: ScoreTable) -> Context:
     """Return the table for a template, and people's figures: title, name, cell."""
+    titles = [table.titles[place] for place in table.places]
     heads = [Head(table.titles[place], hint=table.columns[place]) for place in table.places]
     rows = [
-        Row(
-            name,
-            [
-                replace(name_cell(name, tag=tag), sort=name),
-                *(
-                    replace(figure_cell(score), label=head.title)
-                    for head, score in zip(heads, scores, strict=True)
-                ),
-            ],
-        )
+        Row(name, [replace(name_cell(name, tag=tag), sort=name), *map(figure_cell, scores, titles)])
         for name, tag, scores in table.rows
     ]
     return {
