@@ -2,7 +2,8 @@
 
 Workers and beat say every few seconds that they are alive, under keys of the broker that expire;
 `/healthz` reads them. A worker says it for the queues it takes tasks from, so that it is known on
-every machine whether votes are sealed and judges are asked, by however many workers.
+every machine whether votes are sealed and judges are asked, by however many workers; and for
+itself, for the engine of its container.
 """
 
 import contextlib
@@ -19,12 +20,13 @@ from django.db import transaction
 from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
+from humanjudge.alive import ALIVE
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "humanjudge.settings")
 
 ALIVE_SECONDS = 5
 # Two may be late.
 EXPIRES = 15
-ALIVE = "humanjudge:alive:"
 BEAT = "beat"
 # A full disk, or a broker that is still reading its log, is an answer too.
 _BROKER_FAILED = (OperationalError, RedisError, OSError)
@@ -82,9 +84,9 @@ class Heartbeat(bootsteps.StartStopStep):
 
     def start(self, consumer: Any) -> None:
         # In the loop that takes tasks: where that hangs, nothing is said.
-        queues = (list(app.amqp.queues.consume_from),)
-        consumer.timer.call_after(0, say_alive, queues)
-        consumer.timer.call_repeatedly(ALIVE_SECONDS, say_alive, queues)
+        names = ([*app.amqp.queues.consume_from, consumer.hostname],)
+        consumer.timer.call_after(0, say_alive, names)
+        consumer.timer.call_repeatedly(ALIVE_SECONDS, say_alive, names)
 
 
 class Clock(Scheduler):
