@@ -1,4 +1,4 @@
-"""The program `humanjudge`: `up` and `serve` start a server, `manage` is Django's, all else asks."""
+"""The program `humanjudge`: starts servers, is Django's command line, or asks a server."""
 
 import os
 import sys

@@ -29,7 +29,7 @@ ALIVE_SECONDS = 5
 EXPIRES = 15
 BEAT = "beat"
 # A full disk, or a broker that is still reading its log, is an answer too.
-_BROKER_FAILED = (OperationalError, RedisError, OSError)
+BROKER_FAILED = (OperationalError, RedisError, OSError)
 
 logger = logging.getLogger(__name__)
 
@@ -56,7 +56,7 @@ def _publish(task: str, arguments: tuple[str | int, ...]) -> None:
 
 def say_alive(names: Iterable[str]) -> None:
     """Say it once; a broker that is away is said by `/healthz` itself."""
-    with contextlib.suppress(*_BROKER_FAILED), _broker() as client:
+    with contextlib.suppress(*BROKER_FAILED), broker() as client:
         for name in names:
             client.set(ALIVE + name, 1, ex=EXPIRES)
 
@@ -64,14 +64,14 @@ def say_alive(names: Iterable[str]) -> None:
 def who_is_alive(names: Iterable[str]) -> list[bool] | None:
     """Return which of these queues somebody works on; None where the broker does not answer."""
     try:
-        with _broker() as client:
+        with broker() as client:
             return [bool(sign) for sign in client.mget([ALIVE + name for name in names])]
-    except _BROKER_FAILED:
+    except BROKER_FAILED:
         return None
 
 
 @contextlib.contextmanager
-def _broker() -> Any:
+def broker() -> Any:
     with app.connection_for_write() as connection:
         connection.ensure_connection(max_retries=1, timeout=1)
         yield connection.default_channel.client  # type: ignore[attr-defined]

@@ -88,6 +88,15 @@ def test_the_commands_of_the_compose_file_make_a_whole_installation(tmp_path):
                 assert page.status_code == 200
                 [style] = {word for word in page.text.split('"') if word.endswith(".css")}
                 assert client.get(style).status_code == 200
+                assert client.get("/metrics").status_code == 403
+                token = (tmp_path / "metrics_token").read_text().strip()
+                client.headers["Authorization"] = f"Bearer {token}"
+                # Each is answered by either of two processes.
+                for _ in range(10):
+                    httpx.get(f"{client.base_url}login/", headers=client.headers, timeout=30)
+                line = 'humanjudge_requests_total{route="login/",method="GET",status="200"} 11'
+                eventually(lambda: line in client.get("/metrics").text.splitlines())
+                assert 'humanjudge_alive{process="sealing_worker"} 1' in client.get("/metrics").text
             started["rendering"].kill()
             eventually(lambda: run("alive", "rendering").returncode == 1, 60)
             assert run("alive", "judging").returncode == 0
