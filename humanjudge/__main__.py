@@ -1,4 +1,4 @@
-"""The program `humanjudge`: `up` starts a server, `manage` is Django's, all else asks a server."""
+"""The program `humanjudge`: starts servers, is Django's command line, or asks a server."""
 
 import os
 import sys
@@ -7,10 +7,14 @@ import sys
 def main() -> int:
     word, *rest = sys.argv[1:] or [""]
     try:
-        if word == "up":
+        if word in ("up", "serve"):
             _manage([word, *rest])
         elif word == "manage":
             _manage(rest)
+        elif word == "alive":
+            from humanjudge.alive import is_alive
+
+            return 0 if is_alive(*rest) else 1
         else:
             from humanjudge.cli.main import main as ask
 

@@ -45,6 +45,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "humanjudge.metrics.RequestMetrics",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "humanjudge.http.CompressionMiddleware",
@@ -230,7 +231,7 @@ CONTENT_SECURITY_POLICY = {
 }
 CSRF_FAILURE_VIEW = "humanjudge.http.csrf_failure"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = HTTPS
-SECURE_REDIRECT_EXEMPT = [r"^healthz$"]
+SECURE_REDIRECT_EXEMPT = [r"^(healthz|metrics)$"]
 # Subdomains are often somebody else's, and a browser that has heard of HSTS cannot be told
 # otherwise until its time is up: without being asked for they are left out, which is no fault.
 SECURE_HSTS_SECONDS = env.int("HSTS_SECONDS", 31_536_000) if HTTPS else 0
@@ -252,11 +253,28 @@ LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"
 USE_I18N = False
 
+# Who may read `/metrics` from elsewhere; without it, only this machine may.
+METRICS_TOKEN = env.str("METRICS_TOKEN", "")
+
+LOG_FORMAT = env.str("LOG_FORMAT", "") or "lines"
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "formatters": {
+        "lines": {
+            "()": "humanjudge.logs.Lines",
+            "format": "{asctime} {levelname} {name}: {message}",
+            "style": "{",
+        },
+        "json": {"()": "humanjudge.logs.Json"},
+    },
+    "handlers": {
+        "console": {
+            "class": "logging.StreamHandler",
+            # A wrong name is refused by a check.
+            "formatter": LOG_FORMAT if LOG_FORMAT == "json" else "lines",
+        }
+    },
     "root": {"handlers": ["console"], "level": env.str("LOG_LEVEL", "WARNING")},
     # An address that is not there, or a form that is refused, is no event of this server's.
     "loggers": {"django.request": {"level": "ERROR"}},
