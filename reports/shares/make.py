@@ -85,6 +85,7 @@ def _results(runs: Iterable[Run]) -> list[RunResults]:
     }
     return [
         RunResults(
+            id=str(pk),
             name=run.name,
             noun=run.queue.noun,
             kind=run.queue.kind,

@@ -36,6 +36,7 @@ class Disputed(BaseModel):
 class RunResults(BaseModel):
     """The findings of a run, and the ELO of its judges by their identifiers."""
 
+    id: str
     name: str
     noun: str
     kind: str
