@@ -21,7 +21,7 @@ from judge_eval.exchange.export import export_run, in_chunks, with_costs
 from judge_eval.exchange.formats import table
 from judge_eval.exchange.import_write import CHANGES, NOTED
 from judge_eval.exchange.rows import ITEMS, PAIRS
-from judge_eval.exchange.writing import remember_seen
+from judge_eval.exchange.steps import remember_seen
 from judge_eval.models import Judge, Run, Verdict
 from judge_eval.prompts.orders import combine
 from judge_eval.prompts.parse import ParsedVerdict

@@ -50,7 +50,7 @@ from judge_eval.exchange.statements import (
     verdict_of,
     vote_of,
 )
-from judge_eval.exchange.writing import counted
+from judge_eval.exchange.steps import counted
 from judge_eval.models import Import, Run, Verdict
 from judge_eval.runs.lifecycle import OUTPUT_ABSENT, lacking_outputs
 from judge_eval.services import imported_fingerprint
