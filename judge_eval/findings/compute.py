@@ -46,11 +46,11 @@ from judge_eval.stats.judge_figures import (
     per_answer,
     shares,
     shares_by_prompt,
+    two_way_intervals,
 )
 from judge_eval.stats.mcnemar import mcnemar_tests
 from judge_eval.stats.order_luck import order_luck
 from judge_eval.stats.outcomes_table import Codes, OutcomesTable
-from judge_eval.stats.two_way import two_way_intervals
 from judge_eval.stats.wording import Words
 from voting.choices import SIDES
 from voting.kinds import is_single, kind_of
