@@ -1,8 +1,8 @@
 """The figures of judges on a board, and how well people agree with each other beside them.
 
 Shares have Wilson's interval where every comparison has one trial; otherwise the bootstrap over
-comparisons, because trials on one are not independent. Where every comparison says the same, so do
-all resamples, and each comparison counts as one trial of Wilson's interval.
+comparisons, since trials on one are not independent; where all say the same, Wilson's again, each
+comparison being one trial.
 """
 
 from collections.abc import Sequence
