@@ -92,30 +92,21 @@ class Withdrawn(Figures):
 
 
 class Claims(Figures):
-    """Rows against columns, in the order of the judges: what is said of which is better.
+    """What may be claimed, as `judge_eval.stats.claims.Claims` tells it, and beside it differences.
 
-    It is said of judges among themselves, and of judges over baselines; there is evidence of every
-    two.
+    Matrices are of rows against columns, in the order of the judges. The difference is by how much
+    the row agrees with more of the votes, as a share, with its 95 % interval.
     """
 
-    # Said in words.
     beats: Flags
-    # The largest so far, which counts, and that of this moment.
     evidence: Matrix
     evidence_now: Matrix
-    # By how much the row agrees with more of the votes, as a share, with its 95 % interval; None
-    # where there is none.
     difference: Matrix
     difference_low: Matrix
     difference_high: Matrix
-    # More votes until evidence is enough, 0 where it is; None where more votes will not settle it,
-    # or nothing is claimed of two.
     forecast: list[list[int | None]]
-    # The ledger entry since which it is said.
     since: list[list[int | None]]
-    # Practically the same.
     same: Flags
-    # What evidence must reach among judges, and against baselines; None where there are none.
     threshold: float | None
     floor_threshold: float | None
     # Prompts with pairs open for voting, those that entered, and the votes that count in these.
@@ -124,7 +115,6 @@ class Claims(Figures):
     votes: int
     # Votes that the run still wants.
     votes_left: int
-    # The place of the judge that is said to beat every other: voting may stop.
     best: int | None
     withdrawn: list[Withdrawn]
     too_few_prompts: str | None
