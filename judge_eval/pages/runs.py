@@ -109,7 +109,11 @@ class RunsForm(forms.Form):
     """Which runs are listed, and in which order."""
 
     q = forms.CharField(required=False, max_length=100, label="Search")
-    sort = forms.ChoiceField(choices=ORDERS.items(), required=False, widget=forms.HiddenInput)
+    sort = forms.ChoiceField(
+        choices=[(key, title) for key, (title, _) in ORDERS.items()],
+        required=False,
+        widget=forms.HiddenInput,
+    )
     archived = forms.BooleanField(required=False, label="Archived")
 
     @property
