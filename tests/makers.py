@@ -4,6 +4,7 @@ from datetime import timedelta
 from hashlib import sha256
 from io import BytesIO
 
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.http import HttpResponse
 from django.test import Client
@@ -337,9 +338,9 @@ def entry_of(vote):
 
 def seal_all(project, *, later=timedelta(seconds=1)):
     """Seal whatever there is, however young; return how many."""
-    total = 0
-    while sealed := ledger.seal(project.pk, now=timezone.now() + later):
-        total += sealed
+    total = sealed = ledger.seal(project.pk, now=timezone.now() + later)
+    while sealed == settings.SEAL_BATCH:
+        total += (sealed := ledger.seal(project.pk, now=timezone.now() + later))
     project.refresh_from_db()
     return total
 

@@ -217,6 +217,10 @@ def oldest_unsealed() -> datetime | None:
     return unsealed.order_by("at").values_list("at", flat=True).first()
 
 
+def number_unsealed() -> int:
+    return Entry.objects.filter(seq__isnull=True).count()
+
+
 def projects_with_unsealed() -> list[UUID]:
     unsealed = Entry.objects.filter(
         project=OuterRef("pk"), seq__isnull=True, at__lte=timezone.now()

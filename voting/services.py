@@ -15,6 +15,7 @@ from django.db.backends.utils import CursorWrapper
 from django.utils import timezone
 from django.utils.module_loading import import_string
 
+from humanjudge.metrics import count
 from voting.ballots import Ballot
 from voting.kinds import Answer, Further
 from voting.ledger import ledger
@@ -138,6 +139,7 @@ def cast_vote(
     with prepared() as cursor:
         if _insert(cursor, ballot, choice, left=side, elapsed_ms=elapsed_ms, further=further):
             transaction.on_commit(partial(nudge, ballot.project))
+            count("humanjudge_votes_total")
             return RecordedVote(ballot.uid, ballot.item, choice)
     first = _first_answer(ballot, choice, further)
     if first is None:
@@ -169,6 +171,7 @@ def cast_key_vote(api_key: ApiKey, queue: UUID, item: UUID, choice: str) -> Reco
     if not rows:
         return None
     transaction.on_commit(partial(nudge, UUID(str(rows[0][0]))))
+    count("humanjudge_votes_total")
     return RecordedVote(uid, item, choice)
 
 
