@@ -245,8 +245,8 @@ def do_in_a_process() -> None:
         return
     try:
         if unfinished().exists() and not _is_at_work():
-            command = [sys.executable, str(settings.BASE_DIR / "manage.py"), "import_waiting"]
-            subprocess.run(command, stdin=subprocess.DEVNULL, check=False)
+            command = [sys.executable, "-m", "humanjudge", "manage", "import_waiting"]
+            subprocess.run(command, stdin=subprocess.DEVNULL, check=False, cwd=settings.BASE_DIR)
     finally:
         _starting.release()
 

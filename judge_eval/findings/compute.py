@@ -104,9 +104,11 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
             "per_answer": single[place],
             "consistency": consistency[place],
             "first_position": first_position[place],
-            "two_way_low": None if np.isnan(two_way[0, place]) else two_way[0, place],
-            "two_way_high": None if np.isnan(two_way[1, place]) else two_way[1, place],
-            "order_luck": None if luck is None else float(luck[place]),
+            "always_low": said.always[place, 0],
+            "always_high": said.always[place, 1],
+            "two_way_low": two_way[0, place],
+            "two_way_high": two_way[1, place],
+            "order_luck": None if luck is None else luck[place],
         }
         | standings[place]
         | asdict(flags[place])
@@ -159,19 +161,16 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
 
 
 def _standings(said: ClaimsOfJudges, order: Sequence[int]) -> list[dict[str, object]]:
-    """Return what is shown of judges that comes from claims, and the interval that always holds."""
-    always = said.always.tolist()
-    rows = zip(said.ranks(), said.letters(order), said.beats_floor(), always, strict=True)
+    """Return what is shown of judges that comes from claims."""
+    rows = zip(said.ranks(), said.letters(order), said.beats_floor(), strict=True)
     return [
         {
             "rank_low": ranks and ranks[0],
             "rank_high": ranks and ranks[1],
             "ties": letters,
             "beats_floor": floor,
-            "always_low": None if low != low else low,
-            "always_high": None if high != high else high,
         }
-        for ranks, letters, floor, (low, high) in rows
+        for ranks, letters, floor in rows
     ]
 
 

@@ -12,15 +12,17 @@ PEOPLE: Final = "people"
 WINNER: Final = "winner"
 
 
+def _known(number: Any) -> Any:
+    return None if number != number else number
+
+
 def _plain(array: Any) -> Any:
-    """Return the lists of an array, with None where it is not a number."""
-    if not hasattr(array, "tolist"):
-        return array
-    return [[None if value != value else value for value in row] for row in array.tolist()]
+    return array.tolist() if hasattr(array, "tolist") else array
 
 
-# Of an array or of what JSON holds.
-Matrix = Annotated[list[list[float | None]], BeforeValidator(_plain)]
+# Of numbers and arrays, in which NaN is none, or of what JSON holds.
+Known = Annotated[float | None, BeforeValidator(_known)]
+Matrix = Annotated[list[list[Known]], BeforeValidator(_plain)]
 Counts = Annotated[list[list[int]], BeforeValidator(_plain)]
 Flags = Annotated[list[list[bool]], BeforeValidator(_plain)]
 
@@ -36,11 +38,11 @@ class JudgeFindings(Figures):
     overall: Share
     # The interval that holds however often one looks; None where agreement has changed so much on
     # the way that no value fits all of it.
-    always_low: float | None
-    always_high: float | None
+    always_low: Known
+    always_high: Known
     # By prompts and people, where enough of both voted.
-    two_way_low: float | None
-    two_way_high: float | None
+    two_way_low: Known
+    two_way_high: Known
     # From 1 + the judges said to beat it to all less those it is said to beat; None of a baseline.
     rank_low: int | None
     rank_high: int | None

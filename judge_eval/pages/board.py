@@ -1,6 +1,6 @@
 """The board of a run: words, one picture, one table; everything further folded below them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from math import inf
@@ -32,7 +32,6 @@ from judge_eval.findings.columns import (
     COLUMNS,
     FURTHER,
     MAIN,
-    OTHER_PEOPLE,
     PENDING,
     Column,
     beats_cell,
@@ -137,6 +136,8 @@ def run_board(request: HtmxRequest, run: Run) -> HttpResponse:
     if figures or not part.kind:
         context |= _tables(request, run, part, figures, lines, shown)
         context["graph"] = None if part.kind else _graph(board, shown)
+    if context["refused"]:
+        context["table"] = replace(context["table"], notes=[context["refused"]])
     if figures and figures.as_of.votes:
         ids = [line.id for line in shown if line.judge]
         both = (picture_of(figures, is_narrow=narrow, shown=ids) for narrow in (False, True))
@@ -274,7 +275,8 @@ def _tables(
         cells = people_cells(figures.among_people.pairs, figures.people_first_position)
         every.append(people := ("People among themselves", "people", cells))
         rows.insert(sum(not line.is_baseline for line in shown), people)
-    topics = _unknown_topics(every) if figures else []
+    unknown = _unknown(every) if figures else []
+    topics = {c.topic for c in unknown} - {c.topic for c in COLUMNS if c not in unknown} - {""}
     main = MAIN if is_voted or any(line.row.total for line in lines) else BEFORE_VOTES
     possible, further = (
         [
@@ -282,6 +284,7 @@ def _tables(
             for column in columns
             if column.kind in ("", run.queue.kind)
             and column.topic not in topics
+            and not (column.is_optional and column in unknown)
             and (column.is_of_parts or not part.kind)
         ]
         for columns in (main, FURTHER)
@@ -290,8 +293,8 @@ def _tables(
     name = f"Judges of {run.name}{f', {part.in_words}' if part.kind else ''}"
     # Before there are votes a table would be of dashes.
     table = _table(request, possible if is_voted else known, rows, NAME)
-    unknown = _unknown_in_words(topics, lines, part)
-    context = {"table": replace(table, label=name, caption=name, id="ranking", unknown=unknown)}
+    words = _unknown_in_words(topics, lines, part)
+    context = {"table": replace(table, label=name, caption=name, id="ranking", unknown=words)}
     if is_voted:
         label = f"{name}: further figures"
         table = _table(request, further, rows)
@@ -299,9 +302,9 @@ def _tables(
     return context
 
 
-def _unknown_in_words(topics: Sequence[str], lines: Sequence[Line], part: Slice) -> str:
+def _unknown_in_words(topics: Collection[str], lines: Sequence[Line], part: Slice) -> str:
     words = [OF_THE_WHOLE] if part.kind else []
-    if topics := [topic for topic in topics if topic != OTHER_PEOPLE]:
+    if topics := list(dict.fromkeys(c.topic for c in COLUMNS if c.topic in topics)):
         # Baselines aside, every judge has answered elsewhere.
         providers = {line.row.judge.provider for line in lines if not line.is_baseline}
         why = ", since the verdicts were imported" if providers == {Judge.IMPORTED} else ""
@@ -320,15 +323,11 @@ def _figures(line: Line, figures: RunFindings | None) -> Figures:
     return line.row.judge.name, tag, cells | live_cells(line.row, line.judge, line.share)
 
 
-def _unknown_topics(rows: Sequence[Figures]) -> list[str]:
-    """Return of what nobody has a figure; that of a baseline counts where all are such."""
+def _unknown(rows: Sequence[Figures]) -> list[Column]:
+    """Return columns without any figure; that of a baseline counts where all are such."""
     tags = {tag for _, tag, _ in rows}
     telling = [cells for _, tag, cells in rows if tag != "baseline" or "" not in tags]
-    unknown = dict.fromkeys(column.topic for column in COLUMNS if column.topic)
-    for column in COLUMNS:
-        if any(cells.get(column.figure, Cell()).is_known for cells in telling):
-            unknown.pop(column.topic, None)
-    return list(unknown)
+    return [c for c in COLUMNS if not any(c.figure in x and x[c.figure].is_known for x in telling)]
 
 
 def _table(
