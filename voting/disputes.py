@@ -27,8 +27,6 @@ def population_variance(votes: int, total: int, squares: int) -> float | None:
     Sums of whole numbers, so that the order in which votes come and go leaves no trace. Source:
     GrandJury, arXiv 2508.02926, which prints 0.111 for the second example; that is an error.
 
-    Examples
-    --------
     >>> def of(*votes):
     ...     return population_variance(len(votes), sum(votes), sum(v * v for v in votes))
     >>> round(of(900_000, 800_000, 600_000), 6)
@@ -44,8 +42,6 @@ def population_variance(votes: int, total: int, squares: int) -> float | None:
 def lacks_majority(votes_by_choice: Collection[int]) -> bool:
     """Say whether no choice holds two thirds of the votes.
 
-    Examples
-    --------
     >>> lacks_majority([2, 1, 0]), lacks_majority([3, 2]), lacks_majority([])
     (False, True, False)
     """
@@ -62,8 +58,6 @@ def is_disputed(votes: Sequence[Vote], critical_variance: float) -> bool:
     critical_variance
         The largest population variance, in (0, 0.25), of values that agree.
 
-    Examples
-    --------
     >>> is_disputed([("pun", None), ("pun", None), ("dark", None)], 0.05)
     False
     >>> is_disputed([("pass", 900_000), ("pass", 800_000), ("pass", 600_000)], 0.05)
@@ -88,8 +82,6 @@ def extra_votes(votes: Sequence[Vote], wanted: int, most: int, critical_variance
     votes
         All that count, in the order of the ledger.
 
-    Examples
-    --------
     >>> said = [("pass", None), ("flag", None), ("pass", None)]
     >>> [extra_votes(said[:number], 2, 3, 0.05) for number in range(4)]
     [0, 0, 1, 1]

@@ -22,6 +22,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from django_htmx.http import HttpResponseClientRedirect
 
 from humanjudge.http import Context, HtmxRequest, Problem, problem
+from humanjudge.lib.tables import Head, sort_link
 from humanjudge.lib.text import duration, latency, number_of, usd
 from judge_eval import selectors
 from judge_eval.access import Action, pairs_to_vote_on, refusal
@@ -38,13 +39,13 @@ BUDGET = forms.DecimalField(required=False, min_value=Decimal("1e-9"), max_value
 CALLS_PER_PAGE = 50
 RUNS_PER_PAGE = 50
 NEWEST = "newest"
-# What the list of runs is sorted by.
+# What the list of runs is sorted by: the head of a column, and its fields.
 ORDERS: dict[str, tuple[str, tuple[str, ...]]] = {
-    NEWEST: ("newest first", ("-created_at", "pk")),
-    "name": ("by name", ("name", "-created_at", "pk")),
-    "project": ("by project", ("queue__project__name", "-created_at", "pk")),
-    "votes": ("most votes first", ("-board__votes", "-created_at", "pk")),
-    "state": ("by state", ("state", "-created_at", "pk")),
+    "name": ("Run", ("name", "-created_at", "pk")),
+    "project": ("Project", ("queue__project__name", "-created_at", "pk")),
+    "state": ("State", ("state", "-created_at", "pk")),
+    "votes": ("Votes", ("-board__votes", "-created_at", "pk")),
+    NEWEST: ("Created", ("-created_at", "pk")),
 }
 MOST_VERDICTS = 50
 LONGEST_SHOWN_REPLY = 20_000
@@ -108,15 +109,17 @@ class RunsForm(forms.Form):
     """Which runs are listed, and in which order."""
 
     q = forms.CharField(required=False, max_length=100, label="Search")
-    sort = forms.ChoiceField(
-        choices=[(key, words) for key, (words, _) in ORDERS.items()], required=False, label="Sorted"
-    )
+    sort = forms.ChoiceField(choices=ORDERS.items(), required=False, widget=forms.HiddenInput)
     archived = forms.BooleanField(required=False, label="Archived")
+
+    @property
+    def order(self) -> str:
+        return self.cleaned_data.get("sort") or NEWEST
 
     def runs(self) -> QuerySet[Run]:
         """Return the runs that are asked for; what cannot be read asks for nothing."""
         asked = self.cleaned_data if self.is_valid() else {}
-        words, (_, order) = asked.get("q", ""), ORDERS[asked.get("sort") or NEWEST]
+        words, (_, order) = asked.get("q", ""), ORDERS[self.order]
         found = Run.objects.filter(archived_at__isnull=not asked.get("archived"))
         if words:
             named = Q(name__icontains=words) | Q(queue__project__name__icontains=words)
@@ -133,6 +136,7 @@ def runs(request: HttpRequest) -> HttpResponse:
     silent = selectors.silent_models([run.pk for run in page])
     hidden = Run.objects.filter(archived_at__isnull=False).count()
     context = {
+        "heads": _heads(request, form.order),
         "runs": [(run, silent.get(run.pk, [])) for run in page],
         "page": page,
         "form": form,
@@ -140,6 +144,16 @@ def runs(request: HttpRequest) -> HttpResponse:
         "is_narrowed": any(form.cleaned_data.values()),
     }
     return render(request, "judge_eval/runs.html", context)
+
+
+def _heads(request: HttpRequest, order: str) -> list[Head]:
+    """Return the heads of the list: each leads to the list sorted by it."""
+    heads = []
+    for key, (title, (first, *_)) in ORDERS.items():
+        direction = "descending" if first.startswith("-") else "ascending"
+        href, css = sort_link(request.GET, key, NEWEST), "num" if key == "votes" else ""
+        heads.append(Head(title, "", css, key, href=href, sorted=direction if key == order else ""))
+    return [*heads, Head()]
 
 
 # --- one run's progress --------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from django.db import connection, transaction
 from django.db.models import JSONField, Model
 from django.utils import timezone
 
+from humanjudge.metrics import count
 from judge_eval.models import Call
 from judge_eval.prompts.parse import ReplyUnreadable, extract, parse_verdict
 from judge_eval.providers.chat import ChatReply
@@ -107,6 +108,9 @@ def write(answers: Sequence[Answer]) -> list[Call]:
             for call, cost in ((answer.question.call, answer.cost) for answer in mine)
         )
         _record(became)
+    for call, fields in became:
+        outcome = "again" if fields["state"] == Call.State.WAITING else fields["state"]
+        count("humanjudge_calls_total", purpose=call.purpose, outcome=outcome)
     return [call for call, fields in became if fields["state"] != Call.State.WAITING]
 
 

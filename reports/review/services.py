@@ -7,11 +7,12 @@ from django.contrib.auth.base_user import AbstractBaseUser
 from django.contrib.auth.models import AnonymousUser
 from django.db import transaction
 
+from judge_eval.models import Run
 from reports.review.projection import touch
 from voting import curating
 from voting.ledger import ledger
 from voting.ledger.decisions import Action
-from voting.models import Entry, Flag, Item, Project, Voter
+from voting.models import Entry, Flag, Item, Project, Queue, Voter
 
 LONGEST_WHY = 2_000
 Visitor: TypeAlias = AbstractBaseUser | AnonymousUser
@@ -24,6 +25,11 @@ def can(
 ) -> bool:
     """Say whether somebody may see what waits in a project, or decide on it: evaluators may."""
     return user.is_authenticated and user.is_active
+
+
+def run_of(queue: Queue) -> Run:
+    """Return a queue's run, or one that is not stored: rules of access know queues by their run."""
+    return getattr(queue, "run", None) or Run(queue=queue)
 
 
 def flagged(flag: Flag) -> None:

@@ -1,6 +1,7 @@
 """The pages of curators: the list of what waits, one item of it, and what they decide."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -20,16 +21,17 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from humanjudge.http import Context, HtmxRequest, Problem
-from humanjudge.lib.tables import Head, Row, Table, name_cell, text_cell
+from humanjudge.lib.tables import Cell, Head, Row, Table, name_cell, text_cell
 from humanjudge.lib.text import number_of
 from judge_eval.access import refusal
-from judge_eval.models import Run
 from judge_eval.pages.pairs import scores_in_words
 from judge_eval.selectors import verdicts_on
 from reports.models import Review
 from reports.review import services
 from voting.choices import ONE, short_name
 from voting.curating import MOST_VOTES, AlreadyDecided, CannotDecide, decisions_on
+from voting.ledger.counts import COUNTED
+from voting.ledger.decisions import Decision
 from voting.models import Entry, Flag, Item, Project, Queue, Voter
 from voting.voters import voter_of_user
 
@@ -75,8 +77,14 @@ class Filters(forms.Form):
             found = found.filter(waits=True)
         elif asked["state"] == "decided":
             found = found.filter(waits=False).exclude(decided="")
-        names = {"project": "project", "kind": "item__queue__kind", "category": "category"}
-        found = found.filter(**{path: asked[n] for n, path in names.items() if asked[n]})
+        if asked["project"]:
+            found = found.filter(project=asked["project"])
+        if asked["kind"]:
+            found = found.filter(item__queue__kind=asked["kind"])
+        if asked["category"]:
+            said = {"item": OuterRef("item"), "category": asked["category"]}
+            flags, votes = Flag.objects.filter(**said), Entry.objects.filter(COUNTED, **said)
+            found = found.filter(Exists(flags) | Exists(votes))
         if asked["age"]:
             found = found.filter(since__lte=timezone.now() - timedelta(hours=int(asked["age"])))
         if asked["variance"] is not None:
@@ -231,24 +239,11 @@ def _decide(request: HtmxRequest, item: Item, said: dict[str, Any]) -> Entry:
     if _refusal(request, item) is not None:
         raise CannotDecide(_WARNED)
     curator = voter_of_user(item.queue.project, request.user)  # type: ignore[arg-type]
-    return services.decide(
-        item,
-        said["action"],
-        curator,
-        said["why"],
-        after=said["after"],
-        votes=said["votes"],
-        uid=said["uid"],
-    )
-
-
-def _run_of(queue: Queue) -> Run:
-    """Return a queue's run, or one that is not stored: rules of access know queues by their run."""
-    return getattr(queue, "run", None) or Run(queue=queue)
+    return services.decide(item, curator=curator, **said)
 
 
 def _refusal(request: HtmxRequest, item: Item) -> HttpResponse | None:
-    return refusal(request, "see pair", _run_of(item.queue), item)
+    return refusal(request, "see pair", services.run_of(item.queue), item)
 
 
 # --- one item -------------------------------------------------------------------------------------
@@ -323,11 +318,15 @@ def _sides(item: Item) -> list[Context]:
 
 
 def _table(label: str, titles: Sequence[str], rows: Iterable[tuple[str, ...]]) -> Table:
+    def cells(texts: Sequence[str]) -> Iterator[Cell]:
+        for title, text in zip(titles[1:], texts, strict=True):
+            yield replace(text_cell(text), label=title)
+
     return Table(
         label,
         [Head(title, css="") for title in titles],
-        [Row(name, [name_cell(name), *map(text_cell, cells)]) for name, *cells in rows],
-        css="list",
+        [Row(name, [name_cell(name), *cells(texts)]) for name, *texts in rows],
+        css="list as-cards",
     )
 
 
@@ -392,27 +391,24 @@ def _decisions(item: Item) -> list[Context]:
         for voter in Voter.objects.filter(project=item.queue.project, pseudonym__in=by)
     }
     reversed_ones = {entry.target_id for entry in entries}
-    return [_decision(entry, names, entry.pk in reversed_ones) for entry in entries]
+    return [
+        {
+            "entry": entry,
+            "what": _in_words(said),
+            "who": names.get(said.by, said.by),
+            "is_reversed": entry.pk in reversed_ones,
+            "can_reverse": entry.pk not in reversed_ones and said.action != "reverse",
+        }
+        for entry in entries
+        for said in (Decision.model_validate(entry.payload),)
+    ]
 
 
-def _decision(entry: Entry, names: dict[str, str], is_reversed: bool) -> Context:
-    said = entry.payload or {}
-    return {
-        "entry": entry,
-        "what": in_words(said),
-        "who": names.get(said["by"], said["by"]),
-        "why": entry.comment,
-        "is_reversed": is_reversed,
-        "can_reverse": not is_reversed and said["action"] != "reverse",
-    }
-
-
-def in_words(said: dict[str, Any]) -> str:
-    """Say what a decision was."""
-    if said["action"] == "another_round":
-        return f"Another round, until there are {number_of(said['votes_wanted'], 'vote')}"
+def _in_words(said: Decision) -> str:
+    if said.action == "another_round":
+        return f"Another round, until there are {number_of(said.votes_wanted or 0, 'vote')}"
     words = {"keep": "Kept", "exclude": "Excluded", "note": "Note", "reverse": "Reversed"}
-    return words[said["action"]]
+    return words[said.action]
 
 
 @require_POST
