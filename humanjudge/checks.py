@@ -29,6 +29,9 @@ def values(app_configs: Any, **kwargs: Any) -> Iterator[CheckMessage]:
         if getattr(settings, name) < least:
             text = f"{name} is {getattr(settings, name)}: at least {least}."
             yield Error(text, id="humanjudge.E003")
+    if settings.LOG_FORMAT not in ("lines", "json"):
+        text = f"LOG_FORMAT is {settings.LOG_FORMAT!r}: lines or json."
+        yield Error(text, id="humanjudge.E003")
     if not settings.VOTES_PER_SECOND > 0:
         text = f"VOTES_PER_SECOND is {settings.VOTES_PER_SECOND}: it must be above 0."
         yield Error(text, id="humanjudge.E003")

@@ -482,7 +482,7 @@ def test_no_file_takes_more_memory_than_an_import_may():
     environment = {**os.environ, "DATABASE_URL": test_database_url()}
     if connection.vendor == "sqlite":
         environment["DATABASE_URL"] = f"sqlite:///{connection.settings_dict['NAME']}"
-    command = [sys.executable, str(settings.BASE_DIR / "manage.py"), "import_waiting"]
+    command = [sys.executable, "-m", "humanjudge", "manage", "import_waiting"]
     most = 0
     with subprocess.Popen(command, env=environment) as child:
         while child.poll() is None:

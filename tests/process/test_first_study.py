@@ -37,7 +37,9 @@ def folder(tmp_path):
     (programs / "python").symlink_to(sys.executable)
     (root / ".venv" / "lib").symlink_to(Path(sys.prefix, "lib"))
     shutil.copy(Path(sys.prefix, "pyvenv.cfg"), root / ".venv")
-    shutil.copy(ROOT / "humanjudge/cli/launcher.sh", programs / "humanjudge")
+    program = f"#!{programs}/python\nimport sys\nsys.path.insert(0, {str(root)!r})\n"
+    program += "from humanjudge.__main__ import main\nsys.exit(main())\n"
+    (programs / "humanjudge").write_text(program)
     (programs / "humanjudge").chmod(0o755)
     (root / ".venv" / ".installed").touch()
     return root

@@ -57,8 +57,9 @@ def test_the_first_start_ends_with_all_that_a_stranger_needs():
     for made in (data, *data.rglob("*")):
         assert made.is_symlink() or made.lstat().st_mode & 0o077 == 0, made
     said = [line for line in screen.splitlines() if line.startswith("humanjudge: ")]
-    assert said[0] == "humanjudge: looking after the database"
-    assert len(said) >= 4
+    assert said[0] == f"humanjudge: everything is kept in {data}"
+    assert said[1] == "humanjudge: looking after the database"
+    assert len(said) >= 5
     assert not [line for line in said if "WARNING" in line or "ERROR" in line], screen
 
 
