@@ -131,6 +131,7 @@ def _one_moment() -> Iterator[None]:
             cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
             yield
         return
+    database.ensure_connection()
     # As the settings have it, each transaction is one that writes.
     mode, database.transaction_mode = database.transaction_mode, "DEFERRED"
     try:
