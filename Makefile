@@ -5,6 +5,9 @@
 .PHONY: help run test test-fast check bench dist stats clean
 MAKEFLAGS += --no-print-directory
 
+# Without its bytecode every process that is started compiles all it imports anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 PY = .venv/bin/python
 PYTEST = $(PY) -m pytest --dist loadfile --no-loadscope-reorder --durations 10
 # Tests are sorted by what they need. What is in tests/both runs on either database.

@@ -4,6 +4,7 @@ from uuid import UUID
 
 from celery import shared_task
 
+from reports.quality.projection import fold_left_behind
 from reports.scores import jobs
 
 
@@ -16,3 +17,4 @@ def make_score_files(report_id: str) -> None:
 def sweep() -> None:
     jobs.ask_again_for_lost()
     jobs.remove_left_behind()
+    fold_left_behind()

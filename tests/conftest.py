@@ -3,10 +3,13 @@
 import hypothesis
 from django.conf import settings
 
-# A slow machine is no failure; what failed is printed so that it can be run again.
-hypothesis.settings.register_profile("humanjudge", deadline=None, print_blob=True)
-# For `make test-fast`.
-hypothesis.settings.register_profile("fast", deadline=None, print_blob=True, max_examples=20)
+# Other examples are tried each time. `fast` is for `make test-fast`; whoever changes what is
+# computed asks for more: make test ARGS='--hypothesis-profile thorough'.
+for name, examples in {"fast": 20, "humanjudge": 50, "thorough": 1000}.items():
+    # A slow machine is no failure; what failed is printed so that it can be run again.
+    hypothesis.settings.register_profile(
+        name, deadline=None, print_blob=True, max_examples=examples
+    )
 hypothesis.settings.load_profile("humanjudge")
 
 
@@ -15,3 +18,5 @@ def pytest_configure():
     plain = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
     settings.STORAGES = settings.STORAGES | {"staticfiles": plain}
     settings.STATIC_ROOT.mkdir(exist_ok=True)
+    # Users of tests are many, and nobody guesses their passwords.
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

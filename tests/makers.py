@@ -4,6 +4,7 @@ from datetime import timedelta
 from hashlib import sha256
 from io import BytesIO
 
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.http import HttpResponse
 from django.test import Client
@@ -11,7 +12,7 @@ from django.utils import timezone
 from PIL import Image
 
 from judge_eval.models import Board, Judge, JudgeRating, Run, Verdict
-from judge_eval.runs.verdicts import append, verdicts_entry
+from judge_eval.runs.verdicts import verdicts_entry
 from voting.assignment import ballot_for
 from voting.keys import create_key
 from voting.ledger import ledger
@@ -229,7 +230,7 @@ def change_verdicts(item, winners):
         verdict.state = "done" if winner else "failed"
         verdict.error = "" if winner else "no answer came"
         verdict.save()
-    append([verdicts_entry(item, verdicts)])
+    ledger.record(verdicts_entry(item, verdicts))
 
 
 def judges_of(run):
@@ -337,9 +338,9 @@ def entry_of(vote):
 
 def seal_all(project, *, later=timedelta(seconds=1)):
     """Seal whatever there is, however young; return how many."""
-    total = 0
-    while sealed := ledger.seal(project.pk, now=timezone.now() + later):
-        total += sealed
+    total = sealed = ledger.seal(project.pk, now=timezone.now() + later)
+    while sealed == settings.SEAL_BATCH:
+        total += (sealed := ledger.seal(project.pk, now=timezone.now() + later))
     project.refresh_from_db()
     return total
 

@@ -14,9 +14,8 @@ RIGHT = "a long enough password"
 
 
 @pytest.fixture(autouse=True)
-def now(monkeypatch, settings):
+def now(monkeypatch):
     """A clock of the limits that the tests set, and limits that nobody has used."""
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     at = [1000.0]
     for name in ("BY_ADDRESS", "BY_BOTH", "BY_ACCOUNT"):
         limit = getattr(login, name)
