@@ -122,11 +122,23 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 STATIC_URL = "static/"
 STATIC_ROOT = env.str("STATIC_ROOT", "") or DATA / "static"
 STATICFILES_DIRS = [BASE_DIR / "static"] if environment.IS_CHECKOUT else []
+# Pictures: a folder that all machines share, or a bucket (`pip install humanjudge[s3]`).
+_bucket = env.str("PICTURES_BUCKET", "")
+_pictures: dict[str, Any] = {
+    "BACKEND": "django.core.files.storage.FileSystemStorage",
+    "OPTIONS": {"location": DATA / "pictures"},
+}
+if _bucket:
+    _pictures = {
+        "BACKEND": "storages.backends.s3.S3Storage",
+        "OPTIONS": {
+            "bucket_name": _bucket,
+            "endpoint_url": env.str("PICTURES_ENDPOINT", "") or None,
+            "default_acl": "private",
+        },
+    }
 STORAGES = {
-    "default": {
-        "BACKEND": "django.core.files.storage.FileSystemStorage",
-        "OPTIONS": {"location": DATA / "pictures"},
-    },
+    "default": _pictures,
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
 }
 # Django's own default lets everybody on the machine read them.
