@@ -170,6 +170,7 @@ CELERY_TASK_ROUTES = {
     "judge_eval.tasks.compute_findings": {"queue": "judging"},
     "judge_eval.tasks.refresh_findings": {"queue": "judging"},
     "reports.tasks.make_score_files": {"queue": "judging"},
+    "reports.tasks.tell_heads": {"queue": "judging"},
 }
 CELERY_WORKER_CONSUMER = "humanjudge.celery_consumer:Consumer"
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1

@@ -1,0 +1,39 @@
+"""A report is shared with a click and read by a stranger: at a desk, on a phone, on paper."""
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.test_access import log_in, violations
+from tests.browser.test_boards import A4, NARROW, overflow
+
+
+@pytest.mark.parametrize("name", ["clear_winner", "flagged_items"])
+def test_a_report_is_shared_and_read_by_a_stranger(product, window, name):
+    run = product.ask("new_board", name=name)
+    owner = window()
+    log_in(owner, product)
+    owner.goto(f"{run['board']}share/")
+    found = violations(owner)
+    owner.get_by_label("For whom").fill("Press")
+    owner.get_by_label("what holds now, for good").check()
+    owner.get_by_role("button", name="Make the link").click()
+    link = owner.get_by_label("The new link").input_value()
+    found += violations(owner)
+    reader = window()
+    reader.goto(link)
+    expect(reader.get_by_text("Frozen: as of")).to_be_visible()
+    expect(reader.locator(".picture-of-judges svg:visible")).to_have_count(1)
+    for summary in reader.locator("main > details > summary").all():
+        summary.click()
+    found += violations(reader)
+    assert overflow(reader) <= 0
+    reader.set_viewport_size(NARROW)
+    assert overflow(reader) <= 0
+    reader.set_viewport_size(A4)
+    reader.emulate_media(media="print")
+    assert overflow(reader) <= 0
+    assert found == []
+    owner.get_by_role("button", name="Revoke the link Press").click()
+    expect(owner.get_by_text("revoked on")).to_be_visible()
+    reader.goto(link)
+    expect(reader.get_by_text("Error 404")).to_be_visible()
