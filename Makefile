@@ -2,7 +2,7 @@
 # Every path here is relative, so that the folder's own name may hold spaces.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-fast check bench stats clean
+.PHONY: help run test test-fast check bench dist stats clean
 MAKEFLAGS += --no-print-directory
 
 # Without its bytecode every process that is started compiles all it imports anew.
@@ -20,6 +20,7 @@ help:
 	@echo 'make test-fast  those that are quick and need no server, process or browser'
 	@echo 'make check      formats, types, imports, templates, migrations, deployment, known holes'
 	@echo 'make bench      measure: votes, seals, replay, pages, rendering'
+	@echo 'make dist       build the wheel that `pip install` and `uvx` take, in dist/'
 	@echo 'make stats      count lines, modules, contracts and what else is to fall'
 	@echo 'make clean      remove .venv and caches; what people voted (var/) is kept'
 
@@ -54,11 +55,14 @@ check: .venv/.installed-dev
 bench: .venv/.installed-dev
 	@$(PY) -m bench
 
+dist: .venv/.installed-dev
+	@rm -rf dist && $(PY) -m hatchling build -t wheel
+
 stats: .venv/.installed-dev
 	@$(PY) -m bench stats
 
 clean:
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf .venv dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # --- how it is done -----------------------------------------------------------------------------
@@ -79,13 +83,13 @@ define AUDIT
   case "$$said" in \
     *'No known vulnerab'*'could not be audited'* | *rror* | '') \
       echo 'pip-audit: its service does not answer, so known holes were NOT looked up';; \
-    *) $(PY) -m pip freeze >"$$list" && $$audit "$$list";; esac
+    *) $(PY) -m pip freeze --exclude-editable >"$$list" && $$audit "$$list";; esac
 endef
 
-.venv/.installed: requirements.txt humanjudge/cli/launcher.sh
+.venv/.installed: requirements.txt pyproject.toml
 	$(call INSTALL, requirements.txt)
 
-.venv/.installed-dev: requirements.txt requirements-dev.txt humanjudge/cli/launcher.sh
+.venv/.installed-dev: requirements.txt requirements-dev.txt pyproject.toml
 	$(call INSTALL, requirements-dev.txt)
 
 # uv is quick; where it is not to be had, or knows no mirror that pip knows, pip does it.
@@ -94,9 +98,8 @@ define INSTALL
 @echo 'Installing $(strip $(1)) into .venv: a minute or two the first time'
 @$(PY) -m uv --version >/dev/null 2>&1 || \
   $(PY) -m pip install --quiet --disable-pip-version-check uv >/dev/null 2>&1 || true
-@$(PY) -m uv pip install --quiet --python $(PY) -r $(strip $(1)) 2>/dev/null || \
-  $(PY) -m pip install --quiet --disable-pip-version-check -r $(strip $(1))
-@cp humanjudge/cli/launcher.sh .venv/bin/humanjudge && chmod 755 .venv/bin/humanjudge
+@$(PY) -m uv pip install --quiet --python $(PY) -r $(strip $(1)) --editable . 2>/dev/null || \
+  $(PY) -m pip install --quiet --disable-pip-version-check -r $(strip $(1)) --editable .
 @touch $@
 endef
 

@@ -2,7 +2,8 @@
 
 Workers and beat say every few seconds that they are alive, under keys of the broker that expire;
 `/healthz` reads them. A worker says it for the queues it takes tasks from, so that it is known on
-every machine whether votes are sealed and judges are asked, by however many workers.
+every machine whether votes are sealed and judges are asked, by however many workers; and for
+itself, for the engine of its container.
 """
 
 import contextlib
@@ -19,15 +20,16 @@ from django.db import transaction
 from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
+from humanjudge.alive import ALIVE
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "humanjudge.settings")
 
 ALIVE_SECONDS = 5
 # Two may be late.
 EXPIRES = 15
-ALIVE = "humanjudge:alive:"
 BEAT = "beat"
 # A full disk, or a broker that is still reading its log, is an answer too.
-_BROKER_FAILED = (OperationalError, RedisError, OSError)
+BROKER_FAILED = (OperationalError, RedisError, OSError)
 
 logger = logging.getLogger(__name__)
 
@@ -54,7 +56,7 @@ def _publish(task: str, arguments: tuple[str | int, ...]) -> None:
 
 def say_alive(names: Iterable[str]) -> None:
     """Say it once; a broker that is away is said by `/healthz` itself."""
-    with contextlib.suppress(*_BROKER_FAILED), _broker() as client:
+    with contextlib.suppress(*BROKER_FAILED), broker() as client:
         for name in names:
             client.set(ALIVE + name, 1, ex=EXPIRES)
 
@@ -62,14 +64,14 @@ def say_alive(names: Iterable[str]) -> None:
 def who_is_alive(names: Iterable[str]) -> list[bool] | None:
     """Return which of these queues somebody works on; None where the broker does not answer."""
     try:
-        with _broker() as client:
+        with broker() as client:
             return [bool(sign) for sign in client.mget([ALIVE + name for name in names])]
-    except _BROKER_FAILED:
+    except BROKER_FAILED:
         return None
 
 
 @contextlib.contextmanager
-def _broker() -> Any:
+def broker() -> Any:
     with app.connection_for_write() as connection:
         connection.ensure_connection(max_retries=1, timeout=1)
         yield connection.default_channel.client  # type: ignore[attr-defined]
@@ -82,9 +84,9 @@ class Heartbeat(bootsteps.StartStopStep):
 
     def start(self, consumer: Any) -> None:
         # In the loop that takes tasks: where that hangs, nothing is said.
-        queues = (list(app.amqp.queues.consume_from),)
-        consumer.timer.call_after(0, say_alive, queues)
-        consumer.timer.call_repeatedly(ALIVE_SECONDS, say_alive, queues)
+        names = ([*app.amqp.queues.consume_from, consumer.hostname],)
+        consumer.timer.call_after(0, say_alive, names)
+        consumer.timer.call_repeatedly(ALIVE_SECONDS, say_alive, names)
 
 
 class Clock(Scheduler):

@@ -1,13 +1,20 @@
-"""`/healthz`: what a probe needs to know, in one small JSON."""
+"""`/healthz`: what a probe needs to know, in one small JSON; `/metrics`: numbers to be watched."""
 
+import hmac
+from collections.abc import Iterator
+
+from django.conf import settings
 from django.contrib.sessions.models import Session
+from django.core.exceptions import PermissionDenied
 from django.db import DatabaseError, connection
-from django.http import HttpRequest, JsonResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from humanjudge.celery import BEAT, who_is_alive
-from voting.selectors import oldest_unsealed
+from humanjudge.celery import BEAT, BROKER_FAILED, broker, who_is_alive
+from humanjudge.launcher.programs import QUEUES_OF_VOTES, QUEUES_OF_WORK
+from humanjudge.metrics import Sample, kept, sample, written
+from voting.selectors import number_unsealed, oldest_unsealed
 
 # Older than this, votes are no longer being sealed: workers or broker are down.
 LAGGING_SECONDS = 60
@@ -20,22 +27,25 @@ _ROW = "healthz"
 @require_safe
 def healthz(request: HttpRequest) -> JsonResponse:
     health = {"web": "ok", "database": "ok", **_broker_and_processes()}
-    unsealed = 0.0
+    waited = 0.0
     try:
-        oldest = oldest_unsealed()
+        waited = seconds_unsealed()
     except DatabaseError:
         health["database"] = "unreachable"
     else:
-        if oldest is not None:
-            unsealed = max((timezone.now() - oldest).total_seconds(), 0.0)
         health["database"] = "ok" if _database_writes() else "not writable"
-    healthy = set(health.values()) == {"ok"} and unsealed <= LAGGING_SECONDS
+    healthy = set(health.values()) == {"ok"} and waited <= LAGGING_SECONDS
     status = "ok" if healthy else "degraded"
-    body = {"status": status, **health, "oldest_unsealed_seconds": round(unsealed, 3)}
+    body = {"status": status, **health, "oldest_unsealed_seconds": round(waited, 3)}
     response = JsonResponse(body, status=200 if healthy else 503)
     # Who asks has the answer; Django would log each 503 as an error of this server.
     response._has_been_logged = True  # type: ignore[attr-defined]
     return response
+
+
+def seconds_unsealed() -> float:
+    oldest = oldest_unsealed()
+    return max((timezone.now() - oldest).total_seconds(), 0.0) if oldest else 0.0
 
 
 def _broker_and_processes() -> dict[str, str]:
@@ -63,3 +73,45 @@ def _database_writes() -> bool:
                 seconds = connection.settings_dict["OPTIONS"]["timeout"]
                 cursor.execute(f"PRAGMA busy_timeout = {seconds * 1000}")
     return True
+
+
+@require_safe
+def metrics(request: HttpRequest) -> HttpResponse:
+    if not _may_read(request):
+        raise PermissionDenied("Send METRICS_TOKEN as `Authorization: Bearer …`.")
+    return HttpResponse(
+        written([*_of_the_broker(), *_of_the_database()]),
+        content_type="text/plain; version=0.0.4; charset=utf-8",
+    )
+
+
+def _may_read(request: HttpRequest) -> bool:
+    if token := settings.METRICS_TOKEN:
+        given = request.headers.get("Authorization", "")
+        return hmac.compare_digest(given.encode(), f"Bearer {token}".encode())
+    # What a proxy of this machine hands on comes from elsewhere.
+    is_handed_on = "X-Forwarded-For" in request.headers or "Forwarded" in request.headers
+    return request.META["REMOTE_ADDR"] in ("127.0.0.1", "::1", "[::1]") and not is_handed_on
+
+
+def _of_the_broker() -> Iterator[Sample]:
+    """Yield nothing where it is away: a number that is missing is an alarm, a wrong one is not."""
+    queues = [*QUEUES_OF_VOTES.split(","), *QUEUES_OF_WORK.split(",")]
+    try:
+        yield from kept()
+        with broker() as client:
+            for queue in queues:
+                yield sample("humanjudge_queue_length", queue=queue), client.llen(queue)
+    except BROKER_FAILED:
+        return
+    for name, is_alive in zip(PROCESSES, who_is_alive(PROCESSES.values()) or (), strict=False):
+        yield sample("humanjudge_alive", process=name), is_alive
+
+
+def _of_the_database() -> Iterator[Sample]:
+    try:
+        number, waited = number_unsealed(), seconds_unsealed()
+    except DatabaseError:
+        return
+    yield "humanjudge_entries_unsealed", number
+    yield "humanjudge_oldest_unsealed_seconds", waited

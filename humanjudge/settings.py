@@ -2,25 +2,23 @@
 
 import gc
 import os
-from pathlib import Path
 from typing import Any
 
 from csp.constants import NONE, SELF
-from dotenv import load_dotenv
 from environs import Env
 
 from humanjudge.launcher import embedded
+from humanjudge.lib import environment
 
-BASE_DIR = Path(__file__).resolve().parent.parent
+BASE_DIR = environment.ROOT
 
-# Processes started from here need it too, and the keys of providers are read from nowhere else.
-load_dotenv(BASE_DIR / ".env")
+# What one machine keeps: the embedded database, pictures, the broker's log, the secret key.
+# Processes started from here need the environment too, and the keys of providers are read from
+# nowhere else.
+DATA = embedded.data_folder(environment.load())
 env = Env()
 # Matrices here are many and small: threads within one would only wait for each other.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-
-# What one machine keeps: the embedded database, pictures, the broker's log, the secret key.
-DATA = embedded.data_folder(Path(env.str("HUMANJUDGE_DATA", "") or BASE_DIR / "var"))
 
 DEBUG = env.bool("DEBUG", False)
 SECRET_KEY = env.str("SECRET_KEY", "") or embedded.secret_key(DATA)
@@ -47,6 +45,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "humanjudge.metrics.RequestMetrics",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "humanjudge.http.CompressionMiddleware",
@@ -66,7 +65,8 @@ ROOT_URLCONF = "humanjudge.urls"
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "DIRS": [BASE_DIR / "templates"],
+        # In a wheel they are the app's own, as are the static files.
+        "DIRS": [BASE_DIR / "templates"] if environment.IS_CHECKOUT else [],
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [
@@ -120,13 +120,25 @@ DATABASES = {"default": _database}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 STATIC_URL = "static/"
-STATIC_ROOT = DATA / "static"
-STATICFILES_DIRS = [BASE_DIR / "static"]
+STATIC_ROOT = env.str("STATIC_ROOT", "") or DATA / "static"
+STATICFILES_DIRS = [BASE_DIR / "static"] if environment.IS_CHECKOUT else []
+# Pictures: a folder that all machines share, or a bucket (`pip install humanjudge[s3]`).
+_bucket = env.str("PICTURES_BUCKET", "")
+_pictures: dict[str, Any] = {
+    "BACKEND": "django.core.files.storage.FileSystemStorage",
+    "OPTIONS": {"location": DATA / "pictures"},
+}
+if _bucket:
+    _pictures = {
+        "BACKEND": "storages.backends.s3.S3Storage",
+        "OPTIONS": {
+            "bucket_name": _bucket,
+            "endpoint_url": env.str("PICTURES_ENDPOINT", "") or None,
+            "default_acl": "private",
+        },
+    }
 STORAGES = {
-    "default": {
-        "BACKEND": "django.core.files.storage.FileSystemStorage",
-        "OPTIONS": {"location": DATA / "pictures"},
-    },
+    "default": _pictures,
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
 }
 # Django's own default lets everybody on the machine read them.
@@ -168,6 +180,7 @@ CELERY_BEAT_SCHEDULE = {
     "go on with runs": {"task": "judge_eval.tasks.sweep", "schedule": 5.0},
     "compute what is behind": {"task": "judge_eval.tasks.refresh_findings", "schedule": 4.0},
     "make score files that were lost": {"task": "reports.tasks.sweep", "schedule": 15.0},
+    "tell heads of ledgers": {"task": "reports.tasks.tell_heads", "schedule": 600.0},
 }
 
 # The endpoint named "default", unless the admin has one of that name; see .env.example.
@@ -209,6 +222,14 @@ FLAGGED = "reports.review.services.flagged"
 # What says why a run must not be deleted, where the app above needs it.
 RUN_IN_USE = "reports.grandjury.selectors.why_kept"
 
+# Where the heads of ledgers are told daily: `log`, and addresses of mail.
+LEDGER_HEADS_TO: list[str] = env.list("LEDGER_HEADS_TO", [])
+EMAIL_HOST, EMAIL_PORT = env.str("EMAIL_HOST", "localhost"), env.int("EMAIL_PORT", 25)
+EMAIL_HOST_USER = env.str("EMAIL_HOST_USER", "")
+EMAIL_HOST_PASSWORD = env.str("EMAIL_HOST_PASSWORD", "")
+EMAIL_USE_TLS, EMAIL_TIMEOUT = env.bool("EMAIL_USE_TLS", False), 10
+DEFAULT_FROM_EMAIL = env.str("EMAIL_FROM", "humanjudge@localhost")
+
 # What waits for its body takes no thread: see humanjudge.rsgi.
 WEB_THREADS = env.int("WEB_THREADS", 4)
 BODY_SECONDS = env.float("BODY_SECONDS", 10.0)
@@ -231,7 +252,7 @@ CONTENT_SECURITY_POLICY = {
 }
 CSRF_FAILURE_VIEW = "humanjudge.http.csrf_failure"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = HTTPS
-SECURE_REDIRECT_EXEMPT = [r"^healthz$"]
+SECURE_REDIRECT_EXEMPT = [r"^(healthz|metrics)$"]
 # Subdomains are often somebody else's, and a browser that has heard of HSTS cannot be told
 # otherwise until its time is up: without being asked for they are left out, which is no fault.
 SECURE_HSTS_SECONDS = env.int("HSTS_SECONDS", 31_536_000) if HTTPS else 0
@@ -253,11 +274,28 @@ LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"
 USE_I18N = False
 
+# Who may read `/metrics` from elsewhere; without it, only this machine may.
+METRICS_TOKEN = env.str("METRICS_TOKEN", "")
+
+LOG_FORMAT = env.str("LOG_FORMAT", "") or "lines"
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "formatters": {
+        "lines": {
+            "()": "humanjudge.logs.Lines",
+            "format": "{asctime} {levelname} {name}: {message}",
+            "style": "{",
+        },
+        "json": {"()": "humanjudge.logs.Json"},
+    },
+    "handlers": {
+        "console": {
+            "class": "logging.StreamHandler",
+            # A wrong name is refused by a check.
+            "formatter": LOG_FORMAT if LOG_FORMAT == "json" else "lines",
+        }
+    },
     "root": {"handlers": ["console"], "level": env.str("LOG_LEVEL", "WARNING")},
     # An address that is not there, or a form that is refused, is no event of this server's.
     "loggers": {"django.request": {"level": "ERROR"}},

@@ -5,7 +5,7 @@ from django.contrib.auth import views as auth
 from django.urls import include, path
 
 from humanjudge.api import api, grandjury_api
-from humanjudge.health import healthz
+from humanjudge.health import healthz, metrics
 
 # Addresses are tried one after another: what is asked for most stands first.
 urlpatterns = [
@@ -18,6 +18,7 @@ urlpatterns = [
     path("logout/", auth.LogoutView.as_view(), name="logout"),
     path("admin/", admin.site.urls),
     path("healthz", healthz, name="healthz"),
+    path("metrics", metrics, name="metrics"),
 ]
 
 handler400 = "humanjudge.http.bad_request"

@@ -90,7 +90,7 @@ def remember_seen(request: HttpRequest, run: Run, pairs: Collection[UUID]) -> No
         # An evaluator who only reads may vote one day; what was seen before must be known then.
         voter = voter_of_user(run.queue.project, request.user)
     if voter is not None:
-        record_exposure(voter.pk, sorted(pairs), timezone.now())
+        record_exposure(voter.pk, pairs, timezone.now())
 
 
 def voter_of_run(request: HttpRequest, run: Run) -> Voter | None:

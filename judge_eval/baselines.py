@@ -37,8 +37,6 @@ def random_choice(output_a: str, output_b: str, seed: str) -> Opinion:
 def longer_wins(output_a: str, output_b: str, seed: str) -> Opinion:
     """Pick the longer text; equal lengths are a tie.
 
-    Examples
-    --------
     >>> longer_wins("long", "sh", "")
     Opinion(winner='A', reason='4 characters against 2.')
     """

@@ -4,12 +4,12 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from statistics import median
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
-from django.db import connection
-from django.db.models import Count, F, Max, Q, QuerySet, Sum
+from django.db.models import Count, F, Max, Q, Sum
 
 from humanjudge.lib.text import duration, number_of
 from judge_eval.stats.estimate import Interval, wilson
@@ -29,24 +29,40 @@ UNITS: Final = {
     "month": timedelta(days=31),
 }
 
-# Sealed votes that stand, those too that a decision leaves out.
-_OWN: Final = """
+# Sealed votes that stand, those too that a decision leaves out: whether each was cast before its
+# voter saw what the judges say, and whether it counts.
+_VOTES: Final = """
+    SELECT CAST(voter_id AS text), CAST(item_id AS text), choice, left_side, elapsed_ms,
+        CAST(at AS text), simulated OR NOT unblinded, NOT excluded AND (simulated OR NOT unblinded)
     FROM voting_entry
     WHERE queue_id = %(queue)s AND kind = 'vote' AND seq IS NOT NULL AND retracted_seq IS NULL
 """
-# Whether a vote counts, and whether its voter spoke before seeing what the judges say.
-_VOTES: Final = f"""
-    SELECT CAST(voter_id AS text), CAST(item_id AS text), choice, left_side, elapsed_ms,
-        CAST(at AS text), simulated OR NOT unblinded, NOT excluded AND (simulated OR NOT unblinded)
-    {_OWN}
-"""
-# Votes by the hour in which they were cast, and of these the recent ones.
-_HOURS: Final = f"""
-    SELECT {{hour}} AS hour, COUNT(*), SUM(CASE WHEN at > %(day)s THEN 1 ELSE 0 END),
-        SUM(CASE WHEN at > %(week)s THEN 1 ELSE 0 END)
-    {_OWN} GROUP BY 1 ORDER BY 1
-"""
-_HOUR: Final = {"postgresql": "date_trunc('hour', at)", "sqlite": "substr(at, 1, 13)"}
+Vote = tuple[str, str, str, str, int | None, str, bool, bool]
+
+
+class Votes:
+    """The votes of a queue, read once: of each voter, and how many there are on each item.
+
+    They are added up in Python, as a database sorts them four times for the same.
+    """
+
+    def __init__(self, queue: Queue) -> None:
+        with prepared() as cursor:
+            cursor.execute(_VOTES, {"queue": key(queue.pk)})
+            self.rows: Sequence[Vote] = cursor.fetchall()
+        # What is said in free words is never quite the same.
+        self.are_compared = queue.kind != Queue.Kind.TEXT
+        self.by_voter = defaultdict[str, list[Vote]](list)
+        for row in self.rows:
+            self.by_voter[row[0]].append(row)
+        # Those that count, by item and choice, and by item.
+        self.alike = Counter((row[1], row[2]) for row in self.rows if row[7])
+        self.on_item = Counter[str]()
+        for (item, _), number in self.alike.items():
+            self.on_item[item] += number
+
+    def of(self, voter: UUID) -> Sequence[Vote]:
+        return self.by_voter.get(str(key(voter)), ())
 
 
 class Share(NamedTuple):
@@ -54,16 +70,18 @@ class Share(NamedTuple):
 
     value: float
     n: int
-    interval: Interval | None
 
     @classmethod
-    def of(cls, part: float, n: int) -> "Share":
-        part = min(part, float(n))  # it is a sum of floats
-        return cls(part / n, n, wilson(part, n) if n >= LEAST_PAIRS else None)
+    def of(cls, parts: Sequence[float]) -> "Share | None":
+        """Return the mean of what are shares themselves; None of nothing."""
+        return cls(min(sum(parts) / len(parts), 1.0), len(parts)) if parts else None
+
+    @property
+    def interval(self) -> Interval | None:
+        return wilson(self.value * self.n, self.n) if self.n >= LEAST_PAIRS else None
 
 
-@dataclass(frozen=True)
-class Exclusion:
+class Exclusion(NamedTuple):
     """Why the votes of somebody count nowhere: a decision that can be taken back."""
 
     decision: UUID
@@ -72,144 +90,102 @@ class Exclusion:
     why: str
 
 
-@dataclass(frozen=True)
+@dataclass
 class Person:
-    """A voter of a run. What nothing is known of is None."""
+    """A voter of a run. What nothing is known of is None, and worked out where it is asked for."""
 
     id: UUID
     name: str
     pseudonym: str
-    last_seen: datetime
-    votes: int = 0
-    median_seconds: float | None = None
-    # With other people, on the pairs that both have voted on.
-    agreement: Share | None = None
-    # Of the votes for a side, those for the one that stood left.
-    left: Share | None = None
+    joined: datetime
+    _own: Sequence[Vote]
+    _all: Votes
     skips: int = 0
     flags: int = 0
-    excluded: Exclusion | None = None
-    # The latest decision on the voter, if there is any.
+    last_flag: datetime | None = None
+    # The latest decision on the voter, and the exclusion that stands.
     decision: UUID | None = None
+    excluded: Exclusion | None = None
+
+    @property
+    def votes(self) -> int:
+        return len(self._own)
 
     @property
     def is_excluded(self) -> bool:
         return self.excluded is not None
 
+    @cached_property
+    def last_seen(self) -> datetime:
+        # As texts, which stand in the order of the times.
+        last_vote = max((at for _, _, _, _, _, at, _, _ in self._own), default=None)
+        seen = (self.joined, self.last_flag, _moment(last_vote) if last_vote else None)
+        return max(filter(None, seen))
 
-def people_of(queue: Queue) -> list[Person]:
+    @cached_property
+    def median_seconds(self) -> float | None:
+        elapsed = [ms for _, _, _, _, ms, _, _, _ in self._own if ms is not None]
+        return median(elapsed) / 1000 if elapsed else None
+
+    @cached_property
+    def left(self) -> Share | None:
+        """Of the votes for a side, those for the one that stood left."""
+        sided = (row for row in self._own if row[3] and row[2] in SIDES)
+        return Share.of([choice == left for _, _, choice, left, _, _, _, _ in sided])
+
+    @cached_property
+    def agreement(self) -> Share | None:
+        """With other people, on the pairs that both have voted on."""
+        on_item, alike = self._all.on_item, self._all.alike
+        if not self._all.are_compared:
+            return None
+        return Share.of(
+            [
+                (alike[item, choice] - counts) / others
+                for _, item, choice, _, _, _, is_blind, counts in self._own
+                if is_blind and (others := on_item[item] - counts)
+            ]
+        )
+
+
+def people_of(queue: Queue, votes: Votes | None = None) -> list[Person]:
     """Return the voters of a queue with a fixed number of queries, who voted most first.
 
     Whoever was let in to vote here is one of them, and whoever has voted, skipped or flagged.
     """
-    voters = Voter.objects.filter(project=queue.project_id).select_related("invite")
-    known, figures = {voter.pk: voter for voter in voters}, _figures(queue)
-    decisions = _decisions(queue, known)
-    guests = set(Voter.objects.filter(pk__in=_guests(queue)).values_list("pk", flat=True))
+    votes = votes or Votes(queue)
+    skips: Any = Assignment.objects.filter(skips__gt=0, item__queue=queue.pk).values_list("voter")
+    flags: Any = Flag.objects.filter(item__queue=queue.pk).values_list("voter")
+    skipped = dict(skips.annotate(Sum("skips")))
+    flagged = {voter: about for voter, *about in flags.annotate(Count("pk"), Max("created_at"))}
+    guests = Invite.objects.filter(queue=queue, guests__isnull=False).values("guests")
+    active = {*skipped, *flagged}
+    active |= set(Voter.objects.filter(pk__in=guests).values_list("pk", flat=True))
+    fields = ("pk", "name", "external_id", "pseudonym", "created_at", "invite__queue_id")
+    known = Voter.objects.filter(project=queue.project_id).values_list(*fields)
+    decisions = _decisions(queue, {row[3]: row[1] or row[3] for row in known})
     people = [
-        _person(voter, figures.get(pk, {}), *decisions.get(pk, (None, None)))
-        for pk, voter in known.items()
-        if pk in figures or pk in guests or (voter.invite and voter.invite.queue_id == queue.pk)
+        Person(
+            pk,
+            name or external_id,
+            pseudonym,
+            joined,
+            votes.of(pk),
+            votes,
+            skipped.get(pk, 0),
+            *flagged.get(pk, (0, None)),
+            *decisions.get(pk, (None, None)),
+        )
+        for pk, name, external_id, pseudonym, joined, invited_to in known
+        if pk in active or invited_to == queue.pk or votes.of(pk)
     ]
     return sorted(people, key=lambda person: (-person.votes, person.name, person.pseudonym))
 
 
-def _guests(queue: Queue) -> QuerySet[Any, Any]:
-    return Invite.objects.filter(queue=queue, guests__isnull=False).values("guests")
-
-
-def _person(
-    voter: Voter, figures: dict[str, Any], decision: UUID | None, excluded: Exclusion | None
-) -> Person:
-    seen = (voter.created_at, figures.pop("last", None), figures.pop("flagged", None))
-    return Person(
-        id=voter.pk,
-        name=voter.name or voter.external_id,
-        pseudonym=voter.pseudonym,
-        last_seen=max(moment for moment in seen if moment is not None),
-        excluded=excluded,
-        decision=decision,
-        **figures,
-    )
-
-
-def _figures(queue: Queue) -> dict[UUID, dict[str, Any]]:
-    """Return what is known of each voter, by the names that `Person` has for it."""
-    found: dict[UUID, dict[str, Any]] = defaultdict(dict)
-    for voter, votes in _voted(queue).items():
-        found[UUID(voter)] |= votes.figures
-    skipped: Any = Assignment.objects.filter(skips__gt=0, item__queue=queue.pk).values("voter")
-    flagged: Any = Flag.objects.filter(item__queue=queue.pk).values("voter")
-    for row in (
-        *skipped.annotate(skips=Sum("skips")),
-        *flagged.annotate(flags=Count("pk"), flagged=Max("created_at")),
-    ):
-        found[row.pop("voter")] |= row
-    return found
-
-
-class _Votes:
-    """The votes of one voter, as they are added up."""
-
-    def __init__(self) -> None:
-        # As texts, which stand in the order of the times.
-        self.times: list[str] = []
-        self.elapsed: list[int] = []
-        # Votes for a side, and those for the left one; items with other votes, and the sum of the
-        # shares of these that chose the same.
-        self.sided = self.left = self.items = 0
-        self.alike = 0.0
-
-    @property
-    def figures(self) -> dict[str, Any]:
-        return {
-            "votes": len(self.times),
-            "last": _moment(max(self.times)),
-            "median_seconds": median(self.elapsed) / 1000 if self.elapsed else None,
-            "left": Share.of(self.left, self.sided) if self.sided else None,
-            "agreement": Share.of(self.alike, self.items) if self.items else None,
-        }
-
-
-def _voted(queue: Queue) -> dict[str, _Votes]:
-    """Add votes up by voter: in Python, as a database sorts them four times for the same."""
-    rows, whole = _rows(_VOTES, queue), Counter[str]()
-    by_choice, found = Counter[tuple[str, str]](), defaultdict[str, _Votes](_Votes)
-    for _, item, choice, *_, counts in rows:
-        if counts:
-            whole[item] += 1
-            by_choice[item, choice] += 1
-    for voter, item, choice, left, elapsed, at, is_blind, counts in rows:
-        votes, others = found[voter], whole[item] - counts
-        votes.times.append(at)
-        if elapsed is not None:
-            votes.elapsed.append(elapsed)
-        if left and choice in SIDES:
-            votes.sided += 1
-            votes.left += choice == left
-        # What is said in free words is never quite the same.
-        if is_blind and others and queue.kind != Queue.Kind.TEXT:
-            votes.items += 1
-            votes.alike += (by_choice[item, choice] - counts) / others
-    return found
-
-
-def _rows(sql: str, queue: Queue, **about: Any) -> list[Any]:
-    with prepared() as cursor:
-        cursor.execute(sql, {"queue": key(queue.pk), **about})
-        return list(cursor.fetchall())
-
-
-def _moment(told: datetime | str) -> datetime:
-    """Return a time as hand-written SQL gives it, which may be its text, always in UTC."""
-    return datetime.fromisoformat(told).replace(tzinfo=UTC) if isinstance(told, str) else told
-
-
 def _decisions(
-    queue: Queue, voters: Mapping[UUID, Voter]
+    queue: Queue, names: Mapping[str, str]
 ) -> dict[UUID | None, tuple[UUID, Exclusion | None]]:
     """Return the latest decision on each voter, and the exclusion that stands."""
-    names = {voter.pseudonym: str(voter) for voter in voters.values()}
     made = list(decisions_on_voters(queue))
     found: dict[UUID | None, tuple[UUID, Exclusion | None]] = {}
     reversed_ones = {decision.target_id for decision in made}
@@ -220,6 +196,11 @@ def _decisions(
             stands = Exclusion(decision.uid, decision.at, who, decision.comment)
         found[decision.voter_id] = (decision.uid, stands)
     return found
+
+
+def _moment(text: str) -> datetime:
+    """Return a time that hand-written SQL gives as text, always in UTC."""
+    return datetime.fromisoformat(text).replace(tzinfo=UTC)
 
 
 # --- the votes of all ---------------------------------------------------------------------------
@@ -259,11 +240,10 @@ class Pace:
         )
 
 
-def pace_of(queue: Queue, now: datetime) -> Pace:
-    since = {"day": now - timedelta(days=1), "week": now - timedelta(days=7)}
-    times = {n: connection.ops.adapt_datetimefield_value(at) for n, at in since.items()}
-    rows = _rows(_HOURS.format(hour=_HOUR[connection.vendor]), queue, **times)
-    hours = [(_moment(hour), votes) for hour, votes, *_ in rows]
+def pace_of(queue: Queue, now: datetime, votes: Votes | None = None) -> Pace:
+    times = [row[5] for row in (votes or Votes(queue)).rows]
+    by_hour = Counter(at[:13] for at in times)
+    hours = [(_moment(f"{hour}:00"), by_hour[hour]) for hour in sorted(by_hour)]
     span = hours[-1][0] - hours[0][0] if hours else timedelta(0)
     unit = next((unit for unit, each in UNITS.items() if span / each < MOST_COLUMNS), "month")
     wanting = Q(votes__lt=F("votes_wanted"))
@@ -273,11 +253,13 @@ def pace_of(queue: Queue, now: datetime) -> Pace:
         votes_left=missing,
         preparing=Count("pk", filter=Q(opened_at__isnull=True)),
     )
+    day_ago, week_ago = (str((now - timedelta(days=days)).replace(tzinfo=None)) for days in (1, 7))
+    recent = [at for at in times if at > week_ago]
     return Pace(
         unit=unit,
         votes=_in_units(hours, unit),
-        last_day=sum(row[2] for row in rows),
-        last_week=sum(row[3] for row in rows),
+        last_day=sum(at > day_ago for at in recent),
+        last_week=len(recent),
         noun=queue.noun,
         **items,
     )

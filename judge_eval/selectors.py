@@ -9,7 +9,7 @@ from django.db.models import Avg, Count, Exists, F, Max, Model, OuterRef, Q, Que
 from django.db.models.functions import Left
 
 from humanjudge.lib import leases
-from judge_eval.models import Board, Call, Judge, JudgeRating, RatingPoint, Run, Verdict
+from judge_eval.models import Board, Call, JudgeRating, RatingPoint, Run, Verdict
 from judge_eval.stats import elo
 from voting.models import Item, Picture, Project
 from voting.selectors import queue_counts, unusable_pairs
@@ -55,16 +55,11 @@ def used_pictures(run: Run) -> QuerySet[Picture]:
     return Picture.objects.filter(Exists(used))
 
 
-def waiting_pictures(run: Run) -> QuerySet[Picture]:
-    return used_pictures(run).filter(leases.free(), state=Picture.State.WAITING)
-
-
-def ready_verdicts(run: Run) -> QuerySet[Verdict]:
-    """Baselines' verdicts to ask for: what they must see is there."""
+def is_drawn(item: str = "") -> Q:
+    """Say of items, or of rows that have one by this name, that all their pictures are there."""
     undrawn = Picture.objects.exclude(state=Picture.State.DONE)
-    return Verdict.objects.filter(
-        judge__run=run, judge__provider=Judge.BASELINE, state=Verdict.State.WAITING
-    ).exclude(Q(item__a__picture__in=undrawn) | Q(item__b__picture__in=undrawn))
+    a, b = f"{item}a__picture__in", f"{item}b__picture__in"
+    return ~Q(**{a: undrawn}) & ~Q(**{b: undrawn})
 
 
 class BoardView(NamedTuple):

@@ -18,7 +18,7 @@ from judge_eval.demo.content import DemoPrompt
 from judge_eval.models import Board, Judge, JudgeRating, Run, Verdict
 from judge_eval.prompts.request_hash import judge_fingerprint
 from voting.choices import DEFAULT_BALLOT
-from voting.kinds import COMPARISON, kind_of
+from voting.kinds import is_single
 from voting.ledger.chain import canonical
 from voting.models import Inference, Item, Picture, Project, Queue, VoterPrompt, prompt_key
 from voting.order import fresh_turn, keyed_number
@@ -64,7 +64,7 @@ def create_run(
                 for output in prompt.outputs
             ]
             by_pk = {output.pk: output for output in Inference.objects.bulk_create(outputs)}
-            new += [[by_pk[pk] for pk in shown] for shown in _shown_together(queue, list(by_pk))]
+            new += [[by_pk[pk] for pk in shown] for shown in shown_together(queue, list(by_pk))]
         # Neighbours in the list would otherwise be of one prompt.
         Random(str(queue.pk)).shuffle(new)  # noqa: S311  an order, not a secret
         items = add_items(queue, new)
@@ -96,9 +96,11 @@ def create_queue(project: Project, name: str, rubric: str, **rules: Any) -> Queu
     return Queue.objects.create(project=project, name=name, rubric=last, **rules)
 
 
-def _shown_together(queue: Queue, outputs: Sequence[Output]) -> Sequence[Sequence[Output]]:
-    is_pair = kind_of(queue) is COMPARISON
-    return all_pairs(outputs, settings.SECRET_KEY) if is_pair else [[one] for one in outputs]
+def shown_together(queue: Queue, outputs: Sequence[Output]) -> Sequence[Sequence[Output]]:
+    """Return the items that the outputs of one prompt make: each by itself, or every pair."""
+    if is_single(queue):
+        return [[output] for output in outputs]
+    return all_pairs(outputs, settings.SECRET_KEY)
 
 
 def all_pairs(outputs: Sequence[Output], key: str) -> list[tuple[Output, Output]]:

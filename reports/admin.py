@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.html import format_html
 
-from reports.models import Review
+from reports.models import Review, Share
 from reports.review import services
 from voting.admin import ReadOnlyAdmin, do_for_each
 from voting.curating import AlreadyDecided, CannotDecide, decisions_on
@@ -76,3 +76,16 @@ class ReviewAdmin(ReadOnlyAdmin):
             button="Decide so",
             done=done,
         )
+
+
+@admin.register(Share)
+class ShareAdmin(ReadOnlyAdmin):
+    list_display = (
+        *("__str__", "prefix", "project", "run", "made_by", "made_at"),
+        *("expires_at", "revoked_at", "views", "viewed_at"),
+    )
+    list_filter = ("is_public", "project")
+    list_select_related = ("project", "run", "made_by")
+    search_fields = ("label", "prefix")
+    exclude = ("frozen", "token_sha256")
+    ordering = ("-made_at",)

@@ -26,7 +26,11 @@ def run_tabs(request: HttpRequest) -> dict[str, tuple[tuple[object, ...], ...]]:
     composite = ("composite", "Composite", "run-composite", True)
     of_runs = (("quality", "Quality", "run-quality", False), composite)
     return {
-        "run_tabs": (*of_runs, ("scores", "Score files", "run-scores", False)),
+        "run_tabs": (
+            *of_runs,
+            ("scores", "Score files", "run-scores", False),
+            ("share", "Share", "run-shares", False),
+        ),
         "site_pages": (
             ("Projects", "projects", 0),
             ("Keys", "traced-models", 0),

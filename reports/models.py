@@ -208,3 +208,49 @@ class Trace(models.Model):
 
     def __str__(self) -> str:
         return self.trace_id
+
+
+class Share(models.Model):
+    """A link that shows a report to whoever has it, until it is revoked or expires."""
+
+    id: int
+    project = models.ForeignKey(Project, models.CASCADE, related_name="shares")
+    # Without a run it is the report of the project.
+    run = models.ForeignKey(Run, models.CASCADE, null=True, related_name="shares")
+    # For whom or what it is, in the owner's words.
+    label = models.CharField(max_length=100, blank=True)
+    token_sha256 = models.CharField(max_length=64, unique=True, editable=False)
+    # Where the token begins, so that a link in an old mail can be found in the list.
+    prefix = models.CharField(max_length=6, editable=False)
+    made_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+"
+    )
+    made_at = models.DateTimeField(default=timezone.now, editable=False)
+    expires_at = models.DateTimeField(null=True)
+    revoked_at = models.DateTimeField(null=True)
+    # Search engines may list it.
+    is_public = models.BooleanField(default=False)
+    views = models.PositiveIntegerField(default=0)
+    viewed_at = models.DateTimeField(null=True)
+    # Of a frozen report what it said when the link was made; a live one says what holds today.
+    frozen = models.JSONField(null=True)
+
+    class Meta:
+        indexes: ClassVar = [models.Index(fields=["run", "made_at"], name="share_of_run")]
+
+    def __str__(self) -> str:
+        return self.label or f"{self.prefix}…"
+
+
+class ToldHead(models.Model):
+    """The head of a ledger that was told elsewhere: see reports.shares.heads."""
+
+    project = models.ForeignKey(Project, models.CASCADE, related_name="told_heads")
+    seq = models.BigIntegerField()
+    hash = models.BinaryField(max_length=32)
+    at = models.DateTimeField()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["project", "seq"], name="told_head_once")
+        ]

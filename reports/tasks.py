@@ -3,8 +3,11 @@
 from uuid import UUID
 
 from celery import shared_task
+from django.utils import timezone
 
+from reports.quality.projection import fold_left_behind
 from reports.scores import jobs
+from reports.shares import heads
 
 
 @shared_task
@@ -13,6 +16,12 @@ def make_score_files(report_id: str) -> None:
 
 
 @shared_task
+def tell_heads() -> None:
+    heads.tell_heads(timezone.now())
+
+
+@shared_task
 def sweep() -> None:
     jobs.ask_again_for_lost()
     jobs.remove_left_behind()
+    fold_left_behind()

@@ -4,6 +4,8 @@ from humanjudge.http import on_demand
 from reports.grandjury import pages
 from reports.quality import views as quality
 from reports.review import views as review
+from reports.shares import public
+from reports.shares import views as shares
 
 # These pages know every scorer or draw ranks with NumPy, which no other page needs.
 _made, _scores = "reports.composite.views", "reports.scores.views"
@@ -32,5 +34,11 @@ urlpatterns = [
     path("models/<uuid:model_id>/key", pages.renew_model_key, name="renew-model-key"),
     path("models/<uuid:model_id>/revoke", pages.revoke_model_key, name="revoke-model-key"),
     path("models/benchmarks/<int:benchmark_id>", pages.open_benchmark, name="open-benchmark"),
+    path(f"{_run}/share/", shares.run_shares, name="run-shares"),
+    path("projects/<uuid:project_id>/share/", shares.project_shares, name="project-shares"),
+    path("shares/<int:share_id>/revoke", shares.revoke, name="revoke-share"),
+    path("r/<str:token>/", public.shared_report, name="shared-report"),
+    path("r/<str:token>/bundle.zip", public.shared_bundle, name="shared-bundle"),
+    path("r/<str:token>/<str:name>", public.shared_file, name="shared-file"),
     path(f"{_run}/{_zip}", on_demand(f"{_scores}.download_scores"), name="download-scores"),
 ]

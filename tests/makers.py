@@ -12,7 +12,7 @@ from django.utils import timezone
 from PIL import Image
 
 from judge_eval.models import Board, Judge, JudgeRating, Run, Verdict
-from judge_eval.runs.verdicts import append, verdicts_entry
+from judge_eval.runs.verdicts import verdicts_entry
 from voting.assignment import ballot_for
 from voting.keys import create_key
 from voting.ledger import ledger
@@ -230,7 +230,7 @@ def change_verdicts(item, winners):
         verdict.state = "done" if winner else "failed"
         verdict.error = "" if winner else "no answer came"
         verdict.save()
-    append([verdicts_entry(item, verdicts)])
+    ledger.record(verdicts_entry(item, verdicts))
 
 
 def judges_of(run):

@@ -27,98 +27,34 @@ PASSES_FROM: Final = 0.5
 class ChoiceRow:
     """One choice, as it is with output A on the left."""
 
-    # What it is called where A and B are named: alone, and within a sentence.
-    label: str
+    # What it is called within a sentence.
     short: str
-    # Its button on the voting page: its value and what stands on it.
+    # Its button on the voting page: its value, and what stands on it.
     position: Position
     spoken: str
-    rest: str
     # The keys shown on the button, one character each, and the names browsers give to them.
     keys: str
     key_names: str
-    # The choice that says the same when the outputs change sides.
-    swapped: Choice | PassFlag
     # What it says of A and of B, in [0, 1]. Where both are 0 it does not say which is better.
     grades: tuple[float, float]
     # What a vote for it is worth in a quality score: whether there is an output good enough.
     quality: float
+    # What follows the word where there is room, on the button and alone.
+    rest: str = ""
+
+    @property
+    def label(self) -> str:
+        return f"{self.short} {self.rest}".rstrip()
 
 
 # In the order in which ballots and figures name them.
 TABLE: Final[dict[Choice | PassFlag, ChoiceRow]] = {
-    "A": ChoiceRow(
-        label="A is better",
-        short="A",
-        position="left",
-        spoken="Left",
-        rest="is better",
-        keys="←1",
-        key_names="ArrowLeft 1",
-        swapped="B",
-        grades=(1.0, 0.0),
-        quality=1.0,
-    ),
-    "B": ChoiceRow(
-        label="B is better",
-        short="B",
-        position="right",
-        spoken="Right",
-        rest="is better",
-        keys="→2",
-        key_names="ArrowRight 2",
-        swapped="A",
-        grades=(0.0, 1.0),
-        quality=1.0,
-    ),
-    "tie": ChoiceRow(
-        label="tie",
-        short="tie",
-        position="tie",
-        spoken="Tie",
-        rest="",
-        keys="↑4",
-        key_names="ArrowUp 4",
-        swapped="tie",
-        grades=(0.5, 0.5),
-        quality=1.0,
-    ),
-    "both_bad": ChoiceRow(
-        label="both bad",
-        short="both bad",
-        position="both_bad",
-        spoken="Both bad",
-        rest="",
-        keys="↓3",
-        key_names="ArrowDown 3",
-        swapped="both_bad",
-        grades=(0.0, 0.0),
-        quality=0.0,
-    ),
-    "pass": ChoiceRow(
-        label="pass",
-        short="pass",
-        position="pass",
-        spoken="Pass",
-        rest="",
-        keys="→P",
-        key_names="ArrowRight p",
-        swapped="pass",
-        grades=(1.0, 0.0),
-        quality=1.0,
-    ),
-    "flag": ChoiceRow(
-        label="flag",
-        short="flag",
-        position="flag",
-        spoken="Flag",
-        rest="",
-        keys="←F",
-        key_names="ArrowLeft f",
-        swapped="flag",
-        grades=(0.0, 0.0),
-        quality=0.0,
-    ),
+    "A": ChoiceRow("A", "left", "Left", "←1", "ArrowLeft 1", (1.0, 0.0), 1.0, "is better"),
+    "B": ChoiceRow("B", "right", "Right", "→2", "ArrowRight 2", (0.0, 1.0), 1.0, "is better"),
+    "tie": ChoiceRow("tie", "tie", "Tie", "↑4", "ArrowUp 4", (0.5, 0.5), 1.0),
+    "both_bad": ChoiceRow("both bad", "both_bad", "Both bad", "↓3", "ArrowDown 3", (0.0, 0.0), 0.0),
+    "pass": ChoiceRow("pass", "pass", "Pass", "→P", "ArrowRight p", (1.0, 0.0), 1.0),
+    "flag": ChoiceRow("flag", "flag", "Flag", "←F", "ArrowLeft f", (0.0, 0.0), 0.0),
 }
 # Of a pair, and of a single output that passes or is flagged; other items have words of their own.
 CHOICES: Final[tuple[Choice, ...]] = get_args(Choice)
@@ -135,7 +71,8 @@ SIDES: Final[tuple[Side, ...]] = get_args(Side)
 WITHOUT_SIDE: Final = tuple(choice for choice in CHOICES if choice not in SIDES)
 DEFAULT_BALLOT: Final[tuple[Choice, ...]] = ("A", "B", "both_bad")
 LABELS: Final[dict[str, str]] = {choice: row.label for choice, row in TABLE.items()}
-SWAPPED: Final = {c: cast(Choice, TABLE[c].swapped) for c in CHOICES}
+# What says the same when the outputs change sides.
+SWAPPED: Final[dict[Choice, Choice]] = {c: c for c in CHOICES} | {"A": "B", "B": "A"}
 
 
 def in_order(choices: Collection[str]) -> list[Choice]:
@@ -152,8 +89,6 @@ def quality_of(choice: str, value: int | None) -> float | None:
 
     `value` is that of a graded vote, in millionths.
 
-    Examples
-    --------
     >>> quality_of("tie", None), quality_of("flag", 0), quality_of("pass", 700_000)
     (1.0, 0.0, 0.7)
     >>> quality_of("off-topic", None)

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from datetime import timedelta
-from functools import partial
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -12,12 +11,9 @@ from django.utils import timezone
 
 from voting.ledger import ledger
 from voting.ledger.decisions import MOST_WANTED, Action, Decision
-from voting.ledger.scheduler import nudge
 from voting.models import Entry, Item, Queue, Voter
 
 MOST_VOTES = 1_000
-
-
 _DECISIONS = Entry.objects.filter(kind=Entry.Kind.DECISION).order_by("-at", "-pk")
 
 
@@ -156,6 +152,5 @@ def _behind(decision: Entry, latest: Entry) -> Entry:
 def _write(entry: Entry, said: Mapping[str, object], curator: Voter) -> Entry:
     why = {"by": curator.pseudonym, "why": entry.comment_sha256}
     entry.payload = Decision.model_validate({**said, **why}).payload
-    entry.save(force_insert=True)
-    transaction.on_commit(partial(nudge, curator.project_id))
+    ledger.record(entry)
     return entry

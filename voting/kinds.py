@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from itertools import zip_longest
 from math import fsum
-from typing import Annotated, Any, Final, TypeAlias
+from typing import Annotated, Any, Final, TypeAlias, cast
 
 from pydantic import Field
 
@@ -22,9 +22,11 @@ from voting.choices import (
     PASS_FLAG,
     PASSES_FROM,
     SIDES,
+    SWAPPED,
     TABLE,
     VOTES_FOR,
     WITHOUT_SIDE,
+    Choice,
     ChoiceRow,
     row_of,
 )
@@ -63,8 +65,6 @@ class Criterion(Part):
     def rule(self, total: float) -> str:
         """Return what it counts beside the others, whose weights add up to a total with its own.
 
-        Examples
-        --------
         >>> Criterion(name="safe", gate=True, weight=1.0).rule(4.0)
         'must pass · counts 25%'
         """
@@ -100,8 +100,6 @@ class Options(Part):
     def criteria_in_words(self) -> tuple[str, ...]:
         """Say of each criterion how it is answered and what it counts, as people see it.
 
-        Examples
-        --------
         >>> safe = Criterion(name="safe", gate=True, weight=0.0)
         >>> Options(criteria=(safe, Criterion(name="funny", graded=True))).criteria_in_words
         ('safe (pass or flag; must pass)', 'funny (from 0 to 1; counts 100%)')
@@ -186,26 +184,21 @@ class Comparison:
     def choice_at(self, position: str, left: str) -> str | None:
         """Translate what was pressed into the stored item's A and B; None for any other word.
 
-        Examples
-        --------
         >>> COMPARISON.choice_at("left", "B"), COMPARISON.choice_at("both_bad", "B")
         ('B', 'both_bad')
         """
         for choice in CHOICES:
             if TABLE[choice].position == position:
-                return choice if left == "A" else TABLE[choice].swapped
+                return choice if left == "A" else SWAPPED[choice]
         return None
 
     def spoken(self, choice: str, left: str) -> str:
         """Return what a stored choice is called on the screen of a voter with this left side.
 
-        Examples
-        --------
         >>> COMPARISON.spoken("A", "B"), COMPARISON.spoken("both_bad", "A")
         ('Right', 'Both bad')
         """
-        row = row_of(choice)
-        return (row if left == "A" else TABLE[row.swapped]).spoken
+        return row_of(choice if left == "A" else SWAPPED[cast(Choice, choice)]).spoken
 
     def labelled(self, choice: str, options: Options) -> dict[str, Label]:
         return {}
@@ -317,9 +310,8 @@ class Labels(Single):
     """One output, and which of some labels fit it. The choices come in one field, separated."""
 
     def spoken(self, choice: str, left: str) -> str:
-        """
-        Examples
-        --------
+        """Return a set in words.
+
         >>> KINDS["labels"].spoken("long;rude", ""), KINDS["labels"].spoken("none", "")
         ('long, rude', 'none of these')
         """
@@ -331,12 +323,6 @@ class Labels(Single):
         return Answer(choice, self._further(posted, labels=self.labelled(choice, options)))
 
     def labelled(self, choice: str, options: Options) -> dict[str, Label]:
-        """
-        Examples
-        --------
-        >>> KINDS["labels"].labelled("long;rude", Options(task="faults"))
-        {'faults': ['long', 'rude']}
-        """
         return {options.task: [] if choice == NO_LABELS else choice.split(SEPARATOR)}
 
 
@@ -385,8 +371,6 @@ def is_fixed(queue: Any) -> bool:
 def joined(labels: Iterable[str]) -> str:
     """Write a set of labels as votes and verdicts hold it.
 
-    Examples
-    --------
     >>> joined({"rude", "long"}), joined([])
     ('long;rude', 'none')
     """
@@ -398,8 +382,6 @@ def combined(criteria: Sequence[Criterion], grades: Mapping[str, Any]) -> float:
 
     Source: SCORING, composite with hard gates.
 
-    Examples
-    --------
     >>> safe = Criterion(name="safe", gate=True, weight=0.0)
     >>> funny, short = Criterion(name="funny", weight=0.6), Criterion(name="short", weight=0.4)
     >>> round(combined([safe, funny, short], {"safe": 1.0, "funny": 0.9, "short": 0.7}), 6)

@@ -42,8 +42,6 @@ def prompt_order(queue: object, prompt_key: str) -> int:
     It is an HMAC-SHA-256 of the prompt's key, keyed by the queue's identifier: fixed before the
     first vote, the same on every machine, and whatever the order of an imported file.
 
-    Examples
-    --------
     >>> sorted(["fox", "cat", "owl"], key=lambda key: prompt_order("a queue", key))
     ['owl', 'cat', 'fox']
     """
@@ -68,8 +66,6 @@ def arrange(
     the order of the prompts; `chance` is a number in [0, 1) for a prompt or a pair, always the same
     for one voter; `last` is the key of the prompt that the first pair comes after.
 
-    Examples
-    --------
     >>> arrange([("p", 1), ("p", 2), ("q", 3), ("r", 4)], lambda _: 0.5, limit=4)
     [1, 3, 2, 4]
     """

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 from typing import Final, TypeAlias
 
 from humanjudge.lib.text import duration, excerpt, listed, number_of
@@ -127,17 +128,32 @@ def _of_words(queue: Queue, said: Posted) -> Question:
 
 def _of_pass_flag(queue: Queue, said: Posted) -> Question:
     options = options_of(queue)
-    if not (fields := _grades(options, said)):
+    if not options.takes_grades:
         buttons = kind_of(queue).buttons(queue.ballot)
-        return Question(CHOICES, buttons=buttons, reasons=_reasons(options), takes_doubts=False)
+        words = zip(options.flag_categories, _DIGITS, strict=False)
+        reasons = [Mark(word, word, f"Flag, {word}", key, key) for word, key in words]
+        return Question(CHOICES, buttons=buttons, reasons=reasons, takes_doubts=False)
+    total = sum(each.weight for each in options.criteria)
+    fields = [_criterion(each, total, said) for each in options.criteria]
+    fields = fields or [_scale("value", "How good is it?", "", said)]
     keys = _OF_GRADES if any(each.is_scale for each in fields) else _OF_CRITERIA
-    why = _why(options, said)
+    marks = [
+        Mark(word, word, f"Flag, {word}", is_chosen=said.get("category") == word)
+        for word in options.flag_categories
+    ]
+    why = Field("category", "If it is flagged, why?", marks) if marks else None
     return Question(FIELDS, fields=fields, field_keys=keys, why=why, takes_doubts=False)
 
 
 def _of_labels(queue: Queue, said: Posted) -> Question:
+    chosen = said.get("choice", "").split(SEPARATOR)
+    marks = [
+        Mark(word, word, word, key, key, word in chosen)
+        for word, key in zip_longest(queue.ballot, _DIGITS[: len(queue.ballot)], fillvalue="")
+    ]
     label = _title(queue) or "Which of these fit?"
-    return Question(FIELDS, fields=[_labels(queue, label, said)], field_keys=_OF_LABELS)
+    field = Field("choice", label, marks, "as many as fit, or none", takes_many=True)
+    return Question(FIELDS, fields=[field], field_keys=_OF_LABELS)
 
 
 def _of_text(queue: Queue, said: Posted) -> Question:
@@ -160,36 +176,6 @@ def _title(queue: Queue) -> str:
     return "" if task == _DEFAULT_TASK else task[:1].upper() + task[1:]
 
 
-def _reasons(options: Options) -> list[Mark]:
-    words = zip(options.flag_categories, _DIGITS, strict=False)
-    return [Mark(word, word, f"Flag, {word}", key, key) for word, key in words]
-
-
-def _why(options: Options, said: Posted) -> Field | None:
-    marks = [
-        Mark(word, word, f"Flag, {word}", is_chosen=said.get("category") == word)
-        for word in options.flag_categories
-    ]
-    return Field("category", "If it is flagged, why?", marks) if marks else None
-
-
-def _grades(options: Options, said: Posted) -> list[Field]:
-    if options.criteria:
-        total = sum(each.weight for each in options.criteria)
-        return [_criterion(each, total, said) for each in options.criteria]
-    return [_scale("value", "How good is it?", "", said)] if options.graded else []
-
-
-def _labels(queue: Queue, label: str, said: Posted) -> Field:
-    chosen = said.get("choice", "").split(SEPARATOR)
-    keys = _DIGITS + " " * len(queue.ballot)
-    marks = [
-        Mark(word, word, word, key.strip(), key.strip(), word in chosen)
-        for word, key in zip(queue.ballot, keys, strict=False)
-    ]
-    return Field("choice", label, marks, "as many as fit, or none", takes_many=True)
-
-
 def _criterion(criterion: Criterion, total: float, said: Posted) -> Field:
     name = f"criterion.{criterion.name}"
     if criterion.graded:
@@ -206,11 +192,11 @@ def _scale(name: str, label: str, note: str, said: Posted) -> Field:
     subject = "" if name == "value" else f"{label}: "
     keys = {"0": ("0F", "0 f"), "1": ("P", "p")}
     marks = [
-        Mark(tenth, digit, f"{subject}{tenth}", *keys.get(tenth, (digit[1:], digit[1:])))
+        Mark(tenth, digit, f"{subject}{tenth}", *shown, is_chosen=said.get(name) == tenth)
         for tenth in _TENTHS
         for digit in [tenth[-2:]]
+        for shown in [keys.get(tenth, (digit[1:], digit[1:]))]
     ]
-    marks = [replace(mark, is_chosen=said.get(name) == mark.value) for mark in marks]
     return Field(name, label, marks, note)
 
 
@@ -246,13 +232,8 @@ def in_words(vote: Entry) -> str:
     """Return what a vote says, as it stood on the screen of who voted."""
     assert vote.queue is not None  # a vote on an item has one
     spoken = kind_of(vote.queue).spoken(vote.choice, vote.left_side or "A")
-    if vote.value is not None:
-        return _value_in_words(vote, spoken)
-    return spoken if vote.choice else excerpt(_text_of(vote))
-
-
-def _value_in_words(vote: Entry, spoken: str) -> str:
-    assert vote.queue is not None and vote.value is not None  # noqa: PT018  see in_words
+    if vote.value is None:
+        return spoken if vote.choice else excerpt(_text_of(vote))
     details = [f"{name} {said}" for name, said in _by_criterion(vote).items()]
     if not details and options_of(vote.queue).graded:
         details = [f"{vote.value / ONE:g}"]
@@ -287,7 +268,8 @@ def asked_in_words(queue: Queue) -> str:
     """Return what a voter will be asked to do, before the first item is seen."""
     if queue.kind == "comparison":
         return "You will see two outputs for one prompt and say which is better."
-    words = _offered(queue.ballot)
+    *before, last = queue.ballot or [""]
+    words = f"{', '.join(before)} or {last}" if before else last
     asked = {
         "pass_flag": _asked_of_one(options_of(queue)),
         "category": f"choose what fits it: {words}",
@@ -300,17 +282,8 @@ def asked_in_words(queue: Queue) -> str:
 
 def _asked_of_one(options: Options) -> str:
     if options.criteria:
-        names = listed(_named(each) for each in options.criteria)
+        names = listed(f"{c.name} (must pass)" if c.gate else c.name for c in options.criteria)
         return f"answer {number_of(len(options.criteria), 'question')} about it: {names}"
     if options.graded:
         return "grade it, from 0 to 1, which is as good as it can be"
     return "say whether it passes, or flag it"
-
-
-def _named(criterion: Criterion) -> str:
-    return f"{criterion.name} (must pass)" if criterion.gate else criterion.name
-
-
-def _offered(words: Sequence[str]) -> str:
-    *before, last = words or [""]
-    return f"{', '.join(before)} or {last}" if before else last

@@ -6,7 +6,7 @@ from datetime import datetime
 from statistics import median
 from uuid import UUID
 
-from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
 from django.utils import timezone
 
 from humanjudge.lib.text import number_of
@@ -48,6 +48,14 @@ def has_seen_verdicts(voter: Voter, item: Item) -> bool:
 def open_to(voter: Voter, queue: Queue) -> QuerySet[Item]:
     """Items that want votes and that this voter has not voted on."""
     return _not_voted_on(voter).filter(_WANTED, queue=queue)
+
+
+def in_turn(items: QuerySet[Item], queue: Queue, after: int = -1) -> QuerySet[Item]:
+    """Return items in the order in which the queue hands them out, behind the one at a position."""
+    if after >= 0:
+        turn = Subquery(Item.objects.filter(queue=queue, position=after).values("turn"))
+        items = items.filter(Q(turn__gt=turn) | Q(turn=turn, position__gt=after))
+    return items.order_by("turn", "position")
 
 
 def _not_voted_on(*voters: Voter) -> QuerySet[Item]:
@@ -207,6 +215,10 @@ def released_by_me(*voters: Voter) -> Q:
 def oldest_unsealed() -> datetime | None:
     unsealed = Entry.objects.filter(seq__isnull=True)
     return unsealed.order_by("at").values_list("at", flat=True).first()
+
+
+def number_unsealed() -> int:
+    return Entry.objects.filter(seq__isnull=True).count()
 
 
 def projects_with_unsealed() -> list[UUID]:

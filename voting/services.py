@@ -15,6 +15,7 @@ from django.db.backends.utils import CursorWrapper
 from django.utils import timezone
 from django.utils.module_loading import import_string
 
+from humanjudge.metrics import count
 from voting.ballots import Ballot
 from voting.kinds import Answer, Further
 from voting.ledger import ledger
@@ -92,9 +93,10 @@ _OFFERS = {
     "postgresql": "queue.ballot @> CAST(%s AS jsonb)",
     "sqlite": "instr(queue.ballot, %s) > 0",
 }
-# While a queue's kind is being decided its row is locked: a vote waits for that, and PostgreSQL
-# then reads the row again. The row's foreign keys ask for the same lock, so it costs nothing.
-_LOCKS = {"postgresql": "FOR KEY SHARE OF queue", "sqlite": ""}
+# While a queue's kind is being decided, a run deleted or a person erased, that row is locked: a
+# vote waits for it, and PostgreSQL then reads the row again. So no comment is written behind what
+# forgets them. The row's foreign keys ask for the same locks, so they cost nothing.
+_LOCKS = {"postgresql": "FOR KEY SHARE OF queue, voter", "sqlite": ""}
 # What a vote on a single output says beside its choice, and how each database takes it.
 _FURTHER = {
     "value": "CAST(%s AS integer)",
@@ -137,6 +139,7 @@ def cast_vote(
     with prepared() as cursor:
         if _insert(cursor, ballot, choice, left=side, elapsed_ms=elapsed_ms, further=further):
             transaction.on_commit(partial(nudge, ballot.project))
+            count("humanjudge_votes_total")
             return RecordedVote(ballot.uid, ballot.item, choice)
     first = _first_answer(ballot, choice, further)
     if first is None:
@@ -168,6 +171,7 @@ def cast_key_vote(api_key: ApiKey, queue: UUID, item: UUID, choice: str) -> Reco
     if not rows:
         return None
     transaction.on_commit(partial(nudge, UUID(str(rows[0][0]))))
+    count("humanjudge_votes_total")
     return RecordedVote(uid, item, choice)
 
 
@@ -193,18 +197,11 @@ def _values(further: Further | None) -> list[Any]:
     if further is None:
         return []
     labels = dict(further.labels) or None
-    columns = {
-        "value": further.value,
-        "category": further.category,
-        "comment": further.comment,
-        "labels": labels,
-        **ledger.hidden(further.comment, labels),
-    }
-    in_json = ("labels", "payload")
-    return [
-        json.dumps(columns[name]) if name in in_json and columns[name] else columns[name]
-        for name in _FURTHER
-    ]
+    said = {"value": further.value, "category": further.category, "comment": further.comment}
+    columns = said | ledger.hidden(further.comment, labels) | {"labels": labels}
+    for name in ("labels", "payload"):
+        columns[name] = json.dumps(columns[name]) if columns[name] else None
+    return [columns[name] for name in _FURTHER]
 
 
 def _first_answer(ballot: Ballot, choice: str, further: Further | None) -> RecordedVote | None:
@@ -216,14 +213,14 @@ def _first_answer(ballot: Ballot, choice: str, further: Further | None) -> Recor
     if first.simulated:
         raise VotingClosed(_ONLY_SIMULATED)
     recorded = RecordedVote(first.uid, ballot.item, first.choice, repeated=True)
-    if first.choice != choice or (further and _differs(first, further)):
+    stands: list[object] = [first.choice]
+    said: list[object] = [choice]
+    if further:
+        stands += [first.value, first.category, first.labels]
+        said += [further.value, further.category, dict(further.labels) or None]
+    if stands != said:
         raise VoteTakenBack if first.retracted else VoteConflict(recorded)
     return recorded
-
-
-def _differs(vote: Entry, further: Further) -> bool:
-    labels = dict(further.labels) or None
-    return (vote.value, vote.labels, vote.category) != (further.value, labels, further.category)
 
 
 def insist_on_open(queue_id: UUID, voter_id: UUID, *, simulated: bool) -> None:
@@ -320,18 +317,19 @@ def _undo(voter: Voter, queue: Queue, uid: UUID) -> Item:
             raise NothingToUndo
         vote.retracted = True
         vote.save(update_fields=["retracted"])
-        Entry.objects.create(
-            uid=uid,
-            project_id=vote.project_id,
-            kind=Entry.Kind.RETRACTION,
-            # Behind its vote even when another server's clock runs ahead of this one's.
-            at=max(timezone.now(), vote.at + timedelta(microseconds=1)),
-            queue=queue,
-            item=vote.item,
-            voter=voter,
-            target=vote,
+        ledger.record(
+            Entry(
+                uid=uid,
+                project_id=vote.project_id,
+                kind=Entry.Kind.RETRACTION,
+                # Behind its vote even when another server's clock runs ahead of this one's.
+                at=max(timezone.now(), vote.at + timedelta(microseconds=1)),
+                queue=queue,
+                item=vote.item,
+                voter=voter,
+                target=vote,
+            )
         )
-        transaction.on_commit(partial(nudge, vote.project_id))
     return vote.item
 
 
@@ -360,7 +358,6 @@ def flag(voter: Voter, item: UUID, category: str, comment: str) -> Flag:
 
 def record_exposure(voter: UUID, items: Iterable[UUID], seen_at: datetime) -> None:
     """Note that a voter has seen verdicts; only the first time counts."""
-    Exposure.objects.bulk_create(
-        [Exposure(voter_id=voter, item_id=item, seen_at=seen_at) for item in items],
-        ignore_conflicts=True,
-    )
+    # In one order: who notes the same at the same time waits for a row, and must not meet another.
+    seen = [Exposure(voter_id=voter, item_id=item, seen_at=seen_at) for item in sorted(items)]
+    Exposure.objects.bulk_create(seen, ignore_conflicts=True)

@@ -316,6 +316,7 @@ def _as_seen(vote: Entry, queue: Queue) -> Context:
         "vote": vote,
         "prompt": vote.item.a.prompt,
         "chosen": in_words(vote),
+        "receipt": f"{vote.seq}:{bytes(vote.hash).hex()}" if vote.seq and vote.hash else "",
         "pictures": [
             (name, output.picture)
             for name, output in zip(kind_of(queue).names, vote.item.seen(side), strict=True)

@@ -11,10 +11,11 @@ from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
 from django.core import signing
 from django.db import transaction
-from django.db.models import Count, Q
+from django.db.models import Count, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
+from voting.ledger import ledger
 from voting.models import ApiKey, Assignment, Entry, Flag, Invite, Project, Queue, Voter
 
 _INVITE_SALT = "voting.invite"
@@ -174,6 +175,16 @@ def remember(response: HttpResponse, voter: Voter) -> HttpResponse:
     return response
 
 
+def forget_texts(entries: QuerySet[Entry]) -> None:
+    """Empty what people wrote: of that the chain has only salted hashes.
+
+    To be done before that is locked which they refer to, since an undo locks a vote first, and once
+    more behind that lock.
+    """
+    written = entries.exclude(comment="", salt="", labels__isnull=True)
+    written.update(comment="", salt="", labels=None)
+
+
 def erase(voter: Voter) -> None:
     """Forget a person: name, texts, salts, and every way from the person to the pseudonym.
 
@@ -182,7 +193,10 @@ def erase(voter: Voter) -> None:
     """
     now = timezone.now()
     with transaction.atomic():
-        Entry.objects.filter(voter=voter).update(comment="", salt="", labels=None)
+        forget_texts(Entry.objects.filter(voter=voter))
+        # Not no_key: what is being written in this name is waited for, and what follows is refused.
+        Voter.objects.select_for_update().get(pk=voter.pk)
+        forget_texts(Entry.objects.filter(voter=voter))
         decisions = Entry.objects.filter(project=voter.project_id, kind=Entry.Kind.DECISION)
         decisions.filter(payload__by=voter.pseudonym).update(comment="", salt="")
         Flag.objects.filter(voter=voter).update(comment="")
@@ -199,12 +213,8 @@ def erase(voter: Voter) -> None:
         Voter.objects.filter(pk=voter.pk).update(
             name="", external_id="", invite=None, user=None, api_key=None, blocked_at=now
         )
-        Entry.objects.create(
-            project_id=voter.project_id,
-            kind=Entry.Kind.ERASURE,
-            at=now,
-            payload={"voter": voter.pseudonym},
-        )
+        about = {"project_id": voter.project_id, "payload": {"voter": voter.pseudonym}}
+        ledger.record(Entry(kind=Entry.Kind.ERASURE, at=now, **about))
 
 
 def voter_of_user(project: Project, user: User) -> Voter:

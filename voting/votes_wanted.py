@@ -5,7 +5,6 @@ A change is one entry of the ledger (see `voting.ledger.decisions`); sealing it 
 
 from collections.abc import Mapping
 from datetime import datetime
-from functools import partial
 from typing import NamedTuple
 from uuid import UUID
 
@@ -16,9 +15,9 @@ from django.utils import timezone
 
 from voting.disputes import is_disputed
 from voting.kinds import options_of
+from voting.ledger import ledger
 from voting.ledger.counts import votes_on
 from voting.ledger.decisions import VOTES_WANTED, Rules, payload_of
-from voting.ledger.scheduler import nudge
 from voting.models import Entry, Queue, Voter
 from voting.order import wants_overlap
 
@@ -30,7 +29,6 @@ def votes_for(item: UUID, rules: Rules | Queue) -> int:
 
 
 def by_rules(queue: Queue, rules: Rules) -> dict[UUID, int]:
-    """Return how many votes every item of a queue wants by some rules."""
     items = queue.items.order_by("position").values_list("pk", flat=True)
     return {pk: votes_for(pk, rules) for pk in items}
 
@@ -68,7 +66,8 @@ def cost_of(queue: Queue, wanted: Mapping[UUID, int]) -> Cost:
 def change_for_all(queue: Queue, rules: Rules, by: Voter) -> Entry:
     """Let all items of a queue, and those that are added later, want votes by other rules."""
     with transaction.atomic():
-        _lock(queue)
+        # Whoever adds items holds it too: none is added between the list of all and the new rules.
+        Queue.objects.select_for_update(no_key=True).get(pk=queue.pk)
         Queue.objects.filter(pk=queue.pk).update(**dict(rules))
         return _change(queue, by, by_rules(queue, rules), rules)
 
@@ -76,18 +75,11 @@ def change_for_all(queue: Queue, rules: Rules, by: Voter) -> Entry:
 def change_for_disputed(queue: Queue, votes: int, by: Voter) -> Entry:
     """Let the items about which people disagree by now want so many votes."""
     with transaction.atomic():
-        _lock(queue)
         return _change(queue, by, dict.fromkeys(disputed(queue), votes), None)
 
 
-def _lock(queue: Queue) -> None:
-    # Whoever adds items holds it too: none is added between the list of all and the new rules.
-    Queue.objects.select_for_update(no_key=True).get(pk=queue.pk)
-
-
 def _change(queue: Queue, by: Voter, wanted: Mapping[UUID, int], rules: Rules | None) -> Entry:
-    transaction.on_commit(partial(nudge, queue.project_id))
-    return Entry.objects.create(
+    entry = Entry(
         project_id=queue.project_id,
         kind=Entry.Kind.PARAMETERS,
         at=timezone.now(),
@@ -95,6 +87,8 @@ def _change(queue: Queue, by: Voter, wanted: Mapping[UUID, int], rules: Rules | 
         voter=by,
         payload=payload_of(wanted, rules),
     )
+    ledger.record(entry)
+    return entry
 
 
 class Change(NamedTuple):

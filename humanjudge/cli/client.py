@@ -1,4 +1,4 @@
-"""HTTP to one server, found by the environment or by what `make run` left on this machine."""
+"""HTTP to one server, found by the environment or by what a start left on this machine."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
 from humanjudge.cli.lines import refusal
+from humanjudge.lib import environment
 
 if TYPE_CHECKING:
     from httpx2 import Response
 
-ROOT = Path(__file__).resolve().parents[2]
 SECONDS = 60.0
 SECONDS_FOR_FILES = 3600.0
 PIECE = 1 << 16
@@ -150,13 +150,11 @@ def _refused(reply: Response) -> Failed:
 
 def connect() -> Client:
     """Return a client of the server that is meant: settings are looked up as the server does."""
-    # Another user's .env, and the data beside it, are not for this one.
-    if os.access(ROOT / ".env", os.R_OK):
-        from dotenv import load_dotenv  # few have such a file
-
-        load_dotenv(ROOT / ".env")
+    try:
+        data = environment.load()
+    except environment.RefusalError as refused:
+        raise Failed(Code.USAGE, str(refused)) from refused
     url, key = os.environ.get("HUMANJUDGE_URL", ""), os.environ.get("HUMANJUDGE_API_KEY", "")
-    data = ROOT / Path(os.environ.get("HUMANJUDGE_DATA") or "var").expanduser()
     # The key of this machine is nothing to show to another.
     if url and not key and (not (data / "url").exists() or url.rstrip("/") != _left_url(data)):
         raise Failed(Code.USAGE, f"HUMANJUDGE_API_KEY must be set too, for {url}")
@@ -193,5 +191,7 @@ def _text(path: Path, instead: str) -> str:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
-        message = f"cannot read {path} ({reason}): start the server with make run, or set {instead}"
+        message = (
+            f"cannot read {path} ({reason}): {environment.START} starts a server, or set {instead}"
+        )
         raise Failed(Code.USAGE, message) from error

@@ -33,7 +33,9 @@ def humanjudge() -> None:
     """Make runs, vote on them, read who judges like people.
 
     RUN is the identifier of a run; its first eight characters are enough. The server and the key
-    are those of HUMANJUDGE_URL and HUMANJUDGE_API_KEY, or what `make run` left on this machine.
+    are those of HUMANJUDGE_URL and HUMANJUDGE_API_KEY, or what a start left on this machine.
+
+    `humanjudge up` starts a server here, `humanjudge manage` is Django's command line for it.
 
     Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 3 no answer, 4 not allowed, 5 not found,
     6 conflict, 7 invalid, 8 timed out.

@@ -1,4 +1,4 @@
-"""What `make run` needs on one machine: the data folder, its lock, its secret key, its broker.
+"""What a start needs on one machine: the data folder, its lock, its secret key, its broker.
 
 Plain Python without Django, because settings are made from it.
 """
@@ -16,18 +16,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from humanjudge.launcher.lifeline import process_alive
+from humanjudge.lib.environment import RefusalError
 
 # A killed start may still be ending its children; see lifeline.py.
 LEFTOVER_SECONDS = 20.0
 # Static files, logs and an empty database take this much.
 LEAST_FREE = 20_000_000
-
-
-class RefusalError(SystemExit):
-    """HumanJudge cannot start here. Python prints it as one line and exits with 1."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__(f"humanjudge: {message}")
 
 
 @contextlib.contextmanager

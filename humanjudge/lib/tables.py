@@ -2,10 +2,12 @@
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from html import escape
+from urllib.parse import urlencode
 
-from django.utils.html import conditional_escape, html_safe
+from django.utils.html import html_safe
 from django.utils.safestring import SafeString
 
 from humanjudge.lib.text import harmless
@@ -34,6 +36,8 @@ class Cell:
     after: str = ""
     # Behind a name, such as "baseline".
     tag: str = ""
+    # Where it leads.
+    href: str = ""
     # The figure's key, for scripts and styles, and what it is called where its column has no head.
     figure: str = ""
     label: str = ""
@@ -55,15 +59,16 @@ class Cell:
             "data-sort": self.sort,
             "title": self.title or None,
         }
+        figure = _hidden(self.before) + _escaped(self.main) + _hidden(self.after)
+        if self.mark and figure:
+            figure = f'<span class="{self.mark}">{figure}</span>'
         parts = [
             f"<{element}",
-            *[f' {n}="{conditional_escape(v)}"' for n, v in about.items() if v is not None],
+            *[f' {n}="{_escaped(v)}"' for n, v in about.items() if v is not None],
             ">",
-            f'<span class="{self.mark}">' if self.mark else "",
-            _hidden(self.before) + conditional_escape(self.main) + _hidden(self.after),
-            "</span>" if self.mark else "",
+            f'<a href="{_escaped(self.href)}">{figure}</a>' if self.href else figure,
             f"<sup>{self.note}</sup>" if self.note else "",
-            f" <small>{conditional_escape(self.small)}</small>" if self.small else "",
+            f" <small>{_escaped(self.small)}</small>" if self.small else "",
             f' <span class="tag">{self.tag}</span>' if self.tag else "",
             f"</{element}>",
         ]
@@ -71,8 +76,12 @@ class Cell:
 
 
 def _hidden(words: str) -> str:
-    escaped = conditional_escape(words)
-    return f'<span class="visually-hidden">{escaped}</span>' if words else ""
+    return f'<span class="visually-hidden">{_escaped(words)}</span>' if words else ""
+
+
+def _escaped(text: str) -> str:
+    """Escape what is not HTML already; Django's own takes as long as all else of a cell."""
+    return text if isinstance(text, SafeString) else escape(text)
 
 
 @dataclass(frozen=True)
@@ -120,7 +129,7 @@ class Table:
     # Which columns are left out, and why.
     unknown: str = ""
     foot: Sequence[Row] = ()
-    # On a narrow page each row is a card of its own, so that nothing has to scroll sideways.
+    # On a narrow page each row is a card of its own, and on a wide one all fits: none scrolls.
     are_cards: bool = False
 
 
@@ -128,8 +137,8 @@ def missing(why: str) -> Cell:
     return Cell(DASH, title=why, why=why)
 
 
-def name_cell(name: str, *, tag: str = "", css: str = "") -> Cell:
-    return Cell(name, css=css, tag=tag, is_head=True)
+def name_cell(name: str, *, tag: str = "", css: str = "", small: str = "") -> Cell:
+    return Cell(name, css=css, tag=tag, small=small, is_head=True)
 
 
 def text_cell(text: str, css: str = "", mark: str = "") -> Cell:
@@ -152,6 +161,19 @@ def numbered(rows: Sequence[Row]) -> tuple[list[Row], list[str]]:
         return replace(cell, note=number[cell.why]) if cell.why else cell
 
     return [replace(row, cells=[noted(cell) for cell in row.cells]) for row in rows], notes
+
+
+def sort_link(query: Mapping[str, str], sort: str, usual: str) -> str:
+    """Return the address of the same page sorted otherwise, from its first row on.
+
+    Examples
+    --------
+    >>> sort_link({"q": "ann", "page": "3"}, "-votes", "name"), sort_link({}, "name", "name")
+    ('?q=ann&sort=-votes', '?')
+    """
+    passing = ("sort", "page", "seen", "parts")
+    kept = {name: value for name, value in query.items() if name not in passing}
+    return "?" + urlencode(kept | ({} if sort == usual else {"sort": sort}))
 
 
 def percent(value: float, decimals: int = 0) -> str:

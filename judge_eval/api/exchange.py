@@ -19,7 +19,8 @@ from judge_eval.api.access import (
     project_for,
     run_of,
 )
-from judge_eval.exchange import bundle, import_jobs
+from judge_eval.exchange import import_jobs
+from judge_eval.exchange.export_files import FormatName
 from judge_eval.exchange.export_files import export as export_file
 from judge_eval.exchange.import_jobs import Source
 from judge_eval.exchange.import_read import open_to_imports
@@ -29,14 +30,11 @@ from judge_eval.models import Import, Run
 from voting.models import ApiKey
 
 MANAGE = ApiKey.Scope.MANAGE
-_BLOCK = 64 * 1024
 
 router = KeyRouter("runs")
 imports = KeyRouter("imports")
 
 # --- what goes in and comes out ---------------------------------------------------------------
-
-Shape = Literal["jsonl", "csv", "votes", "ledger"]
 
 
 class Imported(Schema):
@@ -96,11 +94,9 @@ def import_new(request: HttpRequest, response: HttpResponse) -> Any:
     """
     api_key = key_of(request, MANAGE)
     files, wanted = _files(request), request.POST.get("project", "")
-    job = Import(api_key=api_key, is_bundle=bundle.is_bundle(files[0].stream))
+    job = Import(api_key=api_key)
+    import_jobs.recognise(job, files)
     if job.is_bundle:
-        if len(files) > 1:
-            raise ConfigInvalid.at("file", "a bundle comes alone")
-        job.form = {}
         if wanted or api_key.project_id:
             job.project = project_for(api_key, wanted)
         return _accepted(response, job, files)
@@ -120,11 +116,10 @@ def import_more(request: HttpRequest, response: HttpResponse, run_id: Prefix) ->
     """Add items, verdicts and votes to a run. What it holds already is not added again."""
     api_key = key_of(request, MANAGE)
     run, files = run_of(api_key, run_id), _files(request)
-    if bundle.is_bundle(files[0].stream):
-        raise ConfigInvalid.at("file", "a bundle is a run of its own: POST it to /api/runs/import")
-    form = _form(request, files)
+    job = Import(api_key=api_key, run=run, project_id=run.queue.project_id)
+    import_jobs.recognise(job, files)
+    job.form = _form(request, files)
     open_to_imports(Run.objects.filter(pk=run.pk))
-    job = Import(api_key=api_key, run=run, project_id=run.queue.project_id, form=form)
     return _accepted(response, job, files)
 
 
@@ -149,7 +144,7 @@ def import_stop(request: HttpRequest, import_id: UUID) -> Any:
 def export(
     request: HttpRequest,
     run_id: Prefix,
-    format: Shape = "jsonl",  # noqa: A002  as the address calls it
+    format: FormatName = "jsonl",  # noqa: A002  as the address calls it
 ) -> Any:
     """Everything of a run as a bundle (`jsonl`); or its items, verdicts and votes as a table
     (`csv`), or its `votes` as the GrandJury client reads them; or the sealed `ledger` of its

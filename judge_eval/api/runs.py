@@ -166,8 +166,15 @@ _EXAMPLE = {
 }
 _SCHEMA = json_schema(RunConfig)
 _SCHEMA["properties"] |= json_schema(Beside)["properties"]
-_CONTENT = {"application/json": {"schema": _SCHEMA, "example": _EXAMPLE}}
-CONFIG = {"requestBody": {"required": True, "content": _CONTENT}}
+
+
+def _described(schema: Json, example: Json) -> Json:
+    """Describe a body that is read by hand, so that all its mistakes are told at once."""
+    content = {"application/json": {"schema": schema, "example": example}}
+    return {"requestBody": {"required": True, "content": content}}
+
+
+CONFIG = _described(_SCHEMA, _EXAMPLE)
 
 
 def _config(request: HttpRequest) -> tuple[RunConfig, Beside]:
@@ -193,6 +200,10 @@ def _estimated(config: RunConfig) -> Json:
     return {"plan": plan(config), "estimate": lifecycle.cost_of(config)}
 
 
+def _state(run: Run, **more: object) -> Json:
+    return State.from_orm(run).model_dump() | more
+
+
 # --- addresses ------------------------------------------------------------------------------------
 
 
@@ -208,7 +219,7 @@ def create(request: HttpRequest) -> Any:
     with transaction.atomic():
         run = lifecycle.create(project, config)
         run = lifecycle.start(run.pk) if beside.start else run
-    return Status(201, State.from_orm(run).model_dump() | _estimated(config))
+    return Status(201, _state(run, **_estimated(config)))
 
 
 @router.get("", response=Runs)
@@ -270,9 +281,8 @@ def create_demo(request: HttpRequest, body: DemoRequest | None = None) -> Any:
     wanted = body or DemoRequest()
     project = project_for(api_key, wanted.project, usual=demo.PROJECT)
     run = demo.make_run(project, wanted.kind, wanted.name or demo.RUNS[wanted.kind])
-    pairs, nothing = run.queue.items.count(), Decimal(0)
-    costs = {"plan": Plan(0, pairs, 0), "estimate": Estimate(nothing, nothing, (), ())}
-    return Status(201, State.from_orm(run).model_dump() | costs)
+    made, cost = Plan(0, run.queue.items.count(), 0), Estimate(Decimal(0), Decimal(0), (), ())
+    return Status(201, _state(run, plan=made, estimate=cost))
 
 
 @router.get("/{run_id}", response=Detailed)
@@ -307,20 +317,14 @@ def resume(request: HttpRequest, run_id: Prefix, body: Resume | None = None) -> 
     return lifecycle.resume(_managed(request, run_id).pk, body.budget_usd if body else None)
 
 
-_JOINING = {
-    "requestBody": {
-        "required": True,
-        "content": {
-            "application/json": {
-                "schema": json_schema(JoiningJudges),
-                "example": {"judges": ["always-first"], "provider": "default"},
-            }
-        },
-    }
-}
+_JOINING = {"judges": ["always-first"], "provider": "default"}
 
 
-@router.post("/{run_id}/judges", response=Joined, openapi_extra=_JOINING)
+@router.post(
+    "/{run_id}/judges",
+    response=Joined,
+    openapi_extra=_described(json_schema(JoiningJudges), _JOINING),
+)
 def add_judges(request: HttpRequest, run_id: Prefix) -> Any:
     """Ask more judges about the items that a run has; `verdicts` says how many are wanted.
 
@@ -329,7 +333,7 @@ def add_judges(request: HttpRequest, run_id: Prefix) -> Any:
     run = _managed(request, run_id)
     wanted = lifecycle.add_judges_to(run.pk, validated(JoiningJudges, _body(request)))
     run.refresh_from_db()
-    return State.from_orm(run).model_dump() | {"verdicts": wanted}
+    return _state(run, verdicts=wanted)
 
 
 @router.post("/{run_id}/retry", response=Retried)
@@ -338,7 +342,7 @@ def retry(request: HttpRequest, run_id: Prefix) -> Any:
     run = _managed(request, run_id)
     calls = lifecycle.retry_failed(run.pk)
     run.refresh_from_db()
-    return State.from_orm(run).model_dump() | {"calls": calls}
+    return _state(run, calls=calls)
 
 
 @router.post("/{run_id}/duplicate", response={201: State})

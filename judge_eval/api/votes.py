@@ -39,7 +39,7 @@ from voting.assignment import ballot_for
 from voting.choices import CHOICES, FIXED, PassFlag
 from voting.kinds import AnswerInvalid, Options, Posted, is_single, joined
 from voting.models import ApiKey, Item, Queue
-from voting.selectors import open_to, progress
+from voting.selectors import in_turn, open_to, progress
 from voting.services import (
     RecordedVote,
     cast_key_vote,
@@ -227,6 +227,9 @@ def pending(
 ) -> Any:
     """Items that want votes and that this key has not voted on: pairs, or single outputs.
 
+    They come in the order in which people are handed them. Votes in another order count too, but
+    the board then takes prompts as evidence in the queue's order only.
+
     `verdicts` is there only for a key with the scope `verdicts`; what such a key then votes is
     kept, but not counted for the judges, since it was not blind. `verdicts=false` leaves them out.
     `mine` counts this key's own standing votes and the pairs that are left for it.
@@ -234,8 +237,8 @@ def pending(
     api_key = key_of(request, ApiKey.Scope.READ)
     run = run_of(api_key, run_id)
     voter, _ = own_votes(api_key, run)
-    wanted = open_to(voter, run.queue).filter(position__gt=cursor).select_related("a", "b")
-    pairs = list(wanted.order_by("position")[:limit])
+    wanted = in_turn(open_to(voter, run.queue), run.queue, after=cursor)
+    pairs = list(wanted.select_related("a", "b")[:limit])
     tasks = [_task(pair) for pair in pairs]
     if verdicts and ApiKey.Scope.VERDICTS in api_key.scopes:
         record_exposure(voter.pk, [pair.pk for pair in pairs], timezone.now())
@@ -243,22 +246,18 @@ def pending(
         prefetch_related_objects(pairs, Prefetch("verdicts", given))
         for task, pair in zip(tasks, pairs, strict=True):
             task["verdicts"] = json.dumps([_verdict(verdict) for verdict in pair.verdicts.all()])
-    so_far = progress(voter, run.queue)
+    so_far, queue = progress(voter, run.queue), run.queue
+    about = queue.options | {"kind": queue.kind, "choices": queue.ballot}
     return {
         "tasks": tasks,
-        **_asked(run.queue),
+        **({"asked": about} if is_single(queue) else {}),
         "mine": so_far,
         "total": so_far.total,
         "done": so_far.done,
         "pending": so_far.pending,
-        "simulated": run.queue.is_simulated,
+        "simulated": queue.is_simulated,
         "next_cursor": pairs[-1].position if len(pairs) == limit else None,
     }
-
-
-def _asked(queue: Queue) -> Json:
-    about = queue.options | {"kind": queue.kind, "choices": queue.ballot}
-    return {"asked": about} if is_single(queue) else {}
 
 
 def _task(item: Item) -> Json:
@@ -274,11 +273,7 @@ def _verdict(verdict: Verdict) -> Json:
     said = {"judge_model": verdict.judge.name, "winner": verdict.winner or None}
     if verdict.state != Verdict.State.DONE:
         return said | {"error": verdict.error or "no verdict yet"}
-    return said | {
-        "score_a": verdict.score_a,
-        "score_b": verdict.score_b,
-        "feedback": verdict.feedback,
-    }
+    return said | {name: getattr(verdict, name) for name in ("score_a", "score_b", "feedback")}
 
 
 @router.post("/{run_id}/judge-eval/vote", response={200: VoteOut, 429: Problem}, exclude_none=True)
@@ -340,6 +335,14 @@ def _cast(api_key: ApiKey, run_id: str, body: VoteIn) -> RecordedVote:
     return cast_vote(ballot, answer.choice, left="", further=answer.further)
 
 
+def _run_to_read(request: HttpRequest, run_id: str) -> tuple[Run, bool]:
+    """Return a run whose figures a key may see, and whether all its own votes are in them."""
+    api_key = key_of(request, ApiKey.Scope.READ)
+    run = run_of(api_key, run_id)
+    keep_blind(api_key, run)
+    return run, own_votes(api_key, run)[1]
+
+
 @router.get("/{run_id}/judge-eval/results", response=Results)
 def results(request: HttpRequest, run_id: Prefix) -> Any:
     """The judges by overall agreement. `sealed`: all votes of this key are counted.
@@ -354,10 +357,7 @@ def results(request: HttpRequest, run_id: Prefix) -> Any:
     votes blindly, with the scope `vote` and without `verdicts`, is refused while it has pairs to
     vote on; what it has done itself is in `mine` of `pending`.
     """
-    api_key = key_of(request, ApiKey.Scope.READ)
-    run = run_of(api_key, run_id)
-    keep_blind(api_key, run)
-    _, is_sealed = own_votes(api_key, run)
+    run, is_sealed = _run_to_read(request, run_id)
     counted, computed = board(run), stored_ranking(run)
     overall, intervals = ranking(counted, computed), agreement_intervals(counted, computed)
     standings = [
@@ -379,7 +379,7 @@ def results(request: HttpRequest, run_id: Prefix) -> Any:
     }
 
 
-@router.get("/{run_id}/findings", response={200: Ready | Computing, 429: Problem})
+@router.get("/{run_id}/findings", response={200: Ready | Computing, 409: Problem, 429: Problem})
 def findings(request: HttpRequest, run_id: Prefix, part: Part = "") -> Any:
     """Judges and models with intervals, claims, the Alt-Test: all that the boards show.
 
@@ -393,12 +393,11 @@ def findings(request: HttpRequest, run_id: Prefix, part: Part = "") -> Any:
     be computed is null with a reason beside it. A key that votes blindly, with the scope `vote`
     and without `verdicts`, is refused while it has pairs to vote on.
     """
-    api_key = key_of(request, ApiKey.Scope.READ)
-    run = run_of(api_key, run_id)
-    keep_blind(api_key, run)
-    _, is_sealed = own_votes(api_key, run)
+    run, is_sealed = _run_to_read(request, run_id)
     requested = request_findings(run, part)
     figures = requested.findings
+    if requested.refused:
+        raise HttpError(409, requested.refused)
     if figures is None:
         return {"state": "computing"}
     is_behind = requested.row.seq < run.board.seq

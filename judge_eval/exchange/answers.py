@@ -1,23 +1,48 @@
-"""What a queue of single items asks, and one answer to it as votes and verdicts hold it.
+"""What a queue of single items asks of people and judges, and their answers as it keeps them.
 
 Where an import does not state what is asked, the answers themselves tell: `Answers` looks at each.
 """
 
-from collections.abc import Callable
-from typing import Final, Literal, NamedTuple
+from collections.abc import Callable, Iterable
+from difflib import get_close_matches
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 from judge_eval.exchange import fields
-from judge_eval.exchange.fields import Label, Unfit
-from voting.choices import ONE, PASS_FLAG
-from voting.kinds import LONGEST_CHOICE, LONGEST_WORD, SEPARATOR, joined
+from judge_eval.exchange.fields import Label, Unfit, shorten
+from judge_eval.exchange.import_report import ImportOptions, VoteKind
+from judge_eval.exchange.rows import MAIN, Misfit, Row
+from voting.choices import DEFAULT_BALLOT, ONE, PASS_FLAG, in_order
+from voting.kinds import (
+    LONGEST_CHOICE,
+    LONGEST_WORD,
+    SEPARATOR,
+    Options,
+    combined,
+    joined,
+    options_of,
+)
 
+# A vote or verdict by the columns of its row in the database.
+Columns: TypeAlias = dict[str, Any]
 PASS, FLAG = PASS_FLAG
-VoteKind = Literal["pass_flag", "category", "rating", "labels", "text"]
 # More different answers, or longer ones, are texts of people's own.
 MOST_CATEGORIES: Final = 20
 MOST_CHOICES: Final = 200
+MOST_FLAG_CATEGORIES: Final = 9
 HIGHEST_RATING: Final = 10
 USUAL_RATING: Final = 5
+_USUAL_JSON: Final = Options().model_dump(mode="json")
+
+
+class Queued(Protocol):
+    """A queue of the database, as far as this needs it."""
+
+    kind: str
+    ballot: list[str]
+    options: Any
+
+
+# --- one answer -----------------------------------------------------------------------------------
 
 
 class Answer(NamedTuple):
@@ -47,7 +72,7 @@ def answer_of(kind: VoteKind, raw: Label) -> Answer:
 def _pass_flag(raw: Label) -> Answer:
     worth = _worth(raw)
     if worth is None or not 0 <= worth <= 1:
-        shown = fields.shorten(str(raw))
+        shown = shorten(str(raw))
         raise Unfit(f"{shown!r} is neither {PASS}, {FLAG} nor a number within 0..1")
     value = round(worth * ONE)
     return Answer(PASS if 2 * value >= ONE else FLAG, value=value)
@@ -72,19 +97,15 @@ def _number(raw: Label) -> float | None:
 
 
 def _category(raw: Label) -> Answer:
-    word = _word(raw)
-    return Answer(word, word)
-
-
-def _word(raw: Label) -> str:
     if isinstance(raw, tuple):
         raise Unfit("must be one label, not a list")
-    return _checked(_spelt(raw))
+    word = _checked(_spelt(raw))
+    return Answer(word, word)
 
 
 def _checked(word: str) -> str:
     if not _is_short(word):
-        raise Unfit(f"{fields.shorten(word)!r} is not one line of 1 to {LONGEST_WORD} characters")
+        raise Unfit(f"{shorten(word)!r} is not one line of 1 to {LONGEST_WORD} characters")
     return word
 
 
@@ -101,7 +122,7 @@ def _spelt(raw: Label) -> str:
 def _rating(raw: Label) -> Answer:
     number = _number(raw)
     if number is None or int(number) != number:
-        raise Unfit(f"{fields.shorten(str(raw))!r} is not a whole number")
+        raise Unfit(f"{shorten(str(raw))!r} is not a whole number")
     return Answer(str(int(number)), int(number))
 
 
@@ -109,7 +130,7 @@ def _labels(raw: Label) -> Answer:
     given = raw if isinstance(raw, tuple) else fields.words(_spelt(raw))
     words = sorted(_checked(word) for word in {word.strip() for word in given} - {""})
     if wrong := next((word for word in words if SEPARATOR in word), None):
-        raise Unfit(f"{fields.shorten(wrong)!r} holds {SEPARATOR!r}")
+        raise Unfit(f"{shorten(wrong)!r} holds {SEPARATOR!r}")
     choice = joined(words)
     if len(choice) > LONGEST_CHOICE:
         raise Unfit(f"labels of more than {LONGEST_CHOICE} characters together")
@@ -129,6 +150,9 @@ _READERS: Final[dict[VoteKind, Callable[[Label], Answer]]] = {
 }
 
 
+# --- all answers ----------------------------------------------------------------------------------
+
+
 class Answers:
     """Tells from answers what was asked.
 
@@ -144,8 +168,7 @@ class Answers:
     def __init__(self) -> None:
         self.graded = False
         self._words: set[str] = set()
-        self._highest = USUAL_RATING
-        self._lowest = 1
+        self._lowest, self._highest = 1, USUAL_RATING
         self._has_lists = False
         self._are_marks = self._are_ratings = self._are_words = self._are_short = True
 
@@ -156,10 +179,8 @@ class Answers:
         self._are_ratings &= number in range(HIGHEST_RATING + 1)
         self._are_words &= number is None
         if number is not None and self._are_ratings:
-            self._lowest, self._highest = (
-                min(self._lowest, int(number)),
-                max(self._highest, int(number)),
-            )
+            self._lowest = min(self._lowest, int(number))
+            self._highest = max(self._highest, int(number))
         self.graded |= number is not None and 0 < number < 1
         for word in label if isinstance(label, tuple) else (_spelt(label),):
             self._are_short &= _is_short(word)
@@ -194,3 +215,162 @@ class Answers:
         if len(self._words) > MOST_CHOICES:
             raise Unfit(f"more than {MOST_CHOICES} different answers: is it the right task?")
         return sorted(self._words)
+
+
+# --- what is asked --------------------------------------------------------------------------------
+
+
+class Asked:
+    """What is asked, as far as it is known: of a new run, the answers tell what is not stated.
+
+    The first answer tells the task, all of them the kind and the choices. Until the kind is known
+    an answer is kept as it was given, under `MAIN`, and `settled` makes a choice of it.
+    """
+
+    def __init__(self, options: ImportOptions, queue: Queued | None = None) -> None:
+        self._is_fixed, self._answers = queue is not None, Answers()
+        self._kind: VoteKind | None = options.single_kind
+        self._task, self._ballot, self._is_graded = options.task, options.ballot, options.graded
+        self._more = options.further
+        if queue is not None:
+            self._more = options_of(queue)
+            self._kind, self._ballot = queue.kind, queue.ballot  # type: ignore[assignment]
+            self._task = self._more.task
+        self._criteria, self._categories = self._more.criteria, [*self._more.flag_categories]
+
+    def take(self, row: Row) -> None:
+        """Check what a row answers, and learn from it; raises Misfit."""
+        if not row.labels or row.error:
+            return
+        main = self._main(row)
+        self._answers.take(main)
+        if self._kind:
+            self._check_answer(row, self._kind, main)
+        if row.category:
+            self._check_category(row.category)
+
+    def _check_answer(self, row: Row, kind: VoteKind, main: Label) -> None:
+        try:
+            answer = answer_of(kind, main)
+        except Unfit as error:
+            raise Misfit("vote" if row.voter else "verdict", str(error)) from error
+        if row.voter and self._ballot and kind != "text":
+            words = answer.label if isinstance(answer.label, list) else [answer.choice]
+            if unknown := next((word for word in words if word not in self._ballot), None):
+                raise off_ballot(shorten(unknown), self._ballot)
+
+    def _check_category(self, category: str) -> None:
+        if category in self._categories:
+            return
+        if self._is_fixed or len(self._categories) == MOST_FLAG_CATEGORIES:
+            near = get_close_matches(category, self._categories, 1)
+            guess = f"; did you mean {near[0]!r}?" if near else ""
+            known = ", ".join(self._categories)
+            raise Misfit("category", f"{shorten(category)!r} is not one of {known}{guess}")
+        self._categories.append(category)
+
+    def _main(self, row: Row) -> Label:
+        if self._criteria and MAIN not in row.labels:
+            return combined(self._criteria, self._grades(row))
+        if self._task is None and MAIN not in row.labels:
+            self._task = next(iter(row.labels))
+        task = self._task or self._more.task
+        named = row.labels.get(task)
+        main = row.labels.get(MAIN, named)
+        if main is None:
+            raise Misfit("labels", f"no answer to {task!r}, which is asked")
+        if named not in (None, main):
+            raise Misfit("labels", f"the answer to {task!r} stands there twice")
+        return main
+
+    def _grades(self, row: Row) -> dict[str, float]:
+        """Return what a row says of each criterion, from 0 to 1."""
+        grades = {}
+        for name in (each.name for each in self._criteria):
+            if (label := row.labels.get(name)) is None:
+                raise Misfit("labels", f"no answer to {name!r}, which is a criterion")
+            try:
+                grades[name] = (answer_of("pass_flag", label).value or 0) / ONE
+            except Unfit as error:
+                raise Misfit(f"labels.{name}", str(error)) from error
+        return grades
+
+    def statement(self, row: Row) -> Columns | None:
+        """Return the labels of a row, as they are kept until they are `settled`."""
+        if not row.labels or row.error:
+            return plain_labels(row)
+        others = {name: label for name, label in row.labels.items() if name != self._task}
+        if self._criteria and MAIN not in row.labels:
+            others |= self._grades(row)
+        others[MAIN] = self._main(row)
+        return {name: _plain(label) for name, label in others.items()}
+
+    def settled(self, stated: Columns, choice: str) -> Columns:
+        """Return a vote or verdict with its choice and value, once the kind is known."""
+        labels = dict(stated["labels"] or {})
+        if self._kind is None or MAIN not in labels:
+            return stated
+        raw = labels.pop(MAIN)
+        answer = answer_of(self._kind, tuple(raw) if isinstance(raw, list) else raw)
+        if answer.label is not None:
+            labels = {self._task or self._more.task: answer.label, **labels}
+        said = stated | {choice: answer.choice, "labels": labels or None}
+        if choice == "winner":
+            # A free text is no choice; but a verdict always says something.
+            return said | {choice: answer.choice or str(answer.label)[:LONGEST_CHOICE]}
+        return said | {"value": answer.value}
+
+    def rules(self) -> Columns:
+        """Return what a new queue is to ask, as its columns hold it; raises Unfit."""
+        kind = self._kind or self._answers.kind
+        # Grades of single criteria make a value that lies between.
+        is_seen = self._answers.graded and not self._criteria
+        is_graded = is_seen if self._is_graded is None else self._is_graded
+        options = self._more.model_dump(mode="json") | {
+            "task": self._task or self._more.task,
+            "graded": kind == "pass_flag" and is_graded,
+            "flag_categories": self._categories,
+        }
+        return {
+            "kind": kind,
+            "ballot": self._ballot or self._answers.ballot(kind),
+            "options": {
+                name: value for name, value in options.items() if value != _USUAL_JSON[name]
+            },
+        }
+
+
+class AskedOfPairs:
+    """The same of pairs, whose choices are few and known."""
+
+    def __init__(self, options: ImportOptions, queue: Queued | None = None) -> None:
+        # Of a new run without a stated ballot, every choice that occurs is on it.
+        self._is_fixed = queue is not None or options.ballot is not None
+        self._ballot = {*(queue.ballot if queue else options.ballot or DEFAULT_BALLOT)}
+
+    def take(self, row: Row) -> None:
+        if not self._is_fixed:
+            self._ballot |= {choice for choice in (row.vote, row.verdict) if choice}
+        elif row.vote and row.vote not in self._ballot:
+            raise off_ballot(row.vote, in_order(self._ballot))
+
+    def statement(self, row: Row) -> Columns | None:
+        return plain_labels(row)
+
+    def settled(self, stated: Columns, choice: str) -> Columns:
+        return stated
+
+    def rules(self) -> Columns:
+        return {"ballot": in_order(self._ballot)}
+
+
+def off_ballot(said: str, ballot: Iterable[str]) -> Misfit:
+    return Misfit("vote", f"{said!r} is not on the ballot: {', '.join(ballot)}")
+
+
+def plain_labels(row: Row) -> Columns | None:
+    return {name: _plain(label) for name, label in row.labels.items()} or None
+
+
+def _plain(label: Label) -> Any:
+    return list(label) if isinstance(label, tuple) else label

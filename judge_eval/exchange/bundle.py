@@ -128,6 +128,12 @@ class RunPart(_Record):
         return self
 
 
+# What of a run stands in its queue, under the same names.
+OF_QUEUE: Final = set(
+    "kind options ballot votes_per_item overlap_share overlap_votes reveal is_simulated".split()
+)
+
+
 class JudgePart(_Record):
     type: Literal["judge"] = "judge"
     id: UUID

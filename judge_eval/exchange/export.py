@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, Final, TypeVar
 from uuid import UUID
 
-from django.db.models import Count, Exists, IntegerField, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models import Count, Exists, F, IntegerField, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
 from pydantic import BaseModel
 
@@ -20,12 +20,6 @@ from voting.models import Entry, Flag, Inference, Item, Project, Voter, VoterPro
 
 # Outputs are long.
 AT_ONCE: Final = 200
-_BLOCK: Final = 64 * 1024
-_OF_QUEUE: Final = set(
-    "kind options ballot votes_per_item overlap_share overlap_votes reveal is_open "
-    "is_simulated".split()
-)
-
 Part = TypeVar("Part", bound=BaseModel)
 Row = TypeVar("Row")
 
@@ -86,32 +80,39 @@ def _records(project: Project, runs: Sequence[Run], of_runs: Q) -> Iterator[bund
 
 def _run(run: Run) -> Iterator[bundle.Record]:
     run = Run.objects.select_related("queue__rubric").get(pk=run.pk)
-    names = bundle.RunPart.model_fields.keys() - {"type", "queue", "rubric"}
+    names = bundle.RunPart.model_fields.keys() - {"type", "queue", "rubric", "is_open"}
     yield bundle.RunPart(
         queue=run.queue_id,
         rubric=_reference(run.queue.rubric),
-        **{name: getattr(run.queue if name in _OF_QUEUE else run, name) for name in names},
+        is_open=run.queue.is_open,
+        **{name: getattr(run.queue if name in bundle.OF_QUEUE else run, name) for name in names},
     )
     yield from _read(bundle.JudgePart, run.judges.all(), "position")
     pairs = Item.objects.filter(queue=run.queue_id)
     used = Q(Exists(pairs.filter(a=OuterRef("pk")))) | Q(Exists(pairs.filter(b=OuterRef("pk"))))
     yield from _read(bundle.Output, Inference.objects.filter(used))
-    yield from _read(bundle.Pair, pairs, "position", run="queue__run")
-    # What a verdict's calls cost: they stay here, and what they cost is on the board.
-    calls = Call.objects.filter(verdict=OuterRef("pk")).exclude(state=Call.State.WAITING)
-    of_one = calls.order_by().values("verdict")
-    nano = of_one.annotate(nano=Sum("cost_nano")).values("nano")
-    unpriced = of_one.annotate(unpriced=Count("pk", filter=UNPRICED)).values("unpriced")
-    verdicts = Verdict.objects.filter(judge__run=run).annotate(
-        all_nano=Coalesce(Subquery(nano), "cost_nano"),
-        all_unpriced=Coalesce(Subquery(unpriced), "unpriced", output_field=IntegerField()),
-    )
+    # What is asked for, without the votes that a dispute added: these follow from the ledger again.
+    asked = pairs.annotate(asked=F("votes_wanted") - F("extra_votes"))
+    yield from _read(bundle.Pair, asked, "position", run="queue__run", votes_wanted="asked")
+    verdicts = with_costs(Verdict.objects.filter(judge__run=run))
     yield from _read(
         bundle.VerdictPart,
         verdicts,
         comparison="item",
         cost_nano="all_nano",
         unpriced="all_unpriced",
+    )
+
+
+def with_costs(verdicts: QuerySet[Verdict]) -> QuerySet[Verdict]:
+    """Add what the calls of verdicts cost: they stay here, and what they cost is on the board."""
+    calls = Call.objects.filter(verdict=OuterRef("pk")).exclude(state=Call.State.WAITING)
+    of_one = calls.order_by().values("verdict")
+    nano = of_one.annotate(nano=Sum("cost_nano")).values("nano")
+    unpriced = of_one.annotate(unpriced=Count("pk", filter=UNPRICED)).values("unpriced")
+    return verdicts.annotate(
+        all_nano=Coalesce(Subquery(nano), "cost_nano"),
+        all_unpriced=Coalesce(Subquery(unpriced), "unpriced", output_field=IntegerField()),
     )
 
 

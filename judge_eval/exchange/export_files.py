@@ -5,9 +5,10 @@ All is read a chunk at a time. The number of queries is the same for every chunk
 
 import csv
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from io import StringIO
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 from uuid import UUID
 
 from django.contrib.auth.models import User
@@ -15,10 +16,12 @@ from django.db.models import F, Q
 from django.http import StreamingHttpResponse
 from django.utils.text import slugify
 
-from judge_eval.exchange.export import export_run, in_chunks
+from judge_eval.exchange import mapping
+from judge_eval.exchange.export import export_run, in_chunks, with_costs
 from judge_eval.exchange.formats import table
 from judge_eval.exchange.import_write import CHANGES, NOTED
-from judge_eval.exchange.writing import remember_seen
+from judge_eval.exchange.rows import ITEMS, PAIRS
+from judge_eval.exchange.steps import remember_seen
 from judge_eval.models import Judge, Run, Verdict
 from judge_eval.prompts.orders import combine
 from judge_eval.prompts.parse import ParsedVerdict
@@ -34,14 +37,6 @@ _BLOCK: Final = 64 * 1024
 
 # --- a table of everything -----------------------------------------------------------------------
 
-_OF_PAIRS: Final = (
-    "pair prompt tags kind cluster generator_a output_a generator_b output_b judge verdict pick_ab "
-    "pick_ba consistent score_a score_b feedback error voter vote left_side voted_at comment labels"
-).split()
-_OF_ITEMS: Final = (
-    "item prompt tags kind cluster generator output time metadata judge verdict score feedback "
-    "error voter vote category voted_at comment labels"
-).split()
 Cells = dict[str, object]
 
 
@@ -52,7 +47,10 @@ def run_csv(run: Run) -> Iterator[str]:
     """
     run = Run.objects.select_related("queue__rubric").get(pk=run.pk)
     is_pair = run.queue.kind == Queue.Kind.COMPARISON
-    columns = [table.MARK, *(_OF_PAIRS if is_pair else _OF_ITEMS)]
+    shape = PAIRS if is_pair else ITEMS
+    # The cluster of an item says what its prompt is called.
+    known = [name for name in shape.fields if name != "prompt_id"]
+    columns = [table.MARK, *known, *mapping.nested_in(shape)]
     yield _line(columns)
     for cells in _statements(run, is_pair=is_pair):
         yield _line([_cell(name, cells.get(name)) for name in columns])
@@ -77,10 +75,10 @@ def _statements(run: Run, *, is_pair: bool) -> Iterator[Cells]:
         yield _of_pair(item) if is_pair else _of_item(item)
     task = options_of(run.queue).task
     for judge in judges:
-        of_one = verdicts.filter(judge=judge).annotate(place=F("item__position"))
+        of_one = with_costs(verdicts.filter(judge=judge)).annotate(place=F("item__position"))
         for verdict in in_chunks(of_one.select_related("item"), "place"):
             said = _verdict_on_pair(verdict) if is_pair else _verdict_on_item(verdict, task)
-            yield _name_of(verdict.item) | {"judge": names[judge.pk]} | said
+            yield _name_of(verdict.item) | {"judge": names[judge.pk]} | said | _costs(verdict)
     votes = Entry.objects.filter(counted_in(run.queue), queue=run.queue_id, item__unusable="")
     # Pretend votes would come back as those of people.
     votes = votes.filter(simulated=False).select_related("voter", "item")
@@ -101,7 +99,7 @@ def _names_of(judges: Sequence[Judge]) -> dict[UUID, str]:
 def _about(
     run: Run, judges: Sequence[Judge], names: dict[UUID, str], *, has_wrong: bool
 ) -> dict[str, Any]:
-    queue, asks = run.queue, options_of(run.queue)
+    queue = run.queue
     options: dict[str, Any] = {
         "rubric": queue.rubric.text,
         "vote_kind": queue.kind,
@@ -111,8 +109,7 @@ def _about(
         "inconsistent": "wrong" if has_wrong else "tie",
     }
     if queue.kind != Queue.Kind.COMPARISON:
-        options |= {"task": asks.task, "flag_categories": [*asks.flag_categories]}
-        options |= {"graded": True} if asks.takes_grades else {}
+        options |= options_of(queue).model_dump(mode="json")
     options |= {"ballot": queue.ballot} if len(queue.ballot) > 1 else {}
     options |= {} if queue.is_open else {"open_for_voting": False}
     return {
@@ -152,8 +149,24 @@ def _of_item(item: Item) -> Cells:
 
 
 def _asked(item: Item) -> Cells:
-    of_prompt = {"prompt": item.a.prompt or None, "tags": item.a.tags, "kind": item.a.kind}
-    return of_prompt | {"cluster": item.prompt_key}
+    return {
+        "prompt": item.a.prompt or None,
+        "tags": item.a.tags,
+        "kind": item.a.kind,
+        "cluster": item.prompt_key,
+        # Votes that a dispute added follow from the votes again.
+        "votes_wanted": item.votes_wanted - item.extra_votes,
+    }
+
+
+def _costs(verdict: Any) -> Cells:
+    """What a verdict took, as `with_costs` found it, to the last billionth of a dollar."""
+    nano: int | None = verdict.all_nano
+    return {
+        "cost_usd": None if nano is None else f"{Decimal(nano).scaleb(-9).normalize():f}",
+        "unpriced": verdict.all_unpriced,
+        "latency_ms": verdict.latency_ms,
+    }
 
 
 def _verdict_on_pair(verdict: Verdict) -> Cells:
@@ -262,11 +275,13 @@ class Format(NamedTuple):
 
 JSON_LINES: Final = "application/jsonl"
 CSV: Final = "text/csv; charset=utf-8"
-FORMATS: Final = {
+FormatName = Literal["csv", "jsonl", "votes", "ledger"]
+FORMATS: Final[Mapping[FormatName, Format]] = {
     "csv": Format(
         "Table (CSV)",
-        "For a spreadsheet or a data frame: items, verdicts and votes, a row each. "
-        "Imported again, it makes the same board.",
+        "For a spreadsheet or a data frame: items, verdicts with what they cost, and votes, a row "
+        "each. Imported again, it makes the same board. Excluded items, and votes that do not "
+        "count, are not in it.",
         ".csv",
         CSV,
         run_csv,
@@ -300,7 +315,7 @@ def with_ends(lines: Iterable[str]) -> Iterator[str]:
     return (f"{line}\n" for line in lines)
 
 
-def export(run: Run, name: str, who: ApiKey | User) -> StreamingHttpResponse:
+def export(run: Run, name: FormatName, who: ApiKey | User) -> StreamingHttpResponse:
     """Return a run as a file; who gets it knows from then on what judges and others say."""
     chosen = FORMATS[name]
     is_whole = name == "ledger"

@@ -113,22 +113,24 @@ def number(raw: object) -> int | float | None:
     return raw
 
 
-def score(raw: object) -> float | None:
-    value = number(raw)
-    if value is None:
-        return None
-    if not 0 <= value <= 10:
-        raise Unfit(f"{value} is not within 0..10")
-    return float(value)
+def within(most: int, *, is_whole: bool = False) -> Converter:
+    """Return what takes a number from 0 to `most`."""
+
+    def convert(raw: object) -> int | float | None:
+        value = number(raw)
+        if value is None:
+            return None
+        if is_whole and value != int(value):
+            raise Unfit(f"{value} is not a whole number")
+        if not 0 <= value <= most:
+            raise Unfit(f"{value} is not within 0..{most}")
+        return int(value) if is_whole else float(value)
+
+    return convert
 
 
-def share(raw: object) -> float | None:
-    value = number(raw)
-    if value is None:
-        return None
-    if not 0 <= value <= 1:
-        raise Unfit(f"{value} is not within 0..1")
-    return float(value)
+score: Final = within(10)
+share: Final = within(1)
 
 
 def moment(raw: object, zone: tzinfo | None = None) -> datetime | None:

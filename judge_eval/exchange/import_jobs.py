@@ -44,7 +44,7 @@ from judge_eval.exchange.preview import Wanted, preview
 from judge_eval.exchange.restore import Restoring
 from judge_eval.exchange.rows import ITEMS, PAIRS, Broken, Item, RowError, Shape
 from judge_eval.exchange.sources import Format, UnknownFormat, format_of
-from judge_eval.exchange.writing import LEASE, LeaseLost, mine, note, remove
+from judge_eval.exchange.steps import LEASE, LeaseLost, mine, note, remove
 from judge_eval.models import Import, Run
 from voting.models import Entry, Queue
 
@@ -110,15 +110,20 @@ def check_length(length: str) -> None:
         raise ImportTooLarge(f"at most {number} files of {most} MB each")
 
 
-def bring(job: Import, sources: Sequence[Source]) -> Import:
-    """Keep files as a draft, with what their beginning tells."""
-    if Import.objects.filter(state=Import.State.DRAFT).count() >= MOST_WAITING:
-        raise TooManyWait(f"{MOST_WAITING} uploads wait to be imported or discarded")
-    job.is_bundle = is_bundle(sources[0].stream)
+def recognise(job: Import, sources: Sequence[Source]) -> None:
+    """Note whether files are a bundle, which comes alone and is a run of its own."""
+    job.is_bundle, job.form = is_bundle(sources[0].stream), {}
     if job.is_bundle and len(sources) > 1:
         raise ConfigInvalid.at("file", "a bundle comes alone")
     if job.is_bundle and job.run:
         raise ConfigInvalid.at("file", "a bundle is a run of its own: import it as a new run")
+
+
+def bring(job: Import, sources: Sequence[Source]) -> Import:
+    """Keep files as a draft, with what their beginning tells."""
+    if Import.objects.filter(state=Import.State.DRAFT).count() >= MOST_WAITING:
+        raise TooManyWait(f"{MOST_WAITING} uploads wait to be imported or discarded")
+    recognise(job, sources)
     job.state, job.form = Import.State.DRAFT, form_of(sources, {}, None, None)
     ask(job, sources)
     seen = _preview(job, None)
@@ -129,10 +134,9 @@ def bring(job: Import, sources: Sequence[Source]) -> Import:
 
 
 def _preview(job: Import, columns: dict[str, Any] | None) -> dict[str, Any]:
-    shape = _shape(_vote_kind(job))
-    names = enumerate(job.form["files"])
+    shape = _shape_for(job)
     wanted = Wanted(
-        files=[(_folder(job) / str(number), name) for number, name in names],
+        files=[(_folder(job) / str(n), name) for n, name in enumerate(job.form["files"])],
         mapping=columns,
         shape=None if shape is None else shape.name,
         is_bundle=job.is_bundle,
@@ -241,8 +245,8 @@ def do_in_a_process() -> None:
         return
     try:
         if unfinished().exists() and not _is_at_work():
-            command = [sys.executable, str(settings.BASE_DIR / "manage.py"), "import_waiting"]
-            subprocess.run(command, stdin=subprocess.DEVNULL, check=False)
+            command = [sys.executable, "-m", "humanjudge", "manage", "import_waiting"]
+            subprocess.run(command, stdin=subprocess.DEVNULL, check=False, cwd=settings.BASE_DIR)
     finally:
         _starting.release()
 
@@ -311,22 +315,17 @@ def _do(job: Import) -> None:
     with _files(job) as files:
         if job.state != Import.State.WRITING:
             note(job, state=Import.State.READING, rows_read=0)
-            facts = _restoring(job, files).read() if job.is_bundle else _read_rows(job, files)
+            if job.is_bundle:
+                facts = Restoring(job, files[0].stream).read()
+            else:
+                with closing(Scratch(_folder(job) / "rows", is_new=True)) as scratch:
+                    facts = read(job, _items(job, files), scratch)
             note(job, state=Import.State.WRITING, **facts)
         if job.is_bundle:
-            _restoring(job, files).write()
+            Restoring(job, files[0].stream).write()
         else:
             with closing(Scratch(_folder(job) / "rows")) as scratch:
                 Writing(job, scratch).write()
-
-
-def _restoring(job: Import, files: Sequence[Source]) -> Restoring:
-    return Restoring(job, files[0].stream)
-
-
-def _read_rows(job: Import, files: Sequence[Source]) -> dict[str, Any]:
-    with closing(Scratch(_folder(job) / "rows", is_new=True)) as scratch:
-        return read(job, _items(job, files), scratch)
 
 
 @contextmanager
@@ -340,7 +339,7 @@ def _files(job: Import) -> Iterator[Sequence[Source]]:
 
 def _items(job: Import, files: Sequence[Source]) -> Iterator[Item]:
     stated, file_format = job.form["mapping"], job.form["format"]
-    shape = _shape(_vote_kind(job))
+    shape = _shape_for(job)
     columns = mapping.parse(stated, shape) if stated is not None else None
     for source in () if job.is_local else files:
         if (file_format or format_of(source.name)) == "parquet":
@@ -352,9 +351,8 @@ def _items(job: Import, files: Sequence[Source]) -> Iterator[Item]:
     )
 
 
-def _vote_kind(job: Import) -> str | None:
-    """Return what the run is asked, or is to be asked where that is stated."""
-    return job.run.queue.kind if job.run else job.form["options"].get("vote_kind")
+def _shape_for(job: Import) -> Shape | None:
+    return _shape(job.run.queue.kind if job.run else job.form["options"].get("vote_kind"))
 
 
 def _shape(vote_kind: str | None) -> Shape | None:
@@ -401,7 +399,7 @@ def _taken_back(job: Import) -> str:
     run, is_gone = job.run if job.name else None, True
     if job.is_bundle and job.written:
         with _files(job) as files:
-            is_gone = _restoring(job, files).take_back()
+            is_gone = Restoring(job, files[0].stream).take_back()
     elif run and run.state == Run.State.IMPORTING:
         is_gone = not Entry.objects.filter(queue=run.queue_id).exists()
         if is_gone:

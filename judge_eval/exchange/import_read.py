@@ -7,7 +7,6 @@ at: a source that is large, slow or wrong holds up nobody and leaves nothing beh
 import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from itertools import chain, islice
 from typing import Any, Final
 from uuid import UUID, uuid4
@@ -19,7 +18,7 @@ from django.db.models.functions import MD5, Concat, Left
 from humanjudge.lib.validation import ConfigInvalid, validated
 from judge_eval.baselines import is_baseline
 from judge_eval.exchange import fields
-from judge_eval.exchange.asked import Asked, Columns, answered
+from judge_eval.exchange.answers import Asked, AskedOfPairs, Columns
 from judge_eval.exchange.import_report import (
     GONE,
     MOST_ERRORS,
@@ -30,23 +29,8 @@ from judge_eval.exchange.import_report import (
     ImportTooLarge,
     RowsWrong,
 )
-from judge_eval.exchange.import_scratch import (
-    WRITTEN,
-    PairDraft,
-    Scratch,
-    pieces,
-    quote,
-    text_of,
-)
-from judge_eval.exchange.import_write import (
-    CHANGES,
-    NOTED,
-    lacking_text,
-    single_verdict_of,
-    verdict_of,
-    vote_of,
-    voters_of,
-)
+from judge_eval.exchange.import_scratch import WRITTEN, Scratch, pieces, text_of
+from judge_eval.exchange.import_write import CHANGES, NOTED, lacking_text, voters_of
 from judge_eval.exchange.rows import (
     OUTPUTS,
     Item,
@@ -57,22 +41,22 @@ from judge_eval.exchange.rows import (
     Row,
     RowError,
     RunFacts,
-    column_of,
 )
-from judge_eval.exchange.writing import counted
+from judge_eval.exchange.statements import (
+    COMPARED,
+    PairDraft,
+    check_said_before,
+    of_another_shape,
+    quote,
+    verdict_of,
+    vote_of,
+)
+from judge_eval.exchange.steps import counted
 from judge_eval.models import Import, Run, Verdict
 from judge_eval.runs.lifecycle import OUTPUT_ABSENT, lacking_outputs
 from judge_eval.services import imported_fingerprint
-from voting.choices import DEFAULT_BALLOT, WRONG, in_order
 from voting.models import Entry, Queue
 from voting.models import Item as Pair
-
-# The columns that two statements of one thing must have in common.
-_COMPARED: Final = {
-    "verdict": "winner error score_a score_b consistent picks feedback labels".split(),
-    "vote": "choice value at category comment left_side labels".split(),
-}
-_FIELDS: Final = {"winner": "verdict", "choice": "vote", "at": "voted_at"}
 
 # In an output's metadata, beside what sources say of it.
 KEPT: Final = (OUTPUT_ABSENT, CHANGES)
@@ -152,15 +136,12 @@ class _Reading:
         self._project, self._form, self._run, self._options = job.project_id, job.form, run, options
         self._queue = run.queue if run else None
         self._scratch, self._report = scratch, ImportReport()
-        # Of a new run without a stated ballot, every choice that occurs is on it.
-        self._is_fixed = bool(run) or options.ballot is not None
-        self._ballot = set(run.queue.ballot if run else options.ballot or DEFAULT_BALLOT)
         last = self._queue.items.order_by("-position") if self._queue else Pair.objects.none()
         self._kind = options.kind or last.values_list("a__kind", flat=True).first() or "text"
-        # Whether it is of single items; of a new run, stated or as its first row says.
-        kind = run.queue.kind if run else options.vote_kind
-        self._is_single = kind and kind != Queue.Kind.COMPARISON
-        self._asked = Asked(options, self._queue)
+        # What is asked of people; of a new run, as is stated or as its first row says.
+        self._asked: Asked | AskedOfPairs | None = None
+        if kind := run.queue.kind if run else options.vote_kind:
+            self._ask(is_single=kind != Queue.Kind.COMPARISON)
         # How many pairs of the run will have no outputs.
         self._lacking = lacking_outputs(self._queue).count() if self._queue else 0
         # By their fingerprints, in their places; those that the run is to get have no key yet.
@@ -171,6 +152,19 @@ class _Reading:
         self._wants_baselines = not self._judges if wanted is None else wanted
         # Those that the source names among its judges.
         self._baselines: list[str] = []
+
+    def _ask(self, *, is_single: bool) -> Asked | AskedOfPairs:
+        kind = Asked if is_single else AskedOfPairs
+        self._asked = kind(self._options, self._queue)
+        return self._asked
+
+    @property
+    def _is_single(self) -> bool:
+        return isinstance(self._asked, Asked)
+
+    @property
+    def _noun(self) -> str:
+        return "item" if self._is_single else "pair"
 
     def fitting(self, items: Iterable[Item]) -> Iterator[Row]:
         """Yield the rows that may be taken, and give judges their places; report all else."""
@@ -196,52 +190,33 @@ class _Reading:
             self._report.fail(RowError(row.file, row.line, error.field, error.why))
 
     def _fits(self, row: Row) -> bool:
-        failures = self._report.failures
-        with self._reported(row):
-            self._check_shape(row)
-            self._check(row)
-        return self._report.failures == failures
-
-    def _check_shape(self, row: Row) -> None:
-        if self._is_single is None:
-            self._is_single = row.is_single
+        asked = self._asked or self._ask(is_single=row.is_single)
         if row.is_single != self._is_single:
-            is_made_of = "single items" if self._is_single else "pairs"
-            what = "a single item" if row.is_single else "a pair"
-            why = f"{what}; this run is made of {is_made_of}"
+            why = of_another_shape(row)
             self._report.fail(RowError(row.file, row.line, None, why, is_fatal=True))
             raise RowsWrong(self._report)
-        if kept := row.metadata.keys() & {*NOTED, *KEPT}:
-            why = "is a name that is kept here: give it another one"
-            raise Misfit(f"metadata.{min(kept)}", why)
-
-    def _check(self, row: Row) -> None:
-        for task in row.labels:
-            try:
-                fields.output(task)
-            except fields.Unfit as error:
-                raise Misfit("labels", f"the name of a task {error}") from error
-        if row.is_single:
-            self._asked.take(row)
-        else:
-            self._check_choices(row)
-        if row.judge and self._judge(row.judge) is None:
-            why = f"more than {MOST_JUDGES} judges in one run: is it the right column?"
-            raise Misfit("judge", why)
-
-    def _check_choices(self, row: Row) -> None:
-        if not self._is_fixed:
-            self._ballot |= {choice for choice in (row.vote, row.verdict) if choice}
-        elif row.vote and row.vote not in self._ballot:
-            ballot = ", ".join(in_order(self._ballot))
-            raise Misfit("vote", f"{quote(row.vote)} is not on the ballot: {ballot}")
-        if row.judge:
-            _check_verdict(row, self._verdict(row), self._options.inconsistent)
+        failures = self._report.failures
+        with self._reported(row):
+            if kept := row.metadata.keys() & {*NOTED, *KEPT}:
+                why = "is a name that is kept here: give it another one"
+                raise Misfit(f"metadata.{min(kept)}", why)
+            for task in row.labels:
+                try:
+                    fields.output(task)
+                except fields.Unfit as error:
+                    raise Misfit("labels", f"the name of a task {error}") from error
+            asked.take(row)
+            if row.judge:
+                verdict_of(row, self._options.inconsistent, None)
+                if self._judge(row.judge) is None:
+                    why = f"more than {MOST_JUDGES} judges in one run: is it the right column?"
+                    raise Misfit("judge", why)
+        return self._report.failures == failures
 
     def take(self, rows: Sequence[Row]) -> None:
         taken = self._pairs(rows)
-        self._verdicts(taken)
-        self._votes(taken)
+        self._verdicts([(row, pair, row.judge) for row, pair in taken if row.judge])
+        self._votes([(row, pair, row.voter) for row, pair in taken if row.voter])
 
     def finish(self) -> dict[str, Any]:
         report, stated = self._report, self._options.open_for_voting
@@ -263,7 +238,7 @@ class _Reading:
         self._scratch.finish()
         settled = self._options.model_copy(update={"baselines": self._wants_baselines})
         read = {
-            "options": settled.model_dump(),
+            "options": settled.model_dump(mode="json"),
             "rules": rules,
             "baselines": self._baselines,
             "report": report.model_dump(mode="json"),
@@ -271,16 +246,10 @@ class _Reading:
         to_write = sum(map(self._scratch.count, WRITTEN))
         return {"form": self._form | read, "to_write": to_write}
 
-    @property
-    def _noun(self) -> str:
-        return "item" if self._is_single else "pair"
-
     def _rules(self) -> Columns:
-        """Return what the run's queue asks, as its columns hold it."""
-        if self._queue:
+        """Return what a new run's queue asks, as its columns hold it."""
+        if self._queue or self._asked is None:
             return {}
-        if not self._is_single:
-            return {"ballot": in_order(self._ballot)}
         try:
             return self._asked.rules()
         except fields.Unfit as error:
@@ -301,8 +270,8 @@ class _Reading:
         self._report.new[f"{self._noun}s"] += len(new)
         drafts |= stored
         self._lacking -= sum(draft.lacks_output for draft in drafts.values())
-        made = partial(PairDraft, is_single=bool(self._is_single))
-        drafts |= {name: made(name, {"kind": self._kind}) for name in new}
+        for name in new:
+            drafts[name] = PairDraft(name, {"kind": self._kind}, is_single=self._is_single)
         before = {name: dict(draft.known) for name, draft in drafts.items()}
         texts: dict[str, dict[str, str]] = {name: {} for name in names}
         taken = []
@@ -370,34 +339,28 @@ class _Reading:
             self._report.new["judges"] += 1
         return fingerprint
 
-    def _verdicts(self, rows: Sequence[tuple[Row, UUID]]) -> None:
+    def _verdicts(self, rows: Sequence[tuple[Row, UUID, str]]) -> None:
         known: dict[tuple[UUID, UUID | None], Columns] = {}
         if self._stored_judges:
-            pairs = {pair for row, pair in rows if row.judge}
+            pairs = {pair for _, pair, _ in rows}
             stored = Verdict.objects.filter(item__in=pairs, judge__in=self._stored_judges)
-            columns = stored.values("item_id", "judge_id", *_COMPARED["verdict"])
+            columns = stored.values("item_id", "judge_id", *COMPARED["verdict"])
             known = {(one["item_id"], one["judge_id"]): one for one in columns}
-        for row, pair in rows:
-            if row.judge is None:
-                continue
-            judge = self._judges[imported_fingerprint(row.judge, self._options.source)]
-            before, stated = known.get((pair, judge)), self._verdict(row)
+        for row, pair, name in rows:
+            judge = self._judges[imported_fingerprint(name, self._options.source)]
             with self._reported(row):
-                if self._settle("verdict", row, row.judge, pair, stated, before):
+                assert self._asked is not None  # rows were there
+                labels = self._asked.statement(row)
+                stated = verdict_of(row, self._options.inconsistent, labels)
+                stated = self._asked.settled(stated, "winner")
+                if self._settle("verdict", row, name, pair, stated, known.get((pair, judge))):
                     self._scratch.insert("judged", pair.hex)
-
-    def _verdict(self, row: Row) -> Columns:
-        if row.is_single:
-            labels = self._asked.statement(row)
-            return self._asked.settled(single_verdict_of(row, labels), "winner")
-        return verdict_of(row, self._options.inconsistent)
 
     # --- votes ------------------------------------------------------------------------------------
 
-    def _votes(self, rows: Sequence[tuple[Row, UUID]]) -> None:
-        votes = [(row, pair, row.voter) for row, pair in rows if row.voter]
-        voters = voters_of(self._project, {name for *_, name in votes})
-        for *_, name in votes:
+    def _votes(self, rows: Sequence[tuple[Row, UUID, str]]) -> None:
+        voters = voters_of(self._project, {name for *_, name in rows})
+        for *_, name in rows:
             if self._scratch.insert("voter", name) and name not in voters:
                 self._report.new["voters"] += 1
         known = {}
@@ -406,24 +369,16 @@ class _Reading:
                 kind=Entry.Kind.VOTE,
                 retracted=False,
                 voter__in=voters.values(),
-                item__in={pair for _, pair, _ in votes},
+                item__in={pair for _, pair, _ in rows},
             )
-            columns = standing.values("item_id", "voter_id", *_COMPARED["vote"])
-            known = {
-                (one["item_id"], one["voter_id"]): one | {"at": one["at"].isoformat()}
-                for one in columns
-            }
-        for row, pair, name in votes:
+            for one in standing.values("item_id", "voter_id", *COMPARED["vote"]):
+                known[one["item_id"], one["voter_id"]] = one | {"at": one["at"].isoformat()}
+        for row, pair, name in rows:
             before = known.get((pair, voters[name].pk)) if name in voters else None
             with self._reported(row):
-                self._settle("vote", row, name, pair, self._vote(row), before)
-
-    def _vote(self, row: Row) -> Columns:
-        stated = vote_of(row)
-        if row.is_single:
-            stated["labels"] = self._asked.statement(row)
-            return self._asked.settled(stated, "choice")
-        return stated
+                assert self._asked is not None  # rows were there
+                stated = self._asked.settled(vote_of(row, self._asked.statement(row)), "choice")
+                self._settle("vote", row, name, pair, stated, before)
 
     def _settle(
         self, table: str, row: Row, name: str, pair: UUID, stated: Columns, before: Columns | None
@@ -435,21 +390,7 @@ class _Reading:
                 self._report.new[f"{table}s"] += 1
                 return True
             before = json.loads(self._scratch.statement(table, name, pair.hex))
-        stated, before = (
-            answered(stated, _COMPARED[table][0]),
-            answered(before, _COMPARED[table][0]),
-        )
-        for column in _COMPARED[table]:
-            # What is not stated contradicts nothing; but of a verdict it says that it failed.
-            unstated = "failed" if column == "winner" else None
-            value, known = (
-                unstated if columns[column] in ("", []) else columns[column]
-                for columns in (stated, before)
-            )
-            if value is not None and value != known:
-                before_it = f"{name} said {quote(known)} on {self._noun} {row.item!r} before"
-                field = column_of(row, _FIELDS.get(column, column))
-                raise Misfit(field, f"{quote(value)}, but {before_it}")
+        check_said_before(table, row, stated, before)
         self._report.already[f"{table}s"] += 1
         return False
 
@@ -489,13 +430,3 @@ def _stored_draft(pair: Pair, marks: tuple[str, str]) -> PairDraft:
         is_open=pair.opened_at is not None,
         is_single=b is None,
     )
-
-
-def _check_verdict(row: Row, made: Columns, rule: str) -> None:
-    """Refuse a stated verdict that is not what the rule makes of two orders that disagree."""
-    # Whatever they count as, a source calls two orders that disagree a tie.
-    winner = "tie" if made["winner"] == WRONG else made["winner"]
-    if row.pick_ab and row.verdict not in (None, winner):
-        raise Misfit("verdict", f"{row.verdict}, but its picks in both orders make it {winner}")
-    if made["consistent"] is False and winner != "tie" and rule != "decided":
-        raise Misfit("verdict", f"two orders that disagree are a tie, not {winner}")

@@ -22,11 +22,11 @@ from humanjudge.lib.strict_json import NotJson, loads
 from humanjudge.lib.text import number_of
 from humanjudge.lib.validation import WHOLE, ConfigInvalid, Part, Text
 from judge_eval.config.run_config import Epsilon
-from judge_eval.exchange.answers import VoteKind
 from judge_eval.exchange.rows import Kind, LeftOut, RowError
 from voting.choices import CHOICES
-from voting.kinds import Word
+from voting.kinds import Criterion, Options, Word
 
+VoteKind = Literal["pass_flag", "category", "rating", "labels", "text"]
 MOST_LISTED: Final = 1000
 # Of a source that is to be right in every row, no more is read after so many that are wrong.
 MOST_ERRORS: Final = 100
@@ -65,36 +65,71 @@ def _offered(ballot: list[str], info: ValidationInfo) -> list[str]:
     return ballot
 
 
-class ImportOptions(Part):
-    """How rows become a run; docs/importing.md says what each option does.
+def _graded(criteria: list[Criterion], info: ValidationInfo) -> list[Criterion]:
+    if criteria and info.data.get("vote_kind") not in (None, "pass_flag"):
+        raise PydanticCustomError("criteria", "is of items that are passed or flagged")
+    return criteria
 
-    Not given, `kind` is that of the run's other outputs or of the first row that says, `rubric` the
-    usual one of the kind, `ballot` the choices that occur and of pairs at least A, B and both_bad;
-    `vote_kind`, `task`, `graded` and `flag_categories` of single items are what the answers tell;
-    `open_for_voting` opens a new run if every pair has its outputs; and `baselines` join a run with
-    its first judges, unless the source states these in order: with more of them in play the ELO of
-    all would be another than there.
+
+class ImportOptions(Part):
+    """How rows become a run; docs/importing.md says what each option does, and what holds without.
+
+    `baselines` join a run with its first judges, unless the source states these in order: with more
+    of them in play the ELO of all would be another than there.
     """
 
-    kind: Kind | None = None
-    rubric: Annotated[Text, Field(max_length=20_000)] | None = None
-    vote_kind: Literal["comparison", VoteKind] | None = None
-    ballot: Annotated[list[Word], Field(min_length=2), AfterValidator(_offered)] | None = None
-    task: Word | None = None
-    graded: bool | None = None
-    flag_categories: Annotated[list[Word], Field(max_length=9)] | None = None
-    epsilon: Epsilon = 0.2
+    kind: Kind | None = Field(None, description="of outputs whose rows do not say")
+    rubric: Annotated[Text, Field(max_length=20_000)] | None = Field(
+        None, description="what people who vote are asked"
+    )
+    vote_kind: Literal["comparison", VoteKind] | None = Field(
+        None, description="what they are asked to do; told from the answers"
+    )
+    ballot: Annotated[list[Word], Field(min_length=2), AfterValidator(_offered)] | None = Field(
+        None, description="what they may answer: A,B,tie,both_bad, or words"
+    )
+    task: Word | None = Field(
+        None, description="which of several answers on a single item is asked for"
+    )
+    graded: bool | None = Field(None, description="votes between pass and flag")
+    flag_categories: Annotated[list[Word], Field(max_length=9)] | None = Field(
+        None, description="what a flag may be for, between commas"
+    )
+    criteria: Annotated[
+        list[Criterion], Field(max_length=20, description="JSON"), AfterValidator(_graded)
+    ] = []
+    extra_votes: Annotated[int, Field(ge=0, le=100), WHOLE] = Field(
+        0, description="more of them on an item where people disagree"
+    )
+    critical_variance: Annotated[float, Field(gt=0, lt=0.25)] = Field(
+        0.05, description="of graded votes that agree, at most: 0.05"
+    )
+    epsilon: Epsilon = Field(0.2, description="how much worse than a person a judge may be: 0.2")
     votes_per_pair: Annotated[int, Field(ge=1, le=100), WHOLE] = 1
     reveal: Literal["after_each", "at_end", "never"] = "after_each"
     open_for_voting: bool | None = None
     skip_errors: bool = False
-    baselines: bool | None = None
-    inconsistent: Literal["tie", "wrong", "decided"] = "tie"
-    source: Annotated[str, StringConstraints(max_length=200)] = ""
+    baselines: bool | None = Field(
+        None, description="put judges that know nothing on the board, as its floor"
+    )
+    inconsistent: Literal["tie", "wrong", "decided"] = Field(
+        "tie", description="what a judge says whose two orders disagree"
+    )
+    source: Annotated[str, StringConstraints(max_length=200)] = Field(
+        "", description="where the verdicts come from, such as MT-bench"
+    )
 
     @property
     def single_kind(self) -> VoteKind | None:
+        if self.vote_kind is None and self.criteria:
+            return "pass_flag"
         return None if self.vote_kind == "comparison" else self.vote_kind
+
+    @property
+    def further(self) -> Options:
+        """What a new queue of single items is to ask beside its kind, where it is stated."""
+        stated = self.model_dump(include={*Options.model_fields}, exclude_none=True)
+        return Options.model_validate(stated)
 
 
 def json_text(path: str, text: str) -> object:

@@ -7,24 +7,18 @@ written says where to go on.
 import os
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass, field
-from datetime import datetime
-from hashlib import md5
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final, TypeVar
-from uuid import UUID, uuid4
 
 from pydantic import TypeAdapter
 
-from judge_eval.exchange.rows import OF_A_PAIR, OUTPUTS, Item, Misfit, Row, column_of
-from judge_eval.prompts.parse import with_namespaces
+from judge_eval.exchange.rows import OUTPUTS, Item, Row
+from judge_eval.exchange.statements import PairDraft
 
 # A chunk is held and written at once: so many rows, or fewer where their texts are long.
 MOST_ROWS: Final = 500
 MOST_TEXT: Final = 4_000_000
-_QUOTED: Final = 60
-_MD5_LENGTH: Final = 32
 # Rows are numbered from 1 by SQLite's `rowid`, without gaps, in the order they came.
 _TABLES: Final = (
     "judge (name TEXT PRIMARY KEY)",
@@ -38,95 +32,6 @@ _TABLES: Final = (
 VOTES: Final = "vote"
 WRITTEN: Final = ("pair", "verdict", "judged", VOTES)
 AnyItem = TypeVar("AnyItem")
-
-
-def mark(text: str) -> str:
-    """Return what stands for a long text: its MD5, as databases compute it, and its beginning."""
-    return md5(text.encode(), usedforsecurity=False).hexdigest() + text[: _QUOTED + 1]
-
-
-def quote(value: object) -> str:
-    """Return a value as an error quotes it.
-
-    Examples
-    --------
-    >>> quote("A"), quote(["x", "y"]), len(quote("A" * 1000))
-    ("'A'", "'x; y'", 62)
-    """
-    text = repr("; ".join(value) if isinstance(value, list) else value)
-    return text if len(text) <= _QUOTED + 2 else f"{text[:_QUOTED]}…{text[-1]}"
-
-
-@dataclass(slots=True)
-class PairDraft:
-    """What is known of one pair or single item: what is stored, and what rows have added.
-
-    `known` goes by the names of `OF_A_PAIR`, with the `mark` of an output, and `metadata`; what
-    nobody has stated is not there. What is not stored yet has no `position`. What was not imported
-    `is_fixed`: rows may name it, and add nothing to it. `changes` are those of drawings, in words.
-    """
-
-    name: str
-    known: dict[str, Any]
-    pk: UUID = field(default_factory=uuid4)
-    a: UUID = field(default_factory=uuid4)
-    b: UUID = field(default_factory=uuid4)
-    position: int | None = None
-    is_fixed: bool = False
-    is_open: bool = False
-    is_changed: bool = False
-    is_single: bool = False
-    made_at: datetime | None = None
-    changes: dict[str, tuple[str, ...]] = field(default_factory=dict)
-
-    def take(self, row: Row) -> dict[str, str]:
-        """Add what a row states and return the texts of the outputs that are new.
-
-        Raises Misfit where it contradicts; then nothing of it is added.
-        """
-        names = (*OF_A_PAIR, "metadata")
-        stated = {name: value for name in names if (value := getattr(row, name))}
-        stated |= {name: list(value) for name, value in stated.items() if isinstance(value, tuple)}
-        texts: dict[str, str] = {}
-        changes: dict[str, tuple[str, ...]] = {}
-        for name in OUTPUTS:
-            text = getattr(row, name)
-            if text is None:
-                continue
-            if stated.get("kind", self.known.get("kind")) == "svg":
-                # Drawings get what drawings that are generated here are given, too.
-                drawing = with_namespaces(text)
-                text = drawing.output
-                changes |= {name: drawing.changes} if drawing.changes else {}
-            texts[name], stated[name] = text, mark(text)
-        for name, value in stated.items():
-            is_guess = name == "kind" and not self.known.keys() & {*OUTPUTS}
-            if not is_guess and self.known.get(name, value) != value:
-                here, before = texts.get(name, value), self.known[name]
-                before = before[_MD5_LENGTH:] if name in texts else before
-                why = f"{quote(here)}, but {self.noun} {self.name!r} has {quote(before)}"
-                raise Misfit(column_of(row, name), why)
-        if self.is_fixed:
-            return {}
-        new = {name: text for name, text in texts.items() if name not in self.known}
-        self.is_changed |= any(self.known.get(name) != value for name, value in stated.items())
-        self.known |= stated
-        self.changes |= changes
-        self.made_at = self.made_at or row.made_at
-        return new
-
-    @property
-    def noun(self) -> str:
-        return "item" if self.is_single else "pair"
-
-    @property
-    def outputs(self) -> dict[str, UUID]:
-        """The numbers of its outputs by their sides."""
-        return {"a": self.a} if self.is_single else {"a": self.a, "b": self.b}
-
-    @property
-    def lacks_output(self) -> bool:
-        return any(f"output_{side}" not in self.known for side in self.outputs)
 
 
 DRAFT: Final = TypeAdapter(PairDraft)

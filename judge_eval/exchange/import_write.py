@@ -20,7 +20,7 @@ from humanjudge.lib.text import number_of
 from humanjudge.lib.validation import validated
 from judge_eval.baselines import BLIND, names_for, names_for_single
 from judge_eval.config.run_config import RUBRICS, SINGLE_RUBRICS
-from judge_eval.exchange.asked import Asked, Columns
+from judge_eval.exchange.answers import Asked, Columns
 from judge_eval.exchange.import_report import (
     GONE,
     SIMULATED,
@@ -28,12 +28,10 @@ from judge_eval.exchange.import_report import (
     ImportRefused,
     ImportReport,
 )
-from judge_eval.exchange.import_scratch import DRAFT, VOTES, WRITTEN, PairDraft, Scratch
-from judge_eval.exchange.rows import Row
-from judge_eval.exchange.writing import close_undrawn, finish, give_pictures, note, step
+from judge_eval.exchange.import_scratch import DRAFT, VOTES, WRITTEN, Scratch
+from judge_eval.exchange.statements import PairDraft, by_rule
+from judge_eval.exchange.steps import close_undrawn, finish, give_pictures, note, step
 from judge_eval.models import Board, Import, Judge, Run, Verdict
-from judge_eval.prompts.orders import combine, swap
-from judge_eval.prompts.parse import ParsedVerdict
 from judge_eval.runs.lifecycle import OUTPUT_ABSENT, lacking_outputs
 from judge_eval.runs.verdicts import answer_of_baseline, verdicts_entry
 from judge_eval.services import (
@@ -43,7 +41,6 @@ from judge_eval.services import (
     imported_fingerprint,
     imported_judge,
 )
-from voting.choices import WRONG
 from voting.kinds import kind_of
 from voting.ledger import ledger
 from voting.ledger.decisions import IMPORT_BEGINS, IMPORT_ENDS
@@ -198,9 +195,10 @@ class Writing:
         )
         last = queue.items.order_by("-position").values_list("position", flat=True).first()
         items = [_item(queue, draft) for draft in new]
-        for item in items:
+        for item, draft in zip(items, new, strict=True):
             # All votes that come with a pair were there at once: none is an extra one.
-            item.votes_wanted = max(item.votes_wanted, self._votes_on.get(item.pk.hex, 0))
+            usual = max(queue.votes_per_item, self._votes_on.get(item.pk.hex, 0))
+            item.votes_wanted = usual if draft.votes_wanted is None else draft.votes_wanted
         for position, item in enumerate(items, start=0 if last is None else last + 1):
             item.position = position
         Item.objects.bulk_create(items)
@@ -258,7 +256,7 @@ class Writing:
                     for name, value in answer_of_baseline(verdict, orders).items():
                         setattr(verdict, name, value)
                 rule = self._options.inconsistent
-                verdict.winner = _by_rule(verdict.winner, verdict.consistent, rule)
+                verdict.winner = by_rule(verdict.winner, verdict.consistent, rule)
                 verdicts.append(verdict)
         Verdict.objects.bulk_create(verdicts)
 
@@ -376,72 +374,7 @@ def _item(queue: Queue, draft: PairDraft) -> Item:
         turn=fresh_turn(queue.pk, key),
         a_id=draft.a,
         b_id=draft.outputs.get("b"),
-        votes_wanted=queue.votes_per_item,
     )
-
-
-def verdict_of(row: Row, rule: str) -> Columns:
-    """Return the columns of a row's verdict, but for its judge and its pair."""
-    winner: str = row.verdict or ""
-    consistent, picks, first_picks = row.consistent, list[str](), None
-    if row.pick_ab and row.pick_ba:
-        as_stored, unswapped = ParsedVerdict(row.pick_ab), ParsedVerdict(row.pick_ba)
-        both = combine(as_stored, swap(unswapped), is_decided_by_one=rule == "decided")
-        winner, consistent, first_picks = both.winner, both.consistent, both.first_picks
-        picks = list(both.picks)
-    return {
-        "state": Verdict.State.DONE if winner else Verdict.State.FAILED,
-        # Only who was asked in both orders can be consistent or not.
-        "order": Verdict.Order.STORED if consistent is None else Verdict.Order.BOTH,
-        "winner": _by_rule(winner, consistent, rule),
-        "consistent": consistent,
-        "picks": picks,
-        "first_picks": first_picks,
-        "score_a": row.score_a,
-        "score_b": row.score_b,
-        "feedback": row.feedback or "",
-        "error": row.error or "",
-        # A row may hold a vote beside the verdict; then its labels are refused by the reader.
-        "labels": _labels(row),
-    }
-
-
-def single_verdict_of(row: Row, labels: Columns | None) -> Columns:
-    """Return the same of a verdict on a single item, but for what it says, which is in labels."""
-    return {
-        "state": Verdict.State.FAILED if row.error else Verdict.State.DONE,
-        "winner": "",
-        "consistent": None,
-        "picks": [],
-        "score_a": row.score_a,
-        "score_b": None,
-        "feedback": row.feedback or "",
-        "error": row.error or "",
-        "labels": labels,
-    }
-
-
-def _by_rule(winner: str, consistent: bool | None, rule: str) -> str:
-    """Return what a tie of two orders that disagree counts as."""
-    is_wrong = rule == "wrong" and consistent is False and winner == "tie"
-    return WRONG if is_wrong else winner
-
-
-def vote_of(row: Row) -> Columns:
-    """Return what a row states of its vote, by the columns of an entry."""
-    return {
-        "at": row.voted_at and row.voted_at.isoformat(),
-        "choice": row.vote,
-        "value": None,
-        "category": row.category or "",
-        "left_side": row.left_side or "",
-        "comment": row.comment or "",
-        "labels": _labels(row),
-    }
-
-
-def _labels(row: Row) -> Columns | None:
-    return {k: list(x) if isinstance(x, tuple) else x for k, x in row.labels.items()} or None
 
 
 def _vote(stated: Columns, now: datetime) -> Entry:

@@ -4,7 +4,7 @@ as people write it."""
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import partial
+from functools import lru_cache, partial
 from itertools import chain
 from typing import Annotated, Any, BinaryIO, Final, Literal, cast
 
@@ -16,6 +16,7 @@ from judge_eval.exchange.fields import Converter, Label
 from judge_eval.exchange.rows import (
     ITEMS,
     PAIRS,
+    SHAPES,
     Item,
     Misfit,
     Note,
@@ -23,6 +24,8 @@ from judge_eval.exchange.rows import (
     RowError,
     Shape,
     Values,
+    assemble,
+    name_by_content,
     shape_of,
 )
 from judge_eval.exchange.sources import Record, records
@@ -50,29 +53,24 @@ LONGEST_NAMED: Final = 40
 class Column:
     """Where one value of a row comes from: a column of the file, or else the mapping itself.
 
-    `field` is a column of ours, or ``labels.TASK``; `alias` is read where there is no `column`.
+    `field` is a column of ours, or one of a group, such as ``labels.TASK``.
     """
 
     field: str
     column: str | None
     convert: Converter
     constant: object = None
-    alias: str | None = None
-
-    def found_in(self, record: Values) -> str | None:
-        return next((name for name in (self.column, self.alias) if name in record), None)
 
     def read(self, record: Values) -> object:
         if self.column is None:
             return self.constant
-        column = self.found_in(record)
-        raw = record.get(column or "")
+        raw = record.get(self.column)
         if raw is None:
             return None
         try:
             return self.convert(raw)
         except ValueError as error:
-            named = "" if column == self.field else f" (column {column!r})"
+            named = "" if self.column == self.field else f" (column {self.column!r})"
             raise Misfit(self.field, f"{error}{named}") from error
 
 
@@ -88,14 +86,14 @@ class ColumnMapping:
     """How the records of one file become rows about items of one shape; made by `parse`.
 
     `groups` are columns of which there are as many as a file has: of labels by task, verdicts by
-    judge, votes by voter, metadata by name. None takes them by their own names: a ``labels`` object
-    and every column ``labels.TASK``, ``metadata`` in the same way, ``verdict.JUDGE`` and
-    ``vote.VOTER``.
+    judge, votes by voter, metadata by name. Those that are `nested` stand in an object, too, in a
+    column that is called as they are.
     """
 
     columns: tuple[Column, ...]
-    groups: Mapping[str, Mapping[str, Column]] | None = None
+    groups: Mapping[str, Mapping[str, Column]]
     shape: Shape = PAIRS
+    nested: Collection[str] = ()
 
     def rows(self, file: str, record: Record) -> Iterator[Row | RowError]:
         """Turn one record into rows, more where it holds statements of several; or say what is
@@ -108,8 +106,8 @@ class ColumnMapping:
                 values[METADATA] = dict(self._group(METADATA, raw)) or None
             labels = cast("dict[str, Label]", dict(self._group(LABELS, raw)))
             constants = [source.field for source in self.columns if source.column is None]
-            if not any(s.field == shape.name and s.found_in(raw) for s in self.columns):
-                values[shape.name] = shape.name_by_content(values)
+            if not any(s.field == shape.name and s.column in raw for s in self.columns):
+                values[shape.name] = name_by_content(shape, values)
             about = {name: values.get(name) for name in (shape.name, *shape.about)}
             wide = [
                 about | {who: name, said: answer}
@@ -117,37 +115,75 @@ class ColumnMapping:
                 for name, answer in self._group(group, raw)
             ]
             if not wide or any(values.get(name) is not None for name in shape.stated):
-                yield from shape.assemble(file, record.line, values, labels, constants)
+                yield from assemble(shape, file, record.line, values, labels, constants)
             for statement in wide:
-                yield from shape.assemble(file, record.line, statement, {}, ())
+                yield from assemble(shape, file, record.line, statement, {}, ())
         except Misfit as error:
             yield RowError(file, record.line, error.field, error.why)
 
     def named(self) -> set[str]:
-        groups = [group.values() for group in (self.groups or {}).values()]
-        every = chain(self.columns, *groups)
-        return {name for each in every for name in (each.column, each.alias) if name is not None}
+        every = chain(self.columns, *(group.values() for group in self.groups.values()))
+        return {each.column for each in every if each.column is not None}
 
     def unused(self, columns: Iterable[str]) -> list[str]:
         named = self.named()
-        own = groups_of(self.shape) if self.groups is None else []
-        if own:
-            named |= {LABELS, METADATA} & {*own}
-            named -= {alias for name, alias in _ALIASES.items() if name in columns}
-        prefixes = tuple(_PREFIXES[group] for group in own)
-        return [each for each in columns if not (each in named or each.startswith(prefixes))]
+        return [column for column in columns if column not in named]
 
     def _group(self, group: str, record: Values) -> Iterator[tuple[str, object]]:
-        sources = self.groups.get(group, {}) if self.groups is not None else None
-        if sources is None:
-            record, sources = _own_group(group, record, converter_of(group, self.shape))
+        sources = self.groups.get(group, {})
+        if group in self.nested and (inner := record.get(group)) is not None:
+            if not isinstance(inner, Mapping):
+                what = "answers by task" if group == LABELS else "values by name"
+                raise Misfit(group, f"must be an object of {what}")
+            convert = converter_of(group, self.shape)
+            flat = {_PREFIXES[group] + name: raw for name, raw in inner.items()}
+            record = {**flat, **record}
+            sources = {
+                name.removeprefix(_PREFIXES[group]): Column(name, name, convert) for name in flat
+            } | {**sources}
         for name, source in sources.items():
             if (value := source.read(record)) is not None:
                 yield name, value
 
 
+@dataclass(frozen=True)
+class OwnNames:
+    """Reads files whose columns have the names of our own fields, each by the mapping it makes."""
+
+    shape: Shape
+
+    def rows(self, file: str, record: Record) -> Iterator[Row | RowError]:
+        return _by_names(self.shape.name, tuple(record.values)).rows(file, record)
+
+    def named(self) -> set[str]:
+        """Nothing is named that every file must have."""
+        return set()
+
+    def unused(self, columns: Collection[str]) -> list[str]:
+        return [column for column, role in roles_of(columns, self.shape).items() if not role]
+
+
+# Rows of a table all have the same columns, those of JSON a few sets of them; names may be long.
+@lru_cache(maxsize=8)
+def _by_names(shape_name: str, names: tuple[str, ...]) -> ColumnMapping:
+    shape, columns = SHAPES[shape_name], list[Column]()
+    groups: dict[str, dict[str, Column]] = {group: {} for group in groups_of(shape)}
+    for name, role in roles_of(names, shape).items():
+        if role in shape.fields:
+            columns.append(Column(role, name, shape.fields[role]))
+        elif role and name != role:
+            of_one = name.removeprefix(_PREFIXES[role])
+            groups[role][of_one] = Column(name, name, converter_of(role, shape))
+    return ColumnMapping(tuple(columns), groups, shape, nested_in(shape))
+
+
 def groups_of(shape: Shape) -> list[str]:
     return [group for group in _PREFIXES if group != METADATA or shape is ITEMS]
+
+
+def nested_in(shape: Shape) -> list[str]:
+    """Return the groups that may also stand in a column of objects."""
+    return [group for group in (METADATA, LABELS) if group in groups_of(shape)]
 
 
 def converter_of(group: str, shape: Shape) -> Converter:
@@ -156,31 +192,8 @@ def converter_of(group: str, shape: Shape) -> Converter:
     return fields.fact if group == METADATA else shape.answer
 
 
-def _own_group(
-    group: str, record: Values, convert: Converter
-) -> tuple[Values, Mapping[str, Column]]:
-    """Return the values of a group by name, and how they are read."""
-    prefix = _PREFIXES[group]
-    values = {c.removeprefix(prefix): v for c, v in record.items() if c.startswith(prefix)}
-    if group in (LABELS, METADATA) and (nested := record.get(group)) is not None:
-        if not isinstance(nested, Mapping):
-            what = "answers by task" if group == LABELS else "values by name"
-            raise Misfit(group, f"must be an object of {what}")
-        values = {**nested, **values}
-    return values, {name: Column(f"{prefix}{name}", name, convert) for name in values}
-
-
-# Read files whose columns have the names of our own fields.
-OWN_NAMES: Final = ColumnMapping(
-    tuple(Column(name, name, convert) for name, convert in PAIRS.fields.items())
-)
-OWN_ITEM_NAMES: Final = ColumnMapping(
-    tuple(
-        Column(name, name, convert, alias=_ALIASES.get(name))
-        for name, convert in ITEMS.fields.items()
-    ),
-    shape=ITEMS,
-)
+OWN_NAMES: Final = OwnNames(PAIRS)
+OWN_ITEM_NAMES: Final = OwnNames(ITEMS)
 
 
 def rows_of(
@@ -215,7 +228,7 @@ def own_items(file: str, line: int, values: Values) -> Iterator[Row | RowError]:
 
 
 def rows(
-    records: Iterable[Record | RowError], mapping: ColumnMapping, file: str
+    records: Iterable[Record | RowError], mapping: ColumnMapping | OwnNames, file: str
 ) -> Iterator[Row | RowError | Note]:
     """Turn records into rows.
 
@@ -241,19 +254,19 @@ def rows(
             yield RowError(file, line, None, why, is_fatal=True)
     if columns.unread:
         guesses = (_nearest(column, mapping.shape.fields) for column in columns.unread)
-        guess = next(filter(None, guesses), "") if mapping.groups is None else ""
+        guess = next(filter(None, guesses), "") if isinstance(mapping, OwnNames) else ""
         yield Note(file, f"not read: {_listed(list(columns.unread))}{guess}")
 
 
 class _Columns:
     """Watches which columns of a file nothing is made of, and what its rows lack for that."""
 
-    def __init__(self, mapping: ColumnMapping) -> None:
+    def __init__(self, mapping: ColumnMapping | OwnNames) -> None:
         self._mapping = mapping
         self._faults: set[str] = set()
         self.last: list[str] = []
         self.fault = ""
-        self.missing = set() if mapping.groups is None else mapping.named()
+        self.missing = mapping.named()
         self.unread: dict[str, None] = {}
 
     def look(self, columns: list[str]) -> str:
@@ -273,11 +286,11 @@ class _Columns:
         return self.fault
 
 
-def _fault(columns: list[str], unread: list[str], mapping: ColumnMapping) -> str:
+def _fault(columns: list[str], unread: list[str], mapping: ColumnMapping | OwnNames) -> str:
     shape, present = mapping.shape, {*columns}
     if unread and len(unread) == len(columns):
         return _unknown(columns, shape)
-    if mapping.groups is not None:
+    if isinstance(mapping, ColumnMapping):
         return ""
     present |= {LABELS} if any(name.startswith(_PREFIXES[LABELS]) for name in columns) else set()
     if not present & {shape.name, _ALIASES.get(shape.name)}:
@@ -331,7 +344,11 @@ def roles_of(columns: Collection[str], shape: Shape) -> dict[str, str]:
     fields_by_alias = {alias: name for name, alias in _ALIASES.items() if name not in columns}
     roles = {}
     for column in columns:
-        groups = (g for g in groups_of(shape) if column == g or column.startswith(_PREFIXES[g]))
+        groups = (
+            group
+            for group in groups_of(shape)
+            if column.startswith(_PREFIXES[group]) or column == group in nested_in(shape)
+        )
         alias = fields_by_alias.get(column, "") if shape is ITEMS else ""
         roles[column] = column if column in shape.fields else alias or next(groups, "")
     return roles

@@ -21,9 +21,10 @@ from judge_eval.exchange.formats import LOOKED_AT_FIRST, detect, read
 from judge_eval.exchange.import_scratch import text_of
 from judge_eval.exchange.rows import (
     ITEMS,
-    PAIRS,
+    SHAPES,
     Item,
     LeftOut,
+    Misfit,
     Note,
     Row,
     RowError,
@@ -32,6 +33,7 @@ from judge_eval.exchange.rows import (
     shape_of,
 )
 from judge_eval.exchange.sources import Record, format_of, records
+from judge_eval.exchange.statements import Together
 
 # So many records of a file are looked at, or fewer where their texts are long.
 LOOKED_AT: Final = 200
@@ -52,8 +54,6 @@ _ROOT: Final = Path(__file__).resolve().parents[2]
 TOO_MUCH: Final = (
     "its first rows take more memory or time than a preview may use; an import tells what is wrong"
 )
-
-_SHAPES: Final = {"pair": PAIRS, "item": ITEMS}
 
 
 class Wanted(BaseModel):
@@ -134,14 +134,15 @@ def preview(wanted: Wanted) -> Preview:
 def look(wanted: Wanted) -> Preview:
     """Read the beginning of files as their import would.
 
-    Faults are those that a row has by itself: whether rows contradict each other, and what is
-    stored, is looked at when they are imported. Raises ConfigInvalid where the mapping is wrong.
+    Faults are those that a row has by itself or beside these others: whether it contradicts what
+    stands behind them or is stored, its import says. Raises ConfigInvalid where the mapping is
+    wrong.
     """
     found = Preview()
     if wanted.is_bundle:
         _look_at_bundle(*wanted.files[0], found)
         return found
-    shape = _SHAPES[wanted.shape] if wanted.shape else None
+    shape = SHAPES[wanted.shape] if wanted.shape else None
     columns = None if wanted.mapping is None else mapping.parse(wanted.mapping, shape)
     told = columns.shape if columns else shape
     rows = _Rows(found)
@@ -204,6 +205,7 @@ class _Rows:
         self.faults: list[RowError] = []
         self.left_out: list[LeftOut] = []
         self.text = 0
+        self._together = Together()
 
     def take(self, item: Item) -> None:
         if isinstance(item, Row):
@@ -217,6 +219,10 @@ class _Rows:
 
     def _take_row(self, row: Row) -> None:
         self.text += text_of(row)
+        try:
+            self._together.take(row)
+        except Misfit as error:
+            self.faults.append(RowError(row.file, row.line, error.field, error.why))
         self._found.shape = "item" if row.is_single else "pair"
         if row.item not in self.items:
             if len(self.items) == SHOWN:

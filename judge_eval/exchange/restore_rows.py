@@ -13,17 +13,13 @@ from humanjudge.celery import enqueue
 from judge_eval.config import run_config
 from judge_eval.exchange import bundle as records
 from judge_eval.exchange.bundle import BundleError
-from judge_eval.exchange.writing import close_undrawn, give_pictures
+from judge_eval.exchange.steps import close_undrawn, give_pictures
 from judge_eval.models import Board, Judge, JudgeRating, Run, Verdict
 from voting.ledger.decisions import EXCLUDED
 from voting.models import Flag, Inference, Item, Project, Queue, Voter, VoterPrompt
 from voting.order import fresh_turn
 
 UNASKED: Final = "no verdict had come when the run was exported"
-_OF_QUEUE: Final = set(
-    "name kind options ballot votes_per_item overlap_share overlap_votes reveal "
-    "is_simulated".split()
-)
 _OF_RUN: Final = set("name note epsilon budget_nano spent_nano created_at started_at".split())
 
 # What a record calls otherwise than its row.
@@ -177,7 +173,8 @@ class Rows:
             rubric=self.rubric(line, stated.rubric),
             more_may_come=stated.state == Run.State.DRAFT,
             is_open=False,
-            **stated.model_dump(include=_OF_QUEUE),
+            name=stated.name,
+            **stated.model_dump(include=records.OF_QUEUE),
         )
         run = Run.every.create(
             pk=self.number(stated.id),

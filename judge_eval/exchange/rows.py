@@ -6,9 +6,10 @@ may hold both.
 """
 
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from hashlib import sha256
 from typing import Annotated, Any, Final, Literal, TypeAlias, get_origin, get_type_hints
 from uuid import UUID
@@ -30,7 +31,7 @@ class Row:
     """One statement about one item, a pair in its stored orientation, and where it stands.
 
     Its fields are called as columns of pairs are (docs/importing.md), each beside what checks its
-    raw value; `ITEM_FIELDS` are the columns of single items. `line` is that of a CSV or JSON Lines
+    raw value; the columns of single items are among `ITEMS`. `line` is that of a CSV or JSON Lines
     file, the number of the record elsewhere, from 1. Who names a `judge` holds a verdict, who names
     a `voter` a vote, and `labels` belong to that one statement. An output is None where the source
     holds no texts; an empty one was written so.
@@ -51,6 +52,7 @@ class Row:
     output_a: Annotated[str | None, fields.output] = None
     output_b: Annotated[str | None, fields.output] = None
     cluster: Annotated[str | None, fields.name] = None
+    votes_wanted: Annotated[int | None, fields.within(32_767, is_whole=True)] = None
     judge: Annotated[str | None, fields.name] = None
     verdict: Annotated[Choice | None, fields.choice] = None
     pick_ab: Annotated[Choice | None, fields.choice] = None
@@ -58,6 +60,10 @@ class Row:
     score_a: Annotated[float | None, fields.score] = None
     score_b: Annotated[float | None, fields.score] = None
     feedback: Annotated[str | None, fields.text] = None
+    # So much at most that the sum of all is a number of the database.
+    cost_usd: Annotated[float | None, fields.within(10_000)] = None
+    unpriced: Annotated[int | None, fields.within(10**9, is_whole=True)] = None
+    latency_ms: Annotated[float | None, fields.within(10**9)] = None
     error: Annotated[str | None, fields.text] = None
     consistent: Annotated[bool | None, fields.flag] = None
     voter: Annotated[str | None, fields.name] = None
@@ -66,7 +72,6 @@ class Row:
     comment: Annotated[str | None, fields.text] = None
     left_side: Annotated[Side | None, fields.side] = None
     labels: Mapping[str, Label] = field(default_factory=dict)
-    external_id: Annotated[str | None, fields.name] = None
     is_single: bool = False
     made_at: datetime | None = None
     metadata: Mapping[str, object] = field(default_factory=dict)
@@ -75,52 +80,8 @@ class Row:
 
 # The answer to what a queue asks, among answers to further tasks.
 MAIN: Final = ""
-_OF_A_ROW: Final = {
-    name: hint.__metadata__[0]
-    for name, hint in get_type_hints(Row, include_extras=True).items()
-    if get_origin(hint) is Annotated
-}
-_PAIR: Final = "pair"
-_ITEM: Final = "item"
-# What checks the raw values of each column: of a file of pairs, and of one of single items.
-FIELDS: Final[dict[str, Converter]] = {
-    _PAIR if name == "item" else name: convert for name, convert in _OF_A_ROW.items()
-}
-ITEM_FIELDS: Final[dict[str, Converter]] = {
-    **{name: _OF_A_ROW[name] for name in (_ITEM, "prompt", "prompt_id", "tags", "kind", "cluster")},
-    "generator": fields.name,
-    "output": fields.output,
-    "time": fields.moment,
-    "judge": fields.name,
-    "verdict": fields.label,
-    "score": fields.share,
-    "feedback": fields.text,
-    "error": fields.text,
-    "voter": fields.name,
-    "vote": fields.label,
-    "category": fields.name,
-    "voted_at": fields.moment,
-    "comment": fields.text,
-}
-_STORED_AS: Final = {
-    _PAIR: "item",
-    "generator": "generator_a",
-    "output": "output_a",
-    "score": "score_a",
-    "time": "made_at",
-}
 OUTPUTS: Final = ("output_a", "output_b")
-# What tells an item from others in a file that has no names for them.
-_TELLING: Final = ("prompt", "prompt_id", "generator_a", "generator_b", *OUTPUTS)
-_TELLING_ITEMS: Final = ("prompt", "prompt_id", "generator", "output")
-OF_A_PAIR: Final = (*_TELLING, "tags", "kind", "cluster")
-OF_AN_ITEM: Final = (*_TELLING_ITEMS, "tags", "kind", "cluster", "time", "metadata")
-_PICKS: Final = ("pick_ab", "pick_ba")
-_OF_A_WINNER: Final = ("score_a", "score_b", "consistent")
-_OF_A_VERDICT: Final = ("judge", *_OF_A_WINNER, "feedback")
-_OF_A_VOTE: Final = ("voter", "voted_at", "comment", "left_side")
-_OF_A_SINGLE_VERDICT: Final = ("judge", "verdict", "score", "feedback", "error")
-_OF_A_SINGLE_VOTE: Final = ("voter", "vote", "category", "voted_at", "comment")
+_BESIDE_A_VERDICT: Final = ("feedback", "cost_usd", "unpriced", "latency_ms")
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,94 +186,181 @@ def plain(field: str, raw: object) -> str:
         raise Misfit(field, str(error)) from error
 
 
+# --- what a file is about -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Whether the rows of a file are about pairs or single items, and what follows from that.
+
+    `name` is the column that names what a row is about, and `fields` check its columns: those in
+    `about` are of the thing itself, its `outputs` among them, those in `verdict` and `vote` belong
+    to such a statement, and any in `says` makes one. Columns cannot be without one of those that
+    they `need`. `answer` reads a verdict or vote that stands in a column of its own.
+    """
+
+    name: ShapeName
+    outputs_in_words: str
+    fields: Mapping[str, Converter]
+    telling: Sequence[str]
+    about: Sequence[str]
+    outputs: Sequence[str]
+    answer: Converter
+    says: Collection[str]
+    verdict: Sequence[str]
+    vote: Sequence[str]
+    needs: Mapping[str, Sequence[str]]
+
+    @property
+    def stated(self) -> set[str]:
+        """The columns of which any makes more of a row than its item."""
+        return {*self.says, "vote", "voter", "judge"}
+
+
+_OF_A_ROW: Final = {
+    name: hint.__metadata__[0]
+    for name, hint in get_type_hints(Row, include_extras=True).items()
+    if get_origin(hint) is Annotated
+}
+# What checks the raw values of each column: of a file of pairs, and of one of single items.
+FIELDS: Final[dict[str, Converter]] = {
+    "pair" if name == "item" else name: convert for name, convert in _OF_A_ROW.items()
+}
+_ITEM_FIELDS: Final[dict[str, Converter]] = {
+    **{name: _OF_A_ROW[name] for name in "item prompt prompt_id tags kind cluster".split()},
+    "generator": fields.name,
+    "output": fields.output,
+    "time": fields.moment,
+    **{name: _OF_A_ROW[name] for name in ("votes_wanted", "judge")},
+    "verdict": fields.label,
+    "score": fields.share,
+    **{name: _OF_A_ROW[name] for name in (*_BESIDE_A_VERDICT, "error", "voter")},
+    "vote": fields.label,
+    "category": fields.name,
+    **{name: _OF_A_ROW[name] for name in ("voted_at", "comment")},
+}
+# What columns are called as fields of a row.
+_STORED_AS: Final = {
+    "pair": "item",
+    "generator": "generator_a",
+    "output": "output_a",
+    "score": "score_a",
+    "time": "made_at",
+}
+_PICKS: Final = ("pick_ab", "pick_ba")
+# What tells a pair from others in a file that has no names for them.
+_TELLING: Final = ("prompt", "prompt_id", "generator_a", "generator_b", *OUTPUTS)
+_TELLING_ITEMS: Final = ("prompt", "prompt_id", "generator", "output")
+OF_A_PAIR: Final = (*_TELLING, "tags", "kind", "cluster")
+PAIRS: Final = Shape(
+    name="pair",
+    outputs_in_words="outputs",
+    fields=FIELDS,
+    telling=_TELLING,
+    about=(*OF_A_PAIR, "votes_wanted"),
+    outputs=OUTPUTS,
+    answer=fields.choice,
+    says=("verdict", "error", *_PICKS),
+    verdict=("judge", "score_a", "score_b", "consistent", *_BESIDE_A_VERDICT),
+    vote=("voter", "voted_at", "comment", "left_side"),
+    needs={"vote": ["voter"], "voter": ["vote"], "verdict": ["judge"], "pick_ab": ["judge"]},
+)
+ITEMS: Final = Shape(
+    name="item",
+    outputs_in_words="an output",
+    fields=_ITEM_FIELDS,
+    telling=_TELLING_ITEMS,
+    about=(*_TELLING_ITEMS, "tags", "kind", "cluster", "time", "votes_wanted", "metadata"),
+    outputs=("output",),
+    answer=fields.label,
+    says=("verdict", "score", "error"),
+    verdict=("judge", "verdict", "score", *_BESIDE_A_VERDICT, "error"),
+    vote=("voter", "vote", "category", "voted_at", "comment"),
+    needs={
+        "vote": ["voter"],
+        "voter": ["vote", "labels"],
+        "verdict": ["judge"],
+        "score": ["judge"],
+        "category": ["vote"],
+    },
+)
+SHAPES: Final[Mapping[str, Shape]] = {"pair": PAIRS, "item": ITEMS}
+
+
+def shape_of(columns: Collection[str]) -> Shape | None:
+    """Tell from the names of columns what rows are about; None where they do not say.
+
+    Examples
+    --------
+    >>> [shape and shape.name for shape in map(shape_of, (["output"], ["output_b"], ["prompt"]))]
+    ['item', 'pair', None]
+    """
+    of_pairs = {"pair", "generator_a", "generator_b", *OUTPUTS, *_PICKS}
+    for shape, names in ((PAIRS, of_pairs), (ITEMS, {"item", "output"})):
+        if names & {*columns}:
+            return shape
+    return None
+
+
 # --- checked values into a row ----------------------------------------------------------------
 
 
 def assemble(
+    shape: Shape,
     file: str,
     line: int,
     values: Values,
     labels: Mapping[str, Label],
     constants: Collection[str] = (),
-) -> Iterator[Row]:
-    """Build a row about a pair of checked values by column; what is None is not there.
+) -> list[Row]:
+    """Build the row of a pair, or a row for the verdict and one for the vote on a single item.
 
-    `constants` are columns that every row of the file has, and that therefore claim no statement by
-    themselves: the judge's name in a file of one judge, on a row that it was not asked about.
-    Raises Misfit.
+    What is None among the checked values by column is not there. `constants` are columns that every
+    row of the file has, and that therefore claim no statement by themselves: the judge's name in a
+    file of one judge, on a row that it was not asked about. Raises Misfit.
     """
     given = {name: value for name, value in values.items() if value is not None}
-    if _PAIR not in given:
-        raise Misfit(_PAIR, "missing: every row must name its pair")
-    has_verdict, has_vote = (
-        not given.keys().isdisjoint(("verdict", "error", *_PICKS)),
-        "vote" in given,
-    )
+    if shape.name not in given:
+        raise Misfit(shape.name, f"missing: every row must name its {shape.name}")
+    has_verdict, has_vote = _claims(shape, given, labels)
     if has_verdict:
         _check_verdict(given, constants)
     else:
-        _drop(given, _OF_A_VERDICT, constants, "stands without a verdict or an error")
+        _drop(given, shape.verdict, constants, "stands without a verdict or an error")
     if not has_vote:
-        _drop(given, _OF_A_VOTE, constants, "stands without a vote")
+        _drop(given, shape.vote, constants, "stands without a vote")
     elif "voter" not in given:
         raise Misfit("voter", "missing: a vote must name its voter")
-    if labels and has_verdict == has_vote:
-        raise Misfit("labels", _WHOSE)
-    yield _row(file, line, given, labels)
+    row = partial(Row, file, line, is_single=shape is ITEMS)
+    if shape is ITEMS:
+        return [row(**_stored(one), labels=said) for one, said in _statements(given, labels)]
+    return [row(**_stored(given), labels=dict(labels))]
 
 
-def assemble_single(
-    file: str,
-    line: int,
-    values: Values,
-    labels: Mapping[str, Label],
-    constants: Collection[str] = (),
-) -> Iterator[Row]:
-    """Build rows about a single item: one for its verdict, one for its vote; see `assemble`."""
-    given = {name: value for name, value in values.items() if value is not None}
-    if _ITEM not in given:
-        raise Misfit(_ITEM, "missing: every row must name its item")
-    has_verdict, has_vote = _statements(given, labels)
-    if has_verdict:
-        _check_single_verdict(given, constants)
-    else:
-        _drop(given, _OF_A_SINGLE_VERDICT, constants, "stands without a verdict or an error")
-    if not has_vote:
-        _drop(given, _OF_A_SINGLE_VOTE, constants, "stands without a vote")
-    elif "voter" not in given:
-        raise Misfit("voter", "missing: a vote must name its voter")
-    verdict: Values = {name: given.pop(name) for name in _OF_A_SINGLE_VERDICT if name in given}
-    vote: Values = {name: given.pop(name) for name in _OF_A_SINGLE_VOTE if name in given}
-    for statement, answer in ((verdict, "verdict"), (vote, "vote")):
-        if statement:
-            main = statement.pop(answer, None if labels else statement.get("score"))
-            answers = dict(labels) if main is None else {MAIN: main, **labels}
-            yield _row(file, line, given | statement, answers, is_single=True)
-    if not verdict and not vote:
-        yield _row(file, line, given, {}, is_single=True)
-
-
-_WHOSE: Final = "must stand beside one vote or one verdict, to say whose they are"
-
-
-def _statements(given: Values, labels: Mapping[str, Label]) -> tuple[bool, bool]:
-    """Say whether a row holds a verdict and a vote: answers to tasks alone are one of them."""
-    has_verdict, has_vote = (
-        not given.keys().isdisjoint(("verdict", "score", "error")),
-        "vote" in given,
-    )
-    if labels and not has_verdict and not has_vote:
+def _claims(shape: Shape, given: Values, labels: Mapping[str, Label]) -> tuple[bool, bool]:
+    """Say whether a row holds a verdict and a vote; on an item, answers to tasks alone are one."""
+    has_verdict, has_vote = not given.keys().isdisjoint(shape.says), "vote" in given
+    if shape is ITEMS and labels and not has_verdict and not has_vote:
         has_verdict, has_vote = "judge" in given, "voter" in given
     if labels and has_verdict == has_vote:
-        raise Misfit("labels", _WHOSE)
+        raise Misfit("labels", "must stand beside one vote or one verdict, to say whose they are")
     return has_verdict, has_vote
 
 
-def _row(
-    file: str, line: int, given: Values, labels: Mapping[str, Label], *, is_single: bool = False
-) -> Row:
-    stored = {_STORED_AS.get(name, name): value for name, value in given.items()}
-    return Row(file, line, **stored, labels=dict(labels), is_single=is_single)
+def _stored(given: Values) -> Values:
+    return {_STORED_AS.get(name, name): value for name, value in given.items()}
+
+
+def _statements(given: Values, labels: Mapping[str, Label]) -> Iterator[tuple[Values, Values]]:
+    """Yield the verdict and the vote on a single item, each with its answers, or the item alone."""
+    parts = [(ITEMS.verdict, "verdict"), (ITEMS.vote, "vote")]
+    said = [({n: given.pop(n) for n in names if n in given}, answer) for names, answer in parts]
+    for statement, answer in said:
+        if statement:
+            main = statement.pop(answer, None if labels else statement.get("score"))
+            yield given | statement, dict(labels) if main is None else {MAIN: main, **labels}
+    if not any(statement for statement, _ in said):
+        yield given, {}
 
 
 def _check_verdict(given: Values, constants: Collection[str]) -> None:
@@ -325,18 +373,10 @@ def _check_verdict(given: Values, constants: Collection[str]) -> None:
     if "error" in given:
         if picks or "verdict" in given:
             raise Misfit("error", "stands beside a verdict: it is one or the other")
-        _drop(given, _OF_A_WINNER, constants, "a failed verdict has none")
+        of_a_winner = ("score", "score_a", "score_b", "consistent")
+        _drop(given, of_a_winner, constants, "a failed verdict has none")
     if picks and given.get("consistent") not in (None, picks[0] == picks[1]):
         raise Misfit("consistent", f"the picks {picks[0]} and {picks[1]} say otherwise")
-
-
-def _check_single_verdict(given: Values, constants: Collection[str]) -> None:
-    if "judge" not in given:
-        raise Misfit("judge", "missing: a verdict must name its judge")
-    if "error" in given:
-        if "verdict" in given:
-            raise Misfit("error", "stands beside a verdict: it is one or the other")
-        _drop(given, ("score",), constants, "a failed verdict has none")
 
 
 def _drop(given: Values, names: Collection[str], constants: Collection[str], why: str) -> None:
@@ -347,102 +387,23 @@ def _drop(given: Values, names: Collection[str], constants: Collection[str], why
         given.pop(name, None)
 
 
-def name_by_content(values: Values) -> str:
-    """Return a name for the pair of a row in a file without names: the same for the same content.
+def name_by_content(shape: Shape, values: Values) -> str:
+    """Return a name for the item of a row in a file without names: the same for the same content.
 
     Examples
     --------
-    >>> name_by_content({"prompt": "Why?", "generator_a": "x"})[:8]
+    >>> name_by_content(PAIRS, {"prompt": "Why?", "generator_a": "x"})[:8]
     '13f63c69'
     """
-    return _name_by(_PAIR, values, _TELLING, OUTPUTS)
-
-
-def single_name_by_content(values: Values) -> str:
-    """Return the same for a single item."""
-    return _name_by(_ITEM, values, _TELLING_ITEMS, ("output",))
-
-
-def _name_by(what: str, values: Values, names: Collection[str], outputs: Collection[str]) -> str:
-    telling = {name: values[name] for name in names if values.get(name) is not None}
-    if not telling.keys() & {"prompt", "prompt_id"} and not telling.keys() >= {*outputs}:
-        none = "an output tells" if len(outputs) == 1 else "outputs tell"
-        raise Misfit(what, f"missing, and neither a prompt nor {none} which {what} it is")
+    telling = {name: values[name] for name in shape.telling if values.get(name) is not None}
+    if not telling.keys() & {"prompt", "prompt_id"} and not telling.keys() >= {*shape.outputs}:
+        tell = "tells" if len(shape.outputs) == 1 else "tell"
+        what = f"neither a prompt nor {shape.outputs_in_words} {tell} which {shape.name} it is"
+        raise Misfit(shape.name, f"missing, and {what}")
     return sha256(json.dumps(telling, sort_keys=True).encode()).hexdigest()[:32]
 
 
 def column_of(row: Row, name: str) -> str:
     """Return what a field of a row is called in its file."""
-    columns = {field: column for column, field in _STORED_AS.items() if column != _PAIR}
+    columns = {field: column for column, field in _STORED_AS.items() if column != "pair"}
     return columns.get(name, name) if row.is_single else name
-
-
-# --- what a file is about -----------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """Whether the rows of a file are about pairs or single items, and what follows from that.
-
-    `name` is the column that names what a row is about, `fields` check its columns, by `answer`
-    reads a vote or verdict that stands in a column of its own, and `needs` are columns that cannot
-    be without one of others.
-    """
-
-    name: ShapeName
-    outputs_in_words: str
-    fields: Mapping[str, Converter]
-    about: Collection[str]
-    outputs: Collection[str]
-    answer: Converter
-    stated: Collection[str]
-    needs: Mapping[str, Sequence[str]]
-    assemble: Callable[[str, int, Values, Mapping[str, Label], Collection[str]], Iterator[Row]]
-    name_by_content: Callable[[Values], str]
-
-
-PAIRS: Final = Shape(
-    name=_PAIR,
-    outputs_in_words="outputs",
-    fields=FIELDS,
-    about=OF_A_PAIR,
-    outputs=OUTPUTS,
-    answer=fields.choice,
-    stated=("vote", "voter", "judge", "verdict", "error", *_PICKS),
-    needs={"vote": ["voter"], "voter": ["vote"], "verdict": ["judge"], "pick_ab": ["judge"]},
-    assemble=assemble,
-    name_by_content=name_by_content,
-)
-ITEMS: Final = Shape(
-    name=_ITEM,
-    outputs_in_words="an output",
-    fields=ITEM_FIELDS,
-    about=OF_AN_ITEM,
-    outputs=("output",),
-    answer=fields.label,
-    stated=("vote", "voter", "judge", "verdict", "error", "score"),
-    needs={
-        "vote": ["voter"],
-        "voter": ["vote", "labels"],
-        "verdict": ["judge"],
-        "score": ["judge"],
-        "category": ["vote"],
-    },
-    assemble=assemble_single,
-    name_by_content=single_name_by_content,
-)
-
-
-def shape_of(columns: Collection[str]) -> Shape | None:
-    """Tell from the names of columns what rows are about; None where they do not say.
-
-    Examples
-    --------
-    >>> [shape and shape.name for shape in map(shape_of, (["output"], ["output_b"], ["prompt"]))]
-    ['item', 'pair', None]
-    """
-    of_pairs = {_PAIR, "generator_a", "generator_b", *OUTPUTS, *_PICKS}
-    for shape, names in ((PAIRS, of_pairs), (ITEMS, {_ITEM, "output"})):
-        if names & {*columns}:
-            return shape
-    return None

@@ -17,6 +17,7 @@ from judge_eval.findings.model import Before, Claims, RunFindings
 from judge_eval.findings.slices import WHOLE, Parts, Slice, SliceInvalid
 from judge_eval.models import Board, Findings, Run
 from voting.kinds import kind_of
+from voting.models import Entry
 
 # A worker that was killed in the middle leaves its findings to others after this time.
 LEASE = timedelta(minutes=2)
@@ -30,6 +31,10 @@ WATCHED = timedelta(hours=1)
 NOTED = timedelta(seconds=30)
 SEEN = 3 * NOTED
 MOST_PARTS = 200
+OTHER_VERSION = (
+    "Another version made this run, and this one cannot read its ledger: go on with that version, "
+    "or begin with an empty database."
+)
 BUSY = "many parts of this run are being looked at: look at the whole run, or come back later"
 MOST_AT_ONCE = 100
 # Of the few seconds from one refresh to the next.
@@ -97,7 +102,13 @@ def compute(run_id: UUID, part: str) -> bool:
     began = time.perf_counter()
     run = Run.objects.select_related("queue").get(pk=run_id)
     wanted = Slice.parse(part, kind_of(run.queue).noun)
-    computed = findings(outcomes_of(run, wanted), _before(row))
+    try:
+        computed = findings(outcomes_of(run, wanted), _before(row))
+    except KeyError:
+        if is_readable(run):
+            raise
+        logger.error("findings of run %s: %s", run_id, OTHER_VERSION)  # noqa: TRY400
+        return False
     charts = charts_of(computed)
     seconds = time.perf_counter() - began
     done = timezone.now()
@@ -112,15 +123,25 @@ def compute(run_id: UUID, part: str) -> bool:
     return True
 
 
+def is_readable(run: Run) -> bool:
+    """Tell from the first verdicts in a run's ledger whether this version wrote them."""
+    opened = Entry.objects.filter(
+        project=run.queue.project_id, queue=run.queue_id, kind=Entry.Kind.VERDICTS
+    )
+    first = opened.filter(seq__isnull=False).order_by("seq").values_list("payload", flat=True)
+    said = first.first() or {"prompt": "", "votes_wanted": 0, "verdicts": []}
+    return {"prompt", "votes_wanted", "verdicts"} <= said.keys() and all(
+        {"position", "winner"} <= verdict.keys() for verdict in said["verdicts"]
+    )
+
+
 def _before(row: QuerySet[Findings]) -> Before | None:
     """Return what was said when findings were computed last."""
-    known = row.filter(data__isnull=False).values("data__claims", "data__judges", "data__as_of")
-    data = known.first()
-    if data is None:
+    known = row.values("data__claims", "data__judges", "data__as_of").first()
+    if known is None or (claims := Claims.read(known["data__claims"])) is None:
         return None
-    judges = [judge["id"] for judge in data["data__judges"]]
-    claims = Claims.model_validate(data["data__claims"])
-    return Before(judges, claims, data["data__as_of"]["seq"])
+    judges = [judge["id"] for judge in known["data__judges"]]
+    return Before(judges, claims, known["data__as_of"]["seq"])
 
 
 class PartUnknown(SliceInvalid):
@@ -147,13 +168,19 @@ class Request:
 
     @cached_property
     def findings(self) -> RunFindings | None:
-        return None if self.row.data is None else RunFindings.model_validate(self.row.data)
+        return RunFindings.read(self.row.data)
+
+    @cached_property
+    def refused(self) -> str:
+        """Why there will be no findings, where that is so."""
+        is_hopeless = self.row.data or not is_readable(self.row.run)
+        return OTHER_VERSION if self.findings is None and is_hopeless else ""
 
     @cached_property
     def parts(self) -> Parts | None:
         """The parts there are of the whole run; None while nothing is known of it."""
         data = self.whole.data
-        return None if data is None else Parts.model_validate(data["parts"])
+        return None if data is None else Parts.model_validate(data.get("parts", {}))
 
 
 def request_findings(run: Run, part: str) -> Request:

@@ -22,8 +22,6 @@ Value = str | float | None
 NAMED_COVERAGE: Final = 0.95
 # Longer names of those that a judge beats are a number.
 LONGEST: Final = 28
-# It takes five voters, wherever the judges answered.
-OTHER_PEOPLE: Final = "an interval for other people"
 PENDING = "Being computed from the votes; it appears here by itself within seconds."
 UNVOTED = "Nobody has voted on what it has a verdict on."
 _FEW_PEOPLE = "It takes 5 people, 10 prompts, and votes that it is right and wrong about."
@@ -56,8 +54,9 @@ class Column:
     `figure` is its key on the page. `about` says what it is, in a sentence or two that stand beside
     its head, and `anchor` where its method stands. `cell` is what the page shows of a judge's
     findings, and `best` by which attribute of theirs it is sorted; a minus: the least comes first.
-    `files` has its columns in files, and which attribute stands there. Columns of one `topic` are
-    left out when no judge has a figure in any.
+    `files` has its columns in files, and which attribute stands there. Columns of one `topic`,
+    which verdicts from elsewhere may leave unknown, are left out when no judge has a figure in any,
+    and the page says so; one that `is_optional` is left out without a word.
     """
 
     figure: str
@@ -69,6 +68,7 @@ class Column:
     best: str
     files: Mapping[str, str] = field(default_factory=dict)
     topic: str = ""
+    is_optional: bool = False
     is_of_parts: bool = True
     # The kind of items that it is of; empty: of all.
     kind: str = ""
@@ -102,6 +102,17 @@ def _share_files(file: str, attribute: str) -> dict[str, str]:
     return {f"{file}{end}": f"{attribute}.{part}" for end, part in _SHARE_FIELDS.items()}
 
 
+def _share(
+    attribute: str, counted: str, nothing: str, *, file: str = "", decimals: int = 0
+) -> tuple[Callable[[JudgeFindings], Cell], str, dict[str, str]]:
+    """Return the cell of a column of shares, what it is sorted by, and its columns in files."""
+
+    def cell(judge: JudgeFindings) -> Cell:
+        return share_cell(getattr(judge, attribute), counted, nothing, decimals=decimals)
+
+    return cell, f"{attribute}.value", _share_files(file or attribute, attribute)
+
+
 def _sentence(words: str | None) -> str:
     words = words or "it is not known"
     return f"{words[:1].upper()}{words[1:]}."
@@ -115,20 +126,18 @@ def _overall_cell(judge: JudgeFindings) -> Cell:
     return replace(cell, small=" · ".join(filter(None, [cell.small, unanswered])))
 
 
-def _always_cell(judge: JudgeFindings) -> Cell:
+def _overall_within(judge: JudgeFindings, low: float | None, high: float | None) -> Cell:
     if judge.overall.value is None:
         return missing(UNVOTED)
-    if judge.always_low is None or judge.always_high is None:
-        return Cell(percent(judge.overall.value, 1), why=_NO_VALUE)
-    always = span(100 * judge.always_low, 100 * judge.always_high)
-    return Cell(percent(judge.overall.value, 1), always)
+    main = percent(judge.overall.value, 1)
+    if low is None or high is None:
+        return Cell(main, why=_NO_VALUE)
+    return Cell(main, span(100 * low, 100 * high))
 
 
 def _two_way_cell(judge: JudgeFindings) -> Cell:
-    if judge.two_way_low is None or judge.two_way_high is None or judge.overall.value is None:
-        return missing(_FEW_PEOPLE)
-    two_way = span(100 * judge.two_way_low, 100 * judge.two_way_high)
-    return Cell(percent(judge.overall.value, 1), two_way)
+    low, high = judge.two_way_low, judge.two_way_high
+    return missing(_FEW_PEOPLE) if low is None else _overall_within(judge, low, high)
 
 
 def _rank_cell(judge: JudgeFindings) -> Cell:
@@ -250,7 +259,9 @@ FURTHER: Final = (
     Column(
         *("always", "Agreement", "%, always valid"),
         "The interval that holds however often one looks: the thin line of the picture.",
-        *("how-overall", _always_cell, "overall.value"),
+        "how-overall",
+        lambda judge: _overall_within(judge, judge.always_low, judge.always_high),
+        "overall.value",
         {f"overall_agreement_always_{end}": f"always_{end}" for end in ("low", "high")},
     ),
     Column(
@@ -258,31 +269,25 @@ FURTHER: Final = (
         "The interval for other prompts and other people than those who voted.",
         *("how-overall", _two_way_cell, "overall.value"),
         {f"overall_agreement_two_way_{end}": f"two_way_{end}" for end in ("low", "high")},
-        topic=OTHER_PEOPLE,
+        is_optional=True,
     ),
     Column(
         *("agreement", "When it answers", "% of votes"),
         "Agreement on what it has a verdict on alone.",
         "how-agreement",
-        lambda judge: share_cell(judge.agreement, "votes", UNVOTED, decimals=1),
-        "agreement.value",
-        _share_files("agreement", "agreement"),
+        *_share("agreement", "votes", UNVOTED, decimals=1),
     ),
     Column(
         *("coverage", "Coverage", "% answered"),
         "Of what it was asked about, what it has a verdict on.",
         "how-agreement",
-        lambda judge: share_cell(judge.coverage, "asked about", _UNASKED),
-        "coverage.value",
-        _share_files("coverage", "coverage"),
+        *_share("coverage", "asked about", _UNASKED),
     ),
     Column(
         *("sensitivity", "Sensitivity", "% of flags"),
         "Of the votes that flag an item, those on which it flags too: how many faults it finds.",
         "how-flags",
-        lambda judge: share_cell(judge.sensitivity, "flags", _UNFLAGGED),
-        "sensitivity.value",
-        _share_files("sensitivity", "sensitivity"),
+        *_share("sensitivity", "flags", _UNFLAGGED),
         kind="pass_flag",
     ),
     Column(
@@ -290,18 +295,14 @@ FURTHER: Final = (
         "Of the votes that pass an item, those on which it passes too: how rarely it raises a "
         "false alarm.",
         "how-flags",
-        lambda judge: share_cell(judge.specificity, "passes", _UNPASSED),
-        "specificity.value",
-        _share_files("specificity", "specificity"),
+        *_share("specificity", "passes", _UNPASSED),
         kind="pass_flag",
     ),
     Column(
         *("consistency", "Consistency", "% alike in both orders"),
         "Of the pairs asked in both orders, those with one answer.",
         "how-position",
-        lambda judge: share_cell(judge.consistency, "pairs", _ONE_ORDER),
-        "consistency.value",
-        _share_files("consistency", "consistency"),
+        *_share("consistency", "pairs", _ONE_ORDER),
         topic="answers in both orders",
         kind="comparison",
     ),
@@ -310,9 +311,7 @@ FURTHER: Final = (
         "Agreement of each single answer. How much higher it is than the agreement is what the "
         "judge loses by contradicting itself.",
         "how-position",
-        lambda judge: share_cell(judge.per_answer, "answers set beside votes", _ONE_ORDER),
-        "per_answer.value",
-        _share_files("agreement_per_answer", "per_answer"),
+        *_share("per_answer", "answers set beside votes", _ONE_ORDER, file="agreement_per_answer"),
         topic="answers in both orders",
         kind="comparison",
     ),
@@ -321,9 +320,7 @@ FURTHER: Final = (
         "Of the answers for a side, those for what was shown first, or to people on the left. "
         "Half is fair.",
         "how-position",
-        lambda judge: share_cell(judge.first_position, "answers for a side", _NO_SIDE),
-        "first_position.value",
-        _share_files("first_position", "first_position"),
+        *_share("first_position", "answers for a side", _NO_SIDE),
         topic="preference for what stands first",
         kind="comparison",
     ),

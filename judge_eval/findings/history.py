@@ -1,7 +1,7 @@
 """The ledger of a run as claims are made of it: what was opened, asked for and voted, in order."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, Final, NamedTuple, TypeAlias
 from uuid import UUID
@@ -9,10 +9,10 @@ from uuid import UUID
 from django.db.models import Max, QuerySet
 
 from judge_eval.models import Run
-from judge_eval.stats.entering import Closed, Event, Opened, Voted, Wanted
+from judge_eval.stats.entering import Closed, Event, Opened, OutOfOrder, Voted, Wanted
 from judge_eval.stats.outcomes_table import FAILED, NOT_ASKED
 from voting.ledger.decisions import IMPORT_BEGINS, IMPORT_ENDS, wanted_in
-from voting.models import Entry
+from voting.models import Entry, Queue
 from voting.order import prompt_order
 
 ROWS_AT_ONCE: Final = 20_000
@@ -76,16 +76,21 @@ class _Reading:
         self.votes: list[tuple[int, int, int]] = []
         # First and last entries of imports.
         self.imports: list[tuple[int, int]] = []
+        # The first vote on an item that the queue had not handed out.
+        self.chosen = 0
 
     def history(self, votes: QuerySet[Entry], judges: int) -> History:
         opened, asked = list(self._opened(judges)), list(self._asked())
         order = [prompt_order(self.run.queue_id, prompt) for prompt in self.prompts]
-        voted: Iterable[Voted] = self._voted(votes)
+        voted = list(self._voted(votes))
         if self.imports:
             voted = sorted(map(self._at_once, voted), key=lambda v: (v.seq, self._place(v, order)))
         line = _Line()
         steps: list[Step] = sorted([*opened, *asked, *voted], key=attrgetter("seq"))
         events = [event for step in steps for event in line.take(step)]
+        if self.chosen:
+            before = sum(event.seq < self.chosen for event in events)
+            events.insert(before, OutOfOrder(self.chosen))
         retracted = self._sealed(Entry.Kind.VOTE).filter(retracted_seq__isnull=False)
         if last := retracted.order_by().aggregate(last=Max("retracted_seq"))["last"]:
             self.changes[TAKEN_BACK] = last
@@ -146,10 +151,16 @@ class _Reading:
     def _voted(self, votes: QuerySet[Entry]) -> Iterator[Voted]:
         people: dict[UUID, int] = {}
         cast = votes.exclude(choice="").order_by("seq")
-        rows = cast.values_list("seq", "item", "choice", "voter")
-        for seq, item, choice, voter in rows.iterator(ROWS_AT_ONCE):
+        # A ballot of a pair, by which the queue hands it out, says what stands on the left; a
+        # script that names a pair does not. Of single items the ledger tells nothing of it.
+        queue = self.run.queue
+        is_pair = queue.kind == Queue.Kind.COMPARISON and not queue.is_simulated
+        rows = cast.values_list("seq", "item", "choice", "voter", "left_side")
+        for seq, item, choice, voter, left in rows.iterator(ROWS_AT_ONCE):
             if item not in self.rows:
                 continue
+            if is_pair and not left and not self._import_end(seq or 0):
+                self.chosen = self.chosen or seq or 0
             row, code = self.rows[item], self.codes.get(choice, _ELSEWHERE)
             if code != _ELSEWHERE:
                 self.votes.append((row, code, people.setdefault(voter, len(people))))
@@ -157,8 +168,11 @@ class _Reading:
 
     def _at_once(self, vote: Voted) -> Voted:
         """Give a vote that an import brought the number of the entry that ends it."""
-        ends = (end for begin, end in self.imports if begin < vote.seq < end)
-        return vote._replace(seq=next(ends, vote.seq))
+        return vote._replace(seq=self._import_end(vote.seq) or vote.seq)
+
+    def _import_end(self, seq: int) -> int:
+        """Return the entry that ends the import which brought this one, 0 where none did."""
+        return next((end for begin, end in self.imports if begin < seq < end), 0)
 
     def _place(self, vote: Voted, order: Sequence[int]) -> int:
         return order[self.prompt_of[vote.comparison]]

@@ -1,8 +1,8 @@
 """What is known of a run's votes and verdicts: as it is computed, stored, shown and given away."""
 
-from typing import Annotated, Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple, Self
 
-from pydantic import BaseModel, BeforeValidator
+from pydantic import BaseModel, BeforeValidator, ValidationError
 
 from judge_eval.findings.slices import Parts
 from judge_eval.stats.estimate import AmongPeople, Rating, Share
@@ -12,21 +12,31 @@ PEOPLE: Final = "people"
 WINNER: Final = "winner"
 
 
+def _known(number: Any) -> Any:
+    return None if number != number else number
+
+
 def _plain(array: Any) -> Any:
-    """Return the lists of an array, with None where it is not a number."""
-    if not hasattr(array, "tolist"):
-        return array
-    return [[None if value != value else value for value in row] for row in array.tolist()]
+    return array.tolist() if hasattr(array, "tolist") else array
 
 
-# Of an array or of what JSON holds.
-Matrix = Annotated[list[list[float | None]], BeforeValidator(_plain)]
+# Of numbers and arrays, in which NaN is none, or of what JSON holds.
+Known = Annotated[float | None, BeforeValidator(_known)]
+Matrix = Annotated[list[list[Known]], BeforeValidator(_plain)]
 Counts = Annotated[list[list[int]], BeforeValidator(_plain)]
 Flags = Annotated[list[list[bool]], BeforeValidator(_plain)]
 
 
 class Figures(BaseModel, from_attributes=True):
     """Figures as they are stored; made of the dataclasses that computed them."""
+
+    @classmethod
+    def read(cls, stored: object) -> Self | None:
+        """Return what is stored; None where nothing is, or another version stored it."""
+        try:
+            return cls.model_validate(stored)
+        except ValidationError:
+            return None
 
 
 class JudgeFindings(Figures):
@@ -36,11 +46,11 @@ class JudgeFindings(Figures):
     overall: Share
     # The interval that holds however often one looks; None where agreement has changed so much on
     # the way that no value fits all of it.
-    always_low: float | None
-    always_high: float | None
+    always_low: Known
+    always_high: Known
     # By prompts and people, where enough of both voted.
-    two_way_low: float | None
-    two_way_high: float | None
+    two_way_low: Known
+    two_way_high: Known
     # From 1 + the judges said to beat it to all less those it is said to beat; None of a baseline.
     rank_low: int | None
     rank_high: int | None
@@ -90,30 +100,21 @@ class Withdrawn(Figures):
 
 
 class Claims(Figures):
-    """Rows against columns, in the order of the judges: what is said of which is better.
+    """What may be claimed, as `judge_eval.stats.claims.Claims` tells it, and beside it differences.
 
-    It is said of judges among themselves, and of judges over baselines; there is evidence of every
-    two.
+    Matrices are of rows against columns, in the order of the judges. The difference is by how much
+    the row agrees with more of the votes, as a share, with its 95 % interval.
     """
 
-    # Said in words.
     beats: Flags
-    # The largest so far, which counts, and that of this moment.
     evidence: Matrix
     evidence_now: Matrix
-    # By how much the row agrees with more of the votes, as a share, with its 95 % interval; None
-    # where there is none.
     difference: Matrix
     difference_low: Matrix
     difference_high: Matrix
-    # More votes until evidence is enough, 0 where it is; None where more votes will not settle it,
-    # or nothing is claimed of two.
     forecast: list[list[int | None]]
-    # The ledger entry since which it is said.
     since: list[list[int | None]]
-    # Practically the same.
     same: Flags
-    # What evidence must reach among judges, and against baselines; None where there are none.
     threshold: float | None
     floor_threshold: float | None
     # Prompts with pairs open for voting, those that entered, and the votes that count in these.
@@ -122,7 +123,6 @@ class Claims(Figures):
     votes: int
     # Votes that the run still wants.
     votes_left: int
-    # The place of the judge that is said to beat every other: voting may stop.
     best: int | None
     withdrawn: list[Withdrawn]
     too_few_prompts: str | None

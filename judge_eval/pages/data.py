@@ -22,14 +22,13 @@ from judge_eval.exchange import export_files, fields, import_jobs, mapping
 from judge_eval.exchange.import_read import open_to_imports
 from judge_eval.exchange.import_report import ImportRefused, ImportReport
 from judge_eval.exchange.preview import Preview, grouped
-from judge_eval.exchange.rows import ITEMS, PAIRS, Values
+from judge_eval.exchange.rows import ITEMS, SHAPES, Values
 from judge_eval.models import Import, Run
 from judge_eval.pages.run_form import ProjectForm
 from judge_eval.pages.runs import find_run, run_page
 from voting.choices import LABELS
 from voting.models import Project
 
-SHAPES: Final = {"pair": PAIRS, "item": ITEMS}
 IN_WORDS: Final = {"pair": "pairs", "item": "single items"}
 PUBLIC: Final = {
     "table": "a run that was exported here",
@@ -414,4 +413,5 @@ def run_export(request: HtmxRequest, run: Run) -> HttpResponse:
 def run_file(request: HtmxRequest, run: Run, form: str) -> HttpResponse:
     if form not in export_files.FORMATS:
         raise Http404
-    return cast(HttpResponse, export_files.export(run, form, cast(User, request.user)))
+    name = cast(export_files.FormatName, form)
+    return cast(HttpResponse, export_files.export(run, name, cast(User, request.user)))

@@ -79,6 +79,7 @@ def findings_context(run: Run, request: Request, tab: str) -> Context:
         "as_of": as_of,
         "computed": {"at": row.computed_at, "seconds": round(seconds), "ago": duration(seconds)},
         "behind": behind,
+        "refused": request.refused,
         "chart_files": {c: name for c, name in CHARTS[tab].items() if c in drawn},
         "seen": seen,
     }
@@ -157,7 +158,7 @@ def run_table(request: HtmxRequest, run: Run, table: str, form: str) -> HttpResp
         raise Http404
     wanted = request_findings(run, request.GET.get("part", ""))
     if wanted.findings is None:
-        raise Problem(409, COMPUTING)
+        raise Problem(409, wanted.refused or COMPUTING)
     rows = TABLES[table](run, wanted, wanted.findings)
     if form == "csv":
         text = as_csv(list(rows[0]) if rows else [], (list(row.values()) for row in rows))
@@ -171,7 +172,7 @@ def run_table(request: HtmxRequest, run: Run, table: str, form: str) -> HttpResp
 def run_chart(request: HtmxRequest, run: Run, chart: str) -> HttpResponse:
     wanted = request_findings(run, request.GET.get("part", ""))
     if wanted.findings is None:
-        raise Problem(409, COMPUTING)
+        raise Problem(409, wanted.refused or COMPUTING)
     drawn = wanted.row.charts.get(chart, "")
     if chart == PICTURE and (graph := picture_of(wanted.findings)):
         drawn = render_to_string("judge_eval/_agreement.html", {"graph": graph, "is_file": True})

@@ -1,6 +1,8 @@
 """People of a run: who votes and how, who is excluded, how far the votes are, and are wanted."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime
 from typing import Any, Final
 from urllib.parse import urlencode
 from uuid import UUID, uuid4
@@ -11,14 +13,26 @@ from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
+from django.utils.timesince import timesince
 
 from humanjudge.charts.votes_graph import votes_graph
 from humanjudge.http import Context, HtmxRequest, Problem
-from humanjudge.lib.tables import DASH, Cell, missing, percent, span
+from humanjudge.lib.tables import (
+    DASH,
+    Cell,
+    Head,
+    Row,
+    Table,
+    missing,
+    name_cell,
+    percent,
+    sort_link,
+    span,
+)
 from humanjudge.lib.text import number_of
 from judge_eval.models import Run
 from judge_eval.pages.runs import lead_to, run_action, run_page
-from judge_eval.people import LEAST_PAIRS, Pace, Person, Share, pace_of, people_of
+from judge_eval.people import LEAST_PAIRS, Pace, Person, Share, Votes, pace_of, people_of
 from voting.curating import (
     MOST_VOTES,
     AlreadyDecided,
@@ -44,23 +58,18 @@ PER_PAGE: Final = 50
 LONGEST_WHY: Final = 2_000
 LATEST_CHANGES: Final = 5
 
-Key = Callable[[Person], Any]
 # What the table can be sorted by: the head of the column, and what of a person; None stands last.
-COLUMNS: Final[dict[str, tuple[str, Key]]] = {
+COLUMNS: Final[dict[str, tuple[str, Callable[[Person], Any]]]] = {
     "name": ("Voter", lambda person: (person.name or person.pseudonym).casefold()),
     "votes": ("Votes", lambda person: person.votes),
     "seen": ("Last seen", lambda person: person.last_seen),
     "seconds": ("Median s per vote", lambda person: person.median_seconds),
-    "agreement": ("Agreement with others", lambda person: _value(person.agreement)),
-    "left": ("Chose left", lambda person: _value(person.left)),
+    "agreement": ("Agreement with others", lambda person: person.agreement),
+    "left": ("Chose left", lambda person: person.left),
     "skips": ("Skips", lambda person: person.skips),
     "flags": ("Flags", lambda person: person.flags),
 }
 USUAL: Final = "-votes"
-
-
-def _value(share: Share | None) -> float | None:
-    return share.value if share else None
 
 
 class VotesWantedForm(forms.Form):
@@ -138,27 +147,30 @@ def run_people(request: HtmxRequest, run: Run) -> HttpResponse:
 
 
 def _context(request: HttpRequest, run: Run, form: VotesWantedForm) -> Context:
-    people, pace = people_of(run.queue), pace_of(run.queue, timezone.now())
+    votes, now = Votes(run.queue), timezone.now()
+    people, pace = people_of(run.queue, votes), pace_of(run.queue, now, votes)
     wanted, sort = request.GET.get("q", "").strip(), request.GET.get("sort", USUAL)
     if sort.removeprefix("-") not in COLUMNS:
         raise Problem(400, f"sort: {', '.join(COLUMNS)}, with - before it the largest first.")
-    page = Paginator(in_order(found(people, wanted), sort), PER_PAGE).get_page(
-        request.GET.get("page")
-    )
+    listed = in_order(found(people, wanted), sort)
+    page = Paginator(listed, PER_PAGE).get_page(request.GET.get("page"))
+    rows = [_row(person, now, request.GET.dict()) for person in page]
+    chosen = request.GET.get("exclude")
     return {
         "run": run,
         "pace": pace,
         "pace_words": _pace_in_words(pace),
         "graph": votes_graph(pace.votes, pace.unit),
         "people": len(people),
-        "excluded": [_row(person) for person in people if person.excluded],
+        "excluded": [person for person in people if person.excluded],
+        "chosen": next((each for each in people if str(each.id) == chosen), None),
+        "uid": uuid4(),
+        "longest_why": LONGEST_WHY,
         "page": page,
-        "rows": [_row(person) for person in page],
-        "heads": _heads(sort, wanted),
+        "table": Table("Voters", _heads(request.GET, sort), rows, css="list as-cards"),
         "q": wanted,
         "sort": sort,
         "usual": USUAL,
-        "longest_why": LONGEST_WHY,
         "form": form,
         "changes": latest_changes(run.queue, LATEST_CHANGES),
         "tab": "people",
@@ -182,28 +194,39 @@ def in_order(people: Sequence[Person], sort: str) -> list[Person]:
     return sorted(known, key=key, reverse=sort.startswith("-")) + unknown
 
 
-def _heads(sort: str, wanted: str) -> list[Context]:
+def _heads(query: QueryDict, sort: str) -> list[Head]:
     """Return the heads of the table: each leads to itself sorted by it, or the other way round."""
     heads = []
     for name, (title, _) in COLUMNS.items():
         # Numbers begin with the largest, names with A.
         first, other = (name, f"-{name}") if name == "name" else (f"-{name}", name)
-        query = {"sort": other if sort == first else first} | ({"q": wanted} if wanted else {})
+        href = sort_link(query, other if sort == first else first, USUAL)
         order = {name: "ascending", f"-{name}": "descending"}.get(sort, "")
-        heads.append({"title": title, "query": urlencode(query), "order": order, "name": name})
-    return heads
+        css = "" if name == "name" else "num"
+        heads.append(Head(title, css=css, figure=name, href=href, sorted=order))
+    return [*heads, Head()]
 
 
-def _row(person: Person) -> Context:
-    seconds, agreement, left = person.median_seconds, person.agreement, person.left
-    return {
-        "person": person,
-        "name": person.name or "No name",
-        "seconds": DASH if seconds is None else f"{seconds:.1f}",
-        "agreement": _share_cell(agreement, "No other person has voted on the same."),
-        "left": _share_cell(left, "No vote for a side that is known to have stood left or right."),
-        "uid": uuid4(),
-    }
+def _row(person: Person, now: datetime, query: dict[str, str]) -> Row:
+    """Return what is known of a voter; `query` is the page's."""
+    name, seconds, seen = person.name or "No name", person.median_seconds, person.last_seen
+    who, at = f"{name} {person.pseudonym}", f"{seen:%-d %b %Y %H:%M} UTC"
+    cells = [
+        Cell(f"{person.votes:,}"),
+        Cell(f"{timesince(seen, now)} ago", title=at),
+        Cell(DASH if seconds is None else f"{seconds:.1f}"),
+        _share_cell(person.agreement, "No other person has voted on the same."),
+        _share_cell(person.left, "No vote for a side that is known to have stood left or right."),
+        Cell(str(person.skips)),
+        Cell(str(person.flags)),
+    ]
+    titles = [title for title, _ in COLUMNS.values()]
+    labelled = [replace(cell, label=title) for cell, title in zip(cells, titles[1:], strict=True)]
+    href = f"?{urlencode(query | {'exclude': person.id})}#exclude"
+    exclude = Cell("Exclude", after=f" {who}", href=href, css="")
+    head = name_cell(name, tag="excluded" if person.excluded else "", small=person.pseudonym)
+    last = Cell() if person.excluded else exclude
+    return Row(name, [head, *labelled, last], css="left-out" if person.excluded else "")
 
 
 def _share_cell(share: Share | None, why: str) -> Cell:

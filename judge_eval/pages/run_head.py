@@ -1,6 +1,6 @@
 """What stands above every page of a run: what it is, how far it is, and what to do next."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from django import template
@@ -32,7 +32,23 @@ class Step(NamedTuple):
     tab: str
 
 
+# Key, title, name of its address, and who may open it.
+Page = tuple[str, str, str, bool]
+
+
+class Tab(NamedTuple):
+    """A page of a run, by the key that its view gives as `tab`."""
+
+    key: str
+    title: str
+    address: str
+
+
 class RunHead(NamedTuple):
+    tabs: list[Tab]
+    # Behind a menu where the page is narrow; and which of them is open.
+    more: list[Tab]
+    current: Tab | None
     about: str
     progress: str
     done: int
@@ -44,12 +60,51 @@ class RunHead(NamedTuple):
 @register.simple_tag(takes_context=True)
 def run_head(context: Context) -> RunHead:
     """Return the head of the run whose page this is; it costs the same however large the run is."""
-    run, user = context["run"], context["user"]
+    run, runs_it, tab = context["run"], context["user"].is_authenticated, context.get("tab", "")
     done, total, preparing = queue_counts(run.queue)
-    step = _step(run, has_pending=done < total) if user.is_authenticated else None
-    if step is not None and step.tab == context.get("tab"):
-        step = None
-    return RunHead(_about(run), _progress(run, done, total, preparing), done, total, step)
+    step = _step(run, has_pending=done < total) if runs_it else None
+    return RunHead(
+        *_tabs(run, tab, context["run_tabs"], runs_it=runs_it),
+        about=_about(run),
+        progress=_progress(run, done, total, preparing),
+        done=done,
+        total=total,
+        step=None if step and step.tab == tab else step,
+    )
+
+
+def _tabs(
+    run: Run, current: str, of_reports: Iterable[Page], *, runs_it: bool
+) -> tuple[list[Tab], list[Tab], Tab | None]:
+    """Return what somebody may open: the pages that are used most, the others, and where one is."""
+    has_begun, reads, noun = run.state != Run.State.DRAFT, runs_it or run.is_shared, run.queue.noun
+    leads = runs_it and has_begun
+    takes_votes = run.queue.is_open and run.state != Run.State.COMPLETE
+    voting = f"Vote on {noun}s" if takes_votes else "Invites"
+    first: list[Page] = [
+        ("draft", "Draft", "run-draft", runs_it and not has_begun),
+        ("board", "Board", "run", True),
+        ("pairs", f"{noun.capitalize()}s", "run-pairs", reads),
+        ("people", "People", "run-people", leads),
+        ("progress", "Progress", "run-progress", leads),
+    ]
+    others: list[Page] = [
+        ("vote", voting, "run-voting", True),
+        ("alt-test", "Alt-Test", "run-alt-test", reads and has_begun),
+        ("models", "Models", "run-models", reads and has_begun),
+        *(
+            (key, title, page, reads if is_public else leads)
+            for key, title, page, is_public in of_reports
+        ),
+        ("export", "Export", "run-export", leads),
+    ]
+    tabs, more = (
+        [Tab(key, title, reverse(page, args=[run.pk])) for key, title, page, may in group if may]
+        for group in (first, others)
+    )
+    here = next((tab for tab in more if tab.key == current), None)
+    # A menu of one page is none.
+    return (tabs, more, here) if len(more) > 1 else (tabs + more, [], None)
 
 
 def _about(run: Run) -> str:

@@ -22,6 +22,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from django_htmx.http import HttpResponseClientRedirect
 
 from humanjudge.http import Context, HtmxRequest, Problem, problem
+from humanjudge.lib.tables import Head, sort_link
 from humanjudge.lib.text import duration, latency, number_of, usd
 from judge_eval import selectors
 from judge_eval.access import Action, pairs_to_vote_on, refusal
@@ -38,13 +39,13 @@ BUDGET = forms.DecimalField(required=False, min_value=Decimal("1e-9"), max_value
 CALLS_PER_PAGE = 50
 RUNS_PER_PAGE = 50
 NEWEST = "newest"
-# What the list of runs is sorted by.
+# What the list of runs is sorted by: the head of a column, and its fields.
 ORDERS: dict[str, tuple[str, tuple[str, ...]]] = {
-    NEWEST: ("newest first", ("-created_at", "pk")),
-    "name": ("by name", ("name", "-created_at", "pk")),
-    "project": ("by project", ("queue__project__name", "-created_at", "pk")),
-    "votes": ("most votes first", ("-board__votes", "-created_at", "pk")),
-    "state": ("by state", ("state", "-created_at", "pk")),
+    "name": ("Run", ("name", "-created_at", "pk")),
+    "project": ("Project", ("queue__project__name", "-created_at", "pk")),
+    "state": ("State", ("state", "-created_at", "pk")),
+    "votes": ("Votes", ("-board__votes", "-created_at", "pk")),
+    NEWEST: ("Created", ("-created_at", "pk")),
 }
 MOST_VERDICTS = 50
 LONGEST_SHOWN_REPLY = 20_000
@@ -109,14 +110,20 @@ class RunsForm(forms.Form):
 
     q = forms.CharField(required=False, max_length=100, label="Search")
     sort = forms.ChoiceField(
-        choices=[(key, words) for key, (words, _) in ORDERS.items()], required=False, label="Sorted"
+        choices=[(key, title) for key, (title, _) in ORDERS.items()],
+        required=False,
+        widget=forms.HiddenInput,
     )
     archived = forms.BooleanField(required=False, label="Archived")
+
+    @property
+    def order(self) -> str:
+        return self.cleaned_data.get("sort") or NEWEST
 
     def runs(self) -> QuerySet[Run]:
         """Return the runs that are asked for; what cannot be read asks for nothing."""
         asked = self.cleaned_data if self.is_valid() else {}
-        words, (_, order) = asked.get("q", ""), ORDERS[asked.get("sort") or NEWEST]
+        words, (_, order) = asked.get("q", ""), ORDERS[self.order]
         found = Run.objects.filter(archived_at__isnull=not asked.get("archived"))
         if words:
             named = Q(name__icontains=words) | Q(queue__project__name__icontains=words)
@@ -133,6 +140,7 @@ def runs(request: HttpRequest) -> HttpResponse:
     silent = selectors.silent_models([run.pk for run in page])
     hidden = Run.objects.filter(archived_at__isnull=False).count()
     context = {
+        "heads": _heads(request, form.order),
         "runs": [(run, silent.get(run.pk, [])) for run in page],
         "page": page,
         "form": form,
@@ -140,6 +148,16 @@ def runs(request: HttpRequest) -> HttpResponse:
         "is_narrowed": any(form.cleaned_data.values()),
     }
     return render(request, "judge_eval/runs.html", context)
+
+
+def _heads(request: HttpRequest, order: str) -> list[Head]:
+    """Return the heads of the list: each leads to the list sorted by it."""
+    heads = []
+    for key, (title, (first, *_)) in ORDERS.items():
+        direction = "descending" if first.startswith("-") else "ascending"
+        href, css = sort_link(request.GET, key, NEWEST), "num" if key == "votes" else ""
+        heads.append(Head(title, "", css, key, href=href, sorted=direction if key == order else ""))
+    return [*heads, Head()]
 
 
 # --- one run's progress --------------------------------------------------------------------------
@@ -333,9 +351,19 @@ def delete_run(request: HttpRequest, run_id: UUID) -> HttpResponse:
             back = ("Back to the run", reverse("run-progress", args=[run.pk]))
             return problem(request, 409, str(refused), title="That cannot be done now", action=back)
     why = deletion.in_the_way(run)
-    context = {"run": run, "tab": "progress", "extent": deletion.extent(run), "why": why}
-    context |= {"wrong": wrong, "typed": request.POST.get("name", "")}
+    context = {"run": run, "tab": "progress", "why": why, "wrong": wrong}
+    context |= {"typed": request.POST.get("name", ""), **_extent_in_words(deletion.extent(run))}
     return render(request, "judge_eval/delete_run.html", context, status=status)
+
+
+def _extent_in_words(extent: deletion.Extent) -> dict[str, str]:
+    return {
+        "outputs": number_of(extent.outputs, "output"),
+        "verdicts": number_of(extent.verdicts, "verdict"),
+        "calls": number_of(extent.calls, "call"),
+        "invites": number_of(extent.invites, "invite link"),
+        "entries": f"{extent.entries:,} ledger {'entry' if extent.entries == 1 else 'entries'}",
+    }
 
 
 @run_action

@@ -244,7 +244,7 @@ def messages(
         content = [
             part
             for name, png in named
-            for part in ({"type": "text", "text": f"{_capital(name)}:"}, _picture(png))
+            for part in ({"type": "text", "text": f"{name[:1].upper()}{name[1:]}:"}, _picture(png))
         ]
         content[0]["text"] = f"{question}\n\n{content[0]['text']}"
     return [{"role": "system", "content": system}, {"role": "user", "content": content}]
@@ -254,10 +254,6 @@ def _offered(wording: Wording, asked: Asked) -> list[str]:
     if asked.kind in ("comparison", "pass_flag"):
         return [f'- "{choice}": {wording.choices[choice]}' for choice in asked.ballot]
     return [f'- "{choice}"' for choice in asked.ballot]
-
-
-def _capital(name: str) -> str:
-    return name[:1].upper() + name[1:]
 
 
 def boundary_for(*contents: str | bytes) -> str:

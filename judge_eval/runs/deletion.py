@@ -17,9 +17,10 @@ from humanjudge.lib.text import number_of
 from judge_eval.models import Call, Import, Judge, Run, Verdict
 from judge_eval.runs import leases, state
 from judge_eval.runs.lifecycle import LifecycleRefused
-from voting.ledger.scheduler import nudge
+from voting.ledger import ledger
 from voting.models import Assignment, Entry, Flag, Inference, Invite, Item, Picture, Project, Queue
 from voting.pictures.store import forget
+from voting.voters import forget_texts
 
 RESTING = (Run.State.COMPLETE, Run.State.STOPPED, Run.State.FAILED)
 _AT_ONCE = 500
@@ -77,22 +78,21 @@ def delete(run_id: UUID, typed: str) -> None:
             raise LifecycleRefused(why)
         if typed.strip() != run.name.strip():
             raise WrongName("That is not the name of this run, so nothing was deleted.")
+        words = Entry.objects.filter(Q(queue=run.queue_id) | Q(item__queue=run.queue_id))
+        forget_texts(words)
         _close(run.queue)
-        _forget_texts(run)
+        forget_texts(words)
+        _forget_outputs(run)
         _forget_rows(run)
 
 
 def _close(queue: Queue) -> None:
+    # Not no_key: votes that are being cast are waited for, and those that follow are refused.
+    Queue.objects.select_for_update().get(pk=queue.pk)
     now, closed = timezone.now(), {"is_open": False, "more_may_come": False}
     Queue.objects.filter(pk=queue.pk).update(name="Deleted run", deleted_at=now, **closed)
-    Entry.objects.create(
-        project_id=queue.project_id,
-        kind=Entry.Kind.ERASURE,
-        at=now,
-        queue=queue,
-        payload={"queue": str(queue.pk)},
-    )
-    transaction.on_commit(lambda: nudge(queue.project_id))
+    about = {"project_id": queue.project_id, "queue": queue, "payload": {"queue": str(queue.pk)}}
+    ledger.record(Entry(kind=Entry.Kind.ERASURE, at=now, **about))
 
 
 def _outputs_of(run: Run) -> QuerySet[Inference]:
@@ -105,14 +105,11 @@ def _outputs_of(run: Run) -> QuerySet[Inference]:
     )
 
 
-def _forget_texts(run: Run) -> None:
-    """Empty what was shown, and what people wrote: of that the chain has only salted hashes."""
+def _forget_outputs(run: Run) -> None:
     outputs = _outputs_of(run)
     pictures = list(outputs.filter(picture__isnull=False).values_list("picture", flat=True))
     outputs.update(picture=None, **_NO_TEXT)
     Item.objects.filter(queue=run.queue_id).update(external_id="")
-    about = Entry.objects.filter(Q(queue=run.queue_id) | Q(item__queue=run.queue_id))
-    about.update(comment="", salt="", labels=None)
     Flag.objects.filter(item__queue=run.queue_id).delete()
     for first in range(0, len(pictures), _AT_ONCE):
         _forget_pictures(pictures[first : first + _AT_ONCE])

@@ -20,6 +20,7 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from humanjudge.lib import leases
+from humanjudge.metrics import count
 from judge_eval.models import Call, Provider, Run
 from voting.models import Item
 
@@ -157,10 +158,12 @@ def _next_calls(
             # A call whose late answer is being written down at this moment is no longer free.
             .select_for_update(no_key=True, skip_locked=True)
             .order_by("not_before", "pk")
-            .values_list("not_before", "pk", "run_id", "reserved_nano")[:number]
+            .values_list("not_before", "pk", "run_id", "reserved_nano", "leased_until")[:number]
         )
         turns += [(out[run] + turn, *row) for turn, row in enumerate(free)]
-    return [(pk, run, reserved) for _, _, pk, run, reserved in sorted(turns)[:number]]
+    taken = sorted(turns)[:number]
+    count("humanjudge_lease_expiries_total", sum(until is not None for *_, until in taken))
+    return [(pk, run, reserved) for _, _, pk, run, reserved, _ in taken]
 
 
 def renew(lease: UUID, calls: Collection[int]) -> None:
@@ -248,10 +251,6 @@ def take_place(provider: Provider, now: datetime, who: UUID, lasts: timedelta) -
     provider.save(update_fields=["guests"])
     count_starts(provider, now, 1)
     return True
-
-
-def leave_place(provider: Provider, who: UUID) -> None:
-    wait_for_share(provider, timezone.now(), who, is_waiting=False)
 
 
 def count_starts(provider: Provider, now: datetime, number: int) -> None:

@@ -131,7 +131,7 @@ def cost_of(config: RunConfig) -> Estimate:
 
 def obstacles(config: RunConfig, cost: Estimate) -> list[str]:
     names = [name for name in sorted(config.providers) if providers.find(name) is None]
-    found = [f"There is no provider named {name}." for name in names]
+    found = [providers.no_such(name) for name in names]
     if config.budget_usd is not None and cost.unpriced:
         found.append(providers.unpriced(*cost.unpriced))
     return found

@@ -12,6 +12,8 @@ from judge_eval.models import Provider
 from judge_eval.providers.chat import Endpoint
 
 NANO = 1_000_000_000
+# Why nothing comes of a trial.
+NOT_TAKEN_UP = "No worker has taken this up. Is one running?"
 
 
 def find(name: str) -> Provider | None:
@@ -37,8 +39,15 @@ def endpoint_of(provider: Provider) -> Endpoint:
     )
 
 
-def lacks_key(provider: Provider) -> bool:
-    return bool(provider.key_variable) and not os.environ.get(provider.key_variable)
+def lacks_key(provider: Provider) -> str:
+    """Say which key this process lacks to call a provider; nothing where it has it."""
+    variable = provider.key_variable
+    has_it = not variable or os.environ.get(variable)
+    return "" if has_it else f"the workers' environment has no {variable}"
+
+
+def no_such(name: str) -> str:
+    return f"There is no provider named {name}."
 
 
 def price_of(provider: Provider, model: str) -> Price | None:

@@ -21,7 +21,7 @@ from judge_eval.providers.chat import ChatRequest
 from judge_eval.providers.errors import CallFailed
 from judge_eval.runs import providers
 from voting.kinds import options_of
-from voting.models import Inference, Queue
+from voting.models import Queue
 from voting.pictures.store import stored_path
 
 logger = logging.getLogger(__name__)
@@ -136,7 +136,10 @@ def _question(call: Call, provider: Provider) -> Question:
             kind=config.kind,
             prompt=item.a.prompt,
             rubric=queue.rubric.text,
-            outputs=[_as_shown(output) for output in shown],
+            outputs=[
+                png_bytes(each.picture.png_sha256) if each.picture else each.output
+                for each in shown
+            ],
         )
         schema = judge.schema(asked)
         # By what is shown, so that a copy of a run asks the same questions: which output is A
@@ -166,7 +169,3 @@ def _question(call: Call, provider: Provider) -> Question:
             messages = judge.repair(messages, call.reply, problem)
     request = ChatRequest(call.model, messages, how.temperature, how.max_tokens, schema)
     return Question(call, config, provider, request, key, problem)
-
-
-def _as_shown(output: Inference) -> str | bytes:
-    return png_bytes(output.picture.png_sha256) if output.picture else output.output

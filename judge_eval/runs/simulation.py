@@ -47,7 +47,7 @@ def simulate(run: Run, voter: Voter, choice: str, *, limit: int | None, seed: in
             ballot_for(voter, run.queue, item),
             chosen(choice, run.queue.ballot, seed, item.position),
         )
-        for item in pending.only("position").order_by("position")[:most]
+        for item in pending.only("position", "b").order_by("position")[:most]
     ]
     if votes:
         make_simulated(run.queue)

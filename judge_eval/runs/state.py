@@ -5,19 +5,17 @@ from collections.abc import Sequence
 from datetime import timedelta
 from uuid import UUID
 
-from django.conf import settings
 from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from humanjudge.celery import enqueue
 from humanjudge.lib.leases import free, renew
-from judge_eval.config.run_config import RunConfig, parse
 from judge_eval.models import Call, Judge, Provider, Run, Verdict
 from judge_eval.providers.errors import CallFailed
 from judge_eval.runs import leases, results, verdicts
-from judge_eval.selectors import left_out, waiting_pictures
-from judge_eval.services import add_items, all_pairs
+from judge_eval.selectors import is_drawn, left_out, used_pictures
+from judge_eval.services import add_items, shown_together
 from voting.kinds import is_single, kind_of
 from voting.models import Inference, Item, Picture
 
@@ -44,43 +42,44 @@ def advance(run_id: UUID, *, unless_busy: bool = False) -> bool:
     """
     with transaction.atomic():
         run = locked(skip_locked=unless_busy).filter(pk=run_id).first()
-        if run is not None:
-            _go_on(run)
+        if run is not None and run.state in Run.AT_WORK:
+            there_is_more = _ask_for_calls(run) if run.config else False
+            _hand_out_drawings(run)
+            _give_up_on_undrawable(run)
+            if verdicts.answer_baselines(run) or there_is_more:
+                enqueue("judge_eval.tasks.advance", str(run.pk))
+            _open_items(run)
+            _enter_next(run)
     return run is not None
 
 
-def _go_on(run: Run) -> None:
-    if run.state not in Run.AT_WORK:
-        return
-    there_is_more = False
-    if run.config:
-        config = parse(run.config)
-        fail_without_provider(run)
-        there_is_more = pair_outputs(run, config)
-        there_is_more |= ask_for_verdicts(run, config)
-        if leases.waiting_calls([run.pk]).exists():
-            enqueue("judge_eval.tasks.work")
-    _hand_out_drawings(run)
-    _give_up_on_undrawable(run)
-    if verdicts.answer_baselines(run) or there_is_more:
-        enqueue("judge_eval.tasks.advance", str(run.pk))
-    _move_on(run)
+def _ask_for_calls(run: Run) -> bool:
+    """Let workers make the calls that can be made now; return whether there may be more."""
+    _fail_without_provider(run)
+    there_is_more = pair_outputs(run)
+    there_is_more |= ask_for_verdicts(run)
+    if leases.waiting_calls([run.pk]).exists():
+        enqueue("judge_eval.tasks.work")
+    return there_is_more
 
 
-def _hand_out_drawings(run: Run) -> None:
-    pictures = list(waiting_pictures(run).values_list("pk", flat=True)[:MOST_AT_ONCE])
-    renew(Picture.objects.filter(pk__in=pictures), LEASE)
-    for picture in pictures:
-        enqueue("judge_eval.tasks.render", picture, str(run.pk))
+def _fail_without_provider(run: Run) -> None:
+    """Fail calls whose provider is gone: nobody would ever claim them."""
+    gone = (
+        run.calls.filter(free(timezone.now()), state=Call.State.WAITING)
+        .exclude(provider__in=Provider.objects.values("name"))
+        .select_for_update(no_key=True, skip_locked=True)
+    )
+    for call in gone.order_by("pk")[:VERDICTS_AT_ONCE]:
+        results.give_up(call, CallFailed(f"there is no provider named {call.provider}"))
 
 
-def pair_outputs(run: Run, config: RunConfig) -> bool:
+def pair_outputs(run: Run) -> bool:
     """Pair the outputs of prompts that every model has answered, or failed to; each pair once.
 
-    Of single items each output is one.
-
-    Return whether there may be more to pair.
+    Of single items each output is one. Return whether there may be more to pair.
     """
+    assert run.config  # it generates
     generating = run.calls.filter(purpose=Call.Purpose.GENERATE)
     open_prompts = generating.filter(prompt=OuterRef("prompt"), state=Call.State.WAITING)
     fresh = generating.filter(~Exists(open_prompts), is_paired=False)
@@ -88,9 +87,9 @@ def pair_outputs(run: Run, config: RunConfig) -> bool:
     if not prompts:
         return False
     of_prompts = generating.filter(prompt__in=list(prompts))
-    items = add_items(run.queue, _missing_pairs(run, of_prompts))
+    items = add_items(run.queue, _new_items(run, of_prompts))
     # The judges of the config, not those that a changed model became meanwhile.
-    judges = list(run.judges.order_by("position")[: len(config.judges)])
+    judges = list(run.judges.order_by("position")[: len(run.config["judges"])])
     Verdict.objects.bulk_create(
         [Verdict(judge=judge, item=item) for item in items for judge in judges], batch_size=1000
     )
@@ -98,48 +97,21 @@ def pair_outputs(run: Run, config: RunConfig) -> bool:
     return len(prompts) == PROMPTS_AT_ONCE
 
 
-def _missing_pairs(run: Run, calls: QuerySet[Call]) -> Sequence[Sequence[Inference]]:
+def _new_items(run: Run, calls: QuerySet[Call]) -> list[Sequence[Inference]]:
+    """Return the outputs of items, as they are shown together, that the queue does not have yet."""
     outputs: dict[int | None, dict[UUID, Inference]] = defaultdict(dict)
     for call in calls.filter(state=Call.State.DONE).select_related("inference").order_by("pk"):
         assert call.inference is not None  # it is done
         outputs[call.prompt][call.inference.pk] = call.inference
     made = [pk for by_pk in outputs.values() for pk in by_pk]
-    if is_single(run.queue):
-        known = set(Item.objects.filter(queue=run.queue_id, a__in=made).values_list("a", flat=True))
-        single = (output for by_pk in outputs.values() for output in by_pk.values())
-        return [[output] for output in single if output.pk not in known]
-    pairs = Item.objects.filter(queue=run.queue_id, a__in=made).values_list("a", "b")
-    paired = set(map(frozenset, pairs))
+    items = Item.objects.filter(queue=run.queue_id, a__in=made).values_list("a", "b")
+    known = {frozenset(item) - {None} for item in items}
     return [
-        (by_pk[a], by_pk[b])
+        [by_pk[pk] for pk in item]
         for by_pk in outputs.values()
-        for a, b in all_pairs(list(by_pk), settings.SECRET_KEY)
-        if frozenset((a, b)) not in paired
+        for item in shown_together(run.queue, list(by_pk))
+        if frozenset(item) not in known
     ]
-
-
-def want_verdicts(run: Run, judges: Sequence[Judge]) -> int:
-    """Let judges be asked about the items of a run that they were not asked about; count these."""
-    wanted = []
-    for judge in judges:
-        known = Verdict.objects.filter(judge=judge, item=OuterRef("pk"))
-        items = run.queue.items.filter(~Exists(known), unusable="").order_by("position")
-        wanted += [Verdict(judge=judge, item_id=pk) for pk in items.values_list("pk", flat=True)]
-    Verdict.objects.bulk_create(wanted, batch_size=1000)
-    return len(wanted)
-
-
-def want_verdicts_on_new_items() -> None:
-    """Let the judges of runs whose items come one by one be asked about those that came since."""
-    for run in Run.objects.filter(config__outputs="given", state=Run.State.VOTING):
-        newest = run.queue.items.order_by("-position").filter(unusable="").first()
-        if newest is None or newest.verdicts.exclude(judge__provider="imported").exists():
-            continue
-        with transaction.atomic():
-            held = locked().get(pk=run.pk)
-            asked = held.judges.exclude(provider="imported").order_by("position")
-            if held.state == Run.State.VOTING and want_verdicts(held, list(asked)):
-                _enter(held, Run.State.JUDGING)
 
 
 def unasked_verdicts(run: Run) -> QuerySet[Verdict]:
@@ -149,13 +121,12 @@ def unasked_verdicts(run: Run) -> QuerySet[Verdict]:
     return waiting.exclude(judge__provider=Judge.BASELINE)
 
 
-def ask_for_verdicts(run: Run, config: RunConfig) -> bool:
+def ask_for_verdicts(run: Run) -> bool:
     """Make the calls for verdicts on pairs that are drawn; return whether there may be more."""
-    undrawn = Picture.objects.exclude(state=Picture.State.DONE)
+    assert run.config  # models judge it
     ready = (
         unasked_verdicts(run)
-        .exclude(item__a__picture__in=undrawn)
-        .exclude(item__b__picture__in=undrawn)
+        .filter(is_drawn("item__"))
         .select_related("judge", "item__a", "item__b")
         .defer("item__a__output", "item__b__output")
         .order_by("pk")[:VERDICTS_AT_ONCE]
@@ -172,23 +143,20 @@ def ask_for_verdicts(run: Run, config: RunConfig) -> bool:
                 sample=sample,
             )
             for verdict in ready
-            for order in verdicts.orders_of(verdict, config.verdict_orders)
-            for sample in range(config.judging.samples)
+            for order in verdicts.orders_of(verdict, run.config["verdict_orders"])
+            for sample in range(run.config["judging"]["samples"])
         ],
         batch_size=1000,
     )
     return len(ready) == VERDICTS_AT_ONCE
 
 
-def fail_without_provider(run: Run) -> None:
-    """Fail calls whose provider is gone: nobody would ever claim them."""
-    gone = (
-        run.calls.filter(free(timezone.now()), state=Call.State.WAITING)
-        .exclude(provider__in=Provider.objects.values("name"))
-        .select_for_update(no_key=True, skip_locked=True)
-    )
-    for call in gone.order_by("pk")[:VERDICTS_AT_ONCE]:
-        results.give_up(call, CallFailed(f"there is no provider named {call.provider}"))
+def _hand_out_drawings(run: Run) -> None:
+    waiting = used_pictures(run).filter(free(), state=Picture.State.WAITING)
+    pictures = list(waiting.values_list("pk", flat=True)[:MOST_AT_ONCE])
+    renew(Picture.objects.filter(pk__in=pictures), LEASE)
+    for picture in pictures:
+        enqueue("judge_eval.tasks.render", picture, str(run.pk))
 
 
 def _give_up_on_undrawable(run: Run) -> None:
@@ -217,41 +185,42 @@ def _give_up_on_undrawable(run: Run) -> None:
             )
 
 
-def _move_on(run: Run) -> None:
-    """Open what can be opened, and go over to the next state once nothing is left in this one."""
-    closed = Item.objects.filter(queue=run.queue_id, opened_at__isnull=True, unusable="")
+def _closed_items(run: Run) -> QuerySet[Item]:
+    return Item.objects.filter(queue=run.queue_id, opened_at__isnull=True, unusable="")
+
+
+def _open_items(run: Run) -> None:
+    """Open items whose verdicts are all final and whose drawings are there."""
     # Not by the state that waits: before it has statistics, PostgreSQL would read the whole index
     # of those that do for each pair.
     final = (Verdict.State.DONE, Verdict.State.FAILED)
     undecided = Verdict.objects.exclude(state__in=final).filter(item=OuterRef("pk"))
-    undrawn = Q(a__picture__state=Picture.State.WAITING) | Q(
-        b__picture__state=Picture.State.WAITING
-    )
-    unjudged = closed.filter(~Exists(undecided), ~undrawn)
+    waits = Picture.State.WAITING
+    undrawn = Q(a__picture__state=waits) | Q(b__picture__state=waits)
+    unjudged = _closed_items(run).filter(~Exists(undecided), ~undrawn)
     verdicts.open_those_final(list(unjudged.values_list("pk", flat=True)[:MOST_AT_ONCE]))
+
+
+def _enter_next(run: Run) -> None:
+    """Go over to the next state once nothing is left to do in this one."""
     generating = run.calls.filter(purpose=Call.Purpose.GENERATE)
     if generating.filter(Q(state=Call.State.WAITING) | Q(is_paired=False)).exists():
         return
     waiting = Verdict.objects.filter(item__queue=run.queue_id, state=Verdict.State.WAITING)
-    if closed.exists() or waiting.exists():
+    config = run.config or {}
+    if _closed_items(run).exists() or waiting.exists():
         _enter(run, Run.State.JUDGING)
-    elif not run.queue.items.filter(unusable="").exists():
-        _end_without_pairs(run)
-    else:
-        is_standard = (run.config or {}).get("mode") == "standard"
-        _enter(run, Run.State.COMPLETE if is_standard else Run.State.VOTING)
-
-
-def _end_without_pairs(run: Run) -> None:
-    config, noun = run.config or {}, kind_of(run.queue).noun
-    if run.queue.items.exists():
+    elif run.queue.items.filter(unusable="").exists():
+        _enter(run, Run.State.COMPLETE if config.get("mode") == "standard" else Run.State.VOTING)
+    elif run.queue.items.exists():
         reasons = [f"{pairs} × {why}" for why, pairs in left_out(run)[:REASONS]]  # noqa: RUF001
-        _enter(run, Run.State.FAILED, f"No {noun} can be shown. {'; '.join(reasons)}.")
-    elif is_single(run.queue):
-        _enter(run, Run.State.FAILED, "No output came.")
-    elif config.get("mode") != "standard" or len(config["models"]) > 1:
+        note = f"No {kind_of(run.queue).noun} can be shown. {'; '.join(reasons)}."
+        _enter(run, Run.State.FAILED, note)
+    elif not is_single(run.queue) and (
+        config.get("mode") != "standard" or len(config["models"]) > 1
+    ):
         _enter(run, Run.State.FAILED, "No two outputs of a prompt came, so there is no pair.")
-    elif run.calls.filter(purpose=Call.Purpose.GENERATE, state=Call.State.DONE).exists():
+    elif not is_single(run.queue) and generating.filter(state=Call.State.DONE).exists():
         _enter(run, Run.State.COMPLETE)
     else:
         _enter(run, Run.State.FAILED, "No output came.")
@@ -267,11 +236,36 @@ def set_state(run: Run, entered: str, note: str = "", *, is_open: bool | None = 
     """Save a run in a state, and tell the voting page whether it may still bring more pairs."""
     run.state, run.note = entered, note
     run.save(update_fields=["state", "note", "started_at", "budget_nano"])
-    queue = run.queue
-    queue.more_may_come = entered in (Run.State.DRAFT, *Run.AT_WORK)
-    queue.is_open = queue.is_open if is_open is None else is_open
-    # Not both in any case: somebody else may have closed it at this moment.
-    queue.save(update_fields=["more_may_come", *([] if is_open is None else ["is_open"])])
+    changes = {"more_may_come": entered in (Run.State.DRAFT, *Run.AT_WORK)}
+    # Not whether it is open in any case: somebody else may have closed it at this moment.
+    changes |= {} if is_open is None else {"is_open": is_open}
+    for name, value in changes.items():
+        setattr(run.queue, name, value)
+    run.queue.save(update_fields=changes)
+
+
+def want_verdicts(run: Run, judges: Sequence[Judge]) -> int:
+    """Let judges be asked about the items of a run that they were not asked about; count these."""
+    wanted = []
+    for judge in judges:
+        known = Verdict.objects.filter(judge=judge, item=OuterRef("pk"))
+        items = run.queue.items.filter(~Exists(known), unusable="").order_by("position")
+        wanted += [Verdict(judge=judge, item_id=pk) for pk in items.values_list("pk", flat=True)]
+    Verdict.objects.bulk_create(wanted, batch_size=1000)
+    return len(wanted)
+
+
+def want_verdicts_on_new_items() -> None:
+    """Let the judges of runs whose items come one by one be asked about those that came since."""
+    for run in Run.objects.filter(config__outputs="given", state=Run.State.VOTING):
+        newest = run.queue.items.order_by("-position").filter(unusable="").first()
+        if newest is None or newest.verdicts.exclude(judge__provider="imported").exists():
+            continue
+        with transaction.atomic():
+            held = locked().get(pk=run.pk)
+            asked = held.judges.exclude(provider="imported").order_by("position")
+            if held.state == Run.State.VOTING and want_verdicts(held, list(asked)):
+                _enter(held, Run.State.JUDGING)
 
 
 def complete_voted_runs() -> None:

@@ -31,7 +31,7 @@ def ask(name: str, model: str) -> None:
     """Let a worker make one call to a model of a provider; one at a time."""
     with leases.locked(name) as provider:
         if provider is None:
-            raise LifecycleRefused(f"There is no provider named {name}.")
+            raise LifecycleRefused(providers.no_such(name))
         if is_under_way(provider, timezone.now()):
             raise LifecycleRefused(f"{name} is being tried; wait for its answer.")
         number = str(uuid4())
@@ -52,8 +52,7 @@ def lost(provider: Provider, now: datetime) -> str:
         return ""
     waited = timedelta(seconds=now.timestamp() - trial["at"])
     if "taken" not in trial:
-        is_late = waited > TAKEN_UP_WITHIN
-        return "No worker has taken this up. Is one running?" if is_late else ""
+        return providers.NOT_TAKEN_UP if waited > TAKEN_UP_WITHIN else ""
     is_late = waited > TAKEN_UP_WITHIN + timedelta(seconds=LONGEST_S)
     return "The worker was lost before an answer came." if is_late else ""
 
@@ -70,7 +69,7 @@ def make(name: str, number: str) -> None:
         found = {"words": failed.reason, "ok": False}
     with leases.locked(name) as provider:
         if provider is not None:
-            leases.leave_place(provider, place)
+            leases.wait_for_share(provider, timezone.now(), place, is_waiting=False)
             if provider.trial.get("id") == number:
                 provider.trial |= found
                 provider.save(update_fields=["trial"])
@@ -82,13 +81,11 @@ def _take(name: str, number: str, place: UUID) -> Provider | None:
         if provider is None or provider.trial.get("id") != number or "taken" in provider.trial:
             return None
         now, model = timezone.now(), provider.trial["model"]
-        until = leases.paused(provider, now).get(model)
-        refused = ""
-        if providers.lacks_key(provider):
-            refused = f"the workers' environment has no {provider.key_variable}"
-        elif until is not None:
+        refused = providers.lacks_key(provider)
+        if not refused and (until := leases.paused(provider, now).get(model)):
             refused = f"{model} is left alone for another {(until - now).seconds} s"
-        elif not leases.take_place(provider, now, place, timedelta(seconds=LONGEST_S)):
+        lasts = timedelta(seconds=LONGEST_S)
+        if not refused and not leases.take_place(provider, now, place, lasts):
             refused = f"{name} takes no more calls at this moment; try again"
         provider.trial["taken"] = True
         if refused:
@@ -97,17 +94,14 @@ def _take(name: str, number: str, place: UUID) -> Provider | None:
     return None if refused else provider
 
 
-def _asked(provider: Provider) -> dict[str, object]:
+def _asked(provider: Provider) -> dict[str, str | bool]:
     endpoint = providers.endpoint_of(provider)
     messages = [{"role": "user", "content": QUESTION}]
     request = ChatRequest(provider.trial["model"], messages, None, MOST_TOKENS)
     reply = chat(replace(endpoint, timeout_s=min(endpoint.timeout_s, LONGEST_S)), request)
-    words = excerpt(reply.text, LONGEST_ANSWER) if reply.text.strip() else "without a text"
-    return {
-        "words": f"{reply.model} answered {words} in {latency(reply.latency_ms)}.",
-        "ok": True,
-        "price": _price(provider, reply),
-    }
+    said = excerpt(reply.text, LONGEST_ANSWER) if reply.text.strip() else "without a text"
+    words = f"{reply.model} answered {said} in {latency(reply.latency_ms)}."
+    return {"words": words, "ok": True, "price": _price(provider, reply)}
 
 
 def _price(provider: Provider, reply: ChatReply) -> str:

@@ -12,7 +12,7 @@ from random import Random
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Max, Q
+from django.db.models import Max
 from django.utils import timezone
 
 from humanjudge.celery import enqueue
@@ -23,8 +23,9 @@ from judge_eval.runs import leases, providers, state
 from judge_eval.runs.demo import PROJECT as DEMO
 from judge_eval.runs.lifecycle import LifecycleRefused, config_of
 from judge_eval.runs.results import TRIED, Fields
+from judge_eval.selectors import is_drawn
 from voting.kinds import kind_of
-from voting.models import Item, Picture
+from voting.models import Item
 
 ASKED = "tryout"
 PAIRS = 3
@@ -91,7 +92,7 @@ def _judge_to_try(run: Run, judge_id: UUID) -> Judge:
         raise LifecycleRefused("This run has no such judge that could be asked.")
     provider = providers.find(judge.provider)
     if provider is None:
-        raise LifecycleRefused(f"There is no provider named {judge.provider}.")
+        raise LifecycleRefused(providers.no_such(judge.provider))
     if run.budget_nano is not None and providers.price_of(provider, judge.model) is None:
         raise LifecycleRefused(providers.unpriced(judge.model))
     last = latest(run)
@@ -106,15 +107,9 @@ def pairs_for(run: Run) -> list[UUID]:
     They are of different prompts as long as there are any.
     """
     config = config_of(run)
-    of_kind = Q(
-        a__kind=config.kind,
-        b__isnull=config.items is not None,
-        unusable="",
-        queue__run__isnull=False,
-    )
-    undrawn = Picture.objects.exclude(state=Picture.State.DONE)
-    drawn = ~Q(a__picture__in=undrawn) & ~Q(b__picture__in=undrawn)
-    usable = Item.objects.filter(of_kind, drawn).order_by("-queue__created_at", "position")
+    of_kind = {"a__kind": config.kind, "b__isnull": config.items is not None}
+    usable = Item.objects.filter(is_drawn(), unusable="", queue__run__isnull=False, **of_kind)
+    usable = usable.order_by("-queue__created_at", "position")
     for where in ({"queue__project": run.queue.project_id}, {"queue__project__name": DEMO}):
         pairs = list(usable.filter(**where).values_list("pk", "a__prompt")[:CHOICE_OF])
         if pairs:
@@ -153,4 +148,4 @@ def _lost(asked: RunEvent, judge: Judge) -> str:
     out = leases.calls_out(now).filter(provider=judge.provider).count()
     if provider and out >= provider.concurrency:
         return f"{provider} is busy with other calls."
-    return "No worker has taken this up. Is one running?"
+    return providers.NOT_TAKEN_UP

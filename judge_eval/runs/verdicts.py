@@ -4,7 +4,6 @@ pair are final, which opens it for voting.
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
-from functools import partial
 from time import perf_counter
 from uuid import UUID
 
@@ -19,11 +18,11 @@ from judge_eval.models import Call, Judge, Run, Verdict
 from judge_eval.prompts.orders import answer_in, majority
 from judge_eval.prompts.parse import ParsedVerdict
 from judge_eval.runs.results import Fields, update_rows
-from judge_eval.selectors import ready_verdicts
+from judge_eval.selectors import is_drawn
 from judge_eval.services import add_judges, model_fingerprint
 from voting.kinds import is_single, kind_of, options_of
-from voting.ledger.scheduler import nudge
-from voting.models import Entry, Inference, Item
+from voting.ledger import ledger
+from voting.models import Entry, Item
 from voting.order import keyed_number
 
 AT_ONCE = 500
@@ -37,6 +36,7 @@ _WRITTEN = frozenset(
     "state judge order winner consistent picks first_picks sample_consistency score_a score_b "
     "feedback error labels latency_ms decided_at".split()
 )
+_COMBINED = ("winner", "consistent", "first_picks", "score_a", "score_b")
 _READ = (
     "verdict order sample state winner score_a score_b reason error reported_model "
     "latency_ms".split()
@@ -119,7 +119,7 @@ def _fields(verdict: Verdict, calls: Sequence[Call]) -> Fields:
         }
         judge = _competitor(verdict, calls)
     except _NoVerdict as reason:
-        return {"state": Verdict.State.FAILED, "error": str(reason)}
+        return _failed(str(reason))
     latencies = [call.latency_ms for call in calls if call.latency_ms is not None]
     several, rates = len(calls) > len(samples), [rate for _, rate in samples.values()]
     return {
@@ -130,17 +130,16 @@ def _fields(verdict: Verdict, calls: Sequence[Call]) -> Fields:
     }
 
 
+def _failed(error: str) -> Fields:
+    return {"state": Verdict.State.FAILED, "error": error}
+
+
 def _done(item: Item, raw: dict[str, ParsedVerdict]) -> Fields:
     answer, queue = answer_in(raw), item.queue
-    fields: Fields = {
+    fields = {name: getattr(answer, name) for name in _COMBINED} | {
         "state": Verdict.State.DONE,
         "order": Verdict.Order.BOTH if len(raw) == 2 else next(iter(raw)),
-        "winner": answer.winner,
-        "consistent": answer.consistent,
         "picks": list(answer.picks),
-        "first_picks": answer.first_picks,
-        "score_a": answer.score_a,
-        "score_b": answer.score_b,
         "feedback": answer.reason,
     }
     if is_single(queue):
@@ -212,7 +211,12 @@ def _fingerprint(run: Run, judge: Judge, config: RunConfig) -> str:
 
 def answer_baselines(run: Run) -> bool:
     """Let baselines answer on pairs that are drawn; return whether there may be more of them."""
-    ready = ready_verdicts(run).select_related("judge", "item__a", "item__b", "item__queue")
+    ready = Verdict.objects.filter(
+        is_drawn("item__"),
+        judge__run=run,
+        judge__provider=Judge.BASELINE,
+        state=Verdict.State.WAITING,
+    ).select_related("judge", "item__a", "item__b", "item__queue")
     waiting = list(ready.order_by("pk")[:BASELINES_AT_ONCE])
     orders = run.config and run.config["verdict_orders"]
     _decide([(verdict, answer_of_baseline(verdict, orders)) for verdict in waiting])
@@ -224,20 +228,14 @@ def answer_of_baseline(verdict: Verdict, verdict_orders: str | None) -> Fields:
 
     `verdict_orders` is the run's, by which its judges are asked; an imported run states none.
     """
-    judge, item = verdict.judge, verdict.item
-    started = perf_counter()
-    opinions = {
-        order: _opinion(judge, item, order)
-        for order in orders_of(verdict, verdict_orders or "both")
-    }
+    judge, item, started = verdict.judge, verdict.item, perf_counter()
     said = {
         order: ParsedVerdict(opinion.winner, reason=opinion.reason)
-        for order, opinion in opinions.items()
-        if opinion
+        for order in orders_of(verdict, verdict_orders or "both")
+        if (opinion := _opinion(judge, item, order))
     }
     if not said:
-        error = f"no provider answers for {judge.name!r}"
-        return {"state": Verdict.State.FAILED, "error": error}
+        return _failed(f"no provider answers for {judge.name!r}")
     return _done(item, said) | {"latency_ms": (perf_counter() - started) * 1000}
 
 
@@ -249,14 +247,10 @@ def _opinion(judge: Judge, item: Item, order: str) -> Opinion | None:
     seed = f"{item.external_id or item.pk} {order}"
     if item.b is None:
         return opinion_of_single(judge.name, item.queue.kind, item.queue.ballot, seed)
-    baseline = BASELINES.get(judge.name)
-    first, second = map(_text_of, item.seen(left=order[0]))
+    baseline, shown = BASELINES.get(judge.name), item.seen(left=order[0])
+    # Where only the length of an output is known, it is as many blanks.
+    first, second = (each.output or " " * each.metadata.get(OUTPUT_LENGTH, 0) for each in shown)
     return baseline(first, second, seed) if baseline else None
-
-
-def _text_of(output: Inference) -> str:
-    """Return an output; where only its length is known, as many blanks."""
-    return output.output or " " * output.metadata.get(OUTPUT_LENGTH, 0)
 
 
 def orders_of(verdict: Verdict, verdict_orders: str) -> Sequence[str]:
@@ -305,13 +299,8 @@ def open_those_final(pairs: Collection[UUID], *, amend: bool = False) -> None:
         last = dict(sealed.values_list("item", "payload__verdicts"))
         entries = {item.pk: verdicts_entry(item, verdicts[item.pk]) for item in final}
         # An import has put them there already.
-        append([e for pk, e in entries.items() if (e.payload or {})["verdicts"] != last.get(pk)])
-
-
-def append(entries: Sequence[Entry]) -> None:
-    Entry.objects.bulk_create(entries)
-    for project in {entry.project_id for entry in entries}:
-        transaction.on_commit(partial(nudge, project))
+        is_new = (e for pk, e in entries.items() if (e.payload or {})["verdicts"] != last.get(pk))
+        ledger.record(*is_new)
 
 
 def verdicts_entry(item: Item, verdicts: Sequence[Verdict]) -> Entry:

@@ -199,24 +199,22 @@ class _Worker:
 
     def _begin(self, question: Question, kept: Call | None) -> bool:
         """Begin a call, or say here what comes of it; False where its run cannot pay for it."""
-        call, reason = question.call, ""
+        call, reason = question.call, providers.lacks_key(question.provider)
         is_tried = call.purpose == Call.Purpose.TRYOUT
         # Whether a judge answers now is what is tried: what it said before does not tell.
         if kept is not None and not question.problem and not is_tried:
-            reply = results.reply_of(kept)
-            self._came.answers.append(Answer(question, reply=reply, stored=kept))
-        elif providers.lacks_key(question.provider):
-            reason = f"the workers' environment has no {question.provider.key_variable}"
-        elif _is_paid(question):
+            self._came.answers.append(Answer(question, results.reply_of(kept), stored=kept))
+            return True
+        if not reason and _is_paid(question):
             (self._pool.ask if call.lease else self._pool.set_aside)(question)
-        elif not is_tried:
+            return True
+        if not reason and not is_tried:
             return False
-        else:
-            reason = "This call could pass the budget, so it was not made."
-            reason = providers.unpriced(call.model) if question.lacks_price else reason
-        if reason:
-            failure = CallFailed(reason, was_sent=False)
-            self._came.answers.append(Answer(question, failure=failure))
+        if question.lacks_price:
+            reason = reason or providers.unpriced(call.model)
+        reason = reason or "This call could pass the budget, so it was not made."
+        failure = CallFailed(reason, was_sent=False)
+        self._came.answers.append(Answer(question, failure=failure))
         return True
 
     def _collect(self, seconds: float) -> None:

@@ -6,6 +6,7 @@ entering as they are completed would let prompts with few comparisons come first
 is not changed by later votes.
 """
 
+import math
 from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -53,13 +54,22 @@ class Voted(NamedTuple):
     choice: int
 
 
+class OutOfOrder(NamedTuple):
+    """From here on votes come in an order of the voters' own, so that no prompt is passed over.
+
+    Who chooses what to vote on would otherwise choose which prompts enter.
+    """
+
+    seq: int
+
+
 class Closed(NamedTuple):
     """Voting is over: all prompts that are complete enter."""
 
     seq: int
 
 
-Event: TypeAlias = Opened | Wanted | Voted | Closed
+Event: TypeAlias = Opened | Wanted | Voted | OutOfOrder | Closed
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -88,12 +98,11 @@ class Entered:
 
 
 def enter(events: Iterable[Event], prompt_order: Mapping[int, int] | Sequence[int]) -> Entered:
-    """Let prompts enter as the ledger goes on.
+    """Let prompts enter as the ledger goes on, whose `events` are in its order.
 
-    `events` are in the order of the ledger, and ``prompt_order[p]`` is the place of prompt p in the
-    order fixed beforehand. Of the prompts that are open, the first that has not entered enters when
-    it is complete; while it is not, it is passed over as soon as ten that wait behind it are
-    complete, and the first of those enters.
+    ``prompt_order[p]`` is the place of prompt p. Of the open prompts the first that has not entered
+    enters when it is complete; it is passed over as soon as ten that wait behind it are complete,
+    of which the first enters. After `OutOfOrder` none is passed over until `Closed`.
 
     Examples
     --------
@@ -109,7 +118,10 @@ def enter(events: Iterable[Event], prompt_order: Mapping[int, int] | Sequence[in
     """
     line = _Line(prompt_order)
     for event in events:
-        line.take(event)
+        if isinstance(event, OutOfOrder):
+            line.most_waiting = math.inf
+        else:
+            line.take(event)
     return line.entered()
 
 
@@ -144,9 +156,10 @@ class _Line:
         self.incomplete: list[tuple[int, int]] = []  # places and prompts
         self.waiting: list[tuple[int, int]] = []
         self.most_votes = 0
+        self.most_waiting = float(MOST_WAITING)
         self.entries: dict[int, _Entry] = {}
 
-    def take(self, event: Event) -> None:
+    def take(self, event: Opened | Wanted | Voted | Closed) -> None:
         if isinstance(event, Closed):
             while self.waiting:
                 self._enter_first(event.seq)
@@ -190,7 +203,7 @@ class _Line:
 
     def _advance(self, seq: int) -> None:
         while self.waiting and (
-            len(self.waiting) >= MOST_WAITING
+            len(self.waiting) >= self.most_waiting
             or not self.incomplete
             or self.waiting[0] < self.incomplete[0]
         ):

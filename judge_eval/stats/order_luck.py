@@ -3,10 +3,6 @@
 The same votes are shuffled many times and rated each time by the rule of `elo`; the standard
 deviation of a judge's ratings is its order luck. Of very many votes each shuffle is a sample, so
 what is measured then is the luck of so many votes.
-
-All shuffles are played side by side. Within a vote the games of correct judge k and wrong judge l
-wait only for the games of k against l - 1 and of k - 1 against l; so those with the same k + l are
-played at once, which changes no rating.
 """
 
 import math
@@ -21,7 +17,12 @@ from judge_eval.stats.outcomes_table import OutcomesTable
 
 SHUFFLES: Final = 100
 MOST_VOTES: Final = 5000
-_PER_POINT: Final = math.log(10) / 400
+# Ratings are played in units of which the chance to win is (1 + tanh(difference)) / 2.
+_PER_POINT: Final = math.log(10) / 800
+_HALF_K: Final = K / 2 * _PER_POINT
+# So many votes at the end of a shuffle are tried first.
+_FEW_VOTES: Final = 128
+_SAME_POINTS: Final = 1e-6
 
 Positions = NDArray[np.intp]
 
@@ -53,32 +54,41 @@ def shuffled_elo(
     shuffles: int = SHUFFLES,
     most_votes: int = MOST_VOTES,
 ) -> FloatArray:
-    """Return the ELO of each judge after each shuffle, shape (shuffles, n_judges)."""
+    """Return the ELO of each judge after each shuffle, shape (shuffles, n_judges).
+
+    Notes
+    -----
+    A game draws two histories of the same ratings together and never apart, so that ratings forget:
+    mostly the last few hundred votes of a shuffle decide them to the last digit. These are played
+    alone where twice as many change nothing. A judge that is always right, or always wrong, never
+    forgets: then all votes are played.
+    """
     groups, multiplicity = table.grouped()
     comparison, choice = np.nonzero(groups.votes)
-    votes = groups.votes[comparison, choice] * multiplicity[comparison]
+    ends = (groups.votes[comparison, choice] * multiplicity[comparison]).cumsum()
     verdicts = groups.verdicts[comparison]
     right = verdicts == choice[:, None]
     wrong = (verdicts >= 0) & ~right
-    # Votes that all judges were right or all were wrong about move nothing and are left out; the
-    # kind after the last one, which nobody plays, fills the shorter shuffles up.
+    # Votes that all judges were right or all were wrong about move nothing and are left out.
     moves = right.any(axis=1) & wrong.any(axis=1)
-    total, ends = int(votes.sum()), votes.cumsum()
-    rows = []
+    total, rows = table.n_votes, []
     for _ in range(shuffles):
         chosen = rng.choice(total, min(total, most_votes), replace=False)
         kinds = np.searchsorted(ends, chosen, side="right")
         rows.append(kinds[moves[kinds]])
-    drawn = np.full((shuffles, max(map(len, rows), default=0)), len(votes), dtype=np.intp)
+    # Shorter shuffles begin with the kind after the last one, which nobody plays.
+    votes = max(map(len, rows), default=0)
+    drawn = np.full((shuffles, votes), len(moves), dtype=np.intp)
     for row, kinds in zip(drawn, rows, strict=True):
-        row[: len(kinds)] = kinds
-    # Two more players fill the places of games that nobody plays. The one has won for good and the
-    # other has lost for good, so their games move nothing.
-    judges = table.n_judges
-    ratings = np.full((shuffles, judges + 2), START)
-    ratings[:, judges:] = np.inf, -np.inf
-    _play(ratings, drawn, _listed(right, filler=judges), _listed(wrong, filler=judges + 1))
-    return ratings[:, :judges]
+        row[votes - len(kinds) :] = kinds
+    judges, last, before = table.n_judges, _FEW_VOTES, None
+    sides = _listed(right, filler=judges), _listed(wrong, filler=judges + 1)
+    while 3 * last <= votes:
+        ratings = _played(drawn[:, -last:], judges, *sides)
+        if before is not None and np.abs(ratings - before).max() < _SAME_POINTS:
+            return ratings
+        before, last = ratings, 2 * last
+    return _played(drawn, judges, *sides)
 
 
 def _listed(mask: BoolArray, filler: int) -> tuple[Positions, Positions]:
@@ -90,26 +100,38 @@ def _listed(mask: BoolArray, filler: int) -> tuple[Positions, Positions]:
     return listed, counts
 
 
-def _play(
-    ratings: FloatArray,
+def _played(
     drawn: Positions,
+    judges: int,
     right: tuple[Positions, Positions],
     wrong: tuple[Positions, Positions],
-) -> None:
-    """Play the votes of all shuffles, in place: the first ones of each, the second ones …"""
-    flat = ratings.reshape(-1)
-    row = np.arange(len(ratings)) * ratings.shape[1]
-    turns = right[1] + wrong[1] - 1
+) -> FloatArray:
+    """Play the votes of all shuffles side by side: the first ones of each, the second ones …
+
+    Within a vote the games of correct judge k and wrong judge l wait only for the games of k
+    against l - 1 and of k - 1 against l; so those with the same k + l are played at once.
+    """
+    # Two more players fill the places of games that nobody plays. The one has won for good and the
+    # other has lost for good, so their games move nothing.
+    ratings = np.zeros((len(drawn), judges + 2))
+    ratings[:, judges:] = np.inf, -np.inf
+    flat, row = ratings.reshape(-1), np.arange(len(ratings)) * ratings.shape[1]
+    turns, room = right[1] + wrong[1] - 1, np.empty((judges + 2, len(ratings)))
     for kinds in drawn.T:
         n_right, n_wrong = right[1][kinds].max(), wrong[1][kinds].max()
         winners = right[0][kinds, :n_right].T + row
         # Last one first: then those that winners k, k + 1 … meet in a turn are a slice as well.
         losers = wrong[0][kinds, :n_wrong].T[::-1] + row
+        won, lost = flat.take(winners), flat.take(losers)
         for turn in range(turns[kinds].max()):
             first, end = max(0, turn - n_wrong + 1), min(n_right, turn + 1)
             shift = n_wrong - 1 - turn
-            winner, loser = winners[first:end], losers[first + shift : end + shift]
-            won, lost = flat.take(winner), flat.take(loser)
-            points = K / (1 + np.exp((won - lost) * _PER_POINT))
-            flat[winner] = won + points
-            flat[loser] = lost - points
+            winner, loser = won[first:end], lost[first + shift : end + shift]
+            points = np.subtract(winner, loser, out=room[: end - first])
+            np.tanh(points, out=points)
+            np.subtract(1, points, out=points)
+            points *= _HALF_K
+            winner += points
+            loser -= points
+        flat[winners], flat[losers] = won, lost
+    return np.asarray(START + ratings[:, :judges] / _PER_POINT)

@@ -16,13 +16,17 @@ from judge_eval.stats.bradley_terry import tie_group_members
 from judge_eval.stats.claims import Claims
 from judge_eval.stats.confidence_sequence import MARGIN
 
-# More names than these are no longer plain words, and of very many judges fewer names than that;
-# the table has them all.
+# More names than these are no longer plain words, and of more judges one; the table has them all.
 MOST_NAMES: Final = 6
-FEW_NAMES: Final = 2
+# Of more judges than these that may be the best, the headline names the first.
+MOST_CANDIDATES: Final = 3
 # Sentences about two judges that are not settled, beside those of the headline.
 MOST_PAIRS: Final = 6
 WELL_COVERED: Final = 0.95
+
+
+def _percent(share: float | None) -> str:
+    return f"{100 * (share or 0):.0f} %"
 
 
 def _least(evidence: Sequence[float]) -> str:
@@ -46,26 +50,13 @@ class Words:
     >>> entered = enter([*said, *(Voted(40 + n, n, 0) for n in range(40))], range(40))
     >>> is_baseline, agreement = np.array([False, False, True]), [0.975, 0.2, 0.5]
     >>> found = claims(entered, is_baseline, np.array(agreement), prompts=40)
-    >>> words = Words(
-    ...     ["north", "south", "random"],
-    ...     found,
-    ...     [0, 2, 1],
-    ...     agreement,
-    ...     [1, 1, 1],
-    ...     votes=40,
-    ...     voters=3,
-    ...     people=0.9,
-    ... )
+    >>> names, about = ["north", "south", "random"], {"votes": 40, "voters": 3, "people": 0.9}
+    >>> words = Words(names, found, [0, 2, 1], agreement, [1, 1, 1], **about)
     >>> print(*words.headline())  # doctest: +NORMALIZE_WHITESPACE
     north is the best judge: it agrees with people on 98 % (people among themselves: 90 %) and beats
-    south (evidence over 1,000,000 : 1).
-    You may stop voting.
-    Only north beats the floor.
-    >>> for sentence in words.more()[:2]:
-    ...     print(sentence)  # doctest: +NORMALIZE_WHITESPACE
+    south (evidence over 1,000,000 : 1). You may stop voting. Only north beats the floor.
+    >>> print(words.more()[0])
     Evidence over random: 99,800 : 1.
-    Nothing shows yet that south is better than random (evidence 1 : 1 of 40 : 1):
-    more votes will not settle this as it stands.
     """
 
     names: Sequence[str]
@@ -81,7 +72,7 @@ class Words:
 
     @property
     def _room(self) -> int:
-        return MOST_NAMES if len(self.judges) <= MOST_NAMES else FEW_NAMES
+        return MOST_NAMES if len(self.judges) <= MOST_NAMES else 1
 
     @property
     def judges(self) -> list[int]:
@@ -116,6 +107,7 @@ class Words:
             return []
         sentences = self._others() if len(self.judges) <= MOST_NAMES else self._in_short()
         return [
+            *self._towards_best(),
             *self._floor_in_full(),
             *sentences,
             *self._alike(),
@@ -136,35 +128,53 @@ class Words:
     def _leader(self) -> Iterator[str]:
         first, *others = self.judges
         name, claims = self.names[first], self.claims
-        agrees = f"agrees with people on {self._percent(first)}{self._beside_people(first)}"
-        beaten = [n for n in others if claims.beats[first, n]]
-        beats = f" and beats {self._victims(first, beaten)}" if beaten else ""
-        rivals = [n for n in others if n not in beaten and n not in self.silent]
+        agrees = (
+            f"agrees with people on {_percent(self.agreement[first])}{self._beside_people(first)}"
+        )
+        beats = self._beaten(first)
+        so_it_is = f"it {agrees} and {beats}." if beats else f"it {agrees}."
         if not others:
-            yield f"{name} is the only judge: it {agrees}."
+            yield f"{name} is the only judge: {so_it_is}"
         elif claims.best is not None:
-            yield f"{name} is the best judge: it {agrees}{beats}."
+            yield f"{name} is the best judge: {so_it_is}"
             yield "You may stop voting."
         elif not claims.entered:
             yield f"Too early to say which is best: {self._after()} no prompt has all its votes."
             yield f"So far {name} {agrees}."
-        elif not rivals:
-            yield f"{name} is the only judge with verdicts: it {agrees}{beats}."
+        elif not (rivals := self._rivals):
+            yield f"{name} is the only judge with verdicts: {so_it_is}"
+        elif len(candidates := self._candidates) > MOST_CANDIDATES:
+            yield f"Not settled: {name} {agrees}; {len(candidates) - 1} others may be better."
         else:
-            yield self._not_settled(first, rivals)
-            yield f"{name} {agrees}{beats}."
+            settled = f"{self._names(candidates, 'or')} may be the best judge; {self._forecast}"
+            yield self._pair(first, rivals[0]) if len(rivals) == 1 else f"Not settled: {settled}."
+            yield f"{name} {agrees}{f' and {beats}' if beats else ''}."
         if (covered := self.coverage[first] or 0) < WELL_COVERED:
-            yield f"It has a verdict on only {100 * covered:.0f} % of what it was asked about."
+            yield f"It has a verdict on only {_percent(covered)} of what it was asked about."
 
-    def _not_settled(self, first: int, rivals: Sequence[int]) -> str:
-        if len(rivals) == 1:
-            return self._pair(first, rivals[0])
-        unbeaten = [n for n in rivals if not self.claims.beats[:, n].any()] or rivals
-        every = [self.claims.forecast[first][n] for n in rivals]
+    def _beaten(self, winner: int) -> str:
+        beaten = [n for n in self.judges if self.claims.beats[winner, n]]
+        return f"beats {self._victims(winner, beaten)}" if beaten else ""
+
+    @property
+    def _rivals(self) -> list[int]:
+        """Judges with verdicts that the first one is not said to beat."""
+        first, *others = self.judges
+        return [n for n in others if not self.claims.beats[first, n] and n not in self.silent]
+
+    @property
+    def _candidates(self) -> list[int]:
+        """The first judge, and its rivals that nobody is said to beat."""
+        rivals = self._rivals
+        unbeaten = [n for n in rivals if not self.claims.beats[:, n].any()]
+        return [self.judges[0], *(unbeaten or rivals)]
+
+    @property
+    def _forecast(self) -> str:
+        """What it takes to tell the first judge from all its rivals."""
+        every = [self.claims.forecast[self.judges[0]][n] for n in self._rivals]
         known = [votes for votes in every if votes is not None]
-        outlook = self._outlook(max(known) if len(known) == len(every) else None, len(rivals))
-        candidates = self._some([first, *unbeaten], "or")
-        return f"Not settled: {candidates} may be the best judge; {outlook}."
+        return self._outlook(max(known) if len(known) == len(every) else None, len(every))
 
     def _pair(self, one: int, other: int) -> str:
         """Say how a judge stands to one that agrees no more often, and what would settle it."""
@@ -198,10 +208,8 @@ class Words:
         left = self.claims.votes_left
         if votes <= left:
             return more
-        only = (
-            f"only {number_of(left, 'vote')} {'is' if left == 1 else 'are'}" if left else "none is"
-        )
-        return f"{more}, but {only} left"
+        only = f"only {number_of(left, 'vote')} {'is' if left == 1 else 'are'}"
+        return f"{more}, but {only if left else 'none is'} left"
 
     @property
     def _above(self) -> list[int]:
@@ -222,7 +230,7 @@ class Words:
             least = _least([self.claims.evidence[n, low] for n in above for low in floor])
             yield f"Evidence over {self._names(floor)}: {least}."
         others = len(judges) - len(above)
-        if above and others and self._room == FEW_NAMES:
+        if above and others and self._room == 1:
             yield f"Nothing shows yet that the other {others} are better than all of these."
             return
         lacking: dict[tuple[int, ...], list[int]] = {}
@@ -260,12 +268,18 @@ class Words:
 
     # --- quieter sentences ----------------------------------------------------------------------
 
+    def _towards_best(self) -> Iterator[str]:
+        """Say of the first judge what the headline leaves out where many may be the best."""
+        claims = self.claims
+        if claims.entered and claims.best is None and len(self._candidates) > MOST_CANDIDATES:
+            yield f"To tell which is best: {self._forecast}."
+            if beats := self._beaten(self.judges[0]):
+                yield f"{self.names[self.judges[0]]} {beats}."
+
     def _others(self) -> Iterator[str]:
         """Say of every two judges what the headline has not said."""
         claims, judges = self.claims, self.judges
-        for n in judges[1:]:
-            if beaten := [other for other in judges if claims.beats[n, other]]:
-                yield f"{self.names[n]} beats {self._victims(n, beaten)}."
+        yield from (f"{self.names[n]} {beats}." for n in judges[1:] if (beats := self._beaten(n)))
         speaking = [n for n in judges if n not in self.silent]
         pairs = [pair for pair in combinations(speaking, 2) if claims.standing(*pair) != "beats"]
         of_leader = [pair for pair in pairs if pair[0] == judges[0]]
@@ -297,14 +311,11 @@ class Words:
 
     def _alike(self) -> Iterator[str]:
         judges, same = self.judges, self.claims.same
-        groups = [
-            [judges[at] for at in group]
-            for group in tie_group_members(~same[np.ix_(judges, judges)])
-            if len(group) > 1
-        ]
+        groups = [x for x in tie_group_members(~same[np.ix_(judges, judges)]) if len(x) > 1]
         for group in groups[:MOST_PAIRS]:
             within = f"they differ by no more than {100 * MARGIN:.0f} points per prompt"
-            yield f"{self._some(group)} are practically the same: {within}."
+            some = self._some([judges[at] for at in group])
+            yield f"{some} are practically the same: {within}."
 
     def _missing(self) -> Iterator[str]:
         silent = self.silent
@@ -315,7 +326,7 @@ class Words:
         rest = [n for n in self.judges[1:] if n not in silent]
         low = [n for n in rest if (self.coverage[n] or 0) < WELL_COVERED]
         if low:
-            texts = [f"{self.names[n]} on {100 * (self.coverage[n] or 0):.0f} %" for n in low]
+            texts = [f"{self.names[n]} on {_percent(self.coverage[n])}" for n in low]
             more = [f"{len(low) - MOST_NAMES} more on less"] if len(low) > MOST_NAMES else []
             some = listed([*texts[:MOST_NAMES], *more])
             yield f"Not all they were asked about has a verdict: {some}."
@@ -341,33 +352,27 @@ class Words:
         by = f"{self.voters:,} {'person' if self.voters == 1 else 'people'}"
         return f"after {number_of(self.votes, 'vote')} by {by}"
 
-    def _percent(self, judge: int) -> str:
-        return f"{100 * (self.agreement[judge] or 0):.0f} %"
-
     def _beside_people(self, judge: int) -> str:
         if self.people is None:
             return ""
-        share = f"{100 * self.people:.0f} %"
-        if share == self._percent(judge):
+        share = _percent(self.people)
+        if share == _percent(self.agreement[judge]):
             return f", as people do among themselves ({share})"
         return f" (people among themselves: {share})"
 
     def _victims(self, winner: int, beaten: Sequence[int]) -> str:
-        others = len(self.judges) - 1
-        whom = (
-            self._names(beaten)
-            if len(beaten) <= self._room
-            else f"{len(beaten)} of the {others} other judges"
-        )
+        others, whom = len(self.judges) - 1, self._names(beaten)
         if len(beaten) == others > 2:
             whom = f"all {others} other judges"
+        elif len(beaten) > self._room:
+            whom = f"{len(beaten)} of the {others} other judges"
         return f"{whom} (evidence {_least([self.claims.evidence[winner, n] for n in beaten])})"
 
-    def _some(self, judges: Sequence[int], word: str = "and") -> str:
-        if len(judges) <= self._room:
-            return self._names(judges, word)
-        few = [self.names[n] for n in judges[: self._room - 1]]
-        return f"{', '.join(few)} {word} {len(judges) - len(few)} more"
+    def _some(self, judges: Sequence[int]) -> str:
+        if len(judges) <= max(2, self._room):
+            return self._names(judges)
+        few = [self.names[n] for n in judges[: max(1, self._room - 1)]]
+        return listed([*few, f"{len(judges) - len(few)} more"])
 
     def _names(self, judges: Sequence[int], word: str = "and") -> str:
         *most, last = [self.names[n] for n in judges]

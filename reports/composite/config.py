@@ -12,7 +12,7 @@ from humanjudge.lib.validation import Line, Part, Place, alone, validated
 
 LARGEST: Final = 1_000_000_000
 MOST_COMPONENTS: Final = 30
-_NAME: Final = r"^[^\W\d]\w*(?:[ .-]\w+)*$"
+NAME: Final = r"^[^\W\d]\w*(?:[ .-]\w+)*$"
 _WORDS: Final = {
     "win_rate": "share of votes it won, a tie half",
     "pass_rate": "share of people's votes that passed it",
@@ -49,7 +49,7 @@ def _gates(names: tuple[str, ...]) -> tuple[str, ...]:
     return names
 
 
-Name: TypeAlias = Annotated[str, StringConstraints(max_length=60, pattern=_NAME)]
+Name: TypeAlias = Annotated[str, StringConstraints(max_length=60, pattern=NAME)]
 End: TypeAlias = Annotated[float, Field(ge=-LARGEST, le=LARGEST)]
 Range: TypeAlias = Annotated[tuple[End, End], Field(strict=False), AfterValidator(_range)]
 
@@ -205,4 +205,4 @@ def parse(data: object, *, needs_sources: bool = False) -> CompositeConfig:
 def _names(data: object, key: str) -> list[str]:
     given = data.get(key) if isinstance(data, dict) else None
     names = given if isinstance(given, dict | list | tuple) else ()
-    return [name for name in names if isinstance(name, str) and re.fullmatch(_NAME, name)]
+    return [name for name in names if isinstance(name, str) and re.fullmatch(NAME, name)]

@@ -1,7 +1,8 @@
 """A composite as a form with a row for each component, or as JSON: both say the same config."""
 
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, Self, TypeAlias
 
 from django import forms
@@ -11,11 +12,10 @@ from django.utils.html import format_html
 
 from humanjudge.http import Context
 from humanjudge.lib import strict_json
-from humanjudge.lib.text import excerpt
 from humanjudge.lib.validation import ConfigError, ConfigInvalid
 from judge_eval.models import Run
 from judge_eval.pages.run_form import LINES, shortened
-from reports.composite.config import CompositeConfig, source_in_words
+from reports.composite.config import NAME, CompositeConfig, source_in_words
 from reports.composite.sources import offered, read_config
 
 Data: TypeAlias = Mapping[str, Any]
@@ -28,13 +28,9 @@ _GROUPS: Final = {
 }
 # Of these one says which values count how much.
 _RULED: Final = ("judge_score", "label", "metadata")
-# By the end of a mistake's path; what else is wrong with a source stands at the source.
-_FIELDS: Final = {
-    **{field: field for field in ("weight", "reason", "equals")},
-    "range": "low",
-    "range[0]": "low",
-    "range[1]": "high",
-}
+# A mistake in a row, and where its field is not called as the end of the path is.
+_IN_ROW: Final = re.compile(r"(?:weights|sources)\.c(\d+)\.?(.*)")
+_FIELDS: Final = {"": "low", "range": "low", "range[0]": "low", "range[1]": "high"}
 _TEXT: Final = {"autocomplete": "off"}
 _NUMBER: Final = _TEXT | {"inputmode": "decimal"}
 
@@ -59,43 +55,51 @@ class JsonForm(forms.Form):
         return text
 
 
+def _text(label: str = "", attrs: dict[str, str] = _TEXT) -> forms.CharField:
+    return forms.CharField(label=label, required=False, widget=forms.TextInput(attrs))
+
+
 class ComponentForm(forms.Form):
     """The fields of one row; what may be in them is said by the config alone."""
 
-    name = forms.CharField(widget=forms.TextInput(_TEXT))
-    weight = forms.CharField(required=False, widget=forms.TextInput(_NUMBER))
+    name = forms.RegexField(
+        NAME,
+        max_length=60,
+        widget=forms.TextInput(_TEXT),
+        error_messages={
+            "invalid": "Must be plain words on one line.",
+            "max_length": "Has %(show_value)d characters, the most is %(limit_value)d.",
+        },
+    )
+    weight = _text("Weight", _NUMBER)
     source = forms.ChoiceField(label="What it is", required=False)
-    low = forms.CharField(label="0 is", required=False, widget=forms.TextInput(_NUMBER))
-    high = forms.CharField(label="1 is", required=False, widget=forms.TextInput(_NUMBER))
-    equals = forms.CharField(
-        label="or 1 where it is", required=False, widget=forms.TextInput(_TEXT)
-    )
-    reason = forms.CharField(
-        label="Why it counts so much", required=False, widget=forms.TextInput(_TEXT)
-    )
+    low = _text("0 is", _NUMBER)
+    high = _text("1 is", _NUMBER)
+    equals = _text("or 1 where it is")
+    reason = _text("Why it counts so much")
     gate = forms.BooleanField(label="Gate: below 1 the composite is 0", required=False)
 
 
+COLUMNS: Final = tuple(ComponentForm.base_fields)
+
+
 class CompositeForm(forms.Form):
-    label = forms.CharField(
-        label="Name of the composite", required=False, widget=forms.TextInput(_TEXT)
-    )
+    label = _text("Name of the composite")
     check = forms.ChoiceField(label="Checked against", choices=[*CHECKS.items()])
     composite: CompositeConfig | None = None
     is_json: Final = False
 
     def __init__(self, run: Run, rows: Sequence[Data], *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.label_suffix, self._run, self._places = "", run, range(len(rows))
+        self.label_suffix, self._run, self._rows = "", run, rows
         choices = _choices(offered(run), [row.get("source", "") for row in rows])
         for place, row in enumerate(rows):
             self.initial.update({f"{name}-{place}": value for name, value in row.items()})
             of_row = ComponentForm()
             of_row.fields["source"].choices = choices  # type: ignore[attr-defined]
             for name, field in of_row.fields.items():
-                words, number = field.label or name.capitalize(), place + 1
                 hidden = '{}<span class="visually-hidden"> of component {}</span>'
-                field.label = format_html(hidden, words, number)
+                field.label = format_html(hidden, field.label or name.capitalize(), place + 1)
                 self.fields[f"{name}-{place}"] = field
 
     @classmethod
@@ -122,60 +126,54 @@ class CompositeForm(forms.Form):
 
     @property
     def rows(self) -> list[dict[str, BoundField]]:
-        names = ComponentForm.base_fields
-        return [{name: self[f"{name}-{place}"] for name in names} for place in self._places]
+        return [{name: self[f"{name}-{n}"] for name in COLUMNS} for n in range(len(self._rows))]
 
-    def as_data(self) -> Context:
-        """Return the config that the form says, right or wrong."""
-        got = self.cleaned_data
-        data: Context = {"label": got["label"]} if got.get("label") else {}
-        data |= {"weights": {}, "gates": [], "sources": {}, "check": got.get("check")}
-        for row in self._cleaned_rows():
-            name, weight = row["name"], row["weight"]
+    def as_data(self, names: Sequence[str] = ()) -> Context:
+        """Return the config that was sent, right or wrong; `names` stand for those of its rows."""
+        label = self.data.get("label", "").strip()
+        data: Context = {"label": label} if label else {}
+        data |= {"weights": {}, "gates": [], "sources": {}, "check": self.data.get("check")}
+        for place, row in enumerate(self._rows):
+            name = names[place] if names else row["name"]
             data["sources"][name] = _source(row)
             if row["gate"]:
                 data["gates"].append(name)
-            if weight or row["reason"] or not row["gate"]:
-                counts = {"weight": _number(weight)} if weight else {}
+            if row["weight"] or row["reason"] or not row["gate"]:
+                counts = {"weight": _number(row["weight"])} if row["weight"] else {}
                 data["weights"][name] = counts | {"reason": row["reason"]}
         return data
 
     def clean(self) -> None:
-        names, data = [row["name"] for row in self._cleaned_rows()], self.as_data()
-        try:
-            self.composite = read_config(self._run, data)
-        except ConfigInvalid as invalid:
-            shown = {excerpt(name, 60)[1:-1] or "''": n for n, name in enumerate(names)}
-            places = {f"{part}.{name}": n for name, n in shown.items() for part in data}
-            places |= {f"gates[{n}]": names.index(gate) for n, gate in enumerate(data["gates"])}
-            self._show(invalid.errors, places)
+        names = [row["name"] for row in self._rows]
         for place, name in enumerate(names):
             if name and name in names[:place]:
                 self.add_error(f"name-{place}", "Another component has this name.")
+        complained = set(self.errors)
+        try:
+            # Under numbers for names, every mistake tells its row.
+            read_config(self._run, self.as_data([f"c{place}" for place in range(len(names))]))
+        except ConfigInvalid as invalid:
+            for error in invalid.errors:
+                self._show(error, complained)
+        if not self.errors:
+            self.composite = read_config(self._run, self.as_data())
 
-    def _cleaned_rows(self) -> list[Context]:
-        got, names = self.cleaned_data, ComponentForm.base_fields
-        return [{name: got.get(f"{name}-{place}", "") for name in names} for place in self._places]
-
-    def _show(self, errors: Sequence[ConfigError], places: Mapping[str, int]) -> None:
-        """Put each error at the field that it is about, unless that was complained of."""
-        complained, said = set(self.errors), set[tuple[str, str]]()
-        for error in errors:
-            field = _field_of(error.path, places)
-            # A name that is none is one in the weights, the gates and the sources.
-            once = (field.rpartition("-")[2], error.message)
-            if field not in self.fields:
-                self.add_error(None, f"{error}.")
-            elif field not in complained and once not in said:
-                self.add_error(field, f"{error.message[:1].upper()}{error.message[1:]}.")
-            said.add(once)
+    def _show(self, error: ConfigError, complained: Collection[str]) -> None:
+        """Put an error at the field that it is about, unless that was complained of."""
+        field = error.path
+        if place := _IN_ROW.fullmatch(field):
+            name = _FIELDS.get(place[2], place[2])
+            field = f"{name if name in COLUMNS else 'source'}-{place[1]}"
+        if field not in self.fields:
+            self.add_error(None, f"{error}.")
+        elif field not in complained:
+            self.add_error(field, f"{error.message[:1].upper()}{error.message[1:]}.")
 
 
 def rows_of(post: QueryDict) -> list[Context]:
     """Return what was sent in each row, as it was sent."""
     number = sum(name.startswith("source-") for name in post)
-    names = ComponentForm.base_fields
-    return [{name: post.get(f"{name}-{n}", "") for name in names} for n in range(number)]
+    return [{c: post.get(f"{c}-{n}", "").strip() for c in COLUMNS} for n in range(number)]
 
 
 def _row_of(name: str, data: Data) -> Context:
@@ -201,9 +199,7 @@ def _choices(sources: Sequence[Data], chosen: Sequence[str]) -> list[tuple[str, 
 
 
 def _key(source: Data) -> str:
-    return json.dumps(
-        {key: source[key] for key in ("from", "judge", "task", "key") if key in source}
-    )
+    return json.dumps({k: source[k] for k in ("from", "judge", "task", "key") if k in source})
 
 
 def _source(row: Data) -> object:
@@ -248,14 +244,3 @@ def _written(value: object) -> str:
     if isinstance(value, str) and value and _scalar(value.strip()) == value:
         return value
     return json.dumps(value, ensure_ascii=False).removesuffix(".0")
-
-
-def _field_of(path: str, places: Mapping[str, int]) -> str:
-    """Return the field that a mistake is about, by the beginnings of paths of each row."""
-    for start in sorted(places, key=len, reverse=True):
-        if path == start or path.startswith(f"{start}."):
-            rest, place = path[len(start) + 1 :], places[start]
-            if rest:
-                return f"{_FIELDS.get(rest, 'source')}-{place}"
-            return f"{'low' if start.startswith('sources') else 'name'}-{place}"
-    return path

@@ -1,6 +1,5 @@
 """The page of an evaluator's models and keys: made here, told once, and revoked."""
 
-from typing import Any
 from uuid import UUID
 
 from django import forms
@@ -17,43 +16,33 @@ from reports.models import Benchmark, TracedModel
 from voting.keys import revoke
 from voting.models import ApiKey, Project
 
-OWN_PROJECT = "a project of my own models"
 EVERY_PROJECT = "every project"
+SCOPES = {ApiKey.Scope.READ: "read results", ApiKey.Scope.MANAGE: "make and enrol models"}
 
 
-class ProjectForm(forms.Form):
-    """What both forms ask: a name, and one of the projects or none."""
-
-    name = forms.CharField(max_length=200)
-    project = forms.ModelChoiceField(Project.objects.order_by("name"), required=False)
+def _one_project(label: str, otherwise: str) -> forms.Field:
+    projects = Project.objects.order_by("name")
+    return forms.ModelChoiceField(projects, label=label, empty_label=otherwise, required=False)
 
 
-class ModelForm(ProjectForm):
+class ModelForm(forms.Form):
     prefix = "model"
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.fields["project"].empty_label = OWN_PROJECT  # type: ignore[attr-defined]
-        self.fields["project"].label = "Sends its outputs to"
+    name = forms.CharField(max_length=200)
+    project = _one_project("Sends its outputs to", "a project of my own models")
 
 
-class PersonKeyForm(ProjectForm):
+class PersonKeyForm(forms.Form):
     prefix = "key"
+
+    name = forms.CharField(max_length=100)
+    project = _one_project("For models of", EVERY_PROJECT)
     scopes = forms.MultipleChoiceField(
-        choices=[
-            (ApiKey.Scope.READ, "read results"),
-            (ApiKey.Scope.MANAGE, "make and enrol models"),
-        ],
+        choices=[*SCOPES.items()],
         initial=services.PERSON_SCOPES,
         widget=forms.CheckboxSelectMultiple,
         label="May",
     )
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.fields["name"].max_length = 100  # type: ignore[attr-defined]
-        self.fields["project"].empty_label = EVERY_PROJECT  # type: ignore[attr-defined]
-        self.fields["project"].label = "For models of"
 
 
 @never_cache
@@ -97,11 +86,10 @@ def _model_row(model: TracedModel) -> Context:
 
 
 def _key_row(key: ApiKey) -> Context:
-    scopes = dict(PersonKeyForm.base_fields["scopes"].choices)  # type: ignore[attr-defined]
     return {
         "key": key,
         "state": _key_state(key),
-        "may": ", ".join(scopes[scope] for scope in key.scopes),
+        "may": ", ".join(SCOPES[ApiKey.Scope(scope)] for scope in key.scopes),
         "where": key.project.name if key.project else EVERY_PROJECT,
     }
 

@@ -4,14 +4,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import reduce
+from functools import lru_cache, reduce
 from operator import or_
 from typing import Any, Final, TypeAlias, cast
 from uuid import UUID
 
 from django.contrib.auth.models import User
 from django.db.models import Exists, F, OuterRef, Prefetch, Q, QuerySet, Sum
-from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from judge_eval.models import Run
@@ -140,39 +139,43 @@ def benchmark_traces(
 
 def trace_rows(traces: QuerySet[Trace], reader: int | None, window: Window) -> list[Row]:
     """Return traces that were voted on, oldest first, with what was voted."""
-    voted = _readable(traces, reader).filter(item__votes__gt=0).order_by("pk")
-    found: list[Row] = list(
-        window.of(voted, "item__a__created_at").values(
-            "trace_id",
-            "item",
-            input=F("item__a__prompt"),
-            output=F("item__a__output"),
-            said=F("item__a__metadata"),
-            slug=F("enrollment__model__slug"),
-            pass_count=F("item__votes_pass"),
-            flag_count=F("item__votes_flag"),
-            total_votes=F("item__votes"),
-        )
+    return _read(
+        traces.filter(item__votes__gt=0).order_by("pk"),
+        reader,
+        window,
+        "item__a__created_at",
+        "trace_id",
+        input=F("item__a__prompt"),
+        output=F("item__a__output"),
+        said=F("item__a__metadata"),
+        slug=F("enrollment__model__slug"),
+        pass_count=F("item__votes_pass"),
+        flag_count=F("item__votes_flag"),
+        total_votes=F("item__votes"),
     )
-    _remember_read(reader, found)
-    return found
 
 
 def vote_rows(traces: QuerySet[Trace], reader: int | None, window: Window) -> list[Row]:
     """Return the votes that count on traces, in the order of the ledger."""
-    votes = Entry.objects.filter(COUNTED, item__trace__in=traces)
-    ordered = _readable(votes, reader).order_by("project", "seq")
-    found: list[Row] = list(
-        window.of(ordered, "at").values(
-            "item",
-            "comment",
-            trace_id=F("item__trace__trace_id"),
-            voter_name=F("voter__pseudonym"),
-            verdict=F("choice"),
-            flag_category=F("category"),
-            created_at=F("at"),
-        )
+    return _read(
+        Entry.objects.filter(COUNTED, item__trace__in=traces).order_by("project", "seq"),
+        reader,
+        window,
+        "at",
+        "comment",
+        trace_id=F("item__trace__trace_id"),
+        voter_name=F("voter__pseudonym"),
+        verdict=F("choice"),
+        flag_category=F("category"),
+        created_at=F("at"),
     )
+
+
+def _read(
+    rows: QuerySet[Any], reader: int | None, window: Window, at: str, *names: str, **columns: F
+) -> list[Row]:
+    """Return what a person may read of a window, whose times are in the column `at`; note it."""
+    found = list(window.of(_readable(rows, reader), at).values("item", *names, **columns))
     _remember_read(reader, found)
     return found
 
@@ -214,14 +217,25 @@ def _remember_read(reader: int | None, rows: Iterable[Row]) -> None:
 
 def leaderboard(benchmark: Benchmark) -> list[Row]:
     """Return the models of a benchmark with their votes, the highest pass rate first."""
-    rows = benchmark.enrollments.values(
-        model_name=F("model__name"),
-        model_slug=F("model__slug"),
-        total_votes=Coalesce(Sum("traces__item__votes"), 0),
-        passes=Coalesce(Sum("traces__item__votes_pass"), 0),
-    )
-    ranked = [row | {"pass_rate": pass_rate(row["passes"], row["total_votes"])} for row in rows]
+    counts = _counted(benchmark.pk, benchmark.project.head)
+    rows = benchmark.enrollments.values_list("pk", "model__name", "model__slug")
+    ranked = [_ranked(name, slug, *counts.get(pk, (0, 0))) for pk, name, slug in rows]
     return sorted(ranked, key=_place)
+
+
+# Everybody may ask for it, and a benchmark may have very many traces; their votes change with the
+# head of the ledger alone.
+@lru_cache(maxsize=64)
+def _counted(benchmark: int, head: str) -> dict[UUID, tuple[int, int]]:
+    """Return how many votes and passes the models of a benchmark have, by enrolment."""
+    traces = Trace.objects.filter(enrollment__benchmark=benchmark, item__votes__gt=0).order_by()
+    sums = traces.values_list("enrollment").annotate(Sum("item__votes"), Sum("item__votes_pass"))
+    return {enrollment: (votes, passes) for enrollment, votes, passes in sums}
+
+
+def _ranked(name: str, slug: str, votes: int, passes: int) -> Row:
+    rate = pass_rate(passes, votes)
+    return {"model_name": name, "model_slug": slug, "total_votes": votes, "pass_rate": rate}
 
 
 def pass_rate(passes: int, votes: int) -> float | None:

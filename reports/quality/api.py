@@ -135,18 +135,19 @@ def _parameters(parameters: Parameters, *, applied: bool) -> ParametersOut:
     return ParametersOut(**dict(parameters), half_life_seconds=half_life, applied=applied)
 
 
-def _score(quality: Quality) -> dict[str, Any]:
+def _score(quality: Quality) -> ScoreOut:
     low, high = wilson(quality.passes, quality.votes) or (0.0, 1.0)
-    return {
-        "score": quality.score,
-        "freshness": quality.freshness,
-        "votes": quality.votes,
-        "passes": quality.passes,
-        "pass_rate": quality.passes / quality.votes,
-        "pass_rate_low": low,
-        "pass_rate_high": high,
-        "last_vote_at": quality.last_vote_at,
-        "history": [
+    assert quality.last_vote_at is not None  # there are votes
+    return ScoreOut(
+        score=quality.score,
+        freshness=quality.freshness,
+        votes=quality.votes,
+        passes=quality.passes,
+        pass_rate=quality.passes / quality.votes,
+        pass_rate_low=low,
+        pass_rate_high=high,
+        last_vote_at=quality.last_vote_at,
+        history=[
             PointOut(
                 at=time_of(each.at),
                 score=each.score,
@@ -156,4 +157,4 @@ def _score(quality: Quality) -> dict[str, Any]:
             )
             for each in history(quality)
         ],
-    }
+    )

@@ -1,17 +1,22 @@
 """The quality scores of a project, made of the ledger and of nothing else."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from functools import partial
 from heapq import merge
 from math import isclose
 from typing import Any, Final, Self, TypeAlias
 from uuid import UUID
 
-from django.db.models import F, Field, Func, Q, QuerySet
+from django.db import transaction
+from django.db.models import Exists, F, Field, Func, IntegerField, OuterRef, Q, QuerySet
+from django.db.models.fields.json import KeyTextTransform
+from django.db.models.functions import Cast
 
+from judge_eval.models import Import
 from judge_eval.stats.elo import graph_stride
 from reports.models import Quality, QualityPoint
 from reports.quality.parameters import (
@@ -24,7 +29,8 @@ from reports.quality.parameters import (
 from reports.quality.score import Rule, Standing, Vote, folding, microseconds, time_of
 from voting.choices import ONE, quality_of
 from voting.ledger.counts import OF_PEOPLE, is_of_people
-from voting.ledger.ledger import Difference, Fact, votes_decided_on
+from voting.ledger.decisions import IMPORT_BEGINS, IMPORT_ENDS
+from voting.ledger.ledger import Difference, Fact, locked, votes_decided_on
 from voting.models import Entry, Project, Queue, Voter
 
 CHUNK: Final = 10_000
@@ -172,9 +178,15 @@ class QualityScore:
                 changed[series].append(place)
         for series, place in self._changed_otherwise(batch):
             changed[series].append(place)
+        touched = {*new, *changed}
+        if any(entry.payload == IMPORT_ENDS for entry in batch):
+            touched |= set(self.project.qualities.values_list("series", flat=True))
+        is_importing = partial(_is_importing, self.project, batch)
         self.parts = [
-            _Part(self.project, series, settings, sorted(new[series]), changed[series])
-            for series in sorted({*new, *changed})
+            _Part(
+                self.project, series, settings, sorted(new[series]), changed[series], is_importing
+            )
+            for series in sorted(touched)
         ]
 
     def _changed_otherwise(self, batch: Sequence[Fact]) -> Iterator[tuple[str, Place]]:
@@ -215,8 +227,44 @@ def _taken_back(entry: Fact, first_seq: int) -> Place | None:
     return microseconds(vote.at), vote.seq
 
 
+def _imports_into(project: UUID | OuterRef) -> QuerySet[Import]:
+    """Return the imports that are writing to a project; a bundle does not name its own."""
+    return Import.objects.filter(Q(project=project) | Q(is_bundle=True), state=Import.State.WRITING)
+
+
+def _is_importing(project: Project, batch: Sequence[Fact] = ()) -> bool:
+    """Say whether an import brings votes, more of which follow a batch that is being sealed."""
+    own = [e.payload for e in batch if e.payload in (IMPORT_BEGINS, IMPORT_ENDS)]
+    told = Entry.objects.filter(project=project, kind=Entry.Kind.PARAMETERS, seq__isnull=False)
+    told = told.filter(payload__has_key="import").order_by("-seq")
+    last = own[-1] if own else told.values_list("payload", flat=True).first()
+    return last == IMPORT_BEGINS and _imports_into(project.pk).exists()
+
+
+def _is_behind(quality: Quality) -> bool:
+    """Say whether the fold was taken back and has not gone on yet."""
+    return bool(quality.votes != quality.standing["votes"])
+
+
+def fold_left_behind() -> None:
+    """Count the votes of imports that broke off."""
+    counted = Cast(KeyTextTransform("votes", "standing"), IntegerField())
+    left = Quality.objects.alias(counted=counted).exclude(votes=F("counted"))
+    for project, series in left.filter(~Exists(_imports_into(OuterRef("project")))).values_list(
+        "project", "series"
+    ):
+        with transaction.atomic():
+            own = locked(project)
+            part = _Part(own, series, Settings.of(own), [], [], lambda: False)
+            part.write()
+
+
 class _Part:
-    """One series of a sealed batch: from where the fold goes on, and over which votes."""
+    """One series of a sealed batch: from where the fold goes on, and over which votes.
+
+    An import brings its votes in any order, a batch at a time. From the first one that stands
+    before votes that were counted, the fold waits for the import's end, and is done once.
+    """
 
     def __init__(
         self,
@@ -225,6 +273,7 @@ class _Part:
         settings: Settings,
         new: Sequence[Vote],
         changed: Sequence[Place],
+        is_importing: Callable[[], bool],
     ) -> None:
         self.rule, self.votes, self.points = settings.rule, iter(new), list[Standing]()
         begin = Standing(self.rule.initial)
@@ -232,12 +281,16 @@ class _Part:
             project=project, series=series, defaults=figures_of(begin)
         )
         self.standing = Standing(**self.quality.standing)
-        first = min([*changed, *(vote[:2] for vote in new[:1])])
-        if changed or (self.standing.votes and first < self.standing.place):
+        first = min([*changed, *(vote[:2] for vote in new[:1])], default=self.standing.place)
+        is_late = bool(changed) or (self.standing.votes > 0 and first < self.standing.place)
+        self.waits = False
+        if is_late or _is_behind(self.quality):
             # Votes that were counted before are counted again, in the order of their times.
-            self.standing = self._back_before(first) or begin
+            if is_late:
+                self.standing = self._back_before(first) or begin
+            self.waits = is_importing()
             stored = stored_votes(project, series, settings, self.standing)
-            self.votes = merge(stored, new)
+            self.votes = iter(()) if self.waits else merge(stored, new)
             self.count()
 
     def _back_before(self, place: Place) -> Standing | None:
@@ -257,8 +310,9 @@ class _Part:
                 self.points.append(copy(self.standing))
 
     def write(self) -> None:
-        for name, figure in figures_of(self.standing).items():
-            setattr(self.quality, name, figure)
+        figures = figures_of(self.standing)
+        for name in ("standing",) if self.waits else figures:
+            setattr(self.quality, name, figures[name])
         self.quality.save()
         keep(self.quality, self.points)
 
@@ -305,6 +359,8 @@ def _rebuild(
     project: Project, series: str, settings: Settings, *, write: bool
 ) -> Iterator[Difference]:
     quality = Quality.objects.filter(project=project, series=series).first()
+    if quality and not write and _is_behind(quality) and _is_importing(project):
+        return
     last, points = _replayed(project, series, settings)
     if quality is None and not last.votes:
         return

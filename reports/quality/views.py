@@ -188,16 +188,17 @@ def lambda_in_words(parameters: Parameters) -> str:
 # --- settings -------------------------------------------------------------------------------------
 
 
-def _values(parameters: Parameters) -> list[str]:
-    """Return a row of the table of settings."""
-    return [
-        lambda_in_words(parameters),
-        in_words(parameters.half_life),
-        percent(parameters.initial_score),
-        in_words(parameters.batch_window) if parameters.batch_window else "equal times only",
-        f"{parameters.critical_variance:g}",
-        str(parameters.min_votes),
-    ]
+def _values(parameters: Parameters) -> dict[str, str]:
+    """Return a row of the table of settings, by the titles of its columns."""
+    window = parameters.batch_window
+    return {
+        "Lambda": lambda_in_words(parameters),
+        "Half-life": in_words(parameters.half_life),
+        "Initial score": percent(parameters.initial_score),
+        "Batch window": in_words(window) if window else "equal times only",
+        "Critical variance": f"{parameters.critical_variance:g}",
+        "Minimum votes": str(parameters.min_votes),
+    }
 
 
 def _setting(entry: Entry) -> Context:

@@ -2,22 +2,14 @@
 
 from collections.abc import Collection
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from voting.disputes import lacks_majority
 
 
-class Limits(NamedTuple):
-    """From which variance of votes an item is ambiguous, and with how many votes at least."""
-
-    critical_variance: float = 0.05
-    min_votes: int = 3
-
-
-DEFAULT: Final = Limits()
-
-
-def is_ambiguous(variance: float | None, votes: int, limits: Limits = DEFAULT) -> bool:
+def is_ambiguous(
+    variance: float | None, votes: int, critical_variance: float = 0.05, min_votes: int = 3
+) -> bool:
     """Say whether graded or pass/flag votes are divided more than chance would divide them.
 
     Examples
@@ -25,12 +17,10 @@ def is_ambiguous(variance: float | None, votes: int, limits: Limits = DEFAULT) -
     >>> is_ambiguous(0.015556, 3), is_ambiguous(0.222222, 3), is_ambiguous(0.222222, 2)
     (False, True, False)
     """
-    return (
-        variance is not None and variance > limits.critical_variance and votes >= limits.min_votes
-    )
+    return variance is not None and variance > critical_variance and votes >= min_votes
 
 
-def is_disputed(votes_by_choice: Collection[int], min_votes: int = DEFAULT.min_votes) -> bool:
+def is_disputed(votes_by_choice: Collection[int], min_votes: int = 3) -> bool:
     """Say whether no choice holds two thirds of the votes, of which there are enough.
 
     Examples

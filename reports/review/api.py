@@ -4,16 +4,14 @@ from datetime import datetime
 from typing import Annotated, Any, Literal, TypeAlias
 from uuid import UUID
 
-from django.db.models import OuterRef, QuerySet, Subquery
+from django.db.models import QuerySet
 from django.http import HttpRequest
-from ninja import Body, Schema, Status
+from ninja import Body, Field, Schema, Status
 from ninja.errors import HttpError
-from pydantic import Field
 
 from humanjudge.lib.validation import Text
 from judge_eval.access import can
 from judge_eval.api.access import BLIND, KeyRouter, key_of
-from judge_eval.models import Run
 from reports.models import Review
 from reports.review import services
 from voting.curating import MOST_VOTES, decisions_on
@@ -28,12 +26,12 @@ MOST: int = 200
 class ReviewOut(Schema):
     """An item that a curator has to look at, or did; `after` is the latest decision on it."""
 
-    item: UUID
-    project: UUID
-    queue: UUID
-    kind: str
-    votes: int
-    votes_wanted: int
+    item: UUID = Field(alias="item_id")
+    project: UUID = Field(alias="project_id")
+    queue: UUID = Field(alias="item.queue_id")
+    kind: str = Field(alias="item.queue.kind")
+    votes: int = Field(alias="item.votes")
+    votes_wanted: int = Field(alias="item.votes_wanted")
     variance: float | None
     is_divided: bool
     flags: int
@@ -85,8 +83,9 @@ class DecisionOut(Schema):
     at: datetime
 
 
-def _reviews(api_key: ApiKey) -> QuerySet[Review]:
-    reviews = Review.objects.select_related("item__queue__project", "item__queue__run")
+def _reviews(api_key: ApiKey, state: str = "all") -> QuerySet[Review]:
+    reviews = services.reviews(state)
+    reviews = reviews.select_related("item__queue__project", "item__queue__run")
     return reviews.filter(project=api_key.project_id) if api_key.project_id else reviews
 
 
@@ -98,30 +97,10 @@ def list_reviews(
     cursor: Annotated[int, Field(ge=0, le=2**63 - 1)] = 0,
 ) -> Any:
     """What needs a curator, or did; pass `next_cursor` on until it is null."""
-    newest = decisions_on(OuterRef("item_id")).values("uid")[:1]
-    reviews = _reviews(key_of(request, ApiKey.Scope.MANAGE, ApiKey.Scope.READ))
-    if state != "all":
-        reviews = reviews.filter(waits=state == "waits")
-    if state == "decided":
-        reviews = reviews.exclude(decided="")
-    found = list(
-        reviews.filter(pk__gt=cursor).annotate(after=Subquery(newest)).order_by("pk")[: limit + 1]
-    )
+    reviews = _reviews(key_of(request, ApiKey.Scope.MANAGE, ApiKey.Scope.READ), state)
+    found = list(reviews.filter(pk__gt=cursor).order_by("pk")[: limit + 1])
     following = found[limit - 1].pk if len(found) > limit else None
-    return {"items": [_out(review) for review in found[:limit]], "next_cursor": following}
-
-
-def _out(review: Any) -> dict[str, Any]:
-    item, names = review.item, ReviewOut.model_fields.keys()
-    of_item = {
-        "item": item.pk,
-        "project": review.project_id,
-        "queue": item.queue_id,
-        "kind": item.queue.kind,
-        "votes": item.votes,
-        "votes_wanted": item.votes_wanted,
-    }
-    return of_item | {name: getattr(review, name) for name in names - of_item.keys()}
+    return {"items": found[:limit], "next_cursor": following}
 
 
 @router.post("/{item_id}/decisions", response={201: DecisionOut})
@@ -148,8 +127,7 @@ def _review(api_key: ApiKey, item_id: UUID) -> Review:
     review = _reviews(api_key).filter(item=item_id).first()
     if review is None:
         raise HttpError(404, f"the item {item_id} was never on the list")
-    run = getattr(review.item.queue, "run", None) or Run(queue=review.item.queue)
-    if not can(api_key, "see board", run):
+    if not can(api_key, "see board", services.run_of(review.item.queue)):
         raise HttpError(403, BLIND)
     return review
 

@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 from uuid import UUID
 
 from django.db import connection
@@ -10,14 +10,8 @@ from django.db.models import Count, Exists, OuterRef
 from django.utils import timezone
 
 from reports.models import Review
-from reports.quality.parameters import is_settings, parameters_of
-from reports.review.ambiguity import (
-    Decided,
-    Limits,
-    is_ambiguous,
-    is_disputed,
-    waits,
-)
+from reports.quality.parameters import Parameters, is_settings, parameters_of
+from reports.review.ambiguity import Decided, is_ambiguous, is_disputed, waits
 from voting.choices import CHOICES, VOTES_FOR
 from voting.disputes import population_variance
 from voting.ledger.bulk_sql import update_many
@@ -28,42 +22,42 @@ from voting.models import Entry, Flag, Item, Project, Queue
 
 # So many items are looked at together when all of a project are.
 CHUNK: Final = 2_000
-COLUMNS: Final = ("variance", "is_divided", "flags", "category", "decided", "waits")
-_STORED: Final = {name: f"review__{name}" for name in ("pk", "since", *COLUMNS)}
+
+
+class Columns(NamedTuple):
+    """What `Review` keeps of the votes, flags and decisions on an item."""
+
+    variance: float | None
+    is_divided: bool
+    flags: int
+    category: str
+    decided: str
+    waits: bool
+
+
+_STORED: Final = tuple(f"review__{name}" for name in Columns._fields)
 _OF_PAIR: Final = tuple(VOTES_FOR[choice] for choice in CHOICES)
 _OF_QUEUE: Final = ("queue__kind", "queue__is_simulated")
 _OF_ITEM: Final = ("pk", "votes", "value_sum", "value_squares", *_OF_PAIR, *_OF_QUEUE)
 # Kinds whose choices are words, which an item has no columns for.
 _WORDS: Final = (Queue.Kind.CATEGORY, Queue.Kind.RATING, Queue.Kind.LABELS)
 
-Choices = Mapping[UUID, Counter[str]]
+Choices: TypeAlias = Mapping[UUID, Counter[str]]
+# An item, with the columns of `Review` where there is one.
+Row: TypeAlias = Mapping[str, Any]
 
 
-class Votes(NamedTuple):
-    """How the votes on an item stand: how many, how far they vary, whether they are divided."""
-
-    number: int
-    variance: float | None
-    is_divided: bool
-
-
-def limits_of(project: Project, batch: Sequence[Fact] = ()) -> Limits:
-    """Return what a project calls ambiguous, or will behind a batch that is being sealed."""
-    parameters = parameters_of(project, batch)
-    return Limits(parameters.critical_variance, parameters.min_votes)
-
-
-def _votes(row: Mapping[str, Any], words: Counter[str], limits: Limits) -> Votes:
-    number, kind = row["votes"], row["queue__kind"]
+def _votes(row: Row, words: Counter[str], limits: Parameters) -> tuple[float | None, bool]:
+    """Return how far the votes on an item vary, and whether they are divided."""
+    number, kind, min_votes = row["votes"], row["queue__kind"], limits.min_votes
     if row["queue__is_simulated"]:
-        return Votes(number, None, is_divided=False)  # nobody has to settle pretend votes
+        return None, False  # nobody has to settle pretend votes
     if kind == Queue.Kind.PASS_FLAG:
         variance = population_variance(number, row["value_sum"], row["value_squares"])
-        return Votes(number, variance, is_ambiguous(variance, number, limits))
-    by_choice = list(words.values())
-    if kind == Queue.Kind.COMPARISON:
-        by_choice = [row[name] for name in _OF_PAIR]
-    return Votes(number, None, is_disputed(by_choice, limits.min_votes))
+        return variance, is_ambiguous(variance, number, limits.critical_variance, min_votes)
+    is_pair = kind == Queue.Kind.COMPARISON
+    by_choice = [row[name] for name in _OF_PAIR] if is_pair else [*words.values()]
+    return None, is_disputed(by_choice, min_votes)
 
 
 def _choices_on(items: Collection[UUID], new: Choices) -> Choices:
@@ -79,10 +73,11 @@ def _choices_on(items: Collection[UUID], new: Choices) -> Choices:
 
 
 def _flags_on(items: Collection[UUID]) -> dict[UUID, list[Flag]]:
+    """Return the flags on items, the newest first."""
     found: dict[UUID, list[Flag]] = defaultdict(list)
     if not items:
         return found
-    for flag in Flag.objects.filter(item__in=items).order_by("created_at"):
+    for flag in Flag.objects.filter(item__in=items).order_by("-created_at"):
         found[flag.item_id].append(flag)
     return found
 
@@ -107,12 +102,12 @@ def _decided_on(items: Collection[UUID], new: Sequence[Fact]) -> dict[UUID, Deci
 
 
 def _expected(
-    rows: Sequence[Mapping[str, Any]],
-    limits: Limits,
+    rows: Sequence[Row],
+    limits: Parameters,
     new: Choices,
     made: Sequence[Fact] = (),
     touched: Collection[UUID] = (),
-) -> dict[UUID, dict[str, Any]]:
+) -> dict[UUID, Columns]:
     """Return the columns that `Review` must have for each item.
 
     Decisions are looked up where there were some before, and on `touched` items.
@@ -121,30 +116,25 @@ def _expected(
     flags = _flags_on([row["pk"] for row in rows if row["flagged"]])
     decided_on = {row["pk"] for row in rows if row["review__decided"]} | {*touched}
     decided = _decided_on(decided_on, made)
-    return {
-        item: _columns(
-            _votes(row, words.get(item, Counter()), limits), flags.get(item, []), decided.get(item)
+    found = {}
+    for row in rows:
+        item = row["pk"]
+        variance, is_divided = _votes(row, words.get(item, Counter()), limits)
+        newest, stands = next(iter(flags.get(item, ())), None), decided.get(item)
+        found[item] = Columns(
+            variance,
+            is_divided,
+            flags=len(flags.get(item, ())),
+            category=newest.category if newest else "",
+            decided=stands.action if stands else "",
+            waits=waits(
+                divided=is_divided,
+                votes=row["votes"],
+                flagged_at=newest.created_at if newest else None,
+                decided=stands,
+            ),
         )
-        for row in rows
-        for item in (row["pk"],)
-    }
-
-
-def _columns(votes: Votes, flags: Sequence[Flag], decided: Decided | None) -> dict[str, Any]:
-    newest = flags[-1] if flags else None
-    return {
-        "variance": votes.variance,
-        "is_divided": votes.is_divided,
-        "flags": len(flags),
-        "category": newest.category if newest else "",
-        "decided": decided.action if decided else "",
-        "waits": waits(
-            divided=votes.is_divided,
-            votes=votes.number,
-            flagged_at=newest.created_at if newest else None,
-            decided=decided,
-        ),
-    }
+    return found
 
 
 def touch(project: Project, item: UUID) -> None:
@@ -152,13 +142,13 @@ def touch(project: Project, item: UUID) -> None:
 
     Under the project's lock, as sealing does.
     """
-    _update(project, [item], limits_of(project), touched=[item])
+    _update(project, [item], parameters_of(project), touched=[item])
 
 
 def _update(
     project: Project,
     items: Collection[UUID],
-    limits: Limits,
+    limits: Parameters,
     new: Choices | None = None,
     made: Sequence[Fact] = (),
     touched: Collection[UUID] = (),
@@ -170,26 +160,23 @@ def _update(
         item, columns = row["pk"], expected[row["pk"]]
         if row["review__pk"] is None:
             waiting += [item] if item in touched or _is_to_see(columns) else []
-        elif any(row[_STORED[name]] != value for name, value in columns.items()):
-            begins = columns["waits"] and not row["review__waits"]
+        elif columns != tuple(row[name] for name in _STORED):
+            begins = columns.waits and not row["review__waits"]
             since = now if begins else row["review__since"]
             at = connection.ops.adapt_datetimefield_value(since)
-            rows.append((*columns.values(), at, row["review__pk"]))
+            rows.append((*columns, at, row["review__pk"]))
     Review.objects.bulk_create(
-        Review(item_id=item, project=project, since=now, **expected[item])
+        Review(item_id=item, project=project, since=now, **expected[item]._asdict())
         for item in _in_order(waiting)
     )
-    update_many(Review, (*COLUMNS, "since"), rows)
+    update_many(Review, (*Columns._fields, "since"), rows)
 
 
 def _rows(items: Collection[UUID]) -> list[dict[str, Any]]:
-    """Return what is known of items, with the columns of `Review` where there is one.
-
-    Of deleted runs there is nothing to see.
-    """
+    """Return what is known of items; of deleted runs there is nothing to see."""
     is_flagged = Exists(Flag.objects.filter(item=OuterRef("pk")))
     there = Item.objects.filter(pk__in=items, queue__deleted_at=None).annotate(flagged=is_flagged)
-    return list(there.values(*_OF_ITEM, *_STORED.values(), "flagged"))
+    return list(there.values(*_OF_ITEM, "review__pk", "review__since", *_STORED, "flagged"))
 
 
 def _in_order(items: Collection[UUID]) -> list[UUID]:
@@ -198,9 +185,9 @@ def _in_order(items: Collection[UUID]) -> list[UUID]:
     return list(rows.values_list("pk", flat=True)) if items else []
 
 
-def _is_to_see(columns: Mapping[str, Any]) -> bool:
+def _is_to_see(columns: Columns) -> bool:
     """Say whether an item comes on the list by itself, without a decision on it."""
-    return bool(columns["is_divided"] or columns["flags"])
+    return columns.is_divided or columns.flags > 0
 
 
 class ReviewList:
@@ -215,7 +202,7 @@ class ReviewList:
             is_simulated = entry.queue is not None and entry.queue.is_simulated
             if entry.item_id and counts(entry, is_simulated=is_simulated):
                 self.new[entry.item_id][entry.choice] += 1
-        self.limits = limits_of(self.project, batch)
+        self.limits = parameters_of(self.project, batch)
         self.made = [e for e in batch if e.kind == Entry.Kind.DECISION and e.item_id]
         # Nobody can decide on what was deleted.
         self.deleted = {e.queue_id for e in batch if e.kind == Entry.Kind.ERASURE} - {None}
@@ -242,14 +229,14 @@ class ReviewList:
 
     def _rebuild(self, items: Sequence[UUID], *, write: bool) -> Iterator[Difference]:
         stored = Review.objects.in_bulk(items, field_name="item_id")
-        rows, limits = _rows(items), limits_of(self.project)
+        rows, limits = _rows(items), parameters_of(self.project)
         for item, columns in _expected(rows, limits, {}, touched=items).items():
             if item not in stored and not _is_to_see(columns):
                 continue
             review = stored.get(item) or Review(item_id=item, project=self.project)
             if write and item not in stored:
                 review.save()
-            yield from correct(review, f"review of {item}", columns, write=write)
+            yield from correct(review, f"review of {item}", columns._asdict(), write=write)
 
 
 def _all_items(project: Project) -> Iterator[list[UUID]]:

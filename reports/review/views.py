@@ -1,6 +1,7 @@
 """The pages of curators: the list of what waits, one item of it, and what they decide."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -10,7 +11,7 @@ from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
-from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.db.models.functions import Left
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -20,16 +21,17 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from humanjudge.http import Context, HtmxRequest, Problem
-from humanjudge.lib.tables import Head, Row, Table, name_cell, text_cell
+from humanjudge.lib.tables import Cell, Head, Row, Table, name_cell, text_cell
 from humanjudge.lib.text import number_of
 from judge_eval.access import refusal
-from judge_eval.models import Run
 from judge_eval.pages.pairs import scores_in_words
 from judge_eval.selectors import verdicts_on
 from reports.models import Review
 from reports.review import services
 from voting.choices import ONE, short_name
 from voting.curating import MOST_VOTES, AlreadyDecided, CannotDecide, decisions_on
+from voting.ledger.counts import COUNTED
+from voting.ledger.decisions import Decision
 from voting.models import Entry, Flag, Item, Project, Queue, Voter
 from voting.voters import voter_of_user
 
@@ -70,13 +72,16 @@ class Filters(forms.Form):
 
     def reviews(self) -> QuerySet[Review]:
         """Return what is asked for, the longest waiting first."""
-        asked, found = self.cleaned_data, Review.objects.order_by("since", "pk")
-        if asked["state"] in ("", "waits"):
-            found = found.filter(waits=True)
-        elif asked["state"] == "decided":
-            found = found.filter(waits=False).exclude(decided="")
-        names = {"project": "project", "kind": "item__queue__kind", "category": "category"}
-        found = found.filter(**{path: asked[n] for n, path in names.items() if asked[n]})
+        asked = self.cleaned_data
+        found = services.reviews(asked["state"] or "waits").order_by("since", "pk")
+        if asked["project"]:
+            found = found.filter(project=asked["project"])
+        if asked["kind"]:
+            found = found.filter(item__queue__kind=asked["kind"])
+        if asked["category"]:
+            said = {"item": OuterRef("item"), "category": asked["category"]}
+            flags, votes = Flag.objects.filter(**said), Entry.objects.filter(COUNTED, **said)
+            found = found.filter(Exists(flags) | Exists(votes))
         if asked["age"]:
             found = found.filter(since__lte=timezone.now() - timedelta(hours=int(asked["age"])))
         if asked["variance"] is not None:
@@ -127,13 +132,9 @@ def count_waiting(user: services.Visitor) -> str:
 @login_required
 def review_list(request: HtmxRequest) -> HttpResponse:
     filters = _filters(request)
-    newest = decisions_on(OuterRef("item_id")).values("uid")[:1]
-    reviews = filters.reviews().annotate(
-        prompt=Left("item__a__prompt", LETTERS), after=Subquery(newest)
-    )
-    page = Paginator(reviews.select_related("project", "item__queue"), PER_PAGE).get_page(
-        request.GET.get("page")
-    )
+    reviews = filters.reviews().annotate(prompt=Left("item__a__prompt", LETTERS))
+    paginator = Paginator(reviews.select_related("project", "item__queue"), PER_PAGE)
+    page = paginator.get_page(request.GET.get("page"))
     closed = _still_to_vote_on(request.user, [review.item_id for review in page])
     context = {
         "filters": filters,
@@ -231,24 +232,11 @@ def _decide(request: HtmxRequest, item: Item, said: dict[str, Any]) -> Entry:
     if _refusal(request, item) is not None:
         raise CannotDecide(_WARNED)
     curator = voter_of_user(item.queue.project, request.user)  # type: ignore[arg-type]
-    return services.decide(
-        item,
-        said["action"],
-        curator,
-        said["why"],
-        after=said["after"],
-        votes=said["votes"],
-        uid=said["uid"],
-    )
-
-
-def _run_of(queue: Queue) -> Run:
-    """Return a queue's run, or one that is not stored: rules of access know queues by their run."""
-    return getattr(queue, "run", None) or Run(queue=queue)
+    return services.decide(item, curator=curator, **said)
 
 
 def _refusal(request: HtmxRequest, item: Item) -> HttpResponse | None:
-    return refusal(request, "see pair", _run_of(item.queue), item)
+    return refusal(request, "see pair", services.run_of(item.queue), item)
 
 
 # --- one item -------------------------------------------------------------------------------------
@@ -323,11 +311,15 @@ def _sides(item: Item) -> list[Context]:
 
 
 def _table(label: str, titles: Sequence[str], rows: Iterable[tuple[str, ...]]) -> Table:
+    def cells(texts: Sequence[str]) -> Iterator[Cell]:
+        for title, text in zip(titles[1:], texts, strict=True):
+            yield replace(text_cell(text), label=title)
+
     return Table(
         label,
         [Head(title, css="") for title in titles],
-        [Row(name, [name_cell(name), *map(text_cell, cells)]) for name, *cells in rows],
-        css="list",
+        [Row(name, [name_cell(name), *cells(texts)]) for name, *texts in rows],
+        css="list as-cards",
     )
 
 
@@ -392,27 +384,24 @@ def _decisions(item: Item) -> list[Context]:
         for voter in Voter.objects.filter(project=item.queue.project, pseudonym__in=by)
     }
     reversed_ones = {entry.target_id for entry in entries}
-    return [_decision(entry, names, entry.pk in reversed_ones) for entry in entries]
+    return [
+        {
+            "entry": entry,
+            "what": _in_words(said),
+            "who": names.get(said.by, said.by),
+            "is_reversed": entry.pk in reversed_ones,
+            "can_reverse": entry.pk not in reversed_ones and said.action != "reverse",
+        }
+        for entry in entries
+        for said in (Decision.model_validate(entry.payload),)
+    ]
 
 
-def _decision(entry: Entry, names: dict[str, str], is_reversed: bool) -> Context:
-    said = entry.payload or {}
-    return {
-        "entry": entry,
-        "what": in_words(said),
-        "who": names.get(said["by"], said["by"]),
-        "why": entry.comment,
-        "is_reversed": is_reversed,
-        "can_reverse": not is_reversed and said["action"] != "reverse",
-    }
-
-
-def in_words(said: dict[str, Any]) -> str:
-    """Say what a decision was."""
-    if said["action"] == "another_round":
-        return f"Another round, until there are {number_of(said['votes_wanted'], 'vote')}"
+def _in_words(said: Decision) -> str:
+    if said.action == "another_round":
+        return f"Another round, until there are {number_of(said.votes_wanted or 0, 'vote')}"
     words = {"keep": "Kept", "exclude": "Excluded", "note": "Note", "reverse": "Reversed"}
-    return words[said["action"]]
+    return words[said.action]
 
 
 @require_POST

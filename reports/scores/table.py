@@ -221,8 +221,9 @@ def best_of(scorer: stats.Scorer, figure: str = "") -> str | None:
 def _score(name: str, result: stats.ScoreResult | None) -> Score:
     figures = result.figures if result else {}
     reasons = (figure.reason for figure in figures.values() if figure.reason)
-    why = next(reasons, f"there is no {name}") if result else "people have no such figure"
-    figure = figures.get(name) or stats.no_figure(why)
+    is_peoples = result is None or result.judge_id == PEOPLE
+    nobodys = "people have no such figure" if is_peoples else f"there is no {name}"
+    figure = figures.get(name) or stats.no_figure(next(reasons, nobodys))
     passes = result.metadata.get("passes") if result and name == "winning_rate" else None
     return Score(
         value=figure.value,
@@ -321,9 +322,9 @@ def span_of(figure: stats.Figure | Score) -> str:
     return "{} to {}".format(*map(number, figure.interval)) if figure.interval else ""
 
 
-def figure_cell(figure: stats.Figure | Score) -> Cell:
+def figure_cell(figure: stats.Figure | Score, label: str = "") -> Cell:
     if figure.value is None:
-        return Cell(DASH, figure.reason or "", css="num why", sort="")
+        return Cell(DASH, figure.reason or "", css="num why", label=label, sort="")
     small = "; ".join(filter(None, [span_of(figure), f"n\N{NO-BREAK SPACE}{figure.n:,}"]))
     said, is_best = (figure.said, figure.is_best) if isinstance(figure, Score) else ("", False)
     return Cell(
@@ -331,21 +332,23 @@ def figure_cell(figure: stats.Figure | Score) -> Cell:
         figure.reason or small,
         css="num best" if is_best else "num",
         mark="strong" if is_best else "",
+        label=label,
         sort=repr(figure.value),
     )
 
 
 def on_page(table: ScoreTable) -> Context:
     """Return the table for a template, and people's figures: title, name, cell."""
+    titles = [table.titles[place] for place in table.places]
     heads = [Head(table.titles[place], hint=table.columns[place]) for place in table.places]
     rows = [
-        Row(name, [replace(name_cell(name, tag=tag), sort=name), *map(figure_cell, scores)])
+        Row(name, [replace(name_cell(name, tag=tag), sort=name), *map(figure_cell, scores, titles)])
         for name, tag, scores in table.rows
     ]
     return {
         "figures": Table(
             label="Figures",
-            css="list rates scores",
+            css="list rates scores as-cards",
             heads=[Head("Judge", css=""), *heads],
             rows=rows[: len(table.judges)],
             foot=rows[len(table.judges) :],

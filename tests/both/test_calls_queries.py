@@ -6,7 +6,6 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from judge_eval.config.run_config import parse
 from judge_eval.models import Call, Provider, Run
 from judge_eval.runs import leases, results, state, verdicts
 from judge_eval.runs.progress import progress_of
@@ -133,9 +132,9 @@ def test_asking_for_fifty_verdicts_is_as_many_queries_as_for_one(at, kind):
                 generator=call.model,
             )
             call.save()
-        config = parse(Run.objects.values_list("config", flat=True).get(pk=run.pk))
-        state.pair_outputs(run, config)
-        return lambda: state.ask_for_verdicts(run, config)
+        run.refresh_from_db()
+        state.pair_outputs(run)
+        return lambda: state.ask_for_verdicts(run)
 
     assert queries_of(pending(50)) == queries_of(pending(1))
     assert Call.objects.filter(purpose="judge").count() == 51 * (2 if kind == "both" else 1)

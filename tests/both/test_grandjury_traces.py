@@ -293,6 +293,20 @@ def test_a_leaderboard_needs_no_key(arena):
     ]
 
 
+def test_a_leaderboard_counts_votes_anew_only_when_there_are_new_ones(arena):
+    def standing():
+        with CaptureQueriesContext(connection) as queries:
+            found = rows(Client(), f"{arena.path}/leaderboard")
+        return found[1]["total_votes"], len(queries)
+
+    votes, cost = standing()
+    assert standing() == (votes, cost - 1)
+    trace = Trace.objects.get(trace_id="bob-0", enrollment__benchmark=arena.benchmark)
+    vote(make_voter(arena.benchmark.project), trace.item)
+    seal_all(arena.benchmark.project)
+    assert standing() == (votes + 1, cost)
+
+
 def test_who_runs_a_benchmark_reads_all_and_others_their_own(ada, arena):
     def named(client, **query):
         return {row["trace_id"] for row in rows(client, f"{arena.path}/votes", **query)}

@@ -14,6 +14,7 @@ from judge_eval.exchange.rows import JudgeOrder, LeftOut
 from judge_eval.models import Judge, Run, RunEvent, Verdict
 from judge_eval.services import imported_fingerprint
 from tests.helpers.imports import (
+    added,
     assert_whole,
     errors_of,
     import_into,
@@ -495,3 +496,25 @@ def test_voting_cannot_be_asked_for_where_outputs_lack():
 def test_voting_may_be_kept_closed():
     run = imported(pair(1), open_for_voting=False)
     assert (run.state, run.queue.is_open) == ("voting", False)
+
+
+def test_how_many_votes_a_pair_wants_may_be_said_once_for_all():
+    run = imported(
+        pair(1, votes_wanted=3),
+        {"pair": "p1", "votes_wanted": 5},
+        pair(2),
+        *(vote(n, who, "A") for n in (1, 2) for who in ("ann", "bob", "cem", "dan")),
+        votes_per_pair=2,
+    )
+    assert [item.votes_wanted for item in pairs_of(run)] == [3, 4]
+    # Of a pair that is here already it says nothing.
+    assert added(run, {"pair": "p1", "votes_wanted": 9}).filled == 0
+    assert [item.votes_wanted for item in pairs_of(run)] == [3, 4]
+    report = added(run, pair(3, votes_wanted=1.5), verdict(1, "x", "A", cost_usd=-1))
+    assert errors_of(report) == [
+        "rows.jsonl:1: votes_wanted: 1.5 is not a whole number",
+        "rows.jsonl:2: cost_usd: -1 is not within 0..10000",
+    ]
+    assert errors_of(added(run, {"pair": "p1", "cost_usd": 1})) == [
+        "rows.jsonl:1: cost_usd: stands without a verdict or an error"
+    ]

@@ -10,7 +10,6 @@ from judge_eval.demo.content import DemoOutput, DemoPrompt
 from judge_eval.findings.load import outcomes_of
 from judge_eval.models import Judge, JudgeRating, Run, Verdict
 from judge_eval.runs import state, verdicts
-from judge_eval.selectors import ready_verdicts, waiting_pictures
 from judge_eval.services import create_run
 from judge_eval.tasks import advance, sweep
 from tests.makers import make_project, make_vote, make_voter, seal_all
@@ -123,7 +122,7 @@ def test_pairs_of_a_new_run_are_voted_on_and_judged_end_to_end():
 def test_drawings_are_rendered_before_any_judge_is_asked():
     run = make_new_run("svg", [GOOD, ALSO_GOOD])
     state.advance(run.pk)
-    assert not ready_verdicts(run).exists()
+    assert waiting(run).count() == run.judges.count(), "nobody was asked"
     assert not comparisons(run).filter(opened_at__isnull=False).exists()
     work_on(run)
     assert run.state == Run.State.VOTING
@@ -230,7 +229,6 @@ def test_advance_hands_out_pictures_first_and_respects_leases(monkeypatch):
     assert sorted(handed) == sorted(
         ("judge_eval.tasks.render", picture, str(run.pk)) for picture in pictures
     )
-    assert not waiting_pictures(run).exists()
     state.advance(run.pk)
     assert len(handed) == 2
     Picture.objects.update(leased_until=timezone.now() - timedelta(seconds=1))

@@ -12,10 +12,12 @@ from django.utils import timezone
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from judge_eval.models import Import
 from reports.models import Quality, QualityPoint
 from reports.quality import projection
 from reports.quality.parameters import DEFAULT, Parameters, change, parameters_of, settings_of
 from reports.quality.score import SECONDS, microseconds, step
+from reports.tasks import sweep
 from tests.helpers.together import together
 from tests.makers import (
     entry_of,
@@ -32,6 +34,7 @@ from voting.assignment import ballot_for
 from voting.curating import AlreadyDecided, CannotDecide, decide, decisions_on, reverse
 from voting.kinds import Further
 from voting.ledger import ledger
+from voting.ledger.decisions import IMPORT_BEGINS, IMPORT_ENDS
 from voting.models import Entry, Project, Voter
 from voting.services import (
     NothingToUndo,
@@ -397,6 +400,65 @@ def test_a_late_vote_refolds_from_the_point_before_it():
     assert found.points.order_by("votes").first().pk == first.pk
     kept = found.points.order_by("votes").values_list("votes", flat=True)
     assert list(kept) == list(projection.kept_numbers(found.votes))
+
+
+def _mark(study, payload):
+    told = {"kind": "parameters", "queue": study.run.queue, "at": timezone.now()}
+    ledger.append(study.project.pk, [Entry(project=study.project, payload=payload, **told)])
+
+
+def _import_in_any_order(study):
+    job = Import.objects.create(project=study.project, form={}, state="writing")
+    _mark(study, IMPORT_BEGINS)
+    for seconds in (50, 10, 40, 20, 30):
+        study.vote(seconds, "both_bad" if seconds == 20 else "A")
+        seal_all(study.project)
+    return job
+
+
+def test_an_import_in_any_order_is_folded_once(monkeypatch):
+    study, counted, folding = Study(), [], projection.folding
+
+    def noted(rule):
+        count = folding(rule)
+        return lambda standing, vote: (counted.append(vote), count(standing, vote))
+
+    monkeypatch.setattr(projection, "folding", noted)
+    _import_in_any_order(study)
+    assert ledger.replay(study.project, write=False) == []
+    _mark(study, IMPORT_ENDS)
+    assert_as_expected(study.project)
+    assert len(counted) == 1 + 5
+    study.vote(60, "both_bad")
+    study.seal()
+    assert len(counted) == 1 + 5 + 1
+
+
+def test_an_undo_during_an_import_is_counted_at_its_end():
+    study = Study()
+    voter = make_voter(study.run)
+    study.vote(5, "both_bad", voter=voter)
+    study.seal()
+    _import_in_any_order(study)
+    undo_last_vote(voter, study.run.queue)
+    seal_all(study.project)
+    _mark(study, IMPORT_ENDS)
+    assert_as_expected(study.project)
+
+
+@pytest.mark.parametrize("goes_on", [False, True])
+def test_votes_of_an_import_that_broke_off_are_counted(goes_on):
+    study = Study()
+    job = _import_in_any_order(study)
+    sweep()
+    assert quality_of(study.project).votes == 1
+    Import.objects.filter(pk=job.pk).update(state="refused")
+    if goes_on:
+        study.vote(15)
+        study.seal()
+    else:
+        sweep()
+    assert_as_expected(study.project)
 
 
 @pytest.mark.parametrize("votes", [0, 1, 127, 128, 129, 130, 1000, 40_000])

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 from datetime import timedelta
 from functools import partial
+from threading import Event
+from time import sleep
 from uuid import uuid4
 
 import pytest
+from django.db import transaction
 from django.utils import timezone
 
-from judge_eval.models import Verdict
-from judge_eval.runs import state, verdicts
+from judge_eval.models import Run, Verdict
+from judge_eval.runs import deletion, state, verdicts
 from tests.helpers.scene import assert_sound, make_scene, make_unjudged_run
 from tests.helpers.together import only, together
 from tests.makers import judges_of, make_invite, seal_all
 from voting import services
 from voting.assignment import ballot_for, next_pairs
 from voting.ballots import Ballot
+from voting.kinds import Further
 from voting.ledger import ledger
 from voting.models import ApiKey, Assignment, Entry, Flag, Item, Voter
-from voting.services import NothingToUndo, RecordedVote, VoteConflict
-from voting.voters import InviteRefused, join, voter_of_key
+from voting.services import NothingToUndo, RecordedVote, VoteConflict, VotingClosed
+from voting.voters import InviteRefused, erase, join, voter_of_key
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -198,6 +202,29 @@ def test_the_same_skip_many_times_at_once_is_one():
 
     assert answers == [None] * 8
     assert Assignment.objects.get().skips == 1
+
+
+@pytest.mark.parametrize("what", ["the voter is erased", "the run is deleted"])
+def test_no_comment_is_written_behind_what_forgets_all_comments(what):
+    scene = make_scene()
+    Run.objects.update(state=Run.State.COMPLETE)
+    voter, is_done, further = scene.voters[0], Event(), Further(comment="I am Ada.")
+
+    def forget():
+        with transaction.atomic():
+            if what == "the voter is erased":
+                erase(voter)
+            else:
+                deletion.delete(scene.run.pk, scene.run.name)
+            is_done.set()
+            sleep(0.3)  # not committed yet, and the vote is cast
+
+    def cast():
+        is_done.wait()
+        services.cast_vote(scene.ballot(), "A", further=further)
+
+    assert len(only(VotingClosed, together(forget, cast))) == 1
+    assert not votes().exists()
 
 
 def test_flags_at_once_are_one_flag():

@@ -1,11 +1,11 @@
 """A running product and a browser, once for these tests; a fresh window for each."""
 
-from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import expect, sync_playwright
 
-from tests.browser.product import CHROMIUM_ARGUMENTS, Product
+from tests.browser.product import CHROMIUM_ARGUMENTS, Product, Windows
 from tests.chromium import chromium_or_skip
 from tests.process.up import first_start
 
@@ -17,6 +17,18 @@ EXPECTED = (
     "htmx:sendError",
     "htmx:timeout",
 )
+# On a machine that is busy with other tests. Playwright itself would wait for 5 seconds.
+PATIENCE_MS = 60_000
+expect.set_options(timeout=PATIENCE_MS)
+
+
+def pytest_collection_modifyitems(items):
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents:
+            # The first one starts the product.
+            for mark in (pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(600)):
+                item.add_marker(mark)
 
 
 # For this package alone: beside the event loop of Playwright Django refuses its database.
@@ -36,38 +48,18 @@ def product(tmp_path_factory, chromium):
         yield running
 
 
-class Complaints(list):
-    """What the browser complained of: script errors, and anything the policy refused."""
-
-    def watch(self, page):
-        page.on("pageerror", lambda error: self.append(f"error: {error}"))
-        page.on("console", self._heard)
-
-    def _heard(self, message):
-        if message.type == "error" and not any(word in message.text for word in EXPECTED):
-            self.append(f"console: {message.text}")
+@pytest.fixture(scope="package")
+def windows(chromium, product):
+    return Windows(chromium, product.url, PATIENCE_MS)
 
 
 @pytest.fixture
-def window(chromium, product):
+def window(windows):
     """Open a browser window of somebody new; at the end nothing may have gone wrong in it."""
-    complaints = Complaints()
-    with ExitStack() as stack:
-
-        def open_window(**options):
-            options = {
-                "viewport": {"width": 1280, "height": 800},
-                "base_url": product.url,
-            } | options
-            context = stack.enter_context(chromium.new_context(**options))
-            context.set_default_timeout(60_000)
-            context.on("page", complaints.watch)
-            # Every request can be held up: turned on later, that would miss the first.
-            context.route("**/nothing", lambda route: route.abort())
-            return context.new_page()
-
-        yield open_window
-    assert not complaints
+    yield windows.open
+    windows.close()
+    said, windows.complaints = windows.complaints, []
+    assert [line for line in said if not any(word in line for word in EXPECTED)] == []
 
 
 @pytest.fixture

@@ -18,6 +18,7 @@ django.setup()
 from django.conf import settings  # noqa: E402
 from django.contrib.auth.models import User  # noqa: E402
 from django.http import HttpResponse  # noqa: E402
+from django.test import Client  # noqa: E402
 from django.urls import reverse  # noqa: E402
 from django.utils import timezone  # noqa: E402
 
@@ -197,8 +198,17 @@ def leased(*, queue):
     return live.count()
 
 
-def new_user(*, name, password, staff=False):
+def new_user(*, name, password=None, staff=False):
     User.objects.create_user(name, password=password, is_staff=staff, is_superuser=staff)
+
+
+def log_in(*, name, staff):
+    """Make a user; return the cookie of a session of theirs."""
+    new_user(name=name, staff=staff)
+    client = Client()
+    client.force_login(User.objects.get(username=name))
+    name = settings.SESSION_COOKIE_NAME
+    return {"name": name, "value": client.cookies[name].value}
 
 
 ANSWERS = {
@@ -223,6 +233,7 @@ ANSWERS = {
         open_demo,
         drawings_for_a_picture,
         new_user,
+        log_in,
     )
 }
 

@@ -7,15 +7,17 @@ import sys
 from pathlib import Path
 from typing import Self
 
-from playwright.sync_api import Page, Route
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Route
 
 from tests.helpers.waiting import eventually
 from tests.process.up import ROOT, Up, environment
 
+# Pages of one site share a process: see `Windows`.
 CHROMIUM_ARGUMENTS = (
     "--headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync"
+    "--disable-component-update --disable-sync --process-per-site"
 ).split()
+DESK = {"viewport": {"width": 1280, "height": 800}}
 WEB = "granian"
 
 
@@ -67,6 +69,67 @@ class Product:
     def web(self) -> list[int]:
         """The web server and its workers, the one that started the others first."""
         return self.up.processes(WEB)
+
+
+class Windows:
+    """Windows of people who have nothing in common, and what the browser complained of in them.
+
+    A process that shows a page of the product for the first time needs more than a second to read
+    its scripts. So a browser context that was used is emptied and used again, and a page that rests
+    in it keeps its process.
+    """
+
+    def __init__(self, browser: Browser, url: str, patience_ms: float) -> None:
+        self._browser, self._url, self._patience_ms = browser, url, patience_ms
+        self._free: dict[str, list[BrowserContext]] = {}
+        self._used: list[tuple[str, BrowserContext]] = []
+        self.complaints: list[str] = []
+
+    def open(self, *, again: bool = True, **options: object) -> Page:
+        """Open a window; `again` says whether the next test may have its context."""
+        kind = json.dumps(options, sort_keys=True)
+        free = self._free.setdefault(kind, [])
+        context = free.pop() if free and again else self._context(options)
+        self._used.append((kind if again else "", context))
+        return context.new_page()
+
+    def close(self) -> None:
+        """Close the windows of a test; what they have stored is forgotten."""
+        while self._used:
+            kind, context = self._used.pop()
+            if kind:
+                self._empty(context)
+                self._free[kind].append(context)
+            else:
+                context.close()
+
+    def _context(self, options: dict) -> BrowserContext:
+        context = self._browser.new_context(**{"base_url": self._url} | DESK | options)
+        context.set_default_timeout(self._patience_ms)
+        context.on("page", self._watch)
+        # Every request can be held up: turned on later, that would miss the first.
+        context.route("**/nothing", lambda route: route.abort())
+        context.new_page().goto("/healthz")
+        return context
+
+    def _empty(self, context: BrowserContext) -> None:
+        resting, *pages = context.pages
+        for page in pages:
+            page.close()
+        context.set_offline(False)
+        origin = {"origin": self._url, "storageTypes": "all"}
+        devtools = context.new_cdp_session(resting)
+        devtools.send("Storage.clearDataForOrigin", origin)
+        devtools.detach()
+
+    def _watch(self, page: Page) -> None:
+        page.on("pageerror", lambda error: self.complaints.append(f"error: {error}"))
+        page.on("console", self._heard)
+
+    def _heard(self, message: ConsoleMessage) -> None:
+        """Script errors, and anything that the policy refused."""
+        if message.type == "error":
+            self.complaints.append(f"console: {message.text}")
 
 
 class Gate:

@@ -5,8 +5,6 @@ from playwright.sync_api import expect
 
 from tests.browser.test_access import PHONE, violations
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
-
 NARROW = PHONE["viewport"]
 # Of a sheet of paper between its margins.
 A4 = {"width": 718, "height": 1000}

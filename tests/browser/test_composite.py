@@ -1,11 +1,8 @@
 """The composite in a browser: made with the keyboard, mended, and read on a telephone."""
 
-import pytest
 from playwright.sync_api import expect
 
 from tests.browser.test_access import PHONE, log_in, violations
-
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 
 def test_made_with_the_keyboard_mended_and_read(product, window):

@@ -1,11 +1,8 @@
 """The whole road of a file in a browser: dropped, mapped, imported, on its board, and out again."""
 
-import pytest
 from playwright.sync_api import expect
 
 from tests.browser.test_access import PHONE, log_in, violations
-
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 ROWS = "\n".join(
     [

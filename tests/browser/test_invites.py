@@ -1,11 +1,9 @@
 """From a lead's link to a voter's phone: made, copied, shown as a QR code, opened, gone on with."""
 
-import pytest
 from playwright.sync_api import expect
 
 from tests.browser.test_access import PHONE, log_in, violations
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
 SMALL = PHONE | {"viewport": {"width": 360, "height": 640}}
 
 

@@ -7,8 +7,6 @@ from tests.browser.product import Gate
 from tests.browser.test_access import PHONE, Finger, middle_of, violations
 from tests.browser.test_keys import auto_advance, first_pair
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
-
 JOKES = [f"Joke {n}" for n in range(6)]
 CRITERIA = {
     "criteria": [

@@ -8,8 +8,6 @@ from playwright.sync_api import expect
 from tests.browser.product import Gate
 from tests.helpers.waiting import eventually
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
-
 KEYS = {
     "ArrowLeft": "left", "1": "left", "ArrowRight": "right", "2": "right",
     "ArrowDown": "both_bad", "3": "both_bad", "ArrowUp": "tie", "4": "tie",

@@ -7,8 +7,6 @@ from playwright.sync_api import expect
 
 from tests.browser.test_access import PHONE, log_in, violations
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
-
 
 def wide(page):
     return page.evaluate("document.documentElement.scrollWidth - innerWidth")

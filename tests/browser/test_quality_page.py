@@ -5,8 +5,6 @@ from playwright.sync_api import expect
 
 from tests.browser.test_access import PHONE, log_in, violations
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
-
 
 def opened(page, product, run):
     log_in(page, product)

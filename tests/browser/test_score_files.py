@@ -7,8 +7,6 @@ from playwright.sync_api import expect
 
 from tests.browser.test_access import PHONE, log_in, violations
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
-
 
 @pytest.fixture(scope="module")
 def study(product):
@@ -40,7 +38,7 @@ def test_made_read_and_opened_without_a_server(product, window, study, options, 
     page.goto(f"{study['board']}scores/")
     page.get_by_role("button", name="Make score files", exact=True).click()
     figures = page.get_by_role("region", name="Figures")
-    expect(figures.get_by_role("row", name="people among themselves")).to_be_visible(timeout=60_000)
+    expect(figures.get_by_role("row", name="people among themselves")).to_be_visible()
     expect(figures.get_by_role("columnheader", name="Accuracy, winner")).to_be_visible()
     expect(page.get_by_text("As of 16 votes by 2 people on 8 pairs")).to_be_visible()
     assert violations(page) == []
@@ -67,7 +65,7 @@ def test_the_report_is_sorted_by_a_click_and_people_stay_last(product, window, s
     link = page.get_by_role("link", name="zip").first
     if not link.is_visible():
         page.get_by_role("button", name="Make score files", exact=True).click()
-        link.wait_for(timeout=60_000)
+        link.wait_for()
     open_report(page, tmp_path)
     table = page.locator("#summary")
     judges = table.locator("tbody th")

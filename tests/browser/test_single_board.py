@@ -1,11 +1,8 @@
 """The board of single items in a browser: its figures come, and everybody can use it."""
 
-import pytest
 from playwright.sync_api import expect
 
 from tests.browser.test_access import PHONE, log_in, violations
-
-pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(300)]
 
 NARROW = PHONE["viewport"]
 SAYS = [["flag" if n % 4 == 0 else "pass", "pass"] for n in range(24)]
@@ -19,7 +16,7 @@ def test_the_board_of_single_items_and_its_pages_can_be_used_by_everybody(produc
     page = window()
     log_in(page, product)
     page.goto(run["board"])
-    expect(page.locator(".as-of")).to_contain_text("As of 48 votes by 2 people", timeout=60_000)
+    expect(page.locator(".as-of")).to_contain_text("As of 48 votes by 2 people")
     page.get_by_text("Further figures", exact=True).click()
     careful = page.locator("#further-table").get_by_role("row", name="judge-careful")
     expect(careful.locator("[data-figure=sensitivity]")).to_contain_text("25")

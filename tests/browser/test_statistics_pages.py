@@ -6,8 +6,6 @@ from playwright.sync_api import expect
 from tests.browser.test_access import PHONE, log_in, violations
 from tests.browser.test_run_pages import reload_until
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
-
 
 @pytest.fixture(scope="module")
 def study(product):
@@ -46,9 +44,9 @@ def test_figures_appear_by_themselves_once_they_are_computed(product, window):
     log_in(page, product)
     page.goto(f"{run['board']}models/")
     # Whether it was still being computed or not: nobody reloads the page.
-    expect(page.get_by_role("heading", name="Ranks side by side")).to_be_visible(timeout=60_000)
+    expect(page.get_by_role("heading", name="Ranks side by side")).to_be_visible()
     product.ask("colleague_votes", queue=run["queue"], number=2)
-    expect(page.get_by_text("As of 2 votes by 1 person")).to_be_visible(timeout=60_000)
+    expect(page.get_by_text("As of 2 votes by 1 person")).to_be_visible()
     expect(page.get_by_text("People put generator-0 first")).to_be_visible()
 
 

@@ -31,7 +31,7 @@ def reader(*scopes):
 def test_the_shape():
     run = make_run(pairs=2)
     answer = reader().get(url_of(run)).json()
-    pair = pairs_of(run)[0]
+    pair = in_turn(run)[0]
     assert (answer["total"], answer["done"], answer["pending"]) == (2, 0, 2)
     assert answer["tasks"][0] == {
         "id": str(pair.pk),
@@ -142,17 +142,31 @@ def test_a_cursor_leads_through_all_of_them_once():
         answer = client.get(f"{url_of(run)}?limit=3&cursor={cursor}").json()
         seen += [task["id"] for task in answer["tasks"]]
         cursor = answer.get("next_cursor")
-    assert seen == [str(pair.pk) for pair in pairs_of(run)]
+    assert seen == [str(pair.pk) for pair in in_turn(run)]
+
+
+def in_turn(run):
+    """The pairs of a run as the voting page hands them out, but for the shuffle of each voter."""
+    return sorted(pairs_of(run), key=lambda pair: pair.turn)
 
 
 def test_a_cursor_stays_true_while_people_vote():
     run = make_run(pairs=4)
-    client = reader()
+    client, pairs = reader(), in_turn(run)
     cursor = client.get(f"{url_of(run)}?limit=2").json()["next_cursor"]
-    make_vote(make_voter(run), pairs_of(run)[0])
+    make_vote(make_voter(run), pairs[0])
     seal_all(run.queue.project)
     answer = client.get(f"{url_of(run)}?limit=2&cursor={cursor}").json()
-    assert [task["id"] for task in answer["tasks"]] == [str(p.pk) for p in pairs_of(run)[2:]]
+    assert [task["id"] for task in answer["tasks"]] == [str(pair.pk) for pair in pairs[2:]]
+
+
+def test_prompts_that_were_begun_come_first():
+    run = make_run(pairs=3, votes_wanted=2)
+    last = in_turn(run)[-1]
+    make_vote(make_voter(run), last)
+    seal_all(run.queue.project)
+    [task, *_] = reader().get(url_of(run)).json()["tasks"]
+    assert task["id"] == str(last.pk)
 
 
 @pytest.mark.parametrize("limit", ["0", "-1", "201", "x", "1.5", ""])

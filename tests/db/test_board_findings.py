@@ -11,6 +11,7 @@ from django.test import Client
 from django.utils import timezone
 
 from humanjudge.lib.tables import DASH
+from judge_eval.findings import cache
 from judge_eval.findings.columns import PENDING
 from judge_eval.models import Findings, Judge, JudgeRating
 from judge_eval.pages.board import MOST_DISPUTED, MOST_SHOWN
@@ -28,8 +29,10 @@ from tests.helpers.pages import HTMX, text_of
 from tests.helpers.run_findings import compute
 from tests.makers import (
     judges_of,
+    key_client,
     make_exposure,
     make_judges,
+    make_key,
     make_run,
     make_vote,
     make_voter,
@@ -38,7 +41,7 @@ from tests.makers import (
     user_client,
     voter_client,
 )
-from voting.models import Inference
+from voting.models import Entry, Inference
 from voting.services import undo_last_vote
 
 pytestmark = pytest.mark.django_db
@@ -170,6 +173,38 @@ def test_before_anything_is_computed_the_page_says_so_and_shows_what_it_has():
     assert good["overall"].main == "90\N{NO-BREAK SPACE}%"
     assert good.keys() == {"overall", "elo"}
     assert Findings.objects.get(run=run, part="").data is None
+
+
+def test_a_ledger_of_another_version_is_refused_in_words():
+    """Its verdicts hold neither the prompt nor the votes wanted."""
+    run = make_studied_run()
+    compute(run)
+    for entry in Entry.objects.filter(kind=Entry.Kind.VERDICTS):
+        Entry.objects.filter(pk=entry.pk).update(payload={"verdicts": entry.payload["verdicts"]})
+    Findings.objects.update(data=None, not_before=timezone.now())
+    assert not cache.compute(run.pk, "")
+    for page in ("", "alt-test/", "models/"):
+        text = text_of(user_client().get(board_of(run) + page))
+        assert cache.OTHER_VERSION in text
+        assert "computed" not in text.split("Methods")[0]
+    for answer in (
+        user_client().get(f"{board_of(run)}tables/board.csv"),
+        key_client(make_key("read")[1]).get(f"/api/runs/{run.pk}/findings"),
+    ):
+        assert answer.status_code == 409
+        assert cache.OTHER_VERSION in text_of(answer)
+
+
+def test_figures_that_another_version_computed_are_refused_too():
+    run = make_studied_run()
+    found = compute(run)
+    Findings.objects.filter(pk=found.pk).update(data={"words": "b beats a", "judges": []})
+    text = text_of(get(run))
+    assert cache.OTHER_VERSION in text
+    assert "b beats a" not in text
+    results = key_client(make_key("read")[1]).get(f"/api/runs/{run.pk}/judge-eval/results")
+    assert results.status_code == 200
+    assert compute(run).data == found.data
 
 
 def test_the_first_votes_are_shown_before_their_figures_are_computed():

@@ -6,8 +6,8 @@ from judge_eval.findings import history
 from judge_eval.findings.load import outcomes_of
 from judge_eval.findings.slices import Slice
 from judge_eval.models import Verdict
-from judge_eval.runs.verdicts import append, verdicts_entry
-from judge_eval.stats.entering import Closed, Opened, Voted, Wanted
+from judge_eval.runs.verdicts import verdicts_entry
+from judge_eval.stats.entering import Closed, Opened, OutOfOrder, Voted, Wanted
 from judge_eval.stats.outcomes_table import FAILED, NOT_ASKED
 from tests.helpers.imports import imported, pair, verdict, vote
 from tests.helpers.run_findings import compute
@@ -23,11 +23,13 @@ from tests.makers import (
     pairs_of,
     seal_all,
 )
+from voting.assignment import ballot_for
 from voting.curating import decide, reverse
+from voting.ledger import ledger
 from voting.ledger.decisions import Rules, payload_of
 from voting.models import Entry, Queue
 from voting.order import prompt_order
-from voting.services import undo_last_vote
+from voting.services import cast_vote, undo_last_vote
 from voting.votes_wanted import change_for_all
 
 pytestmark = pytest.mark.django_db
@@ -133,7 +135,7 @@ def test_votes_wanted_hold_from_the_entry_that_changes_them():
         project=run.queue.project, queue=run.queue, kind="parameters", at=first.opened_at
     )
     wanted.payload = payload_of({first.pk: 1, second.pk: 3})
-    append([wanted])
+    ledger.record(wanted)
     seal_all(run.queue.project)
     vote_on(run, pairs=[second])
     assert told(run).events[2:] == [
@@ -191,7 +193,7 @@ def join(run, said):
     for item in pairs_of(run):
         Verdict.objects.create(**_columns(make_verdict(late, item, said)))
         verdicts = item.verdicts.select_related("judge").order_by("judge__position")
-        append([verdicts_entry(item, list(verdicts))])
+        ledger.record(verdicts_entry(item, list(verdicts)))
     seal_all(run.queue.project)
 
 
@@ -232,6 +234,70 @@ def test_only_votes_for_a_side_leave_fewer_to_wait_for():
         Wanted(3, 0, 2),
         Voted(4, 0, 0),
     ]
+
+
+# --- votes that the queue did not hand out --------------------------------------------------------
+
+
+def votes_but_on_the_first(run, cast):
+    """Let somebody vote on all pairs but the first in the queue's order, and return that one."""
+    voter = make_voter(run)
+    first, *others = sorted(pairs_of(run), key=lambda item: item.turn)
+    for item in others:
+        cast(voter, item)
+    seal_all(run.queue.project)
+    return first
+
+
+def by_script(voter, item):
+    cast_vote(ballot_for(voter, item.queue, item), "A", left="")
+
+
+def test_a_script_that_names_its_pairs_does_not_choose_which_prompts_enter():
+    handed_out, named = a_run(pairs=13), a_run(pairs=13)
+    votes_but_on_the_first(handed_out, make_vote)
+    first = votes_but_on_the_first(named, by_script)
+    assert (claims_of(handed_out)["entered"], claims_of(named)["entered"]) == (3, 0)
+    assert OutOfOrder(14) in told(named).events
+    assert OutOfOrder not in map(type, told(handed_out).events)
+    by_script(make_voter(named), first)
+    seal_all(named.queue.project)
+    assert claims_of(named)["entered"] == 13
+
+
+def test_one_such_vote_is_enough_from_its_entry_on():
+    run = a_run(pairs=13)
+    _, *others = sorted(pairs_of(run), key=lambda item: item.turn)
+    vote_on(run, pairs=others[:11])
+    assert claims_of(run)["entered"] == 2
+    by_script(make_voter(run), others[11])
+    seal_all(run.queue.project)
+    assert claims_of(run)["entered"] == 2
+    Queue.objects.filter(pk=run.queue_id).update(is_open=False)
+    assert claims_of(run)["entered"] == 12
+
+
+def test_a_vote_of_a_script_that_does_not_count_changes_nothing():
+    run = a_run(pairs=13)
+    voter, [one, *_] = make_voter(run), pairs_of(run)
+    by_script(voter, one)
+    undo_last_vote(voter, run.queue)
+    seal_all(run.queue.project)
+    assert OutOfOrder not in map(type, told(run).events)
+
+
+def test_nobody_chooses_what_simulated_votes_are_cast_on():
+    run = a_run(pairs=13)
+    votes_but_on_the_first(run, by_script)
+    Queue.objects.filter(pk=run.queue_id).update(is_simulated=True)
+    Entry.objects.filter(kind="vote").update(simulated=True)
+    assert OutOfOrder not in map(type, told(run).events)
+
+
+def test_votes_of_an_import_came_all_at_once_and_nobody_chose_their_order():
+    run = imported(*rows(12))
+    assert not Entry.objects.filter(queue=run.queue_id).exclude(left_side="").exists()
+    assert OutOfOrder not in map(type, told(run).events)
 
 
 # --- claims -------------------------------------------------------------------------------------

@@ -14,15 +14,15 @@ from tests.both.test_export_round_trip import make_eventful_run
 from tests.helpers.bundles import empty_the_instance, findings_of
 from tests.helpers.imports import errors_of, import_run, imported, pair, run_of, verdict, vote
 from tests.makers import make_project, make_run, make_vote, make_voter, pairs_of, seal_all
+from voting.curating import decide
 from voting.models import Entry, Voter
 
 pytestmark = pytest.mark.django_db
 
 JUDGES = {"names": ["x", "random", "longer-wins"], "baselines": ["random", "longer-wins"]}
 AT = "2026-03-04T05:06:07.000008Z"
-# Costs, times, numbers of rows and how many votes are still wanted stay where they were made.
-HERE = {"id", "judge", "by", "votes_left"}
-HERE |= {"cost_usd", "seconds_per_verdict", "cost_per_correct_usd"}
+# Numbers of rows stay where they were made.
+HERE = {"id", "judge", "by"}
 
 
 def table(run):
@@ -134,6 +134,46 @@ def test_a_run_of_single_items_comes_back_with_its_board(kind):
     output = pairs_of(back)[1].a
     assert (output.tags, output.metadata["n"]) == (["a;b"], 1)
     assert list(run_csv(back))[2:14] == lines[2:14]
+
+
+def test_costs_criteria_and_votes_wanted_come_back():
+    criteria = [
+        {"name": "safe", "graded": False, "weight": 1.0, "gate": True},
+        {"name": "short", "graded": True, "weight": 3.0, "gate": False},
+    ]
+
+    def said(n, who, safe, short):
+        return {"item": f"i{n}", **who, "labels": {"safe": safe, "short": short}}
+
+    costs = {"cost_usd": 0.000012345, "latency_ms": 812.25}
+    run = imported(
+        *({"item": f"i{n}", "output": f"Answer {n}"} for n in range(4)),
+        *(said(n, {"voter": "ann", "voted_at": AT}, "pass", 1 - n / 8) for n in range(4)),
+        *(said(n, {"voter": "bob", "voted_at": AT}, "flag", 1) for n in range(2)),
+        *(said(n, {"judge": "x"} | costs, "pass", 0.5) for n in range(3)),
+        {"item": "i3", "judge": "x", "error": "no reply", "cost_usd": 1, "unpriced": 2},
+        votes_per_pair=2,
+        criteria=criteria,
+        extra_votes=3,
+        baselines=True,
+    )
+    voters = list(Voter.objects.order_by("external_id"))
+    decide(pairs_of(run)[3].pk, "another_round", voters[0], after=None, votes=4)
+    seal_all(run.queue.project)
+    assert run.queue.options == {"criteria": criteria, "extra_votes": 3}
+    columns = ("votes", "votes_wanted", "extra_votes")
+    wanted = list(run.queue.items.order_by("position").values_list(*columns))
+    assert [row[1:] for row in wanted] == [(3, 1), (3, 1), (2, 0), (6, 0)]
+    before, lines = board_of(run), list(run_csv(run))
+    costs = [(row["cost_usd"], row["unpriced"], row["latency_ms"]) for row in table(run)[5:9]]
+    assert costs == [*[("0.000012345", "0", "812.25")] * 3, ("1", "2", "")]
+    empty_the_instance()
+    back = brought_back(lines)
+    assert board_of(back) == before
+    assert (back.queue.options, back.queue.votes_per_item) == (run.queue.options, 2)
+    assert list(back.queue.items.order_by("position").values_list(*columns)) == wanted
+    rows = [{**row, "voter": ""} for row in csv.DictReader(io.StringIO("".join(lines)))]
+    assert [{**row, "voter": ""} for row in table(back)] == rows
 
 
 VOTE = ("item__external_id", "choice", "value", "category", "comment", "labels", "at")

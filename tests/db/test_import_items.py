@@ -1,5 +1,6 @@
 """Rows about single items become a run: what is asked, its votes and verdicts, and its ledger."""
 
+import json
 from datetime import UTC, datetime
 from io import BytesIO
 
@@ -28,9 +29,10 @@ from tests.helpers.imports import (
     run_of,
     votes_of,
 )
-from tests.makers import make_project
+from tests.makers import make_project, seal_all
 from voting.kinds import Options
-from voting.models import Item, Queue
+from voting.models import Entry, Item, Queue
+from voting.services import undo_last_vote
 
 pytestmark = pytest.mark.django_db
 
@@ -241,6 +243,25 @@ def test_a_run_of_every_kind_goes_out_and_comes_in_again(kind, ballot, given, st
     empty_the_instance()
     [back] = restored(lines)
     assert (facts_of(back), numbers_of(back)) == (before, numbers)
+    assert_whole(back.queue.project)
+
+
+def test_votes_that_a_dispute_added_are_told_apart_from_those_that_were_asked_for():
+    run = imported(item(1), item(2), votes_per_pair=2)
+    Queue.objects.filter(pk=run.queue_id).update(options={"extra_votes": 3})
+    added(run, vote(1, "ann", "pass"), vote(1, "bob", "flag"), vote(2, "ann", "pass"))
+    before, lines = facts_of(run), list(export_run(run))
+    stated = [record for line in lines if (record := json.loads(line))["type"] == "comparison"]
+    assert [record["votes_wanted"] for record in stated] == [2, 2]
+    empty_the_instance()
+    [back] = restored(lines)
+    assert facts_of(back) == before
+    wanted = back.queue.items.order_by("position").values_list("votes_wanted", "extra_votes")
+    assert list(wanted) == [(3, 1), (2, 0)]
+    # One of two disputing votes is taken back: what a dispute added goes with it.
+    undo_last_vote(Entry.objects.get(choice="flag").voter, back.queue)
+    seal_all(back.queue.project)
+    assert list(wanted.all()) == [(2, 0), (2, 0)]
     assert_whole(back.queue.project)
 
 

@@ -11,7 +11,6 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from django.conf import settings
 from django.db import connection
 
 from judge_eval.exchange.import_jobs import Source
@@ -55,11 +54,9 @@ def test_no_file_takes_more_memory_than_an_import_may():
     project = make_project()
     for bomb in bombs():
         asked(project, bomb, name=bomb.name)
-    environment = {
-        **os.environ,
-        "DATABASE_URL": f"sqlite:///{connection.settings_dict['NAME']}",
-    }
-    command = [sys.executable, str(settings.BASE_DIR / "manage.py"), "import_waiting"]
+    database = f"sqlite:///{connection.settings_dict['NAME']}"
+    environment = {**os.environ, "DATABASE_URL": database}
+    command = [sys.executable, "-m", "humanjudge", "manage", "import_waiting"]
     most = 0
     with subprocess.Popen(command, env=environment) as child:
         while child.poll() is None:

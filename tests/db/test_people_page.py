@@ -1,5 +1,7 @@
 """Who runs a study sees who does what, leaves a voter out, and asks for more votes or fewer."""
 
+import html
+import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -199,7 +201,7 @@ def test_only_who_runs_the_study_sees_it():
 
 
 def names_on(response):
-    return [row["name"] for row in response.context["rows"]]
+    return [row.name for row in response.context["table"].rows]
 
 
 def test_it_is_sorted_by_each_column_and_searched():
@@ -208,8 +210,8 @@ def test_it_is_sorted_by_each_column_and_searched():
     Entry.objects.filter(kind="vote", voter=cy).update(elapsed_ms=9)
     Entry.objects.filter(kind="vote", voter=bob).update(elapsed_ms=5)
     client = user_client()
-    for column in client.get(address(run)).context["heads"]:
-        assert client.get(address(run, f"?sort={column['name']}")).status_code == 200
+    for head in client.get(address(run)).context["table"].heads:
+        assert client.get(address(run) + head.href).status_code == 200
     assert names_on(client.get(address(run, "?sort=-name"))) == ["Cy", "Bob", "Ann"]
     # Nothing is known of the time that Ann took.
     assert names_on(client.get(address(run, "?sort=-seconds"))) == ["Cy", "Bob", "Ann"]
@@ -244,6 +246,10 @@ def test_before_anybody_comes_it_says_what_to_do():
 def test_a_voter_is_excluded_with_a_reason_and_taken_back():
     run, _, _, cy = make_study()
     client = user_client("Lea")
+    listed = client.get(address(run)).content.decode()
+    [link] = re.findall(rf'href="([^"]*exclude={cy.pk})#exclude"', listed)
+    asked = client.get(address(run) + html.unescape(link)).content.decode()
+    assert f'action="{address(run, f"{cy.pk}/exclude")}"' in asked
     page = client.post(address(run, f"{cy.pk}/exclude"), {"why": "Too fast."}, follow=True)
     assert "Cy is excluded" in text_of(page)
     assert "by Lea" in text_of(page)
@@ -349,5 +355,5 @@ def test_long_lists_come_in_pages():
     project = run.queue.project
     Voter.objects.bulk_create(Voter(project=project, invite=invite) for _ in range(51))
     page = user_client().get(address(run, "?sort=name&page=2"))
-    assert len(page.context["rows"]) == 1
+    assert len(page.context["table"].rows) == 1
     assert "sort=name" in page.content.decode()

@@ -11,6 +11,7 @@ from tests.helpers.pages import queries_of, text_of
 from tests.makers import (
     make_many_votes,
     make_run,
+    make_single_run,
     make_skip,
     make_vote,
     make_voter,
@@ -54,6 +55,12 @@ def act(client, item, action, query="", **more):
 def curator(item, name="owner"):
     user, _ = User.objects.get_or_create(username=name)
     return voter_of_user(item.queue.project, user)
+
+
+def listed(query=""):
+    """Return the identifiers of the items on the list."""
+    page = user_client().get(f"/review/{query}").content.decode()
+    return set(re.findall(r'href="/review/([0-9a-f-]{36})/', page))
 
 
 # --- the list -----------------------------------------------------------------------------------
@@ -103,9 +110,21 @@ def test_what_is_shown_is_chosen():
         "?kind=pass_flag": set(),
     }
     for query, expected in shown.items():
-        page = user_client().get(f"/review/{query}").content.decode()
-        found = set(re.findall(r'href="/review/([0-9a-f-]{36})/', page))
-        assert found == {str(pair.pk) for pair in expected}, query
+        assert listed(query) == {str(pair.pk) for pair in expected}, query
+
+
+def test_flags_of_voters_and_flag_votes_are_found_by_any_of_their_categories():
+    pair, run = disputed()[0], make_single_run([["pass"]], votes_per_item=9)
+    for voter, category in (("Ann", "unsafe"), ("Ben", "format")):
+        flag(make_voter(pair.queue.run, name=voter), pair.pk, category, "")
+    [item] = pairs_of(run)
+    for name, category in (("Ann", "unsafe"), ("Ben", ""), ("Cid", "format")):
+        vote = make_vote(make_voter(run, name=name), item, "flag" if category else "pass")
+        said = {"category": category, "value": 0 if category else 1_000_000}
+        Entry.objects.filter(uid=vote.uid).update(**said)
+    seal_all(run.queue.project)
+    for category, found in {"unsafe": {pair, item}, "format": {pair, item}, "other": set()}.items():
+        assert listed(f"?category={category}") == {str(one.pk) for one in found}
 
 
 @pytest.mark.parametrize("query", ["state=odd", "project=nobody", "variance=9", "age=soon"])

@@ -10,6 +10,7 @@ from django.test import Client
 from judge_eval.models import Run
 from tests.helpers.pages import ballots_in, text_of, token_of
 from tests.makers import (
+    entry_of,
     make_exposure,
     make_inference,
     make_queue,
@@ -318,6 +319,17 @@ def test_my_votes_are_listed_as_they_were_seen():
     response = voter_client(voter).get(f"{page_of(run)}mine")
     assert response.status_code == 200
     assert "Both bad" in text_of(response)
+    assert "in a moment" in text_of(response)
+
+
+def test_a_vote_that_is_sealed_has_a_receipt():
+    run = make_run(pairs=2)
+    voter = make_voter(run)
+    vote = make_vote(voter, pairs_of(run)[0])
+    seal_all(run.queue.project)
+    entry = entry_of(vote)
+    receipt = f"{entry.seq}:{bytes(entry.hash).hex()}"
+    assert receipt in text_of(voter_client(voter).get(f"{page_of(run)}mine"))
 
 
 def test_text_is_rendered_and_hostile_text_is_shown_as_text():

@@ -144,6 +144,7 @@ def facts_of(run):
                 "prompt_key",
                 "votes",
                 "votes_wanted",
+                "extra_votes",
                 "unusable",
                 "a__output",
                 "b__output",

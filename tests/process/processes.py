@@ -16,7 +16,7 @@ from urllib.parse import urlsplit, urlunsplit
 import httpx
 from django.db import connection
 
-from humanjudge.management.commands import up
+from humanjudge.launcher import programs
 from tests.helpers.waiting import eventually, gone
 from tests.process.nursery import ROOT, Nursery
 from tests.servers import lifeline
@@ -108,7 +108,7 @@ class Site:
 
     def web(self) -> subprocess.Popen[bytes] | Forked:
         """Start the web server; it answers when this returns."""
-        process = self._start("web", up.web(HOST, self.port).command)
+        process = self._start("web", programs.web(HOST, self.port))
         deadline = time.monotonic() + START_SECONDS
         while not self._listens():
             assert process.poll() is None, self.log("web")
@@ -117,14 +117,14 @@ class Site:
         return process
 
     def worker(self) -> subprocess.Popen[bytes] | Forked:
-        return self._start("worker", up.worker().command)
+        return self._start("worker", programs.worker())
 
     def workers(self) -> list[subprocess.Popen[bytes] | Forked]:
         """Start those that `make run` starts."""
-        return [self._start(each.name, each.command) for each in up.workers()]
+        return [self._start(name, programs.WORKERS[name]()) for name in ("sealer", "worker")]
 
     def beat(self) -> subprocess.Popen[bytes] | Forked:
-        return self._start("beat", up.beat().command)
+        return self._start("beat", programs.beat())
 
     def kill(self, process: subprocess.Popen[bytes] | Forked) -> None:
         """End a process and what it started with kill -9."""

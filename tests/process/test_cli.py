@@ -2,15 +2,14 @@
 
 import json
 import re
-import shutil
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from tests.process.up import ROOT, Up, environment, first_start, free_port
+from tests.process.wheel import built, installed
 
 pytestmark = [pytest.mark.fault, pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -37,18 +36,9 @@ def up(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def launcher(tmp_path_factory):
-    """The command as the Makefile installs it, in a folder whose name holds spaces."""
-    root = tmp_path_factory.mktemp("a folder") / "with spaces"
-    programs = root / ".venv" / "bin"
-    programs.mkdir(parents=True)
-    for name in ("humanjudge", "voting"):
-        (root / name).symlink_to(ROOT / name)
-    (programs / "python").symlink_to(sys.executable)
-    (root / ".venv" / "lib").symlink_to(Path(sys.prefix, "lib"))
-    shutil.copy(Path(sys.prefix, "pyvenv.cfg"), root / ".venv")
-    shutil.copy(ROOT / "humanjudge/cli/launcher.sh", programs / "humanjudge")
-    (programs / "humanjudge").chmod(0o755)
-    return programs / "humanjudge"
+    """The command as it is installed, in a folder whose name holds spaces."""
+    wheel = built(tmp_path_factory.mktemp("dist"))
+    return installed(wheel, tmp_path_factory.mktemp("a folder") / "with spaces") / "humanjudge"
 
 
 class Shell:
@@ -458,7 +448,7 @@ def test_each_kind_of_failure_has_its_exit_code_and_one_line(shell, launcher, up
     )
     assert given.lines("list-runs")
     lost = Shell(launcher, tmp_path, tmp_path / "no data")
-    assert "make run, or set HUMANJUDGE_URL" in lost.refused(2, "list-runs")
+    assert "humanjudge up starts a server, or set HUMANJUDGE_URL" in lost.refused(2, "list-runs")
 
 
 def test_a_reader_who_has_enough_ends_it_quietly(shell):

@@ -21,6 +21,8 @@ from tests.servers import FOLDER
 
 ROOT = Path(__file__).resolve().parents[2]
 START_SECONDS = 180
+# As `make run` starts it.
+PROGRAM = (sys.executable, "manage.py")
 
 
 def free_port() -> int:
@@ -51,15 +53,17 @@ def try_up(data: Path, port: int | str, **more: str) -> subprocess.CompletedProc
 class Up:
     """A running HumanJudge on a data folder and a port of its own."""
 
-    def __init__(self, data: Path, port: int | None = None, **more: str) -> None:
+    def __init__(
+        self, data: Path, port: int | None = None, program=PROGRAM, folder: Path = ROOT, **more: str
+    ) -> None:
         self.data = data
         self.port = port or free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.screen = data.with_name(f"{data.name}.screen")
         with self.screen.open("w") as screen:
             self.process = subprocess.Popen(
-                [sys.executable, "manage.py", "up"],
-                cwd=ROOT,
+                [*program, "up"],
+                cwd=folder,
                 env=environment(data, PORT=str(self.port), **more),
                 stdout=screen,
                 stderr=subprocess.STDOUT,
@@ -160,7 +164,7 @@ def first_start() -> FirstStart:
         if not told.exists():
             with Up(data) as up:
                 shown = up.ready().shown()
-                eventually(lambda: is_at_rest(data))
+                eventually(lambda: is_at_rest(data), START_SECONDS)
                 assert up.stop(signal.SIGTERM) == 0, up.shown()
             told.write_text(json.dumps([shown, up.port]))
     return FirstStart(data, *json.loads(told.read_text()))

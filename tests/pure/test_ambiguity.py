@@ -7,14 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reports.review.ambiguity import (
-    DEFAULT,
-    Decided,
-    Limits,
-    is_ambiguous,
-    is_disputed,
-    waits,
-)
+from reports.review.ambiguity import Decided, is_ambiguous, is_disputed, waits
 from voting.disputes import population_variance
 
 NOW = datetime(2026, 11, 23, tzinfo=UTC)
@@ -39,8 +32,8 @@ def test_no_votes_have_no_variance_and_are_not_ambiguous():
 
 
 def test_the_critical_value_itself_is_not_above_it():
-    assert not is_ambiguous(DEFAULT.critical_variance, 3)
-    assert is_ambiguous(0.2, 2, Limits(critical_variance=0.1, min_votes=2))
+    assert not is_ambiguous(0.05, 3)
+    assert is_ambiguous(0.2, 2, critical_variance=0.1, min_votes=2)
 
 
 @pytest.mark.parametrize(

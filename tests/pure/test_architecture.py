@@ -9,9 +9,19 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 APPS = ("reports", "judge_eval", "voting", "humanjudge")
 # Django looks for these by name; they wire an app together and are imported by nothing else.
-WIRING = {"admin", "apps", "celery", "checks", "management", "migrations", "settings", "urls"}
+WIRING = {
+    "__main__",
+    "admin",
+    "apps",
+    "celery",
+    "checks",
+    "management",
+    "migrations",
+    "settings",
+    "urls",
+}
 # The addresses and the health of the whole product: above every app.
-ROOF = {"humanjudge.api", "humanjudge.checks", "humanjudge.health"}
+ROOF = {"humanjudge.api", "humanjudge.backup", "humanjudge.checks", "humanjudge.health"}
 # Made of the standard library alone: whoever verifies a ledger or names a choice may use them.
 GROUND = {"voting.choices", "voting.ledger.chain"}
 

@@ -216,3 +216,15 @@ def test_a_file_that_cannot_be_read_is_said(tmp_path, capsys, content):
 def test_lines_of_an_export_hold_what_they_say():
     lines, _ = export_of(PROJECT, ledger_of(1))
     assert json.loads(lines[0]) == chain.header(PROJECT)
+
+
+def test_a_receipt_fits_the_export_that_it_is_of_and_no_other():
+    lines, _ = export_of(PROJECT, ledger_of(5))
+    others = [entry | {"choice": "B"} for entry in ledger_of(5)]
+    rewritten, _ = export_of(PROJECT, others)
+    third = json.loads(lines[3])["hash"]
+    assert verify(lines, receipts={3: third}).entries == 5
+    with pytest.raises(ChainBroken, match="entry 3 is not the one that the receipt is of"):
+        verify(rewritten, receipts={3: third})
+    with pytest.raises(ChainBroken, match="no entry 9, of which there is a receipt"):
+        verify(lines, receipts={9: third})

@@ -148,7 +148,8 @@ def test_the_colours_are_those_of_the_pages(theme, place):
     css = SITE_CSS.read_text()
     for role, variable in THEMES["page"].items():
         name = re.match(r"var\((--[\w-]+)", variable)[1]
-        assert re.findall(rf"{name}: (#\w+);", css)[place] == THEMES[theme][role], name
+        colours = re.search(rf"{name}: light-dark\((#\w+), (#\w+)\);", css).groups()
+        assert colours[place] == THEMES[theme][role], name
 
 
 EPSILONS = [0.0, 0.1, 0.2, 0.3]

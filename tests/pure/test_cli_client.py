@@ -13,6 +13,7 @@ import pytest
 from humanjudge.cli import client
 from humanjudge.cli.client import Client, Code, Failed
 from humanjudge.cli.main import main
+from humanjudge.lib import environment
 
 
 @contextmanager
@@ -139,7 +140,11 @@ def test_nothing_of_the_server_is_loaded_for_it():
     """It starts in a moment, and runs where there is no database."""
     code = "import sys, humanjudge.cli.main; print(*sys.modules)"
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=client.ROOT, capture_output=True, text=True, check=True
+        [sys.executable, "-c", code],
+        cwd=environment.ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     loaded = {name.partition(".")[0] for name in done.stdout.split()}
     assert not loaded & {
@@ -161,7 +166,7 @@ def root(tmp_path, monkeypatch):
     """A project without a server, in an environment that says nothing of one."""
     plain = {name: text for name, text in os.environ.items() if "HUMANJUDGE" not in name}
     monkeypatch.setattr(os, "environ", plain)
-    monkeypatch.setattr(client, "ROOT", tmp_path)
+    monkeypatch.setattr(environment, "ROOT", tmp_path)
     return tmp_path
 
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge_eval.stats.entering import Closed, Opened, Voted, Wanted, enter
+from judge_eval.stats.entering import Closed, Opened, OutOfOrder, Voted, Wanted, enter
 from judge_eval.stats.outcomes_table import FAILED, NOT_ASKED
 
 A, B = 0, 1
@@ -41,6 +41,18 @@ def test_a_prompt_that_is_not_complete_is_passed_over_once_ten_wait_behind_it():
 def test_what_waits_enters_when_voting_is_closed_and_the_incomplete_never_does():
     entered = enter([*opened(range(4)), *votes(3, 1), Closed(200)], range(4))
     assert (entered.prompts, entered.seqs.tolist()) == ((1, 3), [200, 200])
+
+
+def test_votes_in_an_order_of_the_voters_own_pass_over_no_prompt_until_voting_is_closed():
+    events = [*opened(range(13)), OutOfOrder(99), *votes(*range(1, 13))]
+    assert enter(events, range(13)).prompts == ()
+    assert enter([*events, *votes(0, first=200)], range(13)).prompts == tuple(range(13))
+    assert enter([*events, Closed(200)], range(13)).prompts == tuple(range(1, 13))
+
+
+def test_what_was_passed_over_before_such_a_vote_has_entered():
+    events = [*opened(range(14)), *votes(*range(1, 12)), OutOfOrder(150), *votes(12, 13, first=151)]
+    assert enter(events, range(14)).prompts == (1, 2)
 
 
 def test_a_prompt_is_complete_when_all_its_open_comparisons_are():

@@ -82,6 +82,53 @@ def test_each_fault_is_said_once_with_its_first_row(seen):
     assert (fault.where, fault.field, fault.more) == ("rows.jsonl, row 1", "vote", 2)
 
 
+@pytest.mark.parametrize(
+    "rows, said",
+    [
+        (
+            [{"pair": "p", "output_a": "x"}, {"pair": "p", "output_a": "y"}],
+            [("rows.jsonl, row 2", "output_a", "'y', but pair 'p' has 'x'")],
+        ),
+        (
+            [{"pair": "p", "voter": "ann", "vote": choice} for choice in ("A", "A", "B", "tie")],
+            [
+                ("rows.jsonl, row 3", "vote", "'B', but ann said 'A' on pair 'p' before"),
+                ("rows.jsonl, row 4", "vote", "'tie', but ann said 'A' on pair 'p' before"),
+            ],
+        ),
+        (
+            [
+                {"item": "t", "judge": "j", "verdict": "pass"},
+                {"item": "t", "judge": "j", "error": "no reply"},
+                {"item": "t", "judge": "j", "verdict": "flag", "voter": "ann", "vote": 0.5},
+            ],
+            [
+                ("rows.jsonl, row 2", "verdict", "'failed', but j said 'pass' on item 't' before"),
+                ("rows.jsonl, row 3", "verdict", "'flag', but j said 'pass' on item 't' before"),
+            ],
+        ),
+        (
+            [{"pair": "p", "judge": "j", "verdict": "A", "consistent": False}],
+            [("rows.jsonl, row 1", "verdict", "two orders that disagree are a tie, not A")],
+        ),
+    ],
+)
+def test_rows_that_contradict_each_other_are_faults(seen, rows, said):
+    found = seen(*rows)
+    assert [(fault.where, fault.field, fault.why) for fault in found.faults] == said
+
+
+def test_rows_of_two_files_contradict_each_other_too(tmp_path):
+    (tmp_path / "0").write_text('{"pair": 1, "prompt": "Q"}\n')
+    (tmp_path / "1").write_text("pair,prompt\n1,Why?\n")
+    found = look(Wanted(files=[(tmp_path / "0", "a.jsonl"), (tmp_path / "1", "b.csv")]))
+    [fault] = found.faults
+    assert (fault.where, fault.why) == ("b.csv, row 2", "'Why?', but pair '1' has 'Q'")
+    (tmp_path / "1").write_text("item,output\n1,x\n")
+    [fault] = look(Wanted(files=[(tmp_path / "0", "a.jsonl"), (tmp_path / "1", "b.csv")])).faults
+    assert (fault.where, fault.why) == ("b.csv, row 2", "a single item; this run is made of pairs")
+
+
 def test_several_files_are_one_source(tmp_path):
     (tmp_path / "0").write_text('{"pair": 1, "prompt": "Q"}\n')
     (tmp_path / "1").write_text("pair,voter,vote\n1,ann,A\n")

@@ -28,8 +28,8 @@ def machine(tmp_path):
     for tool in TOOLS:
         (programs / tool).symlink_to(shutil.which(tool))
     place = tmp_path / "a folder"
-    (place / "humanjudge" / "cli").mkdir(parents=True)
-    for name in ("Makefile", "requirements.txt", "humanjudge/cli/launcher.sh"):
+    place.mkdir()
+    for name in ("Makefile", "requirements.txt", "pyproject.toml"):
         shutil.copy(ROOT / name, place / name)
 
     def make(**pythons):

@@ -62,6 +62,22 @@ def test_every_shuffle_is_rated_as_by_evalica(judges, votes):
         assert ratings == pytest.approx(evalica_elo(drawn, judges), abs=1e-8)
 
 
+@pytest.mark.parametrize("judges", [3, 30])
+def test_the_last_votes_decide_the_ratings_of_long_shuffles(judges):
+    skills = np.linspace(0.3, 0.8, judges)
+    table = made_up(np.random.default_rng(8), comparisons=1500, skills=skills, votes=2)
+    found = shuffled_elo(table, np.random.default_rng(9), 2)
+    for ratings, votes in zip(found, shuffled_votes(table, 9, 2, 5000), strict=True):
+        assert ratings == pytest.approx(plain_elo(votes, judges), abs=1e-8)
+
+
+def test_ratings_that_remember_all_votes_are_played_from_the_first_one():
+    """A judge that is always right rises as long as there are votes."""
+    table = outcomes_of([{"A": 2}, {"B": 2}] * 500, [["A", "A"], ["B", "A"]] * 500)
+    [ratings] = shuffled_elo(table, np.random.default_rng(2), 1)
+    assert ratings == pytest.approx(plain_elo([("B", ["B", "A"])] * 1000, 2), abs=1e-8)
+
+
 @given(tables())
 def test_ratings_are_zero_sum_around_1000(table):
     found = shuffled_elo(table, np.random.default_rng(1), 2)

@@ -6,7 +6,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 from django.conf import settings
 
-from humanjudge.management.commands.up import _answers, base_url, summary
+from humanjudge.management.commands.up import base_url, is_well, summary
 from tests.plugin import numbered_broker
 
 ACCESS = {
@@ -77,6 +77,7 @@ class Healthy(BaseHTTPRequestHandler):
     def do_GET(self):
         self.send_response(200 if self.path == "/healthz" else 404)
         self.end_headers()
+        self.wfile.write(b'{"status": "ok"}')
 
     def log_message(self, *_):
         pass
@@ -89,6 +90,6 @@ def test_a_proxy_is_not_asked_whether_the_server_of_this_machine_is_well(monkeyp
         thread = threading.Thread(target=server.handle_request)
         thread.start()
         url = base_url("127.0.0.1", server.server_port)
-        assert _answers(url)
+        assert is_well(url)
         thread.join()
-    assert not _answers(url)
+    assert not is_well(url)

@@ -112,6 +112,19 @@ def test_several_may_be_the_best():
     assert any(re.match(r"b beats d \(evidence ", sentence) for sentence in words.more())
 
 
+def test_of_more_candidates_than_three_only_the_first_is_named():
+    """What it takes to tell them apart, and whom the first one beats, stands below."""
+    names = [f"vendor/judge-{n}" for n in range(8)]
+    words = words_of([some(0.9 - n / 20) for n in range(7)] + [some(0.1)], names)
+    assert " ".join(words.headline()) == (
+        "Not settled: vendor/judge-0 agrees with people on 90 % (people among themselves: 80 %); "
+        "5 others may be better."
+    )
+    outlook, beats, *_ = words.more()
+    assert re.match(r"To tell which is best: some [\d,]+ more votes, if the differences", outlook)
+    assert re.match(r"vendor/judge-0 beats 2 of the 7 other judges \(evidence ", beats)
+
+
 def test_ahead_per_prompt_is_not_ahead_per_vote():
     right = [some(0.9), some(0.3)]
     assert headline(right, ["a", "b"], agreement=[0.5, 0.6]).startswith(

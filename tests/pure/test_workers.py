@@ -3,19 +3,16 @@
 from django.conf import settings
 
 from humanjudge.celery import app
-from humanjudge.management.commands import up
+from humanjudge.launcher import programs
 
 
 def queues_of(program):
-    [queues] = [
-        b for a, b in zip(program.command, program.command[1:], strict=False) if a == "--queues"
-    ]
-    return set(queues.split(","))
+    return set(program[program.index("--queues") + 1].split(","))
 
 
 def test_votes_are_sealed_by_a_worker_that_nothing_long_can_fill():
-    sealer = queues_of(up.worker("sealer", up.QUEUES_OF_VOTES))
-    worker = queues_of(up.worker("worker", up.QUEUES_OF_WORK))
+    sealer = queues_of(programs.WORKERS["sealer"]())
+    worker = queues_of(programs.WORKERS["worker"]())
     assert not sealer & worker
     app.loader.import_default_modules()
     own = [name for name in app.tasks if not name.startswith("celery.")]
@@ -33,5 +30,13 @@ def test_votes_are_sealed_by_a_worker_that_nothing_long_can_fill():
 
 
 def test_a_worker_by_itself_does_everything():
-    both = set(up.QUEUES_OF_VOTES.split(",")) | set(up.QUEUES_OF_WORK.split(","))
-    assert queues_of(up.worker()) == both
+    sealer, *others = (queues_of(each()) for each in programs.WORKERS.values())
+    assert queues_of(programs.worker()) == sealer.union(*others)
+
+
+def test_workers_of_one_queue_each_do_what_the_worker_of_both_does():
+    one, other, both = (
+        queues_of(programs.WORKERS[name]()) for name in ("judging", "rendering", "worker")
+    )
+    assert one | other == both
+    assert not one & other

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 SCHEMA = 1
 # What an entry holds: strings, integers, booleans, None, and lists and mappings of them.
@@ -48,8 +48,6 @@ class Verified:
 def timestamp(at: datetime) -> str:
     """Write an aware time as the ledger does: UTC, microseconds, ``Z``.
 
-    Examples
-    --------
     >>> timestamp(datetime(2026, 11, 21, 9, tzinfo=UTC))
     '2026-11-21T09:00:00.000000Z'
     """
@@ -67,8 +65,6 @@ def canonical(content: Content) -> bytes:
     Raises TypeError for a value of another type, since a float has no canonical text that every
     language agrees on, and UnicodeEncodeError for half a surrogate pair, which UTF-8 cannot hold.
 
-    Examples
-    --------
     >>> canonical({"b": 1, "a": ["é", None, True]})
     b'{"a":["\\xc3\\xa9",null,true],"b":1}'
     """
@@ -109,21 +105,23 @@ def header(project: uuid.UUID) -> Content:
     return {"ledger": str(project), "schema": SCHEMA}
 
 
-def verify(lines: Iterable[str], head: str | None = None) -> Verified:
+def verify(
+    lines: Iterable[str], head: str | None = None, receipts: Mapping[int, str] | None = None
+) -> Verified:
     """Verify an export of a ledger; raise ChainBroken at the first line that is not as it must be.
 
     `lines` are JSON Lines: a header ``{"ledger": UUID, "schema": 1}``, then one
     ``{"entry": {...}, "hash": HEX}`` per entry in the order of ``seq``. `head` is the hash of the
-    last entry in hex, known from elsewhere: only with it can a cut tail be found out.
+    last entry in hex, known from elsewhere: only with it can a cut tail be found out. `receipts`
+    are hashes of entries by their numbers, as voters have kept them of their own votes.
 
-    Examples
-    --------
     >>> verify(['{"ledger":"00000000-0000-0000-0000-000000000000","schema":1}']).entries
     0
     """
     numbered = enumerate(lines, start=1)
     project = _read_header(numbered)
     previous = genesis(project)
+    kept = dict(receipts or {})
     votes: set[str] = set()
     seq = 0
     for number, line in numbered:
@@ -135,16 +133,17 @@ def verify(lines: Iterable[str], head: str | None = None) -> Verified:
             raise ChainBroken(number, "not an entry with its hash")
         seq += 1
         _check_entry(number, entry, seq, votes)
-        try:
-            previous = extend(previous, entry)
-        except (TypeError, UnicodeEncodeError) as error:
-            raise ChainBroken(number, str(error)) from error
+        previous = _extended(number, previous, entry)
         if previous.hex() != stated.lower():
             raise ChainBroken(number, f"entry {seq} is not the one its hash was made of")
+        if kept.pop(seq, stated).strip().lower() != previous.hex():
+            raise ChainBroken(number, f"entry {seq} is not the one that the receipt is of")
     if head is not None and previous.hex() != head.strip().lower():
         raise ChainBroken(
             0, f"the export ends at {previous.hex()}, not at the head {head}: its tail was cut"
         )
+    if kept:
+        raise ChainBroken(0, f"the export has no entry {min(kept)}, of which there is a receipt")
     return Verified(project, seq, previous.hex())
 
 
@@ -158,6 +157,13 @@ def _read_header(numbered: Iterable[tuple[int, str]]) -> uuid.UUID:
         except ValueError as error:
             raise ChainBroken(number, "the header names no ledger") from error
     raise ChainBroken(0, "the file is empty")
+
+
+def _extended(number: int, previous: bytes, entry: Content) -> bytes:
+    try:
+        return extend(previous, entry)
+    except (TypeError, UnicodeEncodeError) as error:
+        raise ChainBroken(number, str(error)) from error
 
 
 def _check_entry(number: int, entry: Content, seq: int, votes: set[str]) -> None:
@@ -191,15 +197,24 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> Content:
     return record
 
 
+RECEIPT: Final = "NUMBER:HASH of an entry, as a voter has kept it; may be given several times"
+
+
+def _receipt(text: str) -> tuple[int, str]:
+    number, _, kept = text.partition(":")
+    return int(number), kept
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Verify a file from the command line; the exit code is 0 only for an unbroken chain."""
     parser = argparse.ArgumentParser(description="Verify an exported ledger, offline.")
     parser.add_argument("file", type=Path)
     parser.add_argument("--head", help="the head printed on a report: also finds a cut tail")
+    parser.add_argument("--receipt", action="append", type=_receipt, default=[], help=RECEIPT)
     options = parser.parse_args(arguments)
     try:
         with options.file.open(encoding="utf-8") as lines:
-            verified = verify(lines, options.head)
+            verified = verify(lines, options.head, dict(options.receipt))
     except (OSError, UnicodeDecodeError, ChainBroken) as error:
         sys.stderr.write(f"{options.file}: {error}\n")
         return 1

@@ -76,8 +76,6 @@ class Rules(BaseModel):
 def payload_of(wanted: Mapping[UUID, int], rules: Rules | None = None) -> dict[str, Any]:
     """Return what a `parameters` entry says of the votes that items want from there on.
 
-    Examples
-    --------
     >>> payload_of({UUID(int=1): 3}, Rules(votes_per_item=3, overlap_share=0, overlap_votes=5))
     ... # doctest: +NORMALIZE_WHITESPACE
     {'votes_wanted': {'items': {'3': ['00000000-0000-0000-0000-000000000001']},
@@ -94,8 +92,6 @@ def wanted_in(payload: object) -> dict[UUID, int]:
 
     Raises ValueError where it makes no sense.
 
-    Examples
-    --------
     >>> wanted_in(payload_of({UUID(int=1): 3})), wanted_in({"quality": {}})
     ({UUID('00000000-0000-0000-0000-000000000001'): 3}, {})
     """
@@ -145,8 +141,6 @@ def subject_of(item: UUID | None, queue: UUID | None, voter: UUID | None) -> Sub
 def standing(decisions: Iterable[Made]) -> dict[Subject, Standing]:
     """Fold decisions, in the order of the ledger, into what stands for each subject.
 
-    Examples
-    --------
     >>> pair = UUID(int=1)
     >>> more = {"action": "another_round", "votes_wanted": 5, "instead_of": 2}
     >>> standing([Made(pair, more, None), Made(pair, {"action": "exclude"}, None)])[pair]

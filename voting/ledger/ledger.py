@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from datetime import datetime, timedelta
-from functools import cache, reduce
+from functools import cache, partial, reduce
 from operator import attrgetter, or_
 from typing import Any, Protocol, TypeAlias
 from uuid import UUID
@@ -28,6 +28,7 @@ from voting.kinds import COMPARISON, Kind, kind_of
 from voting.ledger import chain
 from voting.ledger.bulk_sql import executemany, insist, update_many
 from voting.ledger.decisions import Made, Standing, Subject, standing, subject_of
+from voting.ledger.scheduler import nudge
 from voting.models import Entry, Exposure, Project, Queue, Voter, VoterPrompt
 
 # What sealing writes into an entry.
@@ -221,6 +222,13 @@ def seal(project_id: UUID, *, now: datetime | None = None) -> int:
     return len(batch)
 
 
+def record(*entries: Entry) -> None:
+    """Write entries that are not in the database yet, and have them sealed after this commit."""
+    Entry.objects.bulk_create(entries)
+    for project in {entry.project_id for entry in entries}:
+        transaction.on_commit(partial(nudge, project))
+
+
 def append(project_id: UUID, entries: Sequence[Entry]) -> None:
     """Seal entries that are not in the database yet, in the order given, whatever their times.
 
@@ -241,13 +249,8 @@ def append(project_id: UUID, entries: Sequence[Entry]) -> None:
 
 
 def _fetch_related(entries: Sequence[Fact]) -> None:
-    related: dict[str, type[Model]] = {
-        "queue": Queue,
-        "voter": Voter,
-        "rubric": VoterPrompt,
-        "target": Entry,
-    }
-    for name, model in related.items():
+    models = (("queue", Queue), ("voter", Voter), ("rubric", VoterPrompt), ("target", Entry))
+    for name, model in models:
         keys = [getattr(entry, f"{name}_id") for entry in entries]
         rows = model._default_manager.in_bulk(set(keys) - {None})
         for entry, key in zip(entries, keys, strict=True):
@@ -359,10 +362,14 @@ def standing_of(project: Project, about: Q, batch: Iterable[Fact] = ()) -> dict[
     return standing(made)
 
 
-def votes_left_out(project: Project, batch: Iterable[Fact] = ()) -> Q:
+def votes_left_out(project: Project) -> Q:
     """Say of rows of votes that what stands of all decisions excludes them."""
-    stands = standing_of(project, Q(), batch)
-    return _votes_on(subject for subject in stands if stands[subject].is_excluded)
+    return _votes_on(_excluded(project, Q(), ()))
+
+
+def _excluded(project: Project, about: Q, batch: Iterable[Fact]) -> set[Subject]:
+    stands = standing_of(project, about, batch)
+    return {subject for subject in stands if stands[subject].is_excluded}
 
 
 def _mark_excluded(project: Project, batch: Sequence[Fact]) -> None:
@@ -375,14 +382,14 @@ def _mark_excluded(project: Project, batch: Sequence[Fact]) -> None:
     about = Q(item__in={vote.item_id for vote in votes}) | Q(
         item=None, voter__in={vote.voter_id for vote in votes}
     )
-    stands = standing_of(project, about, batch)
-    excluded = {subject for subject in stands if stands[subject].is_excluded}
+    # A decision may change what is said of earlier votes: then all that stands is looked up.
+    excluded = _excluded(project, Q() if has_decisions else about, batch)
     for vote in votes:
         by_voter = (vote.queue_id, vote.voter_id)
         vote.excluded = vote.item_id in excluded or by_voter in excluded
     if has_decisions:
         sealed = Entry.objects.filter(kind=Entry.Kind.VOTE, seq__isnull=False)
-        decided, left_out = sealed.filter(votes_decided_on(batch)), votes_left_out(project, batch)
+        decided, left_out = sealed.filter(votes_decided_on(batch)), _votes_on(excluded)
         decided.filter(left_out, excluded=False).update(excluded=True)
         decided.filter(~left_out, excluded=True).update(excluded=False)
 

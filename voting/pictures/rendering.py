@@ -107,8 +107,6 @@ def with_shipped_families(source: str) -> str:
     A renderer draws a family that it does not have with its default, a serif: a chart lettered in
     Arial would come out in something like Times. The stand-ins have the same widths.
 
-    Examples
-    --------
     >>> with_shipped_families('<text font-family="Courier New, monospace">Arial</text>')
     '<text font-family="Liberation Mono, monospace">Arial</text>'
     """

@@ -97,8 +97,6 @@ class Screened:
 def screen(source: str) -> Screened:
     """Return a drawing as it may be given to a renderer; nothing but UnsafeSvg is ever raised.
 
-    Examples
-    --------
     >>> drawing = screen(f'<svg xmlns="{SVG}" width="9" height="6"><image href="a.png"/></svg>')
     >>> drawing.width, drawing.height, drawing.left_out
     (9.0, 6.0, ('a.png',))
@@ -287,8 +285,6 @@ def natural_size(attributes: dict[str, str]) -> tuple[float, float]:
 
     Raises UnsafeSvg for no area, or one beyond the limits on side and aspect ratio.
 
-    Examples
-    --------
     >>> natural_size({"width": "1in", "viewBox": "0 0 2 1"}), natural_size({"width": "50%"})
     ((96.0, 48.0), (150.0, 150.0))
     """

@@ -12,12 +12,10 @@ import socket
 import sys
 from argparse import ArgumentTypeError
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from http.client import HTTPConnection, HTTPException
 from importlib import import_module
 from multiprocessing.context import ForkProcess
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.contrib.staticfiles.finders import get_finders
@@ -28,26 +26,15 @@ from django.db import DEFAULT_DB_ALIAS, connections
 from django.db import Error as DatabaseError
 from django.utils.module_loading import import_string
 
+from humanjudge.alive import healthz
 from humanjudge.celery import app
-from humanjudge.launcher import embedded
-from humanjudge.launcher.embedded import RefusalError, refusing
+from humanjudge.launcher import embedded, programs
+from humanjudge.launcher.embedded import refusing
 from humanjudge.launcher.supervisor import CAN_FORK, Child, Supervisor
+from humanjudge.lib.environment import PROGRAM, RefusalError
 
 BROKER_SECONDS = 60
 HEALTH_SECONDS = 90
-# Votes are sealed by a worker of their own: what takes long (judges that are tried out, drawings,
-# findings, score files) may take every thread of the other one.
-QUEUES_OF_VOTES = "votes,celery"
-QUEUES_OF_WORK = "judging,rendering"
-# A worker process that dies is replaced at once, and one that hangs cannot hold up a stop.
-WEB_OPTIONS = (
-    "--interface rsgi --http 1 --workers 2 --no-ws --log-level warning "
-    "--respawn-failed-workers --respawn-interval 0.2 --workers-kill-timeout 5"
-)
-# Workers of one machine have nothing to gossip about.
-WORKER_OPTIONS = (
-    "--pool threads --loglevel WARNING --without-gossip --without-mingle --without-heartbeat"
-)
 RULE = "─" * 78
 # What the modules that are run import when they begin.
 PRELOADED = (
@@ -77,6 +64,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, host: str, port: int, **options: Any) -> None:
         refuse_errors("humanjudge")
+        self._say(f"everything is kept in {settings.DATA}")
         # What is written here, by whichever process, is for this user alone.
         os.umask(0o077)
         # Of every program that is started. What stays the same is not set again: what shows in `ps`
@@ -133,9 +121,12 @@ def serve(supervisor: Supervisor, host: str, port: int) -> None:
     # The command line on this machine finds the server by it.
     (settings.DATA / "url").write_text(f"{url}\n")
     supervisor.say("starting the web server, two workers and their clock")
-    for child in (web(host, port), *workers(), beat()):
-        supervisor.start(child)
-    healthy = supervisor.wait_for(lambda: _answers(url), HEALTH_SECONDS)
+    supervisor.start(Child("web", programs.web(host, port)))
+    for name in ("sealer", "worker"):
+        supervisor.start(Child(name, programs.WORKERS[name]()))
+    # It holds nothing, and a signal to stop is lost where it comes while a task is published.
+    supervisor.start(Child("beat", programs.beat(), stop_seconds=2))
+    healthy = supervisor.wait_for(lambda: is_well(url), HEALTH_SECONDS)
     supervisor.is_settled = True
     if healthy:
         # Not there on another machine that shares the database.
@@ -170,7 +161,11 @@ def prepare(say: Callable[[str], None]) -> None:
         raise RefusalError(str(error)) from error
     except DatabaseError as error:
         raise RefusalError(f"the database cannot be used: {error}".strip()) from error
-    # What waits for hours after this needs no connection.
+    close_connections()
+
+
+def close_connections() -> None:
+    """Keep none, and no thread of a pool, in a process that others are forked from."""
     for connection in connections.all(initialized_only=True):
         connection.close()
         if hasattr(connection, "close_pool"):
@@ -204,34 +199,6 @@ def preload() -> None:
     gc.freeze()
 
 
-def web(host: str, port: int) -> Child:
-    where = f"--host {host} --port {port} humanjudge.rsgi:application"
-    return Child("web", _module(f"granian {WEB_OPTIONS} {where}"))
-
-
-def worker(
-    name: str = "worker", queues: str = f"{QUEUES_OF_VOTES},{QUEUES_OF_WORK}", threads: int = 4
-) -> Child:
-    own = f"--hostname {name}@%h --concurrency {threads} --queues {queues}"
-    return Child(name, _module(f"celery -A humanjudge --quiet worker {WORKER_OPTIONS} {own}"))
-
-
-def workers() -> tuple[Child, Child]:
-    """Return one that seals votes and nothing else, and one for all that may take long."""
-    return worker("sealer", QUEUES_OF_VOTES, threads=2), worker("worker", QUEUES_OF_WORK)
-
-
-def beat() -> Child:
-    # Not the worker's own --beat: nobody would notice the death of that process. It holds nothing,
-    # and a signal to stop is lost where it comes while a task is published.
-    command = _module("celery -A humanjudge --quiet beat --loglevel WARNING")
-    return Child("beat", command, stop_seconds=2)
-
-
-def _module(words: str) -> list[str]:
-    return [sys.executable, "-m", *words.split()]
-
-
 def refuse_busy_port(host: str, port: int) -> None:
     try:
         family, *_ = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
@@ -250,21 +217,16 @@ def base_url(host: str, port: int) -> str:
     return f"http://[{name}]:{port}" if ":" in name else f"http://{name}:{port}"
 
 
+def is_well(url: str) -> bool:
+    return healthz(url.removeprefix("http://")).get("status") == "ok"
+
+
 def _broker_answers(path: Path) -> bool:
     with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as client:
         client.settimeout(2)
         client.connect(str(path))
         client.sendall(b"PING\r\n")
         return client.recv(16).startswith(b"+PONG")
-    return False
-
-
-def _answers(url: str) -> bool:
-    # Not as urllib does it: a proxy of this network knows no server of this machine.
-    connection = HTTPConnection(urlsplit(url).netloc, timeout=5)
-    with contextlib.closing(connection), contextlib.suppress(OSError, HTTPException):
-        connection.request("GET", "/healthz")
-        return connection.getresponse().status == 200
     return False
 
 
@@ -287,7 +249,7 @@ def _summary_lines(access: Mapping[str, Any], url: str) -> Iterator[tuple[str, s
         yield "API key", access["api_key"]
         yield "", f"may {' and '.join(access['api_key_scopes'])}; for one that may manage runs too:"
         yield "", f"{url}/admin/voting/apikey/add/"
-        yield "Command line", ".venv/bin/humanjudge --help"
+        yield "Command line", f"{PROGRAM} --help"
     yield "API docs", f"{url}/api/docs"
     yield "", ""
     yield "Data and logs", str(settings.DATA)

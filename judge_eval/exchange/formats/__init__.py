@@ -58,7 +58,8 @@ def read(
             items: Iterator[Item] = READERS[public].rows(stream, name, file_format)
             return items
         shape = shape_of({column for record in first for column in record}) or shape or PAIRS
-        mapping = OWN_ITEM_NAMES if shape is ITEMS else OWN_NAMES
+        own = OWN_ITEM_NAMES if shape is ITEMS else OWN_NAMES
+        return rows(records(stream, name, file_format), own, name)
     return rows(records(stream, name, file_format), mapping, name)
 
 

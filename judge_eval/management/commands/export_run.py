@@ -7,19 +7,19 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from judge_eval.exchange.export import export_project
-from judge_eval.exchange.export_files import FORMATS, with_ends
+from judge_eval.exchange.export_files import FORMATS, FormatName, with_ends
 from judge_eval.models import Run
 from judge_eval.selectors import Ambiguous, by_prefix, project_of
 
 
 class Command(BaseCommand):
-    help = "Write everything of a run or a project, or a run's votes, to be imported elsewhere."
+    help = "Write a run as one of the files of its page, or all runs of a project as a bundle."
 
     def add_arguments(self, parser: CommandParser) -> None:
         what = parser.add_mutually_exclusive_group(required=True)
         what.add_argument("run", nargs="?", help="identifier, or its first eight characters")
         what.add_argument("--project", help="identifier or name: all of its runs")
-        parser.add_argument("--format", choices=["jsonl", "csv", "votes"], default="jsonl")
+        parser.add_argument("--format", choices=list(FORMATS), default="jsonl")
         parser.add_argument("--out", type=Path, help="a file; standard output if not given")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -34,7 +34,7 @@ class Command(BaseCommand):
         except OSError as error:
             raise CommandError(f"cannot write {out}: {error.strerror}") from error
 
-    def _lines(self, wanted: str, of_project: str, file_format: str) -> Iterator[str]:
+    def _lines(self, wanted: str, of_project: str, file_format: FormatName) -> Iterator[str]:
         if of_project:
             if file_format != "jsonl":
                 raise CommandError("--format: a project is written as jsonl; name one of its runs")

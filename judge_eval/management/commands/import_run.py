@@ -2,15 +2,15 @@ import time
 from argparse import BooleanOptionalAction
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
 from django.db.models import ProtectedError
 
-from humanjudge.lib.validation import ConfigInvalid
-from judge_eval.exchange import bundle, import_jobs
-from judge_eval.exchange.answers import VoteKind
+from humanjudge.lib.strict_json import loads
+from humanjudge.lib.validation import ConfigInvalid, json_schema
+from judge_eval.exchange import import_jobs
 from judge_eval.exchange.import_jobs import Source
 from judge_eval.exchange.import_report import ImportOptions, ImportReport, json_text
 from judge_eval.models import Import, Run
@@ -18,9 +18,22 @@ from judge_eval.selectors import Ambiguous, by_prefix, project_of
 from voting.models import Project
 
 MOST_SHOWN = 20
-# Several words in one.
-LISTS = ("ballot", "flag_categories")
-OPTIONS = ImportOptions.model_fields.keys() - {*LISTS}
+
+
+def _words(text: str) -> list[str]:
+    return text.split(",")
+
+
+def _taken(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return how argparse takes an option, of which nothing is given unless it is stated."""
+    [stated] = [each for each in schema.get("anyOf", [schema]) if each.get("type") != "null"]
+    if stated.get("type") == "boolean":
+        return {"action": BooleanOptionalAction, "default": None}
+    if "enum" in stated:
+        return {"choices": stated["enum"]}
+    if "properties" in stated.get("items", {}):
+        return {"type": loads}
+    return {"type": {"integer": int, "number": float, "array": _words}.get(stated["type"], str)}
 
 
 class Command(BaseCommand):
@@ -34,24 +47,9 @@ class Command(BaseCommand):
         add("--run", help="add to this run instead")
         add("--mapping", type=Path, help="JSON: which column is what")
         add("--format", choices=["csv", "json", "jsonl", "parquet"])
-        add("--kind", choices=["svg", "text", "code"])
-        add("--rubric", help="what people who vote are asked")
-        kinds = ["comparison", *get_args(VoteKind)]
-        add("--vote-kind", choices=kinds, help="what they are asked to do; told from the answers")
-        add("--ballot", help="what they may answer: A,B,tie,both_bad, or words")
-        add("--task", help="which of several answers on a single item is asked for")
-        add("--graded", action=BooleanOptionalAction, help="votes between pass and flag")
-        add("--flag-categories", help="what a flag may be for, between commas")
-        add("--epsilon", type=float, help="how much worse than a person a judge may be: 0.2")
-        add("--votes-per-pair", type=int)
-        add("--reveal", choices=["after_each", "at_end", "never"])
-        add("--open-for-voting", action=BooleanOptionalAction)
-        add("--skip-errors", action="store_true", default=None)
-        floor = "put judges that know nothing on the board, as its floor"
-        add("--baselines", action=BooleanOptionalAction, help=floor)
-        torn = "what a judge says whose two orders disagree"
-        add("--inconsistent", choices=["tie", "wrong", "decided"], help=torn)
-        add("--source", help="where the verdicts come from, such as MT-bench")
+        for name, schema in json_schema(ImportOptions)["properties"].items():
+            about = schema.get("description")
+            add(f"--{name.replace('_', '-')}", help=about, **_taken(schema))
 
     def handle(self, *args: Any, **options: Any) -> None:
         job, made = Import(is_local=True), None
@@ -83,25 +81,23 @@ class Command(BaseCommand):
         self._tell(job)
 
     def _fill(self, job: Import, sources: list[Source], options: dict[str, Any]) -> None:
-        job.is_bundle, job.form = bundle.is_bundle(sources[0].stream), {}
-        if job.is_bundle:
-            if len(sources) > 1 or options["run"]:
-                raise CommandError("a bundle comes alone and makes runs of its own")
-            return
-        given = {name: options[name] for name in OPTIONS if options[name] is not None}
-        given |= {name: options[name].split(",") for name in LISTS if options[name]}
-        path, columns = options["mapping"], None
-        if path:
-            columns = json_text("mapping", path.read_text(encoding="utf-8"))
-        job.form = import_jobs.form_of(sources, given, columns, options["format"])
         if options["run"]:
             job.run = by_prefix(Run.objects.select_related("queue"), options["run"])
             if job.run is None:
                 raise CommandError(f"there is no run {options['run']!r}")
             job.project_id = job.run.queue.project_id
-        elif job.project is None:
+        import_jobs.recognise(job, sources)
+        if job.is_bundle:
+            return
+        names = ImportOptions.model_fields
+        given = {name: options[name] for name in names if options[name] is not None}
+        path, columns = options["mapping"], None
+        if path:
+            columns = json_text("mapping", path.read_text(encoding="utf-8"))
+        job.form = import_jobs.form_of(sources, given, columns, options["format"])
+        if job.run is None and job.project is None:
             raise CommandError("--project: say where the run belongs")
-        else:
+        if job.run is None:
             job.name = (options["name"] or Path(sources[0].name).stem)[:200]
 
     def _finish(self, job: Import) -> None:

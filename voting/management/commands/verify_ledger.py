@@ -15,8 +15,10 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", type=Path)
         parser.add_argument("--head", help="the head printed on a report: also finds a cut tail")
+        parser.add_argument("--receipt", action="append", default=[], help=chain.RECEIPT)
 
     def handle(self, *args: Any, **options: Any) -> None:
         head = ["--head", options["head"]] if options["head"] else []
-        if chain.main([str(options["file"]), *head]):
+        receipts = [f"--receipt={each}" for each in options["receipt"]]
+        if chain.main([str(options["file"]), *head, *receipts]):
             raise CommandError("the ledger does not verify", returncode=1)

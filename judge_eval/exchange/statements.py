@@ -1,0 +1,241 @@
+"""What rows say, put together: of each pair or item what it is, and who said what of it, once."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from hashlib import md5
+from typing import Any, Final
+from uuid import UUID, uuid4
+
+from judge_eval.exchange.answers import Columns, plain_labels
+from judge_eval.exchange.rows import MAIN, OF_A_PAIR, OUTPUTS, Misfit, Row, column_of
+from judge_eval.prompts.orders import combine, swap
+from judge_eval.prompts.parse import ParsedVerdict, with_namespaces
+from voting.choices import WRONG
+
+_NANO: Final = 10**9
+_QUOTED: Final = 60
+_MD5_LENGTH: Final = 32
+
+
+def mark(text: str) -> str:
+    """Return what stands for a long text: its MD5, as databases compute it, and its beginning."""
+    return md5(text.encode(), usedforsecurity=False).hexdigest() + text[: _QUOTED + 1]
+
+
+def quote(value: object) -> str:
+    """Return a value as an error quotes it.
+
+    Examples
+    --------
+    >>> quote("A"), quote(["x", "y"]), len(quote("A" * 1000))
+    ("'A'", "'x; y'", 62)
+    """
+    text = repr("; ".join(value) if isinstance(value, list) else value)
+    return text if len(text) <= _QUOTED + 2 else f"{text[:_QUOTED]}…{text[-1]}"
+
+
+@dataclass(slots=True)
+class PairDraft:
+    """What is known of one pair or single item: what is stored, and what rows have added.
+
+    `known` goes by the names of `OF_A_PAIR`, with the `mark` of an output, and `metadata`; what
+    nobody has stated is not there. What is not stored yet has no `position`. What was not imported
+    `is_fixed`: rows may name it, and add nothing to it. `changes` are those of drawings, in words.
+    """
+
+    name: str
+    known: dict[str, Any]
+    pk: UUID = field(default_factory=uuid4)
+    a: UUID = field(default_factory=uuid4)
+    b: UUID = field(default_factory=uuid4)
+    position: int | None = None
+    is_fixed: bool = False
+    is_open: bool = False
+    is_changed: bool = False
+    is_single: bool = False
+    made_at: datetime | None = None
+    votes_wanted: int | None = None
+    changes: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def take(self, row: Row) -> dict[str, str]:
+        """Add what a row states and return the texts of the outputs that are new.
+
+        Raises Misfit where it contradicts; then nothing of it is added.
+        """
+        names = (*OF_A_PAIR, "metadata")
+        stated = {name: value for name in names if (value := getattr(row, name))}
+        stated |= {name: list(value) for name, value in stated.items() if isinstance(value, tuple)}
+        texts: dict[str, str] = {}
+        changes: dict[str, tuple[str, ...]] = {}
+        for name in OUTPUTS:
+            text = getattr(row, name)
+            if text is None:
+                continue
+            if stated.get("kind", self.known.get("kind")) == "svg":
+                # Drawings get what drawings that are generated here are given, too.
+                drawing = with_namespaces(text)
+                text = drawing.output
+                changes |= {name: drawing.changes} if drawing.changes else {}
+            texts[name], stated[name] = text, mark(text)
+        for name, value in stated.items():
+            is_guess = name == "kind" and not self.known.keys() & {*OUTPUTS}
+            if not is_guess and self.known.get(name, value) != value:
+                here, before = texts.get(name, value), self.known[name]
+                before = before[_MD5_LENGTH:] if name in texts else before
+                why = f"{quote(here)}, but {self.noun} {self.name!r} has {quote(before)}"
+                raise Misfit(column_of(row, name), why)
+        if self.is_fixed:
+            return {}
+        new = {name: text for name, text in texts.items() if name not in self.known}
+        self.is_changed |= any(self.known.get(name) != value for name, value in stated.items())
+        self.known |= stated
+        self.changes |= changes
+        self.made_at = self.made_at or row.made_at
+        if self.votes_wanted is None:
+            self.votes_wanted = row.votes_wanted
+        return new
+
+    @property
+    def noun(self) -> str:
+        return "item" if self.is_single else "pair"
+
+    @property
+    def outputs(self) -> dict[str, UUID]:
+        """The numbers of its outputs by their sides."""
+        return {"a": self.a} if self.is_single else {"a": self.a, "b": self.b}
+
+    @property
+    def lacks_output(self) -> bool:
+        return any(f"output_{side}" not in self.known for side in self.outputs)
+
+
+# --- verdicts and votes ---------------------------------------------------------------------------
+
+
+def verdict_of(row: Row, rule: str, labels: Columns | None) -> Columns:
+    """Return the columns of a row's verdict, but for its judge and its item; raises Misfit.
+
+    What is said of a single item is in the labels.
+    """
+    winner: str = row.verdict or ""
+    consistent, picks, first_picks = row.consistent, list[str](), None
+    if row.pick_ab and row.pick_ba:
+        as_stored, unswapped = ParsedVerdict(row.pick_ab), ParsedVerdict(row.pick_ba)
+        both = combine(as_stored, swap(unswapped), is_decided_by_one=rule == "decided")
+        winner, consistent, first_picks = both.winner, both.consistent, both.first_picks
+        picks = list(both.picks)
+        # Whatever they count as, a source calls two orders that disagree a tie.
+        if row.verdict not in (None, winner):
+            why = f"{row.verdict}, but its picks in both orders make it {winner}"
+            raise Misfit("verdict", why)
+    if consistent is False and winner != "tie" and rule != "decided":
+        raise Misfit("verdict", f"two orders that disagree are a tie, not {winner}")
+    cost_nano = None if row.cost_usd is None else round(row.cost_usd * _NANO)
+    return {
+        "state": "failed" if row.error else "done",
+        # Only who was asked in both orders can be consistent or not.
+        "order": "AB" if consistent is None else "both",
+        "winner": by_rule(winner, consistent, rule),
+        "consistent": consistent,
+        "picks": picks,
+        "first_picks": first_picks,
+        "score_a": row.score_a,
+        "score_b": row.score_b,
+        "feedback": row.feedback or "",
+        "error": row.error or "",
+        "labels": labels,
+        "latency_ms": row.latency_ms,
+        "cost_nano": cost_nano,
+        "unpriced": 0 if row.unpriced is None and cost_nano is not None else row.unpriced,
+    }
+
+
+def by_rule(winner: str, consistent: bool | None, rule: str) -> str:
+    """Return what a tie of two orders that disagree counts as."""
+    is_wrong = rule == "wrong" and consistent is False and winner == "tie"
+    return WRONG if is_wrong else winner
+
+
+def vote_of(row: Row, labels: Columns | None) -> Columns:
+    """Return what a row states of its vote, by the columns of an entry."""
+    return {
+        "at": row.voted_at and row.voted_at.isoformat(),
+        "choice": row.vote or "",
+        "value": None,
+        "category": row.category or "",
+        "left_side": row.left_side or "",
+        "comment": row.comment or "",
+        "labels": labels,
+    }
+
+
+# The columns that two statements of one thing must have in common, the choice first.
+COMPARED: Final = {
+    "verdict": "winner error score_a score_b consistent picks feedback labels".split(),
+    "vote": "choice value at category comment left_side labels".split(),
+}
+_FIELDS: Final = {"winner": "verdict", "choice": "vote", "at": "voted_at"}
+
+
+def check_said_before(
+    table: str, row: Row, stated: Mapping[str, Any], before: Mapping[str, Any]
+) -> None:
+    """Raise Misfit where a verdict or vote contradicts what its judge or voter said before."""
+    stated, before = _answered(stated, COMPARED[table][0]), _answered(before, COMPARED[table][0])
+    for column in COMPARED[table]:
+        # What is not stated contradicts nothing; but of a verdict it says that it failed.
+        unstated = "failed" if column == "winner" else None
+        value, known = (
+            unstated if columns[column] in ("", []) else columns[column]
+            for columns in (stated, before)
+        )
+        if value is not None and value != known:
+            name = row.judge if table == "verdict" else row.voter
+            noun = "item" if row.is_single else "pair"
+            before_it = f"{name} said {quote(known)} on {noun} {row.item!r} before"
+            field = column_of(row, _FIELDS.get(column, column))
+            raise Misfit(field, f"{quote(value)}, but {before_it}")
+
+
+def _answered(stated: Mapping[str, Any], choice: str) -> Mapping[str, Any]:
+    """Return a vote or verdict with its answer in place of a choice, where that is not known."""
+    labels = dict(stated["labels"] or {})
+    if MAIN not in labels:
+        return stated
+    return {**stated, choice: labels.pop(MAIN), "labels": labels or None}
+
+
+def of_another_shape(row: Row) -> str:
+    """Return why a row cannot stand beside others that are not about what it is about."""
+    return (
+        "a single item; this run is made of pairs"
+        if row.is_single
+        else "a pair; this run is made of single items"
+    )
+
+
+class Together:
+    """Finds rows that contradict each other, of few rows and as far as they say it themselves."""
+
+    def __init__(self) -> None:
+        self._is_single: bool | None = None
+        self._drafts: dict[str, PairDraft] = {}
+        self._said: dict[tuple[str, str, str], Columns] = {}
+
+    def take(self, row: Row) -> None:
+        """Take in one more row; raises Misfit."""
+        if self._is_single is None:
+            self._is_single = row.is_single
+        if row.is_single != self._is_single:
+            raise Misfit(None, of_another_shape(row))
+        new = PairDraft(row.item, {"kind": row.kind or "text"}, is_single=row.is_single)
+        self._drafts.setdefault(row.item, new).take(row)
+        if row.judge:
+            self._settle("verdict", row.judge, row, verdict_of(row, "tie", plain_labels(row)))
+        if row.voter:
+            self._settle("vote", row.voter, row, vote_of(row, plain_labels(row)))
+
+    def _settle(self, table: str, name: str, row: Row, stated: Columns) -> None:
+        before = self._said.setdefault((table, name, row.item), stated)
+        check_said_before(table, row, stated, before)

@@ -1,0 +1,303 @@
+"""A report is read by whoever has its link, and tells nothing that is not for them."""
+
+import json
+from datetime import timedelta
+
+import pytest
+from django.core.cache import cache
+from django.test import Client
+from django.utils import timezone
+
+from reports.models import Share
+from reports.shares.services import make_share, revoke_share
+from tests.helpers.pages import queries_of, text_of
+from tests.helpers.run_findings import compute, voted_run
+from tests.makers import (
+    make_project,
+    make_run,
+    make_vote,
+    make_voter,
+    pairs_of,
+    seal_all,
+    user_client,
+    voter_client,
+)
+from voting.models import Flag, Item
+from voting.services import flag
+from voting.voters import erase
+
+pytestmark = pytest.mark.django_db
+FILES = (
+    *("report.html", "report.json", "judges.csv"),
+    *("picture.svg", "picture.png", "card.png", "badge.svg"),
+)
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_remembered():
+    cache.clear()
+
+
+def share(run, *, of_project=False, **options):
+    row, token = make_share(run.queue.project, None if of_project else run, None, **options)
+    return row, f"/r/{token}/"
+
+
+def read(link, name=""):
+    return Client().get(link + name)
+
+
+def another_vote(run):
+    Item.objects.filter(queue=run.queue).update(votes_wanted=9)
+    make_vote(make_voter(run), pairs_of(run)[0], "B")
+    seal_all(run.queue.project)
+    compute(run)
+
+
+# --- the page -----------------------------------------------------------------------------------
+
+
+def test_whoever_has_the_link_reads_words_picture_and_table():
+    run = voted_run()
+    _, link = share(run)
+    answer = read(link)
+    text = text_of(answer)
+    assert answer.status_code == 200
+    assert "near-judge is the best judge: it agrees with people on 95 %" in text
+    assert "ledger entry 160." in text
+    assert run.queue.project.head in text
+    assert b'class="agreement' in answer.content
+    rows = [row.name for row in answer.context["runs"][0]["table"].rows]
+    assert rows == ["near-judge", "contrary-judge", "People among themselves", "floor-baseline"]
+
+
+def test_the_report_of_a_project_has_its_score_who_was_heard_and_its_runs():
+    run = voted_run()
+    flag(make_voter(run), pairs_of(run)[0].pk, Flag.Category.UNSAFE, "Not for children.")
+    _, link = share(run, of_project=True)
+    text = text_of(read(link))
+    assert "Share of pairs with a good answer Quality score" in text
+    assert "Voters 3 of 4 who may vote" in text
+    assert "Flags 1 unsafe" in text
+    assert "near-judge is the best judge" in text
+
+
+def test_a_project_without_votes_has_a_report():
+    project = make_project("Empty")
+    _, token = make_share(project, None, None)
+    assert "Empty" in text_of(read(f"/r/{token}/"))
+    assert read(f"/r/{token}/", "badge.svg").status_code == 200
+    assert read(f"/r/{token}/", "card.png").status_code == 200
+
+
+def test_no_name_of_a_voter_and_no_comment_is_in_a_report():
+    run = voted_run()
+    ann = make_voter(run, name="Ann Example")
+    make_vote(ann, pairs_of(run)[0], "B")
+    seal_all(run.queue.project)
+    flag(ann, pairs_of(run)[1].pk, Flag.Category.OTHER, "My private comment.")
+    compute(run)
+    for of_project in (False, True):
+        _, link = share(run, of_project=of_project)
+        for name in ("", "report.json", "judges.csv"):
+            said = read(link, name).content.decode()
+            assert "Ann Example" not in said
+            assert "private comment" not in said
+
+
+def test_a_report_that_is_not_computed_says_so():
+    run = make_run()
+    _, link = share(run)
+    answer = read(link)
+    assert answer.status_code == 409
+    assert "still being computed" in text_of(answer)
+
+
+# --- links ----------------------------------------------------------------------------------------
+
+
+def test_a_wrong_an_expired_and_a_revoked_link_get_the_same_answer():
+    run = voted_run()
+    revoked, gone = share(run)
+    revoke_share(revoked)
+    _, past = share(run, expires_at=timezone.now() - timedelta(seconds=1))
+    wrong = "/r/" + "x" * 43 + "/"
+    for name in ("", "report.json", "nothing.txt"):
+        answers = [read(link, name) for link in (gone, past, wrong)]
+        assert {answer.status_code for answer in answers} == {404}
+        assert len({text_of(answer) for answer in answers}) == 1
+
+
+def test_a_link_cannot_be_guessed_and_is_kept_as_a_hash():
+    run = voted_run()
+    row, link = share(run)
+    token = link.split("/")[2]
+    assert len(token) >= 43  # 256 bits
+    kept = json.dumps(list(Share.objects.values()), default=str)
+    assert token not in kept
+    assert row.prefix == token[:6]
+
+
+def test_who_owns_a_run_makes_and_revokes_links_on_its_page():
+    run = voted_run()
+    owner = user_client()
+    page = f"/runs/{run.pk}/share/"
+    made = owner.post(page, {"label": "press", "shows": "live", "days": "7"})
+    link = made.context["link"].removeprefix("http://testserver")
+    assert read(link).status_code == 200
+    read(link)
+    listed = owner.get(page)
+    assert "opened 2 times" in text_of(listed)
+    assert link.split("/")[2] not in listed.content.decode()
+    row = Share.objects.get()
+    assert abs(row.expires_at - timezone.now() - timedelta(days=7)) < timedelta(minutes=1)
+    assert owner.post(f"/shares/{row.pk}/revoke").status_code == 302
+    assert read(link).status_code == 404
+    assert "revoked on" in text_of(owner.get(page))
+
+
+def test_links_are_for_who_has_a_login():
+    run = voted_run()
+    row, _ = share(run)
+    for page in (f"/runs/{run.pk}/share/", f"/projects/{run.queue.project_id}/share/"):
+        assert Client().get(page).headers["Location"].startswith("/login/")
+        assert Client().post(page, {"shows": "live"}).status_code == 302
+    Client().post(f"/shares/{row.pk}/revoke")
+    row.refresh_from_db()
+    assert row.revoked_at is None
+
+
+def test_what_cannot_be_is_refused_and_no_link_is_made():
+    run = voted_run()
+    answer = user_client().post(f"/runs/{run.pk}/share/", {"shows": "thawed", "days": "0"})
+    assert answer.status_code == 422
+    assert set(answer.context["form"].errors) == {"shows", "days"}
+    assert not Share.objects.exists()
+
+
+def test_a_report_cannot_be_frozen_before_it_is_computed():
+    run = make_run()
+    answer = user_client().post(f"/runs/{run.pk}/share/", {"shows": "frozen"})
+    assert answer.status_code == 422
+    assert "still being computed" in text_of(answer)
+    assert not Share.objects.exists()
+
+
+def test_search_engines_are_kept_out_unless_the_owner_says_otherwise():
+    run = voted_run()
+    _, link = share(run)
+    assert read(link).headers["X-Robots-Tag"] == "noindex, nofollow"
+    assert 'content="noindex' in read(link).content.decode()
+    assert read(link, "badge.svg").headers["X-Robots-Tag"] == "noindex, nofollow"
+    _, link = share(run, is_public=True)
+    assert "X-Robots-Tag" not in read(link).headers
+    assert "noindex" not in read(link).content.decode()
+
+
+def test_who_still_has_pairs_to_vote_on_votes_first():
+    run = voted_run()
+    Item.objects.filter(queue=run.queue).update(votes_wanted=9)
+    voter = make_voter(run)
+    for of_project in (False, True):
+        _, link = share(run, of_project=of_project)
+        for name in ("", "report.json"):
+            answer = voter_client(voter).get(link + name)
+            assert answer.status_code == 403
+            assert "Vote first" in text_of(answer)
+
+
+# --- frozen and live ------------------------------------------------------------------------------
+
+
+def test_a_frozen_report_stays_what_it_was_and_a_live_one_does_not():
+    run = voted_run()
+    (_, frozen), (_, live) = share(run, is_frozen=True), share(run)
+    before = {
+        link: (read(link, "report.json").content, text_of(read(link))) for link in (frozen, live)
+    }
+    another_vote(run)
+    after = {
+        link: (read(link, "report.json").content, text_of(read(link))) for link in (frozen, live)
+    }
+    assert after[frozen] == before[frozen]
+    assert json.loads(after[live][0])["runs"][0]["findings"]["as_of"]["votes"] == 121
+    assert json.loads(before[live][0])["runs"][0]["findings"]["as_of"]["votes"] == 120
+
+
+def test_an_erasure_shows_on_a_frozen_report():
+    run = voted_run()
+    voter = run.queue.project.voters.first()
+    _, link = share(run, is_frozen=True)
+    assert "erased" not in text_of(read(link))
+    erase(voter)
+    seal_all(run.queue.project)
+    text = text_of(read(link))
+    assert "Since then 1 person was erased from the records" in text
+    assert "Frozen: as of" in text
+
+
+# --- files ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_is_sent_once_while_it_is_the_same(name):
+    run = voted_run()
+    _, link = share(run)
+    first = read(link, name)
+    assert first.status_code == 200
+    assert len(first.content) > 200
+    assert "script" not in first.headers["Content-Security-Policy"]
+    tag = first.headers["ETag"]
+    again = Client().get(link + name, headers={"If-None-Match": tag})
+    assert (again.status_code, again.content) == (304, b"")
+    another_vote(run)
+    assert Client().get(link + name, headers={"If-None-Match": tag}).status_code == 200
+
+
+def test_pictures_are_pictures_and_the_badge_says_who_is_best():
+    run = voted_run()
+    _, link = share(run)
+    assert read(link, "card.png").content.startswith(b"\x89PNG")
+    assert read(link, "picture.png").content.startswith(b"\x89PNG")
+    badge = read(link, "badge.svg").content.decode()
+    assert "near-judge 95\N{NO-BREAK SPACE}% (" in badge
+    assert "best · 120 votes" in badge
+    assert "var(" not in read(link, "picture.svg").content.decode()
+
+
+def test_a_report_in_one_file_needs_nothing_else():
+    run = voted_run()
+    _, link = share(run)
+    page = read(link, "report.html").content.decode()
+    assert "near-judge is the best judge" in page
+    assert "<style>" in page
+    for asks in ("<script", "src=", "<link", "url(", "@import", 'href="/'):
+        assert asks not in page, asks
+
+
+def test_names_in_pictures_are_text():
+    run = voted_run()
+    run.name = "<script>alert(1)</script>"
+    run.save()
+    run.judges.filter(name="near-judge").update(name="<b onload=x>&")
+    compute(run)
+    _, link = share(run)
+    for name in ("", "picture.svg", "badge.svg"):
+        said = read(link, name).content.decode()
+        assert "<b onload" not in said
+        assert "<script>alert" not in said
+    assert read(link, "card.png").status_code == 200
+
+
+@pytest.mark.parametrize("of_project", [False, True])
+def test_a_report_costs_the_same_however_much_it_is_of(of_project):
+    few, many = voted_run(pairs=12), voted_run(pairs=60, people=5)
+    for _ in range(3):
+        voted_run(pairs=12, project=many.queue.project)
+    costs = []
+    for run in (few, many):
+        _, link = share(run, of_project=of_project)
+        cold = queries_of(Client(), link)
+        costs.append((cold, queries_of(Client(), link)))
+    assert costs[0] == costs[1]
+    assert costs[0][1] <= 5

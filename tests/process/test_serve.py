@@ -1,0 +1,206 @@
+"""The programs of a deployment, as compose.yaml runs them: here without and with containers."""
+
+import os
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+
+import httpx
+import pytest
+import yaml
+
+from tests.helpers.waiting import eventually
+from tests.process.up import ROOT, START_SECONDS, environment, free_port
+from tests.servers import postgres_server, valkey_server
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+
+COMPOSE = yaml.safe_load((ROOT / "compose.yaml").read_text())
+HOST = "judge.example.org"
+PROGRAM = [sys.executable, "-m", "humanjudge"]
+
+
+def own_services():
+    return {
+        name: each
+        for name, each in COMPOSE["services"].items()
+        if each["image"].startswith("humanjudge")
+    }
+
+
+def deployed(folder, port, **more):
+    """The environment of compose.yaml, with its secrets in files of this folder."""
+    written = {"SECRET_KEY": secrets.token_urlsafe(64), "METRICS_TOKEN": secrets.token_hex(16)}
+    given = next(iter(own_services().values()))["environment"]
+    variables = {
+        name: value.replace("${DOMAIN:-localhost}", HOST)
+        for name, value in given.items()
+        if not name.endswith("_FILE")
+    }
+    for name, text in (written | more).items():
+        path = folder / name.lower()
+        path.write_text(f"{text}\n")
+        variables |= {name: "", f"{name}_FILE": str(path)}
+    variables.pop("REDIS_URL")
+    data = folder / "data"
+    plain = environment(data, PORT=str(port), STATIC_ROOT=str(folder / "static"))
+    return plain | variables
+
+
+def test_the_commands_of_the_compose_file_make_a_whole_installation(tmp_path):
+    port = free_port()
+    with postgres_server() as database, valkey_server() as broker:
+        env = deployed(tmp_path, port, DATABASE_URL=database.url, REDIS_URL=broker.url)
+
+        def run(*words):
+            return subprocess.run(
+                [*PROGRAM, *words], cwd=ROOT, env=env, capture_output=True, text=True
+            )
+
+        early = run("serve", "web")
+        assert early.returncode == 1
+        assert "the database is not up to date" in early.stderr
+        for words in (("manage", "migrate"), ("manage", "collectstatic", "--noinput")):
+            done = run(*words)
+            assert done.returncode == 0, done.stderr
+        assert run("alive", "web").returncode == 1
+
+        programs = {name: each["command"] for name, each in own_services().items()}
+        programs.pop("migrate")
+        started = {}
+        for name, words in programs.items():
+            with (tmp_path / f"{name}.log").open("w") as log:
+                started[name] = subprocess.Popen(
+                    [*PROGRAM, *words], cwd=ROOT, env=env, stdout=log, stderr=log
+                )
+        try:
+            with httpx.Client(
+                base_url=f"http://127.0.0.1:{port}", headers={"Host": HOST}, timeout=30
+            ) as client:
+                eventually(lambda: is_well(client), 3 * START_SECONDS)
+                for name in programs:
+                    assert run("alive", name).returncode == 0, name
+                assert client.get("/").status_code == 301
+                client.headers["X-Forwarded-Proto"] = "https"
+                page = client.get("/login/")
+                assert page.status_code == 200
+                [style] = {word for word in page.text.split('"') if word.endswith(".css")}
+                assert client.get(style).status_code == 200
+                assert client.get("/metrics").status_code == 403
+                token = (tmp_path / "metrics_token").read_text().strip()
+                client.headers["Authorization"] = f"Bearer {token}"
+                # Each is answered by either of two processes.
+                for _ in range(10):
+                    url = f"http://127.0.0.1:{port}/login/"
+                    httpx.get(url, headers=client.headers, timeout=30)
+                line = 'humanjudge_requests_total{route="login/",method="GET",status="200"} 11'
+                eventually(lambda: line in client.get("/metrics").text.splitlines())
+                assert 'humanjudge_alive{process="sealing_worker"} 1' in client.get("/metrics").text
+            started["rendering"].kill()
+            eventually(lambda: run("alive", "rendering").returncode == 1, 60)
+            assert run("alive", "judging").returncode == 0
+            started.pop("rendering").wait()
+            for process in started.values():
+                process.send_signal(signal.SIGTERM)
+            ended = {name: process.wait(60) for name, process in started.items()}
+            assert set(ended.values()) == {0}, ended
+        finally:
+            for process in started.values():
+                process.kill()
+                process.wait()
+
+
+def is_well(client):
+    try:
+        return client.get("/healthz").status_code == 200
+    except httpx.TransportError:
+        return False
+
+
+@pytest.mark.parametrize(
+    "wrong,words",
+    [
+        ({"HTTPS": "false"}, "SECURE_SSL_REDIRECT"),
+        ({"DEBUG": "true"}, "DEBUG"),
+        ({"SECRET_KEY": "short"}, "SECRET_KEY"),
+        ({"SVG_RENDERER": "inkscape"}, "SVG_RENDERER"),
+    ],
+)
+def test_what_check_finds_is_not_started(tmp_path, wrong, words):
+    url = f"sqlite:///{tmp_path}/db.sqlite3"
+    env = deployed(tmp_path, free_port(), DATABASE_URL=url) | wrong
+    done = subprocess.run(
+        [*PROGRAM, "serve", "web"], cwd=ROOT, env=env, capture_output=True, text=True
+    )
+    assert done.returncode == 1
+    assert words in done.stderr
+
+
+@pytest.mark.parametrize(
+    "name,text,words",
+    [
+        ("SECRET_KEY_FILE", None, "cannot read"),
+        ("DATABASE_URL_FILE", "", "is empty"),
+        ("EXAMPLE_API_KEY_FILE", "\n", "is empty"),
+    ],
+)
+def test_a_secret_that_cannot_be_read_is_said_in_one_line(tmp_path, name, text, words):
+    path = tmp_path / "secret"
+    if text is not None:
+        path.write_text(text)
+    env = environment(tmp_path / "data") | {name: str(path), name.removesuffix("_FILE"): ""}
+    done = subprocess.run(
+        [*PROGRAM, "manage", "check"], cwd=ROOT, env=env, capture_output=True, text=True
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"humanjudge: {name}: ")
+    assert words in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_key_of_a_provider_may_stand_in_a_file(tmp_path):
+    path = tmp_path / "key"
+    path.write_text("sk-1234\n")
+    code = "import os; from humanjudge import settings; print(os.environ['EXAMPLE_API_KEY'])"
+    env = environment(tmp_path / "data") | {"EXAMPLE_API_KEY_FILE": str(path)}
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=env, capture_output=True)
+    assert done.stdout == b"sk-1234\n", done.stderr
+
+
+def engine():
+    """Why no container can be started here; None where one can."""
+    if not shutil.which("docker"):
+        return "no docker"
+    asked = subprocess.run(["docker", "compose", "version"], capture_output=True)
+    running = subprocess.run(["docker", "info"], capture_output=True)
+    if asked.returncode:
+        return "docker has no compose"
+    return "the docker daemon does not answer" if running.returncode else None
+
+
+@pytest.mark.timeout(1800)
+def test_the_compose_file_starts_in_containers(tmp_path):
+    if missing := engine():
+        pytest.skip(f"THE CONTAINERS WERE NOT STARTED: {missing}")
+    folder = tmp_path / "humanjudge"
+    ignored = shutil.ignore_patterns(".git", ".venv", "var", "__pycache__", ".*_cache", "tests")
+    shutil.copytree(ROOT, folder, ignore=ignored, symlinks=True)
+    password = secrets.token_hex(16)
+    (folder / "secrets").mkdir(mode=0o755)
+    for name, text in {
+        "secret_key": secrets.token_urlsafe(64),
+        "metrics_token": secrets.token_hex(16),
+        "database_password": password,
+        "database_url": f"postgresql://humanjudge:{password}@database/humanjudge",
+    }.items():
+        (folder / "secrets" / name).write_text(text)
+    compose = ["docker", "compose", "--project-name", f"hj-test-{os.getpid()}"]
+    try:
+        up = [*compose, "up", "--build", "--detach", "--wait"]
+        subprocess.run(up, cwd=folder, check=True, timeout=1500)
+        page = httpx.get("https://localhost/healthz", verify=False, timeout=30)
+        assert page.json()["status"] == "ok"
+    finally:
+        subprocess.run([*compose, "down", "--volumes", "--rmi", "local"], cwd=folder, check=False)
