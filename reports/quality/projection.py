@@ -163,6 +163,9 @@ class QualityScore:
         self.project = project
 
     def read(self, batch: Sequence[Fact]) -> None:
+        self.parts: list[_Part] = []
+        if all(entry.kind == Entry.Kind.VERDICTS for entry in batch):
+            return  # what judges say changes no score of what people say
         settings, first_seq = Settings.of(self.project, batch), batch[0].seq or 0
         series_of = _series_of_queues(batch)
         new: dict[str, list[Vote]] = defaultdict(list)

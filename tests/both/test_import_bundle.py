@@ -3,6 +3,7 @@
 import io
 import json
 from datetime import datetime
+from functools import cache
 
 import pytest
 
@@ -46,9 +47,16 @@ pytestmark = pytest.mark.django_db
 
 def exported(run=None):
     """The lines of a run that is not here any more."""
-    lines = list(export_run(run or make_eventful_run()))
+    if run is None:
+        return list(eventful())
+    lines = list(export_run(run))
     empty_the_instance()
     return lines
+
+
+@cache
+def eventful():
+    return exported(make_eventful_run())
 
 
 def refused(lines, project=None):

@@ -2,18 +2,11 @@
 
 import io
 import json
-import os
-import re
-import subprocess
 import sys
-import time
 from contextlib import suppress
 from datetime import timedelta
 from itertools import count
-from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from django.conf import settings
 from django.core.management import CommandError, call_command
@@ -56,7 +49,6 @@ from tests.makers import (
     pairs_of,
     seal_all,
 )
-from tests.process.processes import test_database_url
 from voting.models import Entry, Inference, Item, Queue, Voter
 
 pytestmark = pytest.mark.django_db
@@ -441,82 +433,3 @@ def test_what_the_ledger_holds_of_a_bundle_stays_unseen_and_is_in_nobodys_way(sm
     assert facts_of(again) == expected
     assert_whole(project)
     assert restored(lines, project) == [again]
-
-
-# --- files that are small and hold very much -----------------------------------------------------
-
-MOST_MEMORY = 256 << 20
-
-
-def parquet(name, columns, times=1):
-    """A file of few bytes: the same rows again and again, or a cell that packs well."""
-    table, file = pa.table(columns), io.BytesIO()
-    with pq.ParquetWriter(file, table.schema, compression="zstd") as writer:
-        for _ in range(times):
-            writer.write_table(table)
-    assert file.tell() < 600_000
-    file.seek(0)
-    return Source(name, file)
-
-
-def repeated(text, number):
-    return pa.DictionaryArray.from_arrays(pa.array([0] * number, pa.int8()), [text])
-
-
-def bombs():
-    many = {"pair": repeated("p", 10**6), "voter": repeated("v", 10**6)}
-    yield parquet("rows.parquet", many | {"vote": repeated("A", 10**6)}, times=30)
-    yield parquet("cell.parquet", {"pair": ["p"], "output_a": ["x" * 200_000_000]})
-    # One cell of many, which the average of its column does not give away.
-    cells = ["x" * 200_000_000, *["y"] * 399]
-    yield parquet("hidden.parquet", {"pair": [f"p{n}" for n in range(400)], "output_a": cells})
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(300)
-@pytest.mark.django_db(transaction=True)
-def test_no_file_takes_more_memory_than_an_import_may():
-    project = make_project()
-    for bomb in bombs():
-        asked(project, bomb, name=bomb.name)
-    environment = {**os.environ, "DATABASE_URL": test_database_url()}
-    if connection.vendor == "sqlite":
-        environment["DATABASE_URL"] = f"sqlite:///{connection.settings_dict['NAME']}"
-    command = [sys.executable, "-m", "humanjudge", "manage", "import_waiting"]
-    most = 0
-    with subprocess.Popen(command, env=environment) as child:
-        while child.poll() is None:
-            # Not what the kernel says at the end: that counts what this process had when it forked.
-            status = Path(f"/proc/{child.pid}/status").read_text()
-            most = max(most, *map(int, re.findall(r"VmHWM:\s+(\d+)", status)), 0)
-            time.sleep(0.01)
-    assert child.returncode == 0
-    assert 0 < most * 1024 < MOST_MEMORY
-    told = {job.name: (job.state, job.status) for job in Import.objects.all()}
-    assert told["rows.parquet"] == ("refused", 413)
-    assert told["cell.parquet"] == ("refused", 422)
-    assert told["hidden.parquet"] == ("refused", 413)
-    assert not Run.every.exists()
-
-
-def test_a_parquet_file_that_is_too_large_unpacked_is_413(settings):
-    settings.IMPORT_MAX_UNPACKED_MB = 1
-    texts = [f"{n}" * 400_000 for n in range(4)]
-    asked(make_project(), parquet("p.parquet", {"pair": ["1", "2", "3", "4"], "prompt": texts}))
-    worked()
-    job = Import.objects.get()
-    assert (job.status, job.detail) == (413, "p.parquet is more than 1 MB when it is unpacked.")
-
-
-def test_one_text_that_stands_for_that_of_every_row_is_413_as_soon_as_it_is_too_much(settings):
-    settings.IMPORT_MAX_UNPACKED_MB = 2
-    number = 400
-    same = {"judge": repeated("j", number), "verdict": repeated("A", number)}
-    same |= {"feedback": repeated("x" * 10_000, number), "pair": [f"p{n}" for n in range(number)]}
-    asked(make_project(), parquet("f.parquet", same))
-    worked()
-    job = Import.objects.get()
-    assert (job.status, job.detail) == (
-        413,
-        "There are more than 2,097,152 characters; bring less at once.",
-    )

@@ -197,8 +197,8 @@ EVERY = [
 ]
 
 
-@pytest.mark.parametrize("convert", EVERY, ids=lambda convert: convert.__name__)
 @given(raw=anything)
-def test_no_value_breaks_a_reader(convert, raw):
-    with contextlib.suppress(Unfit):
-        convert(raw)
+def test_no_value_breaks_a_reader(raw):
+    for convert in EVERY:
+        with contextlib.suppress(Unfit):
+            convert(raw)

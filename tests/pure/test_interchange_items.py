@@ -14,7 +14,7 @@ from judge_eval.exchange.formats import read
 from judge_eval.exchange.mapping import OWN_ITEM_NAMES, parse, rows
 from judge_eval.exchange.rows import ITEMS, MAIN, Note, Row, RowError
 from judge_eval.exchange.sources import Record, records
-from tests.pure.test_interchange_round_trip import as_csv, as_json, as_json_lines, as_parquet
+from tests.pure.test_interchange_round_trip import WRITERS
 
 VOTE = {"item": "7", "voter": "ann", "vote": "pass"}
 VERDICT = {"item": "7", "judge": "gpt", "verdict": "flag"}
@@ -246,16 +246,14 @@ def any_rows(draw):
     return about | said | {f"labels.{task}": draw(texts) for task in draw(st.sets(tasks))}
 
 
-@pytest.mark.parametrize(
-    "name, write",
-    [("f.csv", as_csv), ("f.jsonl", as_json_lines), ("f.json", as_json), ("f.parquet", as_parquet)],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
-@given(given_rows=st.lists(any_rows(), min_size=1, max_size=4))
-def test_rows_are_read_alike_from_every_format(name, write, given_rows):
-    stream = io.BytesIO(write(given_rows))
-    found = [replace(row, line=0) for row in rows(records(stream, name), OWN_ITEM_NAMES, "f")]
-    lines = io.BytesIO("".join(f"{json.dumps(row)}\n" for row in given_rows).encode())
-    expected = rows(records(lines, "f.jsonl"), OWN_ITEM_NAMES, "f")
-    assert found == [replace(row, line=0) for row in expected]
-    assert all(isinstance(row, Row) for row in found)
+@given(st.lists(any_rows(), min_size=1, max_size=4))
+def test_rows_are_read_alike_from_every_format(given_rows):
+    def read_from(name, file):
+        found = rows(records(io.BytesIO(file), name), OWN_ITEM_NAMES, "f")
+        return [replace(row, line=0) for row in found]
+
+    lines = "".join(f"{json.dumps(row)}\n" for row in given_rows).encode()
+    expected = read_from("f.jsonl", lines)
+    assert all(isinstance(row, Row) for row in expected)
+    for name, write in WRITERS.items():
+        assert read_from(name, write(given_rows)) == expected, name

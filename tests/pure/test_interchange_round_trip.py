@@ -8,7 +8,6 @@ from datetime import UTC
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -102,18 +101,17 @@ def as_parquet(table):
     return stream.getvalue()
 
 
-@pytest.mark.parametrize(
-    "name, write",
-    [
-        ("f.csv", as_csv),
-        ("f.jsonl", as_json_lines),
-        ("f.json", as_json),
-        ("f.parquet", as_parquet),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
-@given(expected=st.lists(any_rows(), max_size=4))
-def test_rows_are_read_back_equal(name, write, expected):
-    stream = io.BytesIO(write([record_of(row) for row in expected]))
-    found = rows(records(stream, name), OWN_NAMES, "f")
-    assert [replace(row, line=0) for row in found] == expected
+WRITERS = {
+    "f.csv": as_csv,
+    "f.jsonl": as_json_lines,
+    "f.json": as_json,
+    "f.parquet": as_parquet,
+}
+
+
+@given(st.lists(any_rows(), max_size=4))
+def test_rows_are_read_back_equal(expected):
+    for name, write in WRITERS.items():
+        stream = io.BytesIO(write([record_of(row) for row in expected]))
+        found = rows(records(stream, name), OWN_NAMES, "f")
+        assert [replace(row, line=0) for row in found] == expected, name
