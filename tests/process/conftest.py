@@ -3,20 +3,26 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from tests.process.processes import ROOT
+from tests.servers import once
 
 
 @pytest.fixture(scope="session")
-def static(tmp_path_factory):
+def static():
     """A folder of collected static files, as pages name them on a real server."""
-    data = tmp_path_factory.mktemp("static")
-    subprocess.run(
-        [sys.executable, "manage.py", "collectstatic", "--noinput", "--verbosity", "0"],
-        cwd=ROOT,
-        env={**os.environ, "HUMANJUDGE_DATA": str(data)},
-        check=True,
-    )
-    return data / "static"
+
+    def collect(folder: Path) -> str:
+        data = folder / "data"
+        subprocess.run(
+            [sys.executable, "manage.py", "collectstatic", "--noinput", "--verbosity", "0"],
+            cwd=ROOT,
+            env={**os.environ, "HUMANJUDGE_DATA": str(data)},
+            check=True,
+        )
+        return str(data / "static")
+
+    return Path(once("static", collect))
