@@ -21,7 +21,7 @@ from judge_eval.stats.entering import Entered, Event, Opened, Voted, enter
 from judge_eval.stats.estimate import SIGNIFICANCE
 from judge_eval.stats.evidence import evidence, thresholds
 from judge_eval.stats.judge_figures import shares_by_prompt
-from judge_eval.stats.significance import mcnemar
+from judge_eval.stats.mcnemar import mcnemar
 from voting.order import SHUFFLED_PROMPTS, arrange
 
 RUNS = int(os.environ.get("BENCH_RUNS", "1000"))

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from tempfile import TemporaryDirectory
 
 
 def main() -> int:
@@ -11,6 +12,8 @@ def main() -> int:
             _manage([word, *rest])
         elif word == "manage":
             _manage(rest)
+        elif word == "verify":
+            _in_a_new_folder([word, *rest])
         elif word == "alive":
             from humanjudge.alive import is_alive
 
@@ -22,6 +25,13 @@ def main() -> int:
     except KeyboardInterrupt:  # before there was anything that could say so
         return 130
     return 0
+
+
+def _in_a_new_folder(words: list[str]) -> None:
+    """Do it with an empty database of its own, whatever there is on this machine."""
+    with TemporaryDirectory(prefix="humanjudge-") as folder:
+        os.environ |= {"HUMANJUDGE_DATA": folder, "DATABASE_URL": "", "REDIS_URL": ""}
+        _manage(words)
 
 
 def _manage(words: list[str]) -> None:

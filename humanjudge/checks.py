@@ -25,6 +25,10 @@ def values(app_configs: Any, **kwargs: Any) -> Iterator[CheckMessage]:
     elif importlib.util.find_spec(PACKAGES[name]) is None:
         text = f"SVG_RENDERER is {name!r}, and the package {PACKAGES[name]} is not installed."
         yield Error(text, id="humanjudge.E002")
+    storage = settings.STORAGES["default"]["BACKEND"].partition(".")[0]
+    if importlib.util.find_spec(storage) is None:
+        text = "PICTURES_BUCKET is set, and the package django-storages is not installed."
+        yield Error(text, hint="pip install humanjudge[s3]", id="humanjudge.E002")
     for name, least in LEAST.items():
         if getattr(settings, name) < least:
             text = f"{name} is {getattr(settings, name)}: at least {least}."

@@ -38,6 +38,7 @@ urlpatterns = [
     path("projects/<uuid:project_id>/share/", shares.project_shares, name="project-shares"),
     path("shares/<int:share_id>/revoke", shares.revoke, name="revoke-share"),
     path("r/<str:token>/", public.shared_report, name="shared-report"),
+    path("r/<str:token>/bundle.zip", public.shared_bundle, name="shared-bundle"),
     path("r/<str:token>/<str:name>", public.shared_file, name="shared-file"),
     path(f"{_run}/{_zip}", on_demand(f"{_scores}.download_scores"), name="download-scores"),
 ]

@@ -13,19 +13,9 @@ Vote: TypeAlias = tuple[str, int | None]
 def population_variance(votes: int, total: int, squares: int) -> float | None:
     """Return the population variance of votes in [0, 1]; None where there is no vote.
 
-    Parameters
-    ----------
-    votes
-        How many there are.
-    total
-        Their sum, in millionths.
-    squares
-        The sum of their squares, in millionths of millionths.
-
-    Notes
-    -----
-    Sums of whole numbers, so that the order in which votes come and go leaves no trace. Source:
-    GrandJury, arXiv 2508.02926, which prints 0.111 for the second example; that is an error.
+    `total` is their sum in millionths, `squares` that of their squares in millionths of millionths:
+    whole numbers, so that the order in which votes come and go leaves no trace. Source: GrandJury,
+    arXiv 2508.02926, which prints 0.111 for the second example; that is an error.
 
     >>> def of(*votes):
     ...     return population_variance(len(votes), sum(votes), sum(v * v for v in votes))
@@ -51,12 +41,7 @@ def lacks_majority(votes_by_choice: Collection[int]) -> bool:
 def is_disputed(votes: Sequence[Vote], critical_variance: float) -> bool:
     """Say whether no choice holds two thirds of the votes, or their values lie far apart.
 
-    Parameters
-    ----------
-    votes
-        At least one. The values of all that have one are compared, on a scale from 0 to 1.
-    critical_variance
-        The largest population variance, in (0, 0.25), of values that agree.
+    `critical_variance` is the largest population variance, in (0, 0.25), of values that agree.
 
     >>> is_disputed([("pun", None), ("pun", None), ("dark", None)], 0.05)
     False
@@ -75,12 +60,8 @@ def is_disputed(votes: Sequence[Vote], critical_variance: float) -> bool:
 def extra_votes(votes: Sequence[Vote], wanted: int, most: int, critical_variance: float) -> int:
     """Return how many votes an item wants beyond `wanted`, at most `most`.
 
-    One at a time: the next one is wanted only while those before it leave the item disputed.
-
-    Parameters
-    ----------
-    votes
-        All that count, in the order of the ledger.
+    One at a time: the next one is wanted only while those before it, in the order of the ledger,
+    leave the item disputed.
 
     >>> said = [("pass", None), ("flag", None), ("pass", None)]
     >>> [extra_votes(said[:number], 2, 3, 0.05) for number in range(4)]

@@ -310,7 +310,8 @@ class Labels(Single):
     """One output, and which of some labels fit it. The choices come in one field, separated."""
 
     def spoken(self, choice: str, left: str) -> str:
-        """
+        """Return a set in words.
+
         >>> KINDS["labels"].spoken("long;rude", ""), KINDS["labels"].spoken("none", "")
         ('long, rude', 'none of these')
         """
@@ -322,10 +323,6 @@ class Labels(Single):
         return Answer(choice, self._further(posted, labels=self.labelled(choice, options)))
 
     def labelled(self, choice: str, options: Options) -> dict[str, Label]:
-        """
-        >>> KINDS["labels"].labelled("long;rude", Options(task="faults"))
-        {'faults': ['long', 'rude']}
-        """
         return {options.task: [] if choice == NO_LABELS else choice.split(SEPARATOR)}
 
 

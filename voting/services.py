@@ -197,18 +197,11 @@ def _values(further: Further | None) -> list[Any]:
     if further is None:
         return []
     labels = dict(further.labels) or None
-    columns = {
-        "value": further.value,
-        "category": further.category,
-        "comment": further.comment,
-        "labels": labels,
-        **ledger.hidden(further.comment, labels),
-    }
-    in_json = ("labels", "payload")
-    return [
-        json.dumps(columns[name]) if name in in_json and columns[name] else columns[name]
-        for name in _FURTHER
-    ]
+    said = {"value": further.value, "category": further.category, "comment": further.comment}
+    columns = said | ledger.hidden(further.comment, labels) | {"labels": labels}
+    for name in ("labels", "payload"):
+        columns[name] = json.dumps(columns[name]) if columns[name] else None
+    return [columns[name] for name in _FURTHER]
 
 
 def _first_answer(ballot: Ballot, choice: str, further: Further | None) -> RecordedVote | None:
@@ -220,14 +213,14 @@ def _first_answer(ballot: Ballot, choice: str, further: Further | None) -> Recor
     if first.simulated:
         raise VotingClosed(_ONLY_SIMULATED)
     recorded = RecordedVote(first.uid, ballot.item, first.choice, repeated=True)
-    if first.choice != choice or (further and _differs(first, further)):
+    stands: list[object] = [first.choice]
+    said: list[object] = [choice]
+    if further:
+        stands += [first.value, first.category, first.labels]
+        said += [further.value, further.category, dict(further.labels) or None]
+    if stands != said:
         raise VoteTakenBack if first.retracted else VoteConflict(recorded)
     return recorded
-
-
-def _differs(vote: Entry, further: Further) -> bool:
-    labels = dict(further.labels) or None
-    return (vote.value, vote.labels, vote.category) != (further.value, labels, further.category)
 
 
 def insist_on_open(queue_id: UUID, voter_id: UUID, *, simulated: bool) -> None:

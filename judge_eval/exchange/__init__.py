@@ -9,7 +9,7 @@ A file of rows that somebody brings (`import_jobs` keeps it, and a worker does i
     answers      what is asked of single items, and one answer to it
     statements   rows put together: what an item is, and who said what of it, once
     import_read  all of it checked, beside the database, into a file of its own (`import_scratch`)
-    import_write that file into a run, in short transactions (`writing`)
+    import_write that file into a run, in short transactions (`steps`)
 
 `preview` goes as far as `statements` with the first rows, for the page. A bundle, which is a whole
 run or project, is read by `bundle`, and `restore` writes it: `restore_rows` what stands before its

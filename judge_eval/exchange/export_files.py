@@ -21,7 +21,7 @@ from judge_eval.exchange.export import export_run, in_chunks, with_costs
 from judge_eval.exchange.formats import table
 from judge_eval.exchange.import_write import CHANGES, NOTED
 from judge_eval.exchange.rows import ITEMS, PAIRS
-from judge_eval.exchange.writing import remember_seen
+from judge_eval.exchange.steps import remember_seen
 from judge_eval.models import Judge, Run, Verdict
 from judge_eval.prompts.orders import combine
 from judge_eval.prompts.parse import ParsedVerdict
@@ -37,8 +37,6 @@ _BLOCK: Final = 64 * 1024
 
 # --- a table of everything -----------------------------------------------------------------------
 
-# What a table has no use for: the name and the cluster of an item say it.
-_LEFT_OUT: Final = ("prompt_id", "external_id")
 Cells = dict[str, object]
 
 
@@ -50,7 +48,8 @@ def run_csv(run: Run) -> Iterator[str]:
     run = Run.objects.select_related("queue__rubric").get(pk=run.pk)
     is_pair = run.queue.kind == Queue.Kind.COMPARISON
     shape = PAIRS if is_pair else ITEMS
-    known = [name for name in shape.fields if name not in _LEFT_OUT]
+    # The cluster of an item says what its prompt is called.
+    known = [name for name in shape.fields if name != "prompt_id"]
     columns = [table.MARK, *known, *mapping.nested_in(shape)]
     yield _line(columns)
     for cells in _statements(run, is_pair=is_pair):

@@ -44,7 +44,7 @@ from judge_eval.exchange.preview import Wanted, preview
 from judge_eval.exchange.restore import Restoring
 from judge_eval.exchange.rows import ITEMS, PAIRS, Broken, Item, RowError, Shape
 from judge_eval.exchange.sources import Format, UnknownFormat, format_of
-from judge_eval.exchange.writing import LEASE, LeaseLost, mine, note, remove
+from judge_eval.exchange.steps import LEASE, LeaseLost, mine, note, remove
 from judge_eval.models import Import, Run
 from voting.models import Entry, Queue
 

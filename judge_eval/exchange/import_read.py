@@ -46,11 +46,12 @@ from judge_eval.exchange.statements import (
     COMPARED,
     PairDraft,
     check_said_before,
+    of_another_shape,
     quote,
     verdict_of,
     vote_of,
 )
-from judge_eval.exchange.writing import counted
+from judge_eval.exchange.steps import counted
 from judge_eval.models import Import, Run, Verdict
 from judge_eval.runs.lifecycle import OUTPUT_ABSENT, lacking_outputs
 from judge_eval.services import imported_fingerprint
@@ -191,9 +192,7 @@ class _Reading:
     def _fits(self, row: Row) -> bool:
         asked = self._asked or self._ask(is_single=row.is_single)
         if row.is_single != self._is_single:
-            is_made_of = "single items" if self._is_single else "pairs"
-            what = "a single item" if row.is_single else "a pair"
-            why = f"{what}; this run is made of {is_made_of}"
+            why = of_another_shape(row)
             self._report.fail(RowError(row.file, row.line, None, why, is_fatal=True))
             raise RowsWrong(self._report)
         failures = self._report.failures

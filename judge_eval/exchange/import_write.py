@@ -30,7 +30,7 @@ from judge_eval.exchange.import_report import (
 )
 from judge_eval.exchange.import_scratch import DRAFT, VOTES, WRITTEN, Scratch
 from judge_eval.exchange.statements import PairDraft, by_rule
-from judge_eval.exchange.writing import close_undrawn, finish, give_pictures, note, step
+from judge_eval.exchange.steps import close_undrawn, finish, give_pictures, note, step
 from judge_eval.models import Board, Import, Judge, Run, Verdict
 from judge_eval.runs.lifecycle import OUTPUT_ABSENT, lacking_outputs
 from judge_eval.runs.verdicts import answer_of_baseline, verdicts_entry

@@ -163,8 +163,8 @@ class OwnNames:
         return [column for column, role in roles_of(columns, self.shape).items() if not role]
 
 
-# Rows of a table all have the same columns.
-@lru_cache(maxsize=32)
+# Rows of a table all have the same columns, those of JSON a few sets of them; names may be long.
+@lru_cache(maxsize=8)
 def _by_names(shape_name: str, names: tuple[str, ...]) -> ColumnMapping:
     shape, columns = SHAPES[shape_name], list[Column]()
     groups: dict[str, dict[str, Column]] = {group: {} for group in groups_of(shape)}

@@ -21,7 +21,7 @@ from judge_eval.exchange.bundle import BundleError
 from judge_eval.exchange.import_report import ImportReport
 from judge_eval.exchange.import_scratch import pieces
 from judge_eval.exchange.restore_rows import Columns, Lines, Rows, Start, lacks
-from judge_eval.exchange.writing import counted, finish, note, remove, remove_unused, step
+from judge_eval.exchange.steps import counted, finish, note, remove, remove_unused, step
 from judge_eval.models import Import, Run
 from voting.choices import CHOICES, PASS_FLAG, WRONG
 from voting.ledger import chain, ledger

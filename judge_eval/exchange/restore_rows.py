@@ -13,7 +13,7 @@ from humanjudge.celery import enqueue
 from judge_eval.config import run_config
 from judge_eval.exchange import bundle as records
 from judge_eval.exchange.bundle import BundleError
-from judge_eval.exchange.writing import close_undrawn, give_pictures
+from judge_eval.exchange.steps import close_undrawn, give_pictures
 from judge_eval.models import Board, Judge, JudgeRating, Run, Verdict
 from voting.ledger.decisions import EXCLUDED
 from voting.models import Flag, Inference, Item, Project, Queue, Voter, VoterPrompt

@@ -72,7 +72,6 @@ class Row:
     comment: Annotated[str | None, fields.text] = None
     left_side: Annotated[Side | None, fields.side] = None
     labels: Mapping[str, Label] = field(default_factory=dict)
-    external_id: Annotated[str | None, fields.name] = None
     is_single: bool = False
     made_at: datetime | None = None
     metadata: Mapping[str, object] = field(default_factory=dict)

@@ -206,15 +206,29 @@ def _answered(stated: Mapping[str, Any], choice: str) -> Mapping[str, Any]:
     return {**stated, choice: labels.pop(MAIN), "labels": labels or None}
 
 
+def of_another_shape(row: Row) -> str:
+    """Return why a row cannot stand beside others that are not about what it is about."""
+    return (
+        "a single item; this run is made of pairs"
+        if row.is_single
+        else "a pair; this run is made of single items"
+    )
+
+
 class Together:
     """Finds rows that contradict each other, of few rows and as far as they say it themselves."""
 
     def __init__(self) -> None:
+        self._is_single: bool | None = None
         self._drafts: dict[str, PairDraft] = {}
         self._said: dict[tuple[str, str, str], Columns] = {}
 
     def take(self, row: Row) -> None:
         """Take in one more row; raises Misfit."""
+        if self._is_single is None:
+            self._is_single = row.is_single
+        if row.is_single != self._is_single:
+            raise Misfit(None, of_another_shape(row))
         new = PairDraft(row.item, {"kind": row.kind or "text"}, is_single=row.is_single)
         self._drafts.setdefault(row.item, new).take(row)
         if row.judge:

@@ -28,7 +28,8 @@ SOME = (
     "Score files take all of them."
 )
 # What each person or judge answered, by name and by the item's position.
-Labels = dict[str, dict[Hashable, object]]
+Answers = dict[Hashable, object]
+Labels = dict[str, Answers]
 
 
 class TaskAnswers(NamedTuple):

@@ -1,6 +1,5 @@
 """All figures of a run from its outcomes, and their charts: pure, and the same every time."""
 
-from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -32,7 +31,6 @@ from judge_eval.models import Judge
 from judge_eval.stats import PASSES
 from judge_eval.stats.bootstrap import FloatArray
 from judge_eval.stats.bradley_terry import as_votes, model_board
-from judge_eval.stats.claims import Claims as ClaimsOfJudges
 from judge_eval.stats.claims import claims as claims_of
 from judge_eval.stats.confusion import LabelRates, confusion_matrices, label_rates
 from judge_eval.stats.entering import enter
@@ -46,11 +44,11 @@ from judge_eval.stats.judge_figures import (
     per_answer,
     shares,
     shares_by_prompt,
+    two_way_intervals,
 )
 from judge_eval.stats.mcnemar import mcnemar_tests
 from judge_eval.stats.order_luck import order_luck
 from judge_eval.stats.outcomes_table import Codes, OutcomesTable
-from judge_eval.stats.two_way import two_way_intervals
 from judge_eval.stats.wording import Words
 from voting.choices import SIDES
 from voting.kinds import is_single, kind_of
@@ -86,7 +84,8 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
     rows, choices, people = np.array(history.votes, dtype=np.int64).reshape(-1, 3).T
     two_way = two_way_intervals(table.verdicts[rows], choices, outcomes.prompts[rows], people)
     order = best_first([share.value for share in overall])
-    standings = _standings(said, [n for n in order if overall[n].trials])
+    ranks, floors = said.ranks(), said.beats_floor()
+    letters = said.letters([n for n in order if overall[n].trials])
     figures = judge_figures(table, _rng(outcomes, 0))
     among = among_people(table.votes, _rng(outcomes, 1))
     [left] = shares(outcomes.left[:, None], outcomes.sided[:, None], _rng(outcomes, 2))
@@ -104,16 +103,19 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
             "per_answer": single[place],
             "consistency": consistency[place],
             "first_position": first_position[place],
+            "rank_low": rank and rank[0],
+            "rank_high": rank and rank[1],
+            "ties": letters[place],
+            "beats_floor": floors[place],
             "always_low": said.always[place, 0],
             "always_high": said.always[place, 1],
             "two_way_low": two_way[0, place],
             "two_way_high": two_way[1, place],
             "order_luck": None if luck is None else luck[place],
         }
-        | standings[place]
         | asdict(flags[place])
         | _prices(outcomes.spent[place], figure.agreement.value)
-        for place, (judge, figure) in enumerate(zip(judges, figures, strict=True))
+        for place, (judge, figure, rank) in enumerate(zip(judges, figures, ranks, strict=True))
     ]
     words = Words(
         [judge.name for judge in judges],
@@ -158,20 +160,6 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
         pass_rates=_pass_rates(outcomes),
         **({"parts": outcomes.parts} if outcomes.parts else {}),
     )
-
-
-def _standings(said: ClaimsOfJudges, order: Sequence[int]) -> list[dict[str, object]]:
-    """Return what is shown of judges that comes from claims."""
-    rows = zip(said.ranks(), said.letters(order), said.beats_floor(), strict=True)
-    return [
-        {
-            "rank_low": ranks and ranks[0],
-            "rank_high": ranks and ranks[1],
-            "ties": letters,
-            "beats_floor": floor,
-        }
-        for ranks, letters, floor in rows
-    ]
 
 
 def _rng(outcomes: RunOutcomes, part: int) -> np.random.Generator:
@@ -246,23 +234,15 @@ def _confusion(outcomes: RunOutcomes) -> Confusion | None:
     table, choices = outcomes.table, outcomes.choices
     if not is_single(outcomes.run.queue) or len(choices) > MOST_LABELS:
         return None
-    rates = [label_rates(table, outcomes.prompts, code) for code in range(len(choices))]
-    return Confusion(
-        choices=list(choices),
-        judges=[
-            ConfusionMatrix(
-                judge=str(judge.pk),
-                counts=counts.tolist(),
-                labels=[
-                    OfLabel(label=label, **asdict(of_label[place]))
-                    for label, of_label in zip(choices, rates, strict=True)
-                ],
-            )
-            for place, (judge, counts) in enumerate(
-                zip(outcomes.judges, confusion_matrices(table), strict=True)
-            )
-        ],
+    by_label = [label_rates(table, outcomes.prompts, code) for code in range(len(choices))]
+    matrices = []
+    of_judges = zip(
+        outcomes.judges, confusion_matrices(table), zip(*by_label, strict=True), strict=True
     )
+    for judge, counts, rates in of_judges:
+        labels = [OfLabel(label=c, **asdict(r)) for c, r in zip(choices, rates, strict=True)]
+        matrices.append(ConfusionMatrix(judge=str(judge.pk), counts=counts, labels=labels))
+    return Confusion(choices=list(choices), judges=matrices)
 
 
 def _pass_rates(outcomes: RunOutcomes) -> list[PassRates] | None:

@@ -1,7 +1,7 @@
 """What people and judges said in a run: as arrays for its figures, as labels for score files."""
 
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import product
 from typing import Any, Final, NamedTuple
@@ -12,7 +12,7 @@ from django.db import connection, transaction
 from django.db.models import BigIntegerField, Count, F, Q, QuerySet, Sum
 from django.db.models.functions import Cast, Round
 
-from judge_eval.findings.alt_test import TaskAnswers, answers_of
+from judge_eval.findings.alt_test import Labels, TaskAnswers, answers_of
 from judge_eval.findings.history import History, history_of
 from judge_eval.findings.model import WINNER, AsOf
 from judge_eval.findings.slices import WHOLE, Parts, Slice
@@ -28,8 +28,6 @@ from voting.models import Entry, Queue
 ROWS_AT_ONCE = 20_000
 # Calls are paid for the whole run: set against a part's agreement that is no price of it.
 OF_THE_WHOLE = "Prices and times are those of the whole run; a part has none of its own."
-# What everybody answered: by who, task and item.
-TaskLabels = dict[str, dict[str, dict[Hashable, object]]]
 SCORE: Final = "score"
 
 
@@ -297,13 +295,13 @@ def labels_of(run: Run, part: Slice = WHOLE, *, up_to: int | None = None) -> Run
     if part.kind == "ballot":
         # A verdict that failed is in any part of votes.
         given = given.filter(winner__in=("", *part.verdicts))
-    humans: TaskLabels = {}
+    humans: dict[str, Labels] = {}
     names = ("item_id", "voter__pseudonym", "choice", "labels", "value")
     is_graded = options_of(run.queue).takes_grades
     for pair, human, choice, labels, value in votes.order_by("seq").values_list(*names).iterator():
         score = value / ONE if is_graded and value is not None else None
         _note(humans.setdefault(human, {}), pair, choice, labels, score)
-    by_judge: TaskLabels = {str(judge.pk): {} for judge in judges}
+    by_judge: dict[str, Labels] = {str(judge.pk): {} for judge in judges}
     failed: list[tuple[str, UUID]] = []
     about = ("item_id", "judge_id", "winner", "labels", "score_a")
     for pair, by, winner, labels, score in given.order_by("item__position").values_list(*about):
@@ -321,13 +319,7 @@ def labels_of(run: Run, part: Slice = WHOLE, *, up_to: int | None = None) -> Run
     )
 
 
-def _note(
-    tasks: dict[str, dict[Hashable, object]],
-    pair: UUID,
-    winner: str,
-    labels: Any,
-    score: float | None,
-) -> None:
+def _note(tasks: Labels, pair: UUID, winner: str, labels: Any, score: float | None) -> None:
     graded = {} if score is None else {SCORE: score}
     for task, label in {**graded, **(labels or {}), WINNER: winner}.items():
         tasks.setdefault(task, {})[str(pair)] = label

@@ -1,8 +1,8 @@
 """What is known of a run's votes and verdicts: as it is computed, stored, shown and given away."""
 
-from typing import Annotated, Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple, Self
 
-from pydantic import BaseModel, BeforeValidator
+from pydantic import BaseModel, BeforeValidator, ValidationError
 
 from judge_eval.findings.slices import Parts
 from judge_eval.stats.estimate import AmongPeople, Rating, Share
@@ -29,6 +29,14 @@ Flags = Annotated[list[list[bool]], BeforeValidator(_plain)]
 
 class Figures(BaseModel, from_attributes=True):
     """Figures as they are stored; made of the dataclasses that computed them."""
+
+    @classmethod
+    def read(cls, stored: object) -> Self | None:
+        """Return what is stored; None where nothing is, or another version stored it."""
+        try:
+            return cls.model_validate(stored)
+        except ValidationError:
+            return None
 
 
 class JudgeFindings(Figures):
@@ -92,30 +100,21 @@ class Withdrawn(Figures):
 
 
 class Claims(Figures):
-    """Rows against columns, in the order of the judges: what is said of which is better.
+    """What may be claimed, as `judge_eval.stats.claims.Claims` tells it, and beside it differences.
 
-    It is said of judges among themselves, and of judges over baselines; there is evidence of every
-    two.
+    Matrices are of rows against columns, in the order of the judges. The difference is by how much
+    the row agrees with more of the votes, as a share, with its 95 % interval.
     """
 
-    # Said in words.
     beats: Flags
-    # The largest so far, which counts, and that of this moment.
     evidence: Matrix
     evidence_now: Matrix
-    # By how much the row agrees with more of the votes, as a share, with its 95 % interval; None
-    # where there is none.
     difference: Matrix
     difference_low: Matrix
     difference_high: Matrix
-    # More votes until evidence is enough, 0 where it is; None where more votes will not settle it,
-    # or nothing is claimed of two.
     forecast: list[list[int | None]]
-    # The ledger entry since which it is said.
     since: list[list[int | None]]
-    # Practically the same.
     same: Flags
-    # What evidence must reach among judges, and against baselines; None where there are none.
     threshold: float | None
     floor_threshold: float | None
     # Prompts with pairs open for voting, those that entered, and the votes that count in these.
@@ -124,7 +123,6 @@ class Claims(Figures):
     votes: int
     # Votes that the run still wants.
     votes_left: int
-    # The place of the judge that is said to beat every other: voting may stop.
     best: int | None
     withdrawn: list[Withdrawn]
     too_few_prompts: str | None

@@ -22,6 +22,7 @@ from humanjudge.lib.tables import (
     name_cell,
     numbered,
     percent,
+    sort_link,
     span,
 )
 from humanjudge.lib.text import listed, number_of, odds
@@ -180,11 +181,8 @@ def _first_step(run: Run, board: BoardView, *, runs_it: bool) -> tuple[str, str,
     """Say what there is to do before there are votes, what to press for it, and where it leads."""
     if run.state == Run.State.DRAFT:
         press = "See what it will do, and start it" if runs_it else ""
-        return (
-            "This run is a draft: nothing was asked yet.",
-            press,
-            reverse("run-draft", args=[run.pk]),
-        )
+        draft = reverse("run-draft", args=[run.pk])
+        return "This run is a draft: nothing was asked yet.", press, draft
     noun = run.queue.noun
     why = "As soon as people vote, this page says which judge to trust, and how sure that is."
     if board.preparing:
@@ -336,28 +334,14 @@ def _table(
     order = _order(request)
     heads = [Head("Judge", css="who", figure=names)]
     heads += [
-        Head(column.title, column.unit, "num", column.figure, "", "", column.about, column.anchor)
-        for column in columns
+        Head(c.title, c.unit, figure=c.figure, about=c.about, anchor=c.anchor) for c in columns
     ]
-    heads = [
-        replace(
-            head,
-            href=_sorted_by(request, head.figure) if head.figure else "",
-            sorted=_direction(order) if head.figure == order else "",
-        )
-        for head in heads
-    ]
+    for at, head in enumerate(heads):
+        direction = _direction(order) if head.figure == order else ""
+        href = sort_link(request.GET, head.figure, AGREEMENT) if head.figure else ""
+        heads[at] = replace(head, href=href, sorted=direction)
     cells, notes = numbered([_row(columns, *row) for row in rows])
     return Table("", heads, cells, css="ranking", notes=notes, are_cards=True)
-
-
-def _sorted_by(request: HtmxRequest, order: str) -> str:
-    query = request.GET.copy()
-    for name in ("seen", "parts", "sort"):
-        query.pop(name, None)
-    if order != AGREEMENT:
-        query["sort"] = order
-    return f"{request.path}?{query.urlencode()}"
 
 
 def _direction(order: str) -> str:
@@ -367,13 +351,8 @@ def _direction(order: str) -> str:
 
 def _row(columns: Sequence[Column], name: str, tag: str, cells: Mapping[str, Cell]) -> Row:
     figures = [
-        replace(
-            cells.get(column.figure, Cell()),
-            figure=column.figure,
-            label=column.label,
-            mark="main",
-        )
-        for column in columns
+        replace(cells.get(c.figure, Cell()), figure=c.figure, label=c.label, mark="main")
+        for c in columns
     ]
     shown = tag if tag == "baseline" else ""
     return Row(name, [name_cell(name, tag=shown, css="who"), *figures], tag)
@@ -393,11 +372,10 @@ def _matrices(run: Run, figures: RunFindings, ids: Sequence[str]) -> Context:
         "same_verdict": (alike, partial(_alike, figures.same_verdict)),
         "mcnemar": ("Row better than column: corrected p", partial(_tested, figures.mcnemar)),
     }
+    found = {key: matrix(label, names, order, cell) for key, (label, cell) in tables.items()}
     return {
-        key: replace(
-            matrix(label, names, order, cell), css="matrix", id=f"table-{key}", caption=label
-        )
-        for key, (label, cell) in tables.items()
+        key: replace(table, css="matrix", id=f"table-{key}", caption=table.label)
+        for key, table in found.items()
     }
 
 
@@ -407,25 +385,24 @@ def _evidence(claims: Claims, row: int, column: int) -> Cell:
         return Cell(DASH)
     low, high = claims.difference_low[row][column], claims.difference_high[row][column]
     points = "" if low is None or high is None else span(100 * low, 100 * high)
-    if claims.beats[row][column]:
-        return Cell(odds(found), points, css="num beats", before="beats, evidence ")
-    return Cell(odds(found), points)
+    return _marked(Cell(odds(found), points), claims.beats[row][column], "beats, evidence ")
+
+
+def _marked(cell: Cell, beats: bool, spoken: str) -> Cell:
+    return replace(cell, css="num beats", before=spoken) if beats else cell
 
 
 def _alike(same_verdict: Matrix, row: int, column: int) -> Cell:
     same = same_verdict[row][column]
-    if same is None:
-        return Cell(DASH, title="They never answered together.")
-    return Cell(percent(same))
+    alone = Cell(DASH, title="They never answered together.")
+    return alone if same is None else Cell(percent(same))
 
 
 def _tested(tests: McNemar, row: int, column: int) -> Cell:
     # Short, and without the names in the heads: there are hundreds of these.
     alone = f"{tests.ahead[row][column]:,}:{tests.ahead[column][row]:,}"
     p = p_text(tests.p[row][column] or 0.0)
-    if tests.beats[row][column]:
-        return Cell(p, alone, css="num beats", before="better, p = ")
-    return Cell(p, alone)
+    return _marked(Cell(p, alone), tests.beats[row][column], "better, p = ")
 
 
 # --- judges set beside people -------------------------------------------------------------------
@@ -437,25 +414,20 @@ def _confusion(figures: RunFindings, ids: Sequence[str]) -> Context:
     if found is None:
         return {}
     names = {judge.id: judge.name for judge in figures.judges}
-    by_judge = {matrix.judge: matrix for matrix in found.judges}
-    tables = [
-        (names[pk], _confusion_table(names[pk], found.choices, by_judge[pk]))
-        for pk in ids
-        if pk in by_judge
-    ]
-    return {"confusion": tables}
+    by_judge = {
+        of.judge: _confusion_table(names[of.judge], found.choices, of) for of in found.judges
+    }
+    return {"confusion": [(names[pk], by_judge[pk]) for pk in ids if pk in by_judge]}
 
 
 def _confusion_table(name: str, choices: Sequence[str], of: ConfusionMatrix) -> Table:
     heads = [Head("People said", css=""), *map(Head, choices), Head("no verdict")]
     heads += [Head("Sensitivity", "%"), Head("Specificity", "%")]
     lines = []
-    for place, (choice, counts, rates) in enumerate(
-        zip(choices, of.counts, of.labels, strict=True)
-    ):
+    for choice, counts, rates in zip(choices, of.counts, of.labels, strict=True):
         cells = [
-            Cell(f"{count:,}", css="num beats" if column == place else "num")
-            for column, count in enumerate(counts)
+            Cell(f"{count:,}", css="num beats" if said == choice else "num")
+            for said, count in zip([*choices, None], counts, strict=True)
         ]
         shares = [
             share_cell(rates.sensitivity, f"votes for {choice}", NO_SUCH_VOTE),

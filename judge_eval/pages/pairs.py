@@ -167,9 +167,17 @@ def run_pair(request: HtmxRequest, run_id: UUID, item_id: UUID) -> HttpResponse:
     (order, part), verdicts = _wanted(request, run), verdicts_on(pair)
     calls = Call.objects.defer("reply").order_by("order", "sample")
     prefetch_related_objects(verdicts, Prefetch("calls", calls))
-    majority = _majority(run.queue, pair)
+    majority, is_pair = _majority(run.queue, pair), not is_single(run.queue)
+    has_scores = any(verdict.score_a is not None for verdict in verdicts)
+    score_heads = ["A", "B"] if is_pair else ["Score"] * has_scores
     rows = [
-        _verdict_row(verdict, majority) | {"labels": _labels_beside(run.queue, verdict.labels)}
+        _verdict_row(verdict, majority)
+        | {"labels": _labels_beside(run.queue, verdict.labels)}
+        | {
+            "scores": [
+                *zip(score_heads, map(_score, (verdict.score_a, verdict.score_b)), strict=False)
+            ]
+        }
         for verdict in verdicts
     ]
     votes = Entry.objects.filter(item=pair, kind=Entry.Kind.VOTE, retracted=False)
@@ -185,8 +193,9 @@ def run_pair(request: HtmxRequest, run_id: UUID, item_id: UUID) -> HttpResponse:
         "next": _next(pairs, pair, onward),
         "sides": _sides(pair),
         "majority": LABELS.get(majority, majority),
-        "is_single": is_single(run.queue),
-        "has_scores": any(verdict.score_a is not None for verdict in verdicts),
+        "is_single": not is_pair,
+        "said_as": "Picked" if is_pair else "Said",
+        "score_heads": score_heads,
         "verdicts": rows,
         "asked": [row for row in rows if row["calls"]],
         "votes": [
@@ -282,9 +291,15 @@ def picks_of(verdict: Verdict) -> list[Pick]:
 
 def scores_in_words(a: float | None, b: float | None) -> str:
     """Return the scores of two outputs, a dash for a missing one; nothing where both are."""
-    if a is None and b is None:
-        return ""
-    return " : ".join(DASH if score is None else str(score) for score in (a, b))
+    return "" if a is None and b is None else " : ".join(map(_score, (a, b)))
+
+
+def _scores(verdict: Verdict) -> list[str]:
+    return [_score(verdict.score_a), _score(verdict.score_b)]
+
+
+def _score(score: float | None) -> str:
+    return DASH if score is None else str(score)
 
 
 def _verdict_row(verdict: Verdict, majority: str) -> Context:

@@ -40,6 +40,7 @@ def _shown(provider: Provider, models: list[str]) -> Context:
     return {
         "provider": provider,
         "lacks_key": providers.lacks_key(provider),
+        "key": f"{provider.key_variable} is set" if provider.key_variable else "no key is named",
         "models": known,
         "model": provider.trial.get("model") or next(iter(known), ""),
         "trial": provider.trial,

@@ -32,6 +32,10 @@ class Step(NamedTuple):
     tab: str
 
 
+# Key, title, name of its address, and who may open it.
+Page = tuple[str, str, str, bool]
+
+
 class Tab(NamedTuple):
     """A page of a run, by the key that its view gives as `tab`."""
 
@@ -56,7 +60,7 @@ class RunHead(NamedTuple):
 @register.simple_tag(takes_context=True)
 def run_head(context: Context) -> RunHead:
     """Return the head of the run whose page this is; it costs the same however large the run is."""
-    run, runs_it, tab = context["run"], context["user"].is_authenticated, context.get("tab")
+    run, runs_it, tab = context["run"], context["user"].is_authenticated, context.get("tab", "")
     done, total, preparing = queue_counts(run.queue)
     step = _step(run, has_pending=done < total) if runs_it else None
     return RunHead(
@@ -70,27 +74,30 @@ def run_head(context: Context) -> RunHead:
 
 
 def _tabs(
-    run: Run, current: str, of_reports: Iterable[tuple[str, str, str, bool]], *, runs_it: bool
+    run: Run, current: str, of_reports: Iterable[Page], *, runs_it: bool
 ) -> tuple[list[Tab], list[Tab], Tab | None]:
     """Return what somebody may open: the pages that are used most, the others, and where one is."""
     has_begun, reads, noun = run.state != Run.State.DRAFT, runs_it or run.is_shared, run.queue.noun
     leads = runs_it and has_begun
     takes_votes = run.queue.is_open and run.state != Run.State.COMPLETE
     voting = f"Vote on {noun}s" if takes_votes else "Invites"
-    first = (
+    first: list[Page] = [
         ("draft", "Draft", "run-draft", runs_it and not has_begun),
         ("board", "Board", "run", True),
         ("pairs", f"{noun.capitalize()}s", "run-pairs", reads),
         ("people", "People", "run-people", leads),
         ("progress", "Progress", "run-progress", leads),
-    )
-    others = (
+    ]
+    others: list[Page] = [
         ("vote", voting, "run-voting", True),
         ("alt-test", "Alt-Test", "run-alt-test", reads and has_begun),
         ("models", "Models", "run-models", reads and has_begun),
-        *((*page, reads if is_public else leads) for *page, is_public in of_reports),
+        *(
+            (key, title, page, reads if is_public else leads)
+            for key, title, page, is_public in of_reports
+        ),
         ("export", "Export", "run-export", leads),
-    )
+    ]
     tabs, more = (
         [Tab(key, title, reverse(page, args=[run.pk])) for key, title, page, may in group if may]
         for group in (first, others)

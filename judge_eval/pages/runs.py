@@ -109,7 +109,11 @@ class RunsForm(forms.Form):
     """Which runs are listed, and in which order."""
 
     q = forms.CharField(required=False, max_length=100, label="Search")
-    sort = forms.ChoiceField(choices=ORDERS.items(), required=False, widget=forms.HiddenInput)
+    sort = forms.ChoiceField(
+        choices=[(key, title) for key, (title, _) in ORDERS.items()],
+        required=False,
+        widget=forms.HiddenInput,
+    )
     archived = forms.BooleanField(required=False, label="Archived")
 
     @property
@@ -347,9 +351,19 @@ def delete_run(request: HttpRequest, run_id: UUID) -> HttpResponse:
             back = ("Back to the run", reverse("run-progress", args=[run.pk]))
             return problem(request, 409, str(refused), title="That cannot be done now", action=back)
     why = deletion.in_the_way(run)
-    context = {"run": run, "tab": "progress", "extent": deletion.extent(run), "why": why}
-    context |= {"wrong": wrong, "typed": request.POST.get("name", "")}
+    context = {"run": run, "tab": "progress", "why": why, "wrong": wrong}
+    context |= {"typed": request.POST.get("name", ""), **_extent_in_words(deletion.extent(run))}
     return render(request, "judge_eval/delete_run.html", context, status=status)
+
+
+def _extent_in_words(extent: deletion.Extent) -> dict[str, str]:
+    return {
+        "outputs": number_of(extent.outputs, "output"),
+        "verdicts": number_of(extent.verdicts, "verdict"),
+        "calls": number_of(extent.calls, "call"),
+        "invites": number_of(extent.invites, "invite link"),
+        "entries": f"{extent.entries:,} ledger {'entry' if extent.entries == 1 else 'entries'}",
+    }
 
 
 @run_action

@@ -59,7 +59,11 @@ def load(access_file: Path) -> bool:
             "board": [
                 {"name": r.name, "path": reverse("run", args=[r.pk])} for r in (finished, *runs)
             ],
-            "invites": [{"name": r.name, "path": _invite(r)} for r in runs],
+            "invites": [
+                {"name": run.name, "path": reverse("join", args=[invite_token(invite)])}
+                for run in runs
+                for invite in [Invite.objects.create(queue=run.queue, label=FIRST_START)]
+            ],
             "admin": {**_admin(), "path": reverse("admin:index")},
             "api_key": create_key(FIRST_START, SCOPES)[1],
             "api_key_scopes": SCOPES,
@@ -127,14 +131,9 @@ def make_published(project: Project) -> Run:
     verdicts = [_verdicts(judges, item, row) for item, row in zip(items, rows, strict=True)]
     Verdict.objects.bulk_create([one for of_item in verdicts for one in of_item])
     entries = [verdicts_entry(item, of) for item, of in zip(items, verdicts, strict=True)]
+    about = {"project_id": project.pk, "queue": queue, "at": timezone.now()}
     begins, ends = (
-        Entry(
-            project_id=project.pk,
-            kind=Entry.Kind.PARAMETERS,
-            at=timezone.now(),
-            queue=queue,
-            payload=payload,
-        )
+        Entry(kind=Entry.Kind.PARAMETERS, payload=payload, **about)
         for payload in (IMPORT_BEGINS, IMPORT_ENDS)
     )
     ledger.append(project.pk, [*entries, begins, *_votes(queue, items, rows), ends])
@@ -175,17 +174,15 @@ def _verdicts(judges: Sequence[Judge], item: Item, row: Labelled) -> list[Verdic
     """Return the published verdicts on a pair and, by the lengths of its outputs, the floor's."""
     verdicts = []
     for judge in judges:
-        verdict = Verdict(judge=judge, item=item, decided_at=item.opened_at)
+        about = {"judge": judge, "item": item, "decided_at": item.opened_at}
         if judge.is_baseline:
-            fields = answer_of_baseline(verdict, None)
+            fields = answer_of_baseline(Verdict(**about), None)
         elif (label := row.judges[judge.name]) in PUBLISHED_BALLOT:
             fields = {"state": Verdict.State.DONE, "winner": label}
         else:
             error = f"The published reply is {label!r}: no verdict."
             fields = {"state": Verdict.State.FAILED, "error": error}
-        for name, value in fields.items():
-            setattr(verdict, name, value)
-        verdicts.append(verdict)
+        verdicts.append(Verdict(**about, **fields))
     return verdicts
 
 
@@ -211,11 +208,6 @@ def _votes(queue: Queue, items: Sequence[Item], rows: Sequence[Labelled]) -> lis
         for item, row in zip(items, rows, strict=True)
         for name, label in row.people.items()
     ]
-
-
-def _invite(run: Run) -> str:
-    invite = Invite.objects.create(queue=run.queue, label=FIRST_START)
-    return reverse("join", args=[invite_token(invite)])
 
 
 def _admin() -> dict[str, str | None]:

@@ -253,10 +253,6 @@ def take_place(provider: Provider, now: datetime, who: UUID, lasts: timedelta) -
     return True
 
 
-def leave_place(provider: Provider, who: UUID) -> None:
-    wait_for_share(provider, timezone.now(), who, is_waiting=False)
-
-
 def count_starts(provider: Provider, now: datetime, number: int) -> None:
     if provider.requests_per_minute:
         provider.next_start_at = _next_start(provider, now) + number * _gap(provider)

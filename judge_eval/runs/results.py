@@ -156,8 +156,10 @@ def _fields(answer: Answer) -> Fields:
         return fields | _after_failure(call, answer.failure)
     fields["reported_model"] = reply.model[:200]
     if answer.stored is None:
-        fields["prompt_tokens"] = _tokens(call.prompt_tokens, reply.prompt_tokens)
-        fields["completion_tokens"] = _tokens(call.completion_tokens, reply.completion_tokens)
+        # Providers may say anything, and the columns hold so much.
+        for name in ("prompt_tokens", "completion_tokens"):
+            total = _sum(getattr(call, name), getattr(reply, name))
+            fields[name] = None if total is None else min(total, LARGEST_COUNT)
         fields["latency_ms"] = (call.latency_ms or 0) + reply.latency_ms
     if reply.refusal:
         return fields | _failed(f"refused: {reply.refusal[:300]}", reply.text or reply.raw)
@@ -184,12 +186,6 @@ def _fields(answer: Answer) -> Fields:
 
 def _sum(before: int | None, more: int | None) -> int | None:
     return before if more is None else (before or 0) + more
-
-
-def _tokens(before: int | None, more: int | None) -> int | None:
-    """Add up what providers say, who may say anything, within what the column holds."""
-    total = _sum(before, more)
-    return None if total is None else min(total, LARGEST_COUNT)
 
 
 def _failed(error: str, raw: str) -> Fields:

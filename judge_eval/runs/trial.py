@@ -69,7 +69,7 @@ def make(name: str, number: str) -> None:
         found = {"words": failed.reason, "ok": False}
     with leases.locked(name) as provider:
         if provider is not None:
-            leases.leave_place(provider, place)
+            leases.wait_for_share(provider, timezone.now(), place, is_waiting=False)
             if provider.trial.get("id") == number:
                 provider.trial |= found
                 provider.save(update_fields=["trial"])

@@ -58,10 +58,9 @@ class AltTestSettings:
     `epsilon` is that of the verdict; winning rates are computed over the grid and for
     `more_epsilons` too, and `penalty` tells what ``multiplicative`` is. `q` is the false discovery
     rate. Items with fewer than `min_humans_per_item`, and people with fewer items than
-    `min_instances_per_human`, are left out; with `wilcoxon` nobody is, for people with fewer than
-    30 items are tested by signed ranks, as the t-test's normal mean is doubtful there. With fewer
-    than `min_humans` left there is no figure: a single win over one would pass, and of two each is
-    measured against the other alone. The scoring ``auto`` goes by the labels, see `scoring_of`.
+    `min_instances_per_human`, are left out; with `wilcoxon` people with fewer than 30 items are
+    tested by signed ranks instead. With fewer than `min_humans` left there is no figure. The
+    scoring ``auto`` goes by the labels, see `scoring_of`.
     """
 
     epsilon: float = 0.2
@@ -77,12 +76,9 @@ class AltTestSettings:
     resampling: Resampling = DEFAULT
 
     def __post_init__(self) -> None:
-        per_item, least = (
-            self.min_humans_per_item,
-            min(self.min_instances_per_human, self.min_humans),
-        )
+        others, least = self.min_humans_per_item, min(self.min_instances_per_human, self.min_humans)
         require(0 < self.q < 1, "q must be between 0 and 1")
-        require(per_item >= 2, "min_humans_per_item must be at least 2: someone must be left")
+        require(others >= 2, "min_humans_per_item must be at least 2: someone must be left")
         require(least >= 1, "min_instances_per_human and min_humans must be at least 1")
         one_of("scoring", self.scoring, AnyScoring)
         one_of("jaccard", self.jaccard, Jaccard)

@@ -63,8 +63,8 @@ def draws(
 ) -> Iterator[NDArray[np.integer]]:
     """Draw as many items as there are, with replacement, many times.
 
-    Of `counts` by group come blocks of shape (n_resamples, n_groups): how often each was drawn. A
-    caller that takes more sums (`rows`) of a resample gets fewer at once, and the same draws.
+    Of `counts` by group come blocks of shape (n_resamples, n_groups): how often each was drawn,
+    fewer at once where a caller takes more sums (`rows`) of a resample.
 
     Examples
     --------
@@ -151,9 +151,8 @@ def resampled_sums(
 def bootstrap_tail(sizes: Sequence[int] | IntArray) -> FloatArray:
     """Return which quantile of a bootstrap of n things bounds a 95 % interval that holds it.
 
-    Resampling varies as if the variance were divided by n instead of n - 1, and knows no doubt
-    about it. Reaching out as far as Student's interval mends both: ``Phi(-sqrt(n / (n - 1)) t)``
-    with the quantile t of n - 1 degrees of freedom (T. C. Hesterberg, 2015, section 4).
+    It reaches out as far as Student's interval: ``Phi(-sqrt(n / (n - 1)) t)`` with the quantile t
+    of n - 1 degrees of freedom (T. C. Hesterberg, 2015, section 4).
 
     Examples
     --------

@@ -61,9 +61,8 @@ def fit(wins: ArrayLike) -> FloatArray:
         p(x) = 1 / (1 + exp(-x))
 
     (R. A. Bradley and M. E. Terry, 1952) by Newton's method with steps ``log(1 + d) / d`` long, d
-    being the widest change of any difference: these climb from anywhere (T. Sun and Q. Tran-Dinh,
-    "Generalized self-concordant functions", 2019), and their error is squared with every step near
-    the end. At last the ratings are moved to have the mean exactly.
+    being the widest change of any difference, which climb from anywhere (T. Sun and Q. Tran-Dinh,
+    2019).
 
     Examples
     --------
@@ -171,9 +170,9 @@ def tie_groups(distinct: BoolArray, order: Sequence[int] | IntArray) -> list[str
     """Return compact letters: two share a letter exactly when they cannot be told apart.
 
     `distinct`, of shape (n, n), tells which two are told apart; `order` holds the positions of
-    those to compare, best first, and the others have no letter. After ``z`` comes ``a2``. Each
-    letter is a largest group of which no two are told apart; letters are added until every tied
-    pair shares one, and then those that are not needed are dropped again (H.-P. Piepho, 2004).
+    those to compare, best first. After ``z`` comes ``a2``. Letters, each a largest group of which
+    no two are told apart, are added until every tied pair shares one, and those that are not needed
+    are dropped again (H.-P. Piepho, 2004).
 
     Examples
     --------

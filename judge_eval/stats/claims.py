@@ -1,8 +1,6 @@
 """What may be claimed of judges: who beats whom, and how far from it the others are.
 
-Put together from the evidence of the prompts that have entered (`judge_eval.stats.evidence`) and
-from overall agreement. It says of judges whatever the board says of them, in words, ranks and
-letters; `judge_eval.stats.wording` makes sentences of it.
+Made of `evidence` and overall agreement, and of nothing else; words, ranks and letters follow it.
 """
 
 from collections.abc import Sequence
@@ -14,7 +12,7 @@ import numpy as np
 from judge_eval.stats.bootstrap import BoolArray, FloatArray
 from judge_eval.stats.bradley_terry import tie_groups
 from judge_eval.stats.confidence_sequence import always_valid, practically_same
-from judge_eval.stats.entering import Entered
+from judge_eval.stats.entering import Entered, Opened, enter
 from judge_eval.stats.estimate import SIGNIFICANCE
 from judge_eval.stats.evidence import (
     LEADS,
@@ -25,6 +23,7 @@ from judge_eval.stats.evidence import (
     thresholds,
     too_few_prompts,
 )
+from judge_eval.stats.outcomes_table import NOT_ASKED
 
 # Evidence beyond this is not told apart, and could be more than a float holds.
 MOST_EVIDENCE: Final = 1e15
@@ -134,8 +133,8 @@ def claims(
     ([(1, 1), (2, 2)], ['a', 'b'])
     """
     judges, floor = int((~is_baseline).sum()), int(is_baseline.sum())
-    if not entered.n_judges:
-        entered = _of_none(len(is_baseline))
+    if not entered.n_judges:  # nothing has been opened
+        entered = enter([Opened(0, 0, 0, 1, [NOT_ASKED] * len(is_baseline))], [0])
     needed = thresholds(is_baseline)
     found = evidence(entered, needed)
     # Where no votes are wanted, or none of this part, a prompt enters without any.
@@ -148,8 +147,8 @@ def claims(
         is_baseline=is_baseline,
         beats=said,
         reached=found.reached,
-        evidence=_odds(found.log_largest),
-        evidence_now=_odds(found.log_now),
+        evidence=np.exp(np.minimum(found.log_largest, np.log(MOST_EVIDENCE))),
+        evidence_now=np.exp(np.minimum(found.log_now, np.log(MOST_EVIDENCE))),
         forecast=_forecast(np.log(needed), found.log_largest, found.growth),
         since=[
             [seq if yes else None for seq, yes in zip(*row, strict=True)]
@@ -166,18 +165,6 @@ def claims(
         best=_best(said, is_baseline),
         too_few_prompts=too_few(prompts, judges, floor),
     )
-
-
-def _of_none(judges: int) -> Entered:
-    """Return what stands where nothing has been opened, so that nothing tells of any judge."""
-    counts = np.zeros((0, judges), dtype=np.int64)
-    none = np.zeros(0, dtype=np.int64)
-    differences = np.zeros((0, judges * (judges - 1) // 2))
-    return Entered((), none, counts, counts, none, 0, differences)
-
-
-def _odds(log: FloatArray) -> FloatArray:
-    return np.exp(np.minimum(log, np.log(MOST_EVIDENCE)))
 
 
 def _forecast(needed: FloatArray, log_largest: FloatArray, growth: FloatArray) -> Votes:

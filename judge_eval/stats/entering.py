@@ -98,12 +98,11 @@ class Entered:
 
 
 def enter(events: Iterable[Event], prompt_order: Mapping[int, int] | Sequence[int]) -> Entered:
-    """Let prompts enter as the ledger goes on.
+    """Let prompts enter as the ledger goes on, whose `events` are in its order.
 
-    `events` are in the order of the ledger, and ``prompt_order[p]`` is the place of prompt p in the
-    order fixed beforehand. Of the prompts that are open, the first that has not entered enters when
-    it is complete; while it is not, it is passed over as soon as ten that wait behind it are
-    complete, and the first of those enters. After `OutOfOrder` none is passed over until `Closed`.
+    ``prompt_order[p]`` is the place of prompt p. Of the open prompts the first that has not entered
+    enters when it is complete; it is passed over as soon as ten that wait behind it are complete,
+    of which the first enters. After `OutOfOrder` none is passed over until `Closed`.
 
     Examples
     --------

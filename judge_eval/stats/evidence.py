@@ -1,9 +1,8 @@
 """Evidence that one judge is better than another, which may be looked at at any time.
 
-A p-value holds for a number of votes that was fixed beforehand; looked at after every vote it
-claims far too much. Evidence is what a bet against "X is not better than Y" has won: if that is so
-its expectation is at most 1 at every moment, so that it ever reaches 1 / 0.05 in at most 5 % of
-runs (J. Ville, 1939; A. Ramdas et al., 2022; I. Waudby-Smith and A. Ramdas, 2024).
+It is what a bet against "X is not better than Y" has won: if that is so its expectation is at most
+1 at every moment, so that it ever reaches 1 / 0.05 in at most 5 % of runs (J. Ville, 1939; A.
+Ramdas et al., 2022; I. Waudby-Smith and A. Ramdas, 2024).
 """
 
 from collections.abc import Iterator
@@ -169,9 +168,7 @@ def thresholds(is_baseline: BoolArray) -> FloatArray:
 def beats(reached: BoolArray, agreement: FloatArray) -> BoolArray:
     """Tell which judge of a row is said to beat which of a column, shape (J, J).
 
-    `agreement`, of shape (J,), is the overall one. Where its evidence is enough but it does not
-    agree more, it is ahead per prompt and not per vote; where the reverse is enough too, the
-    evidence points both ways.
+    It needs enough evidence, not the reverse as well, and more overall `agreement`, shape (J,).
 
     Examples
     --------
@@ -216,9 +213,7 @@ def forecast(log_threshold: float, log_largest: float, growth: float) -> int | N
 
 
 def too_few_prompts(prompts: int, threshold: float) -> bool:
-    """Tell that so many prompts could not reach a threshold, even with one judge right on all.
-
-    That is (2^(P+1) - 1) / (P + 1).
+    """Tell that even one judge right on all P prompts could not reach it: (2^(P+1) - 1) / (P + 1).
 
     Examples
     --------

@@ -1,8 +1,8 @@
 """The figures of judges on a board, and how well people agree with each other beside them.
 
 Shares have Wilson's interval where every comparison has one trial; otherwise the bootstrap over
-comparisons, because trials on one are not independent. Where every comparison says the same, so do
-all resamples, and each comparison counts as one trial of Wilson's interval.
+comparisons, since trials on one are not independent; where all say the same, Wilson's again, each
+comparison being one trial.
 """
 
 from collections.abc import Sequence
@@ -28,6 +28,7 @@ from judge_eval.stats.outcomes_table import NOT_ASKED, Codes, OutcomesTable
 
 NOTHING: Final = Share(None, None, None, 0, 0, 0, why="there is nothing to count")
 FEWEST_PROMPTS: Final = 10
+FEWEST_PEOPLE: Final = 5
 TOO_FEW_PROMPTS: Final = f"votes on fewer than {FEWEST_PROMPTS} prompts do not tell how sure it is"
 
 # What floats leave of a sum of squares that is 0.
@@ -94,8 +95,8 @@ def _share(right: float, total: float, comparisons: float, low: float, high: flo
 def overall_agreement(table: OutcomesTable, prompts: IntArray) -> list[Share]:
     """Return the overall agreement of every judge with its 95 % interval; none below 10 prompts.
 
-    It is Wilson's where every pair has one vote and its own prompt; otherwise by prompts, for pairs
-    of a prompt share outputs, and votes on a pair resemble each other. A failed verdict is wrong.
+    It is Wilson's where every pair has one vote and its own prompt, otherwise by prompts. A failed
+    verdict is wrong.
 
     Examples
     --------
@@ -111,9 +112,8 @@ def overall_agreement(table: OutcomesTable, prompts: IntArray) -> list[Share]:
 def per_answer(votes: IntArray, answers: Codes, prompts: IntArray) -> list[Share]:
     """Return each judge's agreement per answer: every single answer in both orders counts.
 
-    What it loses by contradicting itself is how much higher this is than its agreement. `answers`,
-    of shape (n_comparisons, n_judges, 2), are codes of the answers in the stored and the swapped
-    order, of the stored A and B; negative where the judge did not answer in both.
+    `answers`, of shape (n_comparisons, n_judges, 2), are codes of the answers in the stored and the
+    swapped order, of the stored A and B; negative where the judge did not answer in both.
 
     Examples
     --------
@@ -183,18 +183,74 @@ def prompt_interval(
     from scipy.special import stdtrit  # type: ignore[import-untyped]  # slow to import
 
     theta = float(np.sum(right) / np.sum(votes))
-    reach = stdtrit(len(votes) - 1, 0.975) * standard_error(right, votes) / (theta * (1 - theta))
+    good, n, prompts = np.asarray(right, np.float64), np.asarray(votes, np.float64), len(votes)
+    apart = good - good.sum() / n.sum() * n
+    error = sqrt(prompts / (prompts - 1) * float((apart**2).sum())) / float(n.sum())
+    return _around(theta, stdtrit(prompts - 1, 0.975) * error / (theta * (1 - theta)))
+
+
+def _around(theta: float, reach: float) -> tuple[float, float]:
+    """Return the ends of an interval that reaches so far on the logit scale."""
     middle = log(theta / (1 - theta))
     low, high = 1 / (1 + np.exp(-(middle + np.array([-reach, reach]))))
     return float(low), float(high)
 
 
-def standard_error(right: Sequence[int] | FloatArray, votes: Sequence[int] | FloatArray) -> float:
-    """Return the standard error of a share whose trials come in prompts; see `prompt_interval`."""
-    good, n = np.asarray(right, np.float64), np.asarray(votes, np.float64)
-    apart = good - good.sum() / n.sum() * n
-    prompts = len(n)
-    return sqrt(prompts / (prompts - 1) * float((apart**2).sum())) / float(n.sum())
+def two_way_intervals(
+    verdicts: Codes, votes: IntArray, prompts: IntArray, people: IntArray
+) -> FloatArray:
+    """Return 95 % intervals of overall agreement for other prompts and people, shape (2, n_judges).
+
+    Votes of one person resemble each other too (A. C. Cameron, J. B. Gelbach and D. L. Miller,
+    2011). `verdicts`, of shape (n_votes, n_judges), are codes of `OutcomesTable` on what each vote
+    is on; `votes`, `prompts` and `people`, of shape (n_votes,), say what it chose, of which prompt
+    and by whom. With ``e`` how much each vote is right above the judge's share
+    ``theta``, and ``V`` the sum of squares of its sums by prompt, by person, and by both::
+
+        se = sqrt(V_prompts + V_people - V_both) / n
+        logit(theta) -+ t(.975, G - 1) se / (theta (1 - theta))
+
+    each ``V`` times G / (G - 1) of its G groups, and G in the last line the smaller number. NaN
+    with less than 5 people or 10 prompts, and where all votes are right or all are wrong.
+
+    Examples
+    --------
+    >>> prompts, people = np.repeat(np.arange(12), 5), np.tile(np.arange(5), 12)
+    >>> verdicts = (prompts % 4 == 0)[:, None].astype(np.int16)
+    >>> votes = np.zeros(60, dtype=np.int64)
+    >>> two_way_intervals(verdicts, votes, prompts, people).round(3).ravel().tolist()
+    [0.303, 0.954]
+    """
+    found = np.full((2, verdicts.shape[1]), np.nan)
+    for judge, said in enumerate(verdicts.T):
+        asked = said != NOT_ASKED
+        right = (said == votes)[asked].astype(np.float64)
+        if len(right) and 0 < right.sum() < len(right):
+            found[:, judge] = _two_way_interval(right, prompts[asked], people[asked])
+    return found
+
+
+def _two_way_interval(
+    right: FloatArray, prompts: IntArray, people: IntArray
+) -> tuple[float, float]:
+    from scipy.special import stdtrit  # slow to import
+
+    theta = float(right.mean())
+    groups = [np.unique(each, return_inverse=True)[1] for each in (prompts, people)]
+    numbers = [int(each.max()) + 1 for each in groups]
+    if numbers[0] < FEWEST_PROMPTS or numbers[1] < FEWEST_PEOPLE:
+        return np.nan, np.nan
+    both = np.unique(groups[0] * numbers[1] + groups[1], return_inverse=True)[1]
+    by_prompts, by_people, by_both = (_spread(right - theta, each) for each in (*groups, both))
+    # The difference may fall below either alone, and below nothing, by chance.
+    variance = max(by_prompts + by_people - by_both, by_prompts, by_people)
+    error = sqrt(variance) / len(right) / (theta * (1 - theta))
+    return _around(theta, stdtrit(min(numbers) - 1, 0.975) * error)
+
+
+def _spread(apart: FloatArray, group: IntArray) -> float:
+    sums = np.bincount(group, weights=apart)
+    return float(len(sums) / (len(sums) - 1) * (sums**2).sum())
 
 
 def paired_differences(right: IntArray, votes: IntArray, prompts: IntArray) -> FloatArray:
@@ -282,11 +338,11 @@ def _beside_others(votes: IntArray) -> tuple[BoolArray, BoolArray]:
 def habits(
     consistent: Codes, first_picks: IntArray, side_picks: IntArray, rng: np.random.Generator
 ) -> tuple[list[Share], list[Share]]:
-    """Return how every judge answers to the two orders of a pair: consistency and first position.
+    """Return every judge's consistency, and how often it picks what is shown first.
 
     Of the comparisons answered in both orders, those with one answer after unswapping (`consistent`
     is 1; 0 if not, -1 where not both were answered); and of the answers that chose a side, those
-    that chose what was shown first, of which half is fair. By comparison and judge.
+    that chose the first. By comparison and judge.
 
     Examples
     --------

@@ -110,8 +110,8 @@ def krippendorff_alpha(
         krippendorff_alpha = 1 - D_o / D_e
 
     ``d_ck`` is by `level` 1 where two labels differ; the squared difference of their mean ranks
-    among all n labels; or that of the numbers, which other labels are by their `order`. People may
-    have labelled different items. Source: K. Krippendorff, 2011.
+    among all n labels; or that of the numbers, which other labels are by their `order`. Source: K.
+    Krippendorff, 2011.
 
     Examples
     --------

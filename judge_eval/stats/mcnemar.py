@@ -1,8 +1,7 @@
 """Exact McNemar tests of judges on the same comparisons, corrected for their number.
 
-They hold for a number of votes that was fixed beforehand and for comparisons that are independent.
-Looked at after every vote they claim too much: what a board says in words comes from
-`judge_eval.stats.evidence`, and these stand among its further figures.
+They hold for a number of votes that was fixed beforehand and for comparisons that are independent;
+looked at after every vote they claim too much, unlike `judge_eval.stats.evidence`.
 """
 
 from collections.abc import Collection
@@ -14,7 +13,6 @@ import numpy as np
 from judge_eval.stats.bootstrap import BoolArray, FloatArray, IntArray
 from judge_eval.stats.estimate import SIGNIFICANCE
 from judge_eval.stats.outcomes_table import Codes, OutcomesTable
-from judge_eval.stats.significance import holm, mcnemar
 
 NO_MAJORITY: Final = -1
 
@@ -94,3 +92,40 @@ def mcnemar_tests(table: OutcomesTable, baselines: Collection[int] = ()) -> McNe
 
 def _whole(values: FloatArray) -> IntArray:
     return np.rint(values).astype(np.int64)
+
+
+def mcnemar(ahead: IntArray, behind: IntArray) -> FloatArray:
+    """Return the exact two-sided p-values of McNemar's test (the sign test).
+
+    ``min(1, 2 P(X <= min(ahead, behind)))`` with X binomial of ``ahead + behind`` tosses of a fair
+    coin; 1 where there were none. They count comparisons on which only the one, or only the other,
+    was right.
+
+    Examples
+    --------
+    >>> mcnemar(np.array([6, 5, 0]), np.array([0, 0, 0])).tolist()
+    [0.03125, 0.0625, 1.0]
+    """
+    from scipy.special import bdtr  # type: ignore[import-untyped]  # slow to import
+
+    fewer = np.minimum(ahead, behind).astype(np.float64)
+    tail = bdtr(fewer, (ahead + behind).astype(np.int64), 0.5)
+    return np.asarray(np.minimum(1.0, 2 * tail), dtype=np.float64)
+
+
+def holm(p: FloatArray) -> FloatArray:
+    """Return p-values, shape (n_tests,), corrected so that no claim at all is false but rarely.
+
+    The k-th smallest of m is the largest of ``(m + 1 - i) p_i`` so far, and at most 1 (S. Holm,
+    1979).
+
+    Examples
+    --------
+    >>> holm(np.array([0.01, 0.04, 0.03])).round(4).tolist()
+    [0.03, 0.06, 0.06]
+    """
+    order = np.argsort(p, kind="stable")
+    factors = np.arange(len(p), 0, -1)
+    corrected = np.empty(len(p))
+    corrected[order] = np.minimum(1.0, np.maximum.accumulate(factors * p[order]))
+    return corrected

@@ -1,9 +1,7 @@
 """What people chose and what judges said, counted by item: the input of every statistic.
 
-A million votes on fifty thousand comparisons are fifty thousand rows of four counts. No figure of
-the board needs more: a vote is right for a judge when it names what the judge's verdict names
-(docs/scoring.md), so nothing depends on which person cast which vote, or when. The choices are
-those of pairs, pass and flag, or any labels: a table only counts them.
+A million votes on fifty thousand comparisons are fifty thousand rows of four counts: a vote is
+right for a judge when it names what the judge's verdict names, whoever cast it, and when.
 """
 
 from dataclasses import dataclass

@@ -128,13 +128,8 @@ class Paired:
         return len(np.unique(self.item[self.left == self.vocabulary.code(NO_LABEL)]))
 
     def select(self, keep: BoolArray | NDArray[np.intp]) -> Self:
-        return replace(
-            self,
-            item=self.item[keep],
-            rater=self.rater[keep],
-            left=self.left[keep],
-            right=self.right[keep],
-        )
+        kept = {name: getattr(self, name)[keep] for name in ("item", "rater", "left", "right")}
+        return replace(self, **kept)
 
     def pooled(self, name: str) -> Self:
         return replace(self, raters=(name,), rater=np.zeros_like(self.rater))
@@ -165,10 +160,9 @@ def paired(
 ) -> Paired:
     """Line up a judge's labels with those of every person who labelled the same items.
 
-    The judge is rows of (item, label), ``{item: label}``, or what has been lined up already; people
-    are rows of (item, human, label), or ``{human: {item: label}}``. Who has no item in common with
-    the judge is left out, and reported. An item that the judge gave no label is left out
-    (`missing` is ``drop``), or has `NO_LABEL`, which equals nothing (``wrong``).
+    The judge may have been lined up already. Who has no item in common with it is left out, and
+    reported. An item that it gave no label is left out (`missing` is ``drop``), or has `NO_LABEL`,
+    which equals nothing (``wrong``).
 
     Examples
     --------

@@ -187,12 +187,9 @@ class BuiltInScorer(Scorer):
         warnings: Sequence[str] = (),
         metadata: Metadata = INDIVIDUAL,
     ) -> ScoreResult:
-        return ScoreResult(
-            scorer_name=self.scorer_name,
-            figures=dict(zip(self.figure_names, figures, strict=False)),
-            by_human=by_human,
-            metadata=metadata,
-            warnings=tuple(warnings),
+        named = dict(zip(self.figure_names, figures, strict=False))
+        return self.result(
+            "", "", "single", named, by_human=by_human, metadata=metadata, warnings=warnings
         )
 
 
@@ -369,7 +366,6 @@ class SemanticSimilarityScorer(TextSimilarityScorer):
         super().__init__(resampling)
         self.scorer_name, self.embed = "semantic_similarity", embed
         self.metadata = {"embedding_model": embed.model, "batch_size": batch_size}
-
         self.similarity = partial(
             semantic_similarity, embed=embed, batch_size=batch_size, resampling=resampling
         )

@@ -6,6 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
+from operator import not_
 from pathlib import Path
 from statistics import fmean
 from typing import Final, NamedTuple, TypeAlias
@@ -199,10 +201,10 @@ def _people(config: MetricConfig, humans: Annotations) -> dict[str, _People]:
     for task in _by_task(config, {}):
         by_human = {human: given[task] for human, given in said.items()}
         every = human_labels(by_human, free_text=scorer.free_text)
-        fitting = (row for row in every if scorer.can_score_task(row.label))
-        labels, reason = HumanLabels(fitting, free_text=True), None
+        fits = [scorer.can_score_task(row.label) for row in every]
+        labels, reason = HumanLabels(compress(every, fits), free_text=True), None
         labels.missing = every.missing
-        unfit = [row for row in every if not scorer.can_score_task(row.label)]
+        unfit = compress(every, map(not_, fits))
         gaps = _unfit(scorer, [(row.human, row.label) for row in unfit])
         if not labels:
             reason = gaps[0].why if gaps else "no person labelled this task"
@@ -316,9 +318,8 @@ def _mean_of_results(parts: Sequence[ScoreResult]) -> ScoreResult:
 def mean_of_tasks(figures: Figures) -> Figure:
     """Return the plain mean of the figures of several tasks, by name.
 
-    Its interval goes from the mean of the lower ends to the mean of the upper ones: the tasks share
-    items, so their errors may go together, and it is too wide where they do not. A task without a
-    value is left out and reported.
+    Its interval goes from the mean of the lower ends to the mean of the upper ones, as if the
+    errors of tasks went together. A task without a value is left out and reported.
 
     Examples
     --------

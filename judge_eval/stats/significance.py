@@ -1,8 +1,7 @@
-"""p-values and their correction for many tests.
+"""The tests of the Alt-Test, and their correction: is the judge worse by less than epsilon?
 
-The tests of the Alt-Test ask whether the judge is worse than a person by less than epsilon. They
-work on three counts per person: items on which judge and person agree equally well with the others,
-on which the person alone agrees better, and on which the judge alone does.
+They work on three counts per person: items on which judge and person agree equally well with the
+others, on which the person alone agrees better, and on which the judge alone does.
 """
 
 from collections.abc import Sequence
@@ -107,40 +106,3 @@ def benjamini_yekutieli(p_values: FloatArray, q: float = 0.05) -> BoolArray:
     ordered = np.sort(p_values, axis=-1)  # NaN comes last and passes nothing
     largest = np.where(ordered <= threshold, ordered, -1.0).max(axis=-1, initial=-1.0)
     return np.asarray(p_values <= largest[..., np.newaxis])
-
-
-def mcnemar(ahead: IntArray, behind: IntArray) -> FloatArray:
-    """Return the exact two-sided p-values of McNemar's test (the sign test).
-
-    ``min(1, 2 P(X <= min(ahead, behind)))`` with X binomial of ``ahead + behind`` tosses of a fair
-    coin; 1 where there were none. They count comparisons on which only the one, or only the other,
-    was right.
-
-    Examples
-    --------
-    >>> mcnemar(np.array([6, 5, 0]), np.array([0, 0, 0])).tolist()
-    [0.03125, 0.0625, 1.0]
-    """
-    from scipy.special import bdtr  # slow to import
-
-    fewer = np.minimum(ahead, behind).astype(np.float64)
-    tail = bdtr(fewer, (ahead + behind).astype(np.int64), 0.5)
-    return np.asarray(np.minimum(1.0, 2 * tail), dtype=np.float64)
-
-
-def holm(p: FloatArray) -> FloatArray:
-    """Return p-values, shape (n_tests,), corrected so that no claim at all is false but rarely.
-
-    The k-th smallest of m is the largest of ``(m + 1 - i) p_i`` so far, and at most 1 (S. Holm,
-    1979).
-
-    Examples
-    --------
-    >>> holm(np.array([0.01, 0.04, 0.03])).round(4).tolist()
-    [0.03, 0.06, 0.06]
-    """
-    order = np.argsort(p, kind="stable")
-    factors = np.arange(len(p), 0, -1)
-    corrected = np.empty(len(p))
-    corrected[order] = np.minimum(1.0, np.maximum.accumulate(factors * p[order]))
-    return corrected

@@ -166,9 +166,8 @@ def semantic_similarity(
     """Compare a judge's texts with each person's by meaning, and average over people; see `paired`.
 
     ``cosine(a, b) = a · b / (|a| |b|)`` of the embeddings of both texts, as they were written; of
-    vectors of texts the cosines are averaged. The embedder is asked once for each different text.
-    With `best_match` an item of which one text could not be embedded is left out, since that one
-    may have been the best.
+    vectors of texts the cosines are averaged. With `best_match` an item of which one text could not
+    be embedded is left out, since that one may have been the best.
 
     Examples
     --------

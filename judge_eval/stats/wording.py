@@ -25,6 +25,10 @@ MOST_PAIRS: Final = 6
 WELL_COVERED: Final = 0.95
 
 
+def _percent(share: float | None) -> str:
+    return f"{100 * (share or 0):.0f} %"
+
+
 def _least(evidence: Sequence[float]) -> str:
     least = odds(min(evidence))
     return least if len(evidence) == 1 or least.startswith("over") else f"at least {least}"
@@ -46,26 +50,13 @@ class Words:
     >>> entered = enter([*said, *(Voted(40 + n, n, 0) for n in range(40))], range(40))
     >>> is_baseline, agreement = np.array([False, False, True]), [0.975, 0.2, 0.5]
     >>> found = claims(entered, is_baseline, np.array(agreement), prompts=40)
-    >>> words = Words(
-    ...     ["north", "south", "random"],
-    ...     found,
-    ...     [0, 2, 1],
-    ...     agreement,
-    ...     [1, 1, 1],
-    ...     votes=40,
-    ...     voters=3,
-    ...     people=0.9,
-    ... )
+    >>> names, about = ["north", "south", "random"], {"votes": 40, "voters": 3, "people": 0.9}
+    >>> words = Words(names, found, [0, 2, 1], agreement, [1, 1, 1], **about)
     >>> print(*words.headline())  # doctest: +NORMALIZE_WHITESPACE
     north is the best judge: it agrees with people on 98 % (people among themselves: 90 %) and beats
-    south (evidence over 1,000,000 : 1).
-    You may stop voting.
-    Only north beats the floor.
-    >>> for sentence in words.more()[:2]:
-    ...     print(sentence)  # doctest: +NORMALIZE_WHITESPACE
+    south (evidence over 1,000,000 : 1). You may stop voting. Only north beats the floor.
+    >>> print(words.more()[0])
     Evidence over random: 99,800 : 1.
-    Nothing shows yet that south is better than random (evidence 1 : 1 of 40 : 1):
-    more votes will not settle this as it stands.
     """
 
     names: Sequence[str]
@@ -137,7 +128,9 @@ class Words:
     def _leader(self) -> Iterator[str]:
         first, *others = self.judges
         name, claims = self.names[first], self.claims
-        agrees = f"agrees with people on {self._percent(first)}{self._beside_people(first)}"
+        agrees = (
+            f"agrees with people on {_percent(self.agreement[first])}{self._beside_people(first)}"
+        )
         beats = self._beaten(first)
         so_it_is = f"it {agrees} and {beats}." if beats else f"it {agrees}."
         if not others:
@@ -157,7 +150,7 @@ class Words:
             yield self._pair(first, rivals[0]) if len(rivals) == 1 else f"Not settled: {settled}."
             yield f"{name} {agrees}{f' and {beats}' if beats else ''}."
         if (covered := self.coverage[first] or 0) < WELL_COVERED:
-            yield f"It has a verdict on only {100 * covered:.0f} % of what it was asked about."
+            yield f"It has a verdict on only {_percent(covered)} of what it was asked about."
 
     def _beaten(self, winner: int) -> str:
         beaten = [n for n in self.judges if self.claims.beats[winner, n]]
@@ -215,10 +208,8 @@ class Words:
         left = self.claims.votes_left
         if votes <= left:
             return more
-        only = (
-            f"only {number_of(left, 'vote')} {'is' if left == 1 else 'are'}" if left else "none is"
-        )
-        return f"{more}, but {only} left"
+        only = f"only {number_of(left, 'vote')} {'is' if left == 1 else 'are'}"
+        return f"{more}, but {only if left else 'none is'} left"
 
     @property
     def _above(self) -> list[int]:
@@ -320,14 +311,11 @@ class Words:
 
     def _alike(self) -> Iterator[str]:
         judges, same = self.judges, self.claims.same
-        groups = [
-            [judges[at] for at in group]
-            for group in tie_group_members(~same[np.ix_(judges, judges)])
-            if len(group) > 1
-        ]
+        groups = [x for x in tie_group_members(~same[np.ix_(judges, judges)]) if len(x) > 1]
         for group in groups[:MOST_PAIRS]:
             within = f"they differ by no more than {100 * MARGIN:.0f} points per prompt"
-            yield f"{self._some(group)} are practically the same: {within}."
+            some = self._some([judges[at] for at in group])
+            yield f"{some} are practically the same: {within}."
 
     def _missing(self) -> Iterator[str]:
         silent = self.silent
@@ -338,7 +326,7 @@ class Words:
         rest = [n for n in self.judges[1:] if n not in silent]
         low = [n for n in rest if (self.coverage[n] or 0) < WELL_COVERED]
         if low:
-            texts = [f"{self.names[n]} on {100 * (self.coverage[n] or 0):.0f} %" for n in low]
+            texts = [f"{self.names[n]} on {_percent(self.coverage[n])}" for n in low]
             more = [f"{len(low) - MOST_NAMES} more on less"] if len(low) > MOST_NAMES else []
             some = listed([*texts[:MOST_NAMES], *more])
             yield f"Not all they were asked about has a verdict: {some}."
@@ -364,26 +352,20 @@ class Words:
         by = f"{self.voters:,} {'person' if self.voters == 1 else 'people'}"
         return f"after {number_of(self.votes, 'vote')} by {by}"
 
-    def _percent(self, judge: int) -> str:
-        return f"{100 * (self.agreement[judge] or 0):.0f} %"
-
     def _beside_people(self, judge: int) -> str:
         if self.people is None:
             return ""
-        share = f"{100 * self.people:.0f} %"
-        if share == self._percent(judge):
+        share = _percent(self.people)
+        if share == _percent(self.agreement[judge]):
             return f", as people do among themselves ({share})"
         return f" (people among themselves: {share})"
 
     def _victims(self, winner: int, beaten: Sequence[int]) -> str:
-        others = len(self.judges) - 1
-        whom = (
-            self._names(beaten)
-            if len(beaten) <= self._room
-            else f"{len(beaten)} of the {others} other judges"
-        )
+        others, whom = len(self.judges) - 1, self._names(beaten)
         if len(beaten) == others > 2:
             whom = f"all {others} other judges"
+        elif len(beaten) > self._room:
+            whom = f"{len(beaten)} of the {others} other judges"
         return f"{whom} (evidence {_least([self.claims.evidence[winner, n] for n in beaten])})"
 
     def _some(self, judges: Sequence[int]) -> str:

@@ -219,7 +219,7 @@ def leaderboard(benchmark: Benchmark) -> list[Row]:
     """Return the models of a benchmark with their votes, the highest pass rate first."""
     counts = _counted(benchmark.pk, benchmark.project.head)
     rows = benchmark.enrollments.values_list("pk", "model__name", "model__slug")
-    ranked = [_ranked(*names, *counts.get(pk, (0, 0))) for pk, *names in rows]
+    ranked = [_ranked(name, slug, *counts.get(pk, (0, 0))) for pk, name, slug in rows]
     return sorted(ranked, key=_place)
 
 

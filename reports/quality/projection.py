@@ -224,12 +224,18 @@ def _taken_back(entry: Fact, first_seq: int) -> Place | None:
     return microseconds(vote.at), vote.seq
 
 
+def _imports_into(project: UUID | OuterRef) -> QuerySet[Import]:
+    """Return the imports that are writing to a project; a bundle does not name its own."""
+    return Import.objects.filter(Q(project=project) | Q(is_bundle=True), state=Import.State.WRITING)
+
+
 def _is_importing(project: Project, batch: Sequence[Fact] = ()) -> bool:
-    """Say whether an import has begun and not ended, behind a batch that is being sealed."""
+    """Say whether an import brings votes, more of which follow a batch that is being sealed."""
     own = [e.payload for e in batch if e.payload in (IMPORT_BEGINS, IMPORT_ENDS)]
     told = Entry.objects.filter(project=project, kind=Entry.Kind.PARAMETERS, seq__isnull=False)
     told = told.filter(payload__has_key="import").order_by("-seq")
-    return (own[-1] if own else told.values_list("payload", flat=True).first()) == IMPORT_BEGINS
+    last = own[-1] if own else told.values_list("payload", flat=True).first()
+    return last == IMPORT_BEGINS and _imports_into(project.pk).exists()
 
 
 def _is_behind(quality: Quality) -> bool:
@@ -240,9 +246,10 @@ def _is_behind(quality: Quality) -> bool:
 def fold_left_behind() -> None:
     """Count the votes of imports that broke off."""
     counted = Cast(KeyTextTransform("votes", "standing"), IntegerField())
-    writing = Import.objects.filter(project=OuterRef("project"), state=Import.State.WRITING)
     left = Quality.objects.alias(counted=counted).exclude(votes=F("counted"))
-    for project, series in left.filter(~Exists(writing)).values_list("project", "series"):
+    for project, series in left.filter(~Exists(_imports_into(OuterRef("project")))).values_list(
+        "project", "series"
+    ):
         with transaction.atomic():
             own = locked(project)
             part = _Part(own, series, Settings.of(own), [], [], lambda: False)

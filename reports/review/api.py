@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Annotated, Any, Literal, TypeAlias
 from uuid import UUID
 
-from django.db.models import OuterRef, QuerySet, Subquery
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from ninja import Body, Field, Schema, Status
 from ninja.errors import HttpError
@@ -83,8 +83,9 @@ class DecisionOut(Schema):
     at: datetime
 
 
-def _reviews(api_key: ApiKey) -> QuerySet[Review]:
-    reviews = Review.objects.select_related("item__queue__project", "item__queue__run")
+def _reviews(api_key: ApiKey, state: str = "all") -> QuerySet[Review]:
+    reviews = services.reviews(state)
+    reviews = reviews.select_related("item__queue__project", "item__queue__run")
     return reviews.filter(project=api_key.project_id) if api_key.project_id else reviews
 
 
@@ -96,15 +97,8 @@ def list_reviews(
     cursor: Annotated[int, Field(ge=0, le=2**63 - 1)] = 0,
 ) -> Any:
     """What needs a curator, or did; pass `next_cursor` on until it is null."""
-    newest = decisions_on(OuterRef("item_id")).values("uid")[:1]
-    reviews = _reviews(key_of(request, ApiKey.Scope.MANAGE, ApiKey.Scope.READ))
-    if state != "all":
-        reviews = reviews.filter(waits=state == "waits")
-    if state == "decided":
-        reviews = reviews.exclude(decided="")
-    found = list(
-        reviews.filter(pk__gt=cursor).annotate(after=Subquery(newest)).order_by("pk")[: limit + 1]
-    )
+    reviews = _reviews(key_of(request, ApiKey.Scope.MANAGE, ApiKey.Scope.READ), state)
+    found = list(reviews.filter(pk__gt=cursor).order_by("pk")[: limit + 1])
     following = found[limit - 1].pk if len(found) > limit else None
     return {"items": found[:limit], "next_cursor": following}
 

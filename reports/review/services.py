@@ -6,10 +6,13 @@ from uuid import UUID
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.contrib.auth.models import AnonymousUser
 from django.db import transaction
+from django.db.models import OuterRef, QuerySet, Subquery
 
 from judge_eval.models import Run
+from reports.models import Review
 from reports.review.projection import touch
 from voting import curating
+from voting.curating import decisions_on
 from voting.ledger import ledger
 from voting.ledger.decisions import Action
 from voting.models import Entry, Flag, Item, Project, Queue, Voter
@@ -25,6 +28,15 @@ def can(
 ) -> bool:
     """Say whether somebody may see what waits in a project, or decide on it: evaluators may."""
     return user.is_authenticated and user.is_active
+
+
+def reviews(state: str) -> QuerySet[Review]:
+    """Return what waits, what was decided on, or both: with `after`, the latest decision on it."""
+    newest = decisions_on(OuterRef("item_id")).values("uid")[:1]
+    found = Review.objects.annotate(after=Subquery(newest))
+    if state == "waits":
+        return found.filter(waits=True)
+    return found.filter(waits=False).exclude(decided="") if state == "decided" else found
 
 
 def run_of(queue: Queue) -> Run:

@@ -11,7 +11,7 @@ from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
-from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.db.models.functions import Left
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -72,11 +72,8 @@ class Filters(forms.Form):
 
     def reviews(self) -> QuerySet[Review]:
         """Return what is asked for, the longest waiting first."""
-        asked, found = self.cleaned_data, Review.objects.order_by("since", "pk")
-        if asked["state"] in ("", "waits"):
-            found = found.filter(waits=True)
-        elif asked["state"] == "decided":
-            found = found.filter(waits=False).exclude(decided="")
+        asked = self.cleaned_data
+        found = services.reviews(asked["state"] or "waits").order_by("since", "pk")
         if asked["project"]:
             found = found.filter(project=asked["project"])
         if asked["kind"]:
@@ -135,13 +132,9 @@ def count_waiting(user: services.Visitor) -> str:
 @login_required
 def review_list(request: HtmxRequest) -> HttpResponse:
     filters = _filters(request)
-    newest = decisions_on(OuterRef("item_id")).values("uid")[:1]
-    reviews = filters.reviews().annotate(
-        prompt=Left("item__a__prompt", LETTERS), after=Subquery(newest)
-    )
-    page = Paginator(reviews.select_related("project", "item__queue"), PER_PAGE).get_page(
-        request.GET.get("page")
-    )
+    reviews = filters.reviews().annotate(prompt=Left("item__a__prompt", LETTERS))
+    paginator = Paginator(reviews.select_related("project", "item__queue"), PER_PAGE)
+    page = paginator.get_page(request.GET.get("page"))
     closed = _still_to_vote_on(request.user, [review.item_id for review in page])
     context = {
         "filters": filters,

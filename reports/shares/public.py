@@ -3,17 +3,26 @@
 A wrong link, an expired and a revoked one get the same answer.
 """
 
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from functools import wraps
 from hashlib import sha256
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from csp.constants import HEADER
 from django.contrib.staticfiles.finders import find
 from django.core.cache import cache
 from django.db.models import Max
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotModified
+from django.http import (
+    FileResponse,
+    Http404,
+    HttpRequest,
+    HttpResponse,
+    HttpResponseNotModified,
+)
+from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.urls import reverse
@@ -37,6 +46,7 @@ from judge_eval.pages.findings import INERT, picture_of
 from judge_eval.stats.estimate import best_first, wilson
 from reports.models import Quality, Share
 from reports.quality.views import TITLES, in_words
+from reports.shares.bundle import Moved, write_bundle
 from reports.shares.files import FILES, IN_PLACE, headline
 from reports.shares.make import NotComputed, report_of
 from reports.shares.report import QualityResults, Report, RunResults
@@ -44,8 +54,11 @@ from reports.shares.services import count_view, find_share
 from voting.models import Entry
 from voting.voters import voter_here
 
-View = Callable[..., HttpResponse]
+View = Callable[..., HttpResponseBase]
 PAGE = "report.html"
+# While a bundle is made, who asks for another is told to come back after so long.
+BUNDLE_SECONDS = 10
+_bundling = threading.Lock()
 SHORT_SECONDS = 300
 KEPT_SECONDS = 3600
 
@@ -55,7 +68,7 @@ def public(view: View) -> View:
 
     @require_safe
     @wraps(view)
-    def open_report(request: HttpRequest, token: str, **options: object) -> HttpResponse:
+    def open_report(request: HttpRequest, token: str, **options: object) -> HttpResponseBase:
         share = find_share(token)
         if share is None:
             raise Http404
@@ -257,6 +270,26 @@ def _cells(of: RunResults, judge: JudgeFindings) -> dict[str, Cell]:
 
 
 # --- files ----------------------------------------------------------------------------------------
+
+
+@never_cache
+@public
+def shared_bundle(request: HttpRequest, share: Share, token: str) -> HttpResponseBase:
+    """The report with its ledger, for whoever wants to compute it anew; one at a time is made."""
+    if share.frozen is not None:
+        raise Http404
+    if not _bundling.acquire(blocking=False):
+        return problem(request, 429, "Another bundle is being made.", retry_after=BUNDLE_SECONDS)
+    try:
+        file = TemporaryFile()  # noqa: SIM115  the answer closes it
+        write_bundle(current(share), share.project, file)
+    except (NotComputed, Moved) as later:
+        return problem(request, 409, str(later))
+    finally:
+        _bundling.release()
+    file.seek(0)
+    name = f"{slugify(share.project.name)[:60] or 'report'}-bundle.zip"
+    return FileResponse(file, as_attachment=True, filename=name, content_type="application/zip")
 
 
 @public

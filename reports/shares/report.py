@@ -20,6 +20,8 @@ class Head(BaseModel):
 
     seq: int
     hash: str
+    # Since when heads of this ledger are told elsewhere.
+    told_since: datetime | None = None
 
 
 class Disputed(BaseModel):
@@ -36,6 +38,7 @@ class Disputed(BaseModel):
 class RunResults(BaseModel):
     """The findings of a run, and the ELO of its judges by their identifiers."""
 
+    id: str
     name: str
     noun: str
     kind: str

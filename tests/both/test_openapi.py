@@ -4,6 +4,7 @@ Every operation is asked what the document allows and what it forbids, and rows 
 identifiers lead, so that each is also answered as it is meant to be.
 """
 
+from collections import defaultdict
 from functools import cached_property
 from hashlib import sha256
 
@@ -26,7 +27,12 @@ from voting.models import ApiKey
 from voting.services import flag
 
 # Of the two databases PostgreSQL is the one that refuses what a schema forgot to forbid.
-pytestmark = [pytest.mark.django_db, pytest.mark.postgresql_only]
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.postgresql_only,
+    pytest.mark.slow,
+    pytest.mark.timeout(900),
+]
 
 # Beyond what a schema can say: names that must differ or exist, scorers with options of their own,
 # mappings that fit the files, what a run's own ballot offers. These bodies may be refused with 422,
@@ -67,7 +73,13 @@ def application(environ, start_response):
         answer.close()
 
 
-schema = schemathesis.openapi.from_wsgi("/api/openapi.json", application, config=CONFIG)
+@pytest.fixture
+def document(rows):
+    return schemathesis.openapi.from_wsgi("/api/openapi.json", application, config=CONFIG)
+
+
+# Made by the one worker that asks, not by all of them while they collect.
+schema = schemathesis.pytest.from_fixture("document")
 
 # Which run an operation is asked of, by the last word of its path; all others of one with votes.
 RUNS = {
@@ -80,7 +92,7 @@ RUNS = {
 
 
 class Rows:
-    """What is there, and what was answered."""
+    """What is there, and what was answered to each operation."""
 
     def __init__(self):
         # In the examples of the document the project is called so.
@@ -91,19 +103,23 @@ class Rows:
             secret_sha256=sha256(SECRET.encode()).hexdigest(),
             scopes=["read", "vote", "verdicts", "manage"],
         )
-        self.statuses = set()
+        self.statuses = defaultdict(set)
 
     @cached_property
     def voted(self):
+        return self.run_with_a_vote()
+
+    @cached_property
+    def stopped(self):
+        run = self.run_with_a_vote()
+        set_state(run, "stopped")
+        return run
+
+    def run_with_a_vote(self):
         run = make_run(self.project, pairs=3, votes_wanted=2)
         make_vote(make_voter(run), pairs_of(run)[0])
         seal_all(self.project)
         return run
-
-    @cached_property
-    def stopped(self):
-        set_state(self.voted, "stopped")
-        return self.voted
 
     @cached_property
     def found(self):
@@ -154,7 +170,7 @@ class Rows:
         with transaction.atomic():
             response = case.call_and_validate()
             transaction.set_rollback(True)
-        self.statuses.add(response.status_code)
+        self.statuses[case.operation.label].add(response.status_code)
 
 
 @pytest.fixture
@@ -168,7 +184,11 @@ def rows(monkeypatch):
 @pytest.fixture
 def reached_rows(rows):
     yield rows
-    assert any(200 <= status < 300 for status in rows.statuses)
+    assert never_done(rows.statuses) == []
+
+
+def never_done(statuses):
+    return [label for label, met in statuses.items() if not any(200 <= s < 300 for s in met)]
 
 
 @schema.parametrize()
@@ -177,31 +197,31 @@ def test_answers_are_what_the_document_says(case, reached_rows):
     reached_rows.answer(case)
 
 
-class Machine(schema.as_state_machine()):
-    """Goes on with what an operation has made, as the document says where it is."""
+def test_what_was_made_is_there_and_can_be_gone_on_with(document):
+    answered = set()
 
-    def setup(self):
-        self.savepoint = transaction.atomic()
-        self.savepoint.__enter__()
+    class Machine(document.as_state_machine()):
+        """Goes on with what an operation has made, as the document says where it is."""
 
-    def teardown(self):
-        transaction.set_rollback(True)
-        self.savepoint.__exit__(None, None, None)
+        def setup(self):
+            self.savepoint = transaction.atomic()
+            self.savepoint.__enter__()
 
-    def before_call(self, case):
-        if case.path.endswith("/import") and not case.meta.generation.mode.is_negative:
-            case.body = {"file": ["pair"], "name": "Rows", "format": "csv"}
+        def teardown(self):
+            transaction.set_rollback(True)
+            self.savepoint.__exit__(None, None, None)
 
-    def after_call(self, response, case):
-        super().after_call(response, case)
-        Machine.answered.add((case.operation.label, response.status_code))
+        def before_call(self, case):
+            if case.path.endswith("/import") and not case.meta.generation.mode.is_negative:
+                case.body = {"file": ["pair"], "name": "Rows", "format": "csv"}
 
+        def after_call(self, response, case):
+            super().after_call(response, case)
+            answered.add((case.operation.label, response.status_code))
 
-def test_what_was_made_is_there_and_can_be_gone_on_with(rows):
-    Machine.answered = set()
     Machine.run(settings=hypothesis.settings(SETTINGS, max_examples=20, stateful_step_count=6))
     assert {
         ("GET /api/runs/{run_id}", 200),
         ("GET /api/imports/{import_id}", 200),
         ("POST /api/imports/{import_id}/stop", 200),
-    } <= Machine.answered
+    } <= answered

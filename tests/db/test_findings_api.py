@@ -6,7 +6,7 @@ from django.test import Client
 from judge_eval.api.votes import Ready
 from judge_eval.findings import cache
 from judge_eval.models import Findings
-from tests.both.test_blindness import Study, assert_blind
+from tests.db.test_blindness import Study, assert_blind
 from tests.helpers.pages import HTMX, queries_of
 from tests.helpers.run_findings import compute, voted_run
 from tests.makers import (

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from judge_eval.models import Provider, RunEvent
-from tests.both.test_admin import admin_client
+from tests.db.test_admin import admin_client
 from tests.helpers.pages import queries_of, text_of
 from tests.helpers.run_rows import make_asked_run, make_calls, make_outputs, make_provider
 from tests.makers import user_client

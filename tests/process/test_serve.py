@@ -15,7 +15,7 @@ from tests.helpers.waiting import eventually
 from tests.process.up import ROOT, START_SECONDS, environment, free_port
 from tests.servers import postgres_server, valkey_server
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 COMPOSE = yaml.safe_load((ROOT / "compose.yaml").read_text())
 HOST = "judge.example.org"
@@ -79,7 +79,7 @@ def test_the_commands_of_the_compose_file_make_a_whole_installation(tmp_path):
             with httpx.Client(
                 base_url=f"http://127.0.0.1:{port}", headers={"Host": HOST}, timeout=30
             ) as client:
-                eventually(lambda: is_well(client), START_SECONDS)
+                eventually(lambda: is_well(client), 3 * START_SECONDS)
                 for name in programs:
                     assert run("alive", name).returncode == 0, name
                 assert client.get("/").status_code == 301
@@ -93,7 +93,8 @@ def test_the_commands_of_the_compose_file_make_a_whole_installation(tmp_path):
                 client.headers["Authorization"] = f"Bearer {token}"
                 # Each is answered by either of two processes.
                 for _ in range(10):
-                    httpx.get(f"{client.base_url}login/", headers=client.headers, timeout=30)
+                    url = f"http://127.0.0.1:{port}/login/"
+                    httpx.get(url, headers=client.headers, timeout=30)
                 line = 'humanjudge_requests_total{route="login/",method="GET",status="200"} 11'
                 eventually(lambda: line in client.get("/metrics").text.splitlines())
                 assert 'humanjudge_alive{process="sealing_worker"} 1' in client.get("/metrics").text

@@ -21,7 +21,7 @@ WIRING = {
     "urls",
 }
 # The addresses and the health of the whole product: above every app.
-ROOF = {"humanjudge.api", "humanjudge.checks", "humanjudge.health"}
+ROOF = {"humanjudge.api", "humanjudge.backup", "humanjudge.checks", "humanjudge.health"}
 # Made of the standard library alone: whoever verifies a ledger or names a choice may use them.
 GROUND = {"voting.choices", "voting.ledger.chain"}
 

@@ -124,6 +124,9 @@ def test_rows_of_two_files_contradict_each_other_too(tmp_path):
     found = look(Wanted(files=[(tmp_path / "0", "a.jsonl"), (tmp_path / "1", "b.csv")]))
     [fault] = found.faults
     assert (fault.where, fault.why) == ("b.csv, row 2", "'Why?', but pair '1' has 'Q'")
+    (tmp_path / "1").write_text("item,output\n1,x\n")
+    [fault] = look(Wanted(files=[(tmp_path / "0", "a.jsonl"), (tmp_path / "1", "b.csv")])).faults
+    assert (fault.where, fault.why) == ("b.csv, row 2", "a single item; this run is made of pairs")
 
 
 def test_several_files_are_one_source(tmp_path):

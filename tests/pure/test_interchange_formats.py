@@ -79,8 +79,6 @@ def test_mtbench_people_vote_and_others_are_judges():
     assert vote.item == "81__alpaca__gpt-4__1"
     assert (vote.prompt_id, vote.tags, vote.kind) == ("81__1", ("turn-1",), "text")
     assert vote.cluster == "81"
-    assert vote.external_id == "81__alpaca__gpt-4__1__expert_1"
-    assert verdict.external_id == "81__alpaca__gpt-4__1__gpt4_pair"
 
 
 @pytest.mark.parametrize("winner, expected", [("model_a", "B"), ("model_b", "A"), ("tie", "tie")])
@@ -311,7 +309,6 @@ def test_pathscore_a_task_is_its_verdicts_and_its_vote():
     assert (vote.item, vote.prompt, vote.prompt_id) == ("t1", "a red circle", "p1")
     assert (vote.kind, vote.output_b) == ("svg", "<svg></svg>")
     assert (vote.generator_a, vote.generator_b) == ("one", "two")
-    assert vote.external_id == "t1__pathscore"
 
 
 def test_pathscore_verdicts_may_be_a_json_text_and_outputs_texts():

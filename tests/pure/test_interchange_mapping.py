@@ -52,7 +52,6 @@ def test_every_field_by_its_own_name():
             "voted_at": "2026-11-21T10:00:00+01:00",
             "comment": "ok",
             "left_side": "b",
-            "external_id": "v1",
             "seq": 12,
         }
     )
@@ -79,7 +78,6 @@ def test_every_field_by_its_own_name():
         voted_at=datetime(2026, 11, 21, 9, tzinfo=UTC),
         comment="ok",
         left_side="B",
-        external_id="v1",
     )
 
 

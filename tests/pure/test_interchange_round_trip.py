@@ -66,7 +66,7 @@ def any_rows(draw):
     vote = draw(st.just({}) | votes)
     said = draw(labels) if bool(verdict) != bool(vote) else {}
     stated = draw(pairs) | verdict | vote
-    return Row("f", 0, **stated, labels=said, external_id=draw(some_names))
+    return Row("f", 0, **stated, labels=said)
 
 
 def record_of(row):

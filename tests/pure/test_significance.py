@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from judge_eval.stats.mcnemar import mcnemar_tests, strict_majority
-from judge_eval.stats.significance import holm, mcnemar
+from judge_eval.stats.mcnemar import holm, mcnemar, mcnemar_tests, strict_majority
 from tests.pure.outcome_tables import made_up, outcomes_of, tables
 
 p_values = st.lists(st.floats(0, 1), min_size=1, max_size=12)

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 from scipy.stats import t
 
-from judge_eval.stats.judge_figures import prompt_interval
+from judge_eval.stats.judge_figures import prompt_interval, two_way_intervals
 from judge_eval.stats.outcomes_table import FAILED, NOT_ASKED
-from judge_eval.stats.two_way import two_way_intervals
 
 PROMPTS, PEOPLE = 20, 6
 

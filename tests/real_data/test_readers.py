@@ -44,7 +44,7 @@ def test_mtbench_every_line_is_a_vote_or_a_verdict(human, gpt4):
     votes = [item for item in human if isinstance(item, Row)]
     assert len(votes) == 3354
     assert len({row.voter for row in votes}) == 65
-    assert len({row.external_id for row in votes}) == 3354
+    assert len({(row.item, row.voter) for row in votes}) == 3354
     assert all(row.vote and not row.verdict for row in votes)
     assert len(gpt4) == 2400
     assert all(row.verdict and not row.vote for row in gpt4)

@@ -100,7 +100,6 @@ def votes_on(items: Q) -> dict[UUID, list[Vote]]:
 
 
 def _wanted_by(batch: Iterable[Fact]) -> dict[UUID, int]:
-    """Return how many votes items want by the `parameters` entries of a batch."""
     changes = (e for e in batch if e.kind == Entry.Kind.PARAMETERS and e.queue_id)
     return {item: votes for e in changes for item, votes in wanted_in(e.payload).items()}
 
@@ -247,9 +246,7 @@ class VoteCounts:
 
     def rebuild(self, *, write: bool) -> Iterator[Difference]:
         yield from self._rebuild_marks(write=write)
-        queues = Queue.objects.in_bulk(
-            Queue.objects.filter(project=self.project).values_list("pk", flat=True)
-        )
+        queues = {queue.pk: queue for queue in Queue.objects.filter(project=self.project)}
         stands = _standing(self.project, queues, ())
         counted = Entry.objects.filter(COUNTED, project=self.project, item__isnull=False)
         tallies, done = _tallies(counted, queues), Counter[UUID]()

@@ -1,13 +1,16 @@
 """`manage.py serve`: one process of a deployment, checked before it starts."""
 
 import os
+import runpy
+import sys
 from typing import Any
 
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db import DEFAULT_DB_ALIAS, DatabaseError, connections
+from django.db import DEFAULT_DB_ALIAS, DatabaseError
 
 from humanjudge.launcher import programs
+from humanjudge.management.commands.up import close_connections
 
 
 class Command(BaseCommand):
@@ -26,7 +29,9 @@ class Command(BaseCommand):
             command = programs.web(host, port)
         else:
             command = programs.beat() if program == "beat" else programs.WORKERS[program]()
-        os.execv(command[0], command)  # noqa: S606  of our own words
+        # Here, where most of what it imports is imported already.
+        sys.argv = command[2:]
+        runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
 
 
 def refuse_what_is_wrong() -> None:
@@ -38,4 +43,4 @@ def refuse_what_is_wrong() -> None:
     except SystemExit as error:
         raise CommandError("the database is not up to date: run `migrate` first") from error
     finally:
-        connections.close_all()
+        close_connections()

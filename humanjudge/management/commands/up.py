@@ -161,7 +161,11 @@ def prepare(say: Callable[[str], None]) -> None:
         raise RefusalError(str(error)) from error
     except DatabaseError as error:
         raise RefusalError(f"the database cannot be used: {error}".strip()) from error
-    # What waits for hours after this needs no connection.
+    close_connections()
+
+
+def close_connections() -> None:
+    """Keep none, and no thread of a pool, in a process that others are forked from."""
     for connection in connections.all(initialized_only=True):
         connection.close()
         if hasattr(connection, "close_pool"):

@@ -40,11 +40,11 @@ def rows(stream: BinaryIO, name: str, file_format: str | None = None) -> Iterato
 
     def make(record: Record) -> Iterator[Item]:
         row = own_row(name, record.line, _values(record))
-        if isinstance(row, Row) and row.external_id in seen:
-            yield LeftOut(name, record.line, f"{row.external_id} was stated before")
+        said = f"{row.item}__{row.judge or row.voter}" if isinstance(row, Row) else ""
+        if said in seen:
+            yield LeftOut(name, record.line, f"{said} was stated before")
             return
-        if isinstance(row, Row) and row.external_id:
-            seen.add(row.external_id)
+        seen.update([said] if said else [])
         yield row
 
     return rows_of(stream, name, file_format, make)
@@ -80,5 +80,4 @@ def _values(record: Record) -> Values:
         "kind": "text",
         "generator_a": first,
         "generator_b": second,
-        "external_id": f"{pair}__{judge}",
     }

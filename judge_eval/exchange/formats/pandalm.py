@@ -81,7 +81,6 @@ def _verdict(record: Record, prefix: str, judge: str) -> Values:
         "judge": judge,
         "feedback": record.values.get(f"{prefix}_reason"),
         "labels": {"result": word, "reference": record.values.get(f"{prefix}_reference")},
-        "external_id": f"{plain('idx', idx)}__{judge}",
     }
 
 
@@ -109,6 +108,5 @@ def _votes(name: str, record: Record) -> Iterator[Item]:
             "voter": person,
             "vote": _CHOICES[word],
             "labels": {"result": word},
-            "external_id": f"{plain('idx', idx)}__{person}",
         }
         yield own_row(name, record.line, pair | vote)

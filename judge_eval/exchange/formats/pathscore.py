@@ -79,8 +79,7 @@ def _task(name: str, order: Sequence[str], record: Record) -> Iterator[Item]:
             yield LeftOut(name, record.line, f"{judge} was stated before on {pair['pair']}")
         else:
             seen.add(judge)
-            external = {"external_id": f"{pair['pair']}__{judge}"}
-            yield own_row(name, record.line, pair | verdict | external)
+            yield own_row(name, record.line, pair | verdict)
     if record.values.get("human_winner") is not None:
         yield _vote(name, record, pair)
     elif not statements:
@@ -112,7 +111,6 @@ def _vote(name: str, record: Record, pair: Values) -> Item:
         "voter": VOTER,
         "vote": task["human_winner"],
         "voted_at": _moment(task.get("completed_at")),
-        "external_id": f"{pair['pair']}__{VOTER}",
     }
     return own_row(name, record.line, pair | vote)
 

@@ -6,7 +6,7 @@ import pytest
 from django.utils import timezone
 
 from judge_eval.models import RunEvent, Verdict
-from tests.both.test_blindness import assert_blind, everything_in
+from tests.db.test_blindness import assert_blind, everything_in
 from tests.helpers.pages import HTMX
 from tests.makers import (
     key_client,

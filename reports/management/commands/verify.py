@@ -1,0 +1,34 @@
+from pathlib import Path
+from typing import Any
+
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from reports.shares.verify import NotVerified, verify
+from voting.models import Project
+
+
+class Command(BaseCommand):
+    help = "Compute every figure of a report anew from its bundle, in a database that is empty."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("bundle", type=Path)
+        parser.add_argument(
+            "--head", default="", help="the head of the ledger, known from elsewhere"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        call_command("migrate", verbosity=0)
+        if Project.objects.exists():
+            raise CommandError(
+                "This database has projects. `humanjudge verify` makes an empty one."
+            )
+        try:
+            report = verify(options["bundle"], options["head"])
+        except NotVerified as wrong:
+            raise CommandError(f"NOT verified: {wrong}") from wrong
+        known = "is as given" if options["head"] else "was not given: compare it with one you know"
+        self.stdout.write(
+            f"Verified: every figure of {report.title!r} follows from its ledger of "
+            f"{report.head.seq:,} entries. Its head {report.head.hash} {known}."
+        )

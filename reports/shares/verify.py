@@ -1,0 +1,121 @@
+"""Does a report follow from its ledger? Everything in its bundle is computed anew and compared.
+
+It wants a database of its own, which is empty: see the command `verify`.
+"""
+
+import json
+from collections.abc import Iterator
+from hashlib import sha256
+from math import isclose
+from pathlib import Path
+from typing import Any, BinaryIO, Final, NamedTuple, cast
+from zipfile import BadZipFile, ZipFile
+
+from django.utils import timezone
+
+from judge_eval.exchange import import_jobs
+from judge_eval.exchange.import_jobs import Source
+from judge_eval.exchange.import_report import ImportReport
+from judge_eval.findings import cache
+from judge_eval.models import Findings, Import, Run
+from reports.shares.bundle import LEDGER, MANIFEST, REPORT
+from reports.shares.make import report_of
+from reports.shares.report import Report
+from voting.models import Project
+
+TOLERANCE: Final = 1e-9
+CHUNK: Final = 1 << 20
+# What is no figure, or is not in a bundle: when and with what it was made, who has never voted, and
+# what was said before and does not hold any more.
+NOT_COMPARED: Final = {"made_at", "told_since", "versions", "population", "withdrawn"}
+
+
+class Difference(NamedTuple):
+    """A value of a report that does not follow from its ledger: where, what it says, what is so."""
+
+    path: str
+    stated: object
+    computed: object
+
+    def __str__(self) -> str:
+        return f"{self.path}: the report says {self.stated!r}, its ledger {self.computed!r}"
+
+
+class NotVerified(Exception):
+    """The bundle is not whole, or the report does not follow from it."""
+
+
+def verify(path: Path, head: str = "") -> Report:
+    """Return the report of a bundle whose every figure follows from its ledger.
+
+    `head` is known from elsewhere; without it a ledger that was rewritten as a whole would pass.
+    Raises NotVerified with the first thing that is wrong.
+    """
+    try:
+        with ZipFile(path) as archive:
+            _check_sums(archive)
+            report = Report.model_validate_json(archive.read(REPORT))
+            project = _restored(archive)
+    except (OSError, BadZipFile, KeyError, ValueError) as error:
+        raise NotVerified(f"{path.name} is no bundle of a report: {error}") from error
+    if project.head != report.head.hash or (head and head.strip().lower() != project.head):
+        raise NotVerified(f"the ledger leads to the head {project.head}, not to the one stated")
+    for difference in differences(report, project):
+        raise NotVerified(str(difference))
+    return report
+
+
+def _check_sums(archive: ZipFile) -> None:
+    manifest = json.loads(archive.read(MANIFEST))
+    if set(archive.namelist()) != {MANIFEST, *manifest["sha256"]}:
+        raise NotVerified("the files in it are not those that its manifest names")
+    for name, stated in manifest["sha256"].items():
+        digest = sha256()
+        with archive.open(name) as member:
+            while chunk := member.read(CHUNK):
+                digest.update(chunk)
+        if digest.hexdigest() != stated:
+            raise NotVerified(f"{name} is not the file that its manifest names")
+
+
+def _restored(archive: ZipFile) -> Project:
+    with archive.open(LEDGER) as lines:
+        job, source = Import(is_local=True), Source(LEDGER, cast(BinaryIO, lines))
+        import_jobs.recognise(job, [source])
+        import_jobs.ask(job, [source])
+    claimed = import_jobs.claim(job.pk)
+    assert claimed is not None  # nobody else is here
+    done = import_jobs.perform(claimed)
+    if done.state != Import.State.DONE:
+        errors = ImportReport.model_validate(done.report or {}).errors
+        raise NotVerified(str(errors[0]) if errors else done.detail)
+    return Project.objects.get()
+
+
+def differences(report: Report, project: Project) -> Iterator[Difference]:
+    """Compute a report anew, and yield what in it is different."""
+    for run in Run.objects.filter(queue__project=project):
+        Findings.objects.get_or_create(run=run, part="")
+        Findings.objects.filter(run=run).update(not_before=timezone.now())
+        cache.compute(run.pk, "")
+    of_run = None if report.counted else Run.objects.get(pk=report.runs[0].id)
+    computed = report_of(project, of_run)
+    return _different("", report.model_dump(mode="json"), computed.model_dump(mode="json"))
+
+
+def _different(path: str, stated: Any, computed: Any) -> Iterator[Difference]:
+    if isinstance(stated, dict) and isinstance(computed, dict):
+        for name in sorted({*stated, *computed} - NOT_COMPARED):
+            below = f"{path}.{name}".removeprefix(".")
+            yield from _different(below, stated.get(name), computed.get(name))
+    elif isinstance(stated, list) and isinstance(computed, list) and len(stated) == len(computed):
+        for place, pair in enumerate(zip(stated, computed, strict=True)):
+            yield from _different(f"{path}[{place}]", *pair)
+    elif not _same(stated, computed):
+        yield Difference(path, stated, computed)
+
+
+def _same(stated: Any, computed: Any) -> bool:
+    if isinstance(stated, float) and isinstance(computed, float):
+        return isclose(stated, computed, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
+    return bool(stated == computed)

@@ -1,0 +1,147 @@
+"""`humanjudge verify` computes every figure of a report anew, and finds what was changed."""
+
+import io
+import json
+import re
+import subprocess
+import sys
+from hashlib import sha256
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+from django.core.cache import cache
+from django.core.management import CommandError, call_command
+from django.test import Client
+
+from reports.shares.bundle import LEDGER, MANIFEST, REPORT
+from reports.shares.services import make_share
+from reports.shares.verify import NotVerified, verify
+from tests.helpers.bundles import empty_the_instance
+from tests.helpers.run_findings import compute, voted_run
+from tests.makers import make_vote, make_voter, pairs_of, seal_all
+from voting.models import Flag
+from voting.services import flag, undo_last_vote
+
+pytestmark = pytest.mark.django_db
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def study():
+    """A run with a vote that was taken back, a flag, and one vote more than was asked for."""
+    cache.clear()
+    run = voted_run(pairs=24)
+    late = make_voter(run, name="Late Example")
+    make_vote(late, pairs_of(run)[0], "B")
+    make_vote(late, pairs_of(run)[1], "A")
+    seal_all(run.queue.project)
+    undo_last_vote(late, run.queue)
+    flag(late, pairs_of(run)[2].pk, Flag.Category.UNSAFE, "Secret comment.")
+    seal_all(run.queue.project)
+    compute(run)
+    return run
+
+
+def bundle_of(run, *, of_project=False):
+    _, token = make_share(run.queue.project, None if of_project else run, None)
+    answer = Client().get(f"/r/{token}/bundle.zip")
+    assert answer.status_code == 200
+    return b"".join(answer.streaming_content)
+
+
+def members_of(bundle):
+    with ZipFile(io.BytesIO(bundle)) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def zipped(members, path, *, with_sums=True):
+    """Write files as a bundle whose manifest fits, as somebody who cheats would."""
+    if with_sums:
+        manifest = json.loads(members[MANIFEST])
+        manifest["sha256"] = {n: sha256(b).hexdigest() for n, b in members.items() if n != MANIFEST}
+        members = members | {MANIFEST: json.dumps(manifest).encode()}
+    with ZipFile(path, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return path
+
+
+def verified(path, head=""):
+    """Verify where nothing is known of the report, as the command does."""
+    empty_the_instance()
+    return verify(path, head)
+
+
+@pytest.mark.parametrize("of_project", [False, True])
+def test_a_report_that_follows_from_its_ledger_is_verified(study, tmp_path, of_project):
+    path, head = tmp_path / "bundle.zip", study.queue.project.head
+    path.write_bytes(bundle_of(study, of_project=of_project))
+    report = verified(path, head)
+    assert report.title == (study.queue.project.name if of_project else study.name)
+    assert report.head.hash == head
+
+
+def test_whatever_was_changed_is_found(study, tmp_path):
+    whole, path = bundle_of(study), tmp_path / "bundle.zip"
+    members = members_of(whole)
+    lines = members[LEDGER].decode().splitlines()
+    place = [n for n, line in enumerate(lines) if json.loads(line)["type"] == "vote"][3]
+    vote, end = json.loads(lines[place]), json.loads(lines[-1])
+    vote["choice"] = "B" if vote["choice"] == "A" else "A"
+    shorter = json.dumps(end | {"lines": end["lines"] - 1})
+    report = json.loads(members[REPORT])
+    report["runs"][0]["findings"]["judges"][0]["overall"]["value"] += 1e-6
+
+    def ledger(*changed):
+        return members | {LEDGER: "".join(f"{line}\n" for line in changed).encode()}
+
+    byte = members | {LEDGER: members[LEDGER].replace(b"0", b"1", 1)}
+    assert "is not the file" in refused(zipped(byte, path, with_sums=False))
+    more = members | {"more.txt": b"x"}
+    assert "are not those" in refused(zipped(more, path, with_sums=False))
+    for rewritten in (
+        (*lines[:place], json.dumps(vote), *lines[place + 1 :]),
+        (*lines[:place], *lines[place + 1 : -1], shorter),
+        (*lines[:-2], shorter),
+    ):
+        assert re.search("hash|head", refused(zipped(ledger(*rewritten), path)))
+    figure = members | {REPORT: json.dumps(report).encode()}
+    where = "runs[0].findings.judges[0].overall.value: the report says"
+    assert where in refused(zipped(figure, path))
+    path.write_bytes(whole)
+    assert "not to the one stated" in refused(path, "0" * 64)
+    path.write_text("no zip")
+    assert "is no bundle of a report" in refused(path)
+
+
+def refused(path, head=""):
+    with pytest.raises(NotVerified) as wrong:
+        verified(path, head)
+    return str(wrong.value)
+
+
+def test_the_command_uses_a_database_of_its_own(study, tmp_path):
+    path = tmp_path / "bundle.zip"
+    path.write_bytes(bundle_of(study))
+    done = subprocess.run(
+        [sys.executable, "-m", "humanjudge", "verify", str(path)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert f"every figure of {study.name!r} follows from its ledger" in done.stdout
+    assert "compare it with one you know" in done.stdout
+    with pytest.raises(CommandError, match="This database has projects"):
+        call_command("verify", str(path))
+
+
+def test_nothing_private_is_in_a_bundle(study):
+    outputs = [item.a.output for item in pairs_of(study)]
+    for of_project in (False, True):
+        said = b"".join(members_of(bundle_of(study, of_project=of_project)).values()).decode()
+        assert "Secret comment" not in said
+        assert "Late Example" not in said
+        assert not [text for text in outputs if f'"{text}"' in said]
