@@ -99,7 +99,6 @@ def test_without_a_connection_votes_wait_visibly_and_are_sent_once(product, join
     assert [row["item"] for row in product.votes(run)] == voted
 
 
-@pytest.mark.timeout(120)
 def test_a_vote_that_met_a_locked_database_is_sent_again_and_counts_once(product, join):
     run = product.new_run(pairs=3)
     page = join(run)
@@ -248,7 +247,6 @@ def test_a_blocked_voter_is_told_and_nothing_is_recorded(product, join):
 
 
 @pytest.mark.fault
-@pytest.mark.timeout(300)
 def test_a_server_killed_in_the_middle_loses_and_doubles_nothing(product, join):
     run = product.new_run(pairs=20)
     page = join(run)

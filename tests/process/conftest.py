@@ -11,6 +11,14 @@ from tests.process.processes import ROOT
 from tests.servers import once
 
 
+def pytest_collection_modifyitems(items):
+    here = Path(__file__).parent
+    for item in items:
+        # On a machine that is busy, starting a process may take as long as other tests may.
+        if here in item.path.parents and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(600))
+
+
 @pytest.fixture(scope="session")
 def static():
     """A folder of collected static files, as pages name them on a real server."""
