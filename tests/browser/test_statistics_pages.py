@@ -90,7 +90,6 @@ def test_without_scripts_everything_is_read_and_asked(product, window, study):
     page.get_by_role("button", name="Simulate").click()
     expect(page.get_by_text("tests were simulated")).to_be_visible()
     run_pages = page.get_by_role("navigation", name="This run")
-    run_pages.locator("summary").click()
     run_pages.get_by_role("link", name="Models").click()
     expect(page.get_by_text("People put generator-0 first")).to_be_visible()
     page.get_by_role("link", name="judge-other").click()
