@@ -57,15 +57,18 @@ def pytest_collection_modifyitems(config, items):
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
 
+SHARING_A_SERVER = {"tests/process/test_cli.py", "tests/process/test_grandjury_client.py"}
+
+
 class ByFileOrTest(LoadFileScheduling):
     """A file stays on one worker, so that what its tests share is made once.
 
-    Tests of processes share nothing, and some wait for minutes: each goes where there is room.
+    Most tests of processes share nothing, and some wait for minutes: each goes where there is room.
     """
 
     def _split_scope(self, nodeid):
         file = super()._split_scope(nodeid)
-        is_alone = file.startswith("tests/process/") and file != "tests/process/test_cli.py"
+        is_alone = file.startswith("tests/process/") and file not in SHARING_A_SERVER
         return nodeid if is_alone else file
 
 

@@ -5,7 +5,9 @@ not outlive the process that started it.
 """
 
 import contextlib
+import fcntl
 import functools
+import json
 import os
 import pwd
 import shutil
@@ -14,8 +16,9 @@ import subprocess
 import tempfile
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import psycopg
@@ -42,6 +45,18 @@ def short_folder(prefix: str) -> Path:
     usual = tempfile.gettempdir()
     short = usual if len(usual) <= 60 and " " not in usual else "/tmp"
     return Path(tempfile.mkdtemp(prefix=prefix, dir=short))
+
+
+def once(name: str, make: Callable[[Path], Any]) -> Any:
+    """What `make` tells of what it made in a folder: the first worker of a test run calls it."""
+    folder = Path(os.environ[FOLDER], name)
+    folder.mkdir(exist_ok=True)
+    told = folder / "told.json"
+    with folder.joinpath("lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not told.exists():
+            told.write_text(json.dumps(make(folder)))
+    return json.loads(told.read_text())
 
 
 class Server(ABC):

@@ -2,7 +2,6 @@
 
 import random
 
-import pytest
 from playwright.sync_api import expect
 
 from tests.browser.product import Gate
@@ -102,18 +101,18 @@ def test_a_tie_is_offered_only_where_the_ballot_has_it(product, join):
     assert [row["choice"] for row in product.eventually_votes(run, 1)] == ["both_bad"]
 
 
-@pytest.mark.parametrize("modifier", ["Control", "Alt", "Meta", "Shift"])
-def test_keys_with_a_modifier_are_somebody_elses(product, join, modifier):
+def test_keys_with_a_modifier_are_somebody_elses(product, join):
     run = product.new_run(pairs=3)
     page = join(run)
-    for key in ("1", "2", "3", "s", "u", "f"):
-        page.evaluate(
-            "([key, modifier]) => document.body.dispatchEvent(new KeyboardEvent('keydown', "
-            "{key, bubbles: true, cancelable: true, [modifier]: true}))",
-            [key, f"{modifier.lower().replace('control', 'ctrl')}Key"],
-        )
-    expect(page.locator("dialog[open]")).to_have_count(0)
-    assert not page.locator("[data-state]").count()
+    for modifier in ("ctrlKey", "altKey", "metaKey", "shiftKey"):
+        for key in ("1", "2", "3", "s", "u", "f"):
+            page.evaluate(
+                "([key, modifier]) => document.body.dispatchEvent(new KeyboardEvent('keydown', "
+                "{key, bubbles: true, cancelable: true, [modifier]: true}))",
+                [key, modifier],
+            )
+        expect(page.locator("dialog[open]")).to_have_count(0)
+        assert not page.locator("[data-state]").count(), modifier
     vote(page)
     assert len(product.eventually_votes(run, 1)) == 1
 

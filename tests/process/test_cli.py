@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from tests.process.up import ROOT, Up, environment, first_start, free_port
-from tests.process.wheel import built, installed
+from tests.process.wheel import wheel_and_programs
 
 pytestmark = [pytest.mark.fault, pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -34,11 +34,10 @@ def up(tmp_path_factory):
         assert up.stop(signal.SIGTERM) == 0, up.shown()
 
 
-@pytest.fixture(scope="module")
-def launcher(tmp_path_factory):
+@pytest.fixture
+def launcher():
     """The command as it is installed, in a folder whose name holds spaces."""
-    wheel = built(tmp_path_factory.mktemp("dist"))
-    return installed(wheel, tmp_path_factory.mktemp("a folder") / "with spaces") / "humanjudge"
+    return wheel_and_programs()[1] / "humanjudge"
 
 
 class Shell:

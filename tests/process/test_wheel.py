@@ -12,21 +12,21 @@ import pytest
 
 from tests.helpers.waiting import eventually
 from tests.process.up import ROOT, START_SECONDS, Up, all_gone, environment
-from tests.process.wheel import built, files, installed
+from tests.process.wheel import files, wheel_and_programs
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 PACKAGES = ("humanjudge", "voting", "judge_eval", "reports")
 
 
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory):
-    return built(tmp_path_factory.mktemp("dist"))
+@pytest.fixture
+def wheel():
+    return wheel_and_programs()[0]
 
 
-@pytest.fixture(scope="module")
-def programs(wheel, tmp_path_factory):
-    return installed(wheel, tmp_path_factory.mktemp("an environment") / "with spaces")
+@pytest.fixture
+def programs():
+    return wheel_and_programs()[1]
 
 
 def tracked(*folders):

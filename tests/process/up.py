@@ -1,6 +1,5 @@
 """`manage.py up` as a real process tree, for the tests that look at the whole product."""
 
-import fcntl
 import json
 import os
 import re
@@ -17,7 +16,7 @@ from typing import NamedTuple, Self
 import httpx
 
 from tests.helpers.waiting import eventually, gone
-from tests.servers import FOLDER
+from tests.servers import once
 
 ROOT = Path(__file__).resolve().parents[2]
 START_SECONDS = 180
@@ -156,18 +155,17 @@ class FirstStart(NamedTuple):
 
 def first_start() -> FirstStart:
     """Start once for all tests of a run, until all is drawn and computed."""
-    folder = Path(os.environ[FOLDER], "first start")
-    folder.mkdir(exist_ok=True)
-    data, told = folder / "data with a space", folder / "told.json"
-    with folder.joinpath("lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not told.exists():
-            with Up(data) as up:
-                shown = up.ready().shown()
-                eventually(lambda: is_at_rest(data), START_SECONDS)
-                assert up.stop(signal.SIGTERM) == 0, up.shown()
-            told.write_text(json.dumps([shown, up.port]))
-    return FirstStart(data, *json.loads(told.read_text()))
+
+    def make(folder: Path) -> tuple[str, str, int]:
+        data = folder / "data with a space"
+        with Up(data) as up:
+            shown = up.ready().shown()
+            eventually(lambda: is_at_rest(data), START_SECONDS)
+            assert up.stop(signal.SIGTERM) == 0, up.shown()
+        return str(data), shown, up.port
+
+    data, shown, port = once("first start", make)
+    return FirstStart(Path(data), shown, port)
 
 
 def is_at_rest(data: Path) -> bool:

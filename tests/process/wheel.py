@@ -7,6 +7,7 @@ from pathlib import Path
 from zipfile import ZipFile
 
 from tests.process.up import ROOT
+from tests.servers import once
 
 
 def built(folder: Path) -> Path:
@@ -29,6 +30,17 @@ def installed(wheel: Path, environment: Path) -> Path:
     if subprocess.run([*uv, *into], capture_output=True).returncode:
         subprocess.run([*pip, "--quiet", "--no-deps", "--no-index", wheel], check=True)
     return environment / "bin"
+
+
+def wheel_and_programs() -> tuple[Path, Path]:
+    """The wheel and the programs of an environment with it, made once for all tests of a run."""
+
+    def make(folder: Path) -> tuple[str, str]:
+        wheel = built(folder)
+        return str(wheel), str(installed(wheel, folder / "with spaces"))
+
+    wheel, programs = once("a wheel", make)
+    return Path(wheel), Path(programs)
 
 
 def files(wheel: Path) -> set[str]:

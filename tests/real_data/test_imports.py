@@ -43,6 +43,7 @@ CASES = SHARED / "cases" / "pathscore_judge_elo.json"
 pytestmark = [
     pytest.mark.real_data,
     pytest.mark.django_db,
+    pytest.mark.timeout(600),
     pytest.mark.skipif(not DATA.exists(), reason="not run: no ../shared/data"),
 ]
 
@@ -97,7 +98,7 @@ def prompts_of(run):
     return Counter(keys)
 
 
-def test_mtbench_agreement_is_as_published():
+def test_mtbench_agreement_is_as_published_and_without_texts_nobody_can_vote_on_it():
     report = import_run(make_project(), "MT-bench", items_of(*MTBENCH))
     assert report.errors == []
     assert report.new == {"pairs": 2400, "judges": 1, "verdicts": 2400, "voters": 65, "votes": 3354}
@@ -111,11 +112,6 @@ def test_mtbench_agreement_is_as_published():
     verdicts = Verdict.objects.filter(judge__run=run, judge__provider="imported")
     assert Counter(verdicts.values_list("consistent", flat=True)) == {True: 2020, False: 380}
     assert_whole(run.queue.project)
-
-
-def test_mtbench_has_no_texts_so_nobody_can_vote_on_it():
-    report = import_run(make_project(), "MT-bench", items_of(*MTBENCH))
-    run = run_of(report)
     assert (run.state, run.queue.is_open) == ("complete", False)
     assert report.notes == [
         "Baselines are on the board, as its floor: always-first, random.",
@@ -166,7 +162,7 @@ def majority_of(run):
 
 
 @pytest.mark.parametrize("turned", [False, True], ids=["texts first", "judges first"])
-def test_pandalm_agreement_of_its_judges_is_as_published(turned):
+def test_pandalm_agreement_of_its_judges_is_as_published_and_so_on_the_board(turned):
     run = import_pandalm(*(reversed(PANDALM) if turned else PANDALM))
     assert (len(prompts_of(run)), max(prompts_of(run).values())) == (170, 10)
     majority = majority_of(run)
@@ -187,10 +183,10 @@ def test_pandalm_agreement_of_its_judges_is_as_published(turned):
     assert by_winner == {"pandalm-7b": (667, 999), "gpt-3.5-turbo": (697, 974)}
     assert round(100 * 697 / 999, 2) == 69.77
     assert_whole(run.queue.project)
+    assert_each_vote_counts_and_failures_lower_the_coverage(run)
 
 
-def test_pandalm_on_the_board_each_vote_counts_and_failures_lower_the_coverage():
-    run = import_pandalm(*PANDALM)
+def assert_each_vote_counts_and_failures_lower_the_coverage(run):
     said = dict(
         Verdict.objects.filter(
             judge__run=run, state="done", judge__name="gpt-3.5-turbo"

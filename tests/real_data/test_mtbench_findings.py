@@ -15,6 +15,7 @@ from tests.real_data.test_imports import DATA, MTBENCH, items_of
 pytestmark = [
     pytest.mark.real_data,
     pytest.mark.django_db,
+    pytest.mark.timeout(600),
     pytest.mark.skipif(not DATA.exists(), reason="not run: no ../shared/data"),
 ]
 

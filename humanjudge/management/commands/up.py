@@ -64,7 +64,6 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, host: str, port: int, **options: Any) -> None:
         refuse_errors("humanjudge")
-        self._say(f"everything is kept in {settings.DATA}")
         # What is written here, by whichever process, is for this user alone.
         os.umask(0o077)
         # Of every program that is started. What stays the same is not set again: what shows in `ps`
@@ -75,6 +74,7 @@ class Command(BaseCommand):
         embedded.refuse_full_disk(settings.DATA)
         lock = embedded.lock(settings.DATA)
         refuse_busy_port(host, port)
+        self._say(f"everything is kept in {settings.DATA}")
         try:
             with Supervisor(settings.DATA / "logs", self._say, keep_open=(lock,)) as supervisor:
                 start(supervisor, host, port)
