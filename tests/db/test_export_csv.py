@@ -14,7 +14,6 @@ from tests.both.test_export_round_trip import make_eventful_run
 from tests.helpers.bundles import empty_the_instance, findings_of
 from tests.helpers.imports import errors_of, import_run, imported, pair, run_of, verdict, vote
 from tests.makers import make_project, make_run, make_vote, make_voter, pairs_of, seal_all
-from voting.curating import decide
 from voting.models import Entry, Voter
 
 pytestmark = pytest.mark.django_db
@@ -147,7 +146,8 @@ def test_costs_criteria_and_votes_wanted_come_back():
 
     costs = {"cost_usd": 0.000012345, "latency_ms": 812.25}
     run = imported(
-        *({"item": f"i{n}", "output": f"Answer {n}"} for n in range(4)),
+        *({"item": f"i{n}", "output": f"Answer {n}"} for n in range(3)),
+        {"item": "i3", "output": "Answer 3", "votes_wanted": 5},
         *(said(n, {"voter": "ann", "voted_at": AT}, "pass", 1 - n / 8) for n in range(4)),
         *(said(n, {"voter": "bob", "voted_at": AT}, "flag", 1) for n in range(2)),
         *(said(n, {"judge": "x"} | costs, "pass", 0.5) for n in range(3)),
@@ -157,13 +157,11 @@ def test_costs_criteria_and_votes_wanted_come_back():
         extra_votes=3,
         baselines=True,
     )
-    voters = list(Voter.objects.order_by("external_id"))
-    decide(pairs_of(run)[3].pk, "another_round", voters[0], after=None, votes=4)
     seal_all(run.queue.project)
     assert run.queue.options == {"criteria": criteria, "extra_votes": 3}
     columns = ("votes", "votes_wanted", "extra_votes")
     wanted = list(run.queue.items.order_by("position").values_list(*columns))
-    assert [row[1:] for row in wanted] == [(3, 1), (3, 1), (2, 0), (6, 0)]
+    assert [row[1:] for row in wanted] == [(3, 1), (3, 1), (2, 0), (5, 0)]
     before, lines = board_of(run), list(run_csv(run))
     costs = [(row["cost_usd"], row["unpriced"], row["latency_ms"]) for row in table(run)[5:9]]
     assert costs == [*[("0.000012345", "0", "812.25")] * 3, ("1", "2", "")]
