@@ -1,46 +1,25 @@
-"""The pairs page of a large run, on both databases: its ends, its middle, sorted and narrowed down.
-
-The time is a request's on the server, from address to page, the median of several.
-"""
+"""The pairs page of a large run, on both databases: ends, middle, sorted and narrowed down."""
 
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
-import tempfile
-import time
 from random import Random
 
-import django
-from django.core.management import call_command
-
-from bench.lib.report import figure, note, quantile
-from tests.servers import postgres_server
+from bench.lib.pages import AIM, analyze, on_both_databases, prepare, time_page
 
 PAIRS = int(os.environ.get("BENCH_PAIRS", "50000"))
-TIMES = 7
-AIM = "at most 100"
 
 
 def main(arguments: list[str]) -> None:
     if arguments:
         measure(arguments[0])
-        return
-    # The settings read once which database there is: one process for each.
-    with postgres_server() as server, tempfile.TemporaryDirectory() as data:
-        for database, url in (("PostgreSQL", server.url), ("SQLite", "")):
-            environment = os.environ | {"DATABASE_URL": url, "HUMANJUDGE_DATA": data}
-            environment |= {"SECRET_KEY": "bench" * 10, "REDIS_URL": "redis://127.0.0.1:1"}
-            child = [sys.executable, "-u", "-m", "bench.pairs", database]
-            subprocess.run(child, env=environment, check=True)
+    else:
+        on_both_databases("bench.pairs")
 
 
 def measure(database: str) -> None:
-    os.environ["DJANGO_SETTINGS_MODULE"] = "humanjudge.settings"
-    django.setup()
-    call_command("migrate", verbosity=0)
-    call_command("collectstatic", verbosity=0, interactive=False)
+    prepare()
     from tests.makers import user_client
 
     run = make_large_run()
@@ -57,19 +36,12 @@ def measure(database: str) -> None:
         "one pair, most disputed first": f"{middle_pair(run)}/?sort=disagreement",
     }
     for name, query in queries.items():
-        milliseconds, used = [], time.process_time()
-        for _ in range(TIMES):
-            started = time.perf_counter()
-            assert client.get(url + query).status_code == 200
-            milliseconds.append((time.perf_counter() - started) * 1000)
         aim = "" if "part=" in query else AIM
-        figure(f"{name}, {PAIRS:,} pairs, {database}", quantile(milliseconds, 0.5), "ms", aim)
-        note(f"of it {(time.process_time() - used) / TIMES * 1000:.0f} ms of processor time here")
+        time_page(client, url + query, f"{name}, {PAIRS:,} pairs, {database}", aim)
 
 
 def make_large_run() -> str:
     """Make a run with counts of votes and answers as the ledger's projections leave them."""
-    from django.db import connection
     from django.utils import timezone
 
     from judge_eval.models import Board, Run
@@ -112,8 +84,7 @@ def make_large_run() -> str:
         ),
         batch_size=2000,
     )
-    with connection.cursor() as cursor:
-        cursor.execute("VACUUM ANALYZE" if connection.vendor == "postgresql" else "ANALYZE")
+    analyze()
     return str(run.pk)
 
 

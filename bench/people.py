@@ -1,49 +1,30 @@
-"""The people page of a run with many voters, on both databases, and what its changes cost to seal.
-
-The time is a request's on the server, from address to page, the median of several.
-"""
+"""The people page of a run with many voters, on both databases, and what its changes cost."""
 
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
-import tempfile
 import time
 from datetime import timedelta
 from itertools import count
 
-import django
-from django.core.management import call_command
-
-from bench.lib.report import figure, quantile
-from tests.servers import postgres_server
+from bench.lib.pages import analyze, on_both_databases, prepare, time_page
+from bench.lib.report import figure
 
 VOTERS = int(os.environ.get("BENCH_VOTERS", "1000"))
 VOTES_EACH = int(os.environ.get("BENCH_VOTES_EACH", "20"))
 PAIRS = int(os.environ.get("BENCH_PAIRS", "2000"))
-TIMES = 7
-AIM = "at most 100"
 
 
 def main(arguments: list[str]) -> None:
     if arguments:
         measure(arguments[0])
-        return
-    # The settings read once which database there is: one process for each.
-    with postgres_server() as server, tempfile.TemporaryDirectory() as data:
-        for database, url in (("PostgreSQL", server.url), ("SQLite", "")):
-            environment = os.environ | {"DATABASE_URL": url, "HUMANJUDGE_DATA": data}
-            environment |= {"SECRET_KEY": "bench" * 10, "REDIS_URL": "redis://127.0.0.1:1"}
-            child = [sys.executable, "-u", "-m", "bench.people", database]
-            subprocess.run(child, env=environment, check=True)
+    else:
+        on_both_databases("bench.people")
 
 
 def measure(database: str) -> None:
-    os.environ["DJANGO_SETTINGS_MODULE"] = "humanjudge.settings"
-    django.setup()
-    call_command("migrate", verbosity=0)
-    call_command("collectstatic", verbosity=0, interactive=False)
+    prepare()
     from tests.makers import make_run, make_voter, seal_all, user_client
     from voting.curating import exclude_voter, reverse
     from voting.ledger.decisions import Rules
@@ -54,12 +35,7 @@ def measure(database: str) -> None:
     size = f"{VOTERS:,} voters, {VOTERS * VOTES_EACH:,} votes, {database}"
     client, url = user_client(HTTP_HOST="localhost"), f"/runs/{run.pk}/people/"
     for name, query in {"people": "", "by agreement": "?sort=agreement"}.items():
-        milliseconds = []
-        for _ in range(TIMES):
-            started = time.perf_counter()
-            assert client.get(url + query).status_code == 200
-            milliseconds.append((time.perf_counter() - started) * 1000)
-        figure(f"{name}, {size}", quantile(milliseconds, 0.5), "ms", AIM)
+        time_page(client, url + query, f"{name}, {size}")
     lead, odd = make_voter(run), run.queue.project.voters.order_by("pk")[0]
 
     def timed(name: str) -> None:
@@ -77,7 +53,6 @@ def measure(database: str) -> None:
 
 
 def make_votes(run) -> None:  # type: ignore[no-untyped-def]
-    from django.db import connection
     from django.utils import timezone
 
     from tests.makers import make_many_entries, pairs_of, seal_all
@@ -100,8 +75,7 @@ def make_votes(run) -> None:  # type: ignore[no-untyped-def]
             rows.append(about | said | {"at": at})
     make_many_entries(run, "vote", rows)
     seal_all(project)
-    with connection.cursor() as cursor:
-        cursor.execute("VACUUM ANALYZE" if connection.vendor == "postgresql" else "ANALYZE")
+    analyze()
 
 
 if __name__ == "__main__":

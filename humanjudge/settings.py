@@ -180,6 +180,7 @@ CELERY_BEAT_SCHEDULE = {
     "go on with runs": {"task": "judge_eval.tasks.sweep", "schedule": 5.0},
     "compute what is behind": {"task": "judge_eval.tasks.refresh_findings", "schedule": 4.0},
     "make score files that were lost": {"task": "reports.tasks.sweep", "schedule": 15.0},
+    "tell heads of ledgers": {"task": "reports.tasks.tell_heads", "schedule": 600.0},
 }
 
 # The endpoint named "default", unless the admin has one of that name; see .env.example.
@@ -220,6 +221,14 @@ REVEAL_ADDRESS = "judge_eval.access.reveal_address"
 FLAGGED = "reports.review.services.flagged"
 # What says why a run must not be deleted, where the app above needs it.
 RUN_IN_USE = "reports.grandjury.selectors.why_kept"
+
+# Where the heads of ledgers are told daily: `log`, and addresses of mail.
+LEDGER_HEADS_TO: list[str] = env.list("LEDGER_HEADS_TO", [])
+EMAIL_HOST, EMAIL_PORT = env.str("EMAIL_HOST", "localhost"), env.int("EMAIL_PORT", 25)
+EMAIL_HOST_USER = env.str("EMAIL_HOST_USER", "")
+EMAIL_HOST_PASSWORD = env.str("EMAIL_HOST_PASSWORD", "")
+EMAIL_USE_TLS, EMAIL_TIMEOUT = env.bool("EMAIL_USE_TLS", False), 10
+DEFAULT_FROM_EMAIL = env.str("EMAIL_FROM", "humanjudge@localhost")
 
 # What waits for its body takes no thread: see humanjudge.rsgi.
 WEB_THREADS = env.int("WEB_THREADS", 4)

@@ -61,6 +61,9 @@ class Votes:
         for (item, _), number in self.alike.items():
             self.on_item[item] += number
 
+    def of(self, voter: UUID) -> Sequence[Vote]:
+        return self.by_voter.get(str(key(voter)), ())
+
 
 class Share(NamedTuple):
     """A share of `n`, with its 95 % interval where `n` is large enough."""
@@ -151,13 +154,12 @@ def people_of(queue: Queue, votes: Votes | None = None) -> list[Person]:
     Whoever was let in to vote here is one of them, and whoever has voted, skipped or flagged.
     """
     votes = votes or Votes(queue)
-    own = {UUID(voter): rows for voter, rows in votes.by_voter.items()}
     skips: Any = Assignment.objects.filter(skips__gt=0, item__queue=queue.pk).values_list("voter")
     flags: Any = Flag.objects.filter(item__queue=queue.pk).values_list("voter")
     skipped = dict(skips.annotate(Sum("skips")))
     flagged = {voter: about for voter, *about in flags.annotate(Count("pk"), Max("created_at"))}
     guests = Invite.objects.filter(queue=queue, guests__isnull=False).values("guests")
-    active = {*own, *skipped, *flagged}
+    active = {*skipped, *flagged}
     active |= set(Voter.objects.filter(pk__in=guests).values_list("pk", flat=True))
     fields = ("pk", "name", "external_id", "pseudonym", "created_at", "invite__queue_id")
     known = Voter.objects.filter(project=queue.project_id).values_list(*fields)
@@ -168,14 +170,14 @@ def people_of(queue: Queue, votes: Votes | None = None) -> list[Person]:
             name or external_id,
             pseudonym,
             joined,
-            own.get(pk, ()),
+            votes.of(pk),
             votes,
             skipped.get(pk, 0),
             *flagged.get(pk, (0, None)),
             *decisions.get(pk, (None, None)),
         )
         for pk, name, external_id, pseudonym, joined, invited_to in known
-        if pk in active or invited_to == queue.pk
+        if pk in active or invited_to == queue.pk or votes.of(pk)
     ]
     return sorted(people, key=lambda person: (-person.votes, person.name, person.pseudonym))
 
@@ -252,11 +254,12 @@ def pace_of(queue: Queue, now: datetime, votes: Votes | None = None) -> Pace:
         preparing=Count("pk", filter=Q(opened_at__isnull=True)),
     )
     day_ago, week_ago = (str((now - timedelta(days=days)).replace(tzinfo=None)) for days in (1, 7))
+    recent = [at for at in times if at > week_ago]
     return Pace(
         unit=unit,
         votes=_in_units(hours, unit),
-        last_day=sum(at > day_ago for at in times),
-        last_week=sum(at > week_ago for at in times),
+        last_day=sum(at > day_ago for at in recent),
+        last_week=len(recent),
         noun=queue.noun,
         **items,
     )

@@ -240,3 +240,17 @@ class Share(models.Model):
 
     def __str__(self) -> str:
         return self.label or f"{self.prefix}…"
+
+
+class ToldHead(models.Model):
+    """The head of a ledger that was told elsewhere: see reports.shares.heads."""
+
+    project = models.ForeignKey(Project, models.CASCADE, related_name="told_heads")
+    seq = models.BigIntegerField()
+    hash = models.BinaryField(max_length=32)
+    at = models.DateTimeField()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["project", "seq"], name="told_head_once")
+        ]

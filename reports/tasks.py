@@ -3,14 +3,21 @@
 from uuid import UUID
 
 from celery import shared_task
+from django.utils import timezone
 
 from reports.quality.projection import fold_left_behind
 from reports.scores import jobs
+from reports.shares import heads
 
 
 @shared_task
 def make_score_files(report_id: str) -> None:
     jobs.make(UUID(report_id))
+
+
+@shared_task
+def tell_heads() -> None:
+    heads.tell_heads(timezone.now())
 
 
 @shared_task

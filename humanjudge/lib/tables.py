@@ -4,9 +4,10 @@ import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from html import escape
 from urllib.parse import urlencode
 
-from django.utils.html import conditional_escape, html_safe
+from django.utils.html import html_safe
 from django.utils.safestring import SafeString
 
 from humanjudge.lib.text import harmless
@@ -58,16 +59,16 @@ class Cell:
             "data-sort": self.sort,
             "title": self.title or None,
         }
-        figure = _hidden(self.before) + conditional_escape(self.main) + _hidden(self.after)
+        figure = _hidden(self.before) + _escaped(self.main) + _hidden(self.after)
         if self.mark and figure:
             figure = f'<span class="{self.mark}">{figure}</span>'
         parts = [
             f"<{element}",
-            *[f' {n}="{conditional_escape(v)}"' for n, v in about.items() if v is not None],
+            *[f' {n}="{_escaped(v)}"' for n, v in about.items() if v is not None],
             ">",
-            f'<a href="{conditional_escape(self.href)}">{figure}</a>' if self.href else figure,
+            f'<a href="{_escaped(self.href)}">{figure}</a>' if self.href else figure,
             f"<sup>{self.note}</sup>" if self.note else "",
-            f" <small>{conditional_escape(self.small)}</small>" if self.small else "",
+            f" <small>{_escaped(self.small)}</small>" if self.small else "",
             f' <span class="tag">{self.tag}</span>' if self.tag else "",
             f"</{element}>",
         ]
@@ -75,8 +76,12 @@ class Cell:
 
 
 def _hidden(words: str) -> str:
-    escaped = conditional_escape(words)
-    return f'<span class="visually-hidden">{escaped}</span>' if words else ""
+    return f'<span class="visually-hidden">{_escaped(words)}</span>' if words else ""
+
+
+def _escaped(text: str) -> str:
+    """Escape what is not HTML already; Django's own takes as long as all else of a cell."""
+    return text if isinstance(text, SafeString) else escape(text)
 
 
 @dataclass(frozen=True)

@@ -379,7 +379,7 @@ def results(request: HttpRequest, run_id: Prefix) -> Any:
     }
 
 
-@router.get("/{run_id}/findings", response={200: Ready | Computing, 429: Problem})
+@router.get("/{run_id}/findings", response={200: Ready | Computing, 409: Problem, 429: Problem})
 def findings(request: HttpRequest, run_id: Prefix, part: Part = "") -> Any:
     """Judges and models with intervals, claims, the Alt-Test: all that the boards show.
 
@@ -396,6 +396,8 @@ def findings(request: HttpRequest, run_id: Prefix, part: Part = "") -> Any:
     run, is_sealed = _run_to_read(request, run_id)
     requested = request_findings(run, part)
     figures = requested.findings
+    if requested.refused:
+        raise HttpError(409, requested.refused)
     if figures is None:
         return {"state": "computing"}
     is_behind = requested.row.seq < run.board.seq

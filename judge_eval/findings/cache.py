@@ -11,7 +11,6 @@ from uuid import UUID
 from django.db import DatabaseError
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
-from pydantic import ValidationError
 
 from humanjudge.celery import enqueue
 from judge_eval.findings.model import Before, Claims, RunFindings
@@ -138,13 +137,11 @@ def is_readable(run: Run) -> bool:
 
 def _before(row: QuerySet[Findings]) -> Before | None:
     """Return what was said when findings were computed last."""
-    known = row.filter(data__isnull=False).values("data__claims", "data__judges", "data__as_of")
-    data = known.first()
-    if data is None:
+    known = row.values("data__claims", "data__judges", "data__as_of").first()
+    if known is None or (claims := Claims.read(known["data__claims"])) is None:
         return None
-    judges = [judge["id"] for judge in data["data__judges"]]
-    claims = Claims.model_validate(data["data__claims"])
-    return Before(judges, claims, data["data__as_of"]["seq"])
+    judges = [judge["id"] for judge in known["data__judges"]]
+    return Before(judges, claims, known["data__as_of"]["seq"])
 
 
 class PartUnknown(SliceInvalid):
@@ -171,10 +168,7 @@ class Request:
 
     @cached_property
     def findings(self) -> RunFindings | None:
-        try:
-            return self.row.data and RunFindings.model_validate(self.row.data)
-        except ValidationError:
-            return None
+        return RunFindings.read(self.row.data)
 
     @cached_property
     def refused(self) -> str:

@@ -153,7 +153,8 @@ class _Reading:
         cast = votes.exclude(choice="").order_by("seq")
         # A ballot of a pair, by which the queue hands it out, says what stands on the left; a
         # script that names a pair does not. Of single items the ledger tells nothing of it.
-        is_pair = self.run.queue.kind == Queue.Kind.COMPARISON
+        queue = self.run.queue
+        is_pair = queue.kind == Queue.Kind.COMPARISON and not queue.is_simulated
         rows = cast.values_list("seq", "item", "choice", "voter", "left_side")
         for seq, item, choice, voter, left in rows.iterator(ROWS_AT_ONCE):
             if item not in self.rows:

@@ -1,8 +1,8 @@
 """What is known of a run's votes and verdicts: as it is computed, stored, shown and given away."""
 
-from typing import Annotated, Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple, Self
 
-from pydantic import BaseModel, BeforeValidator
+from pydantic import BaseModel, BeforeValidator, ValidationError
 
 from judge_eval.findings.slices import Parts
 from judge_eval.stats.estimate import AmongPeople, Rating, Share
@@ -29,6 +29,14 @@ Flags = Annotated[list[list[bool]], BeforeValidator(_plain)]
 
 class Figures(BaseModel, from_attributes=True):
     """Figures as they are stored; made of the dataclasses that computed them."""
+
+    @classmethod
+    def read(cls, stored: object) -> Self | None:
+        """Return what is stored; None where nothing is, or another version stored it."""
+        try:
+            return cls.model_validate(stored)
+        except ValidationError:
+            return None
 
 
 class JudgeFindings(Figures):

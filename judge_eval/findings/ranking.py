@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
-from django.db.models import Sum
+from django.db.models import F, Sum
 
 from judge_eval.findings.model import JudgeFindings, RankedJudges
 from judge_eval.findings.slices import WHOLE, Slice
@@ -58,9 +58,8 @@ def ranking(board: BoardView, findings: RankedJudges | None, part: Slice = WHOLE
 
 def stored_ranking(run: Run) -> RankedJudges | None:
     """Return what was computed of a run's judges; None before it was."""
-    rows = Findings.objects.filter(run=run, part="", data__isnull=False)
-    row = rows.values("data__judges", "data__as_of").first()
-    return row and RankedJudges(as_of=row["data__as_of"], judges=row["data__judges"])
+    rows = Findings.objects.filter(run=run, part="")
+    return RankedJudges.read(rows.values(judges=F("data__judges"), as_of=F("data__as_of")).first())
 
 
 def agreement_intervals(board: BoardView, findings: RankedJudges | None) -> dict[UUID, Interval]:

@@ -22,6 +22,7 @@ from humanjudge.lib.tables import (
     name_cell,
     numbered,
     percent,
+    sort_link,
     span,
 )
 from humanjudge.lib.text import listed, number_of, odds
@@ -337,19 +338,10 @@ def _table(
     ]
     for at, head in enumerate(heads):
         direction = _direction(order) if head.figure == order else ""
-        href = _sorted_by(request, head.figure) if head.figure else ""
+        href = sort_link(request.GET, head.figure, AGREEMENT) if head.figure else ""
         heads[at] = replace(head, href=href, sorted=direction)
     cells, notes = numbered([_row(columns, *row) for row in rows])
     return Table("", heads, cells, css="ranking", notes=notes, are_cards=True)
-
-
-def _sorted_by(request: HtmxRequest, order: str) -> str:
-    query = request.GET.copy()
-    for name in ("seen", "parts", "sort"):
-        query.pop(name, None)
-    if order != AGREEMENT:
-        query["sort"] = order
-    return f"{request.path}?{query.urlencode()}"
 
 
 def _direction(order: str) -> str:

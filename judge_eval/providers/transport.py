@@ -156,12 +156,10 @@ class Line:
 
     def send(self, body: Json, seconds: float, address: str) -> Reply:
         """Return the reply, whatever its status, or raise CallFailed; follow no redirect."""
-        try:
-            content = json.dumps(body, ensure_ascii=False, allow_nan=False).encode()
-        except UnicodeEncodeError:
-            # Not from it: the error would hold the request.
+        content = _encoded(body)
+        if content is None:
             unsendable = "the request holds half a surrogate pair, which is no text"
-            raise CallFailed(unsendable, was_sent=False) from None
+            raise CallFailed(unsendable, was_sent=False)
         connection = self._connection()
         connection.ends = time.monotonic() + seconds
         try:
@@ -211,6 +209,14 @@ class Line:
 def _close_all(idle: deque[_Connection]) -> None:
     while idle:
         idle.pop().close()
+
+
+def _encoded(body: Json) -> bytes | None:
+    """Return a body as JSON, None where it is no text; the error would hold the request."""
+    try:
+        return json.dumps(body, ensure_ascii=False, allow_nan=False).encode()
+    except UnicodeEncodeError:
+        return None
 
 
 def _read(response: HTTPResponse) -> Reply:

@@ -9,7 +9,7 @@ from voting.assignment import ballot_for
 from voting.ballots import Ballot
 from voting.kinds import Answer, is_single, options_of
 from voting.models import Voter
-from voting.selectors import in_turn, open_to
+from voting.selectors import open_to
 from voting.services import (
     cast_simulated_votes,
     insist_on_open,
@@ -47,7 +47,7 @@ def simulate(run: Run, voter: Voter, choice: str, *, limit: int | None, seed: in
             ballot_for(voter, run.queue, item),
             chosen(choice, run.queue.ballot, seed, item.position),
         )
-        for item in in_turn(pending, run.queue).only("position", "b")[:most]
+        for item in pending.only("position", "b").order_by("position")[:most]
     ]
     if votes:
         make_simulated(run.queue)

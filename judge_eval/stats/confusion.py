@@ -1,8 +1,7 @@
 """What judges said beside what people said, label by label.
 
-A confusion matrix counts votes by what the person said and what the judge said. Of one label it
-gives the two rates of any test: of the votes for the label, those that the judge gave it too
-(sensitivity, or recall), and of the other votes, those that it did not give it (specificity).
+Of one label there are the two rates of any test: of the votes for the label, those that the judge
+gave it too (sensitivity, or recall), and of the others, those that it did not (specificity).
 """
 
 from dataclasses import dataclass
@@ -49,9 +48,7 @@ def confusion_matrices(table: OutcomesTable) -> IntArray:
 def label_rates(table: OutcomesTable, prompts: IntArray, choice: int) -> list[LabelRates]:
     """Return every judge's sensitivity and specificity for one choice, with 95 % intervals.
 
-    Of votes on which the judge has a verdict: a failed one says nothing, and lowers coverage. The
-    interval is Wilson's where every item has one vote and its own prompt, otherwise it is made by
-    prompts; below 10 prompts there is none (`overall_agreement`).
+    Of votes on which the judge has a verdict; the intervals are those of `overall_agreement`.
 
     Examples
     --------

@@ -95,8 +95,8 @@ def _share(right: float, total: float, comparisons: float, low: float, high: flo
 def overall_agreement(table: OutcomesTable, prompts: IntArray) -> list[Share]:
     """Return the overall agreement of every judge with its 95 % interval; none below 10 prompts.
 
-    It is Wilson's where every pair has one vote and its own prompt; otherwise by prompts, for pairs
-    of a prompt share outputs, and votes on a pair resemble each other. A failed verdict is wrong.
+    It is Wilson's where every pair has one vote and its own prompt, otherwise by prompts. A failed
+    verdict is wrong.
 
     Examples
     --------
@@ -112,9 +112,8 @@ def overall_agreement(table: OutcomesTable, prompts: IntArray) -> list[Share]:
 def per_answer(votes: IntArray, answers: Codes, prompts: IntArray) -> list[Share]:
     """Return each judge's agreement per answer: every single answer in both orders counts.
 
-    What it loses by contradicting itself is how much higher this is than its agreement. `answers`,
-    of shape (n_comparisons, n_judges, 2), are codes of the answers in the stored and the swapped
-    order, of the stored A and B; negative where the judge did not answer in both.
+    `answers`, of shape (n_comparisons, n_judges, 2), are codes of the answers in the stored and the
+    swapped order, of the stored A and B; negative where the judge did not answer in both.
 
     Examples
     --------
@@ -339,11 +338,11 @@ def _beside_others(votes: IntArray) -> tuple[BoolArray, BoolArray]:
 def habits(
     consistent: Codes, first_picks: IntArray, side_picks: IntArray, rng: np.random.Generator
 ) -> tuple[list[Share], list[Share]]:
-    """Return how every judge answers to the two orders of a pair: consistency and first position.
+    """Return every judge's consistency, and how often it picks what is shown first.
 
     Of the comparisons answered in both orders, those with one answer after unswapping (`consistent`
     is 1; 0 if not, -1 where not both were answered); and of the answers that chose a side, those
-    that chose what was shown first, of which half is fair. By comparison and judge.
+    that chose the first. By comparison and judge.
 
     Examples
     --------

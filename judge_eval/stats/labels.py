@@ -1,18 +1,10 @@
 """Labels of people and of judges.
 
-A label is one of
-
-======================================  =====================================================
-text                                    a pair vote, pass or flag, a category, or free text
-truth value                             counts as a category, never as a number
-number                                  a rating; a category for all scorers but the Alt-Test
-list or set of texts                    a label set; ``FALSE`` in it says that a label is absent
-list of numbers or truth values         an indicator vector: position i says whether label i is
-                                        there
-======================================  =====================================================
-
-None, NaN and an empty text are missing labels, which are dropped and counted; but free text may be
-empty.
+A label is a text (a vote, a category, or free text); a truth value, which counts as a category; a
+number, which is a category for all scorers but the Alt-Test; a list or set of texts, in which
+``FALSE`` says that one is absent; or a list of numbers or truth values, of which position i says
+whether label i is there. None, NaN and an empty text are missing labels, which are dropped and
+counted; but free text may be empty.
 """
 
 from collections import Counter

@@ -49,8 +49,8 @@ def items_needed(
 ) -> ItemsNeeded:
     """Say how many items everybody must label for such a judge to pass the Alt-Test.
 
-    A noise of 0.1 makes people agree with a kappa of 0.81, 0.2 with 0.64, 0.3 with 0.49. `power` is
-    how sure of passing one wants to be. A larger size continues the tests of the smaller one.
+    `power` is how sure of passing one wants to be. A larger size continues the tests of the smaller
+    one.
 
     Examples
     --------

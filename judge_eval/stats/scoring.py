@@ -318,9 +318,8 @@ def _mean_of_results(parts: Sequence[ScoreResult]) -> ScoreResult:
 def mean_of_tasks(figures: Figures) -> Figure:
     """Return the plain mean of the figures of several tasks, by name.
 
-    Its interval goes from the mean of the lower ends to the mean of the upper ones: the tasks share
-    items, so their errors may go together, and it is too wide where they do not. A task without a
-    value is left out and reported.
+    Its interval goes from the mean of the lower ends to the mean of the upper ones, as if the
+    errors of tasks went together. A task without a value is left out and reported.
 
     Examples
     --------

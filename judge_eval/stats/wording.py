@@ -50,26 +50,13 @@ class Words:
     >>> entered = enter([*said, *(Voted(40 + n, n, 0) for n in range(40))], range(40))
     >>> is_baseline, agreement = np.array([False, False, True]), [0.975, 0.2, 0.5]
     >>> found = claims(entered, is_baseline, np.array(agreement), prompts=40)
-    >>> words = Words(
-    ...     ["north", "south", "random"],
-    ...     found,
-    ...     [0, 2, 1],
-    ...     agreement,
-    ...     [1, 1, 1],
-    ...     votes=40,
-    ...     voters=3,
-    ...     people=0.9,
-    ... )
+    >>> names, about = ["north", "south", "random"], {"votes": 40, "voters": 3, "people": 0.9}
+    >>> words = Words(names, found, [0, 2, 1], agreement, [1, 1, 1], **about)
     >>> print(*words.headline())  # doctest: +NORMALIZE_WHITESPACE
     north is the best judge: it agrees with people on 98 % (people among themselves: 90 %) and beats
-    south (evidence over 1,000,000 : 1).
-    You may stop voting.
-    Only north beats the floor.
-    >>> for sentence in words.more()[:2]:
-    ...     print(sentence)  # doctest: +NORMALIZE_WHITESPACE
+    south (evidence over 1,000,000 : 1). You may stop voting. Only north beats the floor.
+    >>> print(words.more()[0])
     Evidence over random: 99,800 : 1.
-    Nothing shows yet that south is better than random (evidence 1 : 1 of 40 : 1):
-    more votes will not settle this as it stands.
     """
 
     names: Sequence[str]

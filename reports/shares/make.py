@@ -59,7 +59,8 @@ def report_of(project: Project, run: Run | None) -> Report:
 
 
 def _report(project: Project, title: str, **parts: Any) -> Report:
-    head = Head(seq=project.head_seq, hash=project.head)
+    since = project.told_heads.order_by("at").values_list("at", flat=True).first()
+    head = Head(seq=project.head_seq, hash=project.head, told_since=since)
     return Report(title=title, made_at=timezone.now(), head=head, versions=_versions(), **parts)
 
 

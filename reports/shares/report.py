@@ -20,6 +20,8 @@ class Head(BaseModel):
 
     seq: int
     hash: str
+    # Since when heads of this ledger are told elsewhere.
+    told_since: datetime | None = None
 
 
 class Disputed(BaseModel):

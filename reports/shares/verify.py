@@ -27,7 +27,7 @@ TOLERANCE: Final = 1e-9
 CHUNK: Final = 1 << 20
 # What is no figure, or is not in a bundle: when and with what it was made, who has never voted, and
 # what was said before and does not hold any more.
-NOT_COMPARED: Final = {"made_at", "versions", "population", "withdrawn"}
+NOT_COMPARED: Final = {"made_at", "told_since", "versions", "population", "withdrawn"}
 
 
 class Difference(NamedTuple):

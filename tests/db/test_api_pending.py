@@ -31,7 +31,7 @@ def reader(*scopes):
 def test_the_shape():
     run = make_run(pairs=2)
     answer = reader().get(url_of(run)).json()
-    pair = pairs_of(run)[0]
+    pair = in_turn(run)[0]
     assert (answer["total"], answer["done"], answer["pending"]) == (2, 0, 2)
     assert answer["tasks"][0] == {
         "id": str(pair.pk),

@@ -29,8 +29,10 @@ from tests.helpers.pages import HTMX, text_of
 from tests.helpers.run_findings import compute
 from tests.makers import (
     judges_of,
+    key_client,
     make_exposure,
     make_judges,
+    make_key,
     make_run,
     make_vote,
     make_voter,
@@ -185,9 +187,12 @@ def test_a_ledger_of_another_version_is_refused_in_words():
         text = text_of(user_client().get(board_of(run) + page))
         assert cache.OTHER_VERSION in text
         assert "computed" not in text.split("Methods")[0]
-    answer = user_client().get(f"{board_of(run)}tables/board.csv")
-    assert answer.status_code == 409
-    assert cache.OTHER_VERSION in text_of(answer)
+    for answer in (
+        user_client().get(f"{board_of(run)}tables/board.csv"),
+        key_client(make_key("read")[1]).get(f"/api/runs/{run.pk}/findings"),
+    ):
+        assert answer.status_code == 409
+        assert cache.OTHER_VERSION in text_of(answer)
 
 
 def test_figures_that_another_version_computed_are_refused_too():
@@ -197,6 +202,9 @@ def test_figures_that_another_version_computed_are_refused_too():
     text = text_of(get(run))
     assert cache.OTHER_VERSION in text
     assert "b beats a" not in text
+    results = key_client(make_key("read")[1]).get(f"/api/runs/{run.pk}/judge-eval/results")
+    assert results.status_code == 200
+    assert compute(run).data == found.data
 
 
 def test_the_first_votes_are_shown_before_their_figures_are_computed():

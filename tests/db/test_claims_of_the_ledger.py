@@ -286,6 +286,14 @@ def test_a_vote_of_a_script_that_does_not_count_changes_nothing():
     assert OutOfOrder not in map(type, told(run).events)
 
 
+def test_nobody_chooses_what_simulated_votes_are_cast_on():
+    run = a_run(pairs=13)
+    votes_but_on_the_first(run, by_script)
+    Queue.objects.filter(pk=run.queue_id).update(is_simulated=True)
+    Entry.objects.filter(kind="vote").update(simulated=True)
+    assert OutOfOrder not in map(type, told(run).events)
+
+
 def test_votes_of_an_import_came_all_at_once_and_nobody_chose_their_order():
     run = imported(*rows(12))
     assert not Entry.objects.filter(queue=run.queue_id).exclude(left_side="").exists()

@@ -287,3 +287,10 @@ def test_a_real_vote_in_a_run_of_simulated_ones_counts_for_nobody():
     assert elos_of(run) == [1000.0, 1000.0]
     assert pairs_of(run)[0].votes == 0
     assert ledger.replay(run.queue.project, write=False) == []
+
+
+def test_many_votes_are_cast_with_as_many_queries_as_one(django_assert_max_num_queries):
+    run = make_run(pairs=20)
+    voter = make_voter(run)
+    with django_assert_max_num_queries(20 + 15):  # an INSERT each
+        pretend(run, voter)

@@ -1,5 +1,6 @@
 """Listeners of run events on the real web server: they are served, and never in anybody's way."""
 
+import json
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -15,6 +16,7 @@ from tests.helpers.scene import make_scene
 from tests.helpers.waiting import eventually
 from tests.makers import make_invite, make_key
 from tests.process.http_voter import HttpVoter
+from tests.process.nursery import CONSTANTS
 from tests.process.processes import Site, test_database_url
 from voting.models import Entry
 from voting.voters import invite_token
@@ -31,6 +33,8 @@ pytestmark = [
 PROCESSES = 2
 LISTENERS = 20
 VOTES = 40
+# A stream ends, and a listener who hung up is found out, sooner than in production.
+QUICK = {"judge_eval.api.events.STREAM_SECONDS": 5, "judge_eval.api.events.BEAT_SECONDS": 0.5}
 
 
 @pytest.fixture
@@ -40,9 +44,8 @@ def scene():
 
 @pytest.fixture
 def site(scene, tmp_path, static, settings):
-    with Site(
-        tmp_path, test_database_url(), settings.CELERY_BROKER_URL, SECRET_KEY=settings.SECRET_KEY
-    ) as processes:
+    told = {"SECRET_KEY": settings.SECRET_KEY, CONSTANTS: json.dumps(QUICK)}
+    with Site(tmp_path, test_database_url(), settings.CELERY_BROKER_URL, **told) as processes:
         processes.serve_static(static)
         processes.web()
         yield processes
@@ -121,7 +124,7 @@ class Crowd:
             stream = opened(self.listener, self.scene)
             self.told[stream is not None] += 1
             if stream is None:
-                self.stop.wait(0.2)
+                self.stop.wait(0.5)
                 continue
             with closing(stream):
                 lines = stream.iter_lines()

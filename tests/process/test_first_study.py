@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.helpers.waiting import eventually
-from tests.process.up import ROOT, environment, free_port
+from tests.process.up import ROOT, environment, first_start, free_port
 from tests.provider import provider
 
 pytestmark = [pytest.mark.fault, pytest.mark.slow, pytest.mark.timeout(900)]
@@ -71,7 +71,8 @@ def test_every_command_of_the_page_works_and_prints_what_it_says(page, folder, t
     start, *commands = blocks(page)
     assert "make run" in start[0]
     assert PROVIDER in start[0]
-    data, screen = tmp_path / "data", tmp_path / "screen"
+    # What the first start makes has been made.
+    data, screen = first_start().copied(tmp_path / "data"), tmp_path / "screen"
     plain = environment(data, PORT=str(free_port()), OPENROUTER_API_KEY="sk-any")
     plain = {name: value for name, value in plain.items() if not name.startswith("HUMANJUDGE_U")}
     with provider() as models, screen.open("w") as output:

@@ -10,7 +10,7 @@ import pytest
 
 from tests.helpers.waiting import eventually
 from tests.process.test_first_study import BLOCK, folder, matches
-from tests.process.up import ROOT, environment, free_port
+from tests.process.up import ROOT, environment, first_start, free_port
 
 __all__ = ["folder"]
 pytestmark = [pytest.mark.fault, pytest.mark.slow, pytest.mark.timeout(600)]
@@ -62,7 +62,7 @@ class Shell:
 
 
 def test_every_command_of_the_page_works_and_prints_what_it_says(folder, tmp_path):
-    data, screen = tmp_path / "data", tmp_path / "screen"
+    data, screen = first_start().copied(tmp_path / "data"), tmp_path / "screen"
     plain = environment(data, PORT=str(free_port()))
     plain = {name: text for name, text in plain.items() if not name.startswith("GRANDJURY_")}
     (start, _), *before = commands(PAGE[: PAGE.index(VOTE)])

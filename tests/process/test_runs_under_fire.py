@@ -1,5 +1,6 @@
 """Runs are generated and judged by real workers while all that they need is taken away in turn."""
 
+import json
 import random
 import signal
 import time
@@ -13,6 +14,7 @@ from judge_eval.models import Call, Run, Verdict
 from judge_eval.runs import lifecycle, results
 from tests.helpers.scene import make_unjudged_run
 from tests.helpers.waiting import eventually, gone
+from tests.process.nursery import CONSTANTS
 from tests.process.processes import Site, test_database_url
 from tests.process.run_scene import (
     asked_again,
@@ -35,6 +37,11 @@ pytestmark = [
 ]
 THREADS = 4
 KILLS = 6
+# A lease is half as long as in production, and so is all that hangs on it.
+LEASE = 10
+LEASES = {"leases.LEASE": LEASE, "worker.RENEW_SECONDS": 2.5, "worker.LATE_SECONDS": 5}
+# With so many tries it may be away for more than a minute: see the last test.
+AWAY_SECONDS = 15
 # How long the supervisor of `make run` waits for a worker before it kills it.
 PATIENCE = 10
 
@@ -56,7 +63,11 @@ def site(tmp_path, settings, transactional_db):
 
 
 def environment(settings):
-    return {"SECRET_KEY": settings.SECRET_KEY, "JUDGING_THREADS": str(THREADS)}
+    return {
+        "SECRET_KEY": settings.SECRET_KEY,
+        "JUDGING_THREADS": str(THREADS),
+        CONSTANTS: json.dumps({f"judge_eval.runs.{name}": s for name, s in LEASES.items()}),
+    }
 
 
 def workers(site, number=2):
@@ -78,7 +89,7 @@ def crews():
 
 def test_workers_are_killed_again_and_again_in_the_middle_of_their_calls(site, model):
     """What a killed worker had asked is asked again when its lease is over, and nothing else is."""
-    at_once = 64  # the dead keep their places for 20 seconds
+    at_once = 64  # the dead keep their places until their leases are over
     model.control(latency_ms=1500)
     workers(site, 1)
     run = start_run(model.base_url, prompts=60, concurrency=at_once)
@@ -116,7 +127,7 @@ def test_both_workers_go_to_work_and_a_second_run_need_not_wait_for_the_first(si
 @pytest.mark.timeout(600)
 def test_calls_that_outlast_their_leases_are_made_once_and_seals_go_on_meanwhile(site, model):
     """Every hand of both workers is held for longer than a lease; nobody else makes its call."""
-    model.control(mode="slow", slow_ms=35_000, times=8)
+    model.control(mode="slow", slow_ms=1_700 * LEASE, times=8)
     workers(site)
     # One may take much longer to start than the other.
     eventually(lambda: len(app.control.ping(timeout=0.5)) == 2)
@@ -207,12 +218,12 @@ def done_there(database):
 
 
 @pytest.mark.timeout(600)
-def test_a_provider_that_is_away_for_a_minute(site, model):
+def test_a_provider_that_is_away_for_a_while(site, model):
     workers(site)
     run = start_run(model.base_url)
     eventually(lambda: done_calls(run) > 50)
     model.kill()
-    time.sleep(60)
+    time.sleep(AWAY_SECONDS)
     assert state_of(run) in Run.AT_WORK
     model.start()  # on its port, with nothing remembered
     reaches_voting(run, 200)

@@ -164,7 +164,7 @@ def first_start() -> FirstStart:
         if not told.exists():
             with Up(data) as up:
                 shown = up.ready().shown()
-                eventually(lambda: is_at_rest(data))
+                eventually(lambda: is_at_rest(data), START_SECONDS)
                 assert up.stop(signal.SIGTERM) == 0, up.shown()
             told.write_text(json.dumps([shown, up.port]))
     return FirstStart(data, *json.loads(told.read_text()))
