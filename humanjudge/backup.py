@@ -117,9 +117,10 @@ def backup(path: Path, say: Say) -> None:
             into.writestr(MANIFEST, json.dumps(manifest, indent=1))
         part.chmod(0o600)
         part.replace(path)
-    except BaseException:
+    except DatabaseError as error:
+        raise BackupRefused(f"the database cannot be read: {error}".strip()) from error
+    finally:
         part.unlink(missing_ok=True)
-        raise
 
 
 @contextmanager

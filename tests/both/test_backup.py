@@ -7,6 +7,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 import pytest
 from django.core.files.storage import default_storage
 from django.core.management import call_command
+from django.db import OperationalError
 
 from humanjudge import backup
 from humanjudge.backup import BackupRefused, restore, tables
@@ -224,6 +225,16 @@ def test_a_file_that_is_cut_or_none_is_refused(written, tmp_path):
     with pytest.raises(BackupRefused):
         restore(cut, quiet)
     assert not Project.objects.exists()
+
+
+def test_a_database_that_cannot_be_read_is_said(scene, tmp_path, monkeypatch):
+    def fails(*_):
+        raise OperationalError("no such table: voting_entry")
+
+    monkeypatch.setattr(backup, "_write_table", fails)
+    with pytest.raises(BackupRefused, match="cannot be read: no such table"):
+        backup.backup(tmp_path / "b", quiet)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_backup_that_fails_leaves_no_file(scene, tmp_path, monkeypatch):
