@@ -22,7 +22,6 @@ RUN HUMANJUDGE_DATA=/tmp/data STATIC_ROOT=/opt/humanjudge/static humanjudge mana
 
 FROM python:3.13-slim-bookworm
 # Debian keeps no old versions to pin. Cairo is what the second renderer of drawings (SVG_RENDERER=cairosvg) draws with.
-# hadolint ignore=DL3008
 RUN apt-get update \
  && apt-get install --yes --no-install-recommends libcairo2 \
  && rm -rf /var/lib/apt/lists/* \
