@@ -3,6 +3,7 @@
 import os
 import sys
 from tempfile import TemporaryDirectory
+from zipfile import is_zipfile
 
 
 def main() -> int:
@@ -12,8 +13,8 @@ def main() -> int:
             _manage([word, *rest])
         elif word == "manage":
             _manage(rest)
-        elif word == "verify":
-            _in_a_new_folder([word, *rest])
+        elif word == "verify" and any(map(is_zipfile, rest)):
+            _in_a_new_folder([word, *rest])  # a report; a ledger needs no database
         elif word == "alive":
             from humanjudge.alive import is_alive
 

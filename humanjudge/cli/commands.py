@@ -375,7 +375,7 @@ def _saved(pieces: Iterator[bytes], out: Path) -> int:
 @click.argument("file", type=FILE)
 @click.option("--head", help="The head that a report prints: with it a cut tail is found too.")
 def verify(file: Path, head: str | None) -> Printed:
-    """Verify a ledger that was exported, without any server."""
+    """Verify a ledger that was exported, or the bundle of a report, without any server."""
     try:
         with trying("read", file), file.open(encoding="utf-8") as text:
             verified = chain.verify(text, head)

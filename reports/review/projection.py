@@ -207,8 +207,7 @@ class ReviewList:
         # Nobody can decide on what was deleted.
         self.deleted = {e.queue_id for e in batch if e.kind == Entry.Kind.ERASURE} - {None}
         # The counts of items are those behind this batch: `VoteCounts` has written them.
-        of_people = (entry for entry in batch if entry.kind != Entry.Kind.VERDICTS)
-        new = {entry.item_id for entry in of_people if entry.item_id is not None}
+        new = {entry.item_id for entry in batch if entry.item_id is not None}
         some = [sorted(new | recounted_items(batch))]
         # Other limits may hold behind new settings: everything is looked at again.
         self.chunks = _all_items(self.project) if any(map(is_settings, batch)) else iter(some)

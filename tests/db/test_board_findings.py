@@ -399,7 +399,7 @@ def test_the_table_is_sorted_by_each_column():
     assert [head.sorted for head in heads if head.sorted] == ["descending"]
     firsts = {}
     for head in heads:
-        page = client.get(head.href)
+        page = client.get(f"{board_of(run)}{head.href}")
         [ordered] = [h for h in page.context["table"].heads if h.sorted]
         assert ordered.figure == head.figure
         firsts[head.figure] = order_of(page)[0]
