@@ -367,12 +367,15 @@ def file_row(judge: JudgeFindings, elo: float | None) -> dict[str, Value]:
     return {"judge_id": judge.id, "name": judge.name, "kind": kind} | figures
 
 
+def elo_cell(elo: float, luck: float | None) -> Cell:
+    return Cell(f"{elo:.0f}", "" if luck is None else f"±{luck:.0f}")
+
+
 def live_cells(
     row: JudgeRating, judge: JudgeFindings | None, share: float | None
 ) -> dict[str, Cell]:
     """Show what is of this moment: the ELO, and until there are findings the agreement."""
-    luck = judge.order_luck if judge and row.total else None
-    cells = {"elo": Cell(f"{row.elo:.0f}", "" if luck is None else f"±{luck:.0f}")}
+    cells = {"elo": elo_cell(row.elo, judge.order_luck if judge and row.total else None)}
     if share is not None and not judge:
         cells["overall"] = Cell(percent(share), why=PENDING)
     return cells

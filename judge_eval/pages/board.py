@@ -1,6 +1,6 @@
 """The board of a run: words, one picture, one table; everything further folded below them."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from math import inf
@@ -35,10 +35,18 @@ from judge_eval.findings.columns import (
     MAIN,
     PENDING,
     Column,
-    beats_cell,
     live_cells,
-    people_cells,
     share_cell,
+)
+from judge_eval.findings.judge_table import (
+    BASELINE,
+    Figures,
+    judge_cells,
+    judge_table,
+    telling_columns,
+    unknown_columns,
+    unknown_topics,
+    with_people,
 )
 from judge_eval.findings.model import (
     Claims,
@@ -86,10 +94,6 @@ class Line(NamedTuple):
     @property
     def is_baseline(self) -> bool:
         return self.row.judge.is_baseline
-
-
-# What stands in a row of a table: its name, its tag, and its cells by the keys of the columns.
-Figures = tuple[str, str, dict[str, Cell]]
 
 
 @run_page("see board")
@@ -270,39 +274,32 @@ def _tables(
     every, rows = ([_figures(line, figures) for line in some] for some in (lines, shown))
     is_voted = figures is not None and figures.as_of.votes > 0
     if figures and is_voted:
-        cells = people_cells(figures.among_people.pairs, figures.people_first_position)
-        every.append(people := ("People among themselves", "people", cells))
-        rows.insert(sum(not line.is_baseline for line in shown), people)
-    unknown = _unknown(every) if figures else []
-    topics = {c.topic for c in unknown} - {c.topic for c in COLUMNS if c not in unknown} - {""}
+        every, rows = with_people(every, figures), with_people(rows, figures)
+    unknown = unknown_columns(every) if figures else []
     main = MAIN if is_voted or any(line.row.total for line in lines) else BEFORE_VOTES
     possible, further = (
         [
-            column
-            for column in columns
-            if column.kind in ("", run.queue.kind)
-            and column.topic not in topics
-            and not (column.is_optional and column in unknown)
-            and (column.is_of_parts or not part.kind)
+            c
+            for c in telling_columns(group, unknown, run.queue.kind)
+            if c.is_of_parts or not part.kind
         ]
-        for columns in (main, FURTHER)
+        for group in (main, FURTHER)
     )
     known = [c for c in possible if any(c.figure in r[2] and r[2][c.figure].is_known for r in rows)]
     name = f"Judges of {run.name}{f', {part.in_words}' if part.kind else ''}"
     # Before there are votes a table would be of dashes.
-    table = _table(request, possible if is_voted else known, rows, NAME)
-    words = _unknown_in_words(topics, lines, part)
-    context = {"table": replace(table, label=name, caption=name, id="ranking", unknown=words)}
+    table = _sortable(request, judge_table(name, possible if is_voted else known, rows), NAME)
+    words = _unknown_in_words(unknown_topics(unknown), lines, part)
+    context = {"table": replace(table, id="ranking", unknown=words)}
     if is_voted:
-        label = f"{name}: further figures"
-        table = _table(request, further, rows)
-        context["further"] = replace(table, label=label, caption=label, id="further-table")
+        table = _sortable(request, judge_table(f"{name}: further figures", further, rows))
+        context["further"] = replace(table, id="further-table")
     return context
 
 
-def _unknown_in_words(topics: Collection[str], lines: Sequence[Line], part: Slice) -> str:
+def _unknown_in_words(topics: Sequence[str], lines: Sequence[Line], part: Slice) -> str:
     words = [OF_THE_WHOLE] if part.kind else []
-    if topics := list(dict.fromkeys(c.topic for c in COLUMNS if c.topic in topics)):
+    if topics:
         # Baselines aside, every judge has answered elsewhere.
         providers = {line.row.judge.provider for line in lines if not line.is_baseline}
         why = ", since the verdicts were imported" if providers == {Judge.IMPORTED} else ""
@@ -311,51 +308,30 @@ def _unknown_in_words(topics: Collection[str], lines: Sequence[Line], part: Slic
 
 
 def _figures(line: Line, figures: RunFindings | None) -> Figures:
-    absent = missing(LATER if figures else PENDING)
-    cells = {c.figure: c.cell(line.judge) if line.judge else absent for c in COLUMNS}
-    if line.is_baseline:  # it costs nothing, and takes no time
-        cells |= {c.figure: Cell() for c in COLUMNS if c.topic in ("prices", "times")}
     if figures and line.judge:
-        cells["beats"] = beats_cell(figures, figures.judges.index(line.judge))
-    tag = "baseline" if line.is_baseline else ""
+        cells = judge_cells(line.judge, figures)
+    else:
+        absent = missing(LATER if figures else PENDING)
+        free = ("prices", "times") if line.is_baseline else ()
+        cells = {c.figure: Cell() if c.topic in free else absent for c in COLUMNS}
+    tag = BASELINE if line.is_baseline else ""
     return line.row.judge.name, tag, cells | live_cells(line.row, line.judge, line.share)
 
 
-def _unknown(rows: Sequence[Figures]) -> list[Column]:
-    """Return columns without any figure; that of a baseline counts where all are such."""
-    tags = {tag for _, tag, _ in rows}
-    telling = [cells for _, tag, cells in rows if tag != "baseline" or "" not in tags]
-    return [c for c in COLUMNS if not any(c.figure in x and x[c.figure].is_known for x in telling)]
-
-
-def _table(
-    request: HtmxRequest, columns: Sequence[Column], rows: Sequence[Figures], names: str = ""
-) -> Table:
-    order = _order(request)
-    heads = [Head("Judge", css="who", figure=names)]
-    heads += [
-        Head(c.title, c.unit, figure=c.figure, about=c.about, anchor=c.anchor) for c in columns
-    ]
-    for at, head in enumerate(heads):
-        direction = _direction(order) if head.figure == order else ""
-        href = sort_link(request.GET, head.figure, AGREEMENT) if head.figure else ""
-        heads[at] = replace(head, href=href, sorted=direction)
-    cells, notes = numbered([_row(columns, *row) for row in rows])
-    return Table("", heads, cells, css="ranking", notes=notes, are_cards=True)
+def _sortable(request: HtmxRequest, table: Table, names: str = "") -> Table:
+    """Let the heads of a table sort it; `names` is the order of its first column, if it has one."""
+    order, heads = _order(request), []
+    for head in table.heads:
+        figure = head.figure or names
+        direction = _direction(order) if figure == order else ""
+        href = sort_link(request.GET, figure, AGREEMENT) if figure else ""
+        heads.append(replace(head, figure=figure, href=href, sorted=direction))
+    return replace(table, heads=heads)
 
 
 def _direction(order: str) -> str:
     least = {column.figure for column in COLUMNS if column.best.startswith("-")}
     return "ascending" if order in {*least, NAME} else "descending"
-
-
-def _row(columns: Sequence[Column], name: str, tag: str, cells: Mapping[str, Cell]) -> Row:
-    figures = [
-        replace(cells.get(c.figure, Cell()), figure=c.figure, label=c.label, mark="main")
-        for c in columns
-    ]
-    shown = tag if tag == "baseline" else ""
-    return Row(name, [name_cell(name, tag=shown, css="who"), *figures], tag)
 
 
 # --- judges against judges ----------------------------------------------------------------------

@@ -36,10 +36,20 @@ from django.views.decorators.http import require_safe
 
 from humanjudge.charts.quality_graph import Point, quality_graph
 from humanjudge.http import Context, problem
-from humanjudge.lib.tables import Cell, Head, Row, Table, name_cell, numbered, percent, span
-from humanjudge.lib.text import duration, number_of
+from humanjudge.lib.tables import Table, percent, span
+from humanjudge.lib.text import duration, listed, number_of
 from judge_eval.access import VOTE_FIRST, has_pairs_left, voter_of_run
-from judge_eval.findings.columns import MAIN, beats_cell, people_cells
+from judge_eval.findings.columns import MAIN, elo_cell
+from judge_eval.findings.judge_table import (
+    BASELINE,
+    Figures,
+    judge_cells,
+    judge_table,
+    telling_columns,
+    unknown_columns,
+    unknown_topics,
+    with_people,
+)
 from judge_eval.findings.model import JudgeFindings
 from judge_eval.models import Findings, Run
 from judge_eval.pages.findings import INERT, picture_of
@@ -218,55 +228,22 @@ def _run(of: RunResults) -> Context:
 
 
 def _judges(of: RunResults) -> Table:
-    """Return the columns of the board, in its order, with the people below the judges."""
+    """Return the table of the board, the best first."""
     found = of.findings
-    columns = [column for column in MAIN if column.kind in ("", of.kind)]
     order = best_first([judge.overall.value for judge in found.judges])
     judges = sorted((found.judges[place] for place in order), key=lambda judge: judge.is_baseline)
-    rows = [(judge.name, "baseline" * judge.is_baseline, _cells(of, judge)) for judge in judges]
-    cells = people_cells(found.among_people.pairs, found.people_first_position)
-    rows.insert(
-        sum(not judge.is_baseline for judge in judges), ("People among themselves", "", cells)
-    )
-    heads = [Head("Judge", css="who")]
-    heads += [
-        Head(column.title, column.unit, "num", column.figure, about=column.about)
-        for column in columns
-    ]
-    numbered_rows, notes = numbered(
-        [
-            Row(
-                name,
-                [
-                    name_cell(name, tag=tag, css="who"),
-                    *(
-                        replace(
-                            known.get(c.figure, Cell()), figure=c.figure, label=c.label, mark="main"
-                        )
-                        for c in columns
-                    ),
-                ],
-                tag,
-            )
-            for name, tag, known in rows
-        ]
-    )
-    name = f"Judges of {of.name}"
-    return Table(
-        name, heads, numbered_rows, css="ranking", caption=name, notes=notes, are_cards=True
-    )
+    rows = with_people([_figures(of, judge) for judge in judges], found)
+    unknown = unknown_columns(rows)
+    table = judge_table(f"Judges of {of.name}", telling_columns(MAIN, unknown, of.kind), rows)
+    topics = unknown_topics(unknown)
+    return replace(table, unknown=f"Not known of any judge: {listed(topics)}." if topics else "")
 
 
-def _cells(of: RunResults, judge: JudgeFindings) -> dict[str, Cell]:
-    cells = {column.figure: column.cell(judge) for column in MAIN}
-    if judge.is_baseline:  # it costs nothing, and takes no time
-        cells |= {column.figure: Cell() for column in MAIN if column.topic in ("prices", "times")}
-    cells["beats"] = beats_cell(of.findings, of.findings.judges.index(judge))
-    luck = judge.order_luck
-    elo = of.elo.get(judge.id)
-    if elo is not None:
-        cells["elo"] = Cell(f"{elo:.0f}", "" if luck is None else f"±{luck:.0f}")
-    return cells
+def _figures(of: RunResults, judge: JudgeFindings) -> Figures:
+    cells = judge_cells(judge, of.findings)
+    if judge.id in of.elo:
+        cells["elo"] = elo_cell(of.elo[judge.id], judge.order_luck)
+    return judge.name, BASELINE if judge.is_baseline else "", cells
 
 
 # --- files ----------------------------------------------------------------------------------------
