@@ -47,6 +47,8 @@
   const isItsTurn = (button) => button.closest(".question")?.hasAttribute("data-turn") ?? true;
 
   function scrollsItself(event) {
+    // As above: what was chosen in a window that has just closed takes no arrow.
+    if (!event.target.getClientRects?.().length) return false;
     if (event.key.startsWith("Arrow") && event.target.matches?.("[type=radio]")) return true;
     const text = event.key.startsWith("Arrow") && event.target.closest?.(".text");
     return text && ["ArrowUp", "ArrowDown"].includes(event.key) && text.scrollHeight > text.clientHeight;
