@@ -81,9 +81,7 @@ def _results(runs: Iterable[Run]) -> list[RunResults]:
     ratings = JudgeRating.objects.filter(judge__run__in=of)
     for run, judge, rating in ratings.values_list("judge__run", "judge", "elo"):
         elo[run][str(judge)] = rating
-    found = {
-        pk: RunFindings.model_validate(data) for pk, data in computed.values_list("run", "data")
-    }
+    read = {pk: RunFindings.read(data) for pk, data in computed.values_list("run", "data")}
     return [
         RunResults(
             id=str(pk),
@@ -91,11 +89,11 @@ def _results(runs: Iterable[Run]) -> list[RunResults]:
             noun=run.queue.noun,
             kind=run.queue.kind,
             source=run.note,
-            findings=found[pk],
+            findings=findings,
             elo=elo[pk],
         )
         for pk, run in of.items()
-        if pk in found
+        if (findings := read.get(pk))
     ]
 
 

@@ -14,7 +14,7 @@ from tempfile import TemporaryFile
 from csp.constants import HEADER
 from django.contrib.staticfiles.finders import find
 from django.core.cache import cache
-from django.db.models import Max
+from django.db.models import Exists, Max, OuterRef
 from django.http import (
     FileResponse,
     Http404,
@@ -33,12 +33,13 @@ from django.utils.safestring import SafeString
 from django.utils.text import slugify
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
+from pydantic import ValidationError
 
 from humanjudge.charts.quality_graph import Point, quality_graph
 from humanjudge.http import Context, problem
 from humanjudge.lib.tables import Table, percent, span
 from humanjudge.lib.text import duration, listed, number_of
-from judge_eval.access import VOTE_FIRST, has_pairs_left, voter_of_run
+from judge_eval.access import VOTE_FIRST, has_pairs_left
 from judge_eval.findings.columns import MAIN, elo_cell
 from judge_eval.findings.judge_table import (
     BASELINE,
@@ -61,7 +62,7 @@ from reports.shares.files import FILES, IN_PLACE, headline
 from reports.shares.make import NotComputed, report_of
 from reports.shares.report import QualityResults, Report, RunResults
 from reports.shares.services import count_view, find_share
-from voting.models import Entry
+from voting.models import Assignment, Entry
 from voting.voters import voter_here
 
 View = Callable[..., HttpResponseBase]
@@ -70,7 +71,9 @@ PAGE = "report.html"
 BUNDLE_SECONDS = 10
 _bundling = threading.Lock()
 SHORT_SECONDS = 300
-KEPT_SECONDS = 3600
+# What a name is changed to shows after so long.
+KEPT_SECONDS = 300
+OTHER_VERSION = "Another version froze this report, and this one cannot read it."
 
 
 def public(view: View) -> View:
@@ -84,7 +87,10 @@ def public(view: View) -> View:
             raise Http404
         if refused := _votes_first(request, share):
             return refused
-        answer = view(request, share, token, **options)
+        try:
+            answer = view(request, share, token, **options)
+        except NotComputed as pending:
+            return problem(request, 409, str(pending), title="Not there yet")
         if not share.is_public:
             answer.headers["X-Robots-Tag"] = "noindex, nofollow"
         return answer
@@ -93,27 +99,25 @@ def public(view: View) -> View:
 
 
 def _votes_first(request: HttpRequest, share: Share) -> HttpResponse | None:
-    """Refuse who would read here what others think of pairs that are still to be voted on."""
-    runs = [share.run] if share.run else _runs_of_voter(request, share)
-    for run in runs:
-        voter = voter_of_run(request, run)
-        if voter is not None and has_pairs_left(voter, run):
+    """Refuse who would read here what others think of items that are still to be voted on."""
+    voter = None if request.user.is_authenticated else voter_here(request, share.project_id)
+    if voter is None:
+        return None
+    asked = Assignment.objects.filter(voter=voter, item__queue=OuterRef("queue"))
+    runs = Run.objects.filter(Exists(asked), queue__project=share.project_id)
+    for run in [share.run] if share.run else runs.select_related("queue"):
+        if has_pairs_left(voter, run):
             return problem(request, 403, VOTE_FIRST.format(noun=run.queue.noun))
     return None
-
-
-def _runs_of_voter(request: HttpRequest, share: Share) -> list[Run]:
-    if voter_here(request, share.project_id) is None and not request.user.is_authenticated:
-        return []
-    return list(
-        Run.objects.filter(queue__project=share.project_id).select_related("queue__project")
-    )
 
 
 def current(share: Share) -> Report:
     """Return what a link shows: what was frozen, or what holds at the ledger's present head."""
     if share.frozen is not None:
-        return Report.model_validate(share.frozen)
+        try:
+            return Report.model_validate(share.frozen)
+        except ValidationError:
+            raise NotComputed(OTHER_VERSION) from None
     findings = Findings.objects.filter(run__queue__project=share.project_id, part="")
     computed = findings.aggregate(last=Max("computed_at"))["last"]
     state = f"{share.project.head_seq}-{computed and computed.timestamp()}"
@@ -128,10 +132,7 @@ def current(share: Share) -> Report:
 @never_cache
 @public
 def shared_report(request: HttpRequest, share: Share, token: str) -> HttpResponse:
-    try:
-        report = current(share)
-    except NotComputed as pending:
-        return problem(request, 409, str(pending), title="Not computed yet")
+    report = current(share)
     if request.method == "GET":
         count_view(share)
     return render(request, "reports/shared.html", page_context(request, share, token, report))
@@ -260,7 +261,7 @@ def shared_bundle(request: HttpRequest, share: Share, token: str) -> HttpRespons
     try:
         file = TemporaryFile()  # noqa: SIM115  the answer closes it
         write_bundle(current(share), share.project, file)
-    except (NotComputed, Moved) as later:
+    except Moved as later:
         return problem(request, 409, str(later))
     finally:
         _bundling.release()

@@ -108,9 +108,18 @@ def test_no_name_of_a_voter_and_no_comment_is_in_a_report():
 def test_a_report_that_is_not_computed_says_so():
     run = make_run()
     _, link = share(run)
-    answer = read(link)
-    assert answer.status_code == 409
-    assert "still being computed" in text_of(answer)
+    for name in ("", "report.json", "badge.svg", "bundle.zip"):
+        answer = read(link, name)
+        assert answer.status_code == 409
+        assert "still being computed" in text_of(answer)
+
+
+def test_what_another_version_froze_is_refused_in_words():
+    row, link = share(voted_run(), is_frozen=True)
+    del row.frozen["head"]
+    row.save()
+    assert read(link).status_code == 409
+    assert "Another version froze this report" in text_of(read(link))
 
 
 # --- links ----------------------------------------------------------------------------------------
@@ -197,11 +206,12 @@ def test_search_engines_are_kept_out_unless_the_owner_says_otherwise():
 def test_who_still_has_pairs_to_vote_on_votes_first():
     run = voted_run()
     Item.objects.filter(queue=run.queue).update(votes_wanted=9)
-    voter = make_voter(run)
+    client = voter_client(make_voter(run))
+    assert client.get(f"/vote/{run.queue_id}/").status_code == 200
     for of_project in (False, True):
         _, link = share(run, of_project=of_project)
         for name in ("", "report.json"):
-            answer = voter_client(voter).get(link + name)
+            answer = client.get(link + name)
             assert answer.status_code == 403
             assert "Vote first" in text_of(answer)
 
