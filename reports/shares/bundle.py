@@ -7,10 +7,12 @@ the ledger holds their hashes.
 import json
 from collections.abc import Iterator
 from hashlib import sha256
+from tempfile import TemporaryFile
 from typing import IO, Any, Final
 from zipfile import ZIP_DEFLATED, ZipFile
 
 from judge_eval.exchange.export import export_project
+from reports.shares.make import NotComputed
 from reports.shares.report import Report
 from voting.models import Project
 
@@ -27,8 +29,20 @@ PRIVATE: Final[dict[str, tuple[str, ...]]] = {
 }
 
 
-class Moved(Exception):
+class Moved(NotComputed):
     """Votes came while the report was put together."""
+
+
+def bundle_file(report: Report, project: Project) -> IO[bytes]:
+    """Return a report's bundle as a file that goes when it is closed; raises Moved as below."""
+    file = TemporaryFile()  # noqa: SIM115  who gets it closes it
+    try:
+        write_bundle(report, project, file)
+        file.seek(0)
+    except BaseException:
+        file.close()
+        raise
+    return file
 
 
 def write_bundle(report: Report, project: Project, file: IO[bytes]) -> None:

@@ -9,7 +9,6 @@ from dataclasses import replace
 from functools import wraps
 from hashlib import sha256
 from pathlib import Path
-from tempfile import TemporaryFile
 
 from csp.constants import HEADER
 from django.contrib.staticfiles.finders import find
@@ -57,7 +56,7 @@ from judge_eval.pages.findings import INERT, picture_of
 from judge_eval.stats.estimate import best_first, wilson
 from reports.models import Quality, Share
 from reports.quality.views import TITLES, in_words
-from reports.shares.bundle import Moved, write_bundle
+from reports.shares.bundle import bundle_file
 from reports.shares.files import FILES, IN_PLACE, headline
 from reports.shares.make import NotComputed, report_of
 from reports.shares.report import QualityResults, Report, RunResults
@@ -259,13 +258,9 @@ def shared_bundle(request: HttpRequest, share: Share, token: str) -> HttpRespons
     if not _bundling.acquire(blocking=False):
         return problem(request, 429, "Another bundle is being made.", retry_after=BUNDLE_SECONDS)
     try:
-        file = TemporaryFile()  # noqa: SIM115  the answer closes it
-        write_bundle(current(share), share.project, file)
-    except Moved as later:
-        return problem(request, 409, str(later))
+        file = bundle_file(current(share), share.project)
     finally:
         _bundling.release()
-    file.seek(0)
     name = f"{slugify(share.project.name)[:60] or 'report'}-bundle.zip"
     return FileResponse(file, as_attachment=True, filename=name, content_type="application/zip")
 
