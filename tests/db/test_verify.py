@@ -14,7 +14,8 @@ from django.core.cache import cache
 from django.core.management import CommandError, call_command
 from django.test import Client
 
-from reports.shares.bundle import LEDGER, MANIFEST, REPORT
+from reports.shares.bundle import LEDGER, MANIFEST, REPORT, Moved, bundle_file
+from reports.shares.make import report_of
 from reports.shares.services import make_share
 from reports.shares.verify import NotVerified, verify
 from tests.helpers.bundles import empty_the_instance
@@ -136,6 +137,15 @@ def test_the_command_uses_a_database_of_its_own(study, tmp_path):
     assert "compare it with one you know" in done.stdout
     with pytest.raises(CommandError, match="This database has projects"):
         call_command("verify", str(path))
+
+
+def test_a_bundle_is_of_the_moment_of_its_report(study):
+    project = study.queue.project
+    report = report_of(project, study)
+    make_vote(make_voter(study), pairs_of(study)[3], "A")
+    seal_all(project)
+    with pytest.raises(Moved, match="ask again in a moment"):
+        bundle_file(report, project)
 
 
 def test_nothing_private_is_in_a_bundle(study):
