@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from django.conf import settings
+from django.contrib.auth.views import redirect_to_login
 from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
@@ -14,6 +15,7 @@ from django.middleware.gzip import GZipMiddleware
 from django.shortcuts import resolve_url
 from django.template.loader import render_to_string
 from django.utils.module_loading import import_string
+from django_htmx.http import HttpResponseClientRefresh
 from django_htmx.middleware import HtmxDetails
 
 API = "/api/"
@@ -59,6 +61,10 @@ class Problem(Exception):
         super().__init__(message)
         self.status = status
         self.retry_after = retry_after
+
+
+class LoginNeeded(Exception):
+    """Raised by a view that somebody may see who logs in; the middleware leads to the login."""
 
 
 def on_demand(view: str) -> Callable[..., HttpResponse]:
@@ -117,6 +123,11 @@ class ProblemMiddleware:
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
         if isinstance(error, Problem):
             return problem(request, error.status, str(error), retry_after=error.retry_after)
+        if isinstance(error, LoginNeeded):
+            # A fragment's page is loaded anew: the form to log in does not belong amid it.
+            is_fragment = getattr(request, "htmx", False)
+            here = request.get_full_path()
+            return HttpResponseClientRefresh() if is_fragment else redirect_to_login(here)
         return busy(request, error) if is_busy(error) else None
 
 

@@ -39,6 +39,10 @@ validate_provider_name = RegexValidator(
 class Provider(models.Model):
     """An OpenAI-compatible endpoint. Its key stays in the environment."""
 
+    # Whose money it spends: without a project, the installation's.
+    project = models.ForeignKey(
+        Project, models.CASCADE, null=True, blank=True, help_text="Empty: every project may use it."
+    )
     name = models.CharField(max_length=50, unique=True, validators=[validate_provider_name])
     # Not a URLField: that refuses the bare host names of a private network.
     base_url = models.CharField(

@@ -52,6 +52,29 @@ class Project(Identified):
         return bytes(self.head_hash).hex()
 
 
+class Member(models.Model):
+    """A person's role in a project: see voting.access for what each role may do."""
+
+    class Role(models.TextChoices):
+        OWNER = "owner", "owner"
+        EVALUATOR = "evaluator", "evaluator"
+        CURATOR = "curator", "curator"
+        VIEWER = "viewer", "viewer"
+
+    project = ForeignKey(Project, models.CASCADE, related_name="members")
+    user = ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="memberships")
+    role = models.CharField(max_length=9, choices=Role, default=Role.VIEWER)
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        constraints: ClassVar = [
+            UniqueConstraint(fields=["project", "user"], name="member_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user}: {self.role} of {self.project}"
+
+
 class VoterPrompt(models.Model):
     """One version of a rubric; a version that was shown never changes."""
 
@@ -337,6 +360,8 @@ class Invite(Identified):
 
     queue = ForeignKey(Queue, models.CASCADE, related_name="invites")
     label = models.CharField(max_length=100, blank=True)
+    # Whoever joins by it belongs to this group: figures can be seen for each group.
+    group = models.CharField(max_length=60, blank=True)
     expires_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)
     max_voters = models.PositiveIntegerField(null=True, blank=True)
@@ -369,6 +394,8 @@ class Voter(Identified):
     project = ForeignKey(Project, models.PROTECT, related_name="voters")
     pseudonym = models.CharField(max_length=16, default=new_pseudonym, editable=False)
     name = models.CharField(max_length=100, blank=True)
+    # As the invite said by which the voter joined first; kept when the invite is gone.
+    group = models.CharField(max_length=60, blank=True)
     # What an import calls this voter.
     external_id = models.CharField(max_length=200, blank=True, db_default="")
     # Weight of the voter's votes in a quality score, in millionths.
