@@ -22,6 +22,7 @@ from voting.models import (
     Inference,
     Invite,
     Item,
+    Member,
     Picture,
     Project,
     Queue,
@@ -353,8 +354,20 @@ def voter_client(voter, **options):
 
 
 def user_client(name="owner", **options):
-    """A browser in which an evaluator is logged in."""
-    user, _ = User.objects.get_or_create(username=name)
+    """A browser in which somebody is logged in who may do everything, in every project."""
+    user, _ = User.objects.get_or_create(username=name, defaults={"is_superuser": True})
+    return _logged_in(user, options)
+
+
+def member_client(project, role, *, name="", **options):
+    """A browser in which a member of a project is logged in; without a role, a stranger is."""
+    user, _ = User.objects.get_or_create(username=name or role or "stranger")
+    if role:
+        Member.objects.update_or_create(project=project, user=user, defaults={"role": role})
+    return _logged_in(user, options)
+
+
+def _logged_in(user, options):
     client = Client(**options)
     client.force_login(user)
     return client
