@@ -312,8 +312,8 @@ def _figures(line: Line, figures: RunFindings | None) -> Figures:
         cells = judge_cells(line.judge, figures)
     else:
         absent = missing(LATER if figures else PENDING)
-        free = ("prices", "times") if line.is_baseline else ()
-        cells = {c.figure: Cell() if c.topic in free else absent for c in COLUMNS}
+        free = line.is_baseline
+        cells = {c.figure: Cell() if free and c.is_of_calls else absent for c in COLUMNS}
     tag = BASELINE if line.is_baseline else ""
     return line.row.judge.name, tag, cells | live_cells(line.row, line.judge, line.share)
 

@@ -294,10 +294,6 @@ def scores_in_words(a: float | None, b: float | None) -> str:
     return "" if a is None and b is None else " : ".join(map(_score, (a, b)))
 
 
-def _scores(verdict: Verdict) -> list[str]:
-    return [_score(verdict.score_a), _score(verdict.score_b)]
-
-
 def _score(score: float | None) -> str:
     return DASH if score is None else str(score)
 
