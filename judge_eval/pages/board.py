@@ -96,7 +96,7 @@ class Line(NamedTuple):
         return self.row.judge.is_baseline
 
 
-@run_page("see board")
+@run_page("see")
 def run_board(request: HtmxRequest, run: Run) -> HttpResponse:
     """The board, or a part of it; htmx asks for its live part again while people vote."""
     order, wanted = _order(request), _requested(run, request.GET.get("part"))
