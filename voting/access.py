@@ -182,6 +182,13 @@ def may_here(request: HttpRequest) -> dict[str, object]:
     return {"may": SimpleLazyObject(lambda: may(request.user, request.META.get(_PROJECT)))}
 
 
+def require_making_runs(request: HttpRequest) -> None:
+    """Let those pass who may make runs somewhere, and tell others what it takes."""
+    require_login(request)
+    if not can_make_runs(request.user):
+        require_making(request.user)
+
+
 def _roles_for(action: Action) -> str:
     return " or ".join(role.label for role in Member.Role if role in ALLOWED[action])
 

@@ -27,12 +27,11 @@ from judge_eval.models import Import, Run
 from judge_eval.pages.run_form import ProjectForm
 from judge_eval.pages.runs import find_run, run_page
 from voting.access import (
-    can_make_runs,
     make_project,
     projects_where,
     require,
     require_login,
-    require_making,
+    require_making_runs,
 )
 from voting.choices import LABELS
 from voting.models import Project
@@ -278,11 +277,10 @@ def _choice(value: str) -> str:
 def bring_files(request: HttpRequest, run_id: UUID | None = None) -> HttpResponse:
     """The form that takes files, for a new run or one that there is; what is brought is kept."""
     run, error, status = find_run(run_id) if run_id else None, "", 200
-    require_login(request)
     if run is not None:
         require(request, "run", run.queue.project_id)
-    elif not can_make_runs(request.user):
-        require_making(request.user)
+    else:
+        require_making_runs(request)
     if request.method == "POST":
         try:
             return redirect("import", _brought(request, run).pk)

@@ -26,7 +26,7 @@ from judge_eval.pages.run_form import ConfigForm, RunForm, empty_values, form_va
 from judge_eval.pages.runs import lead_to, run_action, run_page
 from judge_eval.prompts import judge
 from judge_eval.runs import lifecycle, providers, tryout
-from voting.access import can_make_runs, projects_where, require_login, require_making
+from voting.access import projects_where, require_making_runs
 from voting.choices import LABELS
 from voting.models import Item
 
@@ -41,9 +41,7 @@ FIRST_PROMPTS = 100
 @require_http_methods(["GET", "HEAD", "POST"])
 def new_run(request: HttpRequest, *, as_config: bool = False) -> HttpResponse:
     """The form of a new run, field by field or as one config."""
-    require_login(request)
-    if not can_make_runs(request.user):
-        require_making(request.user)
+    require_making_runs(request)
     length = request.headers.get("Content-Length", "")
     if length.isdecimal() and int(length) > MOST_BYTES:
         raise Problem(413, "A file may have 5 MB. Nothing was stored: go back and take another.")

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST, require_safe
 from humanjudge.http import Context
 from reports.grandjury import selectors, services
 from reports.models import Benchmark, TracedModel
-from voting.access import Action, projects_where, require, require_login
+from voting.access import Action, projects_where, require, require_login, require_making_runs
 from voting.keys import revoke
 from voting.models import ApiKey, Project
 
@@ -123,6 +123,7 @@ def _key_state(key: ApiKey | None) -> str:
 @never_cache
 @require_POST
 def make_model(request: HttpRequest) -> HttpResponse:
+    require_making_runs(request)
     form = ModelForm(_user(request), request.POST)
     if not form.is_valid():
         return _page(request, model_form=form, status=422)

@@ -30,7 +30,7 @@ class Person:
     """An evaluator with a key of their own."""
 
     def __init__(self, name="ada", scopes=PERSON_SCOPES, project=None):
-        self.user, _ = User.objects.get_or_create(username=name)
+        self.user, _ = User.objects.update_or_create(username=name, defaults={"is_superuser": True})
         _, self.token = services.create_person_key(self.user, "a script", scopes, project)
         self.client = key_client(self.token)
 

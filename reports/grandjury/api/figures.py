@@ -9,7 +9,7 @@ from ninja import Field, Schema
 from pydantic import BeforeValidator, StrictBool, StrictFloat, StrictInt
 
 from humanjudge.lib.validation import WHOLE, ConfigInvalid
-from judge_eval.api.access import KeyRouter, key_of
+from judge_eval.api.access import KeyRouter, insist, key_of
 from reports.grandjury import analysis, selectors
 from reports.grandjury.api.access import EITHER_KEY, insist_on_patience
 from reports.quality.parameters import DEFAULT, parameters_of
@@ -139,6 +139,8 @@ def evaluate(request: HttpRequest, body: EvaluateIn) -> Any:
     previous = given if given.tzinfo else given.replace(tzinfo=UTC)
     now = timezone.now()
     project = selectors.project_of(api_key)
+    if project is not None:
+        insist(api_key, "see", project.pk)
     rules = parameters_of(project) if project else DEFAULT
     elapsed = max((now - previous).total_seconds(), 0) / SECONDS[rules.decay_unit]
     found = step(
