@@ -1,7 +1,7 @@
 """The admin of voting: who may do what, vote, and with what. The ledger can only be read here."""
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from django.contrib import admin
 from django.contrib.auth.admin import UserAdmin
@@ -305,7 +305,7 @@ class MembersInline(admin.TabularInline):  # type: ignore[type-arg]
     """Who is in it: a role is changed or taken away here, and given by the row for one more."""
 
     model = Member
-    readonly_fields: tuple[str, ...] = ("project", "user", "created_at")
+    readonly_fields: ClassVar[tuple[str, ...]] = ("project", "user", "created_at")
     extra = 0
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
