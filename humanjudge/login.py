@@ -1,4 +1,5 @@
-"""Who logs in, with limits on guessing: for each address, each account, and both together.
+"""Limits on guessing: passwords, for each address, each account, and both together; whatever else
+an address may not try for ever.
 
 A try that is refused costs no hashing, and no limit keeps the right person out for longer than it
 says: they are no locks that somebody else's tries could close for good.
@@ -42,7 +43,16 @@ class LimitedBackend(ModelBackend):
         user = super().authenticate(request, **credentials)
         if user is not None:
             _owners.add(both)
+            # A class that logs in at once from one address makes no guesses.
+            BY_ADDRESS.give_back(address)
         return user
+
+
+def slow_down(limit: RateLimit, request: HttpRequest, said: str) -> None:
+    """Refuse an address that does something too often; `said` is what it does too often."""
+    if wait := math.ceil(limit.seconds(address_of(request))):
+        text = f"Too many {said} from your address. Wait {wait} seconds, then try again."
+        raise Problem(429, text, retry_after=wait)
 
 
 def address_of(request: HttpRequest) -> str:
