@@ -11,9 +11,10 @@ from typing import Any
 from django.conf import settings
 from django.contrib.auth.backends import ModelBackend
 from django.contrib.auth.models import User
+from django.contrib.auth.views import LoginView
 from django.http import HttpRequest
 
-from humanjudge.http import Problem
+from humanjudge.http import Context, Problem
 from humanjudge.lib.ratelimit import RateLimit
 
 BY_ADDRESS = RateLimit(per_second=1 / 3, burst=30)
@@ -23,14 +24,26 @@ BY_ACCOUNT = RateLimit(per_second=1 / 5, burst=20)
 _owners: set[tuple[str, str]] = set()
 
 
+class LoginPage(LoginView):
+    """Asks for a password, or leads to the team's identity provider."""
+
+    template_name = "login.html"
+
+    def get_context_data(self, **context: Any) -> Context:
+        asked = {"provider": settings.OIDC_NAME, "takes_passwords": settings.PASSWORD_LOGIN}
+        return super().get_context_data(**context) | asked
+
+
 class LimitedBackend(ModelBackend):
-    """Checks passwords for every page that asks for one, `/admin/login/` among them."""
+    """Checks passwords for every page that asks for one."""
 
     def authenticate(  # type: ignore[override]
         self, request: HttpRequest | None, **credentials: Any
     ) -> User | None:
         if request is None or "username" not in credentials:
             return super().authenticate(request, **credentials)
+        if not settings.PASSWORD_LOGIN:
+            raise Problem(403, "This server takes no passwords. Log in by your identity provider.")
         both = address, account = address_of(request), credentials["username"].casefold()
         seconds = (
             BY_ADDRESS.seconds(address)

@@ -23,6 +23,7 @@ from voting.models import (
     ApiKey,
     Entry,
     Flag,
+    Identity,
     Inference,
     Invite,
     Item,
@@ -343,13 +344,22 @@ class ProjectAdmin(KeptAdmin):
     inlines = (MembersInline, NewMemberInline)
 
 
+class IdentityInline(admin.TabularInline):  # type: ignore[type-arg]
+    """Who the identity provider says they are: an account that administers is linked here alone."""
+
+    model = Identity
+    fields = ("issuer", "subject", "created_at")
+    readonly_fields = ("created_at",)
+    extra = 0
+
+
 admin.site.unregister(User)
 
 
 @admin.register(User)
 class PersonAdmin(UserAdmin):  # type: ignore[type-arg]
     list_display = ("username", "email", "is_active", "is_staff", "is_superuser", "last_login")
-    inlines = (MembersInline, NewMemberInline)
+    inlines = (MembersInline, NewMemberInline, IdentityInline)
 
 
 @admin.register(Flag)

@@ -27,7 +27,14 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
 }
 # Whatever answers a GET with something else than 200, or 405 where there is only a form to post.
-ANSWERS = {"favicon": 301, "not found": 404, "healthz": 503}
+ANSWERS = {
+    "favicon": 301,
+    "not found": 404,
+    "healthz": 503,
+    # Without an identity provider there are none; tests/db/test_openid.py has one.
+    "provider-login": 404,
+    "provider-callback": 404,
+}
 
 
 @pytest.fixture(scope="module")

@@ -116,6 +116,6 @@ class EveryPage:
         for name, address in self.addresses().items():
             answer = self.client.get(address, SERVER_NAME=settings.ALLOWED_HOSTS[0])
             is_shown = "attachment" not in answer.get("Content-Disposition", "")
-            is_html = answer.get("Content-Type", "").startswith("text/html")
+            is_html = "html" in answer.get("Content-Type", "") and b"<html" in answer.content
             if is_html and is_shown and answer.status_code in (200, 404):
                 yield name, address
