@@ -12,6 +12,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 from joserfc import jwk, jws
 
 CLIENT = ("humanjudge", "a secret of both")
+KEY = jwk.RSAKey.generate_key(2048, {"kid": "one"})
 ADA = {"sub": "248289761001", "email": "ada@example.org", "email_verified": True}
 
 
@@ -19,14 +20,14 @@ class OpenIDServer:
     """Logs in `who` at once. `lies` replace claims of the token; `signs` makes it of them."""
 
     def __init__(self):
-        self.key = jwk.RSAKey.generate_key(2048, {"kid": "one"})
+        self.key = KEY
         self.who, self.lies, self.document_lies = dict(ADA), {}, {}
         self.signs = self.signed
         self.refuses = ""
         self.codes, self.asked = {}, []
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self.issuer = f"http://127.0.0.1:{self._server.server_port}"
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        threading.Thread(target=self._server.serve_forever, args=[0.01], daemon=True).start()
 
     def stop(self):
         self._server.shutdown()
