@@ -3,6 +3,7 @@
 import importlib.util
 from collections.abc import Iterable, Iterator
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, register
@@ -13,6 +14,7 @@ from django.db.migrations.recorder import MigrationRecorder
 from voting.pictures.rendering import PACKAGES
 
 APPS = ("voting", "judge_eval", "reports")
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
 LEAST = {"WEB_THREADS": 1, "BODY_SECONDS": 1, "JUDGING_THREADS": 1, "VOTES_BURST": 1}
 
 
@@ -33,12 +35,26 @@ def values(app_configs: Any, **kwargs: Any) -> Iterator[CheckMessage]:
         if getattr(settings, name) < least:
             text = f"{name} is {getattr(settings, name)}: at least {least}."
             yield Error(text, id="humanjudge.E003")
+    yield from _login()
     if settings.LOG_FORMAT not in ("lines", "json"):
         text = f"LOG_FORMAT is {settings.LOG_FORMAT!r}: lines or json."
         yield Error(text, id="humanjudge.E003")
     if not settings.VOTES_PER_SECOND > 0:
         text = f"VOTES_PER_SECOND is {settings.VOTES_PER_SECOND}: it must be above 0."
         yield Error(text, id="humanjudge.E003")
+
+
+def _login() -> Iterator[CheckMessage]:
+    issuer = urlsplit(settings.OIDC_ISSUER)
+    if settings.OIDC_ISSUER and not settings.OIDC_CLIENT_ID:
+        text = "OIDC_ISSUER is set, and OIDC_CLIENT_ID is not."
+        yield Error(text, hint="The provider gives it to this application.", id="humanjudge.E005")
+    if settings.OIDC_ISSUER and issuer.scheme != "https" and issuer.hostname not in LOOPBACK:
+        text = f"OIDC_ISSUER is {settings.OIDC_ISSUER!r}: an https address."
+        yield Error(text, id="humanjudge.E005")
+    if not settings.PASSWORD_LOGIN and not settings.OIDC_ISSUER:
+        text = "PASSWORD_LOGIN is false, and without OIDC_ISSUER nobody can log in."
+        yield Error(text, id="humanjudge.E005")
 
 
 @register(Tags.database)

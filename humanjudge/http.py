@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from django.conf import settings
 from django.db import InterfaceError, OperationalError
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
 from django.middleware.gzip import GZipMiddleware
 from django.shortcuts import redirect, resolve_url
@@ -67,10 +67,15 @@ class LoginNeeded(Exception):
     """Raised by a view that somebody may see who logs in; the middleware leads to the login."""
 
 
-def on_demand(view: str) -> Callable[..., HttpResponse]:
-    """Return a view whose module is imported by its first request, for pages with heavy imports."""
+def on_demand(view: str, *, only_with: str = "") -> Callable[..., HttpResponse]:
+    """Return a view whose module is imported by its first request, for pages with heavy imports.
+
+    There is no such page where the setting `only_with` is empty.
+    """
 
     def load_and_call(request: HttpRequest, **arguments: Any) -> HttpResponse:
+        if only_with and not getattr(settings, only_with):
+            raise Http404
         answer: HttpResponse = import_string(view)(request, **arguments)
         return answer
 

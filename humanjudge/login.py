@@ -1,4 +1,5 @@
-"""Who logs in, with limits on guessing: for each address, each account, and both together.
+"""Limits on guessing: passwords, for each address, each account, and both together; whatever else
+an address may not try for ever.
 
 A try that is refused costs no hashing, and no limit keeps the right person out for longer than it
 says: they are no locks that somebody else's tries could close for good.
@@ -10,9 +11,10 @@ from typing import Any
 from django.conf import settings
 from django.contrib.auth.backends import ModelBackend
 from django.contrib.auth.models import User
+from django.contrib.auth.views import LoginView
 from django.http import HttpRequest
 
-from humanjudge.http import Problem
+from humanjudge.http import Context, Problem
 from humanjudge.lib.ratelimit import RateLimit
 
 BY_ADDRESS = RateLimit(per_second=1 / 3, burst=30)
@@ -22,14 +24,26 @@ BY_ACCOUNT = RateLimit(per_second=1 / 5, burst=20)
 _owners: set[tuple[str, str]] = set()
 
 
+class LoginPage(LoginView):
+    """Asks for a password, or leads to the team's identity provider."""
+
+    template_name = "login.html"
+
+    def get_context_data(self, **context: Any) -> Context:
+        asked = {"provider": settings.OIDC_NAME, "takes_passwords": settings.PASSWORD_LOGIN}
+        return super().get_context_data(**context) | asked
+
+
 class LimitedBackend(ModelBackend):
-    """Checks passwords for every page that asks for one, `/admin/login/` among them."""
+    """Checks passwords for every page that asks for one."""
 
     def authenticate(  # type: ignore[override]
         self, request: HttpRequest | None, **credentials: Any
     ) -> User | None:
         if request is None or "username" not in credentials:
             return super().authenticate(request, **credentials)
+        if not settings.PASSWORD_LOGIN:
+            raise Problem(403, "This server takes no passwords. Log in by your identity provider.")
         both = address, account = address_of(request), credentials["username"].casefold()
         seconds = (
             BY_ADDRESS.seconds(address)
@@ -42,7 +56,16 @@ class LimitedBackend(ModelBackend):
         user = super().authenticate(request, **credentials)
         if user is not None:
             _owners.add(both)
+            # A class that logs in at once from one address makes no guesses.
+            BY_ADDRESS.give_back(address)
         return user
+
+
+def slow_down(limit: RateLimit, request: HttpRequest, said: str) -> None:
+    """Refuse an address that does something too often; `said` is what it does too often."""
+    if wait := math.ceil(limit.seconds(address_of(request))):
+        text = f"Too many {said} from your address. Wait {wait} seconds, then try again."
+        raise Problem(429, text, retry_after=wait)
 
 
 def address_of(request: HttpRequest) -> str:

@@ -3,6 +3,7 @@
 import gc
 import os
 from typing import Any
+from urllib.parse import urlsplit
 
 from csp.constants import NONE, SELF
 from environs import Env
@@ -268,6 +269,16 @@ AUTH_PASSWORD_VALIDATORS = [
 ]
 # Limits on guessing passwords: see humanjudge.login.
 AUTHENTICATION_BACKENDS = ["humanjudge.login.LimitedBackend"]
+# The team's own identity provider, which voting.openid asks; without an issuer there is none.
+OIDC_ISSUER, OIDC_CLIENT_ID = env.str("OIDC_ISSUER", ""), env.str("OIDC_CLIENT_ID", "")
+OIDC_CLIENT_SECRET = env.str("OIDC_CLIENT_SECRET", "")
+# What the button says; the host of the issuer unless it is named.
+OIDC_NAME = env.str("OIDC_NAME", "") or urlsplit(OIDC_ISSUER).netloc
+OIDC_SCOPE = env.str("OIDC_SCOPE", "") or "openid email profile"
+# Whoever is in this group of the provider administers this server, and nobody else of it does.
+OIDC_ADMIN_GROUP = env.str("OIDC_ADMIN_GROUP", "")
+OIDC_GROUPS_CLAIM = env.str("OIDC_GROUPS_CLAIM", "") or "groups"
+PASSWORD_LOGIN = env.bool("PASSWORD_LOGIN", True)
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "runs"
 LOGOUT_REDIRECT_URL = "home"

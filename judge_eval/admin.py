@@ -4,22 +4,46 @@ from django import forms
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.urls import reverse
 from pydantic import RootModel
 
 from humanjudge.lib.validation import ConfigInvalid, validated
 from judge_eval.config.estimates import Price
-from judge_eval.models import Call, Judge, Provider, Run, RunEvent, Verdict
+from judge_eval.models import Call, Findings, Import, Judge, Provider, Run, RunEvent, Verdict
 from judge_eval.runs import providers
-from voting.admin import KeptAdmin, ReadOnlyAdmin
+from voting.admin import ListAdmin, ReadOnlyAdmin, UnmakeableAdmin
+
+
+def dollars(nano: int | None) -> str:
+    return "" if nano is None else f"${nano / 1_000_000_000:,.4f}"
 
 
 @admin.register(Run)
-class RunAdmin(KeptAdmin):
-    fields = list_display = ("name", "state", "is_shared", "created_at")
-    readonly_fields = ("state", "created_at")
+class RunAdmin(UnmakeableAdmin):
+    list_display = ("name", "project", "state", "is_shared", "spent", "created_at", "archived_at")
+    list_filter = (
+        *("state", "is_shared", ("archived_at", admin.EmptyFieldListFilter)),
+        *("queue__kind", "queue__project"),
+    )
+    list_select_related = ("queue__project",)
+    search_fields = ("id", "name", "queue__project__name")
+    date_hierarchy = "created_at"
+    fields = (
+        *("name", "project", "queue", "state", "note", "is_shared"),
+        *("spent", "created_at", "started_at", "archived_at"),
+    )
+    readonly_fields = tuple(name for name in fields if name not in ("name", "is_shared"))
 
-    def has_add_permission(self, request: object) -> bool:
-        return False
+    @admin.display(ordering="queue__project__name")
+    def project(self, run: Run) -> str:
+        return run.queue.project.name
+
+    @admin.display(ordering="spent_nano")
+    def spent(self, run: Run) -> str:
+        return dollars(run.spent_nano)
+
+    def view_on_site(self, run: Run) -> str:
+        return reverse("run", args=[run.pk])
 
 
 class PriceList(RootModel[dict[str, Price]]):
@@ -41,14 +65,24 @@ class ProviderForm(forms.ModelForm):  # type: ignore[type-arg]
 
 
 @admin.register(Provider)
-class ProviderAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+class ProviderAdmin(ListAdmin):
     form = ProviderForm
     fields = (
-        *("name", "base_url", "key_variable", "key", "structured_output"),
+        *("name", "project", "base_url", "key_variable", "key", "structured_output"),
         *("timeout_s", "concurrency", "requests_per_minute", "prices"),
     )
-    list_display = ("name", "base_url", "key_variable", "key", "concurrency", "requests_per_minute")
+    list_display = (
+        *("name", "project", "base_url", "key_variable", "key"),
+        *("concurrency", "requests_per_minute"),
+    )
+    list_filter = ("structured_output", "project")
+    list_select_related = ("project",)
+    search_fields = ("name", "base_url")
+    autocomplete_fields = ("project",)
     readonly_fields = ("key",)
+
+    def view_on_site(self, provider: Provider) -> str:
+        return reverse("providers")
 
     @admin.display(description="key is set here")
     def key(self, provider: Provider) -> str:
@@ -60,28 +94,60 @@ class ProviderAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
 @admin.register(Judge)
 class JudgeAdmin(ReadOnlyAdmin):
-    list_display = ("name", "run", "position", "provider", "fingerprint")
-    list_select_related = ("run",)
+    list_display = ("name", "run", "position", "provider", "reported_model", "elo", "fingerprint")
+    list_filter = ("provider",)
+    list_select_related = ("run", "rating")
+    search_fields = ("name", "run__name", "model", "reported_model", "fingerprint")
+
+    @admin.display(ordering="rating__elo", description="ELO")
+    def elo(self, judge: Judge) -> str:
+        # A judge that was only imported a moment ago may have none.
+        rating = getattr(judge, "rating", None)
+        return f"{rating.elo:.0f}" if rating else ""
+
+    def view_on_site(self, judge: Judge) -> str:
+        return reverse("run", args=[judge.run_id])
 
 
 @admin.register(Verdict)
 class VerdictAdmin(ReadOnlyAdmin):
     list_display = ("judge", "item", "state", "winner", "feedback", "error", "latency_ms")
-    list_filter = ("state",)
+    list_filter = ("state", "order", "consistent")
     list_select_related = ("judge", "item")
+    search_fields = ("judge__name", "judge__run__name", "item__external_id", "error")
+
+    def view_on_site(self, verdict: Verdict) -> str:
+        return reverse("run-pair", args=[verdict.judge.run_id, verdict.item_id])
 
 
 @admin.register(Call)
 class CallAdmin(ReadOnlyAdmin):
-    list_display = ("id", "run", "purpose", "model", "state", "attempts", "error", "done_at")
-    list_filter = ("state", "purpose")
+    list_display = (
+        "id",
+        "run",
+        "purpose",
+        "model",
+        "state",
+        "attempts",
+        "cost",
+        "error",
+        "done_at",
+    )
+    list_filter = ("state", "purpose", "provider")
     list_select_related = ("run",)
+    search_fields = ("run__name", "model", "request_hash", "error")
     ordering = ("-id",)
-    show_full_result_count = False
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Call]:
         # A page of drawings would be megabytes.
         return super().get_queryset(request).defer("reply")
+
+    @admin.display(ordering="cost_nano")
+    def cost(self, call: Call) -> str:
+        return dollars(call.cost_nano)
+
+    def view_on_site(self, call: Call) -> str:
+        return reverse("run-call", args=[call.run_id, call.pk])
 
 
 @admin.register(RunEvent)
@@ -89,5 +155,41 @@ class RunEventAdmin(ReadOnlyAdmin):
     list_display = ("id", "at", "run", "kind", "text")
     list_filter = ("kind",)
     list_select_related = ("run",)
+    search_fields = ("run__name", "text")
     ordering = ("-id",)
-    show_full_result_count = False
+
+    def view_on_site(self, event: RunEvent) -> str:
+        return reverse("run-progress", args=[event.run_id])
+
+
+@admin.register(Findings)
+class FindingsAdmin(ReadOnlyAdmin):
+    list_display = ("run", "part", "seq", "seconds", "computed_at", "not_before", "asked_at")
+    list_select_related = ("run",)
+    search_fields = ("run__name", "part")
+    exclude = ("data", "charts")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Findings]:
+        return super().get_queryset(request).defer("data", "charts")
+
+    def view_on_site(self, findings: Findings) -> str:
+        return reverse("run", args=[findings.run_id])
+
+
+@admin.register(Import)
+class ImportAdmin(ReadOnlyAdmin):
+    list_display = (
+        *("id", "state", "name", "project", "run", "user", "rows_read", "written", "detail"),
+        *("asked_at", "done_at"),
+    )
+    list_filter = ("state", "is_bundle", "is_local", "project")
+    list_select_related = ("project", "run", "user")
+    search_fields = ("id", "name", "run__name", "detail")
+    date_hierarchy = "asked_at"
+    exclude = ("form", "report", "lease")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Import]:
+        return super().get_queryset(request).defer("form", "report")
+
+    def view_on_site(self, job: Import) -> str:
+        return reverse("import", args=[job.pk])

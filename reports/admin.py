@@ -9,7 +9,18 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.html import format_html
 
-from reports.models import Review, Share
+from reports.models import (
+    Benchmark,
+    CompositeDefinition,
+    Enrollment,
+    Quality,
+    Review,
+    ScoreReport,
+    Share,
+    ToldHead,
+    Trace,
+    TracedModel,
+)
 from reports.review import services
 from voting.access import can_anywhere, projects_where
 from voting.admin import ReadOnlyAdmin, do_for_each
@@ -24,6 +35,7 @@ class ReviewAdmin(ReadOnlyAdmin):
     list_display_links = None
     list_filter = ("waits", "decided", "category", "item__queue__kind", "project")
     list_select_related = ("project", "item__queue")
+    search_fields = ("item__id", "item__external_id", "item__queue__name")
     ordering = ("-waits", "since")
     actions = ("keep_them", "exclude_them", "ask_again")
 
@@ -87,8 +99,108 @@ class ShareAdmin(ReadOnlyAdmin):
         *("__str__", "prefix", "project", "run", "made_by", "made_at"),
         *("expires_at", "revoked_at", "views", "viewed_at"),
     )
-    list_filter = ("is_public", "project")
+    list_filter = ("is_public", ("revoked_at", admin.EmptyFieldListFilter), "project")
     list_select_related = ("project", "run", "made_by")
-    search_fields = ("label", "prefix")
+    search_fields = ("label", "prefix", "run__name")
+    date_hierarchy = "made_at"
     exclude = ("frozen", "token_sha256")
     ordering = ("-made_at",)
+
+    def view_on_site(self, share: Share) -> str:
+        name, of = ("run", share.run_id) if share.run_id else ("project", share.project_id)
+        return reverse(f"{name}-shares", args=[of])
+
+
+@admin.register(CompositeDefinition)
+class CompositeAdmin(ReadOnlyAdmin):
+    list_display = ("run", "version", "created_at")
+    list_select_related = ("run",)
+    search_fields = ("run__name", "version")
+    date_hierarchy = "created_at"
+
+    def view_on_site(self, composite: CompositeDefinition) -> str:
+        return reverse("run-composite", args=[composite.run_id])
+
+
+@admin.register(ScoreReport)
+class ScoreReportAdmin(ReadOnlyAdmin):
+    list_display = ("run", "state", "error", "size", "attempts", "asked_at", "done_at")
+    list_filter = ("state",)
+    list_select_related = ("run",)
+    search_fields = ("run__name", "error")
+    date_hierarchy = "asked_at"
+    exclude = ("table",)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[ScoreReport]:
+        return super().get_queryset(request).defer("table")
+
+    def view_on_site(self, report: ScoreReport) -> str:
+        return reverse("run-scores", args=[report.run_id])
+
+
+@admin.register(Quality)
+class QualityAdmin(ReadOnlyAdmin):
+    list_display = ("project", "series", "score", "freshness", "votes", "passes", "last_vote_at")
+    list_filter = ("series",)
+    list_select_related = ("project",)
+    search_fields = ("project__name",)
+    exclude = ("standing",)
+
+    def view_on_site(self, quality: Quality) -> str:
+        return reverse("project-quality", args=[quality.project_id])
+
+
+@admin.register(Benchmark)
+class BenchmarkAdmin(ReadOnlyAdmin):
+    list_display = ("project", "slug", "is_open", "owner")
+    list_filter = ("is_open",)
+    list_select_related = ("project", "owner")
+    search_fields = ("project__name", "slug")
+
+    def view_on_site(self, benchmark: Benchmark) -> str:
+        return reverse("traced-models")
+
+
+@admin.register(TracedModel)
+class TracedModelAdmin(ReadOnlyAdmin):
+    list_display = ("name", "slug", "project", "owner", "type", "created_at")
+    list_filter = ("type", "project")
+    list_select_related = ("project", "owner")
+    search_fields = ("name", "slug", "owner__username")
+    date_hierarchy = "created_at"
+
+    def view_on_site(self, model: TracedModel) -> str:
+        return reverse("traced-models")
+
+
+@admin.register(Enrollment)
+class EnrollmentAdmin(ReadOnlyAdmin):
+    list_display = ("model", "benchmark", "created_at")
+    list_select_related = ("model", "benchmark__project")
+    search_fields = ("model__name", "benchmark__slug")
+
+
+@admin.register(Trace)
+class TraceAdmin(ReadOnlyAdmin):
+    list_display = ("trace_id", "logged_by", "item")
+    list_select_related = ("enrollment__model", "item")
+    search_fields = ("trace_id", "enrollment__model__name")
+
+    @admin.display(ordering="enrollment__model__name")
+    def logged_by(self, trace: Trace) -> str:
+        return trace.enrollment.model.name
+
+    def view_on_site(self, trace: Trace) -> str:
+        return reverse("review-item", args=[trace.item_id])
+
+
+@admin.register(ToldHead)
+class ToldHeadAdmin(ReadOnlyAdmin):
+    list_display = ("project", "seq", "head", "at")
+    list_filter = ("project",)
+    list_select_related = ("project",)
+    readonly_fields = ("head",)
+    ordering = ("-at",)
+
+    def head(self, told: ToldHead) -> str:
+        return bytes(told.hash).hex()

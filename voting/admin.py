@@ -1,23 +1,39 @@
-"""The admin of voting: who may vote and with what. The ledger can only be read here."""
+"""The admin of voting: who may do what, vote, and with what. The ledger can only be read here."""
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from django.contrib import admin
+from django.contrib.auth.admin import UserAdmin
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
+from django.core.paginator import Paginator
 from django.db.models import QuerySet
 from django.forms import CheckboxSelectMultiple, ModelChoiceField, ModelForm, MultipleChoiceField
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
+from django.utils.functional import cached_property
 
-from voting import models
 from voting.choices import Choice, in_order
 from voting.curating import decisions_on_voters, exclude_voter
 from voting.keys import create_key
 from voting.kinds import COMPARISON, kind_of
-from voting.models import ApiKey, Entry, Invite, Queue, Voter, VoterPrompt
+from voting.models import (
+    ApiKey,
+    Entry,
+    Flag,
+    Identity,
+    Inference,
+    Invite,
+    Item,
+    Member,
+    Picture,
+    Project,
+    Queue,
+    Voter,
+    VoterPrompt,
+)
 from voting.voters import erase, invite_token, voter_of_user, withdraw
 
 admin.site.site_header = admin.site.site_title = "HumanJudge"
@@ -45,7 +61,25 @@ def do_for_each(
     return None
 
 
-class KeptAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+class FirstPages(Paginator):  # type: ignore[type-arg]
+    """Counts so far and no further: a million rows are searched, and never leafed through."""
+
+    MOST = 10_000
+
+    @cached_property
+    def count(self) -> int:
+        return cast("QuerySet[Any]", self.object_list).order_by()[: self.MOST].count()
+
+
+class ListAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+    """A list whose cost does not grow with it."""
+
+    paginator = FirstPages
+    show_full_result_count = False
+    show_facets = admin.ShowFacets.NEVER
+
+
+class KeptAdmin(ListAdmin):
     """Rows that the ledger refers to: they are changed or withdrawn, never deleted."""
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
@@ -65,7 +99,10 @@ class ReadOnlyAdmin(UnmakeableAdmin):
 @admin.register(VoterPrompt)
 class VoterPromptAdmin(KeptAdmin):
     list_display = ("name", "version", "project", "created_at")
+    list_filter = ("project",)
     list_select_related = ("project",)
+    search_fields = ("name", "text")
+    autocomplete_fields = ("project",)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
         # A version that was shown never changes: add the next one instead.
@@ -101,20 +138,35 @@ class QueueForm(ModelForm):  # type: ignore[type-arg]
 @admin.register(Queue)
 class QueueAdmin(UnmakeableAdmin):
     form = QueueForm
-    list_display = ("name", "project", "votes_per_item", "reveal", "is_open")
-    list_select_related = ("project",)
-    fields = ("project", *QueueForm.Meta.fields, "created_at")
+    list_display = ("name", "project", "kind", "votes_per_item", "done", "reveal", "is_open")
+    list_filter = ("is_open", "kind", "is_simulated", "project")
+    search_fields = ("name", "project__name")
+    ordering = ("name", "created_at")
+    date_hierarchy = "created_at"
+    fields = ("project", "kind", *QueueForm.Meta.fields, "done", "created_at")
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
         # How many votes it wants is settled when it is made.
         has_pairs = obj is not None and obj.items.exists()
-        return ("project", "created_at", *(QueueForm.Meta.settled if has_pairs else ()))
+        settled = QueueForm.Meta.settled if has_pairs else ()
+        return ("project", "kind", "done", "created_at", *settled)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Queue]:
+        # Its name says its project, where it is chosen too.
+        return super().get_queryset(request).select_related("project")
+
+    def view_on_site(self, queue: Queue) -> str:
+        return reverse("vote", args=[queue.pk])
 
 
 @admin.register(Invite)
-class InviteAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
-    list_display = ("__str__", "queue", "link", "expires_at", "revoked_at", "max_voters")
+class InviteAdmin(ListAdmin):
+    list_display = ("__str__", "queue", "group", "link", "expires_at", "revoked_at", "max_voters")
+    list_filter = (("revoked_at", admin.EmptyFieldListFilter), "queue__project")
     list_select_related = ("queue__project",)
+    search_fields = ("label", "group", "queue__name")
+    date_hierarchy = "created_at"
+    autocomplete_fields = ("queue",)
     readonly_fields = ("link", "created_at")
     actions = ("revoke",)
 
@@ -160,11 +212,19 @@ def exclude_everywhere(voter: Voter, by: User) -> None:
 
 @admin.register(Voter)
 class VoterAdmin(UnmakeableAdmin):
-    list_display = ("pseudonym", "name", "project", "reputation", "blocked_at", "created_at")
+    list_display = (
+        *("pseudonym", "name", "project", "group"),
+        *("reputation", "blocked_at", "created_at"),
+    )
+    list_filter = (("blocked_at", admin.EmptyFieldListFilter), "project")
     list_select_related = ("project",)
+    search_fields = ("pseudonym", "name", "external_id", "group")
     form = VoterForm
-    fields = ("pseudonym", "name", "project", "reputation", "blocked_at", "created_at")
-    readonly_fields = ("pseudonym", "project", "created_at")
+    readonly_fields = (
+        *("pseudonym", "project", "group", "external_id"),
+        *("invite", "user", "api_key", "created_at"),
+    )
+    fields = (*readonly_fields[:2], "name", "reputation", "blocked_at", *readonly_fields[2:])
     actions = ("exclude_them", "erase")
 
     @admin.action(description="Exclude the votes of the selected people", permissions=["change"])
@@ -213,11 +273,14 @@ class ApiKeyForm(ModelForm):  # type: ignore[type-arg]
 class ApiKeyAdmin(KeptAdmin):
     form = ApiKeyForm
     list_display = (
-        *("name", "kind", "prefix", "scopes", "project"),
+        *("name", "kind", "prefix", "scopes", "project", "user"),
         *("last_used_at", "expires_at", "revoked_at"),
     )
-    list_filter = ("kind",)
-    list_select_related = ("project",)
+    list_filter = ("kind", ("revoked_at", admin.EmptyFieldListFilter), "project")
+    list_select_related = ("project", "user")
+    search_fields = ("name", "prefix", "user__username")
+    autocomplete_fields = ("project",)
+    readonly_fields = ("kind", "prefix", "user", "created_at", "last_used_at")
 
     def save_model(self, request: HttpRequest, obj: ApiKey, form: Any, change: bool) -> None:
         if change:
@@ -239,43 +302,112 @@ class ApiKeyAdmin(KeptAdmin):
         return TemplateResponse(request, "voting/admin_key.html", context)
 
 
-admin.site.register(
-    models.Project,
-    KeptAdmin,
-    list_display=("name", "head_seq", "created_at"),
-    readonly_fields=("id", "head_seq", "head", "created_at"),
-)
-admin.site.register(
-    models.Flag,
-    ReadOnlyAdmin,
-    list_display=("category", "item", "voter", "comment", "created_at"),
-    list_filter=("category",),
-    list_select_related=("item", "voter"),
-)
-admin.site.register(
-    models.Entry,
-    ReadOnlyAdmin,
-    list_display=("seq", "kind", "at", "project", "voter", "choice", "retracted"),
-    list_filter=("kind",),
-    list_select_related=("project", "voter"),
-    ordering=("-id",),
-    show_full_result_count=False,
-)
-admin.site.register(
-    models.Item,
-    ReadOnlyAdmin,
-    list_display=("id", "queue", "position", "votes", "votes_wanted", "opened_at", "unusable"),
-    list_select_related=("queue__project",),
-)
-admin.site.register(
-    models.Inference,
-    ReadOnlyAdmin,
-    list_display=("id", "generator", "kind", "created_at"),
-    list_filter=("kind",),
-)
-admin.site.register(
-    models.Picture,
-    ReadOnlyAdmin,
-    list_display=("source_sha256", "state", "renderer", "width", "height", "error"),
-    list_filter=("state",),
-)
+class MembersInline(admin.TabularInline):  # type: ignore[type-arg]
+    """Who is in it: a role is changed or taken away here, and given by the row for one more."""
+
+    model = Member
+    readonly_fields: ClassVar[tuple[str, ...]] = ("project", "user", "created_at")
+    extra = 0
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
+        other = "user" if self.parent_model is Project else "project"
+        return (other, "role", *(("created_at",) if self.readonly_fields else ()))
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Member]:
+        return super().get_queryset(request).select_related("project", "user")
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+class NewMemberInline(MembersInline):
+    # Apart from the rows that there are: each would look up by itself whom its field names.
+    readonly_fields = ()
+    autocomplete_fields = ("project", "user")
+    verbose_name_plural = "one more member"
+    extra = 1
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Member]:
+        return super().get_queryset(request).none()
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return admin.TabularInline.has_add_permission(self, request, obj)
+
+
+@admin.register(Project)
+class ProjectAdmin(KeptAdmin):
+    list_display = ("name", "head_seq", "created_at")
+    search_fields = ("name",)
+    ordering = ("name", "created_at")
+    date_hierarchy = "created_at"
+    readonly_fields = ("id", "head_seq", "head", "created_at")
+    inlines = (MembersInline, NewMemberInline)
+
+
+class IdentityInline(admin.TabularInline):  # type: ignore[type-arg]
+    """Who the identity provider says they are: an account that administers is linked here alone."""
+
+    model = Identity
+    fields = ("issuer", "subject", "created_at")
+    readonly_fields = ("created_at",)
+    extra = 0
+
+
+admin.site.unregister(User)
+
+
+@admin.register(User)
+class PersonAdmin(UserAdmin):  # type: ignore[type-arg]
+    list_display = ("username", "email", "is_active", "is_staff", "is_superuser", "last_login")
+    inlines = (MembersInline, NewMemberInline, IdentityInline)
+
+
+@admin.register(Flag)
+class FlagAdmin(ReadOnlyAdmin):
+    list_display = ("category", "item", "voter", "comment", "created_at")
+    list_filter = ("category", "item__queue__project")
+    list_select_related = ("item", "voter")
+    search_fields = ("comment", "voter__name", "voter__pseudonym")
+    date_hierarchy = "created_at"
+
+
+@admin.register(Entry)
+class EntryAdmin(ReadOnlyAdmin):
+    list_display = ("seq", "kind", "at", "project", "voter", "choice", "retracted", "excluded")
+    list_filter = ("kind", "retracted", "excluded", "simulated", "project")
+    list_select_related = ("project", "voter")
+    search_fields = ("uid", "voter__pseudonym", "voter__name", "queue__name")
+    readonly_fields = ("uid", "sealed_as")
+    exclude = ("salt",)
+    ordering = ("-id",)
+
+    @admin.display(description="hash")
+    def sealed_as(self, entry: Entry) -> str:
+        return bytes(entry.hash).hex() if entry.hash else "not sealed yet"
+
+
+@admin.register(Item)
+class ItemAdmin(ReadOnlyAdmin):
+    list_display = ("id", "queue", "position", "votes", "votes_wanted", "opened_at", "unusable")
+    list_filter = (("unusable", admin.EmptyFieldListFilter), "queue__kind", "queue__project")
+    list_select_related = ("queue__project",)
+    search_fields = ("id", "external_id", "prompt_key", "queue__name")
+
+
+@admin.register(Inference)
+class InferenceAdmin(ReadOnlyAdmin):
+    list_display = ("id", "project", "generator", "kind", "created_at")
+    list_filter = ("kind", "project")
+    list_select_related = ("project",)
+    search_fields = ("id", "generator", "prompt")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Inference]:
+        # A page of outputs would be megabytes.
+        return super().get_queryset(request).defer("output", "prompt")
+
+
+@admin.register(Picture)
+class PictureAdmin(ReadOnlyAdmin):
+    list_display = ("source_sha256", "state", "renderer", "width", "height", "error")
+    list_filter = ("state", "is_refused")
+    search_fields = ("source_sha256", "png_sha256", "error")

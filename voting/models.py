@@ -75,6 +75,24 @@ class Member(models.Model):
         return f"{self.user}: {self.role} of {self.project}"
 
 
+class Identity(models.Model):
+    """Whom the team's identity provider calls by this name: an account of this server."""
+
+    user = ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="identities")
+    issuer = models.CharField(max_length=255)
+    subject = models.CharField(max_length=255)
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        verbose_name_plural = "identities"
+        constraints: ClassVar = [
+            UniqueConstraint(fields=["issuer", "subject"], name="identity_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.subject} of {self.issuer}"
+
+
 class VoterPrompt(models.Model):
     """One version of a rubric; a version that was shown never changes."""
 

@@ -20,6 +20,7 @@ from django_htmx.http import trigger_client_event
 
 from humanjudge.http import Context, HtmxRequest, Problem
 from humanjudge.lib.ratelimit import RateLimit
+from humanjudge.login import slow_down
 from voting import ballots, services, voters
 from voting.assignment import ballot_for, give_back, next_pairs
 from voting.forms import FlagForm, JoinForm, UndoForm
@@ -52,6 +53,9 @@ _WRONG_LINK = (
 )
 
 limit = RateLimit(settings.VOTES_PER_SECOND, settings.VOTES_BURST)
+# Of each address: a class that joins by one link at once is far below both.
+WRONG_LINKS = RateLimit(per_second=1 / 3, burst=30)
+JOINS = RateLimit(per_second=1 / 2, burst=200)
 
 
 def go_on_voting(request: HttpRequest) -> Context:
@@ -68,6 +72,7 @@ def _left_for(known: list[Voter]) -> list[tuple[str, str]]:
 def join_by_invite(request: HtmxRequest, token: str) -> HttpResponse:
     invite = voters.find_invite(token)
     if invite is None:
+        slow_down(WRONG_LINKS, request, "wrong invite links")
         raise Problem(404, _WRONG_LINK)
     queue_page = reverse("vote", args=[invite.queue_id])
     known = voters.voter_known_here(request, invite.queue.project_id)
@@ -81,6 +86,7 @@ def join_by_invite(request: HtmxRequest, token: str) -> HttpResponse:
         raise Problem(403, reason)
     form = JoinForm(request.POST if request.method == "POST" else None)
     if form.is_valid():
+        slow_down(JOINS, request, "people joined")
         try:
             voter = voters.join(invite, form.cleaned_data["name"], timezone.now(), known)
         except voters.InviteRefused as refused:

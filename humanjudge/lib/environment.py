@@ -11,7 +11,7 @@ IS_CHECKOUT = (ROOT / "templates").is_dir() and (ROOT / "manage.py").exists()
 PROGRAM = ".venv/bin/humanjudge" if IS_CHECKOUT else "humanjudge"
 START = "make run" if IS_CHECKOUT else "humanjudge up"
 # What may stand in a file, as the secrets of containers do; keys of providers, too.
-SECRETS = ("SECRET_KEY", "DATABASE_URL", "REDIS_URL", "METRICS_TOKEN")
+SECRETS = ("SECRET_KEY", "DATABASE_URL", "REDIS_URL", "METRICS_TOKEN", "OIDC_CLIENT_SECRET")
 
 
 class RefusalError(SystemExit):

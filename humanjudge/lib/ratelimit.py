@@ -38,3 +38,9 @@ class RateLimit:
             if len(self._buckets) > MOST_BUCKETS:
                 self._buckets.popitem(last=False)
         return lacking / self.per_second
+
+    def give_back(self, key: Hashable) -> None:
+        """Undo a take of something that is not to count, as a login that was right."""
+        with self._lock:
+            tokens, since = self._buckets.get(key, (float(self.burst), 0.0))
+            self._buckets[key] = (min(self.burst, tokens + 1), since)

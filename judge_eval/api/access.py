@@ -11,7 +11,9 @@ from ninja.errors import HttpError
 from ninja.security import HttpBearer
 from pydantic import WithJsonSchema
 
+from humanjudge.lib.ratelimit import RateLimit
 from humanjudge.lib.validation import ConfigError, ConfigInvalid
+from humanjudge.login import slow_down
 from judge_eval.access import can
 from judge_eval.models import Run
 from judge_eval.selectors import by_prefix
@@ -34,6 +36,8 @@ BLIND: Final = (
     "vote first, or use a key with the scope 'verdicts'"
 )
 OWN_VOTES_SECONDS = 0.5
+# Of each address; a right key is never counted, whatever comes from beside it.
+WRONG_KEYS = RateLimit(per_second=1 / 3, burst=30)
 MOST_NAMED: Final = 20
 
 # What an endpoint answers, or adds to the OpenAPI document.
@@ -64,7 +68,10 @@ class KeyAuth(HttpBearer):
         self._kinds = kinds
 
     def authenticate(self, request: HttpRequest, token: str) -> ApiKey | None:
-        return find_key(token, *self._kinds)
+        api_key = find_key(token, *self._kinds)
+        if api_key is None:
+            slow_down(WRONG_KEYS, request, "wrong API keys")
+        return api_key
 
 
 class KeyRouter(Router):
@@ -75,7 +82,7 @@ class KeyRouter(Router):
 
     def __init__(self, tag: str, kinds: Sequence[str] = (ApiKey.Kind.SCRIPT,)) -> None:
         super().__init__(auth=KeyAuth(*kinds) if kinds else None, tags=[tag])
-        self._refused = {400, 422, 500, 503} | ({401, 403} if kinds else {429})
+        self._refused = {400, 422, 429, 500, 503} | ({401, 403} if kinds else set())
 
     def add_api_operation(
         self,

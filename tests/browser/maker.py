@@ -26,6 +26,7 @@ from judge_eval.models import Run  # noqa: E402
 from judge_eval.runs import demo, state  # noqa: E402
 from tests import makers  # noqa: E402
 from tests.helpers.boards import BOARDS  # noqa: E402
+from tests.helpers.every_page import EveryPage  # noqa: E402
 from voting.assignment import next_pairs  # noqa: E402
 from voting.models import (  # noqa: E402
     Assignment,
@@ -198,6 +199,12 @@ def leased(*, queue):
     return live.count()
 
 
+def every_page():
+    """Rows behind every page, where each of them is, and the cookies of who may see them all."""
+    world = EveryPage()
+    return {"cookies": world.cookies, "pages": list(world.html())}
+
+
 def new_user(*, name, password=None, staff=False):
     User.objects.create_user(name, password=password, is_staff=staff, is_superuser=staff)
 
@@ -232,6 +239,7 @@ ANSWERS = {
         leased,
         open_demo,
         drawings_for_a_picture,
+        every_page,
         new_user,
         log_in,
     )

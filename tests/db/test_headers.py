@@ -1,6 +1,5 @@
-"""Security headers and cookies on every page, and errors that a person can read."""
+"""Cookies that scripts and other sites cannot use, and errors that a person can read."""
 
-import re
 from uuid import uuid4
 
 import pytest
@@ -9,85 +8,12 @@ from django.test import Client
 from tests.helpers.pages import HTMX, text_of
 from tests.makers import (
     make_invite,
-    make_key,
     make_run,
-    make_vote,
-    make_voter,
-    pairs_of,
     user_client,
-    voter_client,
 )
 from voting.voters import invite_token
 
 pytestmark = pytest.mark.django_db
-
-
-def pages():
-    """Return (name, client, address) of every page and endpoint."""
-    run = make_run(pairs=2)
-    voter = make_voter(run)
-    vote = make_vote(voter, pairs_of(run)[0])
-    _, token = make_key("read", "vote")
-    script = Client(headers={"Authorization": f"Bearer {token}"})
-    owner, browser, stranger = user_client(), voter_client(voter), Client()
-    vote_page, board = f"/vote/{run.queue_id}/", f"/runs/{run.pk}/"
-    return [
-        ("start", stranger, "/"),
-        ("login", stranger, "/login/"),
-        ("join", stranger, f"/join/{invite_token(make_invite(run))}/"),
-        ("not found", stranger, "/nowhere/"),
-        ("refused", stranger, vote_page),
-        ("vote", browser, vote_page),
-        ("more pairs", browser, f"{vote_page}pairs"),
-        ("my votes", browser, f"{vote_page}mine"),
-        ("reveal", browser, f"/reveal/{vote.uid}/"),
-        ("runs", owner, "/runs/"),
-        ("board", owner, board),
-        ("pairs", owner, f"{board}pairs/"),
-        ("pair", owner, f"{board}pairs/{pairs_of(run)[0].pk}/"),
-        ("voting tab", owner, f"{board}vote/"),
-        ("health", stranger, "/healthz"),
-        ("API", script, f"/api/runs/{run.pk}/judge-eval/results"),
-        ("API refused", stranger, f"/api/runs/{run.pk}/judge-eval/results"),
-        ("API docs", stranger, "/api/docs"),
-        ("OpenAPI", stranger, "/api/openapi.json"),
-        ("admin", stranger, "/admin/login/"),
-    ]
-
-
-def test_every_answer_has_the_security_headers():
-    for name, client, address in pages():
-        response = client.get(address)
-        policy = response["Content-Security-Policy"]
-        for directive in (
-            "default-src 'none'",
-            "script-src 'self'",
-            "style-src 'self'",
-            "frame-ancestors 'none'",
-            "base-uri 'none'",
-            "form-action 'self'",
-        ):
-            assert directive in policy, name
-        assert "unsafe" not in policy, name
-        assert response["X-Content-Type-Options"] == "nosniff", name
-        assert response["X-Frame-Options"] == "DENY", name
-        assert response["Referrer-Policy"] == "same-origin", name
-
-
-def test_no_page_needs_what_the_policy_forbids():
-    """No inline script or style, no handler in an attribute, nothing from elsewhere."""
-    for name, client, address in pages():
-        response = client.get(address)
-        if "html" not in response["Content-Type"]:
-            continue
-        body = response.content.decode()
-        scripts = re.findall(r"<script([^>]*)>(.*?)</script>", body, re.DOTALL)
-        for attributes, content in scripts:
-            data = 'type="application/json"' in attributes
-            assert "src=" in attributes or data, f"{name}: {content[:80]}"
-        assert not re.search(r"<style|\sstyle=|\son[a-z]+=|javascript:", body), name
-        for source in re.findall(r'(?:src|href)="(?:https?:)?//([^"/]+)', body):
-            assert source == "testserver", f"{name}: {source}"
 
 
 def test_cookies_cannot_be_read_by_scripts_or_sent_by_other_sites():

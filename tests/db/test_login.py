@@ -9,7 +9,6 @@ from humanjudge.lib.ratelimit import RateLimit
 
 pytestmark = pytest.mark.django_db
 
-PAGES = ("/login/", "/admin/login/")
 RIGHT = "a long enough password"
 
 
@@ -26,9 +25,9 @@ def now(monkeypatch):
     return at
 
 
-def attempt(password="wrong", *, page="/login/", name="ada", address="203.0.113.1", **headers):
+def attempt(password="wrong", *, name="ada", address="203.0.113.1", **headers):
     data = {"username": name, "password": password}
-    return Client(REMOTE_ADDR=address).post(page, data, headers=headers)
+    return Client(REMOTE_ADDR=address).post("/login/", data, headers=headers)
 
 
 def refused_after(tries):
@@ -41,20 +40,18 @@ def refused_after(tries):
     raise AssertionError("none was refused")
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_a_few_wrong_passwords_are_answered_with_a_wait_in_words(page):
-    number, response = refused_after([lambda: attempt(page=page)] * 40)
+def test_a_few_wrong_passwords_are_answered_with_a_wait_in_words():
+    number, response = refused_after([attempt] * 40)
     wait = int(response["Retry-After"])
     assert (number, wait) == (5, 15)
     assert f"Too many tries to log in. Wait {wait} seconds" in response.content.decode()
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_the_right_person_is_let_in_after_the_wait(now, page):
+def test_the_right_person_is_let_in_after_the_wait(now):
     _, response = refused_after([attempt] * 40)
-    assert attempt(RIGHT, page=page).status_code == 429
+    assert attempt(RIGHT).status_code == 429
     now[0] += int(response["Retry-After"])
-    assert attempt(RIGHT, page=page).status_code == 302
+    assert attempt(RIGHT).status_code == 302
 
 
 def test_guesses_from_one_place_keep_nobody_out_elsewhere():
@@ -89,3 +86,19 @@ def test_behind_a_proxy_its_last_word_is_the_address(settings):
 def test_without_a_proxy_a_client_cannot_say_where_it_is():
     forged = (f"192.0.2.{n}" for n in range(7))
     assert refused_after([lambda: attempt(x_forwarded_for=next(forged))] * 7)[0] == 5
+
+
+def test_the_admin_asks_for_a_login_on_the_same_page():
+    first = Client().get("/admin/", follow=True)
+    assert first.redirect_chain[-1][0] == "/login/?next=%2Fadmin%2F"
+    client = Client()
+    data = {"username": "ada", "password": RIGHT, "next": "/admin/"}
+    assert client.post("/login/", data)["Location"] == "/admin/"
+    assert client.get("/admin/").status_code == 200
+
+
+def test_who_may_not_see_the_admin_is_told_as_whom_they_are_logged_in():
+    client = Client()
+    client.force_login(User.objects.create_user("ben"))
+    page = client.get("/admin/", follow=True)
+    assert "You are logged in as ben, who may not see that page" in page.content.decode()

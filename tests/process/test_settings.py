@@ -63,10 +63,13 @@ WRONG = [
     ({"JUDGING_THREADS": 0}, "JUDGING_THREADS is 0: at least 1"),
     ({"VOTES_BURST": 0}, "VOTES_BURST is 0: at least 1"),
     ({"VOTES_PER_SECOND": 0.0}, "VOTES_PER_SECOND is 0.0: it must be above 0"),
+    ({"PASSWORD_LOGIN": False}, "without OIDC_ISSUER nobody can log in"),
+    ({"OIDC_ISSUER": "https://id.example"}, "OIDC_CLIENT_ID is not"),
+    ({"OIDC_ISSUER": "http://id.example", "OIDC_CLIENT_ID": "x"}, "an https address"),
 ]
 
 
-@pytest.mark.parametrize("changes, words", WRONG, ids=[next(iter(wrong)) for wrong, _ in WRONG])
+@pytest.mark.parametrize("changes, words", WRONG, ids=[words for _, words in WRONG])
 def test_a_setting_that_would_hang_the_work_is_an_error(settings, changes, words):
     assert run_checks() == []
     for name, value in changes.items():

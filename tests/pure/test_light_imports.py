@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 HEAVY = {
     *("numpy", "scipy", "sklearn", "pandas", "pyarrow", "vl_convert", "PIL"),
-    *("httpcore2", "resvg_py", "cairosvg"),
+    *("httpcore2", "resvg_py", "cairosvg", "authlib", "joserfc", "requests"),
 }
 LOADED = """
 import json, sys

@@ -1,0 +1,151 @@
+"""Every table of the admin: its list, search, filters and pages, at a price that does not grow."""
+
+import pytest
+from django.contrib import admin
+from django.contrib.auth.models import User
+from django.urls import reverse
+
+from tests.db.test_admin import NO_MEMBERS, admin_client
+from tests.helpers.admin_rows import make_rows_of_everything
+from tests.helpers.pages import queries_of
+from voting.admin import FirstPages
+from voting.models import ApiKey, Member, Project
+
+pytestmark = pytest.mark.django_db
+
+TABLES = {model._meta.label: page for model, page in admin.site._registry.items()}
+# What is made here by hand; everything else is written by the product, and read here.
+MADE_HERE = {
+    *("auth.Group", "auth.User", "judge_eval.Provider"),
+    *("voting.ApiKey", "voting.Invite", "voting.Project", "voting.VoterPrompt"),
+}
+CHANGED_HERE = MADE_HERE | {"judge_eval.Run", "voting.Queue", "voting.Voter"}
+DELETED_HERE = {"auth.Group", "auth.User", "judge_eval.Provider", "voting.Invite"}
+
+
+def address(page, what="changelist", *args):
+    return reverse(f"admin:{page.opts.app_label}_{page.opts.model_name}_{what}", args=args)
+
+
+def pages_of(client, page):
+    """The addresses of a table: its list, with everything it can be narrowed by, one row, a new."""
+    lists = address(page)
+    row = page.model._default_manager.order_by("pk").first()
+    shown = client.get(lists).context["cl"]
+    assert shown.has_filters == bool(page.list_filter), page.opts.label
+    chosen = [list(spec.choices(shown))[-1]["query_string"][1:] for spec in shown.filter_specs]
+    narrowed = "&".join([*chosen, *(["q=ada"] if page.search_fields else [])])
+    made = [address(page, "add")] if page.opts.label in MADE_HERE else []
+    return [lists, f"{lists}?{narrowed}", address(page, "change", row.pk), *made]
+
+
+def test_each_page_answers_and_costs_the_same_with_two_rows_as_with_a_hundred():
+    client = admin_client()
+    make_rows_of_everything(2)  # a filter by project is there when there are two
+    pages = {label: pages_of(client, page) for label, page in TABLES.items()}
+
+    def costs():
+        return {each: queries_of(client, each) for found in pages.values() for each in found}
+
+    two = costs()
+    make_rows_of_everything(98)
+    many = costs()
+    assert {each: (two[each], many[each]) for each in two if many[each] > two[each]} == {}
+    assert max(many.values()) <= 20
+
+
+@pytest.mark.parametrize("right, tables", [
+    ("add", MADE_HERE), ("change", CHANGED_HERE), ("delete", DELETED_HERE)
+])  # fmt: skip
+def test_what_the_product_writes_not_even_a_superuser_changes(right, tables, rf):
+    request = rf.get("/")
+    request.user = User.objects.create(username="root", is_staff=True, is_superuser=True)
+    may = {label for label, p in TABLES.items() if getattr(p, f"has_{right}_permission")(request)}
+    assert may == tables
+
+
+def test_no_page_shows_a_hash_of_a_secret_or_a_password():
+    client = admin_client()
+    make_rows_of_everything(1)
+    ApiKey.objects.update(secret_sha256="5ec2e7" * 10)
+    User.objects.update(password="pbkdf2_sha256$1$salt$0123456789abcdef")
+    client.force_login(User.objects.get(username="root"))
+    for page in TABLES.values():
+        row = page.model._default_manager.order_by("pk").first()
+        for each in (address(page), address(page, "change", row.pk)):
+            body = client.get(each).content.decode()
+            assert "5ec2e7" not in body, each
+            assert "0123456789abcdef" not in body, each
+            assert "token_sha256" not in body, each
+
+
+def test_a_list_counts_so_far_and_no_further(monkeypatch):
+    monkeypatch.setattr(FirstPages, "MOST", 120)
+    make_rows_of_everything(130)
+    shown = admin_client().get("/admin/voting/entry/?p=2")
+    assert (shown.status_code, shown.context["cl"].result_count) == (200, 120)
+
+
+def test_a_member_is_added_changed_and_removed_on_the_page_of_a_project():
+    client, project = admin_client(), Project.objects.create(name="Project")
+    ada = User.objects.create(username="ada")
+    page = address(TABLES["voting.Project"], "change", project.pk)
+
+    def post(form, **fields):
+        changed = {f"{form}-{name}": value for name, value in fields.items()}
+        data = {"name": "Project"} | NO_MEMBERS | changed
+        assert client.post(page, data).status_code == 302
+
+    post("members-2", TOTAL_FORMS=1, **{"0-user": ada.pk, "0-role": "curator"})
+    [member] = project.members.all()
+    assert (member.user, member.role) == (ada, "curator")
+    there = {"TOTAL_FORMS": 1, "INITIAL_FORMS": 1, "0-id": member.pk, "0-role": "viewer"}
+    post("members", **there)
+    assert project.members.get().role == "viewer"
+    post("members", **there, **{"0-DELETE": "on"})
+    assert not project.members.exists()
+
+
+def test_members_cost_the_same_however_many_there_are():
+    client, project = admin_client(), Project.objects.create(name="Project")
+    ada = User.objects.create(username="ada")
+    pages = [
+        address(TABLES["voting.Project"], "change", project.pk),
+        address(TABLES["auth.User"], "change", ada.pk),
+    ]
+
+    def costs(number):
+        for n in range(number):
+            Member.objects.create(
+                project=project, user=User.objects.create(username=f"{number}-{n}")
+            )
+            Member.objects.create(project=Project.objects.create(name="Other"), user=ada)
+        return [queries_of(client, page) for page in pages]
+
+    costs(0)  # what a process looks up once
+    assert costs(1) == costs(20)
+
+
+def test_people_projects_and_queues_are_found_by_typing():
+    make_rows_of_everything(2)
+    client = admin_client()
+    for app, model, field in (
+        ("voting", "member", "user"),
+        ("voting", "member", "project"),
+        ("voting", "invite", "queue"),
+    ):
+        query = {"app_label": app, "model_name": model, "field_name": field, "term": "e"}
+        found = client.get("/admin/autocomplete/", query)
+        assert found.status_code == 200, (field, found.content)
+        assert found.json()["results"], field
+
+
+def test_a_row_links_to_its_page():
+    make_rows_of_everything(1)
+    client = admin_client()
+    for label, page in TABLES.items():
+        row = page.model._default_manager.order_by("pk").first()
+        if callable(page.view_on_site):
+            link = page.view_on_site(row)
+            body = client.get(address(page, "change", row.pk)).content.decode()
+            assert f'href="{link}"' in body, label

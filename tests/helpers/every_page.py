@@ -1,0 +1,121 @@
+"""Every address of the product, with rows behind it: for what must be true of all pages."""
+
+from uuid import uuid4
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.urls import get_resolver, reverse
+
+from judge_eval.models import Import
+from reports.models import ScoreReport
+from reports.scores import jobs
+from reports.shares.services import make_share
+from tests.helpers.run_findings import voted_run
+from tests.helpers.run_rows import make_calls, make_draft, make_provider
+from tests.makers import (
+    make_invite,
+    make_picture,
+    make_run,
+    make_vote,
+    make_voter,
+    pairs_of,
+    seal_all,
+    voter_client,
+)
+from voting.models import Inference
+from voting.voters import invite_token
+
+# Beside the pages of the product: what it answers where there is none, and what Django brings.
+OTHERS = {
+    "not found": "/nothing-here/",
+    "api docs": "/api/docs",
+    "api document": "/api/openapi.json",
+    "grandjury docs": "/api/v1/docs",
+    "grandjury document": "/api/v1/openapi.json",
+    "admin": "/admin/",
+    "admin list": "/admin/voting/voter/",
+    "admin form": "/admin/voting/project/{project_id}/change/",
+    "admin add": "/admin/voting/invite/add/",
+    "admin password": "/admin/password_change/",
+}
+
+
+class EveryPage:
+    """Whoever may see everything, and where each page is.
+
+    A page with a new kind of argument is added by saying here what the argument stands for.
+    """
+
+    def __init__(self):
+        run = voted_run(pairs=8)
+        pictured = Inference.objects.filter(project=run.queue.project, generator="generator-1")
+        picture = make_picture("teal", inferences=pictured)
+        [call, *_] = make_calls(run)
+        make_provider()
+        report = ScoreReport.objects.create(run=run, state="done", table={})
+        jobs.path_of(report).parent.mkdir(parents=True, exist_ok=True)
+        jobs.path_of(report).write_bytes(b"a zip")
+        _, share = make_share(run.queue.project, run, None)
+        invite = make_invite(run)
+        voted = make_run(pairs=3)
+        voter = make_voter(voted)
+        vote = make_vote(voter, pairs_of(voted)[0])
+        seal_all(voted.queue.project)
+        self.values = {
+            "run_id": run.pk,
+            "project_id": run.queue.project_id,
+            "item_id": pairs_of(run)[1].pk,
+            "call_id": call.pk,
+            "queue_id": voted.queue_id,
+            "import_id": Import.objects.create(project=run.queue.project, form={}).pk,
+            "report_id": report.pk,
+            "invite_id": invite.pk,
+            "png_sha256": picture.png_sha256,
+            "table": "board",
+            "chart": "agreement",
+            "form": "csv",
+            # Of what is only posted, so that any will do.
+            **dict.fromkeys(("voter_id", "decision_id", "uid", "model_id"), uuid4()),
+            **dict.fromkeys(("share_id", "key_id", "benchmark_id"), 1),
+        }
+        self.of_pages = {
+            "reveal": {"vote_uid": vote.uid},
+            "run-draft": {"run_id": make_draft().pk},
+            "join": {"token": invite_token(invite)},
+            "shared-report": {"token": share},
+            "shared-bundle": {"token": share},
+            "shared-file": {"token": share, "name": "report.html"},
+            "try-provider": {"name": "default"},
+        }
+        self.client = voter_client(voter)
+        name = f"all-{uuid4().hex[:8]}"
+        self.client.force_login(
+            User.objects.create(username=name, is_staff=True, is_superuser=True)
+        )
+
+    @property
+    def cookies(self):
+        return {name: cookie.value for name, cookie in self.client.cookies.items()}
+
+    def addresses(self):
+        """The name and the address of each page."""
+        known = get_resolver().reverse_dict
+        pages = {name: known.getlist(name)[0][0][0] for name in known if isinstance(name, str)}
+        found = {name: self._address(name, wanted) for name, (_, wanted) in sorted(pages.items())}
+        others = {name: path.format(**self.values) for name, path in OTHERS.items()}
+        return found | others
+
+    def _address(self, name, wanted):
+        values = self.values | self.of_pages.get(name, {})
+        missing = set(wanted) - values.keys()
+        assert not missing, f"{name}: say in {__name__} what {missing} stands for"
+        return reverse(name, kwargs={key: values[key] for key in wanted})
+
+    def html(self):
+        """Those addresses at which there is a page of HTML for a browser to show."""
+        for name, address in self.addresses().items():
+            answer = self.client.get(address, SERVER_NAME=settings.ALLOWED_HOSTS[0])
+            is_shown = "attachment" not in answer.get("Content-Disposition", "")
+            is_html = "html" in answer.get("Content-Type", "") and b"<html" in answer.content
+            if is_html and is_shown and answer.status_code in (200, 404):
+                yield name, address

@@ -1,0 +1,203 @@
+"""Login by the team's own identity provider, over OpenID Connect.
+
+Authlib speaks the protocol: discovery, state, nonce, PKCE, the signature and the claims of the
+token. Here it is said whose account a proven identity opens. Nobody is a member of a project by
+that: whoever is new sees nothing until an owner adds them.
+"""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any, Final
+
+from authlib.common.errors import AuthlibBaseError
+from authlib.integrations.base_client import MismatchingStateError
+from authlib.integrations.django_client import OAuth
+from django.conf import settings
+from django.contrib.auth import login
+from django.contrib.auth.models import User
+from django.db import IntegrityError, transaction
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, resolve_url
+from django.urls import reverse
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+from joserfc.errors import JoseError
+from pydantic import BaseModel, Field
+from requests import RequestException
+
+from humanjudge.http import Problem
+from humanjudge.lib.ratelimit import RateLimit
+from humanjudge.login import slow_down
+from voting.models import Identity
+
+# By keys that are the provider's alone: no `none`, and nothing signed with what others may know.
+ALGORITHMS: Final = [
+    *("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"),
+    *("ES256", "ES384", "ES512", "EdDSA"),
+]
+WAIT_SECONDS: Final = 5
+# Who has left the team is out after so long, or sooner where their account is switched off here.
+SESSION_SECONDS: Final = 24 * 60 * 60
+STARTS = RateLimit(per_second=1, burst=120)
+_NEXT = "login_next"
+_DOWN = "The identity provider does not answer. Try again in a moment."
+_WRONG = (
+    "What the identity provider sent cannot be trusted, so nobody was logged in. "
+    "Whoever runs this server finds the reason in its log."
+)
+_OLD = "This login was begun in another window or too long ago. Begin again on the login page."
+_OFF = "Your account on this server is switched off."
+_ADMINISTERS = (
+    "An account with your e-mail address administers this server, and is not handed to anybody "
+    "by an address alone. Log in with its password; an admin can link it to your identity."
+)
+
+logger = logging.getLogger(__name__)
+
+
+class Claims(BaseModel, extra="allow", hide_input_in_errors=True):
+    """What is read of a token whose signature, issuer, audience, time and nonce were checked."""
+
+    iss: str = Field(min_length=1, max_length=255)
+    sub: str = Field(min_length=1, max_length=255)
+    email: str = ""
+    email_verified: bool = False
+    preferred_username: str = ""
+    name: str = ""
+
+
+@never_cache
+@require_safe
+def start(request: HttpRequest) -> HttpResponse:
+    """Send somebody to the provider, and remember where they wanted to go."""
+    slow_down(STARTS, request, "logins begun")
+    request.session[_NEXT] = _own_page(request, request.GET.get("next", ""))
+    back = request.build_absolute_uri(reverse("provider-callback"))
+    with _refusing():
+        answer: HttpResponse = _provider().authorize_redirect(request, back)
+    return answer
+
+
+@never_cache
+@require_safe
+def callback(request: HttpRequest) -> HttpResponse:
+    """Log in whom the provider vouches for."""
+    if "error" in request.GET:
+        raise Problem(403, "The identity provider did not let you in. Nobody was logged in.")
+    claims = _proven(request)
+    user = _account_of(claims)
+    if not user.is_active:
+        raise Problem(403, _OFF)
+    _follow_groups(user, claims)
+    wanted = request.session.pop(_NEXT, "")
+    login(request, user, backend=settings.AUTHENTICATION_BACKENDS[0])
+    request.session.set_expiry(SESSION_SECONDS)
+    return redirect(wanted or resolve_url(settings.LOGIN_REDIRECT_URL))
+
+
+def _proven(request: HttpRequest) -> Claims:
+    """Return the claims of a token that is the provider's, for us, for this login, and valid."""
+    with _refusing():
+        provider = _provider()
+        must_be = {
+            "iss": {"essential": True, "value": provider.server_metadata["issuer"]},
+            "aud": {"essential": True, "value": settings.OIDC_CLIENT_ID},
+        }
+        token = provider.authorize_access_token(request, claims_options=must_be, leeway=60)
+        return Claims.model_validate(dict(token["userinfo"]))
+
+
+@contextmanager
+def _refusing() -> Iterator[None]:
+    """Answer in words for what a provider does; the log says why, and has no token."""
+    try:
+        yield
+    except MismatchingStateError as error:
+        raise Problem(400, _OLD) from error
+    except RequestException as error:
+        logger.warning("login by the identity provider: %s", error)
+        raise Problem(503, _DOWN) from error
+    except (AuthlibBaseError, JoseError, ValueError, TypeError, KeyError, RuntimeError) as error:
+        logger.warning("login by the identity provider: %s: %s", type(error).__name__, error)
+        raise Problem(403, _WRONG) from error
+
+
+def _provider() -> Any:
+    provider = _client(settings.OIDC_ISSUER, settings.OIDC_CLIENT_ID, settings.OIDC_CLIENT_SECRET)
+    said = provider.load_server_metadata()
+    if str(said.get("issuer", "")).rstrip("/") != settings.OIDC_ISSUER.rstrip("/"):
+        _client.cache_clear()
+        raise ValueError(f"OIDC_ISSUER is not what it calls itself: {said.get('issuer')!r}")
+    said["id_token_signing_alg_values_supported"] = ALGORITHMS
+    return provider
+
+
+@cache
+def _client(issuer: str, client_id: str, client_secret: str) -> Any:
+    """Return the client of a provider; its addresses and keys are fetched at the first login."""
+    return OAuth().register(
+        "provider",
+        client_id=client_id,
+        client_secret=client_secret or None,
+        server_metadata_url=f"{issuer.rstrip('/')}/.well-known/openid-configuration",
+        client_kwargs={
+            "scope": settings.OIDC_SCOPE,
+            "code_challenge_method": "S256",
+            "default_timeout": WAIT_SECONDS,
+        },
+    )
+
+
+def _own_page(request: HttpRequest, wanted: str) -> str:
+    """Return an address if it is one of this server's, an empty text for any other."""
+    hosts, is_secure = {request.get_host()}, request.is_secure()
+    is_own = url_has_allowed_host_and_scheme(wanted, hosts, require_https=is_secure)
+    return wanted if is_own else ""
+
+
+def _account_of(claims: Claims) -> User:
+    """Return the account of an identity: the linked one, one of its verified address, or a new."""
+    known = {"issuer": claims.iss, "subject": claims.sub}
+    linked = Identity.objects.select_related("user").filter(**known).first()
+    if linked is not None:
+        return linked.user
+    try:
+        with transaction.atomic():
+            user = _of_address(claims) or _new_account(claims)
+            Identity.objects.create(user=user, **known)
+    except IntegrityError:  # two windows logged the same person in at once
+        return Identity.objects.select_related("user").get(**known).user
+    return user
+
+
+def _of_address(claims: Claims) -> User | None:
+    if not claims.email or not claims.email_verified:
+        return None
+    found = list(User.objects.filter(email__iexact=claims.email)[:2])
+    if any(user.is_superuser or user.is_staff for user in found):
+        raise Problem(403, _ADMINISTERS)
+    return found[0] if len(found) == 1 else None
+
+
+def _new_account(claims: Claims) -> User:
+    email = claims.email if claims.email_verified else ""
+    wanted = (claims.preferred_username or email or claims.name or "member")[:140]
+    taken = set(User.objects.filter(username__startswith=wanted).values_list("username", flat=True))
+    numbered = (f"{wanted}-{number}" for number in range(2, len(taken) + 3))
+    name = next(name for name in (wanted, *numbered) if name not in taken)
+    return User.objects.create_user(name, email=email[:254], first_name=claims.name[:150])
+
+
+def _follow_groups(user: User, claims: Claims) -> None:
+    """Where a group of the provider administers this server, being in it is what decides."""
+    if not settings.OIDC_ADMIN_GROUP:
+        return
+    groups = (claims.model_extra or {}).get(settings.OIDC_GROUPS_CLAIM)
+    is_admin = isinstance(groups, list) and settings.OIDC_ADMIN_GROUP in groups
+    if (user.is_staff, user.is_superuser) != (is_admin, is_admin):
+        user.is_staff = user.is_superuser = is_admin
+        user.save(update_fields=["is_staff", "is_superuser"])
+        logger.warning("%s administers this server: %s", user.get_username(), is_admin)
