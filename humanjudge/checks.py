@@ -2,6 +2,7 @@
 
 import importlib.util
 from collections.abc import Iterable, Iterator
+from ipaddress import ip_network
 from typing import Any
 
 from django.conf import settings
@@ -39,6 +40,15 @@ def values(app_configs: Any, **kwargs: Any) -> Iterator[CheckMessage]:
     if not settings.VOTES_PER_SECOND > 0:
         text = f"VOTES_PER_SECOND is {settings.VOTES_PER_SECOND}: it must be above 0."
         yield Error(text, id="humanjudge.E003")
+
+
+@register("humanjudge")
+def networks(app_configs: Any, **kwargs: Any) -> Iterator[CheckMessage]:
+    for network in settings.WEBHOOK_ALLOW_PRIVATE:
+        try:
+            ip_network(network)
+        except ValueError as error:
+            yield Error(f"WEBHOOK_ALLOW_PRIVATE: {error}.", id="humanjudge.E003")
 
 
 @register(Tags.database)

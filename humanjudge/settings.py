@@ -171,6 +171,7 @@ CELERY_TASK_ROUTES = {
     "judge_eval.tasks.refresh_findings": {"queue": "judging"},
     "reports.tasks.make_score_files": {"queue": "judging"},
     "reports.tasks.tell_heads": {"queue": "judging"},
+    "reports.tasks.deliver": {"queue": "judging"},
 }
 CELERY_WORKER_CONSUMER = "humanjudge.celery_consumer:Consumer"
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
@@ -222,6 +223,11 @@ REVEAL_ADDRESS = "judge_eval.access.reveal_address"
 FLAGGED = "reports.review.services.flagged"
 # What says why a run must not be deleted, where the app above needs it.
 RUN_IN_USE = "reports.grandjury.selectors.why_kept"
+# What is told of what happens in a project: see humanjudge.lib.announce.
+ANNOUNCE = "reports.webhooks.services.announce"
+
+# Networks with private addresses that webhooks may be sent to, without TLS too.
+WEBHOOK_ALLOW_PRIVATE: list[str] = env.list("WEBHOOK_ALLOW_PRIVATE", [])
 
 # Where the heads of ledgers are told daily: `log`, and addresses of mail.
 LEDGER_HEADS_TO: list[str] = env.list("LEDGER_HEADS_TO", [])

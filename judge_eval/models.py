@@ -149,8 +149,8 @@ class Run(models.Model):
     def budget_usd(self) -> Decimal | None:
         return None if self.budget_nano is None else Decimal(self.budget_nano) / 1_000_000_000
 
-    def record(self, kind: str, text: str, **data: Any) -> None:
-        RunEvent.objects.create(run=self, kind=kind, text=text, data=data)
+    def record(self, kind: str, text: str, **data: Any) -> RunEvent:
+        return RunEvent.objects.create(run=self, kind=kind, text=text, data=data)
 
 
 class Judge(models.Model):

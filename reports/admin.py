@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.html import format_html
 
-from reports.models import Review, Share
+from reports.models import Delivery, Review, Share, Webhook
 from reports.review import services
 from voting.admin import ReadOnlyAdmin, do_for_each
 from voting.curating import AlreadyDecided, CannotDecide, decisions_on
@@ -88,4 +88,19 @@ class ShareAdmin(ReadOnlyAdmin):
     list_select_related = ("project", "run", "made_by")
     search_fields = ("label", "prefix")
     exclude = ("frozen", "token_sha256")
+    ordering = ("-made_at",)
+
+
+@admin.register(Webhook)
+class WebhookAdmin(ReadOnlyAdmin):
+    list_display = ("url", "project", "events", "is_active", "created_at")
+    list_filter = ("is_active", "project")
+    list_select_related = ("project",)
+
+
+@admin.register(Delivery)
+class DeliveryAdmin(ReadOnlyAdmin):
+    list_display = ("event", "webhook", "state", "tries", "status", "made_at", "next_try_at")
+    list_filter = ("state", "event")
+    list_select_related = ("webhook",)
     ordering = ("-made_at",)
