@@ -169,6 +169,7 @@ CELERY_TASK_ROUTES = {
     "judge_eval.tasks.import_next": {"queue": "judging"},
     "judge_eval.tasks.compute_findings": {"queue": "judging"},
     "judge_eval.tasks.refresh_findings": {"queue": "judging"},
+    "judge_eval.tasks.remove_old_replies": {"queue": "judging"},
     "reports.tasks.make_score_files": {"queue": "judging"},
     "reports.tasks.tell_heads": {"queue": "judging"},
     "reports.tasks.deliver": {"queue": "judging"},
@@ -182,6 +183,8 @@ CELERY_BEAT_SCHEDULE = {
     "go on with runs": {"task": "judge_eval.tasks.sweep", "schedule": 5.0},
     "compute what is behind": {"task": "judge_eval.tasks.refresh_findings", "schedule": 4.0},
     "make score files that were lost": {"task": "reports.tasks.sweep", "schedule": 15.0},
+    # More often than daily: the clock begins anew with each start.
+    "remove old replies": {"task": "judge_eval.tasks.remove_old_replies", "schedule": 3600.0},
     "tell heads of ledgers": {"task": "reports.tasks.tell_heads", "schedule": 600.0},
 }
 

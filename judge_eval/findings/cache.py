@@ -116,10 +116,11 @@ def compute(run_id: UUID, part: str) -> bool:
     done = timezone.now()
     with transaction.atomic():
         # Who took over meanwhile may be done: then these are older, and news to nobody.
-        if row.select_for_update(no_key=True).filter(seq__gt=computed.as_of.seq).exists():
+        replaced = _before(row.select_for_update(no_key=True))
+        if replaced and replaced.seq > computed.as_of.seq:
             return False
         if not part:
-            announce(*claims_that_changed(run, computed, _before(row)))
+            announce(*claims_that_changed(run, computed, replaced))
         row.update(
             data=computed.stored(),
             charts=charts,
