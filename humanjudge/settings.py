@@ -79,6 +79,7 @@ TEMPLATES = [
             ],
             "builtins": [
                 "django_htmx.templatetags.django_htmx",
+                "humanjudge.lib.code",
                 "humanjudge.lib.markdown",
                 "judge_eval.pages.run_head",
             ],

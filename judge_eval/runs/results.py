@@ -253,7 +253,8 @@ def _read(question: Question, reply: ChatReply) -> Fields:
         kind=config.kind,
         generator=call.model,
         tags=list(prompt.tags),
-        metadata={"prompt_id": prompt.id, "reported_model": reply.model},
+        metadata={"prompt_id": prompt.id, "reported_model": reply.model}
+        | ({"language": extracted.language} if extracted.language else {}),
         picture=picture_of(extracted.output) if config.kind == "svg" else None,
     )
     changes = list(extracted.changes)

@@ -52,7 +52,7 @@ def signature(secret: str, at: int, body: bytes) -> str:
     Examples
     --------
     >>> signature("whsec_secret", 1700000000, b"{}")[:26]
-    't=1700000000,v1=6b4ce13ac3'
+    't=1700000000,v1=3e08babf35'
     """
     signed = hmac.new(secret.encode(), f"{at}.".encode() + body, hashlib.sha256)
     return f"t={at},v1={signed.hexdigest()}"
