@@ -2,6 +2,7 @@
 
 import importlib.util
 from collections.abc import Iterable, Iterator
+from ipaddress import ip_network
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -55,6 +56,15 @@ def _login() -> Iterator[CheckMessage]:
     if not settings.PASSWORD_LOGIN and not settings.OIDC_ISSUER:
         text = "PASSWORD_LOGIN is false, and without OIDC_ISSUER nobody can log in."
         yield Error(text, id="humanjudge.E005")
+
+
+@register("humanjudge")
+def networks(app_configs: Any, **kwargs: Any) -> Iterator[CheckMessage]:
+    for network in settings.WEBHOOK_ALLOW_PRIVATE:
+        try:
+            ip_network(network)
+        except ValueError as error:
+            yield Error(f"WEBHOOK_ALLOW_PRIVATE: {error}.", id="humanjudge.E003")
 
 
 @register(Tags.database)

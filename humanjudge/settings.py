@@ -81,6 +81,7 @@ TEMPLATES = [
             ],
             "builtins": [
                 "django_htmx.templatetags.django_htmx",
+                "humanjudge.lib.code",
                 "humanjudge.lib.markdown",
                 "judge_eval.pages.run_head",
             ],
@@ -171,8 +172,10 @@ CELERY_TASK_ROUTES = {
     "judge_eval.tasks.import_next": {"queue": "judging"},
     "judge_eval.tasks.compute_findings": {"queue": "judging"},
     "judge_eval.tasks.refresh_findings": {"queue": "judging"},
+    "judge_eval.tasks.remove_old_replies": {"queue": "judging"},
     "reports.tasks.make_score_files": {"queue": "judging"},
     "reports.tasks.tell_heads": {"queue": "judging"},
+    "reports.tasks.deliver": {"queue": "judging"},
 }
 CELERY_WORKER_CONSUMER = "humanjudge.celery_consumer:Consumer"
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
@@ -183,6 +186,8 @@ CELERY_BEAT_SCHEDULE = {
     "go on with runs": {"task": "judge_eval.tasks.sweep", "schedule": 5.0},
     "compute what is behind": {"task": "judge_eval.tasks.refresh_findings", "schedule": 4.0},
     "make score files that were lost": {"task": "reports.tasks.sweep", "schedule": 15.0},
+    # More often than daily: the clock begins anew with each start.
+    "remove old replies": {"task": "judge_eval.tasks.remove_old_replies", "schedule": 3600.0},
     "tell heads of ledgers": {"task": "reports.tasks.tell_heads", "schedule": 600.0},
 }
 
@@ -224,6 +229,11 @@ REVEAL_ADDRESS = "judge_eval.access.reveal_address"
 FLAGGED = "reports.review.services.flagged"
 # What says why a run must not be deleted, where the app above needs it.
 RUN_IN_USE = "reports.grandjury.selectors.why_kept"
+# What is told of what happens in a project: see humanjudge.lib.announce.
+ANNOUNCE = "reports.webhooks.services.announce"
+
+# Networks with private addresses that webhooks may be sent to, without TLS too.
+WEBHOOK_ALLOW_PRIVATE: list[str] = env.list("WEBHOOK_ALLOW_PRIVATE", [])
 
 # Where the heads of ledgers are told daily: `log`, and addresses of mail.
 LEDGER_HEADS_TO: list[str] = env.list("LEDGER_HEADS_TO", [])

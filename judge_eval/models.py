@@ -149,8 +149,8 @@ class Run(models.Model):
     def budget_usd(self) -> Decimal | None:
         return None if self.budget_nano is None else Decimal(self.budget_nano) / 1_000_000_000
 
-    def record(self, kind: str, text: str, **data: Any) -> None:
-        RunEvent.objects.create(run=self, kind=kind, text=text, data=data)
+    def record(self, kind: str, text: str, **data: Any) -> RunEvent:
+        return RunEvent.objects.create(run=self, kind=kind, text=text, data=data)
 
 
 class Judge(models.Model):
@@ -282,6 +282,8 @@ class Call(models.Model):
     reused = models.ForeignKey("self", models.SET_NULL, null=True, related_name="+", db_index=False)
     reported_model = models.CharField(max_length=200, blank=True)
     reply = models.TextField(blank=True)
+    # Emptied by the project's retention: what was made of it stays.
+    reply_removed_at = models.DateTimeField(null=True)
     # What had to be done to the reply before it could be read, in words.
     changes = models.JSONField(default=list)
     is_repaired = models.BooleanField(default=False)

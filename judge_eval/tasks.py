@@ -6,10 +6,11 @@ from uuid import UUID
 from celery import shared_task
 from celery.worker import state as celery
 from django.db import DatabaseError
+from django.utils import timezone
 
 from judge_eval.exchange import import_jobs
 from judge_eval.findings import cache
-from judge_eval.runs import leases, state, trial, verdicts, worker
+from judge_eval.runs import leases, retention, state, trial, verdicts, worker
 from voting.pictures.store import render_picture
 
 logger = logging.getLogger(__name__)
@@ -68,6 +69,11 @@ def refresh_findings() -> None:
 @shared_task
 def compute_findings(run_id: str, part: str) -> None:
     cache.compute(UUID(run_id), part)
+
+
+@shared_task
+def remove_old_replies() -> None:
+    retention.remove_old_replies(timezone.now())
 
 
 @shared_task

@@ -12,6 +12,7 @@ from django.utils.html import format_html
 from reports.models import (
     Benchmark,
     CompositeDefinition,
+    Delivery,
     Enrollment,
     Quality,
     Review,
@@ -20,6 +21,7 @@ from reports.models import (
     ToldHead,
     Trace,
     TracedModel,
+    Webhook,
 )
 from reports.review import services
 from voting.access import can_anywhere, projects_where
@@ -204,3 +206,18 @@ class ToldHeadAdmin(ReadOnlyAdmin):
 
     def head(self, told: ToldHead) -> str:
         return bytes(told.hash).hex()
+
+
+@admin.register(Webhook)
+class WebhookAdmin(ReadOnlyAdmin):
+    list_display = ("url", "project", "events", "is_active", "created_at")
+    list_filter = ("is_active", "project")
+    list_select_related = ("project",)
+
+
+@admin.register(Delivery)
+class DeliveryAdmin(ReadOnlyAdmin):
+    list_display = ("event", "webhook", "state", "tries", "status", "made_at", "next_try_at")
+    list_filter = ("state", "event")
+    list_select_related = ("webhook",)
+    ordering = ("-made_at",)

@@ -254,3 +254,65 @@ class ToldHead(models.Model):
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["project", "seq"], name="told_head_once")
         ]
+
+
+class Webhook(Identified):
+    """Where a project's events are sent. What signs them is derived, so no secret is stored."""
+
+    project = models.ForeignKey(Project, models.CASCADE, related_name="webhooks")
+    url = models.CharField(max_length=500)
+    # Names of events: see reports.webhooks.services.EVENTS.
+    events = models.JSONField(default=list)
+    # The quality score whose crossing is told, in [0, 1].
+    line = models.FloatField(null=True, blank=True)
+    is_active = models.BooleanField(default=True)
+    # Counted up for a new secret.
+    secret_number = models.PositiveIntegerField(default=1, editable=False)
+    # Where the pages are that its messages link to.
+    origin = models.CharField(max_length=200, editable=False)
+    # One worker at a time sends to it.
+    leased_until = models.DateTimeField(null=True, editable=False)
+
+    def __str__(self) -> str:
+        return self.url
+
+
+class Delivery(models.Model):
+    """One event on its way to one webhook: waiting until its next try, delivered, or given up."""
+
+    class State(models.TextChoices):
+        WAITING = "waiting"
+        DELIVERED = "delivered"
+        FAILED = "failed"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    webhook = models.ForeignKey(Webhook, models.CASCADE, related_name="deliveries", db_index=False)
+    event = models.CharField(max_length=30)
+    # What has the same key is told once.
+    key = models.CharField(max_length=200)
+    payload = models.JSONField()
+    made_at = models.DateTimeField(default=timezone.now)
+    state = models.CharField(max_length=9, choices=State, default=State.WAITING)
+    tries = models.PositiveSmallIntegerField(default=0)
+    next_try_at = models.DateTimeField(default=timezone.now)
+    # Of the last try: the status, and the beginning of the answer or what went wrong.
+    status = models.PositiveSmallIntegerField(null=True)
+    answer = models.CharField(max_length=200, blank=True)
+    ended_at = models.DateTimeField(null=True)
+
+    class Meta:
+        verbose_name_plural = "deliveries"
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["webhook", "key"], name="delivery_once")
+        ]
+        indexes: ClassVar = [
+            models.Index(
+                fields=["webhook", "next_try_at"],
+                condition=Q(state="waiting"),
+                name="delivery_waiting",
+            ),
+            models.Index(fields=["webhook", "made_at"], name="delivery_of_webhook"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.event}: {self.state}"

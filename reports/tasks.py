@@ -8,6 +8,7 @@ from django.utils import timezone
 from reports.quality.projection import fold_left_behind
 from reports.scores import jobs
 from reports.shares import heads
+from reports.webhooks import sending, services
 
 
 @shared_task
@@ -18,6 +19,12 @@ def make_score_files(report_id: str) -> None:
 @shared_task
 def tell_heads() -> None:
     heads.tell_heads(timezone.now())
+    services.forget_old()
+
+
+@shared_task
+def deliver(webhook_id: str) -> None:
+    sending.deliver(UUID(webhook_id))
 
 
 @shared_task
@@ -25,3 +32,4 @@ def sweep() -> None:
     jobs.ask_again_for_lost()
     jobs.remove_left_behind()
     fold_left_behind()
+    sending.ask_again_for_due()

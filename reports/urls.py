@@ -6,6 +6,7 @@ from reports.quality import views as quality
 from reports.review import views as review
 from reports.shares import public
 from reports.shares import views as shares
+from reports.webhooks import views as webhooks
 
 # These pages know every scorer or draw ranks with NumPy, which no other page needs.
 _made, _scores = "reports.composite.views", "reports.scores.views"
@@ -36,6 +37,9 @@ urlpatterns = [
     path("models/benchmarks/<int:benchmark_id>", pages.open_benchmark, name="open-benchmark"),
     path(f"{_run}/share/", shares.run_shares, name="run-shares"),
     path("projects/<uuid:project_id>/share/", shares.project_shares, name="project-shares"),
+    path("projects/<uuid:project_id>/webhooks/", webhooks.webhooks, name="webhooks"),
+    path("webhooks/<uuid:webhook_id>/<str:action>", webhooks.change_webhook, name="change-webhook"),
+    path("webhooks/deliveries/<uuid:delivery_id>/again", webhooks.send_again, name="send-again"),
     path("shares/<int:share_id>/revoke", shares.revoke, name="revoke-share"),
     path("r/<str:token>/", public.shared_report, name="shared-report"),
     path("r/<str:token>/bundle.zip", public.shared_bundle, name="shared-bundle"),

@@ -38,6 +38,8 @@ class Project(Identified):
     # The end of the sealed chain; only voting.ledger.ledger writes these two.
     head_seq = models.BigIntegerField(default=0, editable=False)
     head_hash = models.BinaryField(max_length=32, editable=False)
+    # For how long raw replies of models are kept once a run is over; empty keeps them.
+    keep_replies_days = models.PositiveIntegerField(null=True, blank=True)
 
     def __str__(self) -> str:
         return self.name

@@ -8,12 +8,14 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from uuid import UUID
 
-from django.db import DatabaseError
+from django.db import DatabaseError, transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from humanjudge.celery import enqueue
+from humanjudge.lib.announce import announce
 from judge_eval.findings.model import Before, Claims, RunFindings
+from judge_eval.findings.news import claims_that_changed
 from judge_eval.findings.slices import WHOLE, Parts, Slice, SliceInvalid
 from judge_eval.models import Board, Findings, Run
 from voting.kinds import kind_of
@@ -112,14 +114,21 @@ def compute(run_id: UUID, part: str) -> bool:
     charts = charts_of(computed)
     seconds = time.perf_counter() - began
     done = timezone.now()
-    row.update(
-        data=computed.stored(),
-        charts=charts,
-        seq=computed.as_of.seq,
-        seconds=seconds,
-        computed_at=done,
-        not_before=done + max(PAUSE, SHARE * timedelta(seconds=seconds)),
-    )
+    with transaction.atomic():
+        # Who took over meanwhile may be done: then these are older, and news to nobody.
+        replaced = _before(row.select_for_update(no_key=True))
+        if replaced and replaced.seq > computed.as_of.seq:
+            return False
+        if not part:
+            announce(*claims_that_changed(run, computed, replaced))
+        row.update(
+            data=computed.stored(),
+            charts=charts,
+            seq=computed.as_of.seq,
+            seconds=seconds,
+            computed_at=done,
+            not_before=done + max(PAUSE, SHARE * timedelta(seconds=seconds)),
+        )
     return True
 
 

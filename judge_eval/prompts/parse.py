@@ -41,6 +41,7 @@ _PROLOG: Final = re.compile(r"<\?xml[^<>]*+>|<!doctype[^<>]*+>", re.IGNORECASE)
 _QUOTED: Final = re.compile(r""""[^"]*+"|'[^']*+'""")
 _XMLNS: Final = re.compile(r"\sxmlns\s*+=")
 _XLINK: Final = re.compile(r"\sxlink:\w")
+LONGEST_LANGUAGE: Final = 30
 _ESCAPED: Final = re.compile(r"&(lt|gt|quot|apos|amp|#34|#39|#x22|#x27);", re.IGNORECASE)
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _THINK: Final = re.compile(r"<(/?)think(?:ing)?>", re.IGNORECASE)
@@ -144,6 +145,8 @@ class Extracted(NamedTuple):
 
     output: str
     changes: tuple[str, ...]
+    # Of code, what its fence calls the language.
+    language: str = ""
 
 
 def extract(reply: str, kind: str) -> Extracted:
@@ -153,8 +156,8 @@ def extract(reply: str, kind: str) -> Extracted:
     ``text`` all, of ``code`` the one fenced block, or all where there is not exactly one; each
     without thinking and without white space around it.
 
-    >>> extract("<think>Hm.</think>Four.", "text")
-    Extracted(output='Four.', changes=('left out 18 characters of thinking',))
+    >>> extract("<think>Hm.</think>Four.", "text").changes
+    ('left out 18 characters of thinking',)
     """
     read = {"svg": _svg, "text": _text, "code": _code}[kind]
     text, changes = without_dirt(reply)
@@ -162,7 +165,14 @@ def extract(reply: str, kind: str) -> Extracted:
     if thinking := len(text) - len(answer):
         changes.append(f"left out {thinking:,} characters of thinking")
     output, more = read(answer)
-    return Extracted(output, (*changes, *more))
+    return Extracted(output, (*changes, *more), _language(answer) if kind == "code" else "")
+
+
+def _language(text: str) -> str:
+    lines = text.split("\n")
+    fences = [_FENCE_LINE.match(lines[begin]) for begin, _ in fenced_blocks(lines)]
+    words = fences[0][2].split() if len(fences) == 1 and fences[0] else []
+    return words[0][:LONGEST_LANGUAGE].lower() if words else ""
 
 
 def _text(text: str) -> tuple[str, list[str]]:
@@ -222,7 +232,7 @@ def with_namespaces(svg: str) -> Extracted:
     >>> with_namespaces('<svg viewBox="0 0 9 9"/>').changes
     ('added xmlns',)
     >>> with_namespaces("no drawing")
-    Extracted(output='no drawing', changes=())
+    Extracted(output='no drawing', changes=(), language='')
     """
     tag = next((tag for tag in _TOKEN.finditer(svg) if tag["open"]), None)
     if tag is None:

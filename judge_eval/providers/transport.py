@@ -11,6 +11,7 @@ import threading
 import time
 import weakref
 from collections import deque
+from collections.abc import Iterable
 from http.client import HTTPConnection, HTTPException, HTTPResponse
 from typing import TypeAlias
 from urllib.parse import quote, urlsplit
@@ -25,14 +26,14 @@ _IN_PATHS = "/%:@!$&'()*+,;=~"
 
 
 @functools.cache
-def _trust() -> ssl.SSLContext:
+def trust() -> ssl.SSLContext:
     """Return what the machine trusts, whatever environment variables say."""
     import httpcore2  # half a second, which calls without TLS need not pay
 
     return httpcore2.default_ssl_context(_trust_env=False)
 
 
-class _Connection(HTTPConnection):
+class Connection(HTTPConnection):
     """A connection on which every read and write gets what is left of the whole call.
 
     A time-out of the library is for one read or write: a server that drips a byte every few seconds
@@ -50,11 +51,14 @@ class _Connection(HTTPConnection):
             raise TimeoutError
         return left
 
+    def addresses(self) -> Iterable[str]:
+        found = socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)
+        return dict.fromkeys(str(info[4][0]) for info in found)
+
     def connect(self) -> None:
         """Try each address of the host; the system would give the full time to each."""
         failed = OSError()
-        found = socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)
-        for host in dict.fromkeys(str(info[4][0]) for info in found):
+        for host in self.addresses():
             try:
                 opened = socket.create_connection((host, self.port), min(CONNECT_S, self.left()))
                 opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -76,7 +80,7 @@ class _Connection(HTTPConnection):
 
 
 class _Wire(io.RawIOBase):
-    def __init__(self, opened: socket.socket, connection: _Connection) -> None:
+    def __init__(self, opened: socket.socket, connection: Connection) -> None:
         self._socket, self._left, self._unsent = opened, connection.left, bytearray()
 
     def sendall(self, data: bytes) -> None:
@@ -150,7 +154,7 @@ class Line:
         if api_key:
             self._headers["Authorization"] = f"Bearer {api_key}"
         # The one that was used last is used next; those at the front have been idle for longest.
-        self._idle: deque[_Connection] = deque()
+        self._idle: deque[Connection] = deque()
         self._lock = threading.Lock()
         weakref.finalize(self, _close_all, self._idle)
 
@@ -179,7 +183,7 @@ class Line:
             else:
                 connection.close()
 
-    def _exchange(self, connection: _Connection, address: str, content: bytes) -> Reply:
+    def _exchange(self, connection: Connection, address: str, content: bytes) -> Reply:
         if connection.sock is None:
             try:
                 connection.connect()
@@ -195,7 +199,7 @@ class Line:
             connection.used = connection.ends  # whole: it can be used again
         return reply
 
-    def _connection(self) -> _Connection:
+    def _connection(self) -> Connection:
         with self._lock:
             while self._idle and self._idle[0].is_stale():
                 self._idle.popleft().close()
@@ -203,10 +207,10 @@ class Line:
                 self._idle.pop().close()
             if self._idle:
                 return self._idle.pop()
-        return _Connection(self._host, self._port, _trust() if self._is_secure else None)
+        return Connection(self._host, self._port, trust() if self._is_secure else None)
 
 
-def _close_all(idle: deque[_Connection]) -> None:
+def _close_all(idle: deque[Connection]) -> None:
     while idle:
         idle.pop().close()
 

@@ -26,6 +26,8 @@ from voting.models import Inference
 MOST_ATTEMPTS = 8
 LONGEST_WAIT = 30.0
 EXCERPT = 2_000
+# In a change that was made to a reply: what follows is what the model had said.
+IT_HAD_SAID = "; it had said: "
 LARGEST_COUNT = 2**31 - 1
 _FREE = {"lease": None, "leased_until": None}
 _WRITTEN = frozenset(
@@ -170,7 +172,7 @@ def _fields(answer: Answer) -> Fields:
         problem, is_first = f"{error}{cut}", not answer.question.problem and answer.stored is None
         if is_first and call.purpose == Call.Purpose.JUDGE:
             # The call is claimed again, as a repair: it keeps to the limits, budget and state.
-            change = f"asked once more, since {problem}; it had said: {reply.text[:EXCERPT]}"
+            change = f"asked once more, since {problem}{IT_HAD_SAID}{reply.text[:EXCERPT]}"
             return fields | {
                 "state": Call.State.WAITING,
                 "error": problem,
@@ -223,6 +225,7 @@ def stored_replies(questions: Sequence[Question]) -> dict[str, Call]:
         # Two models do not make one verdict: theirs has failed.
         ~answered_by_another(),
         state=Call.State.DONE,
+        reply_removed_at__isnull=True,
         request_hash__in={question.request_hash for question in new},
     )
     # The first of them was answered by a model, the others from storage.
@@ -250,7 +253,8 @@ def _read(question: Question, reply: ChatReply) -> Fields:
         kind=config.kind,
         generator=call.model,
         tags=list(prompt.tags),
-        metadata={"prompt_id": prompt.id, "reported_model": reply.model},
+        metadata={"prompt_id": prompt.id, "reported_model": reply.model}
+        | ({"language": extracted.language} if extracted.language else {}),
         picture=picture_of(extracted.output) if config.kind == "svg" else None,
     )
     changes = list(extracted.changes)

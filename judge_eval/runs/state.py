@@ -6,10 +6,12 @@ from datetime import timedelta
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet, Sum
+from django.urls import reverse
 from django.utils import timezone
 
 from humanjudge.celery import enqueue
+from humanjudge.lib.announce import Announcement, announce
 from humanjudge.lib.leases import free, renew
 from judge_eval.models import Call, Judge, Provider, Run, Verdict
 from judge_eval.providers.errors import CallFailed
@@ -229,7 +231,17 @@ def _enter_next(run: Run) -> None:
 def _enter(run: Run, entered: str, note: str = "") -> None:
     if run.state != entered:
         set_state(run, entered, note)
-        run.record("state", note or f"The run is {entered} now.", state=entered)
+        event = run.record("state", note or f"The run is {entered} now.", state=entered)
+        if entered == Run.State.COMPLETE:
+            _tell_of_complete(run, event.pk)
+
+
+def _tell_of_complete(run: Run, event: int) -> None:
+    """Tell those who wait for it; a run may be complete, take more votes, and be complete again."""
+    words, votes = f"{run.name} is complete.", run.queue.items.aggregate(Sum("votes"))["votes__sum"]
+    data = {"run": str(run.pk), "name": run.name, "votes": votes or 0}
+    page, key = reverse("run", args=[run.pk]), f"run.complete:{event}"
+    announce(Announcement("run.complete", run.queue.project_id, key, words, page, data))
 
 
 def set_state(run: Run, entered: str, note: str = "", *, is_open: bool | None = None) -> None:

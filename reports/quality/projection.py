@@ -27,6 +27,7 @@ from reports.quality.parameters import (
     settings_of,
 )
 from reports.quality.score import Rule, Standing, Vote, folding, microseconds, time_of
+from reports.webhooks.services import score_changed
 from voting.choices import ONE, quality_of
 from voting.ledger.counts import OF_PEOPLE, is_of_people
 from voting.ledger.decisions import IMPORT_BEGINS, IMPORT_ENDS
@@ -310,11 +311,14 @@ class _Part:
                 self.points.append(copy(self.standing))
 
     def write(self) -> None:
-        figures = figures_of(self.standing)
+        figures, before = figures_of(self.standing), (self.quality.votes, self.quality.score)
         for name in ("standing",) if self.waits else figures:
             setattr(self.quality, name, figures[name])
         self.quality.save()
         keep(self.quality, self.points)
+        # Before a vote has counted, there is no score that could cross a line.
+        if before[0] and self.quality.votes and before[1] != self.quality.score:
+            score_changed(self.quality, before[1], self.standing.seq)
 
 
 def figures_of(standing: Standing) -> dict[str, Any]:

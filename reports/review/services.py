@@ -8,6 +8,7 @@ from django.db.models import OuterRef, QuerySet, Subquery
 from judge_eval.models import Run
 from reports.models import Review
 from reports.review.projection import touch
+from reports.webhooks import services as webhooks
 from voting import curating
 from voting.curating import decisions_on
 from voting.ledger import ledger
@@ -32,8 +33,9 @@ def run_of(queue: Queue) -> Run:
 
 
 def flagged(flag: Flag) -> None:
-    """Put an item on the list, as a voter has just flagged it."""
+    """Put an item on the list, as a voter has just flagged it, and tell webhooks."""
     touch(ledger.locked(flag.item.queue.project_id), flag.item_id)
+    webhooks.flagged(flag)
 
 
 def decide(

@@ -6,39 +6,60 @@ Whoever rewrote a ledger would have to rewrite the mails and logs of others, too
 import logging
 from datetime import datetime, timedelta
 from typing import Final
+from uuid import UUID
 
 from django.conf import settings
 from django.core.mail import send_mail
-from django.db.models import Exists, OuterRef
+from django.db import transaction
+from django.db.models import Exists, OuterRef, Q
+from django.urls import reverse
 
+from humanjudge.lib.announce import Announcement, Data
 from reports.models import ToldHead
+from reports.webhooks.services import announce, listeners
 from voting.models import Project
 
 EVERY: Final = timedelta(days=1)
 LOG: Final = "log"
+EVENT: Final = "head.daily"
 logger = logging.getLogger("humanjudge.heads")
 
 
 def tell_heads(now: datetime) -> None:
     """Tell the head of every ledger that has gone on since it was told, once a day at most."""
-    if not settings.LEDGER_HEADS_TO:
-        return
+    wanted = Q() if settings.LEDGER_HEADS_TO else Q(pk__in=_heard_by_webhooks())
     told = ToldHead.objects.filter(project=OuterRef("pk"))
     is_known = Exists(told.filter(seq=OuterRef("head_seq"))) | Exists(
         told.filter(at__gt=now - EVERY)
     )
-    for project in Project.objects.filter(~is_known, head_seq__gt=0):
+    for project in Project.objects.filter(wanted, ~is_known, head_seq__gt=0):
         _tell(project)
-        ToldHead.objects.create(
-            project=project, seq=project.head_seq, hash=project.head_hash, at=now
-        )
+        with transaction.atomic():
+            _announce(project)
+            ToldHead.objects.create(
+                project=project, seq=project.head_seq, hash=project.head_hash, at=now
+            )
 
 
-def _tell(project: Project) -> None:
-    words = (
+def _heard_by_webhooks() -> set[UUID]:
+    return {webhook.project_id for webhook in listeners(EVENT)}
+
+
+def _words(project: Project) -> str:
+    return (
         f"The ledger of {project.name} ({project.pk}) ends with entry {project.head_seq}, "
         f"whose hash is {project.head}."
     )
+
+
+def _announce(project: Project) -> None:
+    page, key = reverse("project-quality", args=[project.pk]), f"{EVENT}:{project.head_seq}"
+    head: Data = {"seq": project.head_seq, "hash": project.head}
+    announce([Announcement(EVENT, project.pk, key, _words(project), page, head)])
+
+
+def _tell(project: Project) -> None:
+    words = _words(project)
     people = [each for each in settings.LEDGER_HEADS_TO if each != LOG]
     if LOG in settings.LEDGER_HEADS_TO:
         # Shown at every usual level: it is there to be kept.

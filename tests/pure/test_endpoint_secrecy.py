@@ -165,7 +165,7 @@ class TestTls:
     @pytest.fixture
     def trusted(self, certificate, monkeypatch):
         context = ssl.create_default_context(cafile=certificate)
-        monkeypatch.setattr(endpoint_transport, "_trust", lambda: context)
+        monkeypatch.setattr(endpoint_transport, "trust", lambda: context)
 
     def test_a_stranger_s_certificate_is_refused(self, secure):
         assert "CERTIFICATE_VERIFY_FAILED" in failure(secure()).reason

@@ -315,6 +315,7 @@ def test_code_is_the_one_fenced_block():
     assert extract("Sure:\n```python\n  x = 1\n\ny = 2\n```\nBye", "code") == Extracted(
         "  x = 1\n\ny = 2",
         ("took it out of a fenced block", "left out 5 characters before and 3 after"),
+        "python",
     )
     assert extract("```\r\nx\r\n```", "code").output == "x"
 
@@ -334,7 +335,7 @@ def test_a_longer_fence_holds_a_shorter_one():
 
 def test_code_that_ends_in_the_block_is_taken_and_told():
     assert extract("```py\nx = 1", "code") == Extracted(
-        "x = 1", ("took it out of a fenced block", "the fenced block had no end")
+        "x = 1", ("took it out of a fenced block", "the fenced block had no end"), "py"
     )
 
 

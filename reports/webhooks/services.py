@@ -1,0 +1,183 @@
+"""Webhooks of a project: made and changed, and what happens in it written down for them.
+
+A delivery is a row, written in the transaction of what it tells. `reports.webhooks.sending` sends
+it, as often as it takes.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import timedelta
+from typing import Any, Final
+from uuid import UUID, uuid4
+
+from django.conf import settings
+from django.db import transaction
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.crypto import salted_hmac
+
+from humanjudge.celery import enqueue
+from humanjudge.lib.announce import Announcement
+from reports.models import Delivery, Quality, Webhook
+from reports.webhooks.addresses import checked, target_of
+from voting.models import Flag, Project
+
+EVENTS: Final = {
+    "run.complete": "A run is complete: every item has enough votes",
+    "claim.made": "A judge is said to beat another one, or a baseline",
+    "claim.withdrawn": "What was said of two judges does not stand any more",
+    "item.flagged": "A voter flags an item",
+    "score.crossed": "A quality score crosses a line",
+    "head.daily": "The head of the ledger, once a day while the ledger goes on",
+}
+PING: Final = "ping"
+MOST_WEBHOOKS: Final = 20
+# What was delivered or given up is shown for so long.
+KEPT: Final = timedelta(days=30)
+_TASK: Final = "reports.tasks.deliver"
+
+
+class TooManyWebhooks(ValueError):
+    """A project has as many as it may; the message says how many."""
+
+
+# --- webhooks -------------------------------------------------------------------------------------
+
+
+def make_webhook(
+    project: Project, url: str, events: Sequence[str], line: float | None, origin: str
+) -> Webhook:
+    """Raises AddressRefused, or TooManyWebhooks."""
+    checked(target_of(url), settings.WEBHOOK_ALLOW_PRIVATE)
+    if project.webhooks.count() >= MOST_WEBHOOKS:
+        raise TooManyWebhooks(f"A project has at most {MOST_WEBHOOKS} webhooks.")
+    return Webhook.objects.create(
+        project=project, url=url, events=list(events), line=line, origin=origin
+    )
+
+
+def secret_of(webhook: Webhook) -> str:
+    """Return what signs a webhook's deliveries: derived from SECRET_KEY, so it is kept nowhere."""
+    number = f"{webhook.pk}:{webhook.secret_number}"
+    return f"whsec_{salted_hmac('reports.webhooks', number, algorithm='sha256').hexdigest()}"
+
+
+def renew_secret(webhook: Webhook) -> str:
+    webhook.secret_number += 1
+    webhook.save(update_fields=["secret_number"])
+    return secret_of(webhook)
+
+
+def turn(webhook: Webhook, *, is_active: bool) -> None:
+    """Turn it on or off; what was waiting is sent once it is on again."""
+    webhook.is_active = is_active
+    webhook.save(update_fields=["is_active"])
+    if is_active:
+        enqueue(_TASK, str(webhook.pk))
+
+
+def ping(webhook: Webhook) -> Delivery:
+    """Send something that tells nothing, to see whether it arrives."""
+    words = "This is a test: the webhook works."
+    page = reverse("webhooks", args=[webhook.project_id])
+    test = Announcement(PING, webhook.project_id, f"ping:{uuid4()}", words, page)
+    return _write(test, [webhook], webhook.project)[0]
+
+
+def send_again(delivery: Delivery) -> None:
+    """Begin the tries anew, of what was delivered or given up."""
+    Delivery.objects.filter(pk=delivery.pk).update(
+        state=Delivery.State.WAITING, tries=0, next_try_at=timezone.now(), ended_at=None
+    )
+    enqueue(_TASK, str(delivery.webhook_id))
+
+
+# --- what happens ---------------------------------------------------------------------------------
+
+
+def announce(happened: Iterable[Announcement]) -> None:
+    """Write deliveries to the webhooks that listen; what was told before is not told again."""
+    for each in happened:
+        if listening := list(listeners(each.event, each.project)):
+            _write(each, listening, listening[0].project)
+
+
+def listeners(event: str, project: UUID | None = None) -> Iterator[Webhook]:
+    """Yield the webhooks that are told of an event, of one project or of all."""
+    active = Webhook.objects.filter(is_active=True).select_related("project")
+    # There are few, and not every database can look into a list.
+    for webhook in active if project is None else active.filter(project=project):
+        if event in webhook.events:
+            yield webhook
+
+
+def _write(happened: Announcement, webhooks: Sequence[Webhook], project: Project) -> list[Delivery]:
+    now = timezone.now()
+    with transaction.atomic():
+        made = Delivery.objects.bulk_create(
+            [
+                Delivery(
+                    webhook=webhook,
+                    event=happened.event,
+                    key=happened.key,
+                    made_at=now,
+                    payload={
+                        "event": happened.event,
+                        "at": now.isoformat(timespec="seconds"),
+                        "project": {"id": str(project.pk), "name": project.name},
+                        "text": happened.text,
+                        "link": webhook.origin + happened.page,
+                        "data": happened.data,
+                    },
+                )
+                for webhook in webhooks
+            ],
+            ignore_conflicts=True,
+        )
+        for webhook in webhooks:
+            enqueue(_TASK, str(webhook.pk))
+    return made
+
+
+def flagged(flag: Flag) -> None:
+    """Tell of a voter's flag: its category, and neither its comment nor who it is of."""
+    item = flag.item
+    announce(
+        [
+            Announcement(
+                "item.flagged",
+                item.queue.project_id,
+                f"item.flagged:{flag.pk}",
+                f"Item {item.position + 1} of {item.queue.name} was flagged: {flag.category}.",
+                reverse("review-item", args=[item.pk]),
+                {"item": str(item.pk), "queue": item.queue.name, "category": flag.category},
+            )
+        ]
+    )
+
+
+def score_changed(quality: Quality, before: float, seq: int) -> None:
+    """Tell webhooks whose line lies between a project's score and what it was before."""
+    now = quality.score
+    for webhook in listeners("score.crossed", quality.project_id):
+        if webhook.line is None or (before < webhook.line) == (now < webhook.line):
+            continue
+        way = "fell below" if now < webhook.line else "rose to or above"
+        words = f"The quality of {quality.series} {way} {webhook.line:.0%}: it is {now:.1%}."
+        data: dict[str, Any] = {
+            "series": quality.series,
+            "score": now,
+            "before": before,
+            "line": webhook.line,
+            "votes": quality.votes,
+            "seq": seq,
+        }
+        page = reverse("project-quality", args=[quality.project_id])
+        key = f"score.crossed:{quality.series}:{seq}"
+        told = Announcement("score.crossed", quality.project_id, key, words, page, data)
+        _write(told, [webhook], webhook.project)
+
+
+def forget_old() -> None:
+    """Delete what was delivered or given up long ago."""
+    over = Delivery.objects.exclude(state=Delivery.State.WAITING)
+    over.filter(made_at__lt=timezone.now() - KEPT).delete()

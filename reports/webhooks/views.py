@@ -1,0 +1,141 @@
+"""The page of a project's webhooks: made, tried, turned off and deleted, with what was sent."""
+
+from uuid import UUID
+
+from django import forms
+from django.contrib import messages
+from django.db.models import Prefetch
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST
+
+from humanjudge.http import Context, Problem
+from humanjudge.lib.text import duration
+from reports.models import Delivery, Webhook
+from reports.webhooks import services
+from reports.webhooks.addresses import AddressRefused
+from voting.access import require
+from voting.models import Project
+
+SHOWN = 10
+
+
+class WebhookForm(forms.Form):
+    url = forms.CharField(
+        max_length=500, label="Address", widget=forms.URLInput, help_text="It begins with https://"
+    )
+    events = forms.MultipleChoiceField(
+        label="It is told when",
+        choices=services.EVENTS.items(),
+        widget=forms.CheckboxSelectMultiple(attrs={"class": "one-per-line"}),
+    )
+    line = forms.FloatField(
+        min_value=0,
+        max_value=100,
+        required=False,
+        label="The line of the score, in percent",
+        widget=forms.NumberInput(attrs={"step": "any"}),
+    )
+
+    def clean(self) -> Context:
+        given: Context = super().clean() or self.cleaned_data
+        if "score.crossed" in given.get("events", ()) and given.get("line") is None:
+            self.add_error("line", "Say which line the score has to cross.")
+        return given
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def webhooks(request: HttpRequest, project_id: UUID) -> HttpResponse:
+    require(request, "manage", project_id)
+    project = get_object_or_404(Project, pk=project_id)
+    form = WebhookForm(request.POST if request.method == "POST" else None, label_suffix="")
+    context: Context = {"project": project, "form": form}
+    if form.is_valid():
+        try:
+            made = _make(request, project, form)
+            context |= {"told": made, "secret": services.secret_of(made)}
+            context["form"] = WebhookForm(label_suffix="")
+        except (AddressRefused, services.TooManyWebhooks) as error:
+            form.add_error("url", str(error))
+    return _page(request, context, status=422 if form.errors else 200)
+
+
+def _make(request: HttpRequest, project: Project, form: WebhookForm) -> Webhook:
+    given = form.cleaned_data
+    line = None if given["line"] is None else given["line"] / 100
+    origin = request.build_absolute_uri("/").rstrip("/")
+    return services.make_webhook(project, given["url"], given["events"], line, origin)
+
+
+def _page(request: HttpRequest, context: Context, status: int = 200) -> HttpResponse:
+    newest = Delivery.objects.order_by("-made_at")[:SHOWN]
+    found = Webhook.objects.filter(project=context["project"]).order_by("-created_at")
+    found = found.prefetch_related(Prefetch("deliveries", newest, to_attr="newest"))
+    context["webhooks"] = [
+        (webhook, _told_when(webhook), [(each, _state(each)) for each in webhook.newest])
+        for webhook in found
+    ]
+    return render(request, "reports/webhooks.html", context, status=status)
+
+
+def _told_when(webhook: Webhook) -> list[str]:
+    line = f": {webhook.line:.1%}" if webhook.line is not None else ""
+    return [
+        words + (line if event == "score.crossed" else "")
+        for event, words in services.EVENTS.items()
+        if event in webhook.events
+    ]
+
+
+def _state(delivery: Delivery) -> str:
+    """Say how far a delivery has come."""
+    tries = f"{delivery.tries} tr{'y' if delivery.tries == 1 else 'ies'}"
+    if delivery.state == Delivery.State.DELIVERED:
+        return f"delivered, after {tries}" if delivery.tries > 1 else "delivered"
+    if delivery.state == Delivery.State.FAILED:
+        return f"given up after {tries}"
+    if not delivery.tries:
+        return "waiting"
+    left = (delivery.next_try_at - timezone.now()).total_seconds()
+    return f"failed after {tries}, next one in {duration(left)}" if left > 0 else "next try is due"
+
+
+def _find(request: HttpRequest, webhook_id: UUID) -> Webhook:
+    webhook = Webhook.objects.select_related("project").filter(pk=webhook_id).first()
+    require(request, "manage", webhook.project if webhook else None)
+    return webhook or get_object_or_404(Webhook, pk=webhook_id)
+
+
+@never_cache
+@require_POST
+def change_webhook(request: HttpRequest, webhook_id: UUID, action: str) -> HttpResponse:
+    webhook = _find(request, webhook_id)
+    if action == "secret":
+        secret = services.renew_secret(webhook)
+        form = WebhookForm(label_suffix="")
+        context = {"project": webhook.project, "form": form, "told": webhook, "secret": secret}
+        return _page(request, context)
+    if action == "test":
+        services.ping(webhook)
+        messages.success(request, "A test is on its way: see below how it gets on.")
+    elif action in ("on", "off"):
+        services.turn(webhook, is_active=action == "on")
+    elif action == "delete":
+        webhook.delete()
+        messages.success(request, f"Nothing is sent to {webhook.url} any more.")
+    else:
+        raise Problem(404, "There is no such action.")
+    return redirect("webhooks", webhook.project_id)
+
+
+@never_cache
+@require_POST
+def send_again(request: HttpRequest, delivery_id: UUID) -> HttpResponse:
+    delivery = Delivery.objects.select_related("webhook").filter(pk=delivery_id).first()
+    require(request, "manage", delivery.webhook.project_id if delivery else None)
+    delivery = delivery or get_object_or_404(Delivery, pk=delivery_id)
+    services.send_again(delivery)
+    return redirect("webhooks", delivery.webhook.project_id)
