@@ -81,6 +81,7 @@ TEMPLATES = [
                 "django_htmx.templatetags.django_htmx",
                 "humanjudge.lib.markdown",
                 "judge_eval.pages.run_head",
+                "reports.projects.head",
             ],
         },
     }

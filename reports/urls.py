@@ -2,6 +2,7 @@ from django.urls import path
 
 from humanjudge.http import on_demand
 from reports.grandjury import pages
+from reports.projects import people
 from reports.quality import views as quality
 from reports.review import views as review
 from reports.shares import public
@@ -9,7 +10,8 @@ from reports.shares import views as shares
 
 # These pages know every scorer or draw ranks with NumPy, which no other page needs.
 _made, _scores = "reports.composite.views", "reports.scores.views"
-_project = "projects/<uuid:project_id>/quality"
+_pages = "projects/<uuid:project_id>"
+_project = f"{_pages}/quality"
 _run, _zip = "runs/<uuid:run_id>", "scores/<uuid:report_id>/download"
 
 urlpatterns = [
@@ -17,6 +19,10 @@ urlpatterns = [
     path("projects/new/", quality.new_project, name="new-project"),
     path(f"{_project}/", quality.project_quality, name="project-quality"),
     path(f"{_project}/settings", quality.change_settings, name="change-quality-settings"),
+    path(f"{_pages}/people/", people.people, name="project-people"),
+    path(f"{_pages}/people/add", people.add_member, name="add-member"),
+    path(f"{_pages}/members/<int:member_id>", people.change_member, name="change-member"),
+    path(f"{_pages}/voters/<uuid:voter_id>", people.change_reputation, name="change-reputation"),
     path(f"{_run}/quality/", quality.run_quality, name="run-quality"),
     path("review/", review.review_list, name="review"),
     path("review/decide", review.decide_many, name="decide-many"),
