@@ -342,7 +342,7 @@ class ApiKey(models.Model):
     project = ForeignKey(
         Project, models.CASCADE, null=True, blank=True, help_text="Empty: every project."
     )
-    # Of a person's key: whose it is.
+    # Whose it is: it never does more than that person may.
     user = ForeignKey(
         settings.AUTH_USER_MODEL, models.CASCADE, null=True, editable=False, related_name="+"
     )

@@ -26,7 +26,9 @@ TABS: Final[tuple[tuple[str, str, str, Action], ...]] = (
     ("share", "Share", "project-shares", "share"),
 )
 # Behind a menu where the page is narrow.
-MORE: Final[tuple[tuple[str, str, str, Action], ...]] = ()
+MORE: Final[tuple[tuple[str, str, str, Action], ...]] = (
+    ("keys", "Keys", "project-keys", "manage"),
+)
 
 register = template.Library()
 

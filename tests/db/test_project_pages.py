@@ -1,5 +1,8 @@
 """The pages that hold a project together: members and roles, voters, invites, keys, settings."""
 
+import re
+from datetime import timedelta
+
 import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
@@ -7,6 +10,7 @@ from django.utils import timezone
 from tests.helpers.pages import queries_of, text_of
 from tests.makers import (
     make_invite,
+    make_key,
     make_project,
     make_run,
     make_vote,
@@ -16,8 +20,10 @@ from tests.makers import (
     seal_all,
     user_client,
 )
+from voting.access import can
 from voting.changes import changes_of
-from voting.models import Entry, Member, Project, Voter
+from voting.keys import ScopesExceeded, create_project_key, find_key
+from voting.models import ApiKey, Entry, Member, Project, Voter
 
 pytestmark = pytest.mark.django_db
 
@@ -45,6 +51,7 @@ def change(client, project, name, **data):
 # Of each page: who may open it.
 PAGES = {
     "people/": ("owner", "evaluator", "curator"),
+    "keys/": ("owner",),
 }
 
 
@@ -229,6 +236,103 @@ def test_lists_of_people_cost_the_same_at_one_and_at_many(shown):
         return queries_of(client, address(project) + f"?show={shown}")
 
     assert cost(1) == cost(60)
+
+
+class TestKeys:
+    def made(self, project, client, **data):
+        given = {"name": "nightly", "scopes": ["read", "manage"], "days": ""} | data
+        return client.post(address(project, "keys/new"), given)
+
+    def test_a_key_is_made_shown_exactly_once_used_and_revoked(self):
+        project = make_project()
+        client = member_client(project, "owner")
+        answer = self.made(project, client)
+        assert answer.status_code == 200
+        assert "no-store" in answer.headers["Cache-Control"]
+        [token] = set(re.findall(r"hj_[0-9a-f]{8}_[\w-]+", answer.content.decode()))
+        key = find_key(token, "hj")
+        assert (key.project_id, key.scopes) == (project.pk, ["read", "manage"])
+        listed = client.get(address(project, "keys/"))
+        assert token not in listed.content.decode()
+        text = text_of(listed)
+        assert f"nightly hj_{key.prefix}… may read runs and results and make, start" in text
+        assert "by owner, last used" in text
+        assert client.post(address(project, f"keys/{key.pk}")).status_code == 302
+        assert find_key(token, "hj") is None
+        assert "revoked" in text_of(client.get(address(project, "keys/")))
+        assert said_of(project) == [
+            f"Key “nightly ({key.prefix}…)” revoked.",
+            f"Key “nightly ({key.prefix}…)” made: read, manage.",
+        ]
+
+    def test_it_never_does_more_than_its_maker_may(self):
+        project = make_project()
+        client = member_client(project, "owner")
+        member_client(project, "owner", name="other")
+        token = re.search(r"hj_\w+_[\w-]+", self.made(project, client).content.decode())[0]
+        assert can(find_key(token, "hj"), "manage", project)
+        assert not can(find_key(token, "hj"), "manage", make_project())
+        Member.objects.filter(user__username="owner").update(role="viewer")
+        assert can(find_key(token, "hj"), "see", project)
+        assert not can(find_key(token, "hj"), "run", project)
+        Member.objects.filter(user__username="owner").delete()
+        assert not can(find_key(token, "hj"), "see", project)
+
+    def test_no_scope_beyond_those_of_its_maker(self):
+        project = make_project()
+        member_client(project, "viewer", name="viewer")
+        viewer = User.objects.get(username="viewer")
+        with pytest.raises(ScopesExceeded, match="manage, vote"):
+            create_project_key(project, "k", ["read", "vote", "manage"], None, viewer)
+        assert create_project_key(project, "k", ["read"], None, viewer)
+
+    @pytest.mark.parametrize(
+        "data",
+        [
+            {"name": ""},
+            {"scopes": []},
+            {"scopes": ["ingest"]},
+            {"scopes": ["everything"]},
+            {"days": "0"},
+            {"days": "4000"},
+        ],
+    )
+    def test_what_cannot_be_is_said_and_no_key_is_made(self, data):
+        project = make_project()
+        answer = self.made(project, member_client(project, "owner"), **data)
+        assert answer.status_code == 422
+        assert "Please look at this again" in text_of(answer)
+        assert not ApiKey.objects.exists()
+
+    def test_it_expires(self):
+        project = make_project()
+        self.made(project, member_client(project, "owner"), days="7")
+        left = ApiKey.objects.get().expires_at - timezone.now()
+        assert timedelta(days=6) < left <= timedelta(days=7)
+
+    def test_a_key_of_another_project_is_not_revoked_from_here(self):
+        project, (key, token) = make_project(), make_key("read", project=make_project())
+        client = member_client(project, "owner")
+        assert client.post(address(project, f"keys/{key.pk}")).status_code == 404
+        assert find_key(token, "hj")
+
+    @pytest.mark.parametrize("role", ["evaluator", "curator", "viewer"])
+    def test_only_owners_make_and_revoke(self, role):
+        project = make_project()
+        client, (key, token) = member_client(project, role), make_key("read", project=project)
+        assert self.made(project, client).status_code == 403
+        assert client.post(address(project, f"keys/{key.pk}")).status_code == 403
+        assert find_key(token, "hj")
+
+    def test_the_list_costs_the_same_at_one_and_at_many(self):
+        def cost(size):
+            project = make_project()
+            client = member_client(project, "owner")
+            for _ in range(size):
+                self.made(project, client)
+            return queries_of(client, address(project, "keys/"))
+
+        assert cost(1) == cost(60)
 
 
 def test_a_list_of_people_that_there_is_not():
