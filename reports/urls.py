@@ -2,7 +2,7 @@ from django.urls import path
 
 from humanjudge.http import on_demand
 from reports.grandjury import pages
-from reports.projects import keys, people
+from reports.projects import audit, keys, people
 from reports.quality import views as quality
 from reports.review import views as review
 from reports.shares import public
@@ -23,6 +23,7 @@ urlpatterns = [
     path(f"{_pages}/people/add", people.add_member, name="add-member"),
     path(f"{_pages}/members/<int:member_id>", people.change_member, name="change-member"),
     path(f"{_pages}/voters/<uuid:voter_id>", people.change_reputation, name="change-reputation"),
+    path(f"{_pages}/audit/", audit.audit, name="project-audit"),
     path(f"{_pages}/keys/", keys.keys, name="project-keys"),
     path(f"{_pages}/keys/new", keys.make_key, name="make-project-key"),
     path(f"{_pages}/keys/<int:key_id>", keys.revoke_key, name="revoke-project-key"),

@@ -23,6 +23,7 @@ View: TypeAlias = Callable[..., HttpResponse]
 TABS: Final[tuple[tuple[str, str, str, Action], ...]] = (
     ("quality", "Quality", "project-quality", "see"),
     ("people", "People", "project-people", "see people"),
+    ("audit", "Audit", "project-audit", "see people"),
     ("share", "Share", "project-shares", "share"),
 )
 # Behind a menu where the page is narrow.

@@ -52,6 +52,7 @@ def change(client, project, name, **data):
 PAGES = {
     "people/": ("owner", "evaluator", "curator"),
     "keys/": ("owner",),
+    "audit/": ("owner", "evaluator", "curator"),
 }
 
 
