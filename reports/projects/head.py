@@ -29,6 +29,7 @@ TABS: Final[tuple[tuple[str, str, str, Action], ...]] = (
 # Behind a menu where the page is narrow.
 MORE: Final[tuple[tuple[str, str, str, Action], ...]] = (
     ("keys", "Keys", "project-keys", "manage"),
+    ("settings", "Settings", "project-settings", "manage"),
 )
 
 register = template.Library()

@@ -52,6 +52,7 @@ def change(client, project, name, **data):
 PAGES = {
     "people/": ("owner", "evaluator", "curator"),
     "keys/": ("owner",),
+    "settings/": ("owner",),
     "audit/": ("owner", "evaluator", "curator"),
 }
 
@@ -334,6 +335,40 @@ class TestKeys:
             return queries_of(client, address(project, "keys/"))
 
         assert cost(1) == cost(60)
+
+
+class TestSettings:
+    def test_an_owner_renames_the_project(self):
+        project = make_project("Old")
+        client = member_client(project, "owner")
+        where = address(project, "settings/save")
+        answer = client.post(where, {"name": "New <i>"}, follow=True)
+        assert "New <i>: settings" in text_of(answer)
+        assert client.post(where, {"name": "New <i>"}).status_code == 302
+        assert said_of(project) == ["Renamed from “Old” to “New <i>”."]
+        assert member_client(project, "evaluator").post(where, {"name": "x"}).status_code == 403
+
+    @pytest.mark.parametrize("name", ["", " ", "x" * 201, "a\0b"])
+    def test_a_name_that_cannot_be(self, name):
+        project = make_project("Old")
+        client = member_client(project, "owner")
+        assert client.post(address(project, "settings/save"), {"name": name}).status_code == 422
+        assert Project.objects.get(pk=project.pk).name == "Old"
+
+
+def test_the_tabs_are_those_that_a_role_may_open():
+    project = make_project()
+    some = ["Quality", "People", "Audit"]
+    expected = {
+        "owner": [*some, "Share", "Keys", "Settings"],
+        "evaluator": [*some, "Share"],
+        "curator": some,
+    }
+    for role, tabs in expected.items():
+        page = member_client(project, role).get(address(project)).content.decode()
+        [row] = re.findall(r'<nav class="tabs".*?</nav>', page, re.DOTALL)
+        assert re.findall(r"<a [^>]*>([^<]+)</a>", row) == tabs
+        assert re.findall(r'<a [^>]*aria-current="page">([^<]+)</a>', row) == ["People"]
 
 
 def test_a_list_of_people_that_there_is_not():
