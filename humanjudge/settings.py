@@ -84,6 +84,7 @@ TEMPLATES = [
                 "humanjudge.lib.code",
                 "humanjudge.lib.markdown",
                 "judge_eval.pages.run_head",
+                "reports.projects.head",
             ],
         },
     }

@@ -11,6 +11,7 @@ from uuid import UUID
 
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.contrib.auth.models import AnonymousUser
+from django.db.models import Exists, OuterRef
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils import timezone
@@ -19,8 +20,8 @@ from humanjudge.http import HtmxRequest, problem
 from judge_eval.models import Run
 from voting import access
 from voting.access import Action
-from voting.models import ApiKey, Assignment, Item, Queue, Voter
-from voting.selectors import open_to, released_by_me
+from voting.models import ApiKey, Assignment, Item, Project, Queue, Voter
+from voting.selectors import open_among, open_to, released_by_me
 from voting.services import record_exposure
 from voting.voters import voter_here, voter_of_key, voter_of_user
 
@@ -85,19 +86,29 @@ def refusal(
 
 
 def remember_seen(request: HttpRequest, run: Run, pairs: Collection[UUID]) -> None:
-    voter = voter_of_run(request, run)
+    remember_items_seen(request, run.queue.project, pairs)
+
+
+def remember_items_seen(
+    request: HttpRequest, project: Project, items: Collection[UUID], known: Voter | None = None
+) -> None:
+    voter = known or voter_of_project(request, project.pk)
     if voter is None and request.user.is_authenticated:
         # An evaluator who only reads may vote one day; what was seen before must be known then.
-        voter = voter_of_user(run.queue.project, request.user)
+        voter = voter_of_user(project, request.user)
     if voter is not None:
-        record_exposure(voter.pk, pairs, timezone.now())
+        record_exposure(voter.pk, items, timezone.now())
 
 
 def voter_of_run(request: HttpRequest, run: Run) -> Voter | None:
+    return voter_of_project(request, run.queue.project_id)
+
+
+def voter_of_project(request: HttpRequest, project_id: UUID) -> Voter | None:
     """Return who votes in this browser, or votes elsewhere with this login."""
-    voter = voter_here(request, run.queue.project_id)
+    voter = voter_here(request, project_id)
     if voter is None and request.user.is_authenticated:
-        voter = Voter.objects.filter(project=run.queue.project_id, user=request.user).first()
+        voter = Voter.objects.filter(project=project_id, user=request.user).first()
     return voter
 
 
@@ -120,6 +131,17 @@ def pairs_to_vote_on(request: HttpRequest, run: Run, pairs: Collection[UUID]) ->
     if voter is None or (voter.user_id is not None and not _has_been_asked(voter, run)):
         return set()
     return set(open_to(voter, run.queue).filter(pk__in=pairs).values_list("pk", flat=True))
+
+
+def items_to_vote_on(voter: Voter | None, items: Collection[UUID]) -> set[UUID]:
+    """Return those of a project's items that who reads this could still vote on, as for pairs."""
+    if voter is None:
+        return set()
+    left = open_among(voter, items)
+    if voter.user_id is not None:
+        asked = Assignment.objects.filter(voter=voter, item__queue=OuterRef("queue"))
+        left = left.filter(Exists(asked))
+    return set(left.values_list("pk", flat=True))
 
 
 def _has_been_asked(voter: Voter, run: Run) -> bool:

@@ -6,7 +6,6 @@ from judge_eval.pages import (
     data,
     draft,
     findings,
-    home,
     invites,
     models,
     pairs,
@@ -59,9 +58,6 @@ of_a_run = [
     path("export/<slug:form>", data.run_file, name="run-file"),
 ]
 urlpatterns = [
-    path("", home.home, name="home"),
-    # Where browsers look on pages that name no icon, as those of the admin.
-    path("favicon.ico", home.favicon, name="favicon"),
     path("runs/", runs.runs, name="runs"),
     path("runs/new/", draft.new_run, name="new-run"),
     path("runs/new/config/", draft.new_run, {"as_config": True}, name="new-run-config"),

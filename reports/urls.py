@@ -2,6 +2,7 @@ from django.urls import path
 
 from humanjudge.http import on_demand
 from reports.grandjury import pages
+from reports.projects import audit, home, keys, people, settings
 from reports.quality import views as quality
 from reports.review import views as review
 from reports.shares import public
@@ -10,14 +11,28 @@ from reports.webhooks import views as webhooks
 
 # These pages know every scorer or draw ranks with NumPy, which no other page needs.
 _made, _scores = "reports.composite.views", "reports.scores.views"
-_project = "projects/<uuid:project_id>/quality"
+_pages = "projects/<uuid:project_id>"
+_project = f"{_pages}/quality"
 _run, _zip = "runs/<uuid:run_id>", "scores/<uuid:report_id>/download"
 
 urlpatterns = [
+    path("", home.home, name="home"),
+    # Where browsers look on pages that name no icon, as those of the admin.
+    path("favicon.ico", home.favicon, name="favicon"),
     path("projects/", quality.projects, name="projects"),
     path("projects/new/", quality.new_project, name="new-project"),
     path(f"{_project}/", quality.project_quality, name="project-quality"),
     path(f"{_project}/settings", quality.change_settings, name="change-quality-settings"),
+    path(f"{_pages}/people/", people.people, name="project-people"),
+    path(f"{_pages}/people/add", people.add_member, name="add-member"),
+    path(f"{_pages}/members/<int:member_id>", people.change_member, name="change-member"),
+    path(f"{_pages}/voters/<uuid:voter_id>", people.change_reputation, name="change-reputation"),
+    path(f"{_pages}/audit/", audit.audit, name="project-audit"),
+    path(f"{_pages}/settings/", settings.settings, name="project-settings"),
+    path(f"{_pages}/settings/save", settings.save_settings, name="save-project-settings"),
+    path(f"{_pages}/keys/", keys.keys, name="project-keys"),
+    path(f"{_pages}/keys/new", keys.make_key, name="make-project-key"),
+    path(f"{_pages}/keys/<int:key_id>", keys.revoke_key, name="revoke-project-key"),
     path(f"{_run}/quality/", quality.run_quality, name="run-quality"),
     path("review/", review.review_list, name="review"),
     path("review/decide", review.decide_many, name="decide-many"),

@@ -114,6 +114,15 @@ def require(request: HttpRequest, action: Action, project: Project | UUID | None
     raise Problem(403, refusal_of(action))
 
 
+def scopes_within(who: Who, project: Project) -> list[str]:
+    """Return the scopes of which somebody may do everything in a project, for a key of theirs."""
+    return [
+        scope
+        for scope, actions in _BY_SCOPE.items()
+        if all(can(who, action, project) for action in ("see", *actions))
+    ]
+
+
 def refusal_of(action: Action) -> str:
     return f"Your role in this project does not allow that: it takes {_roles_for(action)}."
 

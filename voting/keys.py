@@ -9,9 +9,12 @@ from hashlib import sha256
 from typing import Any, Final
 from uuid import UUID
 
-from django.db import connection
+from django.contrib.auth.models import User
+from django.db import connection, transaction
 from django.utils import timezone
 
+from voting.access import scopes_within
+from voting.changes import note_change
 from voting.ledger.bulk_sql import prepared
 from voting.models import ApiKey, Project
 
@@ -45,9 +48,34 @@ def create_key(
     return row, f"{kind}_{prefix}_{secret}"
 
 
-def revoke(key: ApiKey) -> None:
-    """Let nobody in by a key any more; the first time counts."""
-    ApiKey.objects.filter(pk=key.pk, revoked_at__isnull=True).update(revoked_at=timezone.now())
+class ScopesExceeded(Exception):
+    """A key was to do more than whoever makes it may."""
+
+
+def create_project_key(
+    project: Project, name: str, scopes: Sequence[str], expires_at: datetime | None, by: User
+) -> tuple[ApiKey, str]:
+    """Make a key of one project, which never does more than its maker may at that time."""
+    if beyond := set(scopes) - set(scopes_within(by, project)):
+        raise ScopesExceeded(f"You may not give a key the scope {', '.join(sorted(beyond))}.")
+    with transaction.atomic():
+        key, text = create_key(name, scopes, project, expires_at, user=by)
+        note_change(project, by, f"Key “{key}” made: {', '.join(scopes)}.")
+    return key, text
+
+
+def revoke_project_key(key: ApiKey, by: User) -> None:
+    """Revoke a key of one project, whoever made it."""
+    assert key.project is not None
+    with transaction.atomic():
+        if revoke(key):
+            note_change(key.project, by, f"Key “{key}” revoked.")
+
+
+def revoke(key: ApiKey) -> bool:
+    """Let nobody in by a key any more; only the first time counts, and it says whether this is."""
+    live = ApiKey.objects.filter(pk=key.pk, revoked_at__isnull=True)
+    return bool(live.update(revoked_at=timezone.now()))
 
 
 # In the order of the model's fields.

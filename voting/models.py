@@ -362,7 +362,7 @@ class ApiKey(models.Model):
     project = ForeignKey(
         Project, models.CASCADE, null=True, blank=True, help_text="Empty: every project."
     )
-    # Of a person's key: whose it is.
+    # Whose it is: it never does more than that person may.
     user = ForeignKey(
         settings.AUTH_USER_MODEL, models.CASCADE, null=True, editable=False, related_name="+"
     )
@@ -615,6 +615,16 @@ class Entry(models.Model):
                 fields=["project", "seq"], condition=Q(kind="parameters"), name="entry_parameters"
             ),
             Index(fields=["project", "item"], condition=Q(kind="decision"), name="entry_decisions"),
+            # What an audit is narrowed to is read from its newest entry on. Votes have indexes of
+            # their own above, so the others cost them nothing.
+            Index(fields=["project", "kind", "seq"], condition=~Q(kind="vote"), name="entry_kinds"),
+            Index(fields=["queue", "seq"], condition=~Q(kind="vote"), name="entry_of_queue"),
+            Index(fields=["project", "at", "seq"], condition=~Q(kind="vote"), name="entry_in_time"),
+            Index(
+                fields=["voter", "seq"],
+                condition=Q(voter__isnull=False, seq__isnull=False),
+                name="entry_of_voter",
+            ),
         ]
 
     def __str__(self) -> str:

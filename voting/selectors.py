@@ -1,11 +1,12 @@
 """Reads of more than one row, with a fixed number of queries whatever the size."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from statistics import median
 from uuid import UUID
 
+from django.contrib.auth.models import User
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
 from django.utils import timezone
 
@@ -48,6 +49,17 @@ def has_seen_verdicts(voter: Voter, item: Item) -> bool:
 def open_to(voter: Voter, queue: Queue) -> QuerySet[Item]:
     """Items that want votes and that this voter has not voted on."""
     return _not_voted_on(voter).filter(_WANTED, queue=queue)
+
+
+def open_among(voter: Voter, items: Iterable[UUID]) -> QuerySet[Item]:
+    """Some items, of whichever queues, that want votes and that this voter has not voted on."""
+    return _not_voted_on(voter).filter(_WANTED, pk__in=items)
+
+
+def left_for_user(user: User) -> QuerySet[Item]:
+    """Items of all projects that want votes and that somebody could vote on with this login."""
+    mine = Voter.objects.filter(user=user)
+    return _not_voted_on(*mine).filter(_WANTED, released_by_me(*mine))
 
 
 def in_turn(items: QuerySet[Item], queue: Queue, after: int = -1) -> QuerySet[Item]:

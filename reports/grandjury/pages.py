@@ -7,6 +7,7 @@ from django import forms
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
@@ -129,7 +130,7 @@ def make_model(request: HttpRequest) -> HttpResponse:
         return _page(request, model_form=form, status=422)
     project, name = form.cleaned_data["project"], form.cleaned_data["name"]
     model, secret = services.create_model(_user(request), project, name)
-    return _told_once(request, f"The key of the model {model.name}", secret)
+    return told_once(request, f"The key of the model {model.name}", secret)
 
 
 @never_cache
@@ -137,7 +138,7 @@ def make_model(request: HttpRequest) -> HttpResponse:
 def renew_model_key(request: HttpRequest, model_id: UUID) -> HttpResponse:
     model = _own_model(request, model_id)
     require(request, "run", model.project_id)
-    return _told_once(request, f"The new key of {model.name}", services.renew_key(model))
+    return told_once(request, f"The new key of {model.name}", services.renew_key(model))
 
 
 @require_POST
@@ -160,7 +161,7 @@ def make_person_key(request: HttpRequest) -> HttpResponse:
     key, text = services.create_person_key(
         _user(request), made["name"], made["scopes"], made["project"]
     )
-    return _told_once(request, f"Your key {key.name}", text)
+    return told_once(request, f"Your key {key.name}", text)
 
 
 @require_POST
@@ -178,12 +179,18 @@ def open_benchmark(request: HttpRequest, benchmark_id: int) -> HttpResponse:
     return redirect("traced-models")
 
 
-def _told_once(request: HttpRequest, title: str, secret: str) -> HttpResponse:
-    """Show a key in this answer alone: a redirect would take it through a cookie or an address."""
+def told_once(
+    request: HttpRequest, title: str, secret: str, back: tuple[str, str] | None = None
+) -> HttpResponse:
+    """Show a key in this answer alone: a redirect would take it through a cookie or an address.
+
+    The view must be one that is never cached. `back` is the way on, as (words, address).
+    """
     context = {
         "title": title,
         "secret": secret,
         "base_url": request.build_absolute_uri("/").rstrip("/"),
-        "is_model": secret.startswith(ApiKey.Kind.MODEL),
+        "kind": next(kind.name for kind in ApiKey.Kind if secret.startswith(f"{kind}_")),
+        "back": back or ("To your models and keys", reverse("traced-models")),
     }
     return render(request, "reports/told_once.html", context)

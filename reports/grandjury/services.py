@@ -16,6 +16,7 @@ from django.utils.text import slugify
 from judge_eval.services import create_study, new_item
 from reports.models import Benchmark, Enrollment, Trace, TracedModel
 from voting.access import make_project, projects_where, require_making
+from voting.changes import note_change
 from voting.choices import PASS_FLAG
 from voting.keys import create_key, revoke
 from voting.ledger.bulk_sql import insert, key, pipelined, prepared
@@ -94,7 +95,11 @@ def revoke_key(model: TracedModel) -> None:
 def create_person_key(
     user: User, name: str, scopes: Iterable[str], project: Project | None
 ) -> tuple[ApiKey, str]:
-    return create_key(name, list(scopes), project, kind=ApiKey.Kind.PERSON, user=user)
+    with transaction.atomic():
+        made = create_key(name, list(scopes), project, kind=ApiKey.Kind.PERSON, user=user)
+        if project is not None:
+            note_change(project, user, f"Key “{made[0]}” made: {', '.join(made[0].scopes)}.")
+    return made
 
 
 def benchmark_of(project: Project, owner: User | None) -> Benchmark:

@@ -123,7 +123,7 @@ def _live_context(project: Project) -> Context:
         "lambda_in_words": lambda_in_words(parameters),
         "half_life": in_words(parameters.half_life),
         "settings": [_setting(entry) for entry in entries],
-        "default": _values(DEFAULT),
+        "default": parameters_in_words(DEFAULT),
         "initial": percent(parameters.initial_score),
         "spoken": " ".join(f"{each['title']}: {each['score']}." for each in shown),
     }
@@ -197,8 +197,8 @@ def lambda_in_words(parameters: Parameters) -> str:
 # --- settings -------------------------------------------------------------------------------------
 
 
-def _values(parameters: Parameters) -> dict[str, str]:
-    """Return a row of the table of settings, by the titles of its columns."""
+def parameters_in_words(parameters: Parameters) -> dict[str, str]:
+    """Return parameters in words, by the titles that pages have for them."""
     window = parameters.batch_window
     return {
         "Lambda": lambda_in_words(parameters),
@@ -214,7 +214,7 @@ def _setting(entry: Entry) -> Context:
     payload, note = entry.payload or {}, ""
     if REPUTATIONS in payload:
         note = f"with today's reputations of {number_of(len(reputations_in(payload)), 'voter')}"
-    return {"entry": entry, "values": _values(parameters_in(payload)), "note": note}
+    return {"entry": entry, "values": parameters_in_words(parameters_in(payload)), "note": note}
 
 
 def _presets() -> list[tuple[str, str]]:

@@ -353,13 +353,13 @@ def _votes_table(item: Item) -> Table:
         "What people voted",
         ("Voter", "Vote", "Comment", "When (UTC)"),
         [
-            (str(vote.voter), _said(vote), vote.comment, f"{vote.at:%-d %b %Y %H:%M}")
+            (str(vote.voter), vote_in_words(vote), vote.comment, f"{vote.at:%-d %b %Y %H:%M}")
             for vote in votes.select_related("voter").order_by("pk")
         ],
     )
 
 
-def _said(vote: Entry) -> str:
+def vote_in_words(vote: Entry) -> str:
     """Say what somebody voted, and what keeps it from counting."""
     labels = vote.labels or {}
     answers = "; ".join(f"{task}: {answer}" for task, answer in labels.items())
@@ -411,7 +411,7 @@ def _decisions(item: Item) -> list[Context]:
     return [
         {
             "entry": entry,
-            "what": _in_words(said),
+            "what": decision_in_words(said),
             "who": names.get(said.by, said.by),
             "is_reversed": entry.pk in reversed_ones,
             "can_reverse": entry.pk not in reversed_ones and said.action != "reverse",
@@ -421,7 +421,7 @@ def _decisions(item: Item) -> list[Context]:
     ]
 
 
-def _in_words(said: Decision) -> str:
+def decision_in_words(said: Decision) -> str:
     if said.action == "another_round":
         return f"Another round, until there are {number_of(said.votes_wanted or 0, 'vote')}"
     words = {"keep": "Kept", "exclude": "Excluded", "note": "Note", "reverse": "Reversed"}

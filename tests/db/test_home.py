@@ -1,24 +1,31 @@
 """The first page: what this is, a finished study, where to go on voting, what waits for a lead."""
 
+import re
+from datetime import timedelta
+
 import pytest
+from django.contrib.auth.models import User
 from django.http import HttpResponse
 from django.test import Client
 from django.utils import timezone
 
-from judge_eval.models import Call, Run
+from judge_eval.models import Call, Findings, Run
+from reports.models import Share
+from reports.shares.services import make_share
 from tests.helpers.pages import queries_of, text_of
 from tests.makers import (
     make_invite,
     make_run,
     make_vote,
     make_voter,
+    member_client,
     pairs_of,
     seal_all,
     user_client,
     voter_client,
 )
 from voting.services import flag
-from voting.voters import remember
+from voting.voters import remember, voter_of_user
 
 pytestmark = pytest.mark.django_db
 
@@ -111,8 +118,8 @@ class TestAKnownVoter:
 
 class TestALead:
     def test_nothing_waits(self):
-        make_run()
-        assert "No run waits for anything." in home(user_client())
+        make_run(is_open=False)
+        assert "Nothing waits for you." in home(user_client())
 
     def test_what_waits_is_said_with_what_to_do(self):
         for state in ("draft", "stopped", "failed", "complete"):
@@ -121,7 +128,7 @@ class TestALead:
         assert "A draft run: Check the draft and start it" in text
         assert "A stopped run: Resume it" in text
         assert "A failed run: See what failed" in text
-        assert "A complete run" not in text
+        assert "A complete run:" not in text
 
     def test_a_model_that_never_answers_is_an_alarm(self):
         run = named("Silent")
@@ -144,9 +151,77 @@ class TestALead:
         seal_all(run.queue.project)
         assert "Review: 1 waiting for a decision" in home(user_client())
 
-    def test_it_costs_the_same_however_many_runs_there_are(self):
-        named("One", state="draft")
+    def test_pairs_to_vote_on_until_this_login_has_voted_on_all(self):
+        run = named("Mine", pairs=2)
+        client = member_client(run.queue.project, "curator")
+        assert "Mine: Vote on 2 pairs" in home(client)
+        me = voter_of_user(run.queue.project, User.objects.get(username="curator"))
+        one, other = pairs_of(run)
+        make_vote(me, one)
+        assert "Mine: Vote on 1 pair" in home(client)
+        make_vote(me, other)
+        assert "Mine: Vote" not in home(client)
+
+    def test_links_that_expire_within_a_week(self):
+        run = make_run()
+        project = run.queue.project
+        for label, days, fields in (
+            ("soon", 3, {}),
+            ("late", 9, {}),
+            ("over", -1, {}),
+            ("gone", 3, {"revoked_at": timezone.now()}),
+        ):
+            expires_at = timezone.now() + timedelta(days=days)
+            row, _ = make_share(project, run, None, label=label, expires_at=expires_at)
+            Share.objects.filter(pk=row.pk).update(**fields)
+        text = home(member_client(project, "owner"))
+        assert "The link “soon” expires on" in text
+        for label in ("late", "over", "gone"):
+            assert f"“{label}”" not in text
+
+    def test_projects_with_their_runs_votes_score_and_best_judge(self):
+        run = make_run(name="Study")
+        project = run.queue.project
+        make_vote(make_voter(run), pairs_of(run)[0])
+        seal_all(project)
+        Findings.objects.create(run=run, data={"claims": {"best": 1}})
+        named("Not computed", project=project)
+        named("Archived", project=project)
+        Run.objects.filter(name="Archived").update(archived_at=timezone.now())
+        text = home(member_client(project, "viewer")).replace("\xa0", " ")
+        assert re.search(r"Project quality \d+ % of pairs", text)
+        assert "A run of pairs Voting, 1 vote, best judge: judge-1" in text
+        assert "Not computed Voting, 0 votes A run of pairs" in text
+        assert "Archived" not in text
+
+    @pytest.mark.parametrize("role", ["owner", "evaluator", "curator", "viewer", ""])
+    def test_each_is_told_only_what_their_role_may_do(self, role):
+        run = named("Draft", state="draft")
+        project = run.queue.project
+        voted = named("Open", project=project)
+        flag(make_voter(voted), pairs_of(voted)[0].pk, "other", "")
+        make_share(project, None, None, label="x", expires_at=timezone.now() + timedelta(days=1))
+        seal_all(project)
+        text = home(member_client(project, role))
+        assert ("Draft: Check the draft" in text) == (role in ("owner", "evaluator"))
+        assert ("1 waiting for a decision" in text) == (role in ("owner", "curator"))
+        assert ("The link “x”" in text) == (role in ("owner", "evaluator"))
+        assert ("Open: Vote on 1 pair" in text) == (role not in ("viewer", ""))
+        assert ("member of no project yet" in text) == (role == "")
+
+    def test_it_costs_the_same_however_much_there_is(self):
+        def fill(projects):
+            for _ in range(projects):
+                run = named("Draft", state="draft")
+                project = run.queue.project
+                voted = named("Open", project=project)
+                flag(make_voter(voted), pairs_of(voted)[0].pk, "other", "")
+                expires_at = timezone.now() + timedelta(days=1)
+                make_share(project, None, None, expires_at=expires_at)
+                Findings.objects.create(run=voted, data={"claims": {"best": 0}})
+                seal_all(project)
+
+        fill(1)
         few = queries_of(user_client(), "/")
-        for _ in range(30):
-            named("Another", state="draft")
+        fill(20)
         assert queries_of(user_client(), "/") == few

@@ -1,0 +1,263 @@
+"""What entries of a ledger say in plain words, with a fixed number of queries for a page."""
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+from uuid import UUID
+
+from django.db.models import Case, F, OuterRef, Q, QuerySet, Subquery, When
+from django.db.models.fields.json import KT
+from django.urls import reverse
+
+from judge_eval.models import Judge, Run
+from reports.quality.parameters import DEFAULT, KEY, REPUTATIONS, parameters_in
+from reports.quality.views import parameters_in_words
+from reports.review.views import vote_in_words
+from voting.choices import short_name
+from voting.ledger.decisions import VOTES_WANTED
+from voting.models import Entry, Project, Voter
+
+KINDS: Final[dict[str, str]] = {
+    Entry.Kind.VOTE: "vote",
+    Entry.Kind.RETRACTION: "vote taken back",
+    Entry.Kind.VERDICTS: "verdicts",
+    Entry.Kind.DECISION: "decision",
+    Entry.Kind.PARAMETERS: "parameters",
+    Entry.Kind.ERASURE: "erasure",
+}
+DECISIONS: Final = {
+    "keep": "keeps",
+    "exclude": "excludes",
+    "another_round": "asks for another round of votes on",
+    "note": "writes a note on",
+}
+IMPORTS: Final = {
+    "begins": "An import begins: the votes up to its end came all at once",
+    "ends": "The import ends here",
+}
+CLOSED: Final = "You have not voted on this yet; what was said of it is shown once you have."
+
+
+@dataclass(frozen=True)
+class Line:
+    """An entry as a page shows it."""
+
+    seq: int
+    at: datetime
+    kind: str
+    words: str
+    hash: str
+    # What it is about: how that is called, and where it is.
+    title: str
+    href: str
+    comment: str = ""
+    is_closed: bool = False
+
+
+def loaded(keys: Sequence[int]) -> list[Entry]:
+    """Return entries in this order with what is said of them, as `said`.
+
+    Parameters are left out: some name every item of a queue.
+    """
+    said = Case(When(~Q(kind=Entry.Kind.PARAMETERS), then=F("payload")))
+    entries = Entry.objects.filter(pk__in=keys).defer("payload", "target__payload")
+    found = entries.select_related("voter", "item", "queue", "target").annotate(said=said).in_bulk()
+    return [found[pk] for pk in keys]
+
+
+def lines_of(project: Project, entries: Sequence[Entry], closed: Collection[UUID]) -> list[Line]:
+    """Say what loaded entries say, but for what is about `closed` items."""
+    teller = _Teller(project, entries)
+    return [teller.line(entry, is_closed=entry.item_id in closed) for entry in entries]
+
+
+class _Teller:
+    def __init__(self, project: Project, entries: Sequence[Entry]) -> None:
+        said = [_said(entry) for entry in entries]
+        runs = Run.every.filter(queue__in={entry.queue_id for entry in entries})
+        self.runs = {
+            queue: (pk, name) for queue, pk, name in runs.values_list("queue", "pk", "name")
+        }
+        by = {str(each["by"]) for each in said if "by" in each}
+        voters = Voter.objects.filter(project=project, pseudonym__in=by)
+        self.names = {voter.pseudonym: str(voter) for voter in voters}
+        judges = Judge.objects.filter(run__queue__project=project, pk__in=_judges_in(said))
+        self.judges = {str(pk): name for pk, name in judges.values_list("pk", "name")}
+        self.changes = _changes_by([e.pk for e in entries if e.kind == Entry.Kind.PARAMETERS])
+
+    def line(self, entry: Entry, *, is_closed: bool) -> Line:
+        title, href = self.place(entry)
+        return Line(
+            seq=entry.seq or 0,
+            at=entry.at,
+            kind=KINDS[entry.kind],
+            words=CLOSED if is_closed else self.words(entry),
+            hash=bytes(entry.hash or b"").hex(),
+            title=title,
+            href=href,
+            comment="" if is_closed else entry.comment,
+            is_closed=is_closed,
+        )
+
+    def place(self, entry: Entry) -> tuple[str, str]:
+        """Return what an entry is about, and where that is; what a deleted run had is nowhere."""
+        if entry.queue is None:
+            return "", ""
+        run, name = self.runs.get(entry.queue.pk, (None, entry.queue.name))
+        if entry.item is None:
+            return name, reverse("run", args=[run]) if run else ""
+        title = f"{entry.queue.noun} {entry.item.position + 1:,} of {name}"
+        return title, reverse("run-pair", args=[run, entry.item.pk]) if run else ""
+
+    def words(self, entry: Entry) -> str:
+        match entry.kind:
+            case Entry.Kind.VOTE:
+                return _vote(entry)
+            case Entry.Kind.RETRACTION:
+                return f"{_who(entry)} took back the vote of entry {_target(entry)}"
+            case Entry.Kind.VERDICTS:
+                return self.verdicts(_said(entry))
+            case Entry.Kind.DECISION:
+                return self.decision(entry)
+            case Entry.Kind.PARAMETERS:
+                words = self.changes.get(entry.pk, "Parameters were set")
+                return f"{words}, by {_who(entry)}" if entry.voter else words
+            case _:
+                return _erasure(_said(entry))
+
+    def verdicts(self, said: Mapping[str, Any]) -> str:
+        told = [
+            f"{self.judges.get(str(each.get('judge')), 'a judge')} said "
+            f"{short_name(str(each.get('winner') or '')) or 'nothing'}"
+            for each in _verdicts(said)
+        ]
+        return ", ".join(told) or "It opened for voting; no judge was asked"
+
+    def decision(self, entry: Entry) -> str:
+        said = _said(entry)
+        by, action = str(said.get("by", "")), str(said.get("action", ""))
+        who = self.names.get(by, by) or "Somebody"
+        if action == "reverse":
+            return f"{who} takes back the decision of entry {_target(entry)}"
+        about = "it" if entry.item_id else f"all votes of {_who(entry)}"
+        return f"{who} {DECISIONS.get(action, 'decides about')} {about}"
+
+
+def _said(entry: Entry) -> Mapping[str, Any]:
+    # What was imported may hold anything.
+    said = entry.said  # type: ignore[attr-defined]
+    return said if isinstance(said, Mapping) else {}
+
+
+def _verdicts(said: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    stated = said.get("verdicts")
+    verdicts = stated if isinstance(stated, list) else []
+    return [each for each in verdicts if isinstance(each, Mapping)]
+
+
+def _judges_in(said: Sequence[Mapping[str, Any]]) -> set[UUID]:
+    found = set()
+    for verdict in (verdict for each in said for verdict in _verdicts(each)):
+        try:
+            found.add(UUID(str(verdict.get("judge"))))
+        except ValueError:
+            continue
+    return found
+
+
+def _who(entry: Entry) -> str:
+    voter = entry.voter
+    if voter is None:
+        return "somebody"
+    return f"{voter.name} ({voter.pseudonym})" if voter.name else voter.pseudonym
+
+
+def _target(entry: Entry) -> str:
+    return f"{entry.target.seq:,}" if entry.target and entry.target.seq else "that is not known"
+
+
+def _vote(entry: Entry) -> str:
+    notes = [
+        "a pretended vote" if entry.simulated else "",
+        f"taken back by entry {entry.retracted_seq:,}" if entry.retracted_seq else "",
+        "left out by a decision" if entry.excluded else "",
+    ]
+    noted = "; ".join(filter(None, notes))
+    words = f"{_who(entry)} chose {vote_in_words(entry)}"
+    return f"{words} ({noted})" if noted else words
+
+
+def _erasure(said: Mapping[str, Any]) -> str:
+    if "voter" in said:
+        return f"The person behind {said['voter']} was forgotten; the votes stay, without a name"
+    return "A run was deleted; what was voted in it stays, without its texts"
+
+
+# --- parameters -----------------------------------------------------------------------------------
+
+
+def _changes_by(keys: Sequence[int]) -> dict[int, str]:
+    """Say of entries that set parameters what was set before and what since."""
+    rule = f"payload__{VOTES_WANTED}__votes_per_item"
+    rows = Entry.objects.filter(pk__in=keys).annotate(
+        quality_before=_before(KEY, f"payload__{KEY}"),
+        rule_before=_before(
+            VOTES_WANTED,
+            rule,
+            queue=OuterRef("queue"),
+            **{f"payload__{VOTES_WANTED}__has_key": "votes_per_item"},
+        ),
+        rule=KT(rule),
+    )
+    names = ("payload__import", f"payload__{KEY}", "quality_before", "rule", "rule_before")
+    with_reputations = Entry.objects.filter(pk__in=keys, payload__has_key=REPUTATIONS)
+    applied = set(with_reputations.values_list("pk", flat=True))
+    return {
+        pk: _change(*stated, are_reputations_applied=pk in applied)
+        for pk, *stated in rows.values_list("pk", *names)
+    }
+
+
+def _before(key: str, what: str, **about: Any) -> Subquery:
+    """Return what the last entry before one set; as text, as a rule is a plain number."""
+    earlier: QuerySet[Entry] = Entry.objects.filter(
+        project=OuterRef("project"),
+        kind=Entry.Kind.PARAMETERS,
+        payload__has_key=key,
+        seq__lt=OuterRef("seq"),
+        **about,
+    )
+    return Subquery(earlier.order_by("-seq").annotate(what=KT(what)).values("what")[:1])
+
+
+def _change(
+    importing: object,
+    quality: object,
+    quality_before: object,
+    rule: object,
+    rule_before: object,
+    *,
+    are_reputations_applied: bool,
+) -> str:
+    if importing is not None:
+        return IMPORTS.get(str(importing), "Something about an import")
+    if quality is not None:
+        return _quality_change(
+            quality, quality_before, are_reputations_applied=are_reputations_applied
+        )
+    if rule is not None:
+        before = f"{rule_before} → " if rule_before is not None else ""
+        return f"Votes wanted per item: {before}{rule}"
+    return "Votes wanted on some items were changed"
+
+
+def _quality_change(quality: object, before: object, *, are_reputations_applied: bool) -> str:
+    new = parameters_in_words(parameters_in({KEY: quality}))
+    known = parameters_in({KEY: json.loads(str(before))}) if before is not None else DEFAULT
+    old = parameters_in_words(known)
+    changed = [f"{name} {old[name]} → {new[name]}" for name in new if old[name] != new[name]]
+    if are_reputations_applied:
+        changed.append("earlier votes weigh by the reputations of then")
+    return f"Quality score: {'; '.join(changed) or 'as before'}"

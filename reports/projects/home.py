@@ -1,0 +1,201 @@
+"""The first page: what this is, a finished study, and what waits for who is logged in."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Final, NamedTuple
+from uuid import UUID
+
+from django.contrib.auth.models import User
+from django.db.models import Count, Exists, OuterRef, Q, Window
+from django.db.models.functions import RowNumber
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.templatetags.static import static
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from humanjudge.lib.tables import percent
+from humanjudge.lib.text import number_of
+from judge_eval.models import Findings, Judge, Run
+from judge_eval.pages.run_head import NEXT, unstuck
+from judge_eval.selectors import silent_models
+from reports.models import Quality, Review, Share
+from voting.access import can_make_runs, projects_where
+from voting.models import Project, Queue
+from voting.selectors import left_for_user
+
+MOST_RUNS: Final = 12
+MOST_QUEUES: Final = 3
+MOST_SHARES: Final = 5
+MOST_PROJECTS: Final = 8
+RUNS_OF_PROJECT: Final = 4
+# Nothing is counted further.
+MANY: Final = 1_000
+SOON: Final = timedelta(days=7)
+
+
+class Waiting(NamedTuple):
+    """Something that waits: about what it is, what to do, and where."""
+
+    about: str
+    words: str
+    address: str
+
+
+class RunInShort(NamedTuple):
+    run: Run
+    facts: str
+
+
+class ProjectInShort(NamedTuple):
+    project: Project
+    score: str
+    runs: list[RunInShort]
+
+
+@never_cache
+@require_safe
+def home(request: HttpRequest) -> HttpResponse:
+    listed = Run.objects.filter(archived_at=None).order_by("-created_at").defer("config")
+    finished = listed.filter(is_shared=True, state=Run.State.COMPLETE)
+    context: dict[str, object] = {"example": finished.first()}
+    if isinstance(request.user, User):
+        mine = projects_where(request.user, "see")
+        projects = list(mine.order_by("-created_at")[: MOST_PROJECTS + 1])
+        context |= {
+            "waiting": waiting_for(request.user),
+            "projects": in_short(projects[:MOST_PROJECTS]),
+            "has_more_projects": len(projects) > MOST_PROJECTS,
+            "may_make": can_make_runs(request.user),
+        }
+    return render(request, "reports/home.html", context)
+
+
+@require_safe
+def favicon(request: HttpRequest) -> HttpResponse:
+    return redirect(static("favicon.svg"), permanent=True)
+
+
+# --- what waits -----------------------------------------------------------------------------------
+
+
+def waiting_for(user: User) -> list[Waiting]:
+    return [*_reviews(user), *_stuck_runs(user), *_votes(user), *_shares(user)]
+
+
+def _reviews(user: User) -> list[Waiting]:
+    waiting = Review.objects.filter(waits=True, project__in=projects_where(user, "decide"))
+    number = waiting.values("pk")[:MANY].count()
+    words = f"{MANY:,} or more" if number == MANY else f"{number:,}"
+    line = Waiting("Review", f"{words} waiting for a decision", reverse("review"))
+    return [line] if number else []
+
+
+def _stuck_runs(user: User) -> list[Waiting]:
+    """Return runs that get no further by themselves, the newest first."""
+    mine = Run.objects.filter(archived_at=None, queue__project__in=projects_where(user, "run"))
+    at_work = mine.filter(state__in=(*Run.AT_WORK, Run.State.VOTING))
+    silent = silent_models(at_work.values("pk"))
+    stuck = mine.filter(Q(state__in=NEXT) | Q(pk__in=silent)).order_by("-created_at")
+    found = list(stuck.defer("config")[: MOST_RUNS + 1])
+    steps = [(run, unstuck(run, silent.get(run.pk, []))) for run in found[:MOST_RUNS]]
+    lines = [Waiting(run.name, step.words, step.address) for run, step in steps if step]
+    more = [Waiting("More runs", "See all runs", reverse("runs"))] if len(found) > MOST_RUNS else []
+    return lines + more
+
+
+def _votes(user: User) -> list[Waiting]:
+    """Return the newest runs that take votes and in which this login has not voted on all."""
+    left = left_for_user(user).filter(queue=OuterRef("pk"))
+    queues = Queue.objects.filter(
+        Exists(left),
+        project__in=projects_where(user, "vote"),
+        is_open=True,
+        is_simulated=False,
+        run__archived_at=None,
+        run__state__in=(*Run.AT_WORK, Run.State.VOTING),
+    )
+    newest = list(queues.select_related("run").order_by("-created_at")[:MOST_QUEUES])
+    counts = left_for_user(user).filter(queue__in=newest).values_list("queue")
+    numbers = dict(counts.annotate(items=Count("pk")))
+    return [
+        Waiting(
+            queue.run.name,
+            f"Vote on {number_of(numbers.get(queue.pk, 0), queue.noun)}",
+            reverse("run-voting", args=[queue.run.pk]),
+        )
+        for queue in newest
+    ]
+
+
+def _shares(user: User) -> list[Waiting]:
+    """Return links to reports that expire soon, the next one first."""
+    now = timezone.now()
+    ending = Share.objects.filter(
+        project__in=projects_where(user, "share"),
+        revoked_at=None,
+        expires_at__gt=now,
+        expires_at__lte=now + SOON,
+    )
+    soonest = ending.select_related("project", "run").defer("frozen", "run__config")
+    return [
+        Waiting(
+            share.run.name if share.run else share.project.name,
+            f"The link “{share}” expires on {share.expires_at:%-d %b %Y}",
+            reverse("run-shares", args=[share.run.pk])
+            if share.run
+            else reverse("project-shares", args=[share.project_id]),
+        )
+        for share in soonest.order_by("expires_at")[:MOST_SHARES]
+    ]
+
+
+# --- projects and their runs ----------------------------------------------------------------------
+
+
+def in_short(projects: Sequence[Project]) -> list[ProjectInShort]:
+    """Return projects with their score and their newest runs."""
+    runs = _newest_runs(projects)
+    best = _best_judges([run.pk for some in runs.values() for run in some])
+    qualities = Quality.objects.filter(project__in=projects, votes__gt=0).order_by("series")
+    scores = defaultdict[UUID, list[str]](list)
+    for each in qualities:
+        scores[each.project_id].append(f"{percent(each.score)} of {each.series}")
+    return [
+        ProjectInShort(
+            project,
+            ", ".join(scores[project.pk]),
+            [RunInShort(run, _facts(run, best.get(run.pk, ""))) for run in runs[project.pk]],
+        )
+        for project in projects
+    ]
+
+
+def _newest_runs(projects: Sequence[Project]) -> dict[UUID, list[Run]]:
+    place = Window(RowNumber(), partition_by="queue__project", order_by="-created_at")
+    runs = Run.objects.filter(queue__project__in=projects, archived_at=None)
+    newest = runs.annotate(place=place).filter(place__lte=RUNS_OF_PROJECT)
+    found = defaultdict[UUID, list[Run]](list)
+    for run in newest.select_related("queue", "board").defer("config").order_by("place"):
+        found[run.queue.project_id].append(run)
+    return found
+
+
+def _best_judges(runs: Sequence[UUID]) -> dict[UUID, str]:
+    """Return the names of the judges that are the best by what was computed last, by run."""
+    known = Findings.objects.filter(run__in=runs, part="", data__claims__best__isnull=False)
+    places = dict(known.values_list("run", "data__claims__best"))
+    names = defaultdict[UUID, list[str]](list)
+    judges = Judge.objects.filter(run__in=places).order_by("run", "position")
+    for run, name in judges.values_list("run", "name"):
+        names[run].append(name)
+    # The place is among the judges that were there when it was computed: others come behind.
+    return {run: names[run][best] for run, best in places.items() if best is not None}
+
+
+def _facts(run: Run, best: str) -> str:
+    facts = [run.get_state_display(), number_of(run.board.votes, "vote")]
+    return ", ".join([*facts, f"best judge: {best}"] if best else facts)

@@ -1,0 +1,280 @@
+"""People of a project: its members and their roles, its voters, the invites of its runs."""
+
+from datetime import datetime
+from decimal import Decimal
+from typing import Final, NamedTuple
+from uuid import UUID
+
+from django import forms
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.db.models import Count, OuterRef, Q, Subquery
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.http import urlencode
+from django.utils.timesince import timesince
+
+from humanjudge.http import Context, Problem
+from humanjudge.lib.tables import DASH, Cell, Head, Row, Table, name_cell
+from humanjudge.lib.text import number_of
+from judge_eval.models import Run
+from reports.projects.head import project_action, project_page, user_of
+from voting import members
+from voting.access import can
+from voting.changes import LEAST_REPUTATION, MOST_REPUTATION, set_reputation
+from voting.choices import ONE
+from voting.models import Entry, Invite, Member, Project, Voter
+
+PER_PAGE: Final = 50
+LISTS: Final = {"members": "Members", "voters": "Voters", "invites": "Invites"}
+ROLES: Final = {
+    Member.Role.OWNER: "everything, also members, keys and settings",
+    Member.Role.EVALUATOR: "makes and runs studies, which spends money, and shares reports",
+    Member.Role.CURATOR: "decides about items and voters, and invites people",
+    Member.Role.VIEWER: "reads boards and figures, and never a voter's name",
+}
+
+
+class MemberForm(forms.Form):
+    account = forms.CharField(
+        max_length=254, label="Account", help_text="Its user name, or its e-mail address."
+    )
+    role = forms.ChoiceField(choices=Member.Role.choices, initial=Member.Role.VIEWER)
+
+
+class RoleForm(forms.Form):
+    role = forms.ChoiceField(choices=Member.Role.choices)
+
+
+class ReputationForm(forms.Form):
+    reputation = forms.DecimalField(
+        min_value=LEAST_REPUTATION,
+        max_value=MOST_REPUTATION,
+        decimal_places=6,
+        help_text=f"From {LEAST_REPUTATION} to {MOST_REPUTATION:,}; 1 is usual.",
+    )
+
+
+@project_page("see people")
+def people(request: HttpRequest, project: Project) -> HttpResponse:
+    return _page(request, project)
+
+
+def _page(
+    request: HttpRequest,
+    project: Project,
+    shown: str = "",
+    *,
+    status: int = 200,
+    **more: object,
+) -> HttpResponse:
+    """Show one of the lists; `more` is what an answer to a form shows instead."""
+    shown = shown or request.GET.get("show", "members")
+    if shown not in LISTS:
+        raise Problem(400, f"show: {', '.join(LISTS)}.")
+    wanted = request.GET.get("q", "").strip()[:100]
+    context: Context = {
+        "project": project,
+        "tab": "people",
+        "lists": LISTS,
+        "shown": shown,
+        "q": wanted,
+        "manages": can(request.user, "manage", project),
+    }
+    of_list = {"members": _members, "voters": _voters, "invites": _invites}[shown]
+    context |= of_list(request, project, wanted) | more
+    return render(request, "reports/project_people.html", context, status=status)
+
+
+# --- members --------------------------------------------------------------------------------------
+
+
+def _members(request: HttpRequest, project: Project, wanted: str) -> Context:
+    found = members.members_of(project)
+    if wanted:
+        found = found.filter(Q(user__username__icontains=wanted) | Q(user__email__icontains=wanted))
+    page = Paginator(found, PER_PAGE).get_page(request.GET.get("page"))
+    rows = [
+        (member, member.user_id == request.user.pk, ROLES[Member.Role(member.role)])
+        for member in page
+    ]
+    return {
+        "page": page,
+        "rows": rows,
+        "roles": Member.Role.choices,
+        "about_roles": ROLES,
+        "form": MemberForm(label_suffix=""),
+    }
+
+
+@project_action("manage")
+def add_member(request: HttpRequest, project: Project) -> HttpResponse:
+    form = MemberForm(request.POST, label_suffix="")
+    if form.is_valid():
+        account, role = form.cleaned_data["account"], form.cleaned_data["role"]
+        try:
+            member = members.add_member(project, account, role, user_of(request))
+        except members.CannotBeMember as refused:
+            form.add_error("account", str(refused))
+        else:
+            messages.success(request, f"{member.user.get_username()} is a member now: {role}.")
+            return redirect("project-people", project.pk)
+    return _page(request, project, "members", form=form, status=422)
+
+
+@project_action("manage")
+def change_member(request: HttpRequest, project: Project, member_id: int) -> HttpResponse:
+    """Give a member another role, or none."""
+    get_object_or_404(Member, pk=member_id, project=project)
+    by, form = user_of(request), RoleForm(request.POST)
+    try:
+        if "remove" in request.POST:
+            gone = members.remove_member(project, member_id, by)
+            messages.success(request, f"{gone.user.get_username()} is no member any more.")
+        elif form.is_valid():
+            member = members.change_role(project, member_id, form.cleaned_data["role"], by)
+            messages.success(request, f"{member.user.get_username()}: {member.role}.")
+        else:
+            raise Problem(422, f"role: one of {', '.join(Member.Role.values)}.")
+    except members.LastOwner as last:
+        raise Problem(409, str(last)) from last
+    except Member.DoesNotExist:
+        raise Problem(409, "Somebody else has just removed this member.") from None
+    # Who has given up the role may see less now.
+    still = Member.objects.filter(project=project, user=by).values_list("role", flat=True).first()
+    if not by.is_superuser and still is None:
+        return redirect("projects")
+    return redirect(
+        "project-people" if still != Member.Role.VIEWER else "project-quality", project.pk
+    )
+
+
+# --- voters ---------------------------------------------------------------------------------------
+
+
+def _voters(request: HttpRequest, project: Project, wanted: str) -> Context:
+    found = Voter.objects.filter(project=project).order_by("name", "pseudonym")
+    if wanted:
+        named = Q(name__icontains=wanted) | Q(pseudonym__icontains=wanted)
+        found = found.filter(named | Q(group__icontains=wanted))
+    page = Paginator(found, PER_PAGE).get_page(request.GET.get("page"))
+    shown = [voter.pk for voter in page]
+    votes = Entry.objects.filter(voter__in=shown, kind=Entry.Kind.VOTE, retracted=False)
+    numbers = dict(votes.order_by().values_list("voter").annotate(votes=Count("pk")))
+    seen = _last_seen(shown)
+    manages, now = can(request.user, "manage", project), timezone.now()
+    rows = [_voter_row(request, v, numbers.get(v.pk, 0), seen[v.pk], now, manages) for v in page]
+    titles = ("Voter", "Group", "Votes", "Last seen", "Reputation")
+    heads = [Head(title, css="num" if title in titles[2:] else "") for title in titles]
+    table = Table("Voters", [*heads, Head()] if manages else heads, rows, css="list as-cards")
+    chosen = _chosen(request, project)
+    return {"page": page, "table": table, "chosen": chosen, "form": _reputation_form(chosen)}
+
+
+def _last_seen(voters: list[UUID]) -> dict[UUID, datetime]:
+    """Return when voters joined or, if that was later, what they did last was written down."""
+    entries = Entry.objects.filter(voter=OuterRef("pk"), seq__isnull=False)
+    last = Subquery(entries.order_by("-seq").values("at")[:1])
+    found = Voter.objects.filter(pk__in=voters).annotate(last=last)
+    return {
+        pk: max(at, last or at) for pk, at, last in found.values_list("pk", "created_at", "last")
+    }
+
+
+def _voter_row(
+    request: HttpRequest, voter: Voter, votes: int, seen: datetime, now: datetime, manages: bool
+) -> Row:
+    name = voter.name or "No name"
+    tag = "blocked" if voter.blocked_at else ""
+    query = {n: request.GET[n] for n in ("q", "page") if n in request.GET}
+    href = f"?{urlencode(query | {'show': 'voters', 'voter': str(voter.pk)})}#reputation"
+    cells = [
+        Cell(voter.group or DASH, label="Group", css=""),
+        Cell(f"{votes:,}", label="Votes"),
+        Cell(f"{timesince(seen, now)} ago", title=f"{seen:%-d %b %Y %H:%M} UTC", label="Last seen"),
+        Cell(f"{voter.reputation / ONE:g}", label="Reputation"),
+    ]
+    change = Cell("Change", after=f" the reputation of {name} {voter.pseudonym}", href=href, css="")
+    return Row(
+        name,
+        [name_cell(name, tag=tag, small=voter.pseudonym), *cells, *([change] if manages else [])],
+        css="left-out" if voter.blocked_at else "",
+    )
+
+
+def _chosen(request: HttpRequest, project: Project) -> Voter | None:
+    try:
+        pk = UUID(request.GET.get("voter", ""))
+    except ValueError:
+        return None
+    return Voter.objects.filter(pk=pk, project=project).first()
+
+
+def _reputation_form(voter: Voter | None) -> ReputationForm:
+    value = Decimal(voter.reputation) / ONE if voter else Decimal(1)
+    return ReputationForm(initial={"reputation": f"{value.normalize():f}"}, label_suffix="")
+
+
+@project_action("manage")
+def change_reputation(request: HttpRequest, project: Project, voter_id: UUID) -> HttpResponse:
+    voter = get_object_or_404(Voter.objects.select_related("project"), pk=voter_id, project=project)
+    form = ReputationForm(request.POST, label_suffix="")
+    if not form.is_valid():
+        return _page(request, project, "voters", chosen=voter, form=form, status=422)
+    set_reputation(voter, form.cleaned_data["reputation"], user_of(request))
+    messages.success(request, f"The votes of {voter} weigh differently from now on.")
+    return redirect(reverse("project-people", args=[project.pk]) + "?show=voters")
+
+
+# --- invites --------------------------------------------------------------------------------------
+
+
+class RunInvites(NamedTuple):
+    """The invites of one run: how many there are, how many let people in, how many came."""
+
+    run: Run
+    invites: str
+    live: int
+    joined: int
+
+
+def _invites(request: HttpRequest, project: Project, wanted: str) -> Context:
+    runs = Run.objects.filter(queue__project=project).defer("config").order_by("-created_at", "pk")
+    if wanted:
+        runs = runs.filter(name__icontains=wanted)
+    page = Paginator(runs, PER_PAGE).get_page(request.GET.get("page"))
+    return {"page": page, "rows": _invites_of(list(page))}
+
+
+def _invites_of(runs: list[Run]) -> list[RunInvites]:
+    now, queues = timezone.now(), [run.queue_id for run in runs]
+    is_live = Q(revoked_at=None) & (Q(expires_at=None) | Q(expires_at__gt=now))
+    invites = Invite.objects.filter(queue__in=queues).values("queue")
+    counts = {
+        row["queue"]: row
+        for row in invites.annotate(every=Count("pk"), live=Count("pk", filter=is_live))
+    }
+    joined = _joined(queues)
+    return [
+        RunInvites(
+            run,
+            number_of(counts[run.queue_id]["every"] if run.queue_id in counts else 0, "invite"),
+            counts[run.queue_id]["live"] if run.queue_id in counts else 0,
+            joined.get(run.queue_id, 0),
+        )
+        for run in runs
+    ]
+
+
+def _joined(queues: list[UUID]) -> dict[UUID, int]:
+    """Return how many voters the invites of queues have let in; a guest of two counts in both."""
+    through = Invite.guests.through._default_manager
+    came = Voter.objects.filter(invite__queue__in=queues).values_list("invite__queue")
+    guests = through.filter(invite__queue__in=queues).values_list("invite__queue")
+    found: dict[UUID, int] = {}
+    for rows, counted in ((came, Count("pk")), (guests, Count("voter", distinct=True))):
+        for queue, number in rows.annotate(number=counted):
+            found[queue] = found.get(queue, 0) + number
+    return found

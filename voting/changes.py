@@ -1,0 +1,65 @@
+"""How a project is run, beside its ledger: its name, reputations, and who changed what when.
+
+What the ledger does not hold (members, keys, names) is written into Django's own log of changes, by
+the services that make them; the audit page of a project shows it.
+"""
+
+from decimal import Decimal
+from typing import Final
+
+from django.contrib.admin.models import CHANGE, LogEntry
+from django.contrib.auth.models import User
+from django.contrib.contenttypes.models import ContentType
+from django.db import transaction
+from django.db.models import QuerySet
+
+from voting.choices import ONE
+from voting.models import Project, Voter
+
+# A voter whose votes should not count at all is excluded or blocked; the weight is always above 0.
+LEAST_REPUTATION: Final = Decimal("0.001")
+MOST_REPUTATION: Final = Decimal(1000)
+
+
+def note_change(project: Project, by: User, what: str) -> None:
+    """Write down that somebody changed something; never a secret, nor the name of a voter."""
+    LogEntry.objects.create(
+        user=by,
+        content_type=ContentType.objects.get_for_model(Project),
+        object_id=str(project.pk),
+        object_repr=project.name,
+        action_flag=CHANGE,
+        change_message=what,
+    )
+
+
+def changes_of(project: Project) -> QuerySet[LogEntry]:
+    """Return what was changed in a project, the latest first."""
+    about = {"content_type": ContentType.objects.get_for_model(Project)}
+    changes = LogEntry.objects.filter(**about, object_id=str(project.pk))
+    return changes.select_related("user").order_by("-pk")
+
+
+def rename(project: Project, name: str, by: User) -> None:
+    with transaction.atomic():
+        before = Project.objects.select_for_update(no_key=True).get(pk=project.pk).name
+        if before != name:
+            Project.objects.filter(pk=project.pk).update(name=name)
+            note_change(project, by, f"Renamed from “{before}” to “{name}”.")
+
+
+def set_reputation(voter: Voter, reputation: Decimal, by: User) -> None:
+    """Let the votes of a voter weigh differently from now on: sealed ones keep their weight.
+
+    Raises ValueError outside its bounds.
+    """
+    if not LEAST_REPUTATION <= reputation <= MOST_REPUTATION:
+        words = f"A reputation is at least {LEAST_REPUTATION} and at most {MOST_REPUTATION:,}."
+        raise ValueError(words)
+    weight = round(reputation * ONE)
+    with transaction.atomic():
+        before = Voter.objects.select_for_update(no_key=True).get(pk=voter.pk).reputation
+        if before != weight:
+            Voter.objects.filter(pk=voter.pk).update(reputation=weight)
+            words = f"{before / ONE:g} to {weight / ONE:g}"
+            note_change(voter.project, by, f"Reputation of voter {voter.pseudonym}: {words}.")

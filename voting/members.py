@@ -1,0 +1,93 @@
+"""Members of a project: who is one, in which role. The only writer of `Member` rows."""
+
+from django.contrib.auth.models import User
+from django.db import IntegrityError, transaction
+from django.db.models import Q, QuerySet
+
+from voting.changes import note_change
+from voting.ledger.ledger import locked
+from voting.models import Member, Project
+
+_OWNER = Member.Role.OWNER
+
+
+class CannotBeMember(Exception):
+    """Nobody, or more than one account, is meant, or who is meant is a member already."""
+
+
+class LastOwner(Exception):
+    """Without this owner nobody could manage the project."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "A project keeps at least one owner, and this is the last. Make somebody else owner "
+            "first."
+        )
+
+
+def members_of(project: Project) -> QuerySet[Member]:
+    """Return who is a member, by name."""
+    members = Member.objects.filter(project=project).select_related("user")
+    return members.order_by("user__username")
+
+
+def add_member(project: Project, account: str, role: str, by: User) -> Member:
+    """Let an existing account, given by its name or e-mail address, be a member."""
+    user = _user_of(account)
+    try:
+        with transaction.atomic():
+            member = Member.objects.create(project=project, user=user, role=role)
+            note_change(project, by, f"{user.get_username()} is a member now: {role}.")
+            return member
+    except IntegrityError:
+        if not Member.objects.filter(project=project, user=user).exists():
+            raise
+        name = user.get_username()
+        raise CannotBeMember(f"{name} is a member already; change the role in the list.") from None
+
+
+def _user_of(account: str) -> User:
+    named = Q(username=account) | Q(email__iexact=account)
+    found = list(User.objects.filter(named, is_active=True)[:2])
+    if not found:
+        raise CannotBeMember(
+            f"There is no account “{account}”. An administrator makes accounts in the admin."
+        )
+    # A name is one account's; an address may be that of several.
+    exact = [user for user in found if user.get_username() == account]
+    if len(found) > 1 and not exact:
+        raise CannotBeMember(f"Several accounts have the address {account}: give the user name.")
+    return exact[0] if exact else found[0]
+
+
+def change_role(project: Project, member_id: int, role: str, by: User) -> Member:
+    """Give a member another role; raise LastOwner where the project would have none left."""
+    with transaction.atomic():
+        member = _locked_member(project, member_id, stays_owner=role == _OWNER)
+        before, member.role = member.role, role
+        if before != role:
+            member.save(update_fields=["role"])
+            note_change(project, by, f"{member.user.get_username()}: {before} to {role}.")
+        return member
+
+
+def remove_member(project: Project, member_id: int, by: User) -> Member:
+    """End a membership; raise LastOwner where the project would have no owner left."""
+    with transaction.atomic():
+        member = _locked_member(project, member_id, stays_owner=False)
+        name, role = member.user.get_username(), member.role
+        member.delete()
+        note_change(project, by, f"{name} is no member any more; the role was {role}.")
+        return member
+
+
+def _locked_member(project: Project, member_id: int, *, stays_owner: bool) -> Member:
+    """Return a member whom nobody else changes meanwhile, where an owner is left."""
+    # Two owners who demote each other at once: the second finds itself the last one.
+    locked(project.pk)
+    member = members_of(project).get(pk=member_id)
+    if member.role == _OWNER and not stays_owner:
+        others = Member.objects.filter(project=project, role=_OWNER, user__is_active=True)
+        if not others.exclude(pk=member_id).exists():
+            raise LastOwner
+    return member
