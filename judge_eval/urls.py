@@ -46,6 +46,7 @@ of_a_run = [
     path("charts/<slug:chart>.svg", findings.run_chart, name="run-chart"),
     path("people/", people.run_people, name="run-people"),
     path("people/votes-wanted", people.change_votes_wanted, name="change-votes-wanted"),
+    path("people/<uuid:voter_id>/group", people.change_group, name="change-group"),
     path("people/<uuid:voter_id>/exclude", people.exclude, name="exclude-voter"),
     path("people/decisions/<uuid:decision_id>/take-back", people.take_back, name="take-back"),
     path("vote/", invites.run_voting, name="run-voting"),

@@ -15,6 +15,7 @@ from django.urls import reverse
 from voting import models
 from voting.choices import Choice, in_order
 from voting.curating import decisions_on_voters, exclude_voter
+from voting.forms import GroupField
 from voting.keys import create_key
 from voting.kinds import COMPARISON, kind_of
 from voting.models import ApiKey, Entry, Invite, Queue, Voter, VoterPrompt
@@ -111,8 +112,17 @@ class QueueAdmin(UnmakeableAdmin):
         return ("project", "created_at", *(QueueForm.Meta.settled if has_pairs else ()))
 
 
+class InviteForm(ModelForm):  # type: ignore[type-arg]
+    group = GroupField(help_text="Whoever joins by it and has no group yet belongs to this one.")
+
+    class Meta:
+        model = Invite
+        fields = ("queue", "label", "group", "expires_at", "revoked_at", "max_voters")
+
+
 @admin.register(Invite)
 class InviteAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+    form = InviteForm
     list_display = ("__str__", "queue", "link", "expires_at", "revoked_at", "max_voters")
     list_select_related = ("queue__project",)
     readonly_fields = ("link", "created_at")

@@ -250,7 +250,10 @@ def results(run: str, timeout: float) -> Printed:
 
 @command("judge-eval-findings")
 @click.argument("run")
-@click.option("--part", help="tag:…, generator:… or ballot:decided; the whole run if not given.")
+@click.option(
+    "--part",
+    help="tag:…, generator:…, group:… or ballot:decided; the whole run if not given.",
+)
 @seconds(60, "Wait so many seconds for figures of all votes so far.")
 def findings(run: str, part: str | None, timeout: float) -> Printed:
     """How sure the board is: agreement and Bradley-Terry ratings, with 95 % intervals.
