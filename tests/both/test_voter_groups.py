@@ -15,9 +15,14 @@ from judge_eval.findings.cache import request_findings
 from judge_eval.findings.load import labels_of
 from judge_eval.findings.slices import Slice
 from judge_eval.models import Board, Findings, Import
+from reports.models import Quality
+from reports.quality.groups import quality_of_groups
+from reports.shares.make import report_of
+from reports.shares.public import report_html
 from tests.makers import (
     make_invite,
     make_many_votes,
+    make_passes,
     make_run,
     make_voter,
     pairs_of,
@@ -178,3 +183,28 @@ def test_a_bundle_with_a_group_that_cannot_be_is_refused(name):
     text = "\n".join(map(json.dumps, lines)).encode()
     with pytest.raises(BundleError, match="group"):
         list(read(BytesIO(text)))
+
+
+def test_a_report_sets_groups_side_by_side_and_says_where_votes_are_few():
+    run, people = group_run()
+    make_passes(run, [(f"Out {n}", n % 4 > 0) for n in range(12)], voter=people[0])
+    make_passes(run, [("Out x", 1.0)], voter=people[2])
+    computed(run)
+    report = report_of(run.queue.project, None)
+    items = {of.name: of for of in report.quality_of_groups if of.series == "items"}
+    assert (items["nurses"].votes, items["nurses"].passes) == (12, 9)
+    assert items["nurses"].score == pytest.approx(0.75, abs=0.3)
+    assert items["doctors"].score is None
+    html = report_html(report, is_frozen=False)
+    assert html.count(">Groups of voters</h2>") == 2
+    assert "fewer than 10 votes" in html
+    assert "says-a 100" in html
+
+
+def test_the_score_of_a_group_of_everybody_is_that_of_the_project():
+    run = make_run()
+    voter = join_by(run, group="nurses")
+    make_passes(run, [(f"Out {n}", n % 3 > 0) for n in range(12)], voter=voter)
+    [of] = quality_of_groups(run.queue.project)
+    quality = Quality.objects.get(project=run.queue.project, series="items")
+    assert (of.votes, of.passes, of.score) == (quality.votes, quality.passes, quality.score)
