@@ -17,7 +17,7 @@ from judge_eval.pages import (
 )
 from judge_eval.runs import lifecycle
 
-# Computes with NumPy, which no other page needs.
+# They compute with NumPy, which no other page needs.
 _alt = "judge_eval.pages.alt_test"
 
 of_a_run = [
@@ -62,6 +62,7 @@ urlpatterns = [
     path("", home.home, name="home"),
     # Where browsers look on pages that name no icon, as those of the admin.
     path("favicon.ico", home.favicon, name="favicon"),
+    path("planner/", on_demand("judge_eval.pages.planner.planner"), name="planner"),
     path("runs/", runs.runs, name="runs"),
     path("runs/new/", draft.new_run, name="new-run"),
     path("runs/new/config/", draft.new_run, {"as_config": True}, name="new-run-config"),

@@ -279,6 +279,29 @@ def findings(run: str, part: str | None, timeout: float) -> Printed:
         sleep(LOOK_SECONDS)
 
 
+@command("plan")
+@click.option("--judges", type=int, help="How many are compared.")
+@click.option("--agreement", type=float, help="Percent of items two people choose the same on.")
+@click.option("--difference", type=float, help="Points of agreement that matter.")
+@click.option("--votes", type=int, help="Votes per item.")
+@click.option("--ties", type=float, help="Percent of items that are ties or both bad.")
+def planned(
+    judges: int | None,
+    agreement: float | None,
+    difference: float | None,
+    votes: int | None,
+    ties: float | None,
+) -> Printed:
+    """How many items, votes, hours and people tell two judges apart, before collecting.
+
+    By evidence, and by a 95 % interval that is looked at once.
+    """
+    shares = {"people_agreement": agreement, "difference": difference, "ties": ties}
+    asked = {name: share / 100 for name, share in shares.items() if share is not None}
+    found = connect().get("/planner", **asked, **given(judges=judges, votes_per_item=votes))
+    return found, lines.plan_lines(found)
+
+
 @command("import")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=FILE)
 @click.option("--run", help="Add to this run instead of making one.")
