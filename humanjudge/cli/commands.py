@@ -297,7 +297,7 @@ def planned(
     By evidence, and by a 95 % interval that is looked at once.
     """
     shares = {"people_agreement": agreement, "difference": difference, "ties": ties}
-    asked = {name: share / 100 for name, share in shares.items() if share is not None}
+    asked = {name: f"{share / 100:g}" for name, share in shares.items() if share is not None}
     found = connect().get("/planner", **asked, **given(judges=judges, votes_per_item=votes))
     return found, lines.plan_lines(found)
 

@@ -26,7 +26,7 @@ from voting.choices import CHOICES, ONE, PASS_FLAG, SIDES
 from voting.kinds import LONGEST_CHOICE, Options
 from voting.ledger.chain import canonical
 from voting.ledger.decisions import Decision, wanted_in
-from voting.ledger.groups import groups_in
+from voting.ledger.group_names import groups_in
 
 FORMAT: Final = "humanjudge"
 # A run's config holds all its prompts in one line.

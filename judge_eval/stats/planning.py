@@ -152,7 +152,7 @@ def power_by_evidence(study: Study) -> Callable[[int], float]:
         spread = 9 * sqrt(items * moving * (1 - moving)) + 9
         first = max(0, int(items * moving - spread))
         moves = np.arange(first, min(items, int(items * moving + spread)) + 1)
-        from scipy.stats import binom  # slow to import
+        from scipy.stats import binom  # type: ignore[import-untyped]  # slow to import
 
         chances = binom.pmf(moves, items, moving)
         return float((chances * reached[np.minimum(moves, len(reached) - 1)]).sum())
