@@ -15,6 +15,7 @@ from humanjudge.lib.validation import ConfigInvalid
 from judge_eval.api.events import router as events
 from judge_eval.api.exchange import imports
 from judge_eval.api.exchange import router as transfer
+from judge_eval.api.planner import router as planner
 from judge_eval.api.runs import router as runs
 from judge_eval.api.votes import router as judge_eval
 from judge_eval.exchange.import_report import ImportRefused, ImportTooLarge, TooManyWait
@@ -43,6 +44,7 @@ api = NinjaAPI(
 for router in (judge_eval, events, transfer, runs, scores):
     api.add_router("/runs", router)
 api.add_router("/imports", imports)
+api.add_router("/planner", planner)
 api.add_router("/review", review)
 api.add_router("/projects", quality)
 

@@ -212,6 +212,7 @@ SCORER_MODULES: list[str] = env.list("SCORER_MODULES", [])
 SEAL_WINDOW_MS = 40
 SEAL_BATCH = 1000
 LEDGER_PROJECTIONS = [
+    "voting.ledger.groups.VoterGroups",
     "voting.ledger.counts.VoteCounts",
     "judge_eval.ratings.projection.JudgeElo",
     "reports.quality.projection.QualityScore",

@@ -98,6 +98,7 @@ class Person:
     name: str
     pseudonym: str
     joined: datetime
+    group: str
     _own: Sequence[Vote]
     _all: Votes
     skips: int = 0
@@ -161,7 +162,7 @@ def people_of(queue: Queue, votes: Votes | None = None) -> list[Person]:
     guests = Invite.objects.filter(queue=queue, guests__isnull=False).values("guests")
     active = {*skipped, *flagged}
     active |= set(Voter.objects.filter(pk__in=guests).values_list("pk", flat=True))
-    fields = ("pk", "name", "external_id", "pseudonym", "created_at", "invite__queue_id")
+    fields = ("pk", "name", "external_id", "pseudonym", "created_at", "group", "invite__queue_id")
     known = Voter.objects.filter(project=queue.project_id).values_list(*fields)
     decisions = _decisions(queue, {row[3]: row[1] or row[3] for row in known})
     people = [
@@ -170,13 +171,14 @@ def people_of(queue: Queue, votes: Votes | None = None) -> list[Person]:
             name or external_id,
             pseudonym,
             joined,
+            group,
             votes.of(pk),
             votes,
             skipped.get(pk, 0),
             *flagged.get(pk, (0, None)),
             *decisions.get(pk, (None, None)),
         )
-        for pk, name, external_id, pseudonym, joined, invited_to in known
+        for pk, name, external_id, pseudonym, joined, group, invited_to in known
         if pk in active or invited_to == queue.pk or votes.of(pk)
     ]
     return sorted(people, key=lambda person: (-person.votes, person.name, person.pseudonym))

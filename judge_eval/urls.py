@@ -17,7 +17,7 @@ from judge_eval.pages import (
 )
 from judge_eval.runs import lifecycle
 
-# Computes with NumPy, which no other page needs.
+# They compute with NumPy, which no other page needs.
 _alt = "judge_eval.pages.alt_test"
 
 of_a_run = [
@@ -46,6 +46,7 @@ of_a_run = [
     path("charts/<slug:chart>.svg", findings.run_chart, name="run-chart"),
     path("people/", people.run_people, name="run-people"),
     path("people/votes-wanted", people.change_votes_wanted, name="change-votes-wanted"),
+    path("people/<uuid:voter_id>/group", people.change_group, name="change-group"),
     path("people/<uuid:voter_id>/exclude", people.exclude, name="exclude-voter"),
     path("people/decisions/<uuid:decision_id>/take-back", people.take_back, name="take-back"),
     path("vote/", invites.run_voting, name="run-voting"),
@@ -58,6 +59,7 @@ of_a_run = [
     path("export/<slug:form>", data.run_file, name="run-file"),
 ]
 urlpatterns = [
+    path("planner/", on_demand("judge_eval.pages.planner.planner"), name="planner"),
     path("runs/", runs.runs, name="runs"),
     path("runs/new/", draft.new_run, name="new-run"),
     path("runs/new/config/", draft.new_run, {"as_config": True}, name="new-run-config"),

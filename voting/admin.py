@@ -17,6 +17,7 @@ from django.utils.functional import cached_property
 
 from voting.choices import Choice, in_order
 from voting.curating import decisions_on_voters, exclude_voter
+from voting.forms import GroupField
 from voting.keys import create_key
 from voting.kinds import COMPARISON, kind_of
 from voting.models import (
@@ -159,8 +160,17 @@ class QueueAdmin(UnmakeableAdmin):
         return reverse("vote", args=[queue.pk])
 
 
+class InviteForm(ModelForm):  # type: ignore[type-arg]
+    group = GroupField(help_text="Whoever joins by it and has no group yet belongs to this one.")
+
+    class Meta:
+        model = Invite
+        fields = ("queue", "label", "group", "expires_at", "revoked_at", "max_voters")
+
+
 @admin.register(Invite)
 class InviteAdmin(ListAdmin):
+    form = InviteForm
     list_display = ("__str__", "queue", "group", "link", "expires_at", "revoked_at", "max_voters")
     list_filter = (("revoked_at", admin.EmptyFieldListFilter), "queue__project")
     list_select_related = ("queue__project",)

@@ -2,9 +2,11 @@
 
 from collections import Counter
 from datetime import datetime, timedelta
+from typing import Any
 
 from django import forms
 
+from voting.ledger.group_names import LONGEST_GROUP, group_name
 from voting.models import Flag
 
 LONGEST_NAME = 100
@@ -20,7 +22,26 @@ class JoinForm(forms.Form):
     )
 
 
+class GroupField(forms.CharField):
+    """The name of a voter group; the page offers the known ones as the list `voter-groups`."""
+
+    def __init__(self, **options: Any) -> None:
+        suggested = forms.TextInput(attrs={"list": "voter-groups", "autocomplete": "off"})
+        super().__init__(max_length=LONGEST_GROUP, required=False, widget=suggested, **options)
+
+    def clean(self, value: Any) -> str:
+        try:
+            return group_name(super().clean(value))
+        except ValueError as odd:
+            raise forms.ValidationError(str(odd)) from odd
+
+
 class _InvitingForm(forms.Form):
+    group = GroupField(
+        label="Voter group (optional)",
+        help_text="Figures are shown for each group beside the others. Its name is in the ledger "
+        "for good: say what people do, not who they are.",
+    )
     days = forms.TypedChoiceField(
         choices=[("1", "a day"), ("7", "a week"), ("30", "30 days"), ("", "until it is withdrawn")],
         coerce=int,
@@ -40,7 +61,7 @@ class InviteForm(_InvitingForm):
     max_voters = forms.IntegerField(
         min_value=1, max_value=100_000, required=False, label="At most so many people (optional)"
     )
-    field_order = ("label", "days", "max_voters")
+    field_order = ("label", "group", "days", "max_voters")
 
 
 class PersonalInvitesForm(_InvitingForm):
@@ -49,7 +70,7 @@ class PersonalInvitesForm(_InvitingForm):
         label="Names, one per line",
         widget=forms.Textarea(attrs={"rows": 4}),
     )
-    field_order = ("names", "days")
+    field_order = ("names", "group", "days")
 
     def clean_names(self) -> list[str]:
         names = [name for line in self.cleaned_data["names"].splitlines() if (name := line.strip())]

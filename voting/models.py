@@ -414,7 +414,7 @@ class Voter(Identified):
     project = ForeignKey(Project, models.PROTECT, related_name="voters")
     pseudonym = models.CharField(max_length=16, default=new_pseudonym, editable=False)
     name = models.CharField(max_length=100, blank=True)
-    # As the invite said by which the voter joined first; kept when the invite is gone.
+    # As the ledger says, for figures of a group; only voting.ledger.groups writes it.
     group = models.CharField(max_length=60, blank=True)
     # What an import calls this voter.
     external_id = models.CharField(max_length=200, blank=True, db_default="")

@@ -16,6 +16,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
 from voting.ledger import ledger
+from voting.ledger.groups import group_of, statement
 from voting.models import ApiKey, Assignment, Entry, Flag, Invite, Project, Queue, Voter
 
 _INVITE_SALT = "voting.invite"
@@ -43,17 +44,30 @@ def find_invite(token: str) -> Invite | None:
 
 
 def make_invite(
-    queue: Queue, label: str, expires_at: datetime | None, max_voters: int | None
+    queue: Queue,
+    label: str,
+    expires_at: datetime | None,
+    max_voters: int | None,
+    group: str = "",
 ) -> Invite:
-    return queue.invites.create(label=label, expires_at=expires_at, max_voters=max_voters)
+    return queue.invites.create(
+        label=label, expires_at=expires_at, max_voters=max_voters, group=group
+    )
 
 
 def make_personal_invites(
-    queue: Queue, names: Sequence[str], expires_at: datetime | None
+    queue: Queue, names: Sequence[str], expires_at: datetime | None, group: str = ""
 ) -> list[Invite]:
     """Make a link for each person, by which one voter can join, who has that name."""
-    links = (Invite(queue=queue, label=name, expires_at=expires_at, max_voters=1) for name in names)
-    return Invite.objects.bulk_create(links)
+    of_all = {"queue": queue, "expires_at": expires_at, "max_voters": 1, "group": group}
+    return Invite.objects.bulk_create(Invite(label=name, **of_all) for name in names)
+
+
+def known_groups(project: UUID) -> list[str]:
+    """Return the groups of voters that a project has, those too that nobody has joined yet."""
+    voters = Voter.objects.filter(project=project).values_list("group", flat=True)
+    invites = Invite.objects.filter(queue__project=project).values_list("group", flat=True)
+    return sorted(set(voters.union(invites)) - {""}, key=str.casefold)
 
 
 class Invited(NamedTuple):
@@ -109,14 +123,33 @@ def join(invite: Invite, name: str, now: datetime, known: Voter | None = None) -
         reason = refusal(fresh, now)
         if reason:
             raise InviteRefused(reason)
+        project = fresh.queue.project_id
         if known is None:
             name = fresh.person or name
-            return Voter.objects.create(project_id=fresh.queue.project_id, invite=fresh, name=name)
-        if not known.name and fresh.person:
-            known.name = fresh.person
-            known.save(update_fields=["name"])
-        fresh.guests.add(known)
-        return known
+            voter = Voter.objects.create(project_id=project, invite=fresh, name=name)
+        else:
+            voter = known
+            if not known.name and fresh.person:
+                known.name = fresh.person
+                known.save(update_fields=["name"])
+            fresh.guests.add(known)
+        # Who has a group keeps it: the first invite that names one counts.
+        if fresh.group and not group_of(voter):
+            ledger.record(statement(project, {voter.pseudonym: fresh.group}))
+        return voter
+
+
+def put_into_group(voter: Voter, group: str, by: Voter) -> bool:
+    """Say of a voter, for all votes there are, which group it belongs to; sealing keeps it.
+
+    An empty group takes the voter out of every one. Returns whether that is a change.
+    """
+    with transaction.atomic():
+        fresh = Voter.objects.select_for_update(no_key=True).get(pk=voter.pk)
+        if group_of(fresh) == group:
+            return False
+        ledger.record(statement(fresh.project_id, {fresh.pseudonym: group}, by))
+        return True
 
 
 def has_come_in(voter: Voter, invite: Invite) -> bool:

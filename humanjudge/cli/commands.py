@@ -250,7 +250,10 @@ def results(run: str, timeout: float) -> Printed:
 
 @command("judge-eval-findings")
 @click.argument("run")
-@click.option("--part", help="tag:…, generator:… or ballot:decided; the whole run if not given.")
+@click.option(
+    "--part",
+    help="tag:…, generator:…, group:… or ballot:decided; the whole run if not given.",
+)
 @seconds(60, "Wait so many seconds for figures of all votes so far.")
 def findings(run: str, part: str | None, timeout: float) -> Printed:
     """How sure the board is: agreement and Bradley-Terry ratings, with 95 % intervals.
@@ -274,6 +277,29 @@ def findings(run: str, part: str | None, timeout: float) -> Printed:
         if is_late:
             raise Failed(Code.TIMED_OUT, "nothing is computed yet: are the workers running?")
         sleep(LOOK_SECONDS)
+
+
+@command("plan")
+@click.option("--judges", type=int, help="How many are compared.")
+@click.option("--agreement", type=float, help="Percent of items two people choose the same on.")
+@click.option("--difference", type=float, help="Points of agreement that matter.")
+@click.option("--votes", type=int, help="Votes per item.")
+@click.option("--ties", type=float, help="Percent of items that are ties or both bad.")
+def planned(
+    judges: int | None,
+    agreement: float | None,
+    difference: float | None,
+    votes: int | None,
+    ties: float | None,
+) -> Printed:
+    """How many items, votes, hours and people tell two judges apart, before collecting.
+
+    By evidence, and by a 95 % interval that is looked at once.
+    """
+    shares = {"people_agreement": agreement, "difference": difference, "ties": ties}
+    asked = {name: f"{share / 100:g}" for name, share in shares.items() if share is not None}
+    found = connect().get("/planner", **asked, **given(judges=judges, votes_per_item=votes))
+    return found, lines.plan_lines(found)
 
 
 @command("import")

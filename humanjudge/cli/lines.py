@@ -148,3 +148,13 @@ def _detail(detail: object) -> str:
     if not isinstance(detail, dict):
         return clean(str(detail))
     return _joined(detail.get("path"), detail.get("message")) or clean(json.dumps(detail))
+
+
+def plan_lines(found: Reply) -> Iterator[str]:
+    for method, plan in found.items():
+        if plan["items"] is None:
+            yield line(method, "more than 20000 items")
+        else:
+            yield line(
+                method, *_named(plan, "items", "votes", "people"), f"hours:{plan['hours']:.1f}"
+            )

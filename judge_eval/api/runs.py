@@ -103,6 +103,7 @@ class PersonOut(Schema):
     id: UUID
     name: str
     pseudonym: str
+    group: str
     last_seen: datetime
     votes: int
     median_seconds: float | None

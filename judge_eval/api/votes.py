@@ -388,10 +388,11 @@ def findings(request: HttpRequest, run_id: Prefix, part: Part = "") -> Any:
     `judges`. It holds however often one looks.
 
     They are computed in the background: `state` is `computing` until there is something, and
-    `behind` says that newer votes are being counted. `part` is `tag:…`, `generator:…` or
-    `ballot:decided` (only votes and verdicts for A or B); `parts` says what there is. What cannot
-    be computed is null with a reason beside it. A key that votes blindly, with the scope `vote`
-    and without `verdicts`, is refused while it has pairs to vote on.
+    `behind` says that newer votes are being counted. `part` is `tag:…`, `generator:…`,
+    `group:…` (votes of a group of voters) or `ballot:decided` (only votes and verdicts for A or
+    B); `parts` says what there is, and `groups` has the figures of each group of voters. What
+    cannot be computed is null with a reason beside it. A key that votes blindly, with the scope
+    `vote` and without `verdicts`, is refused while it has pairs to vote on.
     """
     run, is_sealed = _run_to_read(request, run_id)
     requested = request_findings(run, part)

@@ -26,6 +26,7 @@ from voting.choices import CHOICES, ONE, PASS_FLAG, SIDES
 from voting.kinds import LONGEST_CHOICE, Options
 from voting.ledger.chain import canonical
 from voting.ledger.decisions import Decision, wanted_in
+from voting.ledger.group_names import groups_in
 
 FORMAT: Final = "humanjudge"
 # A run's config holds all its prompts in one line.
@@ -279,6 +280,7 @@ class EntryPart(_Sealed):
             Decision.model_validate(self.payload)
         if self.kind == "parameters":
             wanted_in(self.payload)
+            groups_in(self.payload)
         return self
 
     @property

@@ -16,6 +16,7 @@ from pydantic import BaseModel
 from judge_eval.exchange import bundle
 from judge_eval.models import Call, Run, Verdict
 from judge_eval.selectors import UNPRICED
+from voting.ledger.groups import STATES_GROUPS
 from voting.models import Entry, Flag, Inference, Item, Project, Voter, VoterPrompt
 
 # Outputs are long.
@@ -27,7 +28,7 @@ Row = TypeVar("Row")
 def export_run(run: Run) -> Iterator[str]:
     """Yield the lines of a bundle of one run, without their ends."""
     project = Project.objects.get(queues__run=run)
-    return _lines(project, [run], Q(queue=run.queue_id))
+    return _lines(project, [run], Q(queue=run.queue_id) | STATES_GROUPS)
 
 
 def export_project(project: Project) -> Iterator[str]:

@@ -18,7 +18,9 @@ from judge_eval.findings.model import (
     Confusion,
     ConfusionMatrix,
     DisputedPair,
+    GroupFigures,
     JudgeFindings,
+    JudgeOfGroup,
     McNemar,
     ModelBoard,
     Models,
@@ -58,6 +60,8 @@ START = Reference(1000, "start")
 MOST_DISPUTED = 12
 MOST_MODELS = 100
 MOST_LABELS = 12
+# Of fewer votes no figures of a group are shown.
+LEAST_OF_GROUP = 10
 NO_FLAGS = Share(None, None, None, 0, 0, 0, why="items are not passed or flagged here")
 
 
@@ -158,12 +162,34 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
         further_alt_tests=further,
         confusion=_confusion(outcomes),
         pass_rates=_pass_rates(outcomes),
+        groups=_groups(outcomes),
         **({"parts": outcomes.parts} if outcomes.parts else {}),
     )
 
 
 def _rng(outcomes: RunOutcomes, part: int) -> np.random.Generator:
     return np.random.default_rng([outcomes.run.pk.int, part])
+
+
+def _groups(outcomes: RunOutcomes) -> list[GroupFigures]:
+    """Return for each group of voters what its votes alone say of people and judges."""
+    found = []
+    for place, group in enumerate(outcomes.groups):
+        table = OutcomesTable(group.votes, outcomes.table.verdicts)
+        about: dict[str, Any] = {"name": group.name, "people": group.people}
+        about["votes"] = votes = int(group.votes.sum())
+        if votes < LEAST_OF_GROUP:
+            few = f"fewer than {LEAST_OF_GROUP} votes"
+            found.append(GroupFigures(**about, why=few))
+            continue
+        about["among_people"] = among_people(table.votes, _rng(outcomes, 1_000 + place))
+        shares = overall_agreement(table, outcomes.prompts)
+        about["judges"] = [
+            JudgeOfGroup(judge=str(judge.pk), overall=share)
+            for judge, share in zip(outcomes.judges, shares, strict=True)
+        ]
+        found.append(GroupFigures.model_validate(about))
+    return found
 
 
 def _prices(spent: Spent, agreement: float | None) -> dict[str, float | str | None]:

@@ -6,7 +6,7 @@ from operator import attrgetter
 from typing import Any, Final, NamedTuple, TypeAlias
 from uuid import UUID
 
-from django.db.models import Max, QuerySet
+from django.db.models import BooleanField, ExpressionWrapper, Max, Q, QuerySet
 
 from judge_eval.models import Run
 from judge_eval.stats.entering import Closed, Event, Opened, OutOfOrder, Voted, Wanted
@@ -57,18 +57,22 @@ def history_of(
     items: Sequence[UUID],
     codes: Mapping[str, int],
     judges: int,
+    group: str = "",
 ) -> History:
     """Read with five queries what the ledger says of some items, in the order of their rows.
 
-    `votes` are those that count, whatever they say; `codes` are those of what may be said here.
+    `votes` are those that count, whatever they say; `codes` are those of what may be said here,
+    and `group` the voters whose votes are part of it, where not all are.
     """
     rows = {item: row for row, item in enumerate(items)}
-    return _Reading(run, rows, codes).history(votes, judges)
+    return _Reading(run, rows, codes, group).history(votes, judges)
 
 
 class _Reading:
-    def __init__(self, run: Run, rows: Mapping[UUID, int], codes: Mapping[str, int]) -> None:
-        self.run, self.rows, self.codes = run, rows, codes
+    def __init__(
+        self, run: Run, rows: Mapping[UUID, int], codes: Mapping[str, int], group: str
+    ) -> None:
+        self.run, self.rows, self.codes, self.group = run, rows, codes, group
         # Numbers of prompts by their keys, and by comparison.
         self.prompts: dict[str, int] = {}
         self.prompt_of: dict[int, int] = {}
@@ -155,13 +159,16 @@ class _Reading:
         # script that names a pair does not. Of single items the ledger tells nothing of it.
         queue = self.run.queue
         is_pair = queue.kind == Queue.Kind.COMPARISON and not queue.is_simulated
-        rows = cast.values_list("seq", "item", "choice", "voter", "left_side")
-        for seq, item, choice, voter, left in rows.iterator(ROWS_AT_ONCE):
+        is_of_group = Q(voter__group=self.group) if self.group else Q(voter__isnull=False)
+        cast = cast.annotate(is_own=ExpressionWrapper(is_of_group, BooleanField()))
+        rows = cast.values_list("seq", "item", "choice", "voter", "left_side", "is_own")
+        for seq, item, choice, voter, left, is_own in rows.iterator(ROWS_AT_ONCE):
             if item not in self.rows:
                 continue
             if is_pair and not left and not self._import_end(seq or 0):
                 self.chosen = self.chosen or seq or 0
             row, code = self.rows[item], self.codes.get(choice, _ELSEWHERE)
+            code = code if is_own else _ELSEWHERE
             if code != _ELSEWHERE:
                 self.votes.append((row, code, people.setdefault(voter, len(people))))
             yield Voted(seq or 0, row, code)

@@ -20,15 +20,17 @@ from judge_eval.models import Board, Call, Judge, Run, Verdict
 from judge_eval.selectors import UNPRICED
 from judge_eval.stats import Annotations
 from judge_eval.stats.outcomes_table import FAILED, NOT_ASKED, Codes, Counts, OutcomesTable
-from voting.choices import CHOICES, ONE, PASS_FLAG, SWAPPED, WRONG
+from voting.choices import CHOICES, ONE, PASS_FLAG, SIDES, SWAPPED, WRONG
 from voting.kinds import is_fixed, is_single, kind_of, options_of
 from voting.ledger.counts import counted_in
+from voting.ledger.groups import groups_at
 from voting.models import Entry, Queue
 
 ROWS_AT_ONCE = 20_000
 # Calls are paid for the whole run: set against a part's agreement that is no price of it.
 OF_THE_WHOLE = "Prices and times are those of the whole run; a part has none of its own."
 SCORE: Final = "score"
+MOST_GROUPS: Final = 20
 
 
 class Spent(NamedTuple):
@@ -40,6 +42,14 @@ class Spent(NamedTuple):
     verdicts: int = 0
 
 
+class GroupVotes(NamedTuple):
+    """The votes of one group of voters, in the shape of the table's; those of no group unnamed."""
+
+    name: str
+    people: int
+    votes: Counts
+
+
 class RunOutcomes(NamedTuple):
     """A run, or a part of it: one row per comparison or single item that could be voted on.
 
@@ -48,7 +58,8 @@ class RunOutcomes(NamedTuple):
     number; a single item has no B. `answers` are what a judge answered in each of two orders, as
     `judge_figures.per_answer` takes them, `habits` what `judge_figures.habits` takes. `sided` are
     people's votes for a side, and `left` those for what stood left. `tasks` are everybody's answers
-    to what was asked, and to whatever else was.
+    to what was asked, and to whatever else was. `groups` are the votes again, by groups of voters,
+    where there are such.
     """
 
     run: Run
@@ -68,6 +79,7 @@ class RunOutcomes(NamedTuple):
     models: Counts
     parts: Parts | None
     tasks: list[TaskAnswers]
+    groups: list[GroupVotes]
 
 
 @contextmanager
@@ -101,7 +113,8 @@ def outcomes_of(run: Run, part: Slice = WHOLE) -> RunOutcomes:
     choices = _choices(run, votes)
     verdicts = _verdicts(run, choices, int(inside.max(initial=-1)) + 1, len(judges))[inside]
     columns = len(choices)
-    tally = rows[:, 1 : 1 + columns] if is_fixed(run.queue) else _counted(votes, inside, choices)
+    is_counted = is_fixed(run.queue) and part.kind != "group"
+    tally = rows[:, 1 : 1 + columns] if is_counted else _counted(votes, inside, choices)
     codes, answers = verdicts[:, :, 0], verdicts[:, :, 4:]
     if part.kind == "ballot":
         # Any other vote of a part is none, any other verdict was not asked for.
@@ -110,6 +123,11 @@ def outcomes_of(run: Run, part: Slice = WHOLE) -> RunOutcomes:
         answers = np.where(answers < len(part.choices), answers, NOT_ASKED)
     is_pair = run.queue.kind == Queue.Kind.COMPARISON
     sided = rows[:, -2:] if is_pair else np.zeros((len(rows), 2), dtype=np.int64)
+    if is_pair and part.kind == "group":
+        sided = _sided(votes, inside)
+    voters = dict(
+        votes.order_by().values_list("voter__group").annotate(Count("voter", distinct=True))
+    )
     generators = sorted({name for pair in writers for name in pair if name})
     number = {name: n for n, name in enumerate(generators)} | {"": -1}
     return RunOutcomes(
@@ -118,7 +136,7 @@ def outcomes_of(run: Run, part: Slice = WHOLE) -> RunOutcomes:
         as_of=AsOf(
             seq=seq,
             votes=int(tally.sum()),
-            people=votes.aggregate(people=Count("voter", distinct=True))["people"],
+            people=sum(voters.values()),
             comparisons=run.queue.items.count(),
             open=len(rows),
             voted=int(tally.any(axis=1).sum()),
@@ -134,23 +152,43 @@ def outcomes_of(run: Run, part: Slice = WHOLE) -> RunOutcomes:
         answers=answers.astype(np.int16),
         sided=sided[:, 0],
         left=sided[:, 1],
-        history=history_of(run, all_votes, items, _codes(run, part, choices), len(judges)),
+        history=history_of(
+            run,
+            all_votes,
+            items,
+            _codes(run, part, choices),
+            len(judges),
+            part.value if part.kind == "group" else "",
+        ),
         generators=generators,
         models=np.array([[number[a], number[b]] for a, b in writers]).reshape(-1, 2),
         parts=None
         if part.kind
-        else Parts(tags=tags.most_common(), generators=generators, is_single=is_single(run.queue)),
+        else Parts(
+            tags=tags.most_common(),
+            generators=generators,
+            voter_groups=sorted(
+                ((name, people) for name, people in voters.items() if name),
+                key=lambda group: (-group[1], group[0]),
+            ),
+            is_single=is_single(run.queue),
+        ),
         tasks=answers_of(run, part, votes, set(inside.tolist()), len(judges)),
+        groups=_groups(votes, inside, choices, voters) if part.kind != "group" else [],
     )
 
 
 def _votes_on(run: Run, part: Slice) -> QuerySet[Entry]:
     """Return all that count on the items of a part, also those that are no part of it."""
     votes = Entry.objects.filter(counted_in(run.queue), queue=run.queue_id)
-    return votes.filter(item__in=part.pairs(run)) if part.kind else votes
+    is_of_some = part.kind and not part.is_of_votes
+    return votes.filter(item__in=part.pairs(run)) if is_of_some else votes
 
 
 def _votes(votes: QuerySet[Entry], part: Slice) -> QuerySet[Entry]:
+    if part.kind == "group":
+        # A NUL, which PostgreSQL does not even compare, is in no name.
+        return votes.filter(voter__group=part.value) if "\0" not in part.value else votes.none()
     return votes.filter(choice__in=part.choices) if part.kind == "ballot" else votes
 
 
@@ -195,6 +233,46 @@ def _counted(votes: QuerySet[Entry], positions: Counts, choices: Sequence[str]) 
         if position in places:
             tally[places[position], codes[choice]] = number
     return tally
+
+
+def _sided(votes: QuerySet[Entry], positions: Counts) -> Counts:
+    """Count the votes for a side at some positions, and those for what stood left."""
+    places = {position: place for place, position in enumerate(positions.tolist())}
+    found = np.zeros((len(positions), 2), dtype=np.int64)
+    sided = votes.filter(choice__in=SIDES, left_side__in=SIDES).order_by()
+    is_left = Q(choice=F("left_side"))
+    counts = sided.values_list("item__position").annotate(
+        number=Count("pk"), left=Count("pk", filter=is_left)
+    )
+    for position, *numbers in counts:
+        if position in places:
+            found[places[position]] = numbers
+    return found
+
+
+def _groups(
+    votes: QuerySet[Entry],
+    positions: Counts,
+    choices: Sequence[str],
+    people: Mapping[str, int],
+) -> list[GroupVotes]:
+    """Count votes by groups of voters, those with most people first; nothing where all are of none.
+
+    Of very many groups the largest are taken.
+    """
+    named = sorted(people, key=lambda name: (not name, -people[name], name))[:MOST_GROUPS]
+    if not any(named):
+        return []
+    places = {position: place for place, position in enumerate(positions.tolist())}
+    codes = {choice: code for code, choice in enumerate(choices)}
+    shape = (len(positions), len(choices))
+    tables = {name: np.zeros(shape, dtype=np.int64) for name in named}
+    said = votes.exclude(choice="").filter(voter__group__in=named, choice__in=choices).order_by()
+    counts = said.values_list("voter__group", "item__position", "choice").annotate(Count("pk"))
+    for name, position, choice, number in counts.iterator(ROWS_AT_ONCE):
+        if position in places:
+            tables[name][places[position], codes[choice]] = number
+    return [GroupVotes(name, people[name], tables[name]) for name in named]
 
 
 def _codes(run: Run, part: Slice, choices: Sequence[str]) -> dict[str, int]:
@@ -283,14 +361,12 @@ class RunLabels(NamedTuple):
 def labels_of(run: Run, part: Slice = WHOLE, *, up_to: int | None = None) -> RunLabels:
     """Read the labels of a run, or of a part of it, with three queries, whatever its size.
 
-    With `up_to` only votes up to this entry of the ledger.
+    With `up_to` only votes up to this entry of the ledger, by the groups that held then.
     """
     judges = list(Judge.objects.filter(run=run).order_by("position").only("name", "provider"))
-    votes = _votes(_votes_on(run, part), part).filter(item__isnull=False)
+    votes = _votes_up_to(run, part, up_to).filter(item__isnull=False)
     given = Verdict.objects.filter(judge__run=run).exclude(state=Verdict.State.WAITING)
-    if up_to is not None:
-        votes = votes.filter(seq__lte=up_to)
-    if part.kind:
+    if part.kind and not part.is_of_votes:
         given = given.filter(item__in=part.pairs(run))
     if part.kind == "ballot":
         # A verdict that failed is in any part of votes.
@@ -317,6 +393,17 @@ def labels_of(run: Run, part: Slice = WHOLE, *, up_to: int | None = None) -> Run
     return RunLabels(
         by_judge, humans, {str(judge.pk): judge.name for judge in judges}, baselines, tasks
     )
+
+
+def _votes_up_to(run: Run, part: Slice, up_to: int | None) -> QuerySet[Entry]:
+    votes = _votes_on(run, part)
+    if up_to is not None:
+        votes = votes.filter(seq__lte=up_to)
+    if part.kind != "group":
+        return _votes(votes, part)
+    groups = groups_at(run.queue.project_id, up_to)
+    own = [human for human, group in groups.items() if group == part.value]
+    return votes.filter(voter__pseudonym__in=own)
 
 
 def _note(tasks: Labels, pair: UUID, winner: str, labels: Any, score: float | None) -> None:

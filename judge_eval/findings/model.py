@@ -265,6 +265,25 @@ class RankedJudges(Figures):
     judges: list[JudgeFindings]
 
 
+class JudgeOfGroup(Figures):
+    judge: str
+    overall: Share
+
+
+class GroupFigures(Figures):
+    """What the votes of one group of voters say; `why` there are no figures, if they are few.
+
+    Without a name it is of the voters who are in no group.
+    """
+
+    name: str
+    people: int
+    votes: int
+    why: str | None = None
+    among_people: AmongPeople | None = None
+    judges: list[JudgeOfGroup] = []
+
+
 # What a later version computed is given away as it is.
 class RunFindings(RankedJudges, extra="allow"):
     """All that is known of a run, or of a part of it; `parts` are those of the whole run."""
@@ -288,6 +307,8 @@ class RunFindings(RankedJudges, extra="allow"):
     # Of single items.
     confusion: Confusion | None = None
     pass_rates: list[PassRates] | None = None
+    # Of each group of voters, where there are some.
+    groups: list[GroupFigures] = []
     parts: Parts | None = None
 
     @property

@@ -1,4 +1,4 @@
-"""Parts of a run that figures are wanted of: a tag of its prompts, a generator, some choices."""
+"""Parts of a run that figures are wanted of: a tag, a generator, some choices, some voters."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from django.db.models.functions import Cast, StrIndex
 from pydantic import BaseModel
 
 from humanjudge.http import Problem
+from humanjudge.lib.text import number_of
 from judge_eval.models import Run
 from voting.choices import CHOICES, VERDICTS, Choice
 from voting.models import Item
 
 # Votes and verdicts for one side or the other; ties and both bad are left out on either part.
 DECIDED: Final = "decided"
-KINDS: Final = ("tag", "generator", "ballot")
+KINDS: Final = ("tag", "generator", "ballot", "group")
 LONGEST: Final = 300
 MOST_OFFERED: Final = 150
 
@@ -36,7 +37,8 @@ class SliceInvalid(Problem, ValueError):
 class Slice:
     """One part of a run; an empty kind is the whole of it.
 
-    The value is a tag, the generator that wrote one of the two outputs, or `DECIDED`.
+    The value is a tag, the generator that wrote one of the two outputs, `DECIDED`, or a group of
+    voters.
 
     Examples
     --------
@@ -60,7 +62,8 @@ class Slice:
         is_known = kind in KINDS and bool(value) and (kind != "ballot" or value == DECIDED)
         if not is_known or len(text) > LONGEST:
             short = text if len(text) <= 80 else f"{text[:80]}…"
-            raise SliceInvalid(f"part: tag:…, generator:… or ballot:{DECIDED}, not {short!r}")
+            forms = f"tag:…, generator:…, group:… or ballot:{DECIDED}"
+            raise SliceInvalid(f"part: {forms}, not {short!r}")
         return cls(kind, value, noun)
 
     @property
@@ -70,7 +73,13 @@ class Slice:
             "tag": f"prompts tagged {self.value}",
             "generator": f"{self.noun}s {'with' if self.noun == 'pair' else 'by'} {self.value}",
             "ballot": "only votes and verdicts for A or B",
+            "group": f"votes of the group {self.value}",
         }[self.kind]
+
+    @property
+    def is_of_votes(self) -> bool:
+        """Whether it is made of some votes on all items, and not of all votes on some items."""
+        return self.kind in ("ballot", "group")
 
     @property
     def choices(self) -> tuple[Choice, ...]:
@@ -102,22 +111,27 @@ Groups = dict[str, list[tuple[str, str]]]
 
 
 class Parts(BaseModel):
-    """What `part` may be: `tag:…` with how many pairs have the tag, `generator:…`."""
+    """What `part` may be: tags with their pairs, generators, groups with the people who voted."""
 
     tags: list[tuple[str, int]] = []
     generators: list[str] = []
+    voter_groups: list[tuple[str, int]] = []
     # Votes for a side there are of pairs only.
     is_single: bool = False
 
     def __contains__(self, part: Slice) -> bool:
         if part.kind == "ballot":
             return not self.is_single
-        values = {"tag": dict(self.tags), "generator": self.generators}
+        values = {
+            "tag": dict(self.tags),
+            "generator": self.generators,
+            "group": dict(self.voter_groups),
+        }
         return part.kind not in values or part.value in values[part.kind]
 
     @property
     def number(self) -> int:
-        return len(self.tags) + len(self.generators)
+        return len(self.tags) + len(self.generators) + len(self.voter_groups)
 
     @property
     def of_pairs(self) -> Groups:
@@ -141,9 +155,12 @@ class Parts(BaseModel):
     def groups(self) -> Groups:
         sides = Slice("ballot", DECIDED)
         votes = {} if self.is_single else {"Votes": [(str(sides), sides.in_words)]}
-        return votes | self.of_pairs
+        listed = self.voter_groups[:MOST_OFFERED]
+        people = [(f"group:{name}", f"{name} ({number_of(n, 'voter')})") for name, n in listed]
+        return votes | ({"Votes of a group": people} if people else {}) | self.of_pairs
 
     @property
     def unlisted(self) -> int:
         """How many rarer ones are left to the address."""
-        return self.number - sum(map(len, self.of_pairs.values()))
+        listed = sum(map(len, self.of_pairs.values())) + len(self.voter_groups[:MOST_OFFERED])
+        return self.number - listed

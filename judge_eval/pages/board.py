@@ -38,6 +38,7 @@ from judge_eval.findings.columns import (
     live_cells,
     share_cell,
 )
+from judge_eval.findings.group_table import group_table
 from judge_eval.findings.judge_table import (
     BASELINE,
     Figures,
@@ -131,7 +132,7 @@ def run_board(request: HtmxRequest, run: Run) -> HttpResponse:
             run, [] if hides or not figures else figures.disputed[:MOST_DISPUTED]
         ),
         # The list of pairs is of no part that is made of votes.
-        "pairs_query": pairs_query(DISPUTED, WHOLE if part.kind == "ballot" else part),
+        "pairs_query": pairs_query(DISPUTED, WHOLE if part.is_of_votes else part),
         "first_step": None if board.votes else _first_step(run, board, runs_it=runs_it),
         "seen": "-".join(map(str, (*counts, context["seen"]))),
         # What is read aloud when it changes.
@@ -147,6 +148,7 @@ def run_board(request: HtmxRequest, run: Run) -> HttpResponse:
         ids = [line.id for line in shown if line.judge]
         both = (picture_of(figures, is_narrow=narrow, shown=ids) for narrow in (False, True))
         context["pictures"] = [graph for graph in both if graph]
+        context["groups"] = group_table(figures)
         context |= _matrices(run, figures, ids) | _confusion(figures, ids)
     return live_page(request, context, "board")
 

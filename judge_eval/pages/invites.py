@@ -31,8 +31,11 @@ def run_voting(request: HttpRequest, run_id: UUID) -> HttpResponse:
     require(request, "invite", run.queue.project_id)
     form = InviteForm(request.POST if request.method == "POST" else None)
     if form.is_valid():
-        label, cap = form.cleaned_data["label"], form.cleaned_data["max_voters"]
-        invite = voters.make_invite(run.queue, label, form.expires_at(timezone.now()), cap)
+        said = form.cleaned_data
+        until = form.expires_at(timezone.now())
+        invite = voters.make_invite(
+            run.queue, said["label"], until, said["max_voters"], said["group"]
+        )
         _record(request, run, "An invite was made", invite)
         return redirect("run-voting", run.pk)
     return _page(request, run, form=form)
@@ -43,8 +46,8 @@ def make_personal_invites(request: HttpRequest, run: Run) -> HttpResponse:
     form = PersonalInvitesForm(request.POST, auto_id=PERSONAL_IDS)
     if not form.is_valid():
         return _page(request, run, personal=form, status=422)
-    names = form.cleaned_data["names"]
-    voters.make_personal_invites(run.queue, names, form.expires_at(timezone.now()))
+    names, group = form.cleaned_data["names"], form.cleaned_data["group"]
+    voters.make_personal_invites(run.queue, names, form.expires_at(timezone.now()), group)
     who = request.user.get_username()
     run.record("invite", f"{number_of(len(names), 'personal link')} made by {who}.")
     return redirect("run-voting", run.pk)
@@ -67,6 +70,7 @@ def _page(
             for found in voters.invited(run.queue)
         ],
         "form": form or InviteForm(),
+        "groups": voters.known_groups(run.queue.project_id),
         "personal": personal or PersonalInvitesForm(auto_id=PERSONAL_IDS),
         "tab": "vote",
     }

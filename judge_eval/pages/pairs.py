@@ -52,7 +52,7 @@ def pairs_query(order: str, part: Slice) -> str:
 def _wanted(request: HttpRequest, run: Run) -> tuple[str, Slice]:
     order = request.GET.get("sort", "")
     part = Slice.parse(request.GET.get("part", ""), run.queue.noun)
-    if order not in ORDERS or part.kind == "ballot":
+    if order not in ORDERS or part.is_of_votes:
         raise Problem(400, f"sort: {DISPUTED} or nothing; part: tag:… or generator:….")
     return order, part
 

@@ -33,6 +33,7 @@ from humanjudge.lib.text import number_of
 from judge_eval.models import Run
 from judge_eval.pages.runs import lead_to, run_action, run_page
 from judge_eval.people import LEAST_PAIRS, Pace, Person, Share, Votes, pace_of, people_of
+from voting import voters
 from voting.access import can
 from voting.curating import (
     MOST_VOTES,
@@ -42,6 +43,7 @@ from voting.curating import (
     exclude_voter,
     reverse,
 )
+from voting.forms import GroupField
 from voting.ledger.decisions import Rules
 from voting.models import Entry, Queue, Voter
 from voting.voters import voter_of_user
@@ -62,6 +64,7 @@ LATEST_CHANGES: Final = 5
 # What the table can be sorted by: the head of the column, and what of a person; None stands last.
 COLUMNS: Final[dict[str, tuple[str, Callable[[Person], Any]]]] = {
     "name": ("Voter", lambda person: (person.name or person.pseudonym).casefold()),
+    "group": ("Group", lambda person: person.group.casefold() or None),
     "votes": ("Votes", lambda person: person.votes),
     "seen": ("Last seen", lambda person: person.last_seen),
     "seconds": ("Median s per vote", lambda person: person.median_seconds),
@@ -71,6 +74,8 @@ COLUMNS: Final[dict[str, tuple[str, Callable[[Person], Any]]]] = {
     "flags": ("Flags", lambda person: person.flags),
 }
 USUAL: Final = "-votes"
+# Columns of texts.
+NAMED: Final = ("name", "group")
 
 
 class VotesWantedForm(forms.Form):
@@ -128,6 +133,10 @@ class VotesWantedForm(forms.Form):
         return change_for_disputed(self.queue, self.cleaned_data["votes"], by)
 
 
+class GroupForm(forms.Form):
+    group = GroupField(label="Voter group")
+
+
 class ExcludeForm(forms.Form):
     why = forms.CharField(max_length=LONGEST_WHY, error_messages={"required": "Say why."})
     # The latest decision that was shown, and the number of this one: the same request again is
@@ -157,7 +166,6 @@ def _context(request: HttpRequest, run: Run, form: VotesWantedForm) -> Context:
     page = Paginator(listed, PER_PAGE).get_page(request.GET.get("page"))
     decides = can(request.user, "decide", run.queue.project_id)
     rows = [_row(person, now, request.GET.dict(), decides=decides) for person in page]
-    chosen = request.GET.get("exclude")
     return {
         "run": run,
         "pace": pace,
@@ -165,7 +173,9 @@ def _context(request: HttpRequest, run: Run, form: VotesWantedForm) -> Context:
         "graph": votes_graph(pace.votes, pace.unit),
         "people": len(people),
         "excluded": [person for person in people if person.excluded],
-        "chosen": next((each for each in people if str(each.id) == chosen), None),
+        "chosen": _chosen(people, request.GET.get("exclude")),
+        "grouped": _chosen(people, request.GET.get("group")),
+        "groups": voters.known_groups(run.queue.project_id),
         "uid": uuid4(),
         "longest_why": LONGEST_WHY,
         "page": page,
@@ -177,6 +187,10 @@ def _context(request: HttpRequest, run: Run, form: VotesWantedForm) -> Context:
         "changes": latest_changes(run.queue, LATEST_CHANGES),
         "tab": "people",
     }
+
+
+def _chosen(people: Sequence[Person], pk: str | None) -> Person | None:
+    return next((each for each in people if str(each.id) == pk), None)
 
 
 def found(people: Sequence[Person], wanted: str) -> list[Person]:
@@ -201,10 +215,10 @@ def _heads(query: QueryDict, sort: str) -> list[Head]:
     heads = []
     for name, (title, _) in COLUMNS.items():
         # Numbers begin with the largest, names with A.
-        first, other = (name, f"-{name}") if name == "name" else (f"-{name}", name)
+        first, other = (f"-{name}", name) if name not in NAMED else (name, f"-{name}")
         href = sort_link(query, other if sort == first else first, USUAL)
         order = {name: "ascending", f"-{name}": "descending"}.get(sort, "")
-        css = "" if name == "name" else "num"
+        css = "" if name in NAMED else "num"
         heads.append(Head(title, css=css, figure=name, href=href, sorted=order))
     return [*heads, Head()]
 
@@ -213,7 +227,10 @@ def _row(person: Person, now: datetime, query: dict[str, str], *, decides: bool)
     """Return what is known of a voter; `query` is the page's."""
     name, seconds, seen = person.name or "No name", person.median_seconds, person.last_seen
     who, at = f"{name} {person.pseudonym}", f"{seen:%-d %b %Y %H:%M} UTC"
+    group = f"?{urlencode(query | {'group': person.id})}#group"
+    choose = Cell(person.group or "Choose", after=f" as the group of {who}", href=group, css="")
     cells = [
+        choose if decides else Cell(person.group or DASH, css=""),
         Cell(f"{person.votes:,}"),
         Cell(f"{timesince(seen, now)} ago", title=at),
         Cell(DASH if seconds is None else f"{seconds:.1f}"),
@@ -296,6 +313,18 @@ def exclude(request: HttpRequest, run: Run, voter_id: UUID) -> HttpResponse:
     except AlreadyDecided as late:
         raise Problem(409, f"{late} Reload the page.") from late
     messages.success(request, f"{voter} is excluded; the figures follow in a moment.")
+    return redirect("run-people", run.pk)
+
+
+@run_action("decide")
+def change_group(request: HttpRequest, run: Run, voter_id: UUID) -> HttpResponse:
+    form, voter = GroupForm(request.POST), _voter(run, voter_id)
+    if not form.is_valid():
+        raise Problem(422, f"Voter group: {form.errors['group'][0]}")
+    group = form.cleaned_data["group"]
+    if voters.put_into_group(voter, group, _lead(request, run)):
+        where = f"in the group {group}" if group else "in no group"
+        messages.success(request, f"{voter} is {where} now; the figures follow in a moment.")
     return redirect("run-people", run.pk)
 
 

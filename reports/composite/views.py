@@ -11,12 +11,12 @@ from django.db.models.functions import Left
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 
-from humanjudge.http import Context, HtmxRequest
+from humanjudge.http import Context, HtmxRequest, Problem
 from humanjudge.lib.tables import DASH, percent
 from humanjudge.lib.text import listed, number_of
 from judge_eval.access import can, pairs_to_vote_on, remember_seen
 from judge_eval.findings.cache import parts_of
-from judge_eval.findings.slices import Slice
+from judge_eval.findings.slices import Parts, Slice
 from judge_eval.models import Run
 from judge_eval.pages.runs import run_action, run_page
 from judge_eval.stats.bootstrap import Resampling
@@ -84,6 +84,8 @@ def _page(
 
 def _composite(request: HttpRequest, run: Run, configs: Sequence[CompositeConfig]) -> Context:
     part = Slice.parse(request.GET.get("part", ""))
+    if part.kind == "group":
+        raise Problem(400, "part: a composite is of outputs, tag:… or generator:…, not of a group.")
     config, outputs = configs[0], sources.Outputs(run, configs, part)
     components = [outputs.components(each) for each in configs]
     ranked = [_ranked(*each) for each in zip(components, configs, strict=True)]
@@ -115,7 +117,7 @@ def _composite(request: HttpRequest, run: Run, configs: Sequence[CompositeConfig
         ],
         "outputs": f"{number}: {part.in_words}" if part.kind else number,
         "empty": "No output belongs to this part." if part.kind else "This run has no outputs yet.",
-        "parts": parts_of(run),
+        "parts": _parts(run),
         "chosen_part": str(part),
     }
 
@@ -145,6 +147,12 @@ def _whole(whole: compute.Whole) -> Context:
         "of": f"mean composite of {number_of(whole.items, 'output')}",
         "lines": lines,
     }
+
+
+def _parts(run: Run) -> Parts | None:
+    """Return the parts that composites are offered of: those made of outputs."""
+    parts = parts_of(run)
+    return parts and parts.model_copy(update={"voter_groups": []})
 
 
 def _components(

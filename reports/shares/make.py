@@ -16,6 +16,7 @@ from judge_eval.findings.slices import WHOLE
 from judge_eval.models import Findings, JudgeRating, Run
 from judge_eval.pages.pairs import disputed_pairs
 from reports.models import Quality, Review
+from reports.quality.groups import quality_of_groups
 from reports.quality.parameters import parameters_of
 from reports.quality.projection import history
 from reports.quality.score import time_of
@@ -50,6 +51,7 @@ def report_of(project: Project, run: Run | None) -> Report:
         runs = Run.objects.filter(queue__project=project, archived_at__isnull=True)
         shown = _results(runs.select_related("queue").order_by("-created_at")[:MOST_RUNS])
         parts = {"quality": _quality(project), "counted": _counted(project)}
+        parts |= {"quality_of_groups": quality_of_groups(project)}
         return _report(project, project.name, runs=shown, **parts)
     found = _results([run])
     if not found:

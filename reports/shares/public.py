@@ -40,6 +40,7 @@ from humanjudge.lib.tables import Table, percent, span
 from humanjudge.lib.text import duration, listed, number_of
 from judge_eval.access import VOTE_FIRST, has_pairs_left
 from judge_eval.findings.columns import MAIN, elo_cell
+from judge_eval.findings.group_table import group_table
 from judge_eval.findings.judge_table import (
     BASELINE,
     Figures,
@@ -55,6 +56,7 @@ from judge_eval.models import Findings, Run
 from judge_eval.pages.findings import INERT, picture_of
 from judge_eval.stats.estimate import best_first, wilson
 from reports.models import Quality, Share
+from reports.quality.groups import quality_table
 from reports.quality.views import TITLES, in_words
 from reports.shares.bundle import bundle_file
 from reports.shares.files import FILES, IN_PLACE, headline
@@ -161,6 +163,7 @@ def report_context(report: Report, *, is_frozen: bool) -> Context:
         "quality": [_quality(of) for of in report.quality],
         "runs": [_run(of) for of in report.runs],
         "flags": _flags(report),
+        "quality_groups": _quality_groups(report),
         # Methods are told as on a board, whose run says what is voted on.
         "method": {"queue": report.runs[0]} if report.runs else None,
     }
@@ -172,6 +175,14 @@ def report_html(report: Report, *, is_frozen: bool) -> str:
     context = report_context(report, is_frozen=is_frozen)
     context |= {"base": "reports/report_file.html", "css": SafeString(css)}
     return render_to_string("reports/shared.html", context)
+
+
+def _quality_groups(report: Report) -> list[Table]:
+    found = []
+    for series, (title, _) in TITLES.items():
+        if own := [of for of in report.quality_of_groups if of.series == series]:
+            found.append(quality_table(own, title))
+    return found
 
 
 def _flags(report: Report) -> list[str]:
@@ -224,6 +235,7 @@ def _run(of: RunResults) -> Context:
         f"{found.as_of.voted:,} of {number_of(found.as_of.comparisons, of.noun)}",
         "pictures": [g for narrow in (False, True) if (g := picture_of(found, is_narrow=narrow))],
         "table": _judges(of) if found.as_of.votes else None,
+        "groups": group_table(found),
         "tests": list(found.alt_tests.values()),
     }
 

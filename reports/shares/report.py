@@ -11,6 +11,7 @@ from typing import Final
 from pydantic import BaseModel
 
 from judge_eval.findings.model import RunFindings
+from reports.quality.groups import QualityOfGroup
 
 SCHEMA: Final = 1
 
@@ -99,6 +100,7 @@ class Report(BaseModel):
     quality: list[QualityResults] = []
     counted: Counted | None = None
     runs: list[RunResults] = []
+    quality_of_groups: list[QualityOfGroup] = []
 
     @property
     def votes(self) -> int:

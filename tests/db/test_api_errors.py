@@ -102,7 +102,7 @@ def test_a_value_that_is_wrong_is_named_as_it_was_sent():
     assert said[0]["path"] == "limit"
     reader = key_client(make_key("read")[1])
     said = detail_of(reader.get(f"/api/runs/{run.pk}/findings?part=colour:red"), 422)
-    assert said == "part: tag:…, generator:… or ballot:decided, not 'colour:red'"
+    assert said == "part: tag:…, generator:…, group:… or ballot:decided, not 'colour:red'"
 
 
 def test_what_breaks_on_the_server(monkeypatch):

@@ -124,7 +124,7 @@ def test_a_part_that_is_not_there(run, part, headers):
 def test_what_is_no_part_at_all(run, part):
     response = get(run, part)
     assert response.status_code == 400
-    assert "tag:…, generator:… or ballot:decided" in text_of(response)
+    assert "tag:…, generator:…, group:… or ballot:decided" in text_of(response)
     assert Findings.objects.filter(run=run).count() == 1
 
 

@@ -120,7 +120,7 @@ def test_a_part_is_computed_for_whoever_asks():
 @pytest.mark.parametrize(
     "part, status, says",
     [
-        ("colour:red", 422, "tag:…, generator:… or ballot:decided"),
+        ("colour:red", 422, "tag:…, generator:…, group:… or ballot:decided"),
         ("ballot:everything", 422, "ballot:decided"),
         ("tag:", 422, "tag:…"),
         ("tag:nowhere", 404, "this run has no tag 'nowhere'"),

@@ -21,6 +21,7 @@ from tests.makers import (
     make_skip,
     make_vote,
     make_voter,
+    member_client,
     pairs_of,
     seal_all,
     user_client,
@@ -357,3 +358,40 @@ def test_long_lists_come_in_pages():
     page = user_client().get(address(run, "?sort=name&page=2"))
     assert len(page.context["table"].rows) == 1
     assert "sort=name" in page.content.decode()
+
+
+def test_a_lead_puts_a_voter_into_a_group_and_takes_it_out_again():
+    run = make_run()
+    voter = make_voter(run, name="Ada", invite=make_invite(run, group="doctors"))
+    client, path = user_client(), f"/runs/{run.pk}/people/"
+    chosen = client.get(path, {"group": str(voter.pk)}).content.decode()
+    assert f"{path}{voter.pk}/group" in chosen
+    assert '<option value="doctors">' in chosen
+    for group, shown in (("  nurses ", "nurses"), ("", "Choose")):
+        page = client.post(f"{path}{voter.pk}/group", {"group": group})
+        assert page.url == path
+        seal_all(run.queue.project)
+        voter.refresh_from_db()
+        assert voter.group == group.strip()
+        assert f"{shown} as the group of Ada" in text_of(client.get(path))
+    entry = Entry.objects.filter(kind="parameters").latest("seq")
+    assert entry.payload == {"groups": {voter.pseudonym: ""}}
+    assert entry.voter.name == "owner"
+
+
+@pytest.mark.parametrize("group", ["x" * 61, "a\u202eb"])
+def test_a_group_that_cannot_be_is_refused_in_words(group):
+    run = make_run()
+    voter = make_voter(run)
+    answer = user_client().post(f"/runs/{run.pk}/people/{voter.pk}/group", {"group": group})
+    assert answer.status_code == 422
+    assert "group" in text_of(answer)
+    assert not Entry.objects.filter(kind="parameters").exists()
+
+
+def test_only_who_may_decide_changes_a_group():
+    run = make_run()
+    path = f"/runs/{run.pk}/people/{make_voter(run).pk}/group"
+    for role, status in (("viewer", 403), ("evaluator", 403), ("curator", 302), ("", 404)):
+        client = member_client(run.queue.project, role)
+        assert client.post(path, {"group": "nurses"}).status_code == status

@@ -80,7 +80,7 @@ def test_a_part_of_a_run(tmp_path, by_config):
 
 
 def test_a_part_that_cannot_be(tmp_path):
-    with pytest.raises(CommandError, match="part: tag:…, generator:… or ballot:decided"):
+    with pytest.raises(CommandError, match="part: tag:…, generator:…, group:… or ballot:decided"):
         scored(voted_run(), tmp_path / "out", [{"scorer": "classification"}], part="x")
 
 

@@ -20,7 +20,9 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("run", help="identifier, or its first eight characters")
         parser.add_argument("--config", type=Path, help="YAML or JSON; see docs/results.md")
-        parser.add_argument("--part", default="", help="tag:…, generator:… or ballot:decided")
+        parser.add_argument(
+            "--part", default="", help="tag:…, generator:…, group:… or ballot:decided"
+        )
         parser.add_argument("--out", type=Path, required=True, help="folder of the report")
         parser.add_argument(
             "--force", action="store_true", help="move aside whatever else is in that folder"

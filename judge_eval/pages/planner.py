@@ -1,0 +1,213 @@
+"""The planner: how many items, votes and people a study needs, before anything is collected."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from math import ceil
+from typing import Any, Final
+
+from django import forms
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from humanjudge.charts.draw import svg
+from humanjudge.charts.plots import Curve, lines
+from humanjudge.charts.spec import SHARE, Axis, Reference
+from humanjudge.http import Context, LoginNeeded, Problem
+from humanjudge.lib.ratelimit import RateLimit
+from humanjudge.lib.tables import Cell, Head, Row, Table, missing, name_cell, numbered, percent
+from humanjudge.lib.text import number_of
+from judge_eval.stats import items_needed
+from judge_eval.stats.planning import (
+    MOST_ITEMS,
+    POWERS,
+    Method,
+    Plan,
+    Study,
+    items_for,
+    plan,
+    with_votes,
+)
+
+ALTERNATIVES: Final = (1, 2, 3, 5, 7)
+POINTS_OF_CURVE: Final = 24
+METHODS: Final[dict[Method, str]] = {
+    "evidence": "evidence: look as often as you like, and stop when it is settled",
+    "interval": "95 % interval: a fixed number of items, looked at once",
+}
+# A plan takes up to a second of a web process.
+limit = RateLimit(per_second=1, burst=8)
+
+
+class PlanForm(forms.Form):
+    judges = forms.IntegerField(label="Judges compared", min_value=2, max_value=50, initial=3)
+    people_agreement = forms.FloatField(
+        label="People choose the same on, % of items",
+        help_text="Any two of them, on items that are no tie: 68 where each is right on 80 %.",
+        min_value=51,
+        max_value=100,
+        initial=70,
+    )
+    difference = forms.FloatField(
+        label="Smallest difference that matters, points",
+        help_text="Of overall agreement, between the two judges that are hardest to tell apart.",
+        min_value=0.5,
+        max_value=100,
+        initial=10,
+    )
+    votes_per_item = forms.IntegerField(
+        label="Votes per item", min_value=1, max_value=99, initial=1
+    )
+    ties = forms.FloatField(
+        label="Ties and both bad, % of items", min_value=0, max_value=95, initial=10
+    )
+    power = forms.FloatField(
+        label="Find it in, % of studies", min_value=50, max_value=99, initial=80
+    )
+    method = forms.ChoiceField(label="Sure by", choices=[*METHODS.items()], initial="evidence")
+    seconds_per_vote = forms.FloatField(
+        label="Seconds a vote takes", min_value=1, max_value=3600, initial=20
+    )
+    hours_per_person = forms.FloatField(
+        label="Hours a person gives", min_value=0.1, max_value=1000, initial=2
+    )
+
+    @classmethod
+    def usual(cls) -> dict[str, Any]:
+        return {name: field.initial for name, field in cls.base_fields.items()}
+
+    def clean(self) -> dict[str, Any]:
+        said = self.cleaned_data
+        if not self.errors:
+            try:
+                said["study"] = study_of(said)
+            except ValueError as odd:
+                name, _, why = str(odd).partition(": ")
+                self.add_error(name, f"{why[:1].upper()}{why[1:]}.")
+        return said
+
+
+def study_of(percents: dict[str, Any]) -> Study:
+    """Return what is supposed, of figures in percent."""
+    shares = {
+        name: percents[name] / 100 for name in ("people_agreement", "difference", "ties", "power")
+    }
+    return Study(percents["judges"], votes_per_item=percents["votes_per_item"], **shares)
+
+
+@require_safe
+def planner(request: HttpRequest) -> HttpResponse:
+    if not request.user.is_authenticated:
+        raise LoginNeeded
+    form = PlanForm(PlanForm.usual() | request.GET.dict())
+    context: Context = {"form": form}
+    if not form.is_valid():
+        return render(request, "judge_eval/planner.html", context, status=422)
+    if not limit.allow(request.user.pk):
+        raise Problem(429, "Too many plans at once. Ask again in some seconds.")
+    said = form.cleaned_data
+    found = planned(
+        said["study"], said["method"], said["seconds_per_vote"], said["hours_per_person"]
+    )
+    return render(request, "judge_eval/planner.html", context | found)
+
+
+@lru_cache(maxsize=256)
+def planned(study: Study, method: Method, seconds: float, hours: float) -> Context:
+    """Return what the page shows of a study that can be."""
+    costs = {"seconds_per_vote": seconds, "hours_per_person": hours}
+    wanted = plan(study, method, **costs)
+    tried = sorted({*ALTERNATIVES, study.votes_per_item})
+    plans = [plan(with_votes(study, votes), method, **costs) for votes in tried]
+    return {
+        "plan": wanted,
+        "words": in_words(study, method, wanted, seconds),
+        "alt_test": alt_test_in_words(study),
+        "table": _table(plans, wanted),
+        "svg": _chart(study),
+    }
+
+
+def in_words(study: Study, method: Method, wanted: Plan, seconds: float) -> str:
+    difference = f"{100 * study.difference:g} points"
+    if wanted.items is None:
+        return (
+            f"No study of up to {MOST_ITEMS:,} items tells judges apart that differ by "
+            f"{difference}: look for a larger difference, or ask for more votes per item."
+        )
+    how = {
+        "evidence": "by evidence, however often one looks",
+        "interval": "by a 95 % interval that is looked at once",
+    }[method]
+    assert wanted.votes is not None
+    assert wanted.hours is not None
+    assert wanted.people is not None
+    people = "1 person" if wanted.people == 1 else f"{wanted.people:,} people"
+    each = number_of(wanted.votes_per_item, "vote")
+    return (
+        f"{number_of(wanted.items, 'item')} with {each} each: {number_of(wanted.votes, 'vote')}, "
+        f"{_hours(wanted.hours)} of voting at {seconds:g} s a vote, {people}. A difference of "
+        f"{difference} between two of {study.judges} judges is then found in "
+        f"{percent(study.power)} of studies, {how}."
+    )
+
+
+def alt_test_in_words(study: Study) -> str:
+    """Say how many items the Alt-Test takes for a judge that is as good as a person."""
+    found = items_needed(study.person, 2 * (1 - study.person), categories=2, simulations=300)
+    if found.items is None:
+        return (
+            "With three such people no judge that is only as good as one of them passes the "
+            "Alt-Test surely at epsilon 0.2, on up to 300 items."
+        )
+    return (
+        f"For the Alt-Test at epsilon 0.2 with three such people, {found.items} items that all of "
+        "them label are enough for a judge that is as good as a person."
+    )
+
+
+def _hours(hours: float) -> str:
+    if hours < 1:
+        return f"{ceil(60 * hours)} min"
+    return f"{hours:,.1f} h" if hours < 100 else f"{hours:,.0f} h"
+
+
+def _table(plans: Sequence[Plan], wanted: Plan) -> Table:
+    rows, notes = numbered([_row(each, is_wanted=each == wanted) for each in plans])
+    heads = [Head("Votes per item", css=""), *map(Head, ("Items", "Votes", "Hours", "People"))]
+    label = "The same study with other numbers of votes per item"
+    return Table(label, heads, rows, caption=label, notes=notes)
+
+
+def _row(each: Plan, *, is_wanted: bool) -> Row:
+    name = str(each.votes_per_item)
+    cells = [missing(f"More than {MOST_ITEMS:,} items.")] * 4
+    if each.items is not None:
+        cells = [
+            Cell(f"{each.items:,}"),
+            Cell(f"{each.votes:,}"),
+            Cell(_hours(each.hours or 0)),
+            Cell(f"{each.people:,}"),
+        ]
+    return Row(name, [name_cell(name), *cells], "passing" if is_wanted else "")
+
+
+def _chart(study: Study) -> str:
+    """Draw how often the difference is found by numbers of items, in both ways."""
+    known = [items for method in METHODS if (items := items_for(study, method))]
+    most = min(MOST_ITEMS, ceil(1.4 * max(known, default=MOST_ITEMS)))
+    places = [
+        max(1, round(most * step / POINTS_OF_CURVE)) for step in range(1, POINTS_OF_CURVE + 1)
+    ]
+    curves = []
+    for method in METHODS:
+        power = POWERS[method](study)
+        curves.append(Curve(f"by {method}", [(items, power(items)) for items in places]))
+    spec = lines(
+        curves,
+        title="How often such a difference is found",
+        x=Axis("items", ",.0f", low=0),
+        y=SHARE,
+        threshold=Reference(study.power, "wanted"),
+    )
+    return "" if spec is None else svg(spec)

@@ -1,0 +1,283 @@
+"""How many items, votes and people does a study need before its judges can be told apart?
+
+The model. Of all items a share `ties` is a tie or both bad, and no judge is right on them. On any
+other one side is right: a person says so with probability a, a judge with its own, and all err
+independently, so that two people agree on ``a² + (1 - a)²`` of these items. The better of two
+judges is right as often as a person, the other less often, by so much that their overall agreement
+differs by `difference`. Every item has a prompt of its own, and all its votes come in.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from math import ceil, comb, sqrt
+from statistics import NormalDist
+from typing import Final, Literal
+
+import numpy as np
+
+from judge_eval.stats.bootstrap import FloatArray
+from judge_eval.stats.estimate import SIGNIFICANCE, require
+from judge_eval.stats.evidence import NODES, WEIGHTS
+
+Method = Literal["evidence", "interval"]
+MOST_ITEMS: Final = 20_000
+# Below so many prompts a board withholds the interval.
+LEAST_ITEMS: Final = 10
+# Bets behind which there is no more to win: what is left of it counts as lost.
+_SETTLED: Final = 0.9999
+_NEGLIGIBLE: Final = 1e-14
+
+
+@dataclass(frozen=True)
+class Study:
+    """What is supposed of a study; shares between 0 and 1.
+
+    Parameters
+    ----------
+    judges : int
+        How many are compared, baselines left aside.
+    people_agreement : float
+        Share of the pairs of people who would choose the same, above 0.5 and up to 1.
+    difference : float
+        The smallest difference in overall agreement that matters, above 0.
+    votes_per_item : int
+        By as many different people.
+    ties : float
+        Share of items that are a tie or both bad, below 1.
+    power : float
+        How sure to be that such a difference is found, between 0.5 and 0.99.
+
+    Raises
+    ------
+    ValueError
+        Where it cannot be: people who agree so little cannot show so large a difference.
+
+    Examples
+    --------
+    >>> study = Study(judges=3, people_agreement=0.68, difference=0.1)
+    >>> round(study.person, 3), round(study.worse, 3)
+    (0.8, 0.633)
+    """
+
+    judges: int
+    people_agreement: float
+    difference: float
+    votes_per_item: int = 1
+    ties: float = 0.0
+    power: float = 0.8
+
+    def __post_init__(self) -> None:
+        require(self.judges >= 2, "judges: at least 2 are compared")
+        require(0.5 < self.people_agreement <= 1, "people_agreement: above 0.5, and up to 1")
+        require(0 < self.difference <= 1, "difference: above 0, and up to 1")
+        require(1 <= self.votes_per_item <= 99, "votes_per_item: between 1 and 99")
+        require(0 <= self.ties < 1, "ties: at least 0, and below 1")
+        require(0.5 <= self.power <= 0.99, "power: between 0.5 and 0.99")
+        most = (1 - self.ties) * (2 * self.person - 1) * self.person
+        points = f"{100 * most:.0f} points"
+        why = f"difference: such people on such items tell judges apart by {points} at most"
+        require(self.difference <= most + 1e-9, why)
+
+    @cached_property
+    def person(self) -> float:
+        """How often a person is right on items that are no tie: ``(1 + sqrt(2 p - 1)) / 2``."""
+        return (1 + sqrt(2 * self.people_agreement - 1)) / 2
+
+    @property
+    def worse(self) -> float:
+        """How often the worse judge is right on items that are no tie."""
+        less = self.difference / ((1 - self.ties) * (2 * self.person - 1))
+        return max(0.0, self.person - less)
+
+    @cached_property
+    def label(self) -> tuple[float, float]:
+        """How likely a strict majority of the votes on such an item is right, and is wrong.
+
+        Examples
+        --------
+        >>> study = Study(2, 0.68, 0.1, votes_per_item=3)
+        >>> [round(share, 3) for share in study.label]
+        [0.896, 0.104]
+        """
+        votes, a = self.votes_per_item, self.person
+        more = range(votes // 2 + 1, votes + 1)
+        right, wrong = (
+            sum(comb(votes, n) * p**n * (1 - p) ** (votes - n) for n in more) for p in (a, 1 - a)
+        )
+        return right, wrong
+
+    @property
+    def steps(self) -> tuple[float, float]:
+        """How likely an item speaks for the better judge, D = 1, and against it, D = -1."""
+        (right, wrong), x, y = self.label, self.person, self.worse
+        for_it, against = x * (1 - y), y * (1 - x)
+        share = 1 - self.ties
+        return (
+            share * (right * for_it + wrong * against),
+            share * (right * against + wrong * for_it),
+        )
+
+    @property
+    def variance(self) -> float:
+        """Variance over items of the difference between the shares of votes two judges equal."""
+        a, x, y = self.person, self.person, self.worse
+        differing = (1 - self.ties) * (x * (1 - y) + y * (1 - x))
+        spread = 4 * a * (1 - a) / self.votes_per_item + (2 * a - 1) ** 2
+        return max(differing * spread - self.difference**2, 1e-12)
+
+    @property
+    def threshold(self) -> float:
+        """The evidence that a claim takes: k (k - 1) / 0.05."""
+        return self.judges * (self.judges - 1) / SIGNIFICANCE
+
+
+def power_by_evidence(study: Study) -> Callable[[int], float]:
+    """Return how likely the better judge is said to beat the other by so many items, or before.
+
+    It is exact for the model: the bets of `evidence.log_wealth` as a random walk that ends where
+    the evidence reaches its threshold.
+
+    Examples
+    --------
+    >>> power = power_by_evidence(Study(2, 1.0, 0.3))
+    >>> [round(power(items), 2) for items in (20, 30, 40)]
+    [0.23, 0.72, 0.94]
+    """
+    ahead, behind = study.steps
+    moving = ahead + behind
+    reached = _reached(round(ahead / moving, 12), study.threshold, moving)
+
+    def power(items: int) -> float:
+        spread = 9 * sqrt(items * moving * (1 - moving)) + 9
+        first = max(0, int(items * moving - spread))
+        moves = np.arange(first, min(items, int(items * moving + spread)) + 1)
+        from scipy.stats import binom  # type: ignore[import-untyped]  # slow to import
+
+        chances = binom.pmf(moves, items, moving)
+        return float((chances * reached[np.minimum(moves, len(reached) - 1)]).sum())
+
+    return power
+
+
+@lru_cache(maxsize=64)
+def _reached(ahead: float, threshold: float, moving: float) -> FloatArray:
+    """Return how likely so many items that tell two judges apart have reached the threshold."""
+    most = min(MOST_ITEMS, int(MOST_ITEMS * moving + 9 * sqrt(MOST_ITEMS)) + 1)
+    least = _least_wins(threshold)
+    chances, low, done, reached = np.ones(1), 0, 0.0, [0.0]
+    for moves in range(1, most + 1):
+        step = np.zeros(len(chances) + 1)
+        step[1:] = chances * ahead
+        step[:-1] += chances * (1 - ahead)
+        room = max(0, least[moves] - low)
+        done += float(step[room:].sum())
+        step = step[:room]
+        kept = np.flatnonzero(step > _NEGLIGIBLE)
+        reached.append(done)
+        if done > _SETTLED or not len(kept):
+            break
+        chances, low = step[kept[0] : kept[-1] + 1], low + int(kept[0])
+    return np.array(reached)
+
+
+@lru_cache(maxsize=16)
+def _least_wins(threshold: float) -> list[int]:
+    """Return how many of n bets must be won for enough evidence; n + 1 where all are too few."""
+    log_threshold = np.log(threshold)
+    gain, loss, weights = np.log1p(NODES), np.log1p(-NODES), np.log(WEIGHTS)
+    wins, found = 0, []
+    for bets in range(MOST_ITEMS + 1):
+        # One bet more takes as many wins, or one more.
+        while wins <= bets:
+            logs = weights + wins * gain + (bets - wins) * loss
+            top = logs.max()
+            if top + np.log(np.exp(logs - top).sum()) >= log_threshold:
+                break
+            wins += 1
+        found.append(wins)
+    return found
+
+
+def power_by_interval(study: Study) -> Callable[[int], float]:
+    """Return how likely the 95 % interval of the difference leaves out 0, looked at once.
+
+    Normal approximation, for a number of items that was fixed beforehand.
+
+    Examples
+    --------
+    >>> power = power_by_interval(Study(3, 0.68, 0.1))
+    >>> round(power(300), 2)
+    0.77
+    """
+    normal = NormalDist()
+    bound = normal.inv_cdf(1 - SIGNIFICANCE / 2)
+
+    def power(items: int) -> float:
+        return normal.cdf(study.difference / sqrt(study.variance / items) - bound)
+
+    return power
+
+
+POWERS: Final[dict[Method, Callable[[Study], Callable[[int], float]]]] = {
+    "evidence": power_by_evidence,
+    "interval": power_by_interval,
+}
+
+
+def items_for(study: Study, method: Method) -> int | None:
+    """Return the least items that tell the two judges apart often enough; None beyond 20,000.
+
+    Examples
+    --------
+    >>> study = Study(judges=3, people_agreement=0.68, difference=0.1)
+    >>> items_for(study, "evidence"), items_for(study, "interval")
+    (744, 322)
+    >>> items_for(Study(3, 0.68, 0.001), "interval") is None
+    True
+    """
+    power, low, high = POWERS[method](study), LEAST_ITEMS - 1, MOST_ITEMS
+    if power(high) < study.power:
+        return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if power(middle) >= study.power else (middle, high)
+    return high
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a study needs; nothing but its votes per item where no number of items is enough."""
+
+    votes_per_item: int
+    items: int | None
+    votes: int | None = None
+    hours: float | None = None
+    people: int | None = None
+
+
+def plan(study: Study, method: Method, *, seconds_per_vote: float, hours_per_person: float) -> Plan:
+    """Return the items, votes, hours and people that a study needs.
+
+    People are as many as the hours take, and at least one for each vote on an item.
+
+    Examples
+    --------
+    >>> study = Study(judges=3, people_agreement=0.68, difference=0.1, votes_per_item=3)
+    >>> plan(study, "evidence", seconds_per_vote=20, hours_per_person=2)
+    Plan(votes_per_item=3, items=408, votes=1224, hours=6.8, people=4)
+    """
+    require(seconds_per_vote > 0, "seconds_per_vote: above 0")
+    require(hours_per_person > 0, "hours_per_person: above 0")
+    items = items_for(study, method)
+    if items is None:
+        return Plan(study.votes_per_item, None)
+    votes = items * study.votes_per_item
+    hours = votes * seconds_per_vote / 3600
+    people = max(study.votes_per_item, ceil(hours / hours_per_person))
+    return Plan(study.votes_per_item, items, votes, hours, people)
+
+
+def with_votes(study: Study, votes: int) -> Study:
+    """Return the same study with another number of votes per item."""
+    return replace(study, votes_per_item=votes)

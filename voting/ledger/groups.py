@@ -1,0 +1,115 @@
+"""Groups of voters as the ledger has them: who is in which, and which boards that concerns.
+
+What an entry of them looks like is in `voting.ledger.group_names`.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+from uuid import UUID
+
+from django.db.models import F, Min, Q, QuerySet
+from django.utils import timezone
+
+from voting.ledger import ledger
+from voting.ledger.bulk_sql import key, update_many
+from voting.ledger.group_names import KEY, group_name, groups_in
+from voting.models import Entry, Project, Queue, Voter
+
+AT_ONCE: Final = 500
+# Of rows of entries.
+STATES_GROUPS: Final = Q(kind=Entry.Kind.PARAMETERS, payload__has_key=KEY)
+
+
+def statement(project: UUID, groups: Mapping[str, str], by: Voter | None = None) -> Entry:
+    """Return the entry, not stored yet, that puts voters into groups."""
+    kind = Entry.Kind.PARAMETERS
+    payload = {KEY: {who: group_name(name) for who, name in groups.items()}}
+    return Entry(project_id=project, kind=kind, at=timezone.now(), voter=by, payload=payload)
+
+
+def stated(entries: QuerySet[Entry]) -> Iterator[tuple[int | None, dict[str, str]]]:
+    """Yield the number and the groups of each entry that states some, in the ledger's order."""
+    said = entries.filter(STATES_GROUPS).order_by(F("seq").asc(nulls_last=True), "at", "pk")
+    return ((seq, groups_in(payload)) for seq, payload in said.values_list("seq", "payload"))
+
+
+def group_of(voter: Voter) -> str:
+    """Return a voter's group, also where the entry that says it is not sealed yet."""
+    # What waits is looked up first: sealed in between, it is in the column.
+    waiting = Entry.objects.filter(project=voter.project_id, seq__isnull=True)
+    who = voter.pseudonym
+    said = [groups[who] for _, groups in stated(waiting) if who in groups]
+    return said[-1] if said else Voter.objects.values_list("group", flat=True).get(pk=voter.pk)
+
+
+def groups_at(project: UUID, seq: int | None = None) -> dict[str, str]:
+    """Return the groups by pseudonym as they stood at an entry of the ledger, or at its head."""
+    found: dict[str, str] = {}
+    sealed = Entry.objects.filter(project=project, seq__isnull=False)
+    for _, groups in stated(sealed.filter(seq__lte=seq) if seq is not None else sealed):
+        found |= groups
+    return found
+
+
+def touched(project: Project, entry: ledger.Fact, batch: Sequence[ledger.Fact]) -> set[UUID | None]:
+    """Return the queues in which voters whose groups an entry states have voted before it.
+
+    Figures of these change with it; the votes of its own batch are not stored yet.
+    """
+    groups = groups_in(entry.payload) if states_groups(entry) else {}
+    if not groups:
+        return set()
+    votes = Entry.objects.filter(project=project, kind=Entry.Kind.VOTE, seq__isnull=False)
+    before = votes.filter(voter__pseudonym__in=groups).values_list("queue", flat=True).distinct()
+    now = (
+        each.queue_id
+        for each in batch
+        if each.kind == Entry.Kind.VOTE and each.voter and each.voter.pseudonym in groups
+        if (each.seq or 0) < (entry.seq or 0)
+    )
+    return {*before, *now}
+
+
+def last_touching(queue: Queue) -> int:
+    """Return the last sealed entry by which a queue is `touched`, 0 where there is none."""
+    votes = Entry.objects.filter(queue=queue, kind=Entry.Kind.VOTE, seq__isnull=False)
+    first = dict(votes.order_by().values_list("voter__pseudonym").annotate(Min("seq")))
+    sealed = Entry.objects.filter(project=queue.project_id, seq__isnull=False)
+    numbers = [
+        seq
+        for seq, groups in stated(sealed)
+        if seq and any(first.get(who, seq) < seq for who in groups)
+    ]
+    return max(numbers, default=0)
+
+
+def states_groups(entry: ledger.Fact) -> bool:
+    return entry.kind == Entry.Kind.PARAMETERS and KEY in (entry.payload or {})
+
+
+class VoterGroups:
+    """Keeps `Voter.group`: what the last entry says of each."""
+
+    def __init__(self, project: Project) -> None:
+        self.project = project
+
+    def read(self, batch: Sequence[ledger.Fact]) -> None:
+        self.said = [groups_in(entry.payload) for entry in batch if states_groups(entry)]
+
+    def compute(self) -> None:
+        self.groups = {who: name for groups in self.said for who, name in groups.items()}
+
+    def write(self) -> None:
+        voters = Voter.objects.filter(project=self.project)
+        names = list(self.groups)
+        for start in range(0, len(names), AT_ONCE):
+            some = voters.filter(pseudonym__in=names[start : start + AT_ONCE])
+            known = some.values_list("pseudonym", "pk")
+            update_many(Voter, ["group"], [(self.groups[name], key(pk)) for name, pk in known])
+
+    def rebuild(self, *, write: bool) -> Iterator[ledger.Difference]:
+        groups = groups_at(self.project.pk)
+        for voter in Voter.objects.filter(project=self.project).iterator():
+            replayed = {"group": groups.get(voter.pseudonym, "")}
+            where = f"voter {voter.pseudonym}"
+            yield from ledger.correct(voter, where, replayed, write=write)
