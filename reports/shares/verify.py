@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple, cast
 from zipfile import BadZipFile, ZipFile
 
+from django.db import transaction
 from django.utils import timezone
 
 from judge_eval.exchange import import_jobs
@@ -19,6 +20,7 @@ from judge_eval.exchange.import_report import ImportReport
 from judge_eval.findings import cache
 from judge_eval.models import Findings, Import, Run
 from reports.shares.bundle import LEDGER, MANIFEST, REPORT
+from reports.shares.composites import define_again
 from reports.shares.make import report_of
 from reports.shares.report import Report
 from voting.models import Project
@@ -27,7 +29,11 @@ TOLERANCE: Final = 1e-9
 CHUNK: Final = 1 << 20
 # What is no figure, or is not in a bundle: when and with what it was made, who has never voted, and
 # what was said before and does not hold any more.
-NOT_COMPARED: Final = {"made_at", "told_since", "versions", "population", "withdrawn"}
+NOT_COMPARED: Final = {
+    *("made_at", "told_since", "versions", "population", "withdrawn"),
+    # What follows from the rest, or is set where a report is read.
+    *("charts", "since"),
+}
 
 
 class Difference(NamedTuple):
@@ -85,7 +91,9 @@ def _restored(archive: ZipFile) -> Project:
         import_jobs.ask(job, [source])
     claimed = import_jobs.claim(job.pk)
     assert claimed is not None  # nobody else is here
-    done = import_jobs.perform(claimed)
+    # Between its transactions an import waits for those who vote: in one there is no between.
+    with transaction.atomic():
+        done = import_jobs.perform(claimed)
     if done.state != Import.State.DONE:
         errors = ImportReport.model_validate(done.report or {}).errors
         raise NotVerified(str(errors[0]) if errors else done.detail)
@@ -93,7 +101,14 @@ def _restored(archive: ZipFile) -> Project:
 
 
 def differences(report: Report, project: Project) -> Iterator[Difference]:
-    """Compute a report anew, and yield what in it is different."""
+    """Compute a report anew, and yield what in it is different.
+
+    A composite that asks for outputs, which no bundle holds, is taken out of the report.
+    """
+    for each in reversed(report.runs):
+        run = Run.objects.select_related("queue").get(pk=each.id)
+        if each.composite and not define_again(run, each.composite):
+            each.composite = None
     for run in Run.objects.filter(queue__project=project):
         Findings.objects.get_or_create(run=run, part="")
         Findings.objects.filter(run=run).update(not_before=timezone.now())

@@ -14,7 +14,7 @@ from django.core.cache import cache
 from django.core.management import CommandError, call_command
 from django.test import Client
 
-from reports.shares.bundle import LEDGER, MANIFEST, REPORT, Moved, bundle_file
+from reports.shares.bundle import LEDGER, MANIFEST, REPORT, NoBundle, bundle_file
 from reports.shares.make import report_of
 from reports.shares.services import make_share
 from reports.shares.verify import NotVerified, verify
@@ -144,7 +144,7 @@ def test_a_bundle_is_of_the_moment_of_its_report(study):
     report = report_of(project, study)
     make_vote(make_voter(study), pairs_of(study)[3], "A")
     seal_all(project)
-    with pytest.raises(Moved, match="ask again in a moment"):
+    with pytest.raises(NoBundle, match="ask again in a moment"):
         bundle_file(report, project)
 
 
