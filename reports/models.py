@@ -243,6 +243,11 @@ class Share(models.Model):
     def __str__(self) -> str:
         return self.label or f"{self.prefix}…"
 
+    @property
+    def frozen_seq(self) -> int | None:
+        """The ledger entry that it is frozen at."""
+        return None if self.frozen is None else self.frozen["head"]["seq"]
+
 
 class FrozenRows(models.Model):
     """What a frozen report follows from beside the ledger: the lines of its bundle, packed."""

@@ -8,6 +8,7 @@ from django.utils import timezone
 from reports.quality.projection import fold_left_behind
 from reports.scores import jobs
 from reports.shares import heads
+from reports.shares.services import forget_deleted_runs
 
 
 @shared_task
@@ -25,3 +26,4 @@ def sweep() -> None:
     jobs.ask_again_for_lost()
     jobs.remove_left_behind()
     fold_left_behind()
+    forget_deleted_runs()

@@ -3,10 +3,11 @@
 import secrets
 from datetime import datetime
 from hashlib import sha256
-from typing import Any
+from typing import Any, Final
 
 from django.db import transaction
-from django.db.models import F, Q
+from django.db.models import Exists, F, OuterRef, Q
+from django.urls import reverse
 from django.utils import timezone
 
 from judge_eval.models import Run
@@ -15,7 +16,14 @@ from reports.models import FrozenRows, Share
 from reports.shares.bundle import frozen_rows
 from reports.shares.make import is_current, report_of
 from reports.shares.report import Report
-from voting.models import Project
+from voting.models import Project, Queue
+
+MOST_DAYS: Final = 3650
+MOST_LISTED: Final = 500
+
+
+def address_of(token: str) -> str:
+    return reverse("shared-report", args=[token])
 
 
 def make_share(
@@ -78,6 +86,14 @@ def find_share(token: str) -> Share | None:
 
 def count_view(share: Share) -> None:
     Share.objects.filter(pk=share.pk).update(views=F("views") + 1, viewed_at=timezone.now())
+
+
+def forget_deleted_runs() -> None:
+    """Forget what was kept for bundles that hold a run which was deleted since."""
+    deleted = Queue.objects.filter(
+        project=OuterRef("share__project"), deleted_at__gt=OuterRef("share__made_at")
+    )
+    FrozenRows.objects.filter(Exists(deleted)).delete()
 
 
 def revoke_share(share: Share) -> None:

@@ -4,19 +4,20 @@ It wants a database of its own, which is empty: see the command `verify`.
 """
 
 import json
+import shutil
 from collections.abc import Iterator
 from hashlib import sha256
 from math import isclose
 from pathlib import Path
-from typing import Any, BinaryIO, Final, NamedTuple, cast
+from tempfile import TemporaryFile
+from typing import Any, Final, NamedTuple
 from zipfile import BadZipFile, ZipFile
 
 from django.db import transaction
 from django.utils import timezone
 
-from judge_eval.exchange import import_jobs
-from judge_eval.exchange.import_jobs import Source
-from judge_eval.exchange.import_report import ImportReport
+from judge_eval.exchange.bundle import BundleError
+from judge_eval.exchange.restore import Restoring
 from judge_eval.findings import cache
 from judge_eval.models import Findings, Import, Run
 from reports.shares.bundle import LEDGER, MANIFEST, REPORT
@@ -85,19 +86,16 @@ def _check_sums(archive: ZipFile) -> None:
 
 
 def _restored(archive: ZipFile) -> Project:
-    with archive.open(LEDGER) as lines:
-        job, source = Import(is_local=True), Source(LEDGER, cast(BinaryIO, lines))
-        import_jobs.recognise(job, [source])
-        import_jobs.ask(job, [source])
-    claimed = import_jobs.claim(job.pk)
-    assert claimed is not None  # nobody else is here
-    # Between its transactions an import waits for those who vote: in one there is no between.
-    with transaction.atomic():
-        done = import_jobs.perform(claimed)
-    if done.state != Import.State.DONE:
-        errors = ImportReport.model_validate(done.report or {}).errors
-        raise NotVerified(str(errors[0]) if errors else done.detail)
-    return Project.objects.get()
+    job = Import.objects.create(is_bundle=True, form={})
+    # Not from the zip itself: it is read from its beginning twice.
+    with archive.open(LEDGER) as packed, TemporaryFile() as lines, transaction.atomic():
+        shutil.copyfileobj(packed, lines)
+        try:
+            Restoring(job, lines, is_at_once=True).write()
+        except BundleError as error:
+            raise NotVerified(f"{LEDGER}: {error}") from error
+        # There are no other ones here.
+        return Project.objects.get()
 
 
 def differences(report: Report, project: Project) -> Iterator[Difference]:

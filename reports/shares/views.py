@@ -1,13 +1,12 @@
 """The pages on which reports are shared: links are made, told once, listed and revoked."""
 
 from datetime import timedelta
+from typing import Any
 from uuid import UUID
 
 from django import forms
-from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
@@ -18,6 +17,7 @@ from judge_eval.pages.runs import find_run
 from reports.models import Share
 from reports.shares import services
 from reports.shares.make import NotComputed
+from voting.access import require
 from voting.models import Project
 
 LIVE, FROZEN = "live", "frozen"
@@ -35,37 +35,50 @@ class ShareForm(forms.Form):
         widget=forms.RadioSelect(attrs={"class": "one-per-line"}),
     )
     days = forms.IntegerField(
-        min_value=1, max_value=3650, required=False, label="Expires after so many days (optional)"
+        min_value=1,
+        max_value=services.MOST_DAYS,
+        required=False,
+        label="Expires after so many days (optional)",
+    )
+    shows_outputs = forms.BooleanField(
+        required=False, label="It shows the outputs that divide people and judges"
     )
     is_public = forms.BooleanField(required=False, label="Search engines may list it")
+
+    def __init__(self, *args: Any, run: Run | None, **options: Any) -> None:
+        super().__init__(*args, label_suffix="", **options)
+        if run is None:  # a project's report names no items
+            del self.fields["shows_outputs"]
 
 
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
-@login_required
 def run_shares(request: HttpRequest, run_id: UUID) -> HttpResponse:
     run = find_run(run_id)
+    require(request, "share", run.queue.project)
     return _page(request, run.queue.project, run)
 
 
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
-@login_required
 def project_shares(request: HttpRequest, project_id: UUID) -> HttpResponse:
-    return _page(request, get_object_or_404(Project, pk=project_id), None)
+    project = get_object_or_404(Project, pk=project_id)
+    require(request, "share", project)
+    return _page(request, project, None)
 
 
 def _page(request: HttpRequest, project: Project, run: Run | None) -> HttpResponse:
-    form = ShareForm(request.POST if request.method == "POST" else None, label_suffix="")
+    form = ShareForm(request.POST if request.method == "POST" else None, run=run)
     context: Context = {"project": project, "run": run, "form": form, "tab": "share"}
     if form.is_valid():
         try:
-            context |= {"link": _make(request, project, run, form), "form": ShareForm()}
+            context |= {"link": _make(request, project, run, form), "form": ShareForm(run=run)}
         except NotComputed as pending:
             form.add_error("shows", str(pending))
     # The link is in this answer alone: a redirect would take it through a cookie or an address.
-    shares = Share.objects.filter(project=project, run=run).select_related("made_by")
-    context["shares"] = [(share, _state(share)) for share in shares.order_by("-made_at")]
+    shares = Share.objects.filter(project=project, run=run).select_related("made_by", "rows")
+    shares = shares.defer("rows__lines").order_by("-made_at")
+    context["shares"] = [(share, _state(share)) for share in shares[: services.MOST_LISTED]]
     return render(request, "reports/shares.html", context, status=422 if form.errors else 200)
 
 
@@ -78,9 +91,10 @@ def _make(request: HttpRequest, project: Project, run: Run | None, form: ShareFo
         label=given["label"],
         expires_at=timezone.now() + timedelta(days=given["days"]) if given["days"] else None,
         is_frozen=given["shows"] == FROZEN,
+        shows_outputs=given.get("shows_outputs", False),
         is_public=given["is_public"],
     )
-    return request.build_absolute_uri(reverse("shared-report", args=[token]))
+    return request.build_absolute_uri(services.address_of(token))
 
 
 def _state(share: Share) -> str:
@@ -93,9 +107,9 @@ def _state(share: Share) -> str:
 
 
 @require_POST
-@login_required
 def revoke(request: HttpRequest, share_id: int) -> HttpResponse:
-    share = get_object_or_404(Share, pk=share_id)
+    share = get_object_or_404(Share.objects.select_related("project"), pk=share_id)
+    require(request, "share", share.project)
     services.revoke_share(share)
     if share.run_id:
         return redirect("run-shares", share.run_id)

@@ -17,11 +17,14 @@ from reports.shares.services import make_share, revoke_share
 from tests.helpers.pages import queries_of, text_of
 from tests.helpers.run_findings import compute, voted_run
 from tests.makers import (
+    key_client,
+    make_key,
     make_project,
     make_run,
     make_single_run,
     make_vote,
     make_voter,
+    member_client,
     pairs_of,
     seal_all,
     user_client,
@@ -223,6 +226,55 @@ def test_who_still_has_pairs_to_vote_on_votes_first():
             answer = client.get(link + name)
             assert answer.status_code == 403
             assert "Vote first" in text_of(answer)
+
+
+def test_links_are_made_listed_and_revoked_by_scripts():
+    run = voted_run()
+    owner, reader = (key_client(make_key(scope)[1]) for scope in ("manage", "read"))
+    for of in (f"runs/{run.pk}", f"projects/{run.queue.project_id}"):
+        path = f"/api/{of}/shares"
+        said = {"label": "press", "days": 7, "frozen": True}
+        made = owner.post(path, said, content_type="application/json")
+        assert made.status_code == 201
+        link = made.json()["link"].removeprefix("http://testserver")
+        assert "Frozen: as of" in text_of(read(link))
+        [listed] = owner.get(path).json()["shares"]
+        assert (listed["label"], listed["frozen_seq"], listed["views"]) == ("press", 160, 1)
+        assert "link" not in listed
+        for refused in (reader.get(path), reader.post(path, {}, content_type="application/json")):
+            assert refused.status_code == 403
+        revoked = owner.post(f"{path}/{listed['id']}/revoke").json()
+        assert revoked["revoked_at"]
+        assert read(link).status_code == 404
+        assert owner.post(f"{path}/999999/revoke").status_code == 404
+        wrong = owner.post(path, {"days": 0}, content_type="application/json")
+        assert wrong.status_code == 422
+    of_other = make_run()
+    other = Share.objects.create(project=of_other.queue.project, run=of_other, prefix="x")
+    assert owner.post(f"/api/runs/{run.pk}/shares/{other.pk}/revoke").status_code == 404
+    pending = f"/api/runs/{of_other.pk}/shares"
+    assert owner.post(pending, {}, content_type="application/json").status_code == 201
+    answer = owner.post(pending, {"frozen": True}, content_type="application/json")
+    assert (answer.status_code, "still being computed" in answer.json()["detail"]) == (409, True)
+    stranger = key_client(make_key("manage", project=make_project("Another"))[1])
+    for of in (f"runs/{run.pk}", f"projects/{run.queue.project_id}"):
+        assert stranger.get(f"/api/{of}/shares").status_code == 404
+    blind = key_client(make_key("manage", "vote")[1])
+    Item.objects.filter(queue=run.queue).update(votes_wanted=9)
+    for of in (f"runs/{run.pk}", f"projects/{run.queue.project_id}"):
+        assert blind.get(f"/api/{of}/shares").status_code == 403
+
+
+@pytest.mark.parametrize("role, status", [("evaluator", 200), ("curator", 403), ("", 404)])
+def test_links_are_for_roles_that_may_share(role, status):
+    run = voted_run()
+    row, link = share(run)
+    client = member_client(run.queue.project, role)
+    for page in (f"/runs/{run.pk}/share/", f"/projects/{run.queue.project_id}/share/"):
+        assert client.get(page).status_code == status
+    answer = client.post(f"/shares/{row.pk}/revoke")
+    assert answer.status_code == (302 if status == 200 else status)
+    assert read(link).status_code == (404 if status == 200 else 200)
 
 
 # --- frozen and live ------------------------------------------------------------------------------
