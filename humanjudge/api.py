@@ -30,6 +30,8 @@ from reports.quality.api import router as quality
 from reports.review.api import router as review
 from reports.scores.api import router as scores
 from reports.scores.jobs import ScoresRefused
+from reports.shares import api as shares
+from reports.shares.make import NotComputed
 from voting.curating import AlreadyDecided, CannotDecide
 from voting.services import VoteConflict, VotingClosed
 
@@ -46,7 +48,9 @@ for router in (judge_eval, events, transfer, runs, scores):
 api.add_router("/imports", imports)
 api.add_router("/planner", planner)
 api.add_router("/review", review)
-api.add_router("/projects", quality)
+api.add_router("/runs", shares.of_runs)
+for router in (quality, shares.of_projects):
+    api.add_router("/projects", router)
 
 # What the public client `grandjury` asks for, at the addresses that it has built in.
 grandjury_api = NinjaAPI(
@@ -69,6 +73,7 @@ REFUSED: Final[dict[type[Exception], int]] = {
     EnrollmentRefused: 409,
     ImportRefused: 409,
     LifecycleRefused: 409,
+    NotComputed: 409,
     ScoresRefused: 409,
     VoteConflict: 409,
     VotingClosed: 409,

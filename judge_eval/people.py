@@ -22,6 +22,8 @@ from voting.models import Assignment, Flag, Invite, Item, Queue, Voter
 LEAST_PAIRS: Final = 10
 # More columns than these are no picture.
 MOST_COLUMNS: Final = 80
+# So many signs of a time, as a database writes it, say the day and the hour.
+HOUR: Final = 13
 UNITS: Final = {
     "hour": timedelta(hours=1),
     "day": timedelta(days=1),
@@ -244,10 +246,7 @@ class Pace:
 
 def pace_of(queue: Queue, now: datetime, votes: Votes | None = None) -> Pace:
     times = [row[5] for row in (votes or Votes(queue)).rows]
-    by_hour = Counter(at[:13] for at in times)
-    hours = [(_moment(f"{hour}:00"), by_hour[hour]) for hour in sorted(by_hour)]
-    span = hours[-1][0] - hours[0][0] if hours else timedelta(0)
-    unit = next((unit for unit, each in UNITS.items() if span / each < MOST_COLUMNS), "month")
+    unit, over_time = votes_over_time(Counter(at[:HOUR] for at in times))
     wanting = Q(votes__lt=F("votes_wanted"))
     missing = Sum(F("votes_wanted") - F("votes"), filter=wanting, default=0)
     items = Item.objects.filter(queue=queue.pk, unusable="").aggregate(
@@ -259,12 +258,28 @@ def pace_of(queue: Queue, now: datetime, votes: Votes | None = None) -> Pace:
     recent = [at for at in times if at > week_ago]
     return Pace(
         unit=unit,
-        votes=_in_units(hours, unit),
+        votes=over_time,
         last_day=sum(at > day_ago for at in recent),
         last_week=len(recent),
         noun=queue.noun,
         **items,
     )
+
+
+def votes_over_time(by_hour: Mapping[str, int]) -> tuple[str, list[tuple[datetime, int]]]:
+    """Add votes up by a unit of time that leaves few enough for a picture, and name it.
+
+    Hours are the beginnings of times as databases write them.
+
+    Examples
+    --------
+    >>> votes_over_time({"2026-11-04 09": 2, "2026-11-04 11": 1})[0]
+    'hour'
+    """
+    hours = [(_moment(f"{hour}:00"), by_hour[hour]) for hour in sorted(by_hour)]
+    span = hours[-1][0] - hours[0][0] if hours else timedelta(0)
+    unit = next((unit for unit, each in UNITS.items() if span / each < MOST_COLUMNS), "month")
+    return unit, _in_units(hours, unit)
 
 
 def _in_units(hours: Iterable[tuple[datetime, int]], unit: str) -> list[tuple[datetime, int]]:

@@ -230,6 +230,8 @@ class Share(models.Model):
     revoked_at = models.DateTimeField(null=True)
     # Search engines may list it.
     is_public = models.BooleanField(default=False)
+    # It shows the outputs that divide people and judges.
+    shows_outputs = models.BooleanField(default=False)
     views = models.PositiveIntegerField(default=0)
     viewed_at = models.DateTimeField(null=True)
     # Of a frozen report what it said when the link was made; a live one says what holds today.
@@ -240,6 +242,18 @@ class Share(models.Model):
 
     def __str__(self) -> str:
         return self.label or f"{self.prefix}…"
+
+    @property
+    def frozen_seq(self) -> int | None:
+        """The ledger entry that it is frozen at."""
+        return None if self.frozen is None else self.frozen["head"]["seq"]
+
+
+class FrozenRows(models.Model):
+    """What a frozen report follows from beside the ledger: the lines of its bundle, packed."""
+
+    share = models.OneToOneField(Share, models.CASCADE, related_name="rows")
+    lines = models.BinaryField()
 
 
 class ToldHead(models.Model):

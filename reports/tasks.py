@@ -8,6 +8,7 @@ from django.utils import timezone
 from reports.quality.projection import fold_left_behind
 from reports.scores import jobs
 from reports.shares import heads
+from reports.shares.services import forget_deleted_runs
 from reports.webhooks import sending, services
 
 
@@ -33,3 +34,4 @@ def sweep() -> None:
     jobs.remove_left_behind()
     fold_left_behind()
     sending.ask_again_for_due()
+    forget_deleted_runs()

@@ -158,6 +158,13 @@ def svg(
     return tostring(root, encoding="unicode")
 
 
+def in_light_colours(drawing: str) -> str:
+    """Return a drawing of the theme `page` as it is on a light page, for a file of its own."""
+    for light, _, page in _COLOURS.values():
+        drawing = drawing.replace(page, light)
+    return drawing
+
+
 def png(
     spec: Spec,
     theme: Theme = "light",

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any, TypeAlias
+from urllib.parse import quote
 
 import click
 
@@ -395,6 +396,45 @@ def _saved(pieces: Iterator[bytes], out: Path) -> int:
     finally:
         part.unlink(missing_ok=True)
     return size
+
+
+@command("share")
+@click.argument("run", required=False)
+@click.option("--project", help="Identifier of a project, for its report instead of a run's.")
+@click.option("--label", help="For whom it is.")
+@click.option("--days", type=click.IntRange(1, 3650), help="It expires after so many days.")
+@click.option("--frozen", is_flag=True, help="It keeps saying what holds now.")
+@click.option("--outputs", is_flag=True, help="It shows the outputs that divide people and judges.")
+@click.option("--public", is_flag=True, help="Search engines may list it.")
+def share(run: str | None, project: str | None, **said: object) -> Printed:
+    """Make a link to a report. Whoever has it reads the report; it is told this once."""
+    made = connect().post(_shares_path(run, project), given(**said))
+    return made, [lines.line("shared", made["id"], made["link"])]
+
+
+@command("list-shares")
+@click.argument("run", required=False)
+@click.option("--project", help="Identifier of a project, for the links to its own report.")
+def list_shares(run: str | None, project: str | None) -> Printed:
+    """The links to a report, the newest first."""
+    found = connect().get(_shares_path(run, project))["shares"]
+    return found, map(lines.share_line, found)
+
+
+@command("revoke-share")
+@click.argument("share", type=click.IntRange(min=1))
+@click.argument("run", required=False)
+@click.option("--project", help="Identifier of a project, for a link to its own report.")
+def revoke_share(share: int, run: str | None, project: str | None) -> Printed:
+    """Let nobody in by a link any more; SHARE is its number."""
+    reply = connect().post(f"{_shares_path(run, project)}/{share}/revoke")
+    return reply, [lines.share_line(reply)]
+
+
+def _shares_path(run: str | None, project: str | None) -> str:
+    if (run is None) == (project is None):
+        raise Failed(Code.USAGE, "name a RUN or a --project, and not both")
+    return run_path(run, "shares") if run else f"/projects/{quote(project or '', safe='')}/shares"
 
 
 @command("verify")

@@ -97,6 +97,27 @@ def findings_lines(findings: Reply) -> Iterator[str]:
     yield from (line(*row, between="\t") for row in findings["rows"])
 
 
+def share_line(share: Reply) -> str:
+    """Write a link that was made before: what it shows, and whether it lets anybody in.
+
+    Examples
+    --------
+    >>> share = {"id": 3, "frozen_seq": 160, "views": 2, "revoked_at": None, "expires_at": None}
+    >>> share_line({**share, "token_begins": "x7Kp2a", "label": "press"})
+    'share|3|frozen|160|views|2|token:x7Kp2a|label:press'
+    """
+    is_frozen, ends = share["frozen_seq"] is not None, list[object]()
+    if share["revoked_at"] or share["expires_at"]:
+        name = "revoked" if share["revoked_at"] else "expires"
+        ends = [name, share["revoked_at"] or share["expires_at"]]
+    return line(
+        *("share", share["id"]),
+        *(("frozen", share["frozen_seq"]) if is_frozen else ("live",)),
+        *("views", share["views"], *ends),
+        *(f"token:{share['token_begins']}", f"label:{share['label']}"),
+    )
+
+
 def progress(job: Reply) -> str:
     """Say how far an import has come.
 

@@ -4,8 +4,9 @@ All is read a chunk at a time, votes up to the head that the project's ledger ha
 is voted meanwhile is in the next export. The number of queries is the same for every chunk.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
+from itertools import chain
 from typing import Any, Final, TypeVar
 from uuid import UUID
 
@@ -25,10 +26,16 @@ Part = TypeVar("Part", bound=BaseModel)
 Row = TypeVar("Row")
 
 
+class LedgerNotWhole(Exception):
+    """A ledger holds entries of a run that was deleted, or that is still being imported."""
+
+
 def export_run(run: Run) -> Iterator[str]:
     """Yield the lines of a bundle of one run, without their ends."""
     project = Project.objects.get(queues__run=run)
-    return _lines(project, [run], Q(queue=run.queue_id) | STATES_GROUPS)
+    told = Q(queue=run.queue_id) | STATES_GROUPS
+    sealed = Entry.objects.filter(told, project=project, seq__lte=project.head_seq)
+    return _lines(project, [run], sealed)
 
 
 def export_project(project: Project) -> Iterator[str]:
@@ -36,21 +43,52 @@ def export_project(project: Project) -> Iterator[str]:
 
     A run that is still being imported, and what the ledger holds of it by now, are left out.
     """
+    fresh, runs = _project_with_runs(project)
+    return _lines(fresh, runs, _sealed(fresh, runs))
+
+
+def project_rows(project: Project) -> Iterator[str]:
+    """Yield the lines of a project's bundle that stand before the ledger."""
+    fresh, runs = _project_with_runs(project)
+    for record in _rows(fresh, runs, _sealed(fresh, runs)):
+        yield record.model_dump_json()
+
+
+def project_ledger(project: Project, runs: Collection[UUID], last: int) -> Iterator[str]:
+    """Yield the lines of a project's ledger as it was when it ended with this entry.
+
+    Raises LedgerNotWhole where it holds entries of runs that are not among these.
+    """
+    known = list(Run.objects.filter(pk__in=runs, queue__project=project))
+    sealed = _sealed(project, known).filter(seq__lte=last)
+    if len(known) < len(runs) or sealed.count() < last:
+        raise LedgerNotWhole
+    for record in _ledger(sealed, {run.queue_id: run.pk for run in known}):
+        yield record.model_dump_json()
+
+
+def _project_with_runs(project: Project) -> tuple[Project, list[Run]]:
     fresh = Project.objects.get(pk=project.pk)
-    runs = list(Run.objects.filter(queue__project=fresh).order_by("created_at", "pk"))
-    return _lines(fresh, runs, Q(queue__isnull=True) | Q(queue__run__in=runs))
+    return fresh, list(Run.objects.filter(queue__project=fresh).order_by("created_at", "pk"))
 
 
-def _lines(project: Project, runs: Sequence[Run], of_runs: Q) -> Iterator[str]:
+def _sealed(project: Project, runs: Sequence[Run]) -> QuerySet[Entry]:
+    of_runs = Q(queue__isnull=True) | Q(queue__run__in=runs)
+    return Entry.objects.filter(of_runs, project=project, seq__lte=project.head_seq)
+
+
+def _lines(project: Project, runs: Sequence[Run], sealed: QuerySet[Entry]) -> Iterator[str]:
     lines = 0
-    for record in _records(project, runs, of_runs):
+    queues = {run.queue_id: run.pk for run in runs}
+    for record in chain(_rows(project, runs, sealed), _ledger(sealed, queues)):
         yield record.model_dump_json()
         lines += 1
     yield bundle.End(lines=lines).model_dump_json()
 
 
-def _records(project: Project, runs: Sequence[Run], of_runs: Q) -> Iterator[bundle.Record]:
-    sealed = Entry.objects.filter(of_runs, project=project, seq__lte=project.head_seq)
+def _rows(
+    project: Project, runs: Sequence[Run], sealed: QuerySet[Entry]
+) -> Iterator[bundle.Record]:
     part = bundle.ProjectPart(
         id=project.pk,
         name=project.name,
@@ -67,8 +105,7 @@ def _records(project: Project, runs: Sequence[Run], of_runs: Q) -> Iterator[bund
     yield from (bundle.Rubric(**row) for row in rubrics.values(*names))
     for run in runs:
         yield from _run(run)
-    queues = {run.queue_id: run.pk for run in runs}
-    flags = Flag.objects.filter(item__queue__in=queues)
+    flags = Flag.objects.filter(item__queue__run__in=runs)
     voters = Voter.objects.filter(
         Q(Exists(sealed.filter(voter=OuterRef("pk"))))
         | Q(Exists(flags.filter(voter=OuterRef("pk")))),
@@ -76,7 +113,6 @@ def _records(project: Project, runs: Sequence[Run], of_runs: Q) -> Iterator[bund
     )
     yield from _read(bundle.VoterPart, voters, "pseudonym")
     yield from _read(bundle.FlagPart, flags, comparison="item", voter="voter__pseudonym")
-    yield from _ledger(sealed, queues)
 
 
 def _run(run: Run) -> Iterator[bundle.Record]:

@@ -36,8 +36,14 @@ Numbered: TypeAlias = tuple[int, Any]
 
 
 class Restoring:
-    def __init__(self, job: Import, stream: BinaryIO) -> None:
-        self._job, self._stream = job, stream
+    """Writes a bundle in steps, each of which may be the last before another worker goes on.
+
+    `is_at_once`: within one transaction of whoever asks for it, which leaves nothing behind where
+    it fails. So the ledger is not rehearsed, and each entry is checked when it is appended.
+    """
+
+    def __init__(self, job: Import, stream: BinaryIO, *, is_at_once: bool = False) -> None:
+        self._job, self._stream, self._is_at_once = job, stream, is_at_once
         self._report = ImportReport()
 
     def read(self) -> dict[str, Any]:
@@ -55,7 +61,7 @@ class Restoring:
             return
         rows = Rows(header, start)
         self._write_rows(lines, start, rows)
-        appending = Ledger(rows)
+        appending = Ledger(rows, is_checked=self._is_at_once)
         entries = (line for line in self._lines() if bundle.is_of_ledger(line[1]))
         for chunk in self._chunks(entries):
             self._write(chunk, start, appending.append)
@@ -105,6 +111,9 @@ class Restoring:
                         rows.write(chunk, is_new=False)
                     self._write(chunk, start, rows.write)
                 elif last <= self._job.written:
+                    return
+                elif self._is_at_once:
+                    rows.check()
                     return
                 else:
                     rehearsal.append(chunk)
@@ -207,17 +216,24 @@ def _remove(rows: QuerySet[Any]) -> None:
 
 # --- the ledger --------------------------------------------------------------------------------
 
+_ANOTHER: Final = "entry {} is not the one it was made of"
 # What is set of an entry here, by what its record says.
 _MADE_ANEW: Final = ("seq", "hash", "rubric", "labels_sha256", "retracted", "target")
 
 
 class Ledger:
-    def __init__(self, rows: Rows) -> None:
-        self._rows = rows
+    """Appends the entries of a bundle; `is_checked`: these must be the very ones of its file."""
+
+    def __init__(self, rows: Rows, *, is_checked: bool = False) -> None:
+        self._rows, self._is_checked = rows, is_checked
         self._last = 0
 
     def append(self, lines: Lines) -> None:
-        ledger.append(self._rows.project.pk, list(self._entries(lines)))
+        entries = list(self._entries(lines))
+        ledger.append(self._rows.project.pk, entries)
+        for (line, stated), entry in zip(lines, entries, strict=True) if self._is_checked else ():
+            if entry.seq != stated.seq or bytes(entry.hash or b"").hex() != stated.hash:
+                raise BundleError(line, "hash", _ANOTHER.format(stated.seq))
 
     def note(self) -> str:
         self._rows.project.refresh_from_db()
@@ -411,7 +427,7 @@ class Rehearsal(Ledger):
         if self._is_verbatim:
             self._head = chain.extend(self._head, ledger.content(entry))
             if self._head.hex() != stated.hash:
-                raise BundleError(line, "hash", f"entry {stated.seq} is not the one it was made of")
+                raise BundleError(line, "hash", _ANOTHER.format(stated.seq))
 
 
 def _row(entry: Entry) -> tuple[object, ...]:

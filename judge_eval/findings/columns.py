@@ -14,7 +14,7 @@ from humanjudge.lib.tables import DASH, Cell, missing, percent, span
 from humanjudge.lib.text import usd
 from judge_eval.findings.model import JudgeFindings, RunFindings
 from judge_eval.models import JudgeRating
-from judge_eval.stats.estimate import Share
+from judge_eval.stats.estimate import Share, best_first
 
 Value = str | float | None
 
@@ -369,6 +369,14 @@ def file_row(judge: JudgeFindings, elo: float | None) -> dict[str, Value]:
     kind = "baseline" if judge.is_baseline else "judge"
     figures = {name: attrgetter(at)(judge) if at else elo for name, at in _FILES.items()}
     return {"judge_id": judge.id, "name": judge.name, "kind": kind} | figures
+
+
+def file_rows(found: RunFindings, elo: Mapping[str, float]) -> list[dict[str, Value]]:
+    """Return the lines of a file of judges, the best first, and of people among themselves."""
+    order = best_first([judge.overall.value for judge in found.judges])
+    judges = [found.judges[place] for place in order]
+    people = people_file_row(found.among_people.pairs, found.people_first_position)
+    return [*(file_row(judge, elo.get(judge.id)) for judge in judges), people]
 
 
 def elo_cell(elo: float, luck: float | None) -> Cell:

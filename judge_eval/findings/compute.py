@@ -1,5 +1,6 @@
 """All figures of a run from its outcomes, and their charts: pure, and the same every time."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -316,6 +317,8 @@ def charts_of(findings: RunFindings) -> dict[str, str]:
     }
     if models := findings.models:
         specs["model_ratings"] = _model_ratings(models)
+    if findings.pass_rates:
+        specs["pass_rates"] = _pass_rates_chart(findings.pass_rates)
     return {name: svg(spec) for name, spec in specs.items() if spec is not None}
 
 
@@ -326,6 +329,16 @@ def _model_ratings(models: Models) -> Spec | None:
         return None
     title = "Rating of the models by people"
     return intervals(rows, title=title, axis=RATING, reference=START)
+
+
+def _pass_rates_chart(rates: Sequence[PassRates]) -> Spec | None:
+    rows = [
+        Estimate(of.name or "not named", of.people.value, of.people.low, of.people.high)
+        for of in rates
+    ]
+    if all(row.value is None for row in rows):
+        return None
+    return intervals(rows, title="Pass rate of each model by people", axis=SHARE)
 
 
 def _winning_rates(test: AltTest) -> Spec | None:

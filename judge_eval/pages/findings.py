@@ -17,7 +17,7 @@ from humanjudge.lib.tables import DASH, Cell, Head, Row, Table, as_csv, name_cel
 from humanjudge.lib.text import duration, number_of
 from judge_eval import selectors
 from judge_eval.findings.cache import Request, request_findings
-from judge_eval.findings.columns import Value, file_row, people_file_row
+from judge_eval.findings.columns import Value, file_rows
 from judge_eval.findings.model import RunFindings
 from judge_eval.models import Run
 from judge_eval.pages.runs import run_page
@@ -28,7 +28,7 @@ PICTURE: Final = "agreement"
 CHARTS: Final = {
     "board": {PICTURE: "picture"},
     "alt-test": {"winning_rates": "winning rates"},
-    "models": {"model_ratings": "ratings"},
+    "models": {"model_ratings": "ratings", "pass_rates": "pass rates"},
 }
 COMPUTING = "These figures are still being computed. Ask again in some seconds."
 # A drawing needs nothing from anywhere, whoever opens it and whatever the names in it say.
@@ -194,10 +194,7 @@ def _board_rows(run: Run, wanted: Request, figures: RunFindings) -> list[FileRow
     # A part has no ELO of its own.
     rated = [] if wanted.part.kind else selectors.board(run).rows
     elo = {str(row.judge.pk): row.elo for row in rated}
-    order = best_first([judge.overall.value for judge in figures.judges])
-    judges = [figures.judges[place] for place in order]
-    people = people_file_row(figures.among_people.pairs, figures.people_first_position)
-    return [*(file_row(judge, elo.get(judge.id)) for judge in judges), people]
+    return file_rows(figures, elo)
 
 
 def _alt_test_rows(run: Run, wanted: Request, figures: RunFindings) -> list[FileRow]:

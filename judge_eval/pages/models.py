@@ -39,7 +39,7 @@ def run_models(request: HtmxRequest, run: Run) -> HttpResponse:
     unvoted = "Nobody has voted on pairs of two generators yet"
     alone = "People do not vote in this run" if is_standard else unvoted
     context = findings_context(run, wanted, "models") | {
-        "pass_rates": _pass_rates_table(figures) if figures and figures.pass_rates else None,
+        "pass_rates": pass_rates_table(figures) if figures and figures.pass_rates else None,
         "models": boards_of(models, request.GET.get("by", "")) if models else None,
         "why": why or "Neither people nor judges have compared two generators here yet.",
         "alone": f"{alone}: these are the judges’ boards alone.",  # noqa: RUF001
@@ -47,7 +47,7 @@ def run_models(request: HtmxRequest, run: Run) -> HttpResponse:
     return live_page(request, context, "models")
 
 
-def _pass_rates_table(figures: RunFindings) -> Table:
+def pass_rates_table(figures: RunFindings) -> Table:
     """Show how often the outputs of each model pass, by people and by each judge."""
     heads = [Head("Model", css=""), Head("Outputs"), Head("People", "% passed")]
     heads += [

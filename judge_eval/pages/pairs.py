@@ -31,7 +31,7 @@ from judge_eval.selectors import verdicts_on
 from voting.choices import LABELS, ONE, SWAPPED, short_name
 from voting.kinds import is_single
 from voting.ledger.counts import counted_in
-from voting.models import Entry, Item, Queue
+from voting.models import Entry, Inference, Item, Queue
 
 PAIRS_PER_PAGE = 30
 # Of a disputed pair on the board: how its texts begin. More judges than these are a number.
@@ -97,34 +97,40 @@ def run_pairs(request: HtmxRequest, run: Run) -> HttpResponse:
 def disputed_pairs(run: Run, disputed: Sequence[DisputedPair]) -> list[Context]:
     """Return how the outputs of pairs begin, and what judges and people say of them."""
     worst = {pair.position: pair for pair in disputed}
-    items = (
-        Item.objects.filter(queue=run.queue_id, position__in=worst)
-        .select_related("a__picture", "b__picture")
-        .defer("a__output", "b__output", "a__metadata", "b__metadata")
-        .annotate(prompt=Left("a__prompt", PROMPT_LETTERS))
-        .annotate(output_a=Left("a__output", OUTPUT_LETTERS))
-        .annotate(output_b=Left("b__output", OUTPUT_LETTERS))
-    )
-    pairs = {item.pk: item for item in items}
+    by_place = pairs_beginning(run, worst)
+    pairs = {pair.pk: pair for pair in by_place.values()}
     votes, verdicts = _votes_on(run, pairs), _verdicts_on(pairs)
-    by_place = {item.position: item for item in pairs.values()}
     return [
         {
             "pair": pair,
             "wrong": of.wrong,
             "of": of.of,
-            "outputs": [
-                (side, output, begins)
-                for side, output, begins in zip(
-                    "AB", pair.outputs, (pair.output_a, pair.output_b), strict=False
-                )
-            ],
+            "outputs": outputs_beginning(pair),
             "votes": votes.get(pair.pk, []),
             "verdicts": verdicts.get(pair.pk, []),
         }
         for position, of in worst.items()
         if (pair := by_place.get(position))
     ]
+
+
+def pairs_beginning(run: Run, positions: Collection[int]) -> dict[int, Any]:
+    """Return the pairs at some places, with how their prompts and outputs begin."""
+    items = (
+        Item.objects.filter(queue=run.queue_id, position__in=positions)
+        .select_related("a__picture", "b__picture")
+        .defer("a__output", "b__output", "a__metadata", "b__metadata")
+        .annotate(prompt=Left("a__prompt", PROMPT_LETTERS))
+        .annotate(output_a=Left("a__output", OUTPUT_LETTERS))
+        .annotate(output_b=Left("b__output", OUTPUT_LETTERS))
+    )
+    return {item.position: item for item in items}
+
+
+def outputs_beginning(pair: Any) -> list[tuple[str, Inference, str]]:
+    """Return the side of each output of such a pair, the output, and how it begins."""
+    begins = (pair.output_a, pair.output_b)
+    return list(zip("AB", pair.outputs, begins, strict=False))
 
 
 def _votes_on(run: Run, pairs: Collection[Any]) -> dict[Any, list[str]]:

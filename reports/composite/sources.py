@@ -114,7 +114,8 @@ class Outputs:
         quarters = defaultdict(list)
         for at, pk, total, count in self._passes if check == "pass_rate" else self._wins():
             quarters[quarter_of(at)].append((pk, total, count))
-        return {quarter: _added(sums) for quarter, sums in quarters.items()}
+        # In one order always: which outputs are drawn at random hangs on it.
+        return {quarter: _added(sorted(sums)) for quarter, sums in quarters.items()}
 
     @cached_property
     def _rendered(self) -> list[tuple[UUID, float, int]]:

@@ -88,7 +88,7 @@ def _composite(request: HttpRequest, run: Run, configs: Sequence[CompositeConfig
         raise Problem(400, "part: a composite is of outputs, tag:… or generator:…, not of a group.")
     config, outputs = configs[0], sources.Outputs(run, configs, part)
     components = [outputs.components(each) for each in configs]
-    ranked = [_ranked(*each) for each in zip(components, configs, strict=True)]
+    ranked = [ranked_by(*each) for each in zip(components, configs, strict=True)]
     page = Paginator(list(ranked[0]), 50).get_page(request.GET.get("page"))
     pairs = {pair for output in page for pair in outputs.pairs[output]}
     closed = pairs_to_vote_on(request, run, pairs)
@@ -101,7 +101,7 @@ def _composite(request: HttpRequest, run: Run, configs: Sequence[CompositeConfig
         "config": config,
         "whole": _whole(compute.whole(ranked[0].values())),
         "parts_of_it": _components(config, components[0].values()),
-        "checks": [_check(*each, outputs) for each in zip(configs, ranked, strict=True)],
+        "checks": [check_of(*each, outputs) for each in zip(configs, ranked, strict=True)],
         "page": page,
         # With a pair that its reader may vote on, an output has no number.
         "rows": [
@@ -122,7 +122,7 @@ def _composite(request: HttpRequest, run: Run, configs: Sequence[CompositeConfig
     }
 
 
-def _ranked(
+def ranked_by(
     components: Mapping[UUID, Mapping[str, float | None]], config: CompositeConfig
 ) -> dict[UUID, compute.Composite]:
     """Return the composites by output, the highest first, those without one last."""
@@ -166,7 +166,13 @@ def _components(
 
 
 def _component(config: CompositeConfig, name: str, values: Sequence[float]) -> Context:
-    """Say what a component is, how much it counts and why, and what it comes to."""
+    """Say what a component is, and what it comes to."""
+    mean = f"{fmean(values):.2f}" if values else DASH
+    return described(config, name) | {"mean": mean, "number": len(values)}
+
+
+def described(config: CompositeConfig, name: str) -> dict[str, str]:
+    """Say what a component is, how much it counts and why."""
     weight, source = config.weights.get(name), config.as_data["sources"][name]
     if "equals" in source:
         rule = f", 1 where it is {json.dumps(source['equals'], ensure_ascii=False)}"
@@ -179,12 +185,10 @@ def _component(config: CompositeConfig, name: str, values: Sequence[float]) -> C
         "counts": ", ".join([*counts, *(["gate"] if name in config.gates else [])]),
         "source": source_in_words(source) + rule,
         "reason": weight.reason if weight else "",
-        "mean": f"{fmean(values):.2f}" if values else DASH,
-        "number": len(values),
     }
 
 
-def _check(
+def check_of(
     config: CompositeConfig, ranked: Mapping[UUID, compute.Composite], outputs: sources.Outputs
 ) -> Context:
     check = {"config": config, "against": CHECKS[config.check]}

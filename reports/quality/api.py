@@ -14,8 +14,7 @@ from judge_eval.models import Run
 from judge_eval.stats.estimate import wilson
 from reports.models import Quality
 from reports.quality.parameters import Parameters, change, parameters_in, parameters_of
-from reports.quality.projection import history
-from reports.quality.score import time_of
+from reports.quality.projection import points_of
 from voting.models import ApiKey
 from voting.voters import voter_of_key
 
@@ -135,14 +134,5 @@ def _score(quality: Quality) -> ScoreOut:
         pass_rate_low=low,
         pass_rate_high=high,
         last_vote_at=quality.last_vote_at,
-        history=[
-            PointOut(
-                at=time_of(each.at),
-                score=each.score,
-                freshness=each.freshness,
-                votes=each.votes,
-                passes=each.passes,
-            )
-            for each in history(quality)
-        ],
+        history=[PointOut(**point._asdict()) for point in points_of(quality)],
     )

@@ -16,6 +16,7 @@ from django.db.models import Exists, F, Field, Func, IntegerField, OuterRef, Q, 
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast
 
+from humanjudge.charts.quality_graph import Point
 from judge_eval.models import Import
 from judge_eval.stats.elo import graph_stride
 from reports.models import Quality, QualityPoint
@@ -354,6 +355,14 @@ def history(quality: Quality) -> list[Standing]:
     if quality.votes % stride:
         standings.append(quality.standing)
     return [Standing(**standing) for standing in standings]
+
+
+def points_of(quality: Quality) -> list[Point]:
+    """Return its history as points of a chart."""
+    return [
+        Point(time_of(each.at), each.score, each.freshness, each.votes, each.passes)
+        for each in history(quality)
+    ]
 
 
 # --- replay -------------------------------------------------------------------------------------

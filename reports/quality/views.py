@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from humanjudge.charts.quality_graph import Point, QualityGraph, quality_graph
+from humanjudge.charts.quality_graph import Point, quality_graph
 from humanjudge.http import Context, HtmxRequest
 from humanjudge.lib.tables import DASH, percent, span
 from humanjudge.lib.text import duration, number_of
@@ -31,8 +31,8 @@ from reports.quality.parameters import (
     reputations_in,
     settings_of,
 )
-from reports.quality.projection import history, votes_in_time
-from reports.quality.score import SECONDS, half_life, median_gap, microseconds, time_of
+from reports.quality.projection import points_of, votes_in_time
+from reports.quality.score import SECONDS, half_life, median_gap, microseconds
 from voting.access import (
     can_make_projects,
     make_project,
@@ -129,21 +129,29 @@ def _live_context(project: Project) -> Context:
     }
 
 
-def _quality(project: Project, quality: Quality, parameters: Parameters) -> Context:
-    title, about = TITLES[Quality.Series(quality.series)]
-    low, high = wilson(quality.passes, quality.votes) or (0.0, 0.0)
-    assert quality.last_vote_at is not None  # there are votes
-    seconds = max((timezone.now() - quality.last_vote_at).total_seconds(), 0)
+def score_in_words(series: str, last: Point) -> Context:
+    """Return what stands wherever a score does: here, and on reports."""
+    title, about = TITLES[Quality.Series(series)]
+    low, high = wilson(last.passes, last.votes) or (0.0, 0.0)
+    seconds = max((timezone.now() - last.at).total_seconds(), 0)
     return {
-        "series": quality.series,
+        "series": series,
         "title": title,
         "about": about,
-        "score": percent(quality.score),
-        "freshness": percent(quality.freshness),
-        "votes": quality.votes,
-        "pass_rate": percent(quality.passes / quality.votes),
+        "score": percent(last.score),
+        "freshness": percent(last.freshness),
+        "votes": last.votes,
+        "pass_rate": percent(last.passes / last.votes),
         "interval": f"{span(100 * low, 100 * high)} %",
-        "last": {"at": quality.last_vote_at, "seconds": round(seconds), "ago": duration(seconds)},
+        "last": {"at": last.at, "seconds": round(seconds), "ago": duration(seconds)},
+    }
+
+
+def _quality(project: Project, quality: Quality, parameters: Parameters) -> Context:
+    assert quality.last_vote_at is not None  # there are votes
+    figures = (quality.score, quality.freshness, quality.votes, quality.passes)
+    low, high = wilson(quality.passes, quality.votes) or (0.0, 0.0)
+    return score_in_words(quality.series, Point(quality.last_vote_at, *figures)) | {
         "exact": {
             "Score": repr(quality.score),
             "Freshness": repr(quality.freshness),
@@ -152,7 +160,7 @@ def _quality(project: Project, quality: Quality, parameters: Parameters) -> Cont
             "95 % interval (Wilson)": f"{low!r} to {high!r}",
         },
         "warning": _warning(project, quality, parameters),
-        "graph": _graph(quality, parameters),
+        "graph": quality_graph(parameters.initial_score, points_of(quality)),
     }
 
 
@@ -166,14 +174,6 @@ def _warning(project: Project, quality: Quality, parameters: Parameters) -> str:
         f"The half-life of {in_words(parameters.half_life)} is shorter than the median time "
         f"between votes, {in_words(gap)}: this score is little more than the last vote."
     )
-
-
-def _graph(quality: Quality, parameters: Parameters) -> QualityGraph | None:
-    points = [
-        Point(time_of(each.at), each.score, each.freshness, each.votes, each.passes)
-        for each in history(quality)
-    ]
-    return quality_graph(parameters.initial_score, points)
 
 
 def in_words(seconds: float) -> str:

@@ -1,4 +1,4 @@
-"""What a report is given away as: data, a table, its picture, a preview card and a badge."""
+"""What a report is given away as: data, tables, charts, a preview card and a badge."""
 
 import re
 from collections.abc import Callable
@@ -6,55 +6,64 @@ from textwrap import wrap
 from typing import Final
 
 from django.template.loader import render_to_string
+from django.utils import timezone
 
 from humanjudge.lib.tables import as_csv, percent, span
 from humanjudge.lib.text import number_of
-from judge_eval.findings.columns import file_row, people_file_row
+from judge_eval.findings.columns import file_rows
 from judge_eval.findings.model import RunFindings
-from judge_eval.pages.findings import picture_of
 from judge_eval.stats.estimate import best_first, wilson
+from reports.shares.charts import Rows, charts_of
 from reports.shares.report import Report
-from voting.pictures.rendering import render
 
 CARD_SIZE: Final = (1200, 630)
 # Of the letters of a card, so many stand in a line.
 CARD_LETTERS: Final = 64
 CARD_LINES: Final = 4
+_SIZE: Final = re.compile(r' width="[\d.]+"\s+height="[\d.]+"')
 # Of a badge: about so wide is a letter, in units of its drawing.
 LETTER: Final = 6.4
-_VARIABLE = re.compile(r"var\(--[\w-]+, ([^()]+)\)")
+TYPES: Final = {
+    "html": "text/html; charset=utf-8",
+    "json": "application/json",
+    "csv": "text/csv; charset=utf-8",
+    "svg": "image/svg+xml; charset=utf-8",
+    "png": "image/png",
+}
+# Shown where it is asked for, and not saved.
+IN_PLACE: Final = ("card.png", "badge.svg")
 
 
-def report_json(report: Report) -> str:
-    return report.model_dump_json(indent=1)
+def text_of(report: Report, name: str) -> str | None:
+    """Return a file of a report, of a PNG the drawing that it is rendered from.
+
+    None where the report has no file of that name.
+    """
+    base, _, suffix = name.rpartition(".")
+    make = FILES.get(f"{base}.svg" if suffix == "png" else name)
+    if make is not None:
+        return make(report)
+    chart = next((chart for chart in charts_of(report) if chart.name == base), None)
+    if chart is None or suffix not in ("svg", "png", "csv"):
+        return None
+    return csv_of(chart.rows()) if suffix == "csv" else chart.svg()
 
 
-def judges_csv(report: Report) -> str:
-    rows = []
-    for run in report.runs:
-        found = run.findings
-        order = best_first([judge.overall.value for judge in found.judges])
-        judges = [found.judges[place] for place in order]
-        lines = [file_row(judge, run.elo.get(judge.id)) for judge in judges]
-        lines.append(people_file_row(found.among_people.pairs, found.people_first_position))
-        rows += [{"run": run.name, **line} for line in lines]
+def csv_of(rows: Rows) -> str:
     return as_csv(list(rows[0]) if rows else [], (list(row.values()) for row in rows))
 
 
-def picture_svg(report: Report) -> str:
-    """Return the picture of the first run's judges, in the colours of a light page."""
-    graph = picture_of(report.runs[0].findings) if report.runs else None
-    drawn = render_to_string("judge_eval/_agreement.html", {"graph": graph, "is_file": True})
-    return _VARIABLE.sub(r"\1", drawn) if graph else ""
+def judges_csv(report: Report) -> str:
+    of_runs = ((run, file_rows(run.findings, run.elo)) for run in report.runs)
+    return csv_of([{"run": run.name, **row} for run, rows in of_runs for row in rows])
 
 
-def picture_png(report: Report) -> bytes:
-    return render(picture_svg(report) or card_svg(report)).png
+# --- card -----------------------------------------------------------------------------------------
 
 
 def card_svg(report: Report) -> str:
     """Return the preview that a link shows elsewhere: title, first words and picture."""
-    graph = picture_of(report.runs[0].findings) if report.runs else None
+    charts = charts_of(report)
     lines = _lines(headline(report))
     width, height = CARD_SIZE
     context = {
@@ -63,11 +72,12 @@ def card_svg(report: Report) -> str:
         "height": height,
         "lines": [(150 + 44 * place, line) for place, line in enumerate(lines)],
         "foot": f"{number_of(report.votes, 'vote')} · {report.made_at:%-d %b %Y} · HumanJudge",
-        "graph": graph,
-        "graph_top": 170 + 44 * len(lines),
-        "graph_height": 400 - 44 * len(lines),
+        # As large as there is room, and not as in a file of its own.
+        "chart": _SIZE.sub("", charts[0].svg(), count=1) if charts else "",
+        "chart_top": 170 + 44 * len(lines),
+        "chart_height": 400 - 44 * len(lines),
     }
-    return _VARIABLE.sub(r"\1", render_to_string("reports/card.svg", context))
+    return render_to_string("reports/card.svg", context)
 
 
 def _lines(words: str) -> list[str]:
@@ -82,10 +92,6 @@ def _lines(words: str) -> list[str]:
     return fitting
 
 
-def card_png(report: Report) -> bytes:
-    return render(card_svg(report)).png
-
-
 def headline(report: Report) -> str:
     """Return what a reader must know, in words."""
     words = [run.findings.words for run in report.runs if run.findings.words]
@@ -95,8 +101,11 @@ def headline(report: Report) -> str:
     return words[0] if words else "Nobody has voted yet."
 
 
+# --- badge ----------------------------------------------------------------------------------------
+
+
 def badge_svg(report: Report) -> str:
-    """Return the score, or the best judge, with its interval, the votes and their date."""
+    """Return the score, or the best judge, with its interval, the votes and how old they are."""
     name, value = _figure(report)
     left = round(LETTER * len(name)) + 14
     right = round(LETTER * len(value)) + 14
@@ -105,7 +114,7 @@ def badge_svg(report: Report) -> str:
 
 
 def _figure(report: Report) -> tuple[str, str]:
-    of = f"{number_of(report.votes, 'vote')}, {report.made_at:%-d %b %Y}"
+    of = f"{number_of(report.votes, 'vote')}{_age(report)}"
     if report.quality:
         last = report.quality[0].last
         low, high = wilson(last.passes, last.votes) or (0.0, 0.0)
@@ -113,6 +122,14 @@ def _figure(report: Report) -> tuple[str, str]:
         return "quality", f"{percent(last.score)} · {rate} · {of}"
     best = _best(report.runs[0].findings) if report.runs else ""
     return "judges", f"{best or 'no votes yet'} · {of}"
+
+
+def _age(report: Report) -> str:
+    """Say how old the last vote is, in days: a badge is kept for minutes, and must not lie."""
+    if report.last_vote_at is None:
+        return ""
+    days = (timezone.now().date() - report.last_vote_at.date()).days
+    return f", the last {number_of(days, 'day')} ago" if days > 0 else ", the last today"
 
 
 def _best(found: RunFindings) -> str:
@@ -130,15 +147,9 @@ def _best(found: RunFindings) -> str:
     return f"{first.name} {figure} {verb}"
 
 
-Maker = Callable[[Report], str | bytes]
-SVG: Final = "image/svg+xml; charset=utf-8"
-FILES: Final[dict[str, tuple[Maker, str]]] = {
-    "report.json": (report_json, "application/json"),
-    "judges.csv": (judges_csv, "text/csv; charset=utf-8"),
-    "picture.svg": (picture_svg, SVG),
-    "picture.png": (picture_png, "image/png"),
-    "card.png": (card_png, "image/png"),
-    "badge.svg": (badge_svg, SVG),
+FILES: Final[dict[str, Callable[[Report], str]]] = {
+    "report.json": Report.as_json,
+    "judges.csv": judges_csv,
+    "card.svg": card_svg,
+    "badge.svg": badge_svg,
 }
-# Shown where it is asked for, and not saved.
-IN_PLACE: Final = ("card.png", "badge.svg")

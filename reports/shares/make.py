@@ -3,37 +3,46 @@
 import importlib.metadata
 import platform
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from datetime import datetime
 from functools import cache
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Count, Exists, OuterRef, Sum
+from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet, Sum, TextField
+from django.db.models.functions import Cast, Substr
 from django.utils import timezone
 
 from judge_eval.findings.model import RunFindings
 from judge_eval.findings.slices import WHOLE
-from judge_eval.models import Findings, JudgeRating, Run
+from judge_eval.models import Board, Findings, JudgeRating, Run
 from judge_eval.pages.pairs import disputed_pairs
-from reports.models import Quality, Review
+from judge_eval.people import HOUR, votes_over_time
+from reports.models import CompositeDefinition, Quality, Review
 from reports.quality.groups import quality_of_groups
 from reports.quality.parameters import parameters_of
-from reports.quality.projection import history
-from reports.quality.score import time_of
+from reports.quality.projection import points_of
 from reports.shares.report import (
+    CompositeResults,
     Counted,
     Disputed,
     Head,
+    ModelRate,
     QualityResults,
     Report,
     RunResults,
     ScorePoint,
+    VotesOverTime,
 )
-from voting.ledger.counts import OF_PEOPLE
+from voting.choices import PASS_FLAG
+from voting.ledger.counts import OF_PEOPLE, counted_in
 from voting.models import Entry, Flag, Item, Project, Queue, Voter
 
 MOST_DISPUTED = 10
 MOST_RUNS = 20
+MOST_MODELS = 50
+# Each is read and computed by itself.
+MOST_COMPOSITES = 3
 # What the figures are computed with: other versions of these may draw other random numbers.
 COMPUTED_WITH = ("numpy", "scipy")
 
@@ -50,14 +59,30 @@ def report_of(project: Project, run: Run | None) -> Report:
     if run is None:
         runs = Run.objects.filter(queue__project=project, archived_at__isnull=True)
         shown = _results(runs.select_related("queue").order_by("-created_at")[:MOST_RUNS])
-        parts = {"quality": _quality(project), "counted": _counted(project)}
-        parts |= {"quality_of_groups": quality_of_groups(project)}
-        return _report(project, project.name, runs=shown, **parts)
+        votes = Entry.objects.filter(OF_PEOPLE, project=project)
+        return _report(
+            project,
+            project.name,
+            runs=shown,
+            quality=_quality(project),
+            quality_of_groups=quality_of_groups(project),
+            pace=_pace(votes),
+            last_vote_at=_last(votes),
+            counted=_counted(project, votes),
+        )
     found = _results([run])
     if not found:
         raise NotComputed("The figures of this run are still being computed: try again soon.")
     found[0].disputed = _disputed(run, found[0].findings)
-    return _report(project, run.name, runs=found)
+    votes = Entry.objects.filter(counted_in(run.queue), project=project, queue=run.queue)
+    return _report(project, run.name, runs=found, last_vote_at=_last(votes))
+
+
+def is_current(report: Report) -> bool:
+    """Say whether all figures are of the end of the ledger, or some still follow."""
+    boards = Board.objects.filter(run__in=[run.id for run in report.runs])
+    seqs = {str(run): seq for run, seq in boards.values_list("run", "seq")}
+    return all(run.findings.as_of.seq == seqs.get(run.id, 0) for run in report.runs)
 
 
 def _report(project: Project, title: str, **parts: Any) -> Report:
@@ -76,14 +101,19 @@ def _versions() -> dict[str, str]:
 
 
 def _results(runs: Iterable[Run]) -> list[RunResults]:
-    """Return what is computed of runs, with two queries for all of them."""
+    """Return what is computed of runs, with three queries for all of them.
+
+    The composites of so many runs are computed with some more.
+    """
     of = {run.pk: run for run in runs}
     computed = Findings.objects.filter(run__in=of, part=str(WHOLE), data__isnull=False)
     elo: dict[UUID, dict[str, float]] = defaultdict(dict)
     ratings = JudgeRating.objects.filter(judge__run__in=of)
     for run, judge, rating in ratings.values_list("judge__run", "judge", "elo"):
         elo[run][str(judge)] = rating
-    read = {pk: RunFindings.read(data) for pk, data in computed.values_list("run", "data")}
+    rows = computed.values_list("run", "data", "charts")
+    read = {pk: (RunFindings.read(data), charts) for pk, data, charts in rows}
+    composites = _composites(of)
     return [
         RunResults(
             id=str(pk),
@@ -93,10 +123,26 @@ def _results(runs: Iterable[Run]) -> list[RunResults]:
             source=run.note,
             findings=findings,
             elo=elo[pk],
+            composite=composites.get(pk),
+            charts=charts,
         )
         for pk, run in of.items()
-        if (findings := read.get(pk))
+        for findings, charts in [read.get(pk, (None, {}))]
+        if findings
     ]
+
+
+def _composites(runs: Mapping[UUID, Run]) -> dict[UUID, CompositeResults]:
+    """Return the composites that were defined last, each as its newest version has it."""
+    every = CompositeDefinition.objects.filter(run__in=runs)
+    newest = every.values("run").annotate(last=Max("pk")).values("last")
+    defined = list(every.filter(pk__in=newest).order_by("-pk")[:MOST_COMPOSITES])
+    if not defined:
+        return {}
+    # A web server that shows no composite goes without NumPy.
+    from reports.shares.composites import composite_results
+
+    return {each.run_id: composite_results(runs[each.run_id], each) for each in defined}
 
 
 def _disputed(run: Run, findings: RunFindings) -> list[Disputed]:
@@ -121,16 +167,8 @@ def _quality(project: Project) -> list[QualityResults]:
     return [
         QualityResults(
             series=quality.series,
-            points=[
-                ScorePoint(
-                    at=time_of(at.at),
-                    score=at.score,
-                    freshness=at.freshness,
-                    votes=at.votes,
-                    passes=at.passes,
-                )
-                for at in history(quality)
-            ],
+            points=[ScorePoint(**point._asdict()) for point in points_of(quality)],
+            models=_model_rates(project) if quality.series == Quality.Series.ITEMS else [],
             initial_score=parameters.initial_score,
             decay=f"{parameters.decay_rate:g} per {parameters.decay_unit}",
             half_life_seconds=parameters.half_life,
@@ -139,11 +177,43 @@ def _quality(project: Project) -> list[QualityResults]:
     ]
 
 
-def _counted(project: Project) -> Counted:
+def _model_rates(project: Project) -> list[ModelRate]:
+    """Return how many votes passed the outputs of each model, the most voted on first."""
+    votes = Entry.objects.filter(OF_PEOPLE, project=project, queue__kind=Queue.Kind.PASS_FLAG)
+    by_model = votes.exclude(item__a__generator="").order_by().values("item__a__generator")
+    rows = by_model.annotate(
+        outputs=Count("item", distinct=True),
+        votes=Count("pk"),
+        passes=Count("pk", filter=Q(choice=PASS_FLAG[0])),
+    )
+    found = rows.values_list("item__a__generator", "outputs", "votes", "passes")
+    return [
+        ModelRate(name=name, outputs=outputs, votes=number, passes=passes)
+        for name, outputs, number, passes in found.order_by("-votes", "item__a__generator")[
+            :MOST_MODELS
+        ]
+    ]
+
+
+# --- votes ----------------------------------------------------------------------------------------
+
+
+def _last(votes: QuerySet[Entry]) -> datetime | None:
+    last: datetime | None = votes.aggregate(last=Max("at"))["last"]
+    return last
+
+
+def _pace(votes: QuerySet[Entry]) -> VotesOverTime:
+    hour = Substr(Cast("at", TextField()), 1, HOUR)
+    by_hour = votes.annotate(hour=hour).order_by().values_list("hour").annotate(Count("pk"))
+    unit, over_time = votes_over_time(dict(by_hour))
+    return VotesOverTime(unit=unit, votes=over_time)
+
+
+def _counted(project: Project, votes: QuerySet[Entry]) -> Counted:
     queues = Queue.objects.filter(project=project, is_simulated=False)
     done = queues.aggregate(done=Sum("done"))["done"] or 0
     flags = Flag.objects.filter(item__queue__project=project).order_by("category")
-    votes = Entry.objects.filter(OF_PEOPLE, project=project)
     population = Voter.objects.filter(project=project)
     return Counted(
         votes=votes.count(),

@@ -5,7 +5,6 @@ A wrong link, an expired and a revoked one get the same answer.
 
 import threading
 from collections.abc import Callable
-from dataclasses import replace
 from functools import wraps
 from hashlib import sha256
 from pathlib import Path
@@ -13,7 +12,7 @@ from pathlib import Path
 from csp.constants import HEADER
 from django.contrib.staticfiles.finders import find
 from django.core.cache import cache
-from django.db.models import Exists, Max, OuterRef
+from django.db.models import Count, Exists, Max, OuterRef, Q
 from django.http import (
     FileResponse,
     Http404,
@@ -25,7 +24,6 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.cache import patch_cache_control
 from django.utils.http import parse_etags
 from django.utils.safestring import SafeString
@@ -34,37 +32,21 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 from pydantic import ValidationError
 
-from humanjudge.charts.quality_graph import Point, quality_graph
 from humanjudge.http import Context, problem
-from humanjudge.lib.tables import Table, percent, span
-from humanjudge.lib.text import duration, listed, number_of
 from judge_eval.access import VOTE_FIRST, has_pairs_left
-from judge_eval.findings.columns import MAIN, elo_cell
-from judge_eval.findings.group_table import group_table
-from judge_eval.findings.judge_table import (
-    BASELINE,
-    Figures,
-    judge_cells,
-    judge_table,
-    telling_columns,
-    unknown_columns,
-    unknown_topics,
-    with_people,
-)
-from judge_eval.findings.model import JudgeFindings
 from judge_eval.models import Findings, Run
-from judge_eval.pages.findings import INERT, picture_of
-from judge_eval.stats.estimate import best_first, wilson
-from reports.models import Quality, Share
-from reports.quality.groups import quality_table
-from reports.quality.views import TITLES, in_words
+from judge_eval.pages.findings import INERT
+from judge_eval.pages.pairs import outputs_beginning, pairs_beginning
+from reports.models import CompositeDefinition, FrozenRows, Share
 from reports.shares.bundle import bundle_file
-from reports.shares.files import FILES, IN_PLACE, headline
+from reports.shares.files import IN_PLACE, TYPES, text_of
 from reports.shares.make import NotComputed, report_of
-from reports.shares.report import QualityResults, Report, RunResults
+from reports.shares.page import Outputs, report_context
+from reports.shares.report import Report, Since
 from reports.shares.services import count_view, find_share
 from voting import access
 from voting.models import Assignment, Entry
+from voting.pictures.rendering import render as render_picture
 from voting.voters import voter_here
 
 View = Callable[..., HttpResponseBase]
@@ -117,18 +99,31 @@ def current(share: Share) -> Report:
     """Return what a link shows: what was frozen, or what holds at the ledger's present head."""
     if share.frozen is not None:
         try:
-            return Report.model_validate(share.frozen)
+            frozen = Report.model_validate(share.frozen)
         except ValidationError:
             raise NotComputed(OTHER_VERSION) from None
+        frozen.since = _erased_since(share, frozen)
+        return frozen
     findings = Findings.objects.filter(run__queue__project=share.project_id, part="")
     computed = findings.aggregate(last=Max("computed_at"))["last"]
-    state = f"{share.project.head_seq}-{computed and computed.timestamp()}"
+    defined = CompositeDefinition.objects.filter(run__queue__project=share.project_id)
+    newest = defined.aggregate(newest=Max("pk"))["newest"]
+    state = f"{share.project.head_seq}-{computed and computed.timestamp()}-{newest}"
     key = f"report-{share.project_id}-{share.run_id or ''}-{state}"
     known = cache.get(key)
     if known is None:
         known = report_of(share.project, share.run).model_dump_json()
         cache.set(key, known, KEPT_SECONDS)
     return Report.model_validate_json(known)
+
+
+def _erased_since(share: Share, report: Report) -> Since:
+    erasures = Entry.objects.filter(project=share.project_id, kind=Entry.Kind.ERASURE)
+    counted = erasures.filter(seq__gt=report.head.seq).aggregate(
+        people=Count("pk", filter=Q(payload__has_key="voter")),
+        runs=Count("pk", filter=Q(payload__has_key="queue")),
+    )
+    return Since(**counted)
 
 
 @never_cache
@@ -141,122 +136,37 @@ def shared_report(request: HttpRequest, share: Share, token: str) -> HttpRespons
 
 
 def page_context(request: HttpRequest, share: Share, token: str, report: Report) -> Context:
-    def whole(name: str) -> str:
-        return request.build_absolute_uri(reverse("shared-file", args=[token, name]))
-
     here = reverse("shared-report", args=[token])
-    return report_context(report, is_frozen=share.frozen is not None) | {
+    card = reverse("shared-file", args=[token, "card.png"])
+    context = report_context(report, is_frozen=is_frozen(share), outputs=outputs_of(share, report))
+    return context | {
         "share": share,
-        "erased": _erased_since(share, report),
+        "has_bundle": not is_frozen(share) or FrozenRows.objects.filter(share=share).exists(),
         "here": here,
         "address": request.build_absolute_uri(here),
-        "card": whole("card.png"),
+        "card": request.build_absolute_uri(card),
     }
 
 
-def report_context(report: Report, *, is_frozen: bool) -> Context:
-    """Return what stands on a report, wherever it is read."""
-    return {
-        "report": report,
-        "is_frozen": is_frozen,
-        "headline": headline(report),
-        "quality": [_quality(of) for of in report.quality],
-        "runs": [_run(of) for of in report.runs],
-        "flags": _flags(report),
-        "quality_groups": _quality_groups(report),
-        # Methods are told as on a board, whose run says what is voted on.
-        "method": {"queue": report.runs[0]} if report.runs else None,
-    }
-
-
-def report_html(report: Report, *, is_frozen: bool) -> str:
+def report_html(share: Share, report: Report) -> str:
     """Return the report as one page that needs nothing else: no server, no network, no script."""
     css = Path(str(find("css/site.css"))).read_text()
-    context = report_context(report, is_frozen=is_frozen)
-    context |= {"base": "reports/report_file.html", "css": SafeString(css)}
+    context = report_context(report, is_frozen=is_frozen(share), outputs=outputs_of(share, report))
+    context |= {"base": "reports/report_file.html", "css": SafeString(css), "is_file": True}
     return render_to_string("reports/shared.html", context)
 
 
-def _quality_groups(report: Report) -> list[Table]:
-    found = []
-    for series, (title, _) in TITLES.items():
-        if own := [of for of in report.quality_of_groups if of.series == series]:
-            found.append(quality_table(own, title))
-    return found
+def is_frozen(share: Share) -> bool:
+    return share.frozen is not None
 
 
-def _flags(report: Report) -> list[str]:
-    counted = report.counted.flags if report.counted else {}
-    return [f"{number:,} {category}" for category, number in counted.items()]
-
-
-def _erased_since(share: Share, report: Report) -> int:
-    if share.frozen is None:
-        return 0
-    later = Entry.objects.filter(project=share.project_id, kind=Entry.Kind.ERASURE)
-    return later.filter(seq__gt=report.head.seq).count()
-
-
-# --- what stands on the page ----------------------------------------------------------------------
-
-
-def _quality(of: QualityResults) -> Context:
-    title, about = TITLES[Quality.Series(of.series)]
-    last = of.last
-    low, high = wilson(last.passes, last.votes) or (0.0, 0.0)
-    ago = max((timezone.now() - last.at).total_seconds(), 0)
-    points = [
-        Point(each.at, each.score, each.freshness, each.votes, each.passes) for each in of.points
-    ]
-    return {
-        "title": title,
-        "about": about,
-        "series": of.series,
-        "score": percent(last.score),
-        "freshness": percent(last.freshness),
-        "votes": last.votes,
-        "pass_rate": percent(last.passes / last.votes),
-        "interval": f"{span(100 * low, 100 * high)} %",
-        "last_at": last.at,
-        "ago": duration(ago),
-        "decay": of.decay,
-        "half_life": in_words(of.half_life_seconds),
-        "graph": quality_graph(of.initial_score, points),
-    }
-
-
-def _run(of: RunResults) -> Context:
-    found = of.findings
-    people = "person" if found.as_of.people == 1 else "people"
-    return {
-        "run": of,
-        "source": of.source.splitlines(),
-        "as_of": f"{number_of(found.as_of.votes, 'vote')} by {found.as_of.people:,} {people} on "
-        f"{found.as_of.voted:,} of {number_of(found.as_of.comparisons, of.noun)}",
-        "pictures": [g for narrow in (False, True) if (g := picture_of(found, is_narrow=narrow))],
-        "table": _judges(of) if found.as_of.votes else None,
-        "groups": group_table(found),
-        "tests": list(found.alt_tests.values()),
-    }
-
-
-def _judges(of: RunResults) -> Table:
-    """Return the table of the board, the best first."""
-    found = of.findings
-    order = best_first([judge.overall.value for judge in found.judges])
-    judges = sorted((found.judges[place] for place in order), key=lambda judge: judge.is_baseline)
-    rows = with_people([_figures(of, judge) for judge in judges], found)
-    unknown = unknown_columns(rows)
-    table = judge_table(f"Judges of {of.name}", telling_columns(MAIN, unknown, of.kind), rows)
-    topics = unknown_topics(unknown)
-    return replace(table, unknown=f"Not known of any judge: {listed(topics)}." if topics else "")
-
-
-def _figures(of: RunResults, judge: JudgeFindings) -> Figures:
-    cells = judge_cells(judge, of.findings)
-    if judge.id in of.elo:
-        cells["elo"] = elo_cell(of.elo[judge.id], judge.order_luck)
-    return judge.name, BASELINE if judge.is_baseline else "", cells
+def outputs_of(share: Share, report: Report) -> Outputs:
+    """Return how the outputs begin that divide people and judges, where the owner shows them."""
+    if not share.shows_outputs or share.run is None:
+        return {}
+    positions = [item.position for item in report.runs[0].disputed]
+    pairs = pairs_beginning(share.run, positions)
+    return {position: outputs_beginning(pair) for position, pair in pairs.items()}
 
 
 # --- files ----------------------------------------------------------------------------------------
@@ -266,12 +176,13 @@ def _figures(of: RunResults, judge: JudgeFindings) -> Figures:
 @public
 def shared_bundle(request: HttpRequest, share: Share, token: str) -> HttpResponseBase:
     """The report with its ledger, for whoever wants to compute it anew; one at a time is made."""
-    if share.frozen is not None:
+    kept = FrozenRows.objects.filter(share=share).first() if is_frozen(share) else None
+    if is_frozen(share) and kept is None:
         raise Http404
     if not _bundling.acquire(blocking=False):
         return problem(request, 429, "Another bundle is being made.", retry_after=BUNDLE_SECONDS)
     try:
-        file = bundle_file(current(share), share.project)
+        file = bundle_file(current(share), share.project, bytes(kept.lines) if kept else None)
     finally:
         _bundling.release()
     name = f"{slugify(share.project.name)[:60] or 'report'}-bundle.zip"
@@ -280,17 +191,19 @@ def shared_bundle(request: HttpRequest, share: Share, token: str) -> HttpRespons
 
 @public
 def shared_file(request: HttpRequest, share: Share, token: str, name: str) -> HttpResponse:
-    """The report as JSON, its judges as CSV, its picture, its preview card or its badge."""
-    if name != PAGE and name not in FILES:
-        raise Http404
+    """The report as a page, as JSON, as tables, its charts, its preview card or its badge."""
     report = current(share)
-    tag = f'"{sha256(f"{name}{report.made_at}{report.head.hash}".encode()).hexdigest()[:32]}"'
+    text = report_html(share, report) if name == PAGE else text_of(report, name)
+    if text is None:
+        raise Http404
+    # A picture is what its drawing is, which takes less time to make.
+    tag = f'"{sha256(f"{name}{text}".encode()).hexdigest()[:32]}"'
     if tag in parse_etags(request.headers.get("If-None-Match", "")):
         answer: HttpResponse = HttpResponseNotModified()
     else:
-        make, content_type = FILES.get(name, (None, "text/html; charset=utf-8"))
-        made = make(report) if make else report_html(report, is_frozen=share.frozen is not None)
-        answer = HttpResponse(made, content_type=content_type)
+        suffix = name.rpartition(".")[2]
+        content = render_picture(text).png if suffix == "png" else text
+        answer = HttpResponse(content, content_type=TYPES[suffix])
         if name not in IN_PLACE:
             base = slugify(report.title)[:60] or "report"
             answer.headers["Content-Disposition"] = f'attachment; filename="{base}-{name}"'

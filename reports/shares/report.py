@@ -6,7 +6,7 @@ are there by the pseudonyms of the ledger.
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from pydantic import BaseModel
 
@@ -36,8 +36,40 @@ class Disputed(BaseModel):
     of: int
 
 
+class Component(BaseModel):
+    """A part of a composite: what it is, how much it counts and why, and its mean."""
+
+    name: str
+    source: str
+    counts: str
+    reason: str
+    mean: float | None
+    number: int
+
+
+class CompositeResults(BaseModel):
+    """The composite of a run's outputs with its components, and whether it holds.
+
+    `config` is all that it is made by, so that it can be computed anew.
+    """
+
+    label: str
+    version: str
+    config: dict[str, Any]
+    mean: float | None
+    outputs: int
+    without: int
+    # On how many outputs each gate failed.
+    failed: dict[str, int]
+    components: list[Component]
+    check: str
+
+
 class RunResults(BaseModel):
-    """The findings of a run, and the ELO of its judges by their identifiers."""
+    """The findings of a run, and the ELO of its judges by their identifiers.
+
+    The identifier of the run is the seed of whatever is drawn at random in its figures.
+    """
 
     id: str
     name: str
@@ -48,6 +80,9 @@ class RunResults(BaseModel):
     elo: dict[str, float]
     # Only in the report of one run.
     disputed: list[Disputed] = []
+    composite: CompositeResults | None = None
+    # Drawings of the findings, by the names that these have for them.
+    charts: dict[str, str] = {}
 
 
 class ScorePoint(BaseModel):
@@ -60,11 +95,22 @@ class ScorePoint(BaseModel):
     passes: int
 
 
+class ModelRate(BaseModel):
+    """How many of the votes on a model's outputs passed these."""
+
+    name: str
+    outputs: int
+    votes: int
+    passes: int
+
+
 class QualityResults(BaseModel):
     """The quality score of a project's single items, or of its pairs."""
 
     series: str
     points: list[ScorePoint]
+    # Of single items: who wrote them.
+    models: list[ModelRate] = []
     initial_score: float
     decay: str
     half_life_seconds: float
@@ -88,6 +134,20 @@ class Counted(BaseModel):
     ambiguous: int
 
 
+class VotesOverTime(BaseModel):
+    """Votes by the beginning of each hour, day, week or month in which there were some."""
+
+    unit: str
+    votes: list[tuple[datetime, int]]
+
+
+class Since(BaseModel):
+    """What was taken out of the records since a report was frozen."""
+
+    people: int = 0
+    runs: int = 0
+
+
 class Report(BaseModel):
     """A report of a project, or of one run of it, as of a moment."""
 
@@ -98,11 +158,20 @@ class Report(BaseModel):
     # Of what computed the figures.
     versions: Mapping[str, str]
     quality: list[QualityResults] = []
+    pace: VotesOverTime | None = None
+    last_vote_at: datetime | None = None
     counted: Counted | None = None
     runs: list[RunResults] = []
     quality_of_groups: list[QualityOfGroup] = []
+    # Set where a frozen report is read, and not part of what it says.
+    since: Since = Since()
 
     @property
     def votes(self) -> int:
         of_runs = (run.findings.as_of.votes for run in self.runs)
         return self.counted.votes if self.counted else sum(of_runs)
+
+    def as_json(self) -> str:
+        """Return what is given away: all but drawings, which follow from the rest."""
+        drawings: Any = {"runs": {"__all__": {"charts"}}}
+        return self.model_dump_json(indent=1, exclude=drawings)

@@ -3,15 +3,27 @@
 import secrets
 from datetime import datetime
 from hashlib import sha256
-from typing import Any
+from typing import Any, Final
 
-from django.db.models import F, Q
+from django.db import transaction
+from django.db.models import Exists, F, OuterRef, Q
+from django.urls import reverse
 from django.utils import timezone
 
 from judge_eval.models import Run
-from reports.models import Share
-from reports.shares.make import report_of
-from voting.models import Project
+from judge_eval.selectors import one_moment
+from reports.models import FrozenRows, Share
+from reports.shares.bundle import frozen_rows
+from reports.shares.make import is_current, report_of
+from reports.shares.report import Report
+from voting.models import Project, Queue
+
+MOST_DAYS: Final = 3650
+MOST_LISTED: Final = 500
+
+
+def address_of(token: str) -> str:
+    return reverse("shared-report", args=[token])
 
 
 def make_share(
@@ -23,24 +35,41 @@ def make_share(
     expires_at: datetime | None = None,
     is_frozen: bool = False,
     is_public: bool = False,
+    shows_outputs: bool = False,
 ) -> tuple[Share, str]:
     """Return the new link's row and its token, which cannot be had again.
 
     Raises NotComputed where a report to freeze has no figures yet.
     """
+    report, rows = _frozen(project, run) if is_frozen else (None, None)
     token = secrets.token_urlsafe(32)
-    row = Share.objects.create(
-        project=project,
-        run=run,
-        label=label,
-        token_sha256=_hash(token),
-        prefix=token[:6],
-        made_by=user,
-        expires_at=expires_at,
-        is_public=is_public,
-        frozen=report_of(project, run).model_dump(mode="json") if is_frozen else None,
-    )
-    return row, token
+    with transaction.atomic():
+        share = Share.objects.create(
+            project=project,
+            run=run,
+            label=label,
+            token_sha256=_hash(token),
+            prefix=token[:6],
+            made_by=user,
+            expires_at=expires_at,
+            is_public=is_public,
+            shows_outputs=shows_outputs,
+            frozen=report and report.model_dump(mode="json"),
+        )
+        if rows:
+            FrozenRows.objects.create(share=share, lines=rows)
+    return share, token
+
+
+@one_moment()
+def _frozen(project: Project, run: Run | None) -> tuple[Report, bytes | None]:
+    """Return a report of one moment, and what its bundle will hold beside the ledger.
+
+    While votes come faster than figures follow, these are of different ends of the ledger: then
+    there is no bundle.
+    """
+    report = report_of(Project.objects.get(pk=project.pk), run)
+    return report, frozen_rows(project) if is_current(report) else None
 
 
 def _hash(token: str) -> str:
@@ -57,6 +86,14 @@ def find_share(token: str) -> Share | None:
 
 def count_view(share: Share) -> None:
     Share.objects.filter(pk=share.pk).update(views=F("views") + 1, viewed_at=timezone.now())
+
+
+def forget_deleted_runs() -> None:
+    """Forget what was kept for bundles that hold a run which was deleted since."""
+    deleted = Queue.objects.filter(
+        project=OuterRef("share__project"), deleted_at__gt=OuterRef("share__made_at")
+    )
+    FrozenRows.objects.filter(Exists(deleted)).delete()
 
 
 def revoke_share(share: Share) -> None:

@@ -1,12 +1,12 @@
 """The pages on which reports are shared: links are made, told once, listed and revoked."""
 
 from datetime import timedelta
+from typing import Any
 from uuid import UUID
 
 from django import forms
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
@@ -35,9 +35,20 @@ class ShareForm(forms.Form):
         widget=forms.RadioSelect(attrs={"class": "one-per-line"}),
     )
     days = forms.IntegerField(
-        min_value=1, max_value=3650, required=False, label="Expires after so many days (optional)"
+        min_value=1,
+        max_value=services.MOST_DAYS,
+        required=False,
+        label="Expires after so many days (optional)",
+    )
+    shows_outputs = forms.BooleanField(
+        required=False, label="It shows the outputs that divide people and judges"
     )
     is_public = forms.BooleanField(required=False, label="Search engines may list it")
+
+    def __init__(self, *args: Any, run: Run | None, **options: Any) -> None:
+        super().__init__(*args, label_suffix="", **options)
+        if run is None:  # a project's report names no items
+            del self.fields["shows_outputs"]
 
 
 @never_cache
@@ -56,16 +67,17 @@ def project_shares(request: HttpRequest, project_id: UUID) -> HttpResponse:
 
 
 def _page(request: HttpRequest, project: Project, run: Run | None) -> HttpResponse:
-    form = ShareForm(request.POST if request.method == "POST" else None, label_suffix="")
+    form = ShareForm(request.POST if request.method == "POST" else None, run=run)
     context: Context = {"project": project, "run": run, "form": form, "tab": "share"}
     if form.is_valid():
         try:
-            context |= {"link": _make(request, project, run, form), "form": ShareForm()}
+            context |= {"link": _make(request, project, run, form), "form": ShareForm(run=run)}
         except NotComputed as pending:
             form.add_error("shows", str(pending))
     # The link is in this answer alone: a redirect would take it through a cookie or an address.
-    shares = Share.objects.filter(project=project, run=run).select_related("made_by")
-    context["shares"] = [(share, _state(share)) for share in shares.order_by("-made_at")]
+    shares = Share.objects.filter(project=project, run=run).select_related("made_by", "rows")
+    shares = shares.defer("rows__lines").order_by("-made_at")
+    context["shares"] = [(share, _state(share)) for share in shares[: services.MOST_LISTED]]
     return render(request, "reports/shares.html", context, status=422 if form.errors else 200)
 
 
@@ -78,9 +90,10 @@ def _make(request: HttpRequest, project: Project, run: Run | None, form: ShareFo
         label=given["label"],
         expires_at=timezone.now() + timedelta(days=given["days"]) if given["days"] else None,
         is_frozen=given["shows"] == FROZEN,
+        shows_outputs=given.get("shows_outputs", False),
         is_public=given["is_public"],
     )
-    return request.build_absolute_uri(reverse("shared-report", args=[token]))
+    return request.build_absolute_uri(services.address_of(token))
 
 
 def _state(share: Share) -> str:

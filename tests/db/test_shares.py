@@ -1,6 +1,7 @@
 """A report is read by whoever has its link, and tells nothing that is not for them."""
 
 import json
+import xml.etree.ElementTree as ElementTree
 from datetime import timedelta
 
 import pytest
@@ -8,25 +9,34 @@ from django.core.cache import cache
 from django.test import Client
 from django.utils import timezone
 
+from reports.composite import sources
 from reports.models import Share
+from reports.shares.files import badge_svg
+from reports.shares.public import current
 from reports.shares.services import make_share, revoke_share
 from tests.helpers.pages import queries_of, text_of
 from tests.helpers.run_findings import compute, voted_run
 from tests.makers import (
+    key_client,
+    make_key,
     make_project,
     make_run,
+    make_single_run,
     make_vote,
     make_voter,
+    member_client,
     pairs_of,
     seal_all,
     user_client,
     voter_client,
 )
-from voting.models import Flag, Item
+from voting.ledger import ledger
+from voting.models import Entry, Flag, Inference, Item
 from voting.services import flag
 from voting.voters import erase
 
 pytestmark = pytest.mark.django_db
+WON = {"weight": 1, "reason": "It says the contrary."}
 FILES = (
     *("report.html", "report.json", "judges.csv"),
     *("picture.svg", "picture.png", "card.png", "badge.svg"),
@@ -67,7 +77,7 @@ def test_whoever_has_the_link_reads_words_picture_and_table():
     assert "ledger entry 160." in text
     assert run.queue.project.head in text
     assert b'class="agreement' in answer.content
-    rows = [row.name for row in answer.context["runs"][0]["table"].rows]
+    rows = [row.name for row in answer.context["sections"][0].of["table"].rows]
     assert rows == ["near-judge", "contrary-judge", "People among themselves", "floor-baseline"]
 
 
@@ -77,7 +87,9 @@ def test_the_report_of_a_project_has_its_score_who_was_heard_and_its_runs():
     _, link = share(run, of_project=True)
     text = text_of(read(link))
     assert "Share of pairs with a good answer Quality score" in text
-    assert "Voters 3 of 4 who may vote" in text
+    assert "Votes over time" in text
+    assert "Population confidence 75 % 3 of 4 who may vote have" in text
+    assert "Completeness 100 % 40 of 40 items have enough votes" in text
     assert "Flags 1 unsafe" in text
     assert "near-judge is the best judge" in text
 
@@ -216,6 +228,55 @@ def test_who_still_has_pairs_to_vote_on_votes_first():
             assert "Vote first" in text_of(answer)
 
 
+def test_links_are_made_listed_and_revoked_by_scripts():
+    run = voted_run()
+    owner, reader = (key_client(make_key(scope)[1]) for scope in ("manage", "read"))
+    for of in (f"runs/{run.pk}", f"projects/{run.queue.project_id}"):
+        path = f"/api/{of}/shares"
+        said = {"label": "press", "days": 7, "frozen": True}
+        made = owner.post(path, said, content_type="application/json")
+        assert made.status_code == 201
+        link = made.json()["link"].removeprefix("http://testserver")
+        assert "Frozen: as of" in text_of(read(link))
+        [listed] = owner.get(path).json()["shares"]
+        assert (listed["label"], listed["frozen_seq"], listed["views"]) == ("press", 160, 1)
+        assert "link" not in listed
+        for refused in (reader.get(path), reader.post(path, {}, content_type="application/json")):
+            assert refused.status_code == 403
+        revoked = owner.post(f"{path}/{listed['id']}/revoke").json()
+        assert revoked["revoked_at"]
+        assert read(link).status_code == 404
+        assert owner.post(f"{path}/999999/revoke").status_code == 404
+        wrong = owner.post(path, {"days": 0}, content_type="application/json")
+        assert wrong.status_code == 422
+    of_other = make_run()
+    other = Share.objects.create(project=of_other.queue.project, run=of_other, prefix="x")
+    assert owner.post(f"/api/runs/{run.pk}/shares/{other.pk}/revoke").status_code == 404
+    pending = f"/api/runs/{of_other.pk}/shares"
+    assert owner.post(pending, {}, content_type="application/json").status_code == 201
+    answer = owner.post(pending, {"frozen": True}, content_type="application/json")
+    assert (answer.status_code, "still being computed" in answer.json()["detail"]) == (409, True)
+    stranger = key_client(make_key("manage", project=make_project("Another"))[1])
+    for of in (f"runs/{run.pk}", f"projects/{run.queue.project_id}"):
+        assert stranger.get(f"/api/{of}/shares").status_code == 404
+    blind = key_client(make_key("manage", "vote")[1])
+    Item.objects.filter(queue=run.queue).update(votes_wanted=9)
+    for of in (f"runs/{run.pk}", f"projects/{run.queue.project_id}"):
+        assert blind.get(f"/api/{of}/shares").status_code == 403
+
+
+@pytest.mark.parametrize("role, status", [("evaluator", 200), ("curator", 403), ("", 404)])
+def test_links_are_for_roles_that_may_share(role, status):
+    run = voted_run()
+    row, link = share(run)
+    client = member_client(run.queue.project, role)
+    for page in (f"/runs/{run.pk}/share/", f"/projects/{run.queue.project_id}/share/"):
+        assert client.get(page).status_code == status
+    answer = client.post(f"/shares/{row.pk}/revoke")
+    assert answer.status_code == (302 if status == 200 else status)
+    assert read(link).status_code == (404 if status == 200 else 200)
+
+
 # --- frozen and live ------------------------------------------------------------------------------
 
 
@@ -241,9 +302,87 @@ def test_an_erasure_shows_on_a_frozen_report():
     assert "erased" not in text_of(read(link))
     erase(voter)
     seal_all(run.queue.project)
+    tag = read(link, "report.html").headers["ETag"]
+    for name in ("", "report.html"):
+        text = text_of(read(link, name))
+        assert "Since then 1 person was erased from the records" in text
+        assert "Frozen: as of" in text
+    assert json.loads(read(link, "report.json").content)["since"] == {"people": 1, "runs": 0}
+    assert read(link, "report.html").headers["ETag"] == tag
+    ledger.record(
+        Entry(
+            project=run.queue.project,
+            queue=run.queue,
+            kind=Entry.Kind.ERASURE,
+            at=timezone.now(),
+            payload={"queue": str(run.queue_id)},
+        )
+    )
+    seal_all(run.queue.project)
+    words = "Since then 1 person was and 1 run was erased from the records"
+    assert words in text_of(read(link))
+    assert read(link, "report.html").headers["ETag"] != tag
+
+
+# --- what stands on it ----------------------------------------------------------------------------
+
+
+def test_a_composite_is_shown_with_its_components_and_whether_it_holds():
+    run = voted_run()
+    config = {
+        "label": "Worth",
+        "weights": {"near": {"weight": 3, "reason": "It knows best."}, "won": WON},
+        "gates": ["rendered"],
+        "sources": {
+            "near": {"from": "judge_wins", "judge": "near-judge"},
+            "won": {"from": "judge_wins", "judge": "contrary-judge"},
+            "rendered": "rendered",
+        },
+    }
+    _, link = share(run)
+    assert "Worth" not in text_of(read(link))
+    sources.store(run, sources.read_config(run, config))
     text = text_of(read(link))
-    assert "Since then 1 person was erased from the records" in text
-    assert "Frozen: as of" in text
+    assert "Worth version" in text
+    assert "mean composite of 80 outputs" in text
+    assert "share of verdicts of near-judge that it won, a tie half. It knows best. 75 %" in text
+    assert "the composite ranks items as people do" in text
+    [said] = json.loads(read(link, "report.json").content)["runs"]
+    assert [part["name"] for part in said["composite"]["components"]] == ["near", "won", "rendered"]
+
+
+def test_pass_rates_are_told_by_model():
+    run = make_single_run([["pass"]] * 12)
+    voter = make_voter(run)
+    items = pairs_of(run)
+    Inference.objects.filter(pk__in=[item.a_id for item in items[:6]]).update(generator="first")
+    Inference.objects.filter(pk__in=[item.a_id for item in items[6:]]).update(generator="second")
+    for place, item in enumerate(items):
+        make_vote(voter, item, "flag" if place > 8 else "pass")
+    seal_all(run.queue.project)
+    compute(run, charts=True)
+    _, link = share(run, of_project=True)
+    text = text_of(read(link))
+    assert (
+        "Pass rate of each model Model Outputs Votes Passed % first 6 6 100 % 61\u2013100" in text
+    )
+    assert "second 6 6 50 %" in text
+    lines = read(link, "pass-rates.csv").content.decode().splitlines()
+    assert lines[1].startswith("first,6,1.0,")
+
+
+def test_outputs_that_divide_people_and_judges_are_shown_where_the_owner_says_so():
+    run = voted_run()
+    beginnings = [output.output for output in pairs_of(run)[1].outputs]
+    _, without = share(run)
+    _, with_them = share(run, shows_outputs=True)
+    for name in ("", "report.html"):
+        said = read(without, name).content.decode()
+        assert not [text for text in beginnings if f">{text}<" in said]
+        said = read(with_them, name).content.decode()
+        assert [text for text in beginnings if f">{text}<" in said] == beginnings
+    for name in ("report.json", "judges.csv"):
+        assert read(without, name).content == read(with_them, name).content
 
 
 # --- files ----------------------------------------------------------------------------------------
@@ -264,15 +403,36 @@ def test_a_file_is_sent_once_while_it_is_the_same(name):
     assert Client().get(link + name, headers={"If-None-Match": tag}).status_code == 200
 
 
-def test_pictures_are_pictures_and_the_badge_says_who_is_best():
+def test_pictures_are_pictures_and_the_badge_says_who_is_best_and_how_old_that_is():
     run = voted_run()
-    _, link = share(run)
+    row, link = share(run)
     assert read(link, "card.png").content.startswith(b"\x89PNG")
     assert read(link, "picture.png").content.startswith(b"\x89PNG")
     badge = read(link, "badge.svg").content.decode()
     assert "near-judge 95\N{NO-BREAK SPACE}% (" in badge
-    assert "best · 120 votes" in badge
-    assert "var(" not in read(link, "picture.svg").content.decode()
+    assert "best · 120 votes, the last today" in badge
+    Share.objects.update(frozen=None)
+    report = current(row)
+    report.last_vote_at -= timedelta(days=3)
+    assert "120 votes, the last 3 days ago" in badge_svg(report)
+
+
+def test_every_chart_has_files_of_its_own():
+    run = voted_run(charts=True)
+    _, link = share(run, of_project=True)
+    page = read(link).content.decode()
+    for name in ("score-pairs", "votes", "picture", "winning-rates", "model-ratings"):
+        for suffix in ("svg", "png", "csv"):
+            assert f'href="{link}{name}.{suffix}"' in page
+        drawing = read(link, f"{name}.svg").content.decode()
+        assert "var(" not in drawing
+        assert "currentColor" not in drawing
+        ElementTree.fromstring(drawing)
+        assert read(link, f"{name}.png").content.startswith(b"\x89PNG")
+        assert len(read(link, f"{name}.csv").content.decode().splitlines()) > 1
+    for unknown in ("score-items.svg", "picture.pdf", "run-2-picture.svg", "nothing"):
+        assert read(link, unknown).status_code == 404
+    assert page.count("The same as a table") == 4  # the judges are a table of their own
 
 
 def test_a_report_in_one_file_needs_nothing_else():

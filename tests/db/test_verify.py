@@ -14,14 +14,20 @@ from django.core.cache import cache
 from django.core.management import CommandError, call_command
 from django.test import Client
 
-from reports.shares.bundle import LEDGER, MANIFEST, REPORT, Moved, bundle_file
+from judge_eval.runs.deletion import delete
+from reports.composite import sources
+from reports.models import FrozenRows
+from reports.shares.bundle import LEDGER, MANIFEST, REPORT, NoBundle, bundle_file
 from reports.shares.make import report_of
-from reports.shares.services import make_share
+from reports.shares.services import forget_deleted_runs, make_share
 from reports.shares.verify import NotVerified, verify
 from tests.helpers.bundles import empty_the_instance
+from tests.helpers.pages import text_of
 from tests.helpers.run_findings import compute, voted_run
-from tests.makers import make_vote, make_voter, pairs_of, seal_all
-from voting.models import Flag
+from tests.helpers.run_rows import set_state
+from tests.makers import make_judges, make_vote, make_voter, pairs_of, seal_all
+from voting.curating import decide, exclude_voter
+from voting.models import Flag, Item
 from voting.services import flag, undo_last_vote
 
 pytestmark = pytest.mark.django_db
@@ -46,6 +52,10 @@ def study():
 
 def bundle_of(run, *, of_project=False):
     _, token = make_share(run.queue.project, None if of_project else run, None)
+    return bundle_behind(token)
+
+
+def bundle_behind(token):
     answer = Client().get(f"/r/{token}/bundle.zip")
     assert answer.status_code == 200
     return b"".join(answer.streaming_content)
@@ -144,8 +154,88 @@ def test_a_bundle_is_of_the_moment_of_its_report(study):
     report = report_of(project, study)
     make_vote(make_voter(study), pairs_of(study)[3], "A")
     seal_all(project)
-    with pytest.raises(Moved, match="ask again in a moment"):
+    with pytest.raises(NoBundle, match="ask again in a moment"):
         bundle_file(report, project)
+
+
+@pytest.mark.parametrize("of_project", [False, True])
+def test_a_frozen_report_is_verified_as_of_its_position(study, tmp_path, of_project):
+    project = study.queue.project
+    _, token = make_share(project, None if of_project else study, None, is_frozen=True)
+    frozen, head = bundle_behind(token), project.head
+    change_everything(study)
+    after = bundle_behind(token)
+    assert members_of(after)[LEDGER] == members_of(frozen)[LEDGER]
+    assert head != project.head
+    (path := tmp_path / "bundle.zip").write_bytes(after)
+    report = verified(path, head)
+    assert report.head.hash == head
+    manifest = json.loads(members_of(after)[MANIFEST])
+    assert manifest["seeds"] == [str(study.pk)]
+    assert manifest["head"]["seq"] == report.head.seq
+    assert {"numpy", "scipy"} <= manifest["versions"].keys()
+
+
+def change_everything(run):
+    """Take back and exclude votes that were counted, cast others, flag, and join a judge."""
+    project = run.queue.project
+    first, second = project.voters.all()[:2]
+    undo_last_vote(first, run.queue)
+    item, curator = pairs_of(run)[5], make_voter(run)
+    decide(item.pk, "exclude", curator, "It is broken.", after=None)
+    exclude_voter(second.pk, run.queue, curator, "A bot.", after=None)
+    make_vote(make_voter(run), pairs_of(run)[7], "B")
+    flag(curator, pairs_of(run)[8].pk, Flag.Category.OTHER, "")
+    Item.objects.filter(queue=run.queue).update(votes_wanted=9)
+    make_judges(run, ["late-judge"], first=3)
+    run.queue.is_open = False
+    run.queue.save()
+    seal_all(project)
+    compute(run)
+
+
+def test_a_report_that_is_frozen_while_figures_follow_has_no_bundle(study):
+    make_vote(make_voter(study), pairs_of(study)[3], "A")
+    seal_all(study.queue.project)
+    _, token = make_share(study.queue.project, study, None, is_frozen=True)
+    assert Client().get(f"/r/{token}/bundle.zip").status_code == 404
+    assert "There is no bundle" in text_of(Client().get(f"/r/{token}/"))
+    _, token = make_share(study.queue.project, study, None)
+    answer = Client().get(f"/r/{token}/bundle.zip")
+    assert answer.status_code == 409
+    assert "ask again in a moment" in text_of(answer)
+
+
+def test_no_bundle_is_given_of_a_ledger_that_is_not_whole(study):
+    other = voted_run(pairs=12, project=study.queue.project)
+    set_state(other, "stopped")
+    _, frozen = make_share(study.queue.project, None, None, is_frozen=True)
+    delete(other.pk, other.name)
+    seal_all(study.queue.project)
+    compute(study)
+    _, token = make_share(study.queue.project, study, None)
+    answer = Client().get(f"/r/{token}/bundle.zip")
+    assert answer.status_code == 409
+    assert "A run of this project was deleted" in text_of(answer)
+    assert Client().get(f"/r/{frozen}/bundle.zip").status_code == 409
+    forget_deleted_runs()
+    assert not FrozenRows.objects.exists()
+
+
+def test_a_composite_is_computed_anew_where_the_bundle_holds_what_it_needs(study, tmp_path):
+    config = {
+        "weights": {"near": {"weight": 1, "reason": "It knows best."}},
+        "sources": {"near": {"from": "judge_wins", "judge": "near-judge"}},
+    }
+    sources.store(study, sources.read_config(study, config))
+    path = tmp_path / "bundle.zip"
+    path.write_bytes(bundle_of(study))
+    members = members_of(path.read_bytes())
+    assert verified(path).runs[0].composite.mean is not None
+    report = json.loads(members[REPORT])
+    report["runs"][0]["composite"]["mean"] += 1e-6
+    zipped(members | {REPORT: json.dumps(report).encode()}, path)
+    assert "runs[0].composite.mean: the report says" in refused(path)
 
 
 def test_nothing_private_is_in_a_bundle(study):
