@@ -5,11 +5,12 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from django.conf import settings
-from django.core.checks import CheckMessage, Error, Tags, register
+from django.core.checks import WARNING, CheckMessage, Error, Tags, register
 from django.db import connections
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
+from humanjudge.lib import extensions
 from voting.pictures.rendering import PACKAGES
 
 APPS = ("voting", "judge_eval", "reports")
@@ -39,6 +40,15 @@ def values(app_configs: Any, **kwargs: Any) -> Iterator[CheckMessage]:
     if not settings.VOTES_PER_SECOND > 0:
         text = f"VOTES_PER_SECOND is {settings.VOTES_PER_SECOND}: it must be above 0."
         yield Error(text, id="humanjudge.E003")
+
+
+@register("humanjudge")
+def broken_extensions(app_configs: Any, **kwargs: Any) -> Iterator[CheckMessage]:
+    """Warn of extensions that were left out; the product does without them."""
+    for each in extensions.broken:
+        text = f"The extension {each.name} of {each.package} could not be loaded: {each.error}"
+        hint = "It is left out until this is put right."
+        yield CheckMessage(WARNING, text, hint=hint, id="humanjudge.W001")
 
 
 @register(Tags.database)

@@ -24,6 +24,7 @@ def run_tabs(request: HttpRequest) -> dict[str, tuple[tuple[object, ...], ...]]:
     # Asked for where a page shows it, so that other answers cost no query.
     waiting = SimpleLazyObject(lambda: count_waiting(request.user))
     composite = ("composite", "Composite", "run-composite", True)
+    is_superuser = getattr(request, "user", None) and request.user.is_superuser
     of_runs = (("quality", "Quality", "run-quality", False), composite)
     return {
         "run_tabs": (
@@ -36,5 +37,6 @@ def run_tabs(request: HttpRequest) -> dict[str, tuple[tuple[object, ...], ...]]:
             ("Keys", "traced-models", 0),
             ("Providers", "providers", 0),
             ("Review", "review", waiting),
+            *([("Extensions", "extensions", 0)] if is_superuser else []),
         ),
     }

@@ -35,6 +35,7 @@ from judge_eval.config.run_config import (
     parse,
 )
 from judge_eval.models import Provider
+from judge_eval.runs import available
 from voting.choices import LABELS, SIDES, WITHOUT_SIDE
 from voting.models import Project, Queue
 
@@ -220,7 +221,7 @@ class RunForm(ProjectForm):
             "prompts": prompts,
         }
         try:
-            self.run_config = parse(
+            self.run_config = available.new_config(
                 self._plain()
                 | {name: [each.entry for each in found] for name, found in listed.items()}
             )
@@ -400,7 +401,7 @@ class ConfigForm(ProjectForm):
             self.add_error("config_file", "Paste a config or give a file: one of the two.")
             return
         try:
-            self.run_config = parse(strict_json.loads(file.read() if file else text))
+            self.run_config = available.new_config(strict_json.loads(file.read() if file else text))
         except strict_json.NotJson as error:
             self.add_error("config_file" if file else "config", f"It is {error}.")
         except ConfigInvalid as invalid:
