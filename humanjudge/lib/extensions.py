@@ -91,6 +91,7 @@ class Broken:
 
 
 _registries: Final[list["Registry[Any]"]] = []
+_loaded: Final[list[tuple["Registry[Any]", str]]] = []
 broken: Final[list[Broken]] = []
 
 
@@ -109,9 +110,9 @@ def load(names: Iterable[str] = ()) -> None:
     Nothing is raised: what is broken stands in `broken`.
     """
     broken.clear()
-    for registry in _registries:
-        for extension in [each for each in registry.values() if each.package != OWN]:
-            del registry[extension.id]
+    for registry, extension_id in _loaded:
+        registry.pop(extension_id, None)
+    _loaded.clear()
     named = (EntryPoint(name=name, value=_as_entry(name), group=GROUP) for name in names)
     installed = sorted(entry_points(group=GROUP), key=lambda entry: (entry.name, entry.value))
     for entry in dict.fromkeys([*installed, *named]):
@@ -140,6 +141,7 @@ def _take(found: object, package: str) -> None:
     for registry in _registries:
         if isinstance(extension, registry.kind):
             registry.add(extension)
+            _loaded.append((registry, extension.id))
             return
     raise ExtensionInvalid(f"{extension.place} is none of {kinds}")
 

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from humanjudge.lib.extensions import Extension, Registry
 from humanjudge.lib.validation import Part
-from judge_eval.config.run_config import JUDGE_EVAL, RunConfig
+from judge_eval.config.run_config import JUDGE_EVAL, Plain, RunConfig
 
 # A path in the config, such as `mode_options.rounds`, and what is wrong there.
 Mistake: TypeAlias = tuple[str, str]
@@ -112,3 +112,8 @@ MODES: Final = Registry[RunMode](RunMode, JudgeEval(), Standard())
 
 def modes_without_votes() -> Iterator[str]:
     return (mode.id for mode in MODES.values() if not mode.wants_votes)
+
+
+def wants_votes(config: Plain | None) -> bool:
+    """Say whether people vote in the run of a config, whose mode need not be here."""
+    return (config or {}).get("mode") not in modes_without_votes()

@@ -11,6 +11,7 @@ from judge_eval.config.run_config import JudgePart, JudgeSpec, RunConfig
 from judge_eval.providers.chat import ChatReply, ChatRequest, Endpoint
 from judge_eval.providers.errors import CallFailed
 from judge_eval.providers.protocols import Provider
+from judge_eval.stats.registry import Scorer
 
 __all__ = [
     "Answer",
@@ -32,4 +33,5 @@ __all__ = [
     "Provider",
     "RunConfig",
     "RunMode",
+    "Scorer",
 ]

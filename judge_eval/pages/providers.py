@@ -27,7 +27,7 @@ def provider_list(request: HtmxRequest) -> HttpResponse:
         provider = get_object_or_404(Provider, name=name)
         return render(request, "judge_eval/_trial.html", {"each": _shown(provider, [])})
     providers.find("default")  # the one that the settings describe is a row from now on
-    asked = Judge.objects.exclude(provider=Judge.BASELINE).order_by("model")
+    asked = Judge.objects.exclude(provider=Judge.BASELINE).exclude(model="").order_by("model")
     models = defaultdict(list)
     for name, model in asked.values_list("provider", "model").distinct():
         models[name].append(model)

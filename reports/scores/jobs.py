@@ -21,6 +21,7 @@ from humanjudge.celery import enqueue
 from humanjudge.lib import leases
 from humanjudge.lib.validation import ConfigInvalid
 from judge_eval.models import Run
+from judge_eval.runs.available import switched_off
 from reports.models import ScoreReport
 from reports.scores.config import Reach, parse, whole
 
@@ -45,7 +46,7 @@ def ask(run: Run, config: object) -> ScoreReport:
     """
     config = whole(config)
     # Whether the run has labels of those tasks, a worker looks up.
-    parse(config, None)
+    parse(config, None, Reach(off=switched_off()))
     try:
         with transaction.atomic():
             report = ScoreReport.objects.create(run=run, config=config)
@@ -88,7 +89,8 @@ def make(report_id: UUID) -> None:
         with _renewed(report), TemporaryDirectory() as place:
             folder = Path(place) / folder_name(report)
             folder.mkdir()
-            made = make_report(report.run, report.config, folder, Reach(embed=make_embedder))
+            reach = Reach(embed=make_embedder, off=switched_off())
+            made = make_report(report.run, report.config, folder, reach)
             _keep(report, folder, made.table.model_dump())
     except (ConfigInvalid, ScoringFailed) as error:
         _finish(report, ScoreReport.State.FAILED, error=str(error) or type(error).__name__)
