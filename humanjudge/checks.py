@@ -7,11 +7,12 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
-from django.core.checks import CheckMessage, Error, Tags, register
+from django.core.checks import WARNING, CheckMessage, Error, Tags, register
 from django.db import connections
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
+from humanjudge.lib import extensions
 from voting.pictures.rendering import PACKAGES
 
 APPS = ("voting", "judge_eval", "reports")
@@ -65,6 +66,15 @@ def networks(app_configs: Any, **kwargs: Any) -> Iterator[CheckMessage]:
             ip_network(network)
         except ValueError as error:
             yield Error(f"WEBHOOK_ALLOW_PRIVATE: {error}.", id="humanjudge.E003")
+
+
+@register("humanjudge")
+def broken_extensions(app_configs: Any, **kwargs: Any) -> Iterator[CheckMessage]:
+    """Warn of extensions that were left out; the product does without them."""
+    for each in extensions.broken:
+        text = f"The extension {each.name} of {each.package} could not be loaded: {each.error}"
+        hint = "It is left out until this is put right."
+        yield CheckMessage(WARNING, text, hint=hint, id="humanjudge.W001")
 
 
 @register(Tags.database)

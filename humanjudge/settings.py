@@ -208,6 +208,9 @@ IMPORT_MAX_ROWS = env.int("IMPORT_MAX_ROWS", 500_000)
 # which reports then take by name, over the web too.
 SCORER_MODULES: list[str] = env.list("SCORER_MODULES", [])
 
+# Extensions by their dotted names, beside those that installed packages bring: docs/extending.md.
+HUMANJUDGE_EXTENSIONS: list[str] = env.list("HUMANJUDGE_EXTENSIONS", [])
+
 # Votes younger than this wait for the next round, so that a batch is in the order of its times.
 SEAL_WINDOW_MS = 40
 SEAL_BATCH = 1000

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import Final, NamedTuple
 
+from humanjudge.lib.extensions import Extension, Registry
 from voting.kinds import NO_LABELS, joined
 from voting.pictures.screening import element_count
 
@@ -23,6 +24,18 @@ class Opinion(NamedTuple):
 
     winner: str
     reason: str
+
+
+class Baseline(Extension):
+    """A judge of pairs that asks nobody: it says A, B or tie of two outputs as they are shown."""
+
+    kind = "baseline"
+    # The kinds of outputs that it can judge.
+    of: tuple[str, ...] = ("svg", "text", "code")
+
+    def __call__(self, output_a: str, output_b: str, seed: str) -> Opinion:
+        """Judge a pair; `seed` is the same for the same pair in the same order."""
+        raise NotImplementedError(f"{type(self).__name__} must define __call__")
 
 
 def always_first(output_a: str, output_b: str, seed: str) -> Opinion:
@@ -55,18 +68,41 @@ def _more(of_a: int, of_b: int, unit: str) -> Opinion:
     return Opinion("A" if of_a > of_b else "B", f"{larger:,} {unit} against {smaller:,}.")
 
 
-BASELINES: Final[dict[str, Callable[[str, str, str], Opinion]]] = {
-    "always-first": always_first,
-    "random": random_choice,
-    "longer-wins": longer_wins,
-    "more-elements-wins": more_elements_wins,
-}
+class _BuiltIn(Baseline):
+    version = "2"
+
+    def __init__(
+        self,
+        name: str,
+        description: str,
+        judge: Callable[[str, str, str], Opinion],
+        *,
+        of: tuple[str, ...] = Baseline.of,
+    ) -> None:
+        self.id, self.title, self.description = name, name.replace("-", " "), description
+        self.of, self._judge = of, judge
+
+    def __call__(self, output_a: str, output_b: str, seed: str) -> Opinion:
+        return self._judge(output_a, output_b, seed)
+
+
+BASELINES: Final = Registry[Baseline](
+    Baseline,
+    _BuiltIn("always-first", "Says what stands first.", always_first),
+    _BuiltIn("random", "Tosses a coin.", random_choice),
+    _BuiltIn("longer-wins", "Picks the longer text.", longer_wins),
+    _BuiltIn(
+        "more-elements-wins", "Picks the drawing of more parts.", more_elements_wins, of=("svg",)
+    ),
+)
+
+
 # These do not look at what they judge.
 BLIND: Final = frozenset({"always-first", "random"})
 
 
 def names_for(kind: str) -> list[str]:
-    return [name for name in BASELINES if kind == "svg" or name != "more-elements-wins"]
+    return [name for name, baseline in BASELINES.items() if kind in baseline.of]
 
 
 # --- single items -------------------------------------------------------------------------------

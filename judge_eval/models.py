@@ -37,7 +37,7 @@ validate_provider_name = RegexValidator(
 
 
 class Provider(models.Model):
-    """An OpenAI-compatible endpoint. Its key stays in the environment."""
+    """An endpoint, OpenAI-compatible as a rule. Its key stays in the environment."""
 
     # Whose money it spends: without a project, the installation's.
     project = models.ForeignKey(
@@ -53,6 +53,9 @@ class Provider(models.Model):
         blank=True,
         validators=[validate_key_variable],
         help_text="Environment variable of the workers that holds the key, such as OPENAI_API_KEY.",
+    )
+    protocol = models.CharField(
+        max_length=50, default="openai-compatible", help_text="How it is spoken to."
     )
     structured_output = models.BooleanField(default=True, help_text="Ask for a JSON schema.")
     timeout_s = models.PositiveSmallIntegerField("timeout in seconds", default=60)
@@ -170,6 +173,8 @@ class Judge(models.Model):
     model = models.CharField(max_length=200, blank=True)
     reported_model = models.CharField(max_length=200, blank=True)
     fingerprint = models.CharField(max_length=64)
+    # Of a judge that is no one model: its `type` with its `version`, its `parts` and `options`.
+    recipe = models.JSONField(null=True, blank=True)
 
     class Meta:
         constraints: ClassVar = [
@@ -359,6 +364,34 @@ class RunEvent(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.text}"
+
+
+class Extension(models.Model):
+    """Whether an extension may be used here; one without a row may."""
+
+    id = models.CharField(primary_key=True, max_length=50)
+    is_enabled = models.BooleanField(default=True)
+    changed_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+"
+    )
+    changed_at = models.DateTimeField(default=timezone.now)
+
+    def __str__(self) -> str:
+        return self.id
+
+
+class ExtensionValue(models.Model):
+    """What an extension keeps with a run."""
+
+    run = models.ForeignKey(Run, models.CASCADE, related_name="+", db_index=False)
+    extension = models.CharField(max_length=50)
+    name = models.CharField(max_length=200)
+    value = models.JSONField(null=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["run", "extension", "name"], name="extensionvalue_once")
+        ]
 
 
 class JudgeRating(models.Model):

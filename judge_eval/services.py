@@ -13,7 +13,10 @@ from django.db.models import Max, QuerySet
 from django.db.models.functions import Coalesce
 
 from humanjudge.celery import enqueue
-from judge_eval.config.run_config import JudgeSpec, RunConfig
+from humanjudge.lib.extensions import OWN
+from judge_eval.baselines import BASELINES
+from judge_eval.config.judge_types import JUDGE_TYPES
+from judge_eval.config.run_config import ONE_MODEL, JudgeSpec, RunConfig
 from judge_eval.demo.content import DemoPrompt
 from judge_eval.models import Board, Judge, JudgeRating, Run, Verdict
 from judge_eval.prompts.request_hash import judge_fingerprint
@@ -148,7 +151,10 @@ def add_judges(run: Run, judges: Sequence[Judge]) -> list[Judge]:
 
 
 def baseline(run: Run, name: str) -> Judge:
-    competitor = {"provider": Judge.BASELINE, "model": name, "version": BASELINE_VERSION}
+    version: int | str = BASELINE_VERSION
+    if (known := BASELINES.get(name)) and known.package != OWN:
+        version = known.version
+    competitor = {"provider": Judge.BASELINE, "model": name, "version": version}
     fingerprint = sha256(canonical(competitor)).hexdigest()
     return Judge(run=run, name=name, provider=Judge.BASELINE, fingerprint=fingerprint)
 
@@ -169,10 +175,15 @@ def judge_of(run: Run, config: RunConfig, spec: JudgeSpec) -> Judge:
     """Return a judge of a config, as yet without a place."""
     if spec.is_baseline:
         return baseline(run, spec.id)
-    fingerprint = model_fingerprint(config, spec.provider, spec.id)
-    return Judge(
-        run=run, name=spec.id, provider=spec.provider, model=spec.id, fingerprint=fingerprint
-    )
+    fields = {"run": run, "name": spec.id, "provider": spec.provider}
+    if spec.type == ONE_MODEL:
+        fingerprint = model_fingerprint(config, spec.provider, spec.id)
+        return Judge(**fields, model=spec.id, fingerprint=fingerprint)
+    recipe = spec.model_dump(mode="json", include={"type", "parts", "options"})
+    recipe["version"] = JUDGE_TYPES[spec.type].version
+    parts = [model_fingerprint(config, part.provider, part.id) for part in spec.models]
+    fingerprint = sha256(canonical(recipe | {"parts": parts})).hexdigest()
+    return Judge(**fields, recipe=recipe, fingerprint=fingerprint)
 
 
 def model_fingerprint(config: RunConfig, provider: str, model: str) -> str:

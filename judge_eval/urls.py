@@ -5,6 +5,7 @@ from judge_eval.pages import (
     board,
     data,
     draft,
+    extensions,
     findings,
     invites,
     models,
@@ -71,5 +72,7 @@ urlpatterns = [
     path("runs/<uuid:run_id>/", include(of_a_run)),
     path("providers/", providers.provider_list, name="providers"),
     path("providers/<path:name>/try", providers.try_provider, name="try-provider"),
+    path("extensions/", extensions.extension_list, name="extensions"),
+    path("extensions/<str:extension_id>", extensions.switch_extension, name="switch-extension"),
     path("reveal/<uuid:vote_uid>/", reveal.reveal, name="reveal"),
 ]

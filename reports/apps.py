@@ -41,4 +41,5 @@ def _site_pages(request: HttpRequest) -> tuple[tuple[str, str, object], ...]:
     waiting = SimpleLazyObject(lambda: count_waiting(user))
     providers = (("Providers", "providers", 0),) if can_anywhere(user, "run") else ()
     review = (("Review", "review", waiting),) if can_anywhere(user, "see people") else ()
-    return (("Projects", "projects", 0), ("Keys", "traced-models", 0), *providers, *review)
+    more = (("Extensions", "extensions", 0),) if user.is_superuser else ()
+    return (("Projects", "projects", 0), ("Keys", "traced-models", 0), *providers, *review, *more)

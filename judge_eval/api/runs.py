@@ -18,10 +18,10 @@ from humanjudge.lib import strict_json
 from humanjudge.lib.validation import WHOLE, ConfigInvalid, Name, Part, json_schema, validated
 from judge_eval.api.access import Counts, Json, KeyRouter, Prefix, key_of, project_for, run_of
 from judge_eval.config.estimates import Estimate, Plan, plan
-from judge_eval.config.run_config import JoiningJudges, RunConfig, Usd, parse
+from judge_eval.config.run_config import JoiningJudges, RunConfig, Usd
 from judge_eval.models import Run
 from judge_eval.people import pace_of, people_of
-from judge_eval.runs import demo, lifecycle, simulation
+from judge_eval.runs import available, demo, lifecycle, simulation
 from judge_eval.runs.progress import Cost, Work, progress_of
 from voting.access import projects_where
 from voting.models import ApiKey, Item
@@ -184,7 +184,7 @@ def _config(request: HttpRequest) -> tuple[RunConfig, Beside]:
     data = _body(request)
     named = Beside.model_fields.keys() & data if isinstance(data, dict) else set()
     beside = validated(Beside, {name: data.pop(name) for name in sorted(named)})
-    return parse(data), beside
+    return available.new_config(data), beside
 
 
 def _body(request: HttpRequest) -> Any:

@@ -96,7 +96,7 @@ def plan(config: RunConfig) -> Plan:
     Plan(generations=2, pairs=1, verdict_calls=2)
     """
     pairs = len(config.prompts) * comb(len(config.models), 1 if config.items else 2)
-    judges = sum(not judge.is_baseline for judge in config.judges)
+    judges = sum(len(judge.models) for judge in config.judges)
     return Plan(
         generations=len(config.prompts) * len(config.models),
         pairs=pairs,
@@ -131,7 +131,7 @@ def estimate(config: RunConfig, prices: Prices) -> Estimate:
         line("generate", (config.provider, model.id), prompts, tokens, most)
         for model in config.models
     ]
-    judges = [(judge.provider, judge.id) for judge in config.judges if not judge.is_baseline]
+    judges = [(model.provider, model.id) for judge in config.judges for model in judge.models]
     for judge in judges:
         price, calls = prices.get(judge), plan(config).verdict_calls // len(judges)
         tokens = _judging_tokens(config, price.picture_tokens if price else PICTURE_TOKENS)

@@ -4,12 +4,19 @@ The shape is PathScore's. What `parse` returns is complete, every default filled
 stored config means the same later.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from types import MappingProxyType
 from typing import Annotated, Any, Final, Literal, TypeAlias, get_args
 
-from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
+from pydantic import (
+    BeforeValidator,
+    Field,
+    PlainSerializer,
+    SerializerFunctionWrapHandler,
+    WithJsonSchema,
+    model_serializer,
+)
 from pydantic_core import PydanticKnownError
 
 from humanjudge.lib.text import excerpt
@@ -21,6 +28,7 @@ from humanjudge.lib.validation import (
     Name,
     Part,
     Place,
+    StorableJson,
     Text,
     alone,
     one_of,
@@ -45,9 +53,14 @@ MOST_USD: Final = 1_000_000
 DEFAULT_PROVIDER: Final = "default"
 # Provider of the judges that are answered here; no endpoint can be called this.
 BASELINE: Final = "baseline"
+NO_OTHERS: Final = f"{BASELINE} is the provider of all baselines and no others"
 
 Kind = Literal["svg", "text", "code"]
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
+# The built-in mode, as configs of before call it too, and the built-in type of judges.
+JUDGE_EVAL: Final = "builtin-judge-eval"
+_OLD_NAMES: Final[Mapping[object, str]] = MappingProxyType({"judge_eval": JUDGE_EVAL})
+ONE_MODEL: Final = "model"
 RUBRICS: Final = MappingProxyType[Kind, str](
     {
         "svg": "Which drawing better shows what was asked? First check that everything in the "
@@ -85,8 +98,17 @@ def _decimal(value: object) -> Decimal:
     return Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
 
 
+def old_name(value: object) -> object:
+    """Return what a mode is called now."""
+    return _OLD_NAMES.get(value, value) if isinstance(value, str) else value
+
+
+# An object of JSON.
+Plain: TypeAlias = dict[str, Any]
 Long: TypeAlias = Annotated[Text, Field(max_length=20_000)]
 Provider: TypeAlias = Annotated[Line, Field(max_length=50)]
+# The id of an extension. Whether it is here `checked` says: a run outlives what it was made with.
+Extension: TypeAlias = Annotated[Line, Field(max_length=50)]
 Temperature: TypeAlias = Annotated[float, Field(ge=0, le=2, allow_inf_nan=False)] | None
 # How much worse than a person a judge may be in the Alt-Test.
 Epsilon: TypeAlias = Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)]
@@ -100,9 +122,6 @@ Usd: TypeAlias = Annotated[
     WithJsonSchema({"type": "number", "exclusiveMinimum": 0, "maximum": MOST_USD}),
 ]
 
-# An object of JSON.
-Plain: TypeAlias = dict[str, Any]
-
 
 class ModelSpec(Part):
     """A model that generates."""
@@ -110,15 +129,46 @@ class ModelSpec(Part):
     id: Name
 
 
-class JudgeSpec(Part):
-    """A model that judges, or a baseline, which is asked nowhere."""
+class JudgePart(Part):
+    """A model that a judge made of several asks."""
 
     id: Name
     provider: Provider = ""
 
+
+_JudgePart = Annotated[
+    JudgePart, BeforeValidator(alone("id"), json_schema_input_type=Name | JudgePart)
+]
+
+
+class JudgeSpec(Part):
+    """A model that judges, a baseline, which is asked nowhere, or a judge of another type."""
+
+    id: Name
+    provider: Provider = ""
+    type: Extension = ONE_MODEL
+    # Whom a judge of another type may ask, and what else that type wants to know.
+    parts: Annotated[tuple[_JudgePart, ...], Field(strict=False, max_length=25)] = ()
+    options: StorableJson = Field(default_factory=dict)
+
     @property
     def is_baseline(self) -> bool:
         return self.provider == BASELINE
+
+    @property
+    def models(self) -> tuple[JudgePart, ...]:
+        """Whom it asks: its parts, or else the model that it is; a baseline asks nobody."""
+        if self.is_baseline:
+            return ()
+        return self.parts or (JudgePart(id=self.id, provider=self.provider),)
+
+    @model_serializer(mode="wrap")
+    def _short(self, serialize: SerializerFunctionWrapHandler) -> Plain:
+        """Leave out what only judges of other types have."""
+        written: Plain = serialize(self)
+        if self.type == ONE_MODEL:
+            return {key: written[key] for key in ("id", "provider") if key in written}
+        return written
 
 
 class PromptSpec(Part):
@@ -207,7 +257,9 @@ class RunConfig(Part):
     """A config that is right and complete; `parse` makes them."""
 
     name: Name
-    mode: Literal["judge_eval", "standard"] = "judge_eval"
+    mode: Annotated[Extension, BeforeValidator(old_name)] = JUDGE_EVAL
+    # What a mode of an extension wants to know.
+    mode_options: StorableJson = Field(default_factory=dict)
     kind: Kind = "svg"
     # How few there may be depends on the mode.
     models: Annotated[
@@ -242,7 +294,7 @@ class RunConfig(Part):
     def providers(self) -> set[str]:
         """Who is asked."""
         generating = {self.provider} if self.outputs == "generated" else set[str]()
-        return generating | {j.provider for j in self.judges if not j.is_baseline}
+        return generating | {model.provider for judge in self.judges for model in judge.models}
 
     @property
     def asked(self) -> Asked:
@@ -262,10 +314,11 @@ class RunConfig(Part):
         return self.model_dump(mode="json")
 
 
-def parse(data: object) -> RunConfig:
+def parse(data: object, also: Iterable[tuple[Place, str]] = ()) -> RunConfig:
     """Check a config, as read from JSON, and fill in its defaults; ConfigInvalid has every error.
 
-    Models, judges and prompts may be plain texts.
+    Models, judges and prompts may be plain texts. The extensions that it names need not be here:
+    `checked` looks for them where a run is made, and its mistakes are said with the others, `also`.
 
     >>> config = parse({"name": "r", "models": ["m", "n"], "judges": ["j"], "prompts": ["a cat"]})
     >>> config.kind, config.ballot, config.prompts[0]
@@ -277,7 +330,7 @@ def parse(data: object) -> RunConfig:
     judges: is missing
     judge: unknown; did you mean 'judges'?
     """
-    conflicts = list(_conflicts(data)) if isinstance(data, dict) else []
+    conflicts = [*_conflicts(data), *also] if isinstance(data, dict) else []
     config = validated(RunConfig, data, conflicts=conflicts)
     prompts = tuple(
         prompt if prompt.id else prompt.model_copy(update={"id": str(number)})
@@ -303,11 +356,14 @@ def _judges(config: RunConfig) -> Iterator[JudgeSpec]:
         if config.items and judge_.id == MOST_FREQUENT:
             constant = names_for_single(config.items.kind, config.items.offered)[:-1]
             yield from (JudgeSpec(id=n, provider=BASELINE) for n in constant if n not in names)
-        elif judge_.provider:
-            yield judge_
         else:
-            provider = BASELINE if is_baseline(judge_.id) else config.provider
-            yield JudgeSpec(id=judge_.id, provider=provider)
+            usual = BASELINE if is_baseline(judge_.id) else config.provider
+            provider = judge_.provider or usual
+            parts = tuple(
+                part if part.provider else JudgePart(id=part.id, provider=provider)
+                for part in judge_.parts
+            )
+            yield judge_.model_copy(update={"provider": provider, "parts": parts})
 
 
 def _objects(config: Plain, key: str) -> Iterator[tuple[int, Plain]]:
@@ -343,15 +399,11 @@ def _conflicts(config: Plain) -> Iterator[tuple[Place, str]]:
 
 def _conflicts_of_numbers(config: Plain) -> Iterator[tuple[Place, str]]:
     is_given = config.get("outputs") == "given"
-    one_is_enough = config.get("mode") == "standard" or config.get("items") is not None
-    least = 1 if one_is_enough else 2
-    for key, lowest in (("models", least), ("prompts", 1)):
-        listed = config.get(key)
-        number = len(listed) if isinstance(listed, list) else lowest
-        if is_given and listed:
+    for key in ("models", "prompts"):
+        if is_given and config.get(key):
             yield (key,), "are of outputs that are generated; these were given"
-        elif not is_given and number < lowest:
-            yield (key,), f"has {number}, the least is {lowest}"
+    if not is_given and config.get("prompts") == []:
+        yield ("prompts",), "has 0, the least is 1"
 
 
 def _conflicts_of_ballot(ballot: object, *, is_single: bool) -> Iterator[tuple[Place, str]]:
@@ -403,9 +455,8 @@ def _conflicts_of_baselines(config: Plain) -> Iterator[tuple[Place, str]]:
         name = _line(each, "id")
         if is_baseline(name) and (why := _misplaced(name, config)):
             yield ("judges", number, "id"), f"{name} {why}"
-        if "provider" in each and (_line(each, "provider") == BASELINE) != is_baseline(name):
-            words = f"{BASELINE} is the provider of all baselines and no others"
-            yield ("judges", number, "provider"), words
+        if "provider" in each and _line(each, "provider") != BASELINE and is_baseline(name):
+            yield ("judges", number, "provider"), NO_OTHERS
 
 
 def _misplaced(name: str, config: Plain) -> str:

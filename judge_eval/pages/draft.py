@@ -19,6 +19,7 @@ from humanjudge.lib.text import latency, number_of, usd
 from judge_eval import selectors
 from judge_eval.access import pairs_to_vote_on, remember_seen
 from judge_eval.config.estimates import Estimate, plan
+from judge_eval.config.modes import wants_votes
 from judge_eval.config.run_config import RUBRICS, SINGLE_RUBRICS, RunConfig
 from judge_eval.models import Judge, Run
 from judge_eval.pages.pairs import scores_in_words
@@ -89,7 +90,8 @@ def run_draft(request: HtmxRequest, run: Run) -> HttpResponse:
         return lead_to(request, "run-progress", run)
     if run.config is None:
         raise Problem(409, "This draft has no config, so there is nothing to start.")
-    judges = run.judges.exclude(provider=Judge.BASELINE).order_by("position")
+    models = run.judges.exclude(provider=Judge.BASELINE).filter(recipe__isnull=True)
+    judges = models.order_by("position")
     context = {"run": run, "tab": "draft", "judges": judges, **_tryout(request, run)}
     if not request.htmx:
         return render(request, "judge_eval/draft.html", context | _draft(run))
@@ -121,7 +123,7 @@ def _draft(run: Run) -> Context:
         "budget": "no limit" if budget is None else usd(budget),
         "spent": usd(Decimal(run.spent_nano) / providers.NANO) if run.spent_nano else "",
         "obstacles": lifecycle.obstacles(config, cost, project),
-        "lacks_overlap": config.mode != "standard"
+        "lacks_overlap": wants_votes(run.config)
         and max(config.votes_per_pair, overlap.votes if overlap.share else 1) < 2,
         "lines": [(line, "" if line.usd is None else usd(line.usd)) for line in cost.lines],
         "baselines": run.judges.filter(provider=Judge.BASELINE).order_by("position"),

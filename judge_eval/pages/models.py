@@ -11,6 +11,7 @@ from django.http import HttpResponse
 from humanjudge.http import Context, HtmxRequest
 from humanjudge.lib.tables import DASH, Cell, Head, Row, Table, name_cell
 from humanjudge.lib.text import listed, number_of
+from judge_eval.config.modes import wants_votes
 from judge_eval.findings.cache import request_findings
 from judge_eval.findings.columns import share_cell
 from judge_eval.findings.model import PEOPLE, ModelBoard, Models, RunFindings
@@ -35,9 +36,8 @@ def run_models(request: HtmxRequest, run: Run) -> HttpResponse:
     wanted = request_findings(run, request.GET.get("part", ""))
     figures = wanted.findings
     models, why = (figures.models, figures.models_why) if figures else (None, None)
-    is_standard = (run.config or {}).get("mode") == "standard"
     unvoted = "Nobody has voted on pairs of two generators yet"
-    alone = "People do not vote in this run" if is_standard else unvoted
+    alone = unvoted if wants_votes(run.config) else "People do not vote in this run"
     context = findings_context(run, wanted, "models") | {
         "pass_rates": pass_rates_table(figures) if figures and figures.pass_rates else None,
         "models": boards_of(models, request.GET.get("by", "")) if models else None,

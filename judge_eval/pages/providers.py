@@ -31,7 +31,7 @@ def provider_list(request: HtmxRequest) -> HttpResponse:
     # The one that the settings describe is a row from now on.
     providers.find(DEFAULT_PROVIDER, None)
     mine = Judge.objects.filter(run__queue__project__in=projects_where(request.user, "see calls"))
-    asked = mine.exclude(provider=Judge.BASELINE).order_by("model")
+    asked = mine.exclude(provider=Judge.BASELINE).exclude(model="").order_by("model")
     models = defaultdict(list)
     for name, model in asked.values_list("provider", "model").distinct():
         models[name].append(model)

@@ -36,7 +36,7 @@ from judge_eval.config.run_config import (
     parse,
 )
 from judge_eval.models import Provider, Run
-from judge_eval.runs import providers
+from judge_eval.runs import available, providers
 from voting.access import NO_NEW_PROJECTS, Who, can_make_projects, projects_where
 from voting.choices import LABELS, SIDES, WITHOUT_SIDE
 from voting.models import Project, Queue
@@ -250,7 +250,7 @@ class RunForm(ProjectForm):
             "prompts": prompts,
         }
         try:
-            self.run_config = parse(
+            self.run_config = available.new_config(
                 self._plain()
                 | {name: [each.entry for each in found] for name, found in listed.items()}
             )
@@ -432,7 +432,7 @@ class ConfigForm(ProjectForm):
             self.add_error("config_file", "Paste a config or give a file: one of the two.")
             return
         try:
-            self.run_config = parse(strict_json.loads(file.read() if file else text))
+            self.run_config = available.new_config(strict_json.loads(file.read() if file else text))
         except strict_json.NotJson as error:
             self.add_error("config_file" if file else "config", f"It is {error}.")
         except ConfigInvalid as invalid:

@@ -13,12 +13,14 @@ from django.db.models import Exists, OuterRef, ProtectedError, Q, QuerySet, Sum
 from django.utils import timezone
 
 from humanjudge.celery import enqueue
+from humanjudge.lib.extensions import HookFailed, calling
 from humanjudge.lib.text import listed
 from judge_eval.baselines import is_baseline
 from judge_eval.config.estimates import Estimate, estimate
-from judge_eval.config.run_config import KINDS, JoiningJudges, RunConfig, parse
+from judge_eval.config.run_config import KINDS, ConfigInvalid, JoiningJudges, RunConfig, parse
 from judge_eval.models import Board, Call, Judge, Provider, Run, Verdict
-from judge_eval.runs import leases, providers, state
+from judge_eval.runs import available, leases, providers, state
+from judge_eval.runs.helpers import PlanHelpers
 from judge_eval.runs.progress import RETRIED
 from judge_eval.runs.requests import Question, answered_by_another
 from judge_eval.selectors import used_pictures
@@ -58,8 +60,11 @@ def _locked(run_id: UUID, *states: str, otherwise: str) -> Iterator[Run]:
 def create(project: Project | str, config: RunConfig, by: User | None = None) -> Run:
     """Draft a run in a project, or in a new one of this name, with its judges and its queue.
 
-    Who makes a project becomes its owner.
+    Who makes a project becomes its owner. ConfigInvalid where an extension that its config names
+    is not here, or turned off.
     """
+    if wrong := available.absent_from(config.as_dict()):
+        raise ConfigInvalid(wrong)
     with transaction.atomic():
         if isinstance(project, str):
             project = make_project(project, by)
@@ -111,22 +116,24 @@ def start(run_id: UUID) -> Run:
     with _locked(run_id, Run.State.DRAFT, otherwise="only a draft can be started") as run:
         config = config_of(run)
         _refuse_obstacles(run, config)
-        calls = [
-            Call(
-                run=run,
-                purpose=Call.Purpose.GENERATE,
-                provider=config.provider,
-                model=model.id,
-                prompt=place,
-            )
-            for place in range(len(config.prompts))
-            for model in config.models
-        ]
-        Call.objects.bulk_create(calls, batch_size=AT_ONCE)
+        Call.objects.bulk_create(_planned(run, config), batch_size=AT_ONCE)
         run.started_at = timezone.now()
         state.set_state(run, Run.State.GENERATING)
         _go_on(run, "started", "Outputs are being asked for.")
     return run
+
+
+def _planned(run: Run, config: RunConfig) -> list[Call]:
+    """Let the mode of a run say which outputs are asked for."""
+    mode = state.mode_of(run)
+    helpers = PlanHelpers(run, mode)
+    try:
+        with calling(mode, "plan"):
+            mode.plan(config, helpers)
+    except HookFailed as failed:
+        raise LifecycleRefused(str(failed)) from failed
+    helpers.write()
+    return list(helpers.calls.values())
 
 
 def cost_of(config: RunConfig, project: UUID | None) -> Estimate:
@@ -142,7 +149,8 @@ def _refuse_obstacles(run: Run, config: RunConfig) -> None:
 
 def obstacles(config: RunConfig, cost: Estimate, project: UUID) -> list[str]:
     names = [name for name in sorted(config.providers) if providers.find(name, project) is None]
-    found = [providers.no_such(name) for name in names]
+    found = [f"{wrong}." for wrong in available.absent_from(config.as_dict())]
+    found += [providers.no_such(name) for name in names]
     if config.budget_usd is not None and cost.unpriced:
         found.append(providers.unpriced(*cost.unpriced))
     return found
@@ -158,13 +166,8 @@ def stop(run_id: UUID) -> Run:
     """Make no more calls and take no more votes. Calls that are out are still written down."""
     running = (*Run.AT_WORK, Run.State.VOTING)
     with _locked(run_id, *running, otherwise="there is nothing to stop") as run:
-        _stop(run, "Stopped by hand.")
+        state.stop(run, "Stopped by hand.")
     return run
-
-
-def _stop(run: Run, note: str) -> None:
-    state.set_state(run, Run.State.STOPPED, note, is_open=False)
-    run.record("stopped", note)
 
 
 def stop_if_over_budget(question: Question) -> bool:
@@ -185,13 +188,15 @@ def stop_if_over_budget(question: Question) -> bool:
             note = f"The next call could pass the budget of {providers.dollars(budget)}."
         # It may have been stopped since.
         if run.state in Run.AT_WORK:
-            _stop(run, note)
+            state.stop(run, note)
     return True
 
 
 def resume(run_id: UUID, budget_usd: Decimal | None = None) -> Run:
     """Go on where the run was stopped, with a larger budget if one is given."""
     with _locked(run_id, Run.State.STOPPED, otherwise="only a stopped one can be resumed") as run:
+        if why := available.why_not(run):
+            raise LifecycleRefused(why)
         if budget_usd is not None:
             run.budget_nano = providers.nano(budget_usd)
         _refuse_lost_providers(run)
@@ -257,10 +262,13 @@ def _joined(run: Run, joining: JoiningJudges) -> RunConfig:
     budget = joins["budget_usd"] or (run.budget_usd and float(run.budget_usd))
     config = run.config or _config_of_given(run) | {"judging": joins["judging"], "judges": []}
     new = [
-        {"id": judge.id} | ({} if is_baseline(judge.id) else {"provider": judge.provider or usual})
+        judge.model_dump(mode="json")
+        | ({} if is_baseline(judge.id) else {"provider": judge.provider or usual})
         for judge in joining.judges
     ]
-    return parse(config | {"judges": [*config["judges"], *new], "budget_usd": budget})
+    new = [{key: value for key, value in judge.items() if value != ""} for judge in new]
+    judges = {"judges": [*config["judges"], *new], "budget_usd": budget}
+    return available.new_config(config | judges)
 
 
 def _config_of_given(run: Run) -> dict[str, Any]:
@@ -363,7 +371,10 @@ def _has_failed() -> Q:
 def duplicate(run_id: UUID) -> Run:
     """Draft a run with the same config: calls that are the same are answered from storage."""
     run = Run.objects.select_related("queue__project").get(pk=run_id)
-    return create(run.queue.project, copied(run))
+    try:
+        return create(run.queue.project, copied(run))
+    except ConfigInvalid as invalid:
+        raise LifecycleRefused("; ".join(map(str, invalid.errors)) + ".") from invalid
 
 
 def archive(run_id: UUID) -> Run:

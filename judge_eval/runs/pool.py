@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from queue import SimpleQueue
 
-from judge_eval.providers.chat import chat
+from judge_eval.providers import protocols
 from judge_eval.providers.errors import CallFailed
 from judge_eval.runs import leases, providers
 from judge_eval.runs.requests import ModelName, Question
@@ -221,7 +221,8 @@ def ask(question: Question) -> Answer:
     """Ask, and return what came; it raises nothing."""
     try:
         endpoint = providers.endpoint_of(question.provider)
-        return Answer(question, reply=chat(endpoint, question.request))
+        reply = protocols.ask(question.provider.protocol, endpoint, question.request)
+        return Answer(question, reply=reply)
     except CallFailed as failure:
         return Answer(question, failure=failure)
     except Exception as error:

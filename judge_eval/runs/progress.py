@@ -148,7 +148,7 @@ def _to_come(run: Run) -> Counter[str]:
     config = parse(run.config)
     unpaired = run.calls.filter(purpose=Call.Purpose.GENERATE, is_paired=False)
     prompts = unpaired.aggregate(n=Count("prompt", distinct=True))["n"]
-    asked = sum(not judge.is_baseline for judge in config.judges)
+    asked = sum(len(judge.models) for judge in config.judges)
     pairs = plan(config).pairs * prompts // max(len(config.prompts), 1)
     return Counter(
         verdicts=pairs * len(config.judges),

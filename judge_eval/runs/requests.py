@@ -19,12 +19,16 @@ from judge_eval.prompts.parse import ReplyUnreadable, parse_verdict
 from judge_eval.prompts.request_hash import request_hash
 from judge_eval.providers.chat import ChatRequest
 from judge_eval.providers.errors import CallFailed
+from judge_eval.providers.protocols import OPENAI_COMPATIBLE
 from judge_eval.runs import providers
 from voting.kinds import options_of
 from voting.models import Queue
 from voting.pictures.store import stored_path
 
 logger = logging.getLogger(__name__)
+
+# The samples of a verdict that several models make are numbered for each model from here on.
+SAMPLES_APART = 1000
 
 # A provider and a model.
 ModelName: TypeAlias = tuple[str, str]
@@ -86,13 +90,14 @@ def asked_of(queue: Queue) -> judge.Asked:
 
 
 def answered_by_another() -> Exists:
-    """Say of a call whether another model has answered another call of its verdict."""
-    answered = Call.objects.filter(verdict=OuterRef("verdict"), state=Call.State.DONE)
+    """Say of a call whether another model has answered where the same one was asked."""
+    same = {name: OuterRef(name) for name in ("verdict", "provider", "model")}
+    answered = Call.objects.filter(state=Call.State.DONE, **same)
     return Exists(answered.exclude(reported_model=OuterRef("reported_model")))
 
 
 @lru_cache(maxsize=32)
-def _config(run_id: UUID) -> RunConfig:
+def config_of(run_id: UUID) -> RunConfig:
     """Read the config of a run that was started: it stays as it is."""
     return parse(Run.every.values_list("config", flat=True).get(pk=run_id))
 
@@ -123,7 +128,7 @@ def question_of(call: Call, provider: Provider | None) -> Question:
 
 
 def _question(call: Call, provider: Provider) -> Question:
-    config, queue, verdict = _config(call.run_id), call.run.queue, call.verdict
+    config, queue, verdict = config_of(call.run_id), call.run.queue, call.verdict
     item = verdict.item if verdict else call.item
     how = config.judging if item else config.generation
     schema, order, problem, asked = None, "", "", asked_of(queue)
@@ -149,6 +154,8 @@ def _question(call: Call, provider: Provider) -> Question:
         texts = [output.output for output in shown]
         is_first = texts == sorted(texts)
         order = call.order if len(set(texts)) == 1 else "AB" if is_first else "BA"
+    is_usual = provider.protocol == OPENAI_COMPATIBLE
+    protocol = {} if is_usual else {"protocol": provider.protocol}
     key = request_hash(
         model=call.model,
         parameters={
@@ -157,10 +164,12 @@ def _question(call: Call, provider: Provider) -> Question:
             "provider": provider.name,
             "url": provider.base_url,
             "schema": schema if provider.structured_output else None,
+            **protocol,
         },
         messages=messages,
         order=order,
-        sample=call.sample,
+        # A model that is part of a judge is asked what it would be asked as a judge of its own.
+        sample=call.sample % SAMPLES_APART,
     )
     if call.is_repaired:
         # Go on from a reply that was no verdict; a lost worker or connection starts nothing anew.

@@ -12,10 +12,15 @@ from django.utils import timezone
 
 from humanjudge.celery import enqueue
 from humanjudge.lib.announce import Announcement, announce
+from humanjudge.lib.extensions import HookFailed, calling
 from humanjudge.lib.leases import free, renew
+from judge_eval.config.modes import MODES, RunMode, modes_without_votes
+from judge_eval.config.run_config import JUDGE_EVAL, old_name
 from judge_eval.models import Call, Judge, Provider, Run, Verdict
 from judge_eval.providers.errors import CallFailed
-from judge_eval.runs import leases, results, verdicts
+from judge_eval.runs import available, leases, results, verdicts
+from judge_eval.runs.helpers import RunHelpers, output_of
+from judge_eval.runs.requests import config_of
 from judge_eval.selectors import is_drawn, left_out, used_pictures
 from judge_eval.services import add_items, shown_together
 from voting.kinds import is_single, kind_of
@@ -45,14 +50,36 @@ def advance(run_id: UUID, *, unless_busy: bool = False) -> bool:
     with transaction.atomic():
         run = locked(skip_locked=unless_busy).filter(pk=run_id).first()
         if run is not None and run.state in Run.AT_WORK:
-            there_is_more = _ask_for_calls(run) if run.config else False
-            _hand_out_drawings(run)
-            _give_up_on_undrawable(run)
-            if verdicts.answer_baselines(run) or there_is_more:
-                enqueue("judge_eval.tasks.advance", str(run.pk))
-            _open_items(run)
-            _enter_next(run)
+            if why := available.why_not(run):
+                stop(run, why)
+            else:
+                _go_on(run)
     return run is not None
+
+
+def _go_on(run: Run) -> None:
+    try:
+        there_is_more = _ask_for_calls(run) if run.config else False
+    except HookFailed as failed:
+        stop(run, str(failed))
+        return
+    _hand_out_drawings(run)
+    _give_up_on_undrawable(run)
+    if verdicts.answer_baselines(run) or there_is_more:
+        enqueue("judge_eval.tasks.advance", str(run.pk))
+    _open_items(run)
+    _enter_next(run)
+
+
+def stop(run: Run, note: str) -> None:
+    """Make no more calls and take no more votes, and say why."""
+    set_state(run, Run.State.STOPPED, note, is_open=False)
+    run.record("stopped", note)
+
+
+def mode_of(run: Run) -> RunMode:
+    """Return the mode of a run that has a config, and whose extensions are here."""
+    return MODES[str(old_name((run.config or {}).get("mode", JUDGE_EVAL)))]
 
 
 def _ask_for_calls(run: Run) -> bool:
@@ -108,12 +135,19 @@ def _new_items(run: Run, calls: QuerySet[Call]) -> list[Sequence[Inference]]:
     made = [pk for by_pk in outputs.values() for pk in by_pk]
     items = Item.objects.filter(queue=run.queue_id, a__in=made).values_list("a", "b")
     known = {frozenset(item) - {None} for item in items}
-    return [
-        [by_pk[pk] for pk in item]
-        for by_pk in outputs.values()
-        for item in shown_together(run.queue, list(by_pk))
-        if frozenset(item) not in known
-    ]
+    mode, config = mode_of(run), config_of(run.pk)
+    helpers = RunHelpers(run, mode)
+    new: list[Sequence[Inference]] = []
+    for by_pk in outputs.values():
+        with calling(mode, "pair"):
+            came = [output_of(each) for each in by_pk.values()]
+            chosen = [[out.id for out in item] for item in mode.pair(config, came, helpers)]
+            together = [shown_together(run.queue, item) for item in chosen]
+            if any(len(item) != 1 for item in together):
+                raise ValueError("an item must be of one output or two, as the queue has them")
+        new += [[by_pk[pk] for pk in item] for [item] in together if frozenset(item) not in known]
+    helpers.write()
+    return new
 
 
 def unasked_verdicts(run: Run) -> QuerySet[Verdict]:
@@ -133,23 +167,16 @@ def ask_for_verdicts(run: Run) -> bool:
         .defer("item__a__output", "item__b__output")
         .order_by("pk")[:VERDICTS_AT_ONCE]
     )
-    Call.objects.bulk_create(
-        [
-            Call(
-                run=run,
-                purpose=Call.Purpose.JUDGE,
-                provider=verdict.judge.provider,
-                model=verdict.judge.model,
-                verdict=verdict,
-                order=order,
-                sample=sample,
-            )
-            for verdict in ready
-            for order in verdicts.orders_of(verdict, run.config["verdict_orders"])
-            for sample in range(run.config["judging"]["samples"])
-        ],
-        batch_size=1000,
-    )
+    calls: list[Call] = []
+    # A judge that asks nobody decides at once.
+    decided = []
+    for verdict in ready:
+        verdict.judge.run, verdict.item.queue = run, run.queue
+        fields, asked = verdicts.verdict_or_calls(verdict)
+        calls += asked
+        decided += [(verdict, fields)] if fields else []
+    Call.objects.bulk_create(calls, batch_size=1000)
+    verdicts.decide(decided)
     return len(ready) == VERDICTS_AT_ONCE
 
 
@@ -209,17 +236,17 @@ def _enter_next(run: Run) -> None:
     if generating.filter(Q(state=Call.State.WAITING) | Q(is_paired=False)).exists():
         return
     waiting = Verdict.objects.filter(item__queue=run.queue_id, state=Verdict.State.WAITING)
-    config = run.config or {}
     if _closed_items(run).exists() or waiting.exists():
         _enter(run, Run.State.JUDGING)
     elif run.queue.items.filter(unusable="").exists():
-        _enter(run, Run.State.COMPLETE if config.get("mode") == "standard" else Run.State.VOTING)
+        votes = mode_of(run).wants_votes
+        _enter(run, Run.State.VOTING if votes else Run.State.COMPLETE)
     elif run.queue.items.exists():
         reasons = [f"{pairs} × {why}" for why, pairs in left_out(run)[:REASONS]]  # noqa: RUF001
         note = f"No {kind_of(run.queue).noun} can be shown. {'; '.join(reasons)}."
         _enter(run, Run.State.FAILED, note)
     elif not is_single(run.queue) and (
-        config.get("mode") != "standard" or len(config["models"]) > 1
+        mode_of(run).wants_votes or len((run.config or {})["models"]) > 1
     ):
         _enter(run, Run.State.FAILED, "No two outputs of a prompt came, so there is no pair.")
     elif not is_single(run.queue) and generating.filter(state=Call.State.DONE).exists():
@@ -234,6 +261,7 @@ def _enter(run: Run, entered: str, note: str = "") -> None:
         event = run.record("state", note or f"The run is {entered} now.", state=entered)
         if entered == Run.State.COMPLETE:
             _tell_of_complete(run, event.pk)
+            _call_completed(run)
 
 
 def _tell_of_complete(run: Run, event: int) -> None:
@@ -242,6 +270,22 @@ def _tell_of_complete(run: Run, event: int) -> None:
     data = {"run": str(run.pk), "name": run.name, "votes": votes or 0}
     page, key = reverse("run", args=[run.pk]), f"run.complete:{event}"
     announce(Announcement("run.complete", run.queue.project_id, key, words, page, data))
+
+
+def _call_completed(run: Run) -> None:
+    """Call the last hook of the run's mode; what breaks there is told, and undoes nothing."""
+    if not run.config:
+        return
+    name = str(old_name(run.config.get("mode", JUDGE_EVAL)))
+    if name not in MODES or name in available.switched_off():
+        return
+    helpers = RunHelpers(run, MODES[name])
+    try:
+        with calling(MODES[name], "completed"):
+            MODES[name].completed(config_of(run.pk), helpers)
+            helpers.write()
+    except HookFailed as failed:
+        run.record("extension", str(failed), extension=name)
 
 
 def set_state(run: Run, entered: str, note: str = "", *, is_open: bool | None = None) -> None:
@@ -286,7 +330,7 @@ def complete_voted_runs() -> None:
     wanting = Exists(usable.filter(votes__lt=F("votes_wanted")))
     voting = Run.objects.filter(~wanting, Exists(usable), state=Run.State.VOTING)
     undone = Run.objects.filter(wanting, state=Run.State.COMPLETE, queue__is_open=True).exclude(
-        config__mode="standard"
+        config__mode__in=list(modes_without_votes())
     )
     for runs, next_state in ((voting, Run.State.COMPLETE), (undone, Run.State.VOTING)):
         for pk in runs.values_list("pk", flat=True):

@@ -14,7 +14,8 @@ from humanjudge.celery import enqueue
 from humanjudge.lib.text import excerpt, latency, usd
 from judge_eval.config.estimates import cost
 from judge_eval.models import Provider
-from judge_eval.providers.chat import ChatReply, ChatRequest, chat
+from judge_eval.providers import protocols
+from judge_eval.providers.chat import ChatReply, ChatRequest
 from judge_eval.providers.errors import CallFailed
 from judge_eval.runs import leases, providers
 from judge_eval.runs.lifecycle import LifecycleRefused
@@ -98,7 +99,8 @@ def _asked(provider: Provider) -> dict[str, str | bool]:
     endpoint = providers.endpoint_of(provider)
     messages = [{"role": "user", "content": QUESTION}]
     request = ChatRequest(provider.trial["model"], messages, None, MOST_TOKENS)
-    reply = chat(replace(endpoint, timeout_s=min(endpoint.timeout_s, LONGEST_S)), request)
+    endpoint = replace(endpoint, timeout_s=min(endpoint.timeout_s, LONGEST_S))
+    reply = protocols.ask(provider.protocol, endpoint, request)
     said = excerpt(reply.text, LONGEST_ANSWER) if reply.text.strip() else "without a text"
     words = f"{reply.model} answered {said} in {latency(reply.latency_ms)}."
     return {"words": words, "ok": True, "price": _price(provider, reply)}

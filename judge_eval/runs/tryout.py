@@ -90,6 +90,8 @@ def _judge_to_try(run: Run, judge_id: UUID) -> Judge:
     judge = run.judges.filter(pk=judge_id).exclude(provider=Judge.BASELINE).first()
     if judge is None:
         raise LifecycleRefused("This run has no such judge that could be asked.")
+    if judge.recipe:
+        raise LifecycleRefused(f"{judge.name} is made of several models: only one can be tried.")
     provider = providers.find(judge.provider, run.queue.project_id)
     if provider is None:
         raise LifecycleRefused(providers.no_such(judge.provider))

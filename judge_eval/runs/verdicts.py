@@ -4,6 +4,7 @@ pair are final, which opens it for voting.
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
+from functools import lru_cache, partial
 from time import perf_counter
 from uuid import UUID
 
@@ -12,14 +13,20 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
+from humanjudge.lib.extensions import HookFailed, calling
 from judge_eval.baselines import BASELINES, Opinion, opinion_of_single
-from judge_eval.config.run_config import RunConfig, parse
+from judge_eval.config.judge_types import JUDGE_TYPES, Answer, NoVerdict
+from judge_eval.config.run_config import JudgePart, JudgeSpec, RunConfig, parse
 from judge_eval.models import Call, Judge, Run, Verdict
-from judge_eval.prompts.orders import answer_in, majority
+from judge_eval.prompts.orders import Combined, answer_in, majority
 from judge_eval.prompts.parse import ParsedVerdict
+from judge_eval.runs.available import switched_off
+from judge_eval.runs.helpers import Asks, JudgeHelpers
+from judge_eval.runs.requests import SAMPLES_APART
 from judge_eval.runs.results import Fields, update_rows
 from judge_eval.selectors import is_drawn
 from judge_eval.services import add_judges, model_fingerprint
+from voting.choices import SIDES
 from voting.kinds import is_single, kind_of, options_of
 from voting.ledger import ledger
 from voting.models import Entry, Item
@@ -36,15 +43,10 @@ _WRITTEN = frozenset(
     "state judge order winner consistent picks first_picks sample_consistency score_a score_b "
     "feedback error labels latency_ms decided_at".split()
 )
-_COMBINED = ("winner", "consistent", "first_picks", "score_a", "score_b")
 _READ = (
-    "verdict order sample state winner score_a score_b reason error reported_model "
+    "verdict order sample state winner score_a score_b reason error provider model reported_model "
     "latency_ms".split()
 )
-
-
-class _NoVerdict(Exception):
-    """The calls give none; the text says why."""
 
 
 def settle(verdicts: Collection[int]) -> None:
@@ -61,15 +63,21 @@ def settle(verdicts: Collection[int]) -> None:
     # config is large, and only a judge that calls itself something new needs it.
     about = Judge.objects.select_related("run").defer("run__config")
     judges = about.in_bulk({verdict.judge_id for verdict in final})
-    decisions = []
+    decisions, to_make = [], list[Call]()
     # At the beginning of a run many judges get their names; the run is locked once for all.
     with transaction.atomic():
+        off = switched_off() if any(judge.recipe for judge in judges.values()) else ()
         for verdict in final:
             verdict.judge = judges[verdict.judge_id]
-            fields = _fields(verdict, calls[verdict.pk])
-            if any(getattr(verdict, name) != value for name, value in fields.items()):
+            if verdict.judge.recipe and verdict.judge.recipe["type"] in off:
+                continue  # it is settled once the run goes on
+            fields, unasked = verdict_or_calls(verdict, calls[verdict.pk])
+            to_make += unasked
+            if fields and any(getattr(verdict, name) != new for name, new in fields.items()):
                 decisions.append((verdict, fields))
-    _decide(decisions)
+        # Two may settle the same verdict at once, and ask the same.
+        Call.objects.bulk_create(to_make, batch_size=1000, ignore_conflicts=True)
+    decide(decisions)
 
 
 def settle_left(run_id: UUID) -> None:
@@ -86,7 +94,7 @@ def settle_left(run_id: UUID) -> None:
     settle(list(left.order_by("pk").values_list("pk", flat=True)[:AT_ONCE]))
 
 
-def _decide(decisions: Sequence[tuple[Verdict, Fields]]) -> None:
+def decide(decisions: Sequence[tuple[Verdict, Fields]]) -> None:
     """Write verdicts, and open the pairs of which they were the last: all or nothing."""
     if not decisions:
         return
@@ -111,35 +119,154 @@ def _decide(decisions: Sequence[tuple[Verdict, Fields]]) -> None:
         open_those_final({verdict.item_id for verdict, _ in as_read} - waiting, amend=True)
 
 
-def _fields(verdict: Verdict, calls: Sequence[Call]) -> Fields:
+def verdict_or_calls(
+    verdict: Verdict, calls: Sequence[Call] = ()
+) -> tuple[Fields | None, list[Call]]:
+    """Let the type of its judge decide a verdict by calls that are final.
+
+    Return its fields, or the calls that have to be made before there are any.
+    """
+    spec = asked_as(verdict.judge)
+    kind = JUDGE_TYPES.get(spec.type)
+    if kind is None:
+        return None, []  # nothing falls back on something else: the run is stopped
+    by_model: dict[JudgePart, list[Call]] = defaultdict(list)
+    for call in calls:
+        by_model[JudgePart.model_construct(id=call.model, provider=call.provider)].append(call)
+    helpers = JudgeHelpers(
+        verdict.judge.run,
+        kind,
+        item=verdict.item,
+        models=spec.models,
+        answered={model: partial(_answer, verdict, own) for model, own in by_model.items()},
+    )
+    try:
+        with calling(kind, "verdict", NoVerdict, Asks, HookFailed):
+            answer = kind.verdict(spec, helpers)
+            _check(answer, verdict)
+        judge = verdict.judge if verdict.judge.recipe else _competitor(verdict, calls)
+    except Asks as asks:
+        return None, _calls(verdict, spec, asks.models)
+    except (NoVerdict, HookFailed) as reason:
+        helpers.write()
+        return _failed(str(reason) or "it came to no verdict"), []
+    helpers.write()
+    latencies = [call.latency_ms for call in calls if call.latency_ms is not None]
+    return {
+        **_done(verdict.item, answer, _order({call.order for call in calls})),
+        "judge": judge,
+        "sample_consistency": answer.sample_consistency,
+        "latency_ms": sum(latencies) if latencies else None,
+    }, []
+
+
+def asked_as(judge: Judge) -> JudgeSpec:
+    """Return how a judge is asked, as the config of its run says it."""
+    if judge.recipe is None:
+        return JudgeSpec.model_construct(id=judge.model, provider=judge.provider)
+    made = {key: judge.recipe[key] for key in ("type", "parts", "options")}
+    return JudgeSpec.model_validate({"id": judge.name, "provider": judge.provider, **made})
+
+
+def _calls(verdict: Verdict, spec: JudgeSpec, models: Sequence[JudgePart]) -> list[Call]:
+    """Return the calls by which models are asked, each apart by the numbers of its samples."""
+    config = verdict.judge.run.config
+    assert config  # models judge it
+    samples: int = config["judging"]["samples"]
+    places = [spec.models.index(model) + 1 for model in models]
+    firsts = [SAMPLES_APART * place if verdict.judge.recipe else 0 for place in places]
+    return [
+        Call(
+            run=verdict.judge.run,
+            purpose=Call.Purpose.JUDGE,
+            provider=model.provider,
+            model=model.id,
+            verdict=verdict,
+            order=order,
+            sample=first + sample,
+        )
+        for model, first in zip(models, firsts, strict=True)
+        for order in orders_of(verdict, config["verdict_orders"])
+        for sample in range(samples)
+    ]
+
+
+def _answer(verdict: Verdict, calls: Sequence[Call]) -> Answer:
+    """Return what one model says of an item by all calls to it."""
     try:
         samples = {
             order: _majority(verdict, order, [call for call in calls if call.order == order])
             for order in sorted({call.order for call in calls})
         }
-        judge = _competitor(verdict, calls)
-    except _NoVerdict as reason:
-        return _failed(str(reason))
-    latencies = [call.latency_ms for call in calls if call.latency_ms is not None]
-    several, rates = len(calls) > len(samples), [rate for _, rate in samples.values()]
-    return {
-        **_done(verdict.item, {order: raw for order, (raw, _) in samples.items()}),
-        "judge": judge,
-        "sample_consistency": sum(rates) / len(rates) if several else None,
-        "latency_ms": sum(latencies) if latencies else None,
-    }
+        if verdict.judge.recipe:
+            _one_model(verdict.judge, calls)
+    except NoVerdict as reason:
+        return Answer(error=str(reason))
+    rates = [rate for _, rate in samples.values()]
+    answer = answer_in({order: raw for order, (raw, _) in samples.items()})
+    consistency = sum(rates) / len(rates) if len(calls) > len(samples) else None
+    return _as_answer(answer, sample_consistency=consistency)
+
+
+def _as_answer(answer: Combined, sample_consistency: float | None = None) -> Answer:
+    return Answer(
+        winner=answer.winner,
+        reason=answer.reason,
+        score_a=answer.score_a,
+        score_b=answer.score_b,
+        consistent=answer.consistent,
+        picks=answer.picks,
+        sample_consistency=sample_consistency,
+    )
+
+
+def _one_model(judge: Judge, calls: Sequence[Call]) -> None:
+    """Insist that a model of a judge answers by the name by which it has answered first."""
+    names = {call.reported_model for call in calls if call.state == Call.State.DONE}
+    if first := _first_name(judge.pk, calls[0].provider, calls[0].model):
+        names.add(first)
+    if len(names) > 1:
+        raise NoVerdict(f"it answered as {' and as '.join(sorted(names))}, which are two judges")
+
+
+@lru_cache(maxsize=1000)
+def _first_name(judge: UUID, provider: str, model: str) -> str:
+    asked = Call.objects.filter(verdict__judge=judge, provider=provider, model=model)
+    answered = asked.filter(state=Call.State.DONE).order_by("pk")
+    return answered.values_list("reported_model", flat=True).first() or ""
+
+
+def _check(answer: object, verdict: Verdict) -> None:
+    """Refuse what no ballot knows: an extension may return anything."""
+    if not isinstance(answer, Answer):
+        raise TypeError(f"it returned {type(answer).__name__}, no Answer")
+    if not answer.winner:
+        raise NoVerdict(answer.error or answer.reason or "it came to no verdict")
+    # A judge in two minds says so by a tie, also where people are not offered one.
+    usual = () if is_single(verdict.item.queue) else (*SIDES, "tie", "both_bad")
+    if verdict.judge.recipe and answer.winner not in {*usual, *verdict.item.queue.ballot}:
+        raise ValueError(f"{answer.winner!r} is no choice here")
+
+
+def _order(orders: Collection[str]) -> str:
+    return Verdict.Order.BOTH if len(orders) == 2 else next(iter(orders), Verdict.Order.STORED)
 
 
 def _failed(error: str) -> Fields:
     return {"state": Verdict.State.FAILED, "error": error}
 
 
-def _done(item: Item, raw: dict[str, ParsedVerdict]) -> Fields:
-    answer, queue = answer_in(raw), item.queue
-    fields = {name: getattr(answer, name) for name in _COMBINED} | {
+def _done(item: Item, answer: Answer, order: str) -> Fields:
+    queue = item.queue
+    fields: Fields = {
         "state": Verdict.State.DONE,
-        "order": Verdict.Order.BOTH if len(raw) == 2 else next(iter(raw)),
+        "order": order,
+        "winner": answer.winner,
+        "consistent": answer.consistent,
+        "score_a": answer.score_a,
+        "score_b": answer.score_b,
         "picks": list(answer.picks),
+        "first_picks": answer.picks.count("A") if answer.picks else None,
         "feedback": answer.reason,
     }
     if is_single(queue):
@@ -163,9 +290,9 @@ def _majority(verdict: Verdict, order: str, samples: Sequence[Call]) -> tuple[Pa
     )
     if most is None:
         why = next(call.error for call in samples if call.error)
-        raise _NoVerdict(why if of_one else f"{Verdict.Order(order).label}: {why}")
+        raise NoVerdict(why if of_one else f"{Verdict.Order(order).label}: {why}")
     if not most[0].winner:
-        raise _NoVerdict(most[0].reason)
+        raise NoVerdict(most[0].reason)
     return most
 
 
@@ -173,7 +300,7 @@ def _competitor(verdict: Verdict, calls: Sequence[Call]) -> Judge:
     """Return who has answered: the judge that was asked, or a new one if the model has changed."""
     names = sorted({call.reported_model for call in calls if call.state == Call.State.DONE})
     if len(names) > 1:
-        raise _NoVerdict(f"it answered as {' and as '.join(names)}, which are two judges")
+        raise NoVerdict(f"it answered as {' and as '.join(names)}, which are two judges")
     judge, reported = verdict.judge, names[0]
     if judge.reported_model == reported:
         return judge
@@ -219,7 +346,7 @@ def answer_baselines(run: Run) -> bool:
     ).select_related("judge", "item__a", "item__b", "item__queue")
     waiting = list(ready.order_by("pk")[:BASELINES_AT_ONCE])
     orders = run.config and run.config["verdict_orders"]
-    _decide([(verdict, answer_of_baseline(verdict, orders)) for verdict in waiting])
+    decide([(verdict, answer_of_baseline(verdict, orders)) for verdict in waiting])
     return len(waiting) == BASELINES_AT_ONCE
 
 
@@ -236,7 +363,8 @@ def answer_of_baseline(verdict: Verdict, verdict_orders: str | None) -> Fields:
     }
     if not said:
         return _failed(f"no provider answers for {judge.name!r}")
-    return _done(item, said) | {"latency_ms": (perf_counter() - started) * 1000}
+    answer = _as_answer(answer_in(said))
+    return _done(item, answer, _order(said)) | {"latency_ms": (perf_counter() - started) * 1000}
 
 
 def _opinion(judge: Judge, item: Item, order: str) -> Opinion | None:

@@ -37,6 +37,12 @@ from .pairs import (
 )
 from .precision_recall import classification as classification
 from .rank_correlations import rank_correlation as rank_correlation
+from .registry import (
+    SCORERS as SCORERS,
+    ScorerUnknown as ScorerUnknown,
+    make_scorer as make_scorer,
+    register as register,
+)
 from .sample_size import ItemsNeeded as ItemsNeeded, items_needed as items_needed
 from .scorers import (
     AnnotatorAggregation as AnnotatorAggregation,
@@ -48,12 +54,8 @@ from .scorers import (
     CohenKappaScorer as CohenKappaScorer,
     KrippendorffAlphaScorer as KrippendorffAlphaScorer,
     RankCorrelationScorer as RankCorrelationScorer,
-    SCORERS as SCORERS,
-    ScorerUnknown as ScorerUnknown,
     SemanticSimilarityScorer as SemanticSimilarityScorer,
     TextSimilarityScorer as TextSimilarityScorer,
-    make_scorer as make_scorer,
-    register as register,
 )
 from .scoring import (
     Annotations as Annotations,

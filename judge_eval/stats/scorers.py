@@ -1,4 +1,4 @@
-"""Scorers: what they all have in common, those that come with this package, and yours by name."""
+"""Scorers: what they all have in common, and those that come with this package."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final, Literal, TypeAlias
 from humanjudge.lib.text import number_of
 from judge_eval.stats.annotator_test import AltTestSettings, advice, alt_test, epsilon_key, in_words
 from judge_eval.stats.bootstrap import DEFAULT, Resampling
-from judge_eval.stats.estimate import Figure, no_figure, one_of, require
+from judge_eval.stats.estimate import Figure, no_figure, one_of
 from judge_eval.stats.kappa import Level, Weights, band, cohen_kappa, krippendorff_alpha
 from judge_eval.stats.labels import (
     HumanLabels,
@@ -420,43 +420,5 @@ class AltTestScorer(BuiltInScorer):
         return replace(found, series={"winning_rate": rates})
 
 
-SCORERS: Final[dict[str, Callable[..., Scorer]]] = {
-    "classification": ClassificationScorer,
-    "cohen_kappa": CohenKappaScorer,
-    "alt_test": lambda **settings: AltTestScorer(AltTestSettings(**settings)),
-    "text_similarity": TextSimilarityScorer,
-    "semantic_similarity": SemanticSimilarityScorer,
-    "krippendorff_alpha": KrippendorffAlphaScorer,
-    "rank_correlation": RankCorrelationScorer,
-}
-
-
-class ScorerUnknown(ValueError):
-    """A name that no scorer has, or options that the scorer cannot have."""
-
-
-def register(name: str, factory: Callable[..., Scorer]) -> None:
-    """Give a scorer a name that a configuration file can use, unless another one has it."""
-    require(SCORERS.get(name, factory) is factory, f"another scorer is called {name}")
-    SCORERS[name] = factory
-
-
-def make_scorer(name: str, **options: Any) -> Scorer:
-    """Return a scorer by its name with its options; the Alt-Test's are those of `AltTestSettings`.
-
-    `resamples` and `seed` are those of its intervals.
-
-    Examples
-    --------
-    >>> make_scorer("classification", metric="f1", average="macro", seed=7).scorer_name
-    'classification_f1'
-    """
-    unknown = f"no scorer is called {name!r}; there are {', '.join(sorted(SCORERS))}"
-    require(name in SCORERS, unknown, ScorerUnknown)
-    drawing = {key: options.pop(key) for key in ("resamples", "seed") if key in options}
-    try:
-        if drawing:
-            options["resampling"] = Resampling(**drawing)
-        return SCORERS[name](**options)
-    except (TypeError, ValueError) as error:
-        raise ScorerUnknown(f"{name}: {error}") from error
+def alt_test_scorer(**settings: Any) -> AltTestScorer:
+    return AltTestScorer(AltTestSettings(**settings))

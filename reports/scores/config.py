@@ -26,6 +26,7 @@ from humanjudge.lib.validation import (
 
 # Of its names only what is used is imported: web servers check configurations and compute nothing.
 from judge_eval import stats
+from judge_eval.config.checked import why_absent
 from judge_eval.findings.slices import LONGEST, WHOLE, Slice
 from reports.scores.files import is_safe
 
@@ -48,6 +49,8 @@ class Reach(NamedTuple):
 
     folder: Path | None = None
     embed: Callable[..., object] = lambda options, path: SimpleNamespace(model="")
+    # Scorers that are turned off here.
+    off: frozenset[str] = frozenset()
 
 
 NOTHING: Final = Reach()
@@ -130,11 +133,14 @@ def parse(data: object, tasks: Sequence[str] | None, reach: Reach = NOTHING) -> 
     return ScoreConfig(tuple(metrics), given.get("vega_config"), part)
 
 
-def default_metrics(humans: int) -> tuple[stats.MetricConfig, ...]:
+def default_metrics(
+    humans: int, off: frozenset[str] = frozenset()
+) -> tuple[stats.MetricConfig, ...]:
     names = ["classification", "cohen_kappa"]
     names += ["alt_test"] if humans >= 3 else []
     names += ["krippendorff_alpha"] if humans >= 2 else []
-    return tuple(stats.MetricConfig(stats.make_scorer(name), ["winner"]) for name in names)
+    used = [name for name in names if name not in off]
+    return tuple(stats.MetricConfig(stats.make_scorer(name), ["winner"]) for name in used)
 
 
 def _made(metric: _Metric, path: str, reach: Reach) -> stats.MetricConfig:
@@ -154,7 +160,7 @@ def _scorer(name: str, options: Options, path: str, reach: Reach) -> stats.Score
     if isinstance(resamples, int) and resamples > MOST_RESAMPLES:
         raise ConfigInvalid.at(f"{path}.options.resamples", f"must be at most {MOST_RESAMPLES:,}")
     with _refused(f"{path}.scorer", ValueError):
-        factory = _factory(name, reach.folder)
+        factory = _factory(name, reach)
     if "embedder" in options:
         place = f"{path}.options.embedder"
         if not isinstance(embedder, dict):
@@ -169,11 +175,15 @@ def _scorer(name: str, options: Options, path: str, reach: Reach) -> stats.Score
     return scorer
 
 
-def _factory(name: str, folder: Path | None) -> Callable[..., object]:
+def _factory(name: str, reach: Reach) -> Callable[..., object]:
     if name in stats.SCORERS:
+        if why := why_absent(name, stats.SCORERS, "scorer", reach.off):
+            raise ValueError(why)
         return lambda **options: stats.make_scorer(name, **options)
+    folder = reach.folder
     if folder is None or "." not in name:
-        hint = meant(name, list(stats.SCORERS)) or f"; there are {', '.join(sorted(stats.SCORERS))}"
+        usable = sorted(each for each in stats.SCORERS if each not in reach.off)
+        hint = meant(name, usable) or f"; there are {', '.join(usable)}"
         raise ValueError(f"no scorer is called {name!r}{hint}")
     module, _, attribute = name.rpartition(".")
     with _importing(name, folder):

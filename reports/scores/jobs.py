@@ -22,6 +22,7 @@ from humanjudge.celery import enqueue
 from humanjudge.lib import leases
 from humanjudge.lib.validation import ConfigInvalid
 from judge_eval.models import Run
+from judge_eval.runs.available import switched_off
 from reports.models import ScoreReport
 from reports.scores.config import Reach, parse, whole
 
@@ -46,7 +47,7 @@ def ask(run: Run, config: object) -> ScoreReport:
     """
     config = whole(config)
     # Whether the run has labels of those tasks, a worker looks up.
-    parse(config, None)
+    parse(config, None, Reach(off=switched_off()))
     try:
         with transaction.atomic():
             report = ScoreReport.objects.create(run=run, config=config)
@@ -90,7 +91,8 @@ def make(report_id: UUID) -> None:
             folder = Path(place) / folder_name(report)
             folder.mkdir()
             embed = partial(make_embedder, project=report.run.queue.project_id)
-            made = make_report(report.run, report.config, folder, Reach(embed=embed))
+            reach = Reach(embed=embed, off=switched_off())
+            made = make_report(report.run, report.config, folder, reach)
             _keep(report, folder, made.table.model_dump())
     except (ConfigInvalid, ScoringFailed) as error:
         _finish(report, ScoreReport.State.FAILED, error=str(error) or type(error).__name__)

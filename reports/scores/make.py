@@ -46,7 +46,7 @@ def make_report(run: Run, data: object, folder: Path, reach: Reach = NOTHING) ->
     config = parse(data, labels.tasks, reach)
     if config.part.kind:
         labels = labels_of(run, config.part, up_to=project.head_seq)
-    metrics = config.metrics or default_metrics(len(labels.humans))
+    metrics = config.metrics or default_metrics(len(labels.humans), reach.off)
     names = judge_names(labels.names)
     for metric in metrics:
         _folder_of(metric, folder).mkdir(parents=True)

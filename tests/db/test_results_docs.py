@@ -21,7 +21,7 @@ def block(language):
 
 
 def test_the_configuration_and_the_scorer_of_the_page_do_what_it_says(tmp_path, monkeypatch):
-    monkeypatch.setattr("judge_eval.stats.scorers.SCORERS", dict(SCORERS))
+    monkeypatch.setattr("judge_eval.stats.registry.SCORERS", dict(SCORERS))
     people = ("ann", "ben", "cem")
     labels = {"helpful": "yes", "explanation": "A CAT"}
     run = imported(

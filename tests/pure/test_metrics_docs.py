@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from judge_eval.stats.scorers import SCORERS
+from judge_eval.stats.registry import SCORERS
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "metrics.md"
 
 
 def test_examples_on_the_page_are_true(monkeypatch):
-    monkeypatch.setattr("judge_eval.stats.scorers.SCORERS", dict(SCORERS))
+    monkeypatch.setattr("judge_eval.stats.registry.SCORERS", dict(SCORERS))
     outcome = doctest.testfile(str(PAGE), module_relative=False, encoding="utf-8")
     assert outcome.attempted > 50
     assert outcome.failed == 0

@@ -505,10 +505,10 @@ def test_what_cannot_be_made_is_an_error(name, options, reason):
 
 
 def test_one_s_own_scorer_can_be_made_known(monkeypatch):
-    monkeypatch.setattr("judge_eval.stats.scorers.SCORERS", known := dict(SCORERS))
+    monkeypatch.setattr("judge_eval.stats.registry.SCORERS", known := dict(SCORERS))
     register("more_as", MoreAs)
     register("more_as", MoreAs)
-    assert known["more_as"] is MoreAs
+    assert known["more_as"].factory is MoreAs
     assert make_scorer("more_as", scorer_name="m").scorer_name == "m"
     with pytest.raises(ValueError, match="another scorer is called more_as"):
         register("more_as", Slow)

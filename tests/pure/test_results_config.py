@@ -5,7 +5,7 @@ import json
 import pytest
 
 from humanjudge.lib.validation import ConfigInvalid
-from judge_eval.stats import SCORERS, scorers
+from judge_eval.stats import SCORERS, registry
 from reports.scores.config import (
     Reach,
     default_metrics,
@@ -262,7 +262,7 @@ def test_a_vega_config_is_read_from_beside_the_file(tmp_path):
 
 @pytest.fixture
 def _registry(monkeypatch):
-    monkeypatch.setattr("judge_eval.stats.scorers.SCORERS", dict(SCORERS))
+    monkeypatch.setattr("judge_eval.stats.registry.SCORERS", dict(SCORERS))
 
 
 @pytest.mark.usefixtures("_registry")
@@ -289,7 +289,7 @@ def test_code_is_found_by_its_dotted_path_beside_the_file(tmp_path):
 def test_a_module_registers_its_scorers(tmp_path):
     written(tmp_path, CUSTOM, "registering_scorers.py")
     parse({"modules": ["registering_scorers"]}, TASKS, Reach(tmp_path))
-    assert scorers.SCORERS["custom_of_a_module"]().scorer_name == "custom"
+    assert registry.SCORERS["custom_of_a_module"]().scorer_name == "custom"
     [told] = complaints({"modules": ["no_such_module"]}, Reach(tmp_path))
     assert told.startswith("modules[0]: 'no_such_module' cannot be imported")
     [told] = complaints({"modules": "os"}, Reach(tmp_path))

@@ -8,8 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judge_eval.baselines import BASELINES
+from judge_eval.config.checked import checked as parse
 from judge_eval.config.prompt_files import from_lines
 from judge_eval.config.run_config import (
+    JUDGE_EVAL,
     KINDS,
     RUBRICS,
     ConfigInvalid,
@@ -19,7 +21,6 @@ from judge_eval.config.run_config import (
     ModelSpec,
     Overlap,
     PromptSpec,
-    parse,
 )
 from judge_eval.prompts.judge import CURRENT, VERSIONS
 from voting.choices import CHOICES
@@ -99,7 +100,7 @@ def test_the_shape_of_pathscore_is_read_and_completed():
         JudgeSpec(id="anthropic/claude-haiku-4.5", provider="default"),
     )
     assert run.prompts == (PromptSpec(id="5f0c", text="a red circle on white background"),)
-    assert (run.mode, run.kind, run.ballot) == ("judge_eval", "svg", ("A", "B", "both_bad"))
+    assert (run.mode, run.kind, run.ballot) == (JUDGE_EVAL, "svg", ("A", "B", "both_bad"))
     assert (run.votes_per_pair, run.overlap, run.reveal) == (
         1,
         Overlap(share=0.0, votes=3),

@@ -2,8 +2,9 @@
 
 import pytest
 
+from judge_eval.config.checked import checked as parse
 from judge_eval.config.estimates import plan
-from judge_eval.config.run_config import SINGLE_RUBRICS, ConfigInvalid, parse
+from judge_eval.config.run_config import SINGLE_RUBRICS, ConfigInvalid
 from judge_eval.prompts.judge import Asked
 
 

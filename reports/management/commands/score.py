@@ -6,6 +6,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from humanjudge.lib.validation import ConfigInvalid
 from judge_eval.models import Run
+from judge_eval.runs.available import switched_off
 from judge_eval.runs.embeddings import make_embedder
 from judge_eval.selectors import Ambiguous, by_prefix
 from reports.scores.config import Reach, read_config, whole
@@ -30,7 +31,8 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         path: Path | None = options["config"]
-        reach = Reach(path.parent if path else None, partial(make_embedder, is_trusted=True))
+        embed = partial(make_embedder, is_trusted=True)
+        reach = Reach(path.parent if path else None, embed, switched_off())
         try:
             run = by_prefix(Run.objects.all(), options["run"])
             if run is None:

@@ -1,0 +1,37 @@
+"""All that an extension imports: a class for each kind, and what its hooks are given and return.
+
+docs/extending.md tells how to write one.
+"""
+
+from humanjudge.lib.validation import Part
+from judge_eval.baselines import Baseline, Opinion
+from judge_eval.config.judge_types import Answer, JudgeHelpers, JudgeType, NoVerdict
+from judge_eval.config.modes import Helpers, Output, PlanHelpers, RunMode
+from judge_eval.config.run_config import JudgePart, JudgeSpec, RunConfig
+from judge_eval.providers.chat import ChatReply, ChatRequest, Endpoint
+from judge_eval.providers.errors import CallFailed
+from judge_eval.providers.protocols import Provider
+from judge_eval.stats.registry import Scorer
+
+__all__ = [
+    "Answer",
+    "Baseline",
+    "CallFailed",
+    "ChatReply",
+    "ChatRequest",
+    "Endpoint",
+    "Helpers",
+    "JudgeHelpers",
+    "JudgePart",
+    "JudgeSpec",
+    "JudgeType",
+    "NoVerdict",
+    "Opinion",
+    "Output",
+    "Part",
+    "PlanHelpers",
+    "Provider",
+    "RunConfig",
+    "RunMode",
+    "Scorer",
+]

@@ -1,0 +1,15 @@
+"""Finding extensions, once for each process, before its first request or task."""
+
+from django.conf import settings
+
+from humanjudge.lib import extensions
+
+# Each makes the registry of a kind.
+from judge_eval import baselines  # noqa: F401
+from judge_eval.config import judge_types, modes  # noqa: F401
+from judge_eval.providers import protocols  # noqa: F401
+from judge_eval.stats import registry  # noqa: F401
+
+
+def load() -> None:
+    extensions.load(settings.HUMANJUDGE_EXTENSIONS)

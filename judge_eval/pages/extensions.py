@@ -1,0 +1,51 @@
+"""The extensions that were found: what each is, whether it may be used here, and what is broken."""
+
+from django.contrib import messages
+from django.contrib.auth.models import User
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+
+from humanjudge.http import Context, Problem
+from humanjudge.lib import extensions
+from judge_eval.models import Extension
+from judge_eval.runs import available
+from voting.access import require
+
+
+@never_cache
+@require_safe
+def extension_list(request: HttpRequest) -> HttpResponse:
+    require(request, "manage", None)
+    rows = Extension.objects.select_related("changed_by").in_bulk()
+    kinds: dict[str, list[Context]] = {}
+    for found in extensions.everything():
+        kinds.setdefault(found.kind, []).append(_shown(found, rows.pop(found.id, None)))
+    context = {"kinds": kinds, "broken": extensions.broken, "gone": sorted(rows)}
+    return render(request, "judge_eval/extensions.html", context)
+
+
+def _shown(found: extensions.Extension, row: Extension | None) -> Context:
+    changed = f"by {row.changed_by or 'somebody'}, {row.changed_at:%-d %b %Y}" if row else ""
+    is_enabled = row is None or row.is_enabled
+    return {
+        "extension": found,
+        "is_enabled": is_enabled,
+        "source": "built in" if found.package == extensions.OWN else found.package,
+        "state": f"{'On' if is_enabled else 'Off'}{', ' * bool(changed)}{changed}",
+    }
+
+
+@require_POST
+def switch_extension(request: HttpRequest, extension_id: str) -> HttpResponse:
+    require(request, "manage", None)
+    found, wanted = extensions.find(extension_id), request.POST.get("state")
+    if found is None:
+        raise Http404
+    if wanted not in ("on", "off"):
+        raise Problem(422, "state: on or off.")
+    assert isinstance(request.user, User)  # whoever is not was led to the login
+    available.switch(found.id, request.user, is_enabled=wanted == "on")
+    messages.success(request, f"{found.title} is {wanted} now.")
+    return redirect("extensions")

@@ -1,0 +1,228 @@
+"""Extensions that a package brings: found, used in runs, turned off, refused, broken."""
+
+import json
+import sys
+
+import pytest
+from django.core.checks import run_checks
+
+from humanjudge.lib import extensions
+from judge_eval.config.run_config import ConfigInvalid
+from judge_eval.extensions import loading
+from judge_eval.models import Call, Judge, Run, Verdict
+from judge_eval.runs import available, lifecycle, state
+from tests.helpers.extension_package import install
+from tests.helpers.run_maker import go_on, make_config, make_draft, make_provider, make_started
+from tests.makers import key_client, make_key, make_project, user_client
+from tests.provider import provider
+from voting.models import ApiKey
+
+pytestmark = pytest.mark.django_db
+WITH_TIE = {"ballot": ["A", "B", "tie", "both_bad"]}
+ONE_PROMPT = WITH_TIE | {"prompts": ["Hi."]}
+THREE = {"id": "three", "type": "consensus", "parts": ["judge-long", "judge-first", "judge-tie"]}
+
+
+@pytest.fixture
+def at():
+    with provider() as running:
+        yield running
+
+
+@pytest.fixture
+def found(tmp_path, monkeypatch):
+    """Load the package with further entry points, as if it had been installed before."""
+    yield lambda **more: load(tmp_path, monkeypatch, **more)
+    monkeypatch.undo()
+    loading.load()
+
+
+def load(folder, monkeypatch, **more):
+    monkeypatch.syspath_prepend(install(folder, **more))
+    for name in [name for name in sys.modules if name.startswith("humanjudge_consensus")]:
+        monkeypatch.delitem(sys.modules, name)
+    loading.load()
+
+
+@pytest.fixture
+def installed(found):
+    found()
+    assert extensions.broken == []
+
+
+def turn(extension, state):
+    return user_client().post(f"/extensions/{extension}", {"state": state})
+
+
+# --- a judge made of three --------------------------------------------------------------------
+
+
+def test_three_judges_are_one_whose_calls_are_like_any_others(installed, at):
+    make_provider(at, prices={f"{m}": {"input": "1", "output": "1"} for m in MODELS})
+    run = go_on(lifecycle.start(lifecycle.create(make_project(), config(budget_usd=1)).pk))
+    assert run.state == "voting", run.note
+    judge = Judge.objects.get(run=run, name="three")
+    verdicts = Verdict.objects.filter(judge=judge)
+    assert {verdict.state for verdict in verdicts} == {"done"}
+    calls = Call.objects.filter(verdict__judge=judge)
+    # Two prompts, in both orders, three models; each is asked once for a budget that is kept.
+    assert sorted(calls.values_list("model", flat=True)) == sorted([*THREE["parts"]] * 4)
+    assert run.spent_nano == sum(run.calls.values_list("cost_nano", flat=True)) > 0
+    assert run.reserved_nano == 0
+
+
+MODELS = ("model-a", "model-b", "judge-long", "judge-first", "judge-second", "judge-tie")
+
+
+def config(**changes):
+    return make_config(**{"judges": [THREE, "judge-long", "longer-wins"]} | WITH_TIE | changes)
+
+
+@pytest.mark.parametrize(
+    "parts, winner, error",
+    [
+        # In both orders the first contradicts itself, which is a tie, as the third says.
+        (["judge-first", "judge-long", "judge-tie"], "tie", ""),
+        (["judge-bad", "judge-long", "judge-tie"], "", "no majority of 3: "),
+    ],
+)
+def test_the_majority_is_the_verdict_and_none_is_no_score(installed, at, parts, winner, error):
+    run = go_on(make_started(at, judges=[THREE | {"parts": parts}, "longer-wins"], **ONE_PROMPT))
+    verdict = Verdict.objects.get(judge__name="three")
+    assert (verdict.winner, verdict.state) == (winner, "failed" if error else "done")
+    assert verdict.error.startswith(error)
+    assert verdict.score_a is None
+    board = user_client().get(f"/runs/{run.pk}/")
+    assert b"three" in board.content
+
+
+def test_one_of_three_that_fails_is_left_out_and_costs_no_verdict(installed, at):
+    parts = ["judge-tie", "judge-first", "judge-gone"]
+    at.control(mode="insufficient_quota", models=["judge-gone"])
+    go_on(make_started(at, judges=[THREE | {"parts": parts}, "longer-wins"], **ONE_PROMPT))
+    verdict = Verdict.objects.get(judge__name="three")
+    assert (verdict.state, verdict.winner) == ("done", "tie")
+    assert verdict.feedback.startswith("2 of 3: ")
+
+
+def test_what_was_asked_before_is_answered_from_storage(installed, at):
+    go_on(make_started(at, judges=["judge-tie", "judge-first", "judge-long"], **ONE_PROMPT))
+    before = len(at.requests)
+    run = lifecycle.create(make_project("Another"), config(judges=[THREE], **ONE_PROMPT))
+    go_on(lifecycle.start(run.pk))
+    assert Verdict.objects.get(judge__name="three").state == "done"
+    assert len(at.requests) == before
+
+
+def test_the_fingerprint_covers_type_version_and_parts(installed, at, monkeypatch):
+    def fingerprint(**changes):
+        run = lifecycle.create(make_project(), config(judges=[THREE | changes]))
+        return run.judges.get().fingerprint
+
+    usual = fingerprint()
+    assert usual == fingerprint(id="another name")
+    assert usual != fingerprint(parts=["judge-long", "judge-first", "judge-hash"])
+    monkeypatch.setattr(extensions.find("consensus"), "version", "1.1")
+    assert usual != fingerprint()
+
+
+def test_a_baseline_of_a_package_judges_like_the_others(installed, at):
+    run = go_on(make_started(at, judges=["shorter-wins", "longer-wins"]))
+    said = {
+        name: list(Verdict.objects.filter(judge__name=name).order_by("item").values_list("winner"))
+        for name in ("shorter-wins", "longer-wins")
+    }
+    assert run.state == "voting"
+    assert len(said["shorter-wins"]) == 2
+    assert said["shorter-wins"] != said["longer-wins"]
+
+
+# --- off, unknown, broken ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "changes, path, why",
+    [
+        ({"mode": "builtin-judge-evl"}, "mode", "; did you mean 'builtin-judge-eval'?"),
+        ({"judges": [THREE | {"type": "consensos"}]}, "judges[0].type", "did you mean 'consensus'"),
+        ({"judges": [THREE | {"parts": ["judge-long"]}]}, "judges[0].parts", "2 to 25"),
+        ({"judges": [{"id": "j", "parts": ["a", "b"]}]}, "judges[0].parts", "has none"),
+        ({"judges": [THREE | {"options": {"x": 1}}]}, "judges[0].options.x", "unknown"),
+        ({"mode_options": {"rounds": 1}}, "mode_options.rounds", "unknown"),
+        ({"judges": [{"id": "shorterwins", "provider": "baseline"}]}, "judges[0].provider", "mean"),
+    ],
+)
+def test_what_is_not_here_is_an_error_where_it_stands(installed, at, changes, path, why):
+    make_provider(at)
+    _, token = make_key(ApiKey.Scope.MANAGE, project=make_project())
+    body = make_config().as_dict() | changes
+    answer = key_client(token).post("/api/runs", json.dumps(body), "application/json")
+    assert answer.status_code == 422
+    [error] = [each for each in answer.json()["detail"] if each["path"] == path]
+    assert why in error["message"]
+    assert not Run.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "off, path",
+    [
+        ("builtin-judge-eval", "mode"),
+        ("consensus", "judges[0].type"),
+        ("shorter-wins", "judges[1].id"),
+        ("openai-compatible", "provider"),
+    ],
+)
+def test_what_is_off_is_refused_in_runs_and_drafts_and_stops_a_run(installed, at, off, path):
+    judges = [THREE, "shorter-wins"]
+    draft, copied = make_draft(at, judges=judges), make_draft(at, judges=judges)
+    running = make_started(at, judges=judges)
+    assert turn(off, "off").status_code == 302
+    with pytest.raises(ConfigInvalid) as refused:
+        available.new_config(make_config(judges=judges).as_dict())
+    assert [error.path for error in refused.value.errors] == [path]
+    assert off in str(refused.value)
+    with pytest.raises(lifecycle.LifecycleRefused, match="is turned off"):
+        lifecycle.start(draft.pk)
+    assert user_client().post(f"/runs/{copied.pk}/duplicate").status_code == 409
+    assert Run.objects.count() == 3
+    state.advance(running.pk)
+    running.refresh_from_db()
+    assert (running.state, running.note.count("is turned off")) == ("stopped", 1)
+    with pytest.raises(lifecycle.LifecycleRefused, match="is turned off"):
+        lifecycle.resume(running.pk)
+    turn(off, "on")
+    assert go_on(lifecycle.resume(running.pk)).state == "voting"
+
+
+def test_a_run_of_another_version_or_without_its_package_stops(installed, at, monkeypatch):
+    run = make_started(at, judges=[THREE])
+    with monkeypatch.context() as changed:
+        changed.setattr(extensions.find("consensus"), "version", "1.1")
+        assert "consensus 1.1 is installed" in available.why_not(run)
+    monkeypatch.undo()
+    loading.load()
+    assert "there is no judge type 'consensus'" in available.why_not(run)
+    state.advance(run.pk)
+    run.refresh_from_db()
+    assert run.state == "stopped"
+    assert user_client().get(f"/runs/{run.pk}/").status_code == 200
+
+
+def test_what_is_broken_is_reported_and_the_others_work(found, settings):
+    found(
+        missing="humanjudge_consensus:Nothing",
+        twice="humanjudge_consensus.twice:Consensus",
+        plain="humanjudge_consensus:Counter",
+    )
+    settings.HUMANJUDGE_EXTENSIONS = ["no_such_module.Judge"]
+    loading.load()
+    assert extensions.find("consensus")
+    why = {each.name: each.error for each in extensions.broken}
+    assert "AttributeError" in why["humanjudge_consensus:Nothing"]
+    assert "ModuleNotFoundError" in why["no_such_module:Judge"]
+    assert "is none of" in why["humanjudge_consensus:Counter"]
+    warned = [check for check in run_checks() if check.id == "humanjudge.W001"]
+    assert len(warned) == len(extensions.broken) == 4
+    page = user_client().get("/extensions/").content.decode()
+    assert "no_such_module:Judge" in page
+    assert "of humanjudge-consensus 1.0" in page
