@@ -5,14 +5,14 @@ import sqlite3
 import sys
 from collections.abc import Callable
 from typing import Any, TypeAlias
+from urllib.parse import urlencode
 
 from django.conf import settings
-from django.contrib.auth.views import redirect_to_login
 from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
 from django.middleware.gzip import GZipMiddleware
-from django.shortcuts import resolve_url
+from django.shortcuts import redirect, resolve_url
 from django.template.loader import render_to_string
 from django.utils.module_loading import import_string
 from django_htmx.http import HttpResponseClientRefresh
@@ -124,11 +124,17 @@ class ProblemMiddleware:
         if isinstance(error, Problem):
             return problem(request, error.status, str(error), retry_after=error.retry_after)
         if isinstance(error, LoginNeeded):
-            # A fragment's page is loaded anew: the form to log in does not belong amid it.
-            is_fragment = getattr(request, "htmx", False)
-            here = request.get_full_path()
-            return HttpResponseClientRefresh() if is_fragment else redirect_to_login(here)
+            return log_in(request)
         return busy(request, error) if is_busy(error) else None
+
+
+def log_in(request: HttpRequest) -> HttpResponse:
+    """Lead to the login and back; a fragment's whole page, since no form belongs amid it."""
+    if getattr(request, "htmx", False):
+        return HttpResponseClientRefresh()
+    # Django's own function for it cannot be imported before the apps are loaded, as this is.
+    back = urlencode({"next": request.get_full_path()})
+    return redirect(f"{resolve_url(settings.LOGIN_URL)}?{back}")
 
 
 def is_for_api(request: HttpRequest) -> bool:

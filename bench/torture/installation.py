@@ -139,7 +139,8 @@ def _postgres(folder: Path, disk_megabytes: int) -> PostgresServer:
 
 
 def _begin_django(here: Installation) -> None:
-    os.environ.update(environment(here.data, **here.variables))
+    # What its own connections meet is no news.
+    os.environ.update(environment(here.data, **here.variables), LOG_LEVEL="CRITICAL")
     os.environ["DJANGO_SETTINGS_MODULE"] = "humanjudge.settings"
     django.setup()
 
