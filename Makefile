@@ -2,7 +2,7 @@
 # Every path here is relative, so that the folder's own name may hold spaces.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-fast check bench dist stats clean
+.PHONY: help run test test-fast check bench torture dist stats clean
 MAKEFLAGS += --no-print-directory
 
 # Without its bytecode every process that is started compiles all it imports anew.
@@ -20,6 +20,7 @@ help:
 	@echo 'make test-fast  those that are quick and need no server, process or browser'
 	@echo 'make check      formats, types, imports, templates, migrations, deployment, known holes'
 	@echo 'make bench      measure: votes, seals, replay, pages, rendering'
+	@echo 'make torture    faults at full size, for hours: make torture [KILLS=1000] [HOURS=24] [SEED=1]'
 	@echo 'make dist       build the wheel that `pip install` and `uvx` take, in dist/'
 	@echo 'make stats      count lines, modules, contracts and what else is to fall'
 	@echo 'make clean      remove .venv and caches; what people voted (var/) is kept'
@@ -54,6 +55,9 @@ check: .venv/.installed-dev
 
 bench: .venv/.installed-dev
 	@$(PY) -m bench
+
+torture: .venv/.installed-dev
+	@$(PY) -m bench.torture --kills $(or $(KILLS),1000) --hours $(or $(HOURS),24) --seed $(or $(SEED),1)
 
 dist: .venv/.installed-dev
 	@rm -rf dist && $(PY) -m hatchling build -t wheel

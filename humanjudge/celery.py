@@ -90,15 +90,24 @@ class Heartbeat(bootsteps.StartStopStep):
 
 
 class Clock(Scheduler):
-    """Beat's scheduler, which says that it ticks."""
+    """Beat's scheduler, which says that it ticks, and goes on where the machine's clock goes back.
+
+    Celery's would wait until the clock shows again what it showed when each task was last sent.
+    """
 
     _said_at = 0.0
+    _ahead = 0.0
 
     def tick(self, *args: Any, **kwargs: Any) -> Any:
         if time.monotonic() - self._said_at > ALIVE_SECONDS:
             self._said_at = time.monotonic()
             say_alive([BEAT])
-        return super().tick(*args, **kwargs)
+        before, self._ahead = self._ahead, time.time() - time.monotonic()
+        if self._ahead < before - 1:
+            for entry in self.schedule.values():
+                entry.last_run_at = entry.default_now()
+            self.populate_heap()
+        return min(super().tick(*args, **kwargs), ALIVE_SECONDS)
 
 
 app.steps["consumer"].add(Heartbeat)

@@ -107,6 +107,8 @@ if _database["ENGINE"] == "django.db.backends.sqlite3":
         "timeout": 8,
         "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;",
     }
+    # Whoever closes the file last writes its log back into it, which took longer than a vote.
+    _database["CONN_MAX_AGE"] = None
 else:
     _database["CONN_MAX_AGE"] = 0
     _database.setdefault("OPTIONS", {})["pool"] = {

@@ -82,6 +82,15 @@ def test_votes_younger_than_the_window_wait(settings):
     assert (entry_of(old).seq, entry_of(young).seq) == (3, None)
 
 
+def test_votes_cast_before_the_clock_went_back_do_not_wait_until_it_is_that_late_again():
+    run = make_run(pairs=2)
+    voter, pairs, now = make_voter(run), pairs_of(run), timezone.now()
+    before = make_vote(voter, pairs[0], at=now + timedelta(hours=1))
+    of_a_clock_ahead = make_vote(voter, pairs[1], at=now + timedelta(seconds=1))
+    assert ledger.seal(run.queue.project.pk, now=now) == 1
+    assert (entry_of(before).seq, entry_of(of_a_clock_ahead).seq) == (3, None)
+
+
 def test_asked_again_there_is_nothing_to_do():
     run = make_run(pairs=3)
     votes = voted(run, 3)

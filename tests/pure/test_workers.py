@@ -1,7 +1,9 @@
 """Which worker of `make run` does what."""
 
+import time_machine
 from django.conf import settings
 
+from humanjudge import celery
 from humanjudge.celery import app
 from humanjudge.launcher import programs
 
@@ -40,3 +42,20 @@ def test_workers_of_one_queue_each_do_what_the_worker_of_both_does():
     )
     assert one | other == both
     assert not one & other
+
+
+def test_beat_goes_on_where_the_clock_of_the_machine_goes_back(monkeypatch):
+    monkeypatch.setattr(celery, "say_alive", lambda names: None)
+    sent = []
+    monkeypatch.setattr(celery.Clock, "apply_entry", lambda self, entry, **_: sent.append(entry))
+    schedule = {"sweep": {"task": "voting.tasks.sweep", "schedule": 3.0}}
+    with time_machine.travel(1_800_000_000, tick=False) as machine:
+        beat = celery.Clock(app)
+        beat.data.clear()
+        beat.update_from_dict(schedule)
+        for hours, sends in ((0, 1), (-1, 2), (1, 3)):
+            machine.shift(3600 * hours)
+            assert beat.tick() <= celery.ALIVE_SECONDS
+            machine.shift(4)
+            beat.tick()
+            assert len(sent) >= sends

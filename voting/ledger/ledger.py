@@ -32,6 +32,8 @@ from voting.ledger.scheduler import nudge
 from voting.models import Entry, Exposure, Project, Queue, Voter, VoterPrompt
 
 # What sealing writes into an entry.
+# By how much clocks of several machines may differ.
+CLOCKS_APART = timedelta(seconds=5)
 SETTLED = ("seq", "hash", "reputation", "unblinded", "excluded")
 
 
@@ -202,12 +204,15 @@ def hidden(comment: str, labels: Mapping[str, object] | None) -> dict[str, Any]:
 
 def seal(project_id: UUID, *, now: datetime | None = None) -> int:
     """Seal the oldest unsealed entries of a project, at most one batch; return how many."""
-    young = (now or timezone.now()) - timedelta(milliseconds=settings.SEAL_WINDOW_MS)
+    now = now or timezone.now()
+    young = now - timedelta(milliseconds=settings.SEAL_WINDOW_MS)
+    # What is later than now by that much was not cast just now: a clock went back.
+    due = Q(at__lte=young) | Q(at__gt=now + CLOCKS_APART)
     with transaction.atomic():
         project = locked(project_id)
         # Read after the lock, by what is unsealed and never by "id > last": a vote that committed
         # late may have a smaller id than one that is sealed already.
-        unsealed = Entry.objects.filter(project=project, seq__isnull=True, at__lte=young)
+        unsealed = Entry.objects.filter(due, project=project, seq__isnull=True)
         batch = read_rows(unsealed.order_by("at", "id")[: settings.SEAL_BATCH])
         _fetch_related(batch)
         for entry in batch:
