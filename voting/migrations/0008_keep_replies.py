@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("voting", "0005_members"),
+        ("voting", "0007_identity"),
     ]
 
     operations = [

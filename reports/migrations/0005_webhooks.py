@@ -9,7 +9,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("reports", "0003_shares"),
+        ("reports", "0004_report_bundles"),
         ("voting", "0005_members"),
     ]
 

@@ -8,7 +8,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("voting", "0005_members"),
+        ("voting", "0006_audit"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

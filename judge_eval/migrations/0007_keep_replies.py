@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("judge_eval", "0005_provider_project"),
+        ("judge_eval", "0006_extensions"),
     ]
 
     operations = [
