@@ -10,6 +10,7 @@ import re
 from collections.abc import Collection
 from contextlib import contextmanager
 from copy import deepcopy
+from functools import cache
 from types import SimpleNamespace
 from typing import NamedTuple
 
@@ -21,6 +22,7 @@ from django.test import Client
 from django.urls import URLResolver, get_resolver, reverse
 
 from humanjudge.api import api, grandjury_api
+from humanjudge.settings import BASE_DIR
 from judge_eval.models import Import
 from reports.grandjury import services as grandjury
 from reports.models import ScoreReport
@@ -54,6 +56,7 @@ from voting.voters import invite_token, voter_of_user
 
 pytestmark = pytest.mark.django_db
 
+ROLES_DOC = BASE_DIR / "docs" / "roles.md"
 ROLES = [*Member.Role.values]
 # Who asks for pages. The voter has pairs left to vote on, and no login.
 PERSONS = ("anonymous", "voter", "stranger", *ROLES, "superuser")
@@ -343,9 +346,21 @@ def who_may(what) -> Collection[str]:
     return OTHERWISE.get(what) or {*ALLOWED[what], "superuser"}
 
 
+def test_the_documentation_has_the_table():
+    no = "\N{EN DASH}"
+    row = rf"^\| \*\*([a-z ]+)\*\*.*?((?: \| (?:yes|{no})){{4}}) \|$"
+    rows = re.findall(row, ROLES_DOC.read_text(), re.MULTILINE)
+    told = {what: re.findall(f"yes|{no}", cells) for what, cells in rows}
+    assert told == {
+        action: ["yes" if role in allowed else no for role in ROLES]
+        for action, allowed in ALLOWED.items()
+    }
+
+
 # --- pages ----------------------------------------------------------------------------------------
 
 
+@cache
 def named_addresses():
     """Return the names of all pages with the arguments of their addresses, and those of the API."""
     pages, operations = {}, set()
@@ -365,17 +380,15 @@ def named_addresses():
     return pages, operations
 
 
-ARGUMENTS, OPERATIONS = named_addresses()
-
-
 def test_every_page_has_its_line():
-    assert ARGUMENTS.keys() == PAGES.keys()
+    pages, operations = named_addresses()
+    assert pages.keys() == PAGES.keys()
     described = {
         path for each in (api, grandjury_api) for path in each.get_openapi_schema()["paths"]
     }
     # The documents themselves, and what they are shown by.
     own = {f"/api/{v}{page}" for v in ("", "v1/") for page in ("", "docs", "openapi.json")}
-    assert described | own == OPERATIONS
+    assert described | own == operations
 
 
 def test_pages_open_to_whom_they_may(scene):
@@ -406,7 +419,9 @@ def test_pages_take_no_other_method(scene):
 
 
 def ask(scene, person, method, page):
-    given = {name: scene.names.get(name) for name in ARGUMENTS[page]} | scene.of.get(page, {})
+    given = {name: scene.names.get(name) for name in named_addresses()[0][page]} | scene.of.get(
+        page, {}
+    )
     address = reverse(page, kwargs=given)
     client = scene.clients[person]
     cookies = deepcopy(client.cookies)
