@@ -327,7 +327,8 @@ def test_of_what_is_stopped_before_it_is_read_no_file_is_left():
 
 
 def bundle_of(lines, project=None):
-    job = Import(project=project, is_bundle=True, form={})
+    key, _ = make_key("manage")
+    job = Import(project=project, is_bundle=True, form={}, api_key=key)
     return import_jobs.ask(job, [Source("run.jsonl", as_file(lines))])
 
 
