@@ -44,10 +44,15 @@ class ProviderForm(forms.ModelForm):  # type: ignore[type-arg]
 class ProviderAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     form = ProviderForm
     fields = (
-        *("name", "base_url", "key_variable", "key", "structured_output"),
+        *("name", "project", "base_url", "key_variable", "key", "structured_output"),
         *("timeout_s", "concurrency", "requests_per_minute", "prices"),
     )
-    list_display = ("name", "base_url", "key_variable", "key", "concurrency", "requests_per_minute")
+    list_display = (
+        *("name", "project", "base_url", "key_variable", "key"),
+        *("concurrency", "requests_per_minute"),
+    )
+    list_filter = ("project",)
+    list_select_related = ("project",)
     readonly_fields = ("key",)
 
     @admin.display(description="key is set here")
