@@ -138,7 +138,7 @@ def log_in(request: HttpRequest) -> HttpResponse:
     if getattr(request, "htmx", False):
         return HttpResponseClientRefresh()
     # Django's own function for it cannot be imported before the apps are loaded, as this is.
-    back = urlencode({"next": request.get_full_path()})
+    back = urlencode({"next": request.get_full_path()}, safe="/")
     return redirect(f"{resolve_url(settings.LOGIN_URL)}?{back}")
 
 

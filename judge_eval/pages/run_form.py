@@ -66,8 +66,8 @@ class ProjectForm(forms.Form):
         super().__init__(*args, **kwargs)
         project = cast("forms.ModelChoiceField[Project]", self.fields["project"])
         project.queryset = projects_where(user, "run").order_by("name")
-        if len(known := project.queryset[:2]) == 1:
-            self.initial.setdefault("project", known[0])
+        known = project.queryset[:2]
+        self.initial.setdefault("project", known[0] if len(known) == 1 else None)
         if not can_make_projects(user):
             if self.data.get("new_project"):
                 raise Problem(403, NO_NEW_PROJECTS)

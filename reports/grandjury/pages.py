@@ -14,7 +14,15 @@ from django.views.decorators.http import require_POST, require_safe
 from humanjudge.http import Context
 from reports.grandjury import selectors, services
 from reports.models import Benchmark, TracedModel
-from voting.access import Action, projects_where, require, require_login, require_making_runs
+from voting.access import (
+    Action,
+    can_make_projects,
+    can_make_runs,
+    projects_where,
+    require,
+    require_login,
+    require_making_runs,
+)
 from voting.keys import revoke
 from voting.models import ApiKey, Project
 
@@ -43,6 +51,11 @@ class ModelForm(_OfProject):
 
     name = forms.CharField(max_length=200)
     project = _one_project("Sends its outputs to", "a project of my own models")
+
+    def __init__(self, user: User, data: QueryDict | None = None) -> None:
+        super().__init__(user, data)
+        if not can_make_projects(user):
+            self.fields["project"].required = True
 
 
 class PersonKeyForm(_OfProject):
@@ -76,6 +89,7 @@ def _page(
     context = {
         "models": [_model_row(model) for model in selectors.models_of_user(user)],
         "keys": [_key_row(key) for key in selectors.keys_of_user(user)],
+        "may_make": can_make_runs(user),
         "benchmarks": list(selectors.benchmarks_of_user(user)),
         "model_form": model_form or ModelForm(user),
         "key_form": key_form or PersonKeyForm(user),

@@ -9,6 +9,7 @@ from itertools import count
 
 import pytest
 from django.conf import settings
+from django.contrib.auth.models import Permission, User
 from django.core.management import CommandError, call_command
 from django.db import connection
 from django.utils import timezone
@@ -327,7 +328,8 @@ def test_of_what_is_stopped_before_it_is_read_no_file_is_left():
 
 
 def bundle_of(lines, project=None):
-    job = Import(project=project, is_bundle=True, form={})
+    key, _ = make_key("manage")
+    job = Import(project=project, is_bundle=True, form={}, api_key=key)
     return import_jobs.ask(job, [Source("run.jsonl", as_file(lines))])
 
 
@@ -433,3 +435,25 @@ def test_what_the_ledger_holds_of_a_bundle_stays_unseen_and_is_in_nobodys_way(sm
     assert facts_of(again) == expected
     assert_whole(project)
     assert restored(lines, project) == [again]
+
+
+def test_a_bundle_goes_only_where_who_brought_it_may_make_runs():
+    run = make_eventful_run()
+    lines, person = list(export_run(run)), User.objects.create(username="ada")
+    key, _ = make_key("manage", user=person)
+
+    def bring():
+        job = Import(is_bundle=True, form={}, api_key=key)
+        import_jobs.ask(job, [Source("run.jsonl", as_file(lines))])
+        worked()
+        job.refresh_from_db()
+        return job
+
+    refused = bring()
+    assert (refused.state, Run.objects.count()) == ("refused", 1)
+    assert "in which you may make runs" in refused.report["errors"][0]["message"]
+    person.user_permissions.add(Permission.objects.get(codename="add_project"))
+    assert bring().state == "done"
+    made = Run.objects.select_related("queue__project").exclude(pk=run.pk).get().queue.project
+    assert (made.name, made.pk != run.queue.project_id) == (run.queue.project.name, True)
+    assert made.members.get().user == person

@@ -42,7 +42,7 @@ def known(monkeypatch):
     """Rows that identifiers lead to; return these, and all statuses that were answered."""
     monkeypatch.setattr(connection, "close_if_unusable_or_obsolete", lambda: None)
     monkeypatch.setattr(access, "PUBLIC_LIMIT", RateLimit(per_second=1e6, burst=1_000_000))
-    ada = User.objects.create(username="ada")
+    ada = User.objects.create(username="ada", is_superuser=True)
     model = Model(*services.create_model(ada, None, "Bot"))
     arena = services.benchmark_of(make_project("Arena"), ada)
     services.open_to_enrolment(arena, True)

@@ -206,7 +206,7 @@ def every_page():
 
 
 def new_user(*, name, password=None, staff=False):
-    User.objects.create_user(name, password=password, is_staff=staff, is_superuser=staff)
+    User.objects.create_user(name, password=password, is_staff=staff, is_superuser=True)
 
 
 def log_in(*, name, staff):

@@ -18,6 +18,7 @@ from tests.makers import (
     make_run,
     make_vote,
     make_voter,
+    member_client,
     pairs_of,
     seal_all,
     user_client,
@@ -179,7 +180,7 @@ def test_who_may_only_look_may_neither_erase_nor_withdraw():
     voter, invite = make_voter(run, name="Ada"), make_invite(run)
     looker = User.objects.create(username="looker", is_staff=True)
     looker.user_permissions.set(Permission.objects.filter(codename__startswith="view_"))
-    client = user_client("looker")
+    client = member_client(run.queue.project, "", name="looker")
     act(client, "voter", "erase", voter)
     act(client, "invite", "revoke", invite)
     voter.refresh_from_db()

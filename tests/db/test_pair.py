@@ -63,7 +63,7 @@ def test_a_voter_who_has_the_pair_open_is_refused_whatever_else_they_are(logged_
     run = make_run(shared=shared, names=["wise", "wrong"])
     client = voter_client(make_voter(run))
     if logged_in:
-        client.force_login(User.objects.create(username="owner"))
+        client.force_login(User.objects.create(username="owner", is_superuser=True))
     response = client.get(page_of(run))
     assert response.status_code == 403
     assert "You have not voted on this pair yet" in text_of(response)

@@ -10,23 +10,28 @@ import re
 from collections.abc import Collection
 from contextlib import contextmanager
 from copy import deepcopy
+from functools import cache
 from types import SimpleNamespace
 from typing import NamedTuple
 
 import pytest
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Permission, User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection, transaction
 from django.test import Client
-from django.urls import URLResolver, get_resolver, reverse
+from django.urls import URLResolver, get_resolver, resolve, reverse
 
 from humanjudge.api import api, grandjury_api
+from humanjudge.settings import BASE_DIR
 from judge_eval.models import Import
 from reports.grandjury import services as grandjury
 from reports.models import ScoreReport
+from reports.quality.parameters import DEFAULT
+from reports.quality.views import initial_values
 from reports.review.services import decide
 from reports.scores import jobs
 from reports.shares.services import make_share
+from tests.helpers.pages import queries_of, text_of
 from tests.helpers.run_findings import compute
 from tests.helpers.run_rows import make_calls, make_config, make_provider
 from tests.makers import (
@@ -45,15 +50,16 @@ from tests.makers import (
     voter_client,
 )
 from voting import ballots
-from voting.access import ALLOWED
+from voting.access import ALLOWED, NO_NEW_PROJECTS
 from voting.assignment import ballot_for
 from voting.curating import exclude_voter
-from voting.models import ApiKey, Member
+from voting.models import ApiKey, Member, Project
 from voting.services import flag
 from voting.voters import invite_token, voter_of_user
 
 pytestmark = pytest.mark.django_db
 
+ROLES_DOC = BASE_DIR / "docs" / "roles.md"
 ROLES = [*Member.Role.values]
 # Who asks for pages. The voter has pairs left to vote on, and no login.
 PERSONS = ("anonymous", "voter", "stranger", *ROLES, "superuser")
@@ -343,9 +349,21 @@ def who_may(what) -> Collection[str]:
     return OTHERWISE.get(what) or {*ALLOWED[what], "superuser"}
 
 
+def test_the_documentation_has_the_table():
+    no = "\N{EN DASH}"
+    row = rf"^\| \*\*([a-z ]+)\*\*.*?((?: \| (?:yes|{no})){{4}}) \|$"
+    rows = re.findall(row, ROLES_DOC.read_text(), re.MULTILINE)
+    told = {what: re.findall(f"yes|{no}", cells) for what, cells in rows}
+    assert told == {
+        action: ["yes" if role in allowed else no for role in ROLES]
+        for action, allowed in ALLOWED.items()
+    }
+
+
 # --- pages ----------------------------------------------------------------------------------------
 
 
+@cache
 def named_addresses():
     """Return the names of all pages with the arguments of their addresses, and those of the API."""
     pages, operations = {}, set()
@@ -365,17 +383,15 @@ def named_addresses():
     return pages, operations
 
 
-ARGUMENTS, OPERATIONS = named_addresses()
-
-
 def test_every_page_has_its_line():
-    assert ARGUMENTS.keys() == PAGES.keys()
+    pages, operations = named_addresses()
+    assert pages.keys() == PAGES.keys()
     described = {
         path for each in (api, grandjury_api) for path in each.get_openapi_schema()["paths"]
     }
     # The documents themselves, and what they are shown by.
     own = {f"/api/{v}{page}" for v in ("", "v1/") for page in ("", "docs", "openapi.json")}
-    assert described | own == OPERATIONS
+    assert described | own == operations
 
 
 def test_pages_open_to_whom_they_may(scene):
@@ -406,7 +422,9 @@ def test_pages_take_no_other_method(scene):
 
 
 def ask(scene, person, method, page):
-    given = {name: scene.names.get(name) for name in ARGUMENTS[page]} | scene.of.get(page, {})
+    given = {name: scene.names.get(name) for name in named_addresses()[0][page]} | scene.of.get(
+        page, {}
+    )
     address = reverse(page, kwargs=given)
     client = scene.clients[person]
     cookies = deepcopy(client.cookies)
@@ -545,3 +563,94 @@ def test_the_protocol_answers_whom_it_may(scene):
             if refused == may or answer.status_code >= 500 or (refused and statements):
                 wrong.append((operation, name, answer.status_code, answer.content[:200]))
     assert not wrong, "\n".join(map(str, wrong))
+
+
+# --- what pages offer -----------------------------------------------------------------------------
+
+_OFFERED = re.compile(r'<(?:a\b[^>]* href|form\b[^>]* (action))="(/[^"]*)"')
+# Offered to a voter who is sent on from it.
+LEADS_ON = ("login", "logout", "home", "runs")
+
+
+def test_pages_offer_what_works_for_their_reader(scene):
+    wrong = set()
+    for page, (methods, what) in PAGES.items():
+        for person in {"stranger", *ROLES} & {*who_may(what)} if "GET" in methods else ():
+            answer, _ = ask(scene, person, "GET", page)
+            if "text/html" not in answer.headers.get("Content-Type", ""):
+                continue
+            for is_form, address in _OFFERED.findall(answer.content.decode()):
+                name = resolve(address.partition("?")[0].partition("#")[0]).url_name
+                takes = PAGES.get(name)
+                if takes and person not in who_may(takes[1]) and name not in LEADS_ON:
+                    wrong.add((page, person, "form" if is_form else "link", name))
+    assert not wrong, "\n".join(map(str, sorted(wrong)))
+
+
+def test_lists_show_what_one_may_see_and_cost_the_same(scene):
+    person = member_client(scene.project, "curator", name="curator")
+    lists = ("/", "/runs/", "/projects/", "/review/", "/models/")
+    costs = {address: queries_of(person, address) for address in lists}
+    for number in range(5):
+        elsewhere = make_run(make_project(f"Hidden {number}"), votes_wanted=3)
+        elsewhere.name = f"Hidden run {number}"
+        elsewhere.save()
+        flag(make_voter(elsewhere), pairs_of(elsewhere)[0].pk, "unsafe", "")
+    for address in lists:
+        assert b"Hidden" not in person.get(address).content
+        assert queries_of(person, address) == costs[address], address
+    assert b"Hidden" in scene.clients["superuser"].get("/projects/").content
+    runs = key_client(make_key("read", user=User.objects.get(username="curator"))[1])
+    named = [run["project"] for run in runs.get("/api/runs").json()["runs"]]
+    assert {*named} == {"Here"}
+
+
+def test_providers_and_imports_are_listed_to_whom_they_belong(scene):
+    other = make_project("Hidden")
+    make_provider(name="zwickau", project=other)
+    stranger = User.objects.get(username="stranger")
+    Import.objects.create(project=other, user=stranger, form={"files": ["zwickau.csv"]})
+    Import.objects.create(user=stranger, form={"files": ["zwickau.csv"]})
+    client = scene.clients["evaluator"]
+    for address in ("/providers/", "/runs/import/"):
+        assert b"zwickau" not in client.get(address).content
+        assert b"zwickau" in scene.clients["superuser"].get(address).content
+
+
+# --- who makes projects ---------------------------------------------------------------------------
+
+
+def maker(**fields):
+    user = User.objects.create(username="maker", **fields)
+    user.user_permissions.add(Permission.objects.get(codename="add_project"))
+    client = Client()
+    client.force_login(user)
+    return client, user
+
+
+def test_who_makes_a_project_becomes_its_owner():
+    client, user = maker()
+    form = initial_values(DEFAULT) | {"name": "Mine"}
+    form = {name: value for name, value in form.items() if value is not None}
+    assert client.post("/projects/new/", form).status_code == 302
+    config = {"config": json.dumps(make_config().as_dict()), "new_project": "Mine too"}
+    assert client.post("/runs/new/config/", config).status_code == 302
+    assert client.post("/models/new", {"model-name": "Bot"}).status_code == 200
+    owned = Member.objects.filter(user=user, role="owner")
+    names = {"Mine", "Mine too", "Models of maker"}
+    assert {*owned.values_list("project__name", flat=True)} == names
+    assert Project.objects.count() == len(names)
+
+
+def test_who_may_make_none_is_told_so():
+    client = member_client(make_project("Here"), "evaluator")
+    assert "Name of the new project" not in text_of(client.get("/runs/new/"))
+    config = {"config": json.dumps(make_config().as_dict()), "new_project": "Mine"}
+    for address, form in (
+        ("/projects/new/", {"name": "Mine"}),
+        ("/runs/new/config/", config),
+    ):
+        answer = client.post(address, form)
+        assert (answer.status_code, NO_NEW_PROJECTS in text_of(answer)) == (403, True)
+    assert client.post("/models/new", {"model-name": "Bot"}).status_code == 422
+    assert Project.objects.count() == 1

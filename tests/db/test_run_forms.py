@@ -5,6 +5,7 @@ import json
 import re
 
 import pytest
+from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.test.client import BOUNDARY, MULTIPART_CONTENT, encode_multipart
@@ -22,11 +23,13 @@ pytestmark = pytest.mark.django_db
 
 FORM = "/runs/new/"
 JSON = "/runs/new/config/"
+# Who may do everything.
+ROOT = User(is_superuser=True)
 
 
 def filled(**changes):
     """A form that is filled in, as a browser sends it."""
-    data = empty_values() | {
+    data = empty_values(ROOT) | {
         "new_project": "A project",
         "name": "Harbours",
         "kind": "text",
@@ -82,7 +85,7 @@ def test_a_form_asks_about_single_items(changes, items, judges):
     assert config.items.model_dump(mode="json").items() >= items.items()
     names = [judge.id for judge in config.judges]
     assert names == ["judge-long", *(f"always-{choice}" for choice in judges), "random"]
-    assert form_values(config)["items_kind"] == changes["items_kind"]
+    assert form_values(config, ROOT)["items_kind"] == changes["items_kind"]
 
 
 def test_what_is_wrong_with_a_label_is_said_beside_the_labels():
@@ -453,7 +456,7 @@ def test_duplicate_and_change_starts_from_all_that_the_run_says():
     assert isinstance(form, RunForm)
     assert form.initial["project"] == run.queue.project_id
     data = {name: value for name, value in form.initial.items() if value is not None}
-    copy = RunForm(data, initial=form.initial)
+    copy = RunForm(data, initial=form.initial, user=ROOT)
     assert copy.is_valid(), copy.errors
     assert copy.run_config.as_dict() == lifecycle.config_of(run).as_dict() | {
         "name": "First (copy)"
@@ -481,7 +484,7 @@ def test_what_the_form_has_no_place_for_is_changed_as_json(changes):
     assert response.url == f"{JSON}?from={run.pk}"
     form = client.get(response.url).context["form"]
     config = lifecycle.config_of(run)
-    assert form_values(config) is None
+    assert form_values(config, ROOT) is None
     assert parse(json.loads(form.initial["config"])).as_dict() == config.as_dict() | {
         "name": "First (copy)"
     }

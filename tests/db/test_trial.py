@@ -210,7 +210,7 @@ class TestThePage:
         assert row().trial == {}
 
     def test_what_is_not_there(self, at):
-        assert user_client().post("/providers/other/try", {"model": "m"}).status_code == 409
+        assert user_client().post("/providers/other/try", {"model": "m"}).status_code == 404
         assert user_client().get("/providers/?trial=other").status_code == 404
 
     def test_it_is_for_those_who_are_logged_in(self, at):

@@ -73,7 +73,7 @@ EVERYTHING = [
 
 def restore(stream, name, project=None):
     """Write a bundle into a project, the one given or the one of its name, as a worker does it."""
-    job = Import.objects.create(project=project, is_bundle=True, form={})
+    job = Import.objects.create(project=project, is_bundle=True, is_local=True, form={})
     restoring = Restoring(job, stream)
     try:
         restoring.write()
