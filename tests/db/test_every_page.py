@@ -126,6 +126,11 @@ def test_no_page_needs_what_the_policy_forbids_whatever_things_are_called(answer
 def test_the_search_itself_finds_what_is_forbidden():
     inline = "<style>", "<p onclick=x>", "<p style='x'>", "<a href=' JavaScript:x'>", "<iframe>"
     elsewhere = "<script src=//evil.example/x>", "<img src='https://evil.example/x'>"
-    for each in (*inline, *elsewhere, "<script>alert(1)</script>", "<script src=/x>alert(1)"):
+    for each in (
+        *inline,
+        *elsewhere,
+        "<script>alert(1)</script>",
+        "<script src=/x>alert(1)</script>",
+    ):
         assert Forbidden(each).found, each
     assert Forbidden("<p title='<img src=x onerror=x>'><script src=/x></script>").found == []
