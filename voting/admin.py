@@ -4,6 +4,8 @@ from collections.abc import Callable
 from typing import Any, ClassVar, cast
 
 from django.contrib import admin
+from django.contrib.admin.options import IncorrectLookupParameters
+from django.contrib.admin.views.main import ChangeList
 from django.contrib.auth.admin import UserAdmin
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
@@ -78,6 +80,12 @@ class ListAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     paginator = FirstPages
     show_full_result_count = False
     show_facets = admin.ShowFacets.NEVER
+
+    def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
+        try:
+            return super().get_changelist_instance(request)
+        except OverflowError as error:  # a year of twenty digits
+            raise IncorrectLookupParameters from error
 
 
 class KeptAdmin(ListAdmin):

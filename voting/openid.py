@@ -7,7 +7,7 @@ that: whoever is new sees nothing until an owner adds them.
 
 import logging
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any, Final
 
@@ -25,7 +25,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 from joserfc.errors import JoseError
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, field_validator
 from requests import RequestException
 
 from humanjudge.http import Problem
@@ -41,6 +41,7 @@ ALGORITHMS: Final = [
 WAIT_SECONDS: Final = 5
 # Who has left the team is out after so long, or sooner where their account is switched off here.
 SESSION_SECONDS: Final = 24 * 60 * 60
+TRIES: Final = 3
 STARTS = RateLimit(per_second=1, burst=120)
 _NEXT = "login_next"
 _DOWN = "The identity provider does not answer. Try again in a moment."
@@ -65,8 +66,21 @@ class Claims(BaseModel, extra="allow", hide_input_in_errors=True):
     sub: str = Field(min_length=1, max_length=255)
     email: str = ""
     email_verified: bool = False
+    # What people at the provider call themselves, as they please.
     preferred_username: str = ""
     name: str = ""
+
+    @field_validator("iss", "sub", "email")
+    @classmethod
+    def _is_one_line(cls, value: str) -> str:
+        if not value.isprintable():
+            raise ValueError("holds what cannot be printed")
+        return value
+
+    @field_validator("preferred_username", "name")
+    @classmethod
+    def _as_one_line(cls, value: str) -> str:
+        return "".join(each if each.isprintable() else " " for each in value).strip()
 
 
 @never_cache
@@ -161,16 +175,16 @@ def _own_page(request: HttpRequest, wanted: str) -> str:
 def _account_of(claims: Claims) -> User:
     """Return the account of an identity: the linked one, one of its verified address, or a new."""
     known = {"issuer": claims.iss, "subject": claims.sub}
-    linked = Identity.objects.select_related("user").filter(**known).first()
-    if linked is not None:
-        return linked.user
-    try:
-        with transaction.atomic():
+    for _ in range(TRIES):
+        linked = Identity.objects.select_related("user").filter(**known).first()
+        if linked is not None:
+            return linked.user
+        # Somebody of the same name, or this person in another window, may log in at once.
+        with suppress(IntegrityError), transaction.atomic():
             user = _of_address(claims) or _new_account(claims)
             Identity.objects.create(user=user, **known)
-    except IntegrityError:  # two windows logged the same person in at once
-        return Identity.objects.select_related("user").get(**known).user
-    return user
+            return user
+    raise Problem(503, "Too many people log in at once. Try again in a moment.")
 
 
 def _of_address(claims: Claims) -> User | None:

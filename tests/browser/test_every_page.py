@@ -5,7 +5,13 @@ from tests.browser.test_access import PHONE, violations
 
 # Pages that Django and the API's documentation bring, with styles and a contrast of their own.
 NOT_OURS = ("admin", "api", "grandjury")
-WIDER = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+# What reaches beyond the right edge of a page that scrolls sideways.
+BEYOND = """() => {
+  const root = document.documentElement;
+  const beyond = (each) => each.getBoundingClientRect().right > root.clientWidth + 1;
+  const found = root.scrollWidth > root.clientWidth ? [...document.querySelectorAll("*")] : [];
+  return found.filter(beyond).map((each) => each.outerHTML.slice(0, 120));
+}"""
 
 
 def test_axe_finds_nothing_on_any_page(product, window):
@@ -21,7 +27,6 @@ def test_axe_finds_nothing_on_any_page(product, window):
         found += violations(page)
         page.set_viewport_size(PHONE["viewport"])
         found += violations(page)
-        if over := page.evaluate(WIDER):
-            found.append(f"{name} is {over} px wider than a phone")
+        found += [f"{name} is wider than a phone: {each}" for each in page.evaluate(BEYOND)]
         page.set_viewport_size(DESK["viewport"])
     assert not found, "\n".join(found)

@@ -124,6 +124,32 @@ def test_names_that_are_taken_are_numbered(provider):
     assert user_of(client).username == "ada-3"
 
 
+def test_whatever_people_call_themselves_it_is_a_name_of_one_line(provider):
+    hostile = "<script>alert(1)</script>\0\n\u202e" + "x" * 300
+    provider.who |= {"preferred_username": hostile, "name": hostile, "email_verified": False}
+    client = Client()
+    log_in(client)
+    ada = user_of(client)
+    assert ada.username.startswith("<script>alert(1)</script>   x")
+    assert (len(ada.username), len(ada.first_name)) == (140, 150)
+    assert b"<script>alert" not in client.get("/projects/").content
+
+
+def test_who_loses_a_race_for_a_name_tries_again(provider, monkeypatch):
+    made = openid._new_account
+
+    def with_somebody_before(claims):
+        monkeypatch.setattr(openid, "_new_account", made)
+        User.objects.create_user("ada")
+        return User.objects.create_user("ada")
+
+    provider.who["preferred_username"] = "ada"
+    monkeypatch.setattr(openid, "_new_account", with_somebody_before)
+    client = Client()
+    log_in(client)
+    assert user_of(client).username == "ada"
+
+
 def test_an_account_that_is_switched_off_lets_nobody_in(provider):
     log_in()
     User.objects.update(is_active=False)
@@ -204,7 +230,10 @@ LIES = {
     "without a subject": {"sub": None},
     "an empty subject": {"sub": ""},
     "a subject that is no text": {"sub": ["248289761001"]},
+    "a subject with a NUL": {"sub": "a\0b"},
+    "a subject without an end": {"sub": "a" * 256},
     "an address that is no text": {"email": {"x": 1}},
+    "an address with a line break": {"email": "ada@example.org\nBcc: all@example.org"},
 }
 
 

@@ -6,11 +6,11 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.urls import get_resolver, reverse
 
-from judge_eval.models import Import
+from judge_eval.models import Import, Judge, Run
 from reports.models import ScoreReport
 from reports.scores import jobs
 from reports.shares.services import make_share
-from tests.helpers.run_findings import voted_run
+from tests.helpers.run_findings import compute, voted_run
 from tests.helpers.run_rows import make_calls, make_draft, make_provider
 from tests.makers import (
     make_invite,
@@ -22,9 +22,11 @@ from tests.makers import (
     seal_all,
     voter_client,
 )
-from voting.models import Inference
+from voting.models import Inference, Project, Queue, Voter
 from voting.voters import invite_token
 
+# What everything is called: as an element of a page it would show up as one, and do something.
+HOSTILE = """<img src=x onerror=alert(1)>'"><script>alert(1)</script>"""
 # Beside the pages of the product: what it answers where there is none, and what Django brings.
 OTHERS = {
     "not found": "/nothing-here/",
@@ -47,7 +49,14 @@ class EveryPage:
     """
 
     def __init__(self):
-        run = voted_run(pairs=8)
+        run = voted_run(pairs=8, computed=False)
+        voted = make_run(pairs=3)
+        for model in (Project, Queue, Run, Judge, Voter):
+            model._default_manager.update(name=HOSTILE)
+        Inference.objects.update(prompt=HOSTILE, output=HOSTILE, metadata={"<b>": HOSTILE})
+        Inference.objects.filter(generator="generator-0").update(generator=HOSTILE)
+        compute(run)
+        run.refresh_from_db()
         pictured = Inference.objects.filter(project=run.queue.project, generator="generator-1")
         picture = make_picture("teal", inferences=pictured)
         [call, *_] = make_calls(run)
@@ -55,9 +64,8 @@ class EveryPage:
         report = ScoreReport.objects.create(run=run, state="done", table={})
         jobs.path_of(report).parent.mkdir(parents=True, exist_ok=True)
         jobs.path_of(report).write_bytes(b"a zip")
-        _, share = make_share(run.queue.project, run, None)
-        invite = make_invite(run)
-        voted = make_run(pairs=3)
+        _, share = make_share(run.queue.project, run, None, label=HOSTILE)
+        invite = make_invite(run, label=HOSTILE)
         voter = make_voter(voted)
         vote = make_vote(voter, pairs_of(voted)[0])
         seal_all(voted.queue.project)
@@ -114,8 +122,17 @@ class EveryPage:
     def html(self):
         """Those addresses at which there is a page of HTML for a browser to show."""
         for name, address in self.addresses().items():
-            answer = self.client.get(address, SERVER_NAME=settings.ALLOWED_HOSTS[0])
+            answer = read(self.client.get(address, SERVER_NAME=settings.ALLOWED_HOSTS[0]))
             is_shown = "attachment" not in answer.get("Content-Disposition", "")
-            is_html = "html" in answer.get("Content-Type", "") and b"<html" in answer.content
-            if is_html and is_shown and answer.status_code in (200, 404):
+            is_html = "html" in answer.get("Content-Type", "") and not answer.streaming
+            is_page = is_html and is_shown and b"<html" in answer.content
+            if is_page and answer.status_code in (200, 404):
                 yield name, address
+
+
+def read(response):
+    """Read a file to its end, so that it is closed."""
+    if response.streaming:
+        for _ in response.streaming_content:
+            pass
+    return response
