@@ -99,6 +99,7 @@ class ImportForm(ProjectForm):
             ("text", "texts"),
             ("svg", "drawings (SVG)"),
             ("code", "code"),
+            ("image", "pictures"),
         ],
     )
     rubric = forms.CharField(
