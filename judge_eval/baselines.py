@@ -26,12 +26,17 @@ class Opinion(NamedTuple):
     reason: str
 
 
+# What an output may be that is kept as text; a picture is kept as pixels alone.
+OF_TEXT: Final = ("svg", "text", "code")
+OF_ANY: Final = (*OF_TEXT, "image")
+
+
 class Baseline(Extension):
     """A judge of pairs that asks nobody: it says A, B or tie of two outputs as they are shown."""
 
     kind = "baseline"
     # The kinds of outputs that it can judge.
-    of: tuple[str, ...] = ("svg", "text", "code")
+    of: tuple[str, ...] = OF_TEXT
 
     def __call__(self, output_a: str, output_b: str, seed: str) -> Opinion:
         """Judge a pair; `seed` is the same for the same pair in the same order."""
@@ -88,8 +93,8 @@ class _BuiltIn(Baseline):
 
 BASELINES: Final = Registry[Baseline](
     Baseline,
-    _BuiltIn("always-first", "Says what stands first.", always_first),
-    _BuiltIn("random", "Tosses a coin.", random_choice),
+    _BuiltIn("always-first", "Says what stands first.", always_first, of=OF_ANY),
+    _BuiltIn("random", "Tosses a coin.", random_choice, of=OF_ANY),
     _BuiltIn("longer-wins", "Picks the longer text.", longer_wins),
     _BuiltIn(
         "more-elements-wins", "Picks the drawing of more parts.", more_elements_wins, of=("svg",)

@@ -10,6 +10,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db.models import Prefetch, prefetch_related_objects
 from django.http import HttpRequest, JsonResponse
+from django.urls import reverse
 from django.utils import timezone
 from ninja import Field, Schema
 from ninja.errors import HttpError
@@ -38,7 +39,8 @@ from judge_eval.stats.estimate import best_first
 from voting.assignment import ballot_for
 from voting.choices import CHOICES, FIXED, PassFlag
 from voting.kinds import AnswerInvalid, Options, Posted, is_single, joined
-from voting.models import ApiKey, Item, Queue
+from voting.models import ApiKey, Inference, Item, Queue
+from voting.pictures.images import png_in
 from voting.selectors import in_turn, open_to, progress
 from voting.services import (
     RecordedVote,
@@ -62,6 +64,9 @@ class Task(Schema):
     kind: str
     svg_a: str | None = None
     svg_b: str | None = None
+    # Of pictures: where their bytes are.
+    image_a: str | None = None
+    image_b: str | None = None
     text_a: str | None = None
     text_b: str | None = None
     verdicts: str | None = None
@@ -261,12 +266,17 @@ def pending(
 
 
 def _task(item: Item) -> Json:
-    a, what = item.a, "svg" if item.a.kind == "svg" else "text"
+    a, what = item.a, item.a.kind if item.a.kind in ("svg", "image") else "text"
     task = {"id": item.pk, "gen_a_id": item.a_id, "prompt_text": a.prompt, "kind": a.kind}
-    task[f"{what}_a"] = a.output
+    task[f"{what}_a"] = _shown(a)
     if item.b is not None:
-        task |= {"gen_b_id": item.b_id, f"{what}_b": item.b.output}
+        task |= {"gen_b_id": item.b_id, f"{what}_b": _shown(item.b)}
     return task
+
+
+def _shown(output: Inference) -> str:
+    png = png_in(output.output) if output.kind == Inference.Kind.IMAGE else ""
+    return reverse("picture", args=[png]) if png else output.output
 
 
 def _verdict(verdict: Verdict) -> Json:

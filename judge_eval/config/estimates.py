@@ -176,7 +176,7 @@ def reservation(messages_tokens: int, max_tokens: int, price: Price) -> Decimal:
 
 
 def _judging_tokens(config: RunConfig, picture_tokens: int) -> int:
-    shown = picture_tokens if config.kind == "svg" else config.generation.max_tokens
+    shown = picture_tokens if config.kind in ("svg", "image") else config.generation.max_tokens
     outputs = 1 if config.items else 2
     around = messages(
         config.judging.prompt_version,

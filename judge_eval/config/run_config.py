@@ -55,7 +55,8 @@ DEFAULT_PROVIDER: Final = "default"
 BASELINE: Final = "baseline"
 NO_OTHERS: Final = f"{BASELINE} is the provider of all baselines and no others"
 
-Kind = Literal["svg", "text", "code"]
+# Pictures are brought, and judged as they are: nothing here generates them.
+Kind = Literal["svg", "text", "code", "image"]
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 # The built-in mode, as configs of before call it too, and the built-in type of judges.
 JUDGE_EVAL: Final = "builtin-judge-eval"
@@ -73,6 +74,9 @@ RUBRICS: Final = MappingProxyType[Kind, str](
         "code": "Which code would you rather have received? First check that it is correct and "
         "does what was asked, edge cases included; then weigh how clear and simple it is to read "
         "and to change. Length and comments are not a merit in themselves.",
+        "image": "Which picture better shows what was asked? First check that everything in the "
+        "prompt is there, in the right number and place; then judge how well it is made: "
+        "composition, light, anatomy, readable text, no flaws.",
     }
 )
 # The choices of items that have their own.
@@ -389,6 +393,8 @@ def _conflicts(config: Plain) -> Iterator[tuple[Place, str]]:
             if name and name in seen:
                 yield (key, number, "id"), f"{excerpt(name, 60)} stands twice"
             seen.add(name)
+    if config.get("kind") == "image" and config.get("outputs") != "given":
+        yield ("kind",), "is image: pictures are imported, and not generated here"
     yield from _conflicts_of_baselines(config)
     yield from _conflicts_of_numbers(config)
     items = config.get("items")
@@ -470,7 +476,8 @@ def _misplaced(name: str, config: Plain) -> str:
     if name not in BASELINES:
         return "judges single items only"
     if kind in KINDS and name not in names_for(kind):
-        return f"judges drawings only; the kind of this run is {kind}"
+        only = "drawings" if name not in names_for("text") else "what is written"
+        return f"judges {only} only; the kind of this run is {kind}"
     return ""
 
 

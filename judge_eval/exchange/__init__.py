@@ -8,6 +8,7 @@ A file of rows that somebody brings (`import_jobs` keeps it, and a worker does i
     rows         a row: one statement about a pair or a single item, of values that `fields` checks
     answers      what is asked of single items, and one answer to it
     statements   rows put together: what an item is, and who said what of it, once
+    import_pictures  pictures that rows name, read again and in their place an address
     import_read  all of it checked, beside the database, into a file of its own (`import_scratch`)
     import_write that file into a run, in short transactions (`steps`)
 

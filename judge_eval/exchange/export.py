@@ -19,6 +19,7 @@ from judge_eval.models import Call, Run, Verdict
 from judge_eval.selectors import UNPRICED
 from voting.ledger.groups import STATES_GROUPS
 from voting.models import Entry, Flag, Inference, Item, Project, Voter, VoterPrompt
+from voting.pictures.images import data_url
 
 # Outputs are long.
 AT_ONCE: Final = 200
@@ -127,7 +128,8 @@ def _run(run: Run) -> Iterator[bundle.Record]:
     yield from _read(bundle.JudgePart, run.judges.all(), "position")
     pairs = Item.objects.filter(queue=run.queue_id)
     used = Q(Exists(pairs.filter(a=OuterRef("pk")))) | Q(Exists(pairs.filter(b=OuterRef("pk"))))
-    yield from _read(bundle.Output, Inference.objects.filter(used))
+    for output in _read(bundle.Output, Inference.objects.filter(used)):
+        yield _with_picture(output)
     # What is asked for, without the votes that a dispute added: these follow from the ledger again.
     asked = pairs.annotate(asked=F("votes_wanted") - F("extra_votes"))
     yield from _read(bundle.Pair, asked, "position", run="queue__run", votes_wanted="asked")
@@ -139,6 +141,13 @@ def _run(run: Run) -> Iterator[bundle.Record]:
         cost_nano="all_nano",
         unpriced="all_unpriced",
     )
+
+
+def _with_picture(output: bundle.Output) -> bundle.Output:
+    """Put a picture that was brought in the place of its address: it is nowhere else."""
+    if output.kind != "image":
+        return output
+    return output.model_copy(update={"output": data_url(output.output)})
 
 
 def with_costs(verdicts: QuerySet[Verdict]) -> QuerySet[Verdict]:

@@ -92,7 +92,7 @@ def _one_of(meanings: dict[str, object], **also: str) -> Converter:
 # ``model_a`` is A; left and right are neither.
 choice: Final = _one_of({choice: choice for choice in CHOICES}, model_a="A", model_b="B")
 side: Final = _one_of({side: side for side in SIDES})
-kind: Final = _one_of({"svg": "svg", "text": "text", "code": "code"})
+kind: Final = _one_of({"svg": "svg", "text": "text", "code": "code", "image": "image"})
 flag: Final = _one_of({"true": True, "false": False})
 
 

@@ -29,6 +29,7 @@ from humanjudge.lib.validation import ConfigInvalid, validated
 from judge_eval.exchange import mapping
 from judge_eval.exchange.bundle import BundleError, is_bundle
 from judge_eval.exchange.formats import read as read_file
+from judge_eval.exchange.import_pictures import Pictures, is_zip
 from judge_eval.exchange.import_read import read
 from judge_eval.exchange.import_report import (
     ImportOptions,
@@ -38,7 +39,7 @@ from judge_eval.exchange.import_report import (
     RowsWrong,
     TooManyWait,
 )
-from judge_eval.exchange.import_scratch import Scratch
+from judge_eval.exchange.import_scratch import PICTURES, Scratch
 from judge_eval.exchange.import_write import Writing
 from judge_eval.exchange.preview import Wanted, preview
 from judge_eval.exchange.restore import Restoring
@@ -85,11 +86,19 @@ def form_of(
         why = f"{file_format!r} is not one of {', '.join(get_args(Format))}"
         raise ConfigInvalid.at("format", why)
     try:
-        for source in () if file_format else sources:
+        for source in () if file_format else _of_rows(sources):
             format_of(source.name)
     except UnknownFormat as error:
         raise ConfigInvalid.at("format", str(error)) from error
     return {"options": options, "mapping": columns, "format": file_format}
+
+
+def _of_rows(sources: Sequence[Source]) -> list[Source]:
+    """Return the files that hold rows; the others hold pictures."""
+    found = [source for source in sources if not is_zip(source.name)]
+    if sources and not found:
+        raise ConfigInvalid.at("file", "a zip holds pictures; a file with the rows comes beside it")
+    return found
 
 
 def sources_of(files: Sequence["UploadedFile[bytes]"]) -> list[Source]:
@@ -136,7 +145,11 @@ def bring(job: Import, sources: Sequence[Source]) -> Import:
 def _preview(job: Import, columns: dict[str, Any] | None) -> dict[str, Any]:
     shape = _shape_for(job)
     wanted = Wanted(
-        files=[(_folder(job) / str(n), name) for n, name in enumerate(job.form["files"])],
+        files=[
+            (_folder(job) / str(n), name)
+            for n, name in enumerate(job.form["files"])
+            if not is_zip(name)
+        ],
         mapping=columns,
         shape=None if shape is None else shape.name,
         is_bundle=job.is_bundle,
@@ -341,14 +354,25 @@ def _items(job: Import, files: Sequence[Source]) -> Iterator[Item]:
     stated, file_format = job.form["mapping"], job.form["format"]
     shape = _shape_for(job)
     columns = mapping.parse(stated, shape) if stated is not None else None
-    for source in () if job.is_local else files:
+    tables = _of_rows(files)
+    for source in () if job.is_local else tables:
         if (file_format or format_of(source.name)) == "parquet":
             with suppress(Broken):  # which reading will tell as it tells every fault
                 _refuse_large(source)
             source.stream.seek(0)
-    return chain.from_iterable(
-        [read_file(source.stream, source.name, columns, file_format, shape) for source in files]
+    rows = chain.from_iterable(
+        [read_file(source.stream, source.name, columns, file_format, shape) for source in tables]
     )
+    zips = [source for source in files if is_zip(source.name)]
+    most = settings.IMPORT_MAX_UNPACKED_MB << 20
+    return Pictures(_folder(job) / PICTURES, zips, _usual_kind(job), most).placed(rows)
+
+
+def _usual_kind(job: Import) -> str:
+    """Return the kind of outputs whose rows do not say; nothing where it is not known before."""
+    stated: str | None = job.form["options"].get("kind")
+    last = job.run.queue.items.order_by("-position") if job.run else None
+    return stated or (last and last.values_list("a__kind", flat=True).first()) or ""
 
 
 def _shape_for(job: Import) -> Shape | None:

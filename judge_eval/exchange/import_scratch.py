@@ -34,6 +34,8 @@ WRITTEN: Final = ("pair", "verdict", "judged", VOTES)
 AnyItem = TypeVar("AnyItem")
 
 
+# Beside the scratch file.
+PICTURES: Final = "pictures"
 DRAFT: Final = TypeAdapter(PairDraft)
 
 
@@ -54,6 +56,11 @@ class Scratch:
                 self._db.execute(statement)
             for table in _TABLES:
                 self._db.execute(f"CREATE TABLE {table}")
+
+    @property
+    def pictures(self) -> Path:
+        """The folder of the pictures that came with the rows, each under its hash."""
+        return self._path.with_name(PICTURES)
 
     def close(self) -> None:
         self._db.close()

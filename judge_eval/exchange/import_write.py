@@ -5,7 +5,7 @@ the verdicts on its pair, whatever stood first in the files.
 """
 
 import json
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from functools import cached_property
@@ -46,6 +46,8 @@ from voting.ledger import ledger
 from voting.ledger.decisions import IMPORT_BEGINS, IMPORT_ENDS
 from voting.models import Entry, Inference, Item, Picture, Project, Queue, Voter, prompt_key
 from voting.order import fresh_turn
+from voting.pictures.images import png_in
+from voting.pictures.store import store
 
 UNSEEN: Final = "an output was not imported"
 NOTHING_TO_SHOW: Final = {
@@ -186,6 +188,7 @@ class Writing:
         for draft in (*new, *changed):
             for side, pk in draft.outputs.items():
                 _fill(outputs[pk], draft, side, texts[pk])
+        self._store_images(outputs.values())
         give_pictures(outputs)
         Inference.objects.bulk_create(
             outputs.values(),
@@ -205,6 +208,12 @@ class Writing:
         # What is open already goes by the key that the ledger tells.
         closed = [_item(queue, draft) for draft in changed if not draft.is_open]
         Item.objects.bulk_update(closed, ["prompt_key", "turn"])
+
+    def _store_images(self, outputs: Iterable[Inference]) -> None:
+        for output in outputs:
+            brought = self._scratch.pictures / (png_in(output.output) or "none")
+            if output.kind == Inference.Kind.IMAGE and brought.exists():
+                store(brought.read_bytes())
 
     def _verdicts(self, run: Run, rows: Rows) -> None:
         judges = dict(run.judges.values_list("fingerprint", "pk"))

@@ -18,6 +18,7 @@ from judge_eval.models import Board, Judge, JudgeRating, Run, Verdict
 from voting.ledger.decisions import EXCLUDED
 from voting.models import Flag, Inference, Item, Project, Queue, Voter, VoterPrompt
 from voting.order import fresh_turn
+from voting.pictures.images import NoPicture, kept
 
 UNASKED: Final = "no verdict had come when the run was exported"
 _OF_RUN: Final = set("name note epsilon budget_nano spent_nano created_at started_at".split())
@@ -190,7 +191,7 @@ class Rows:
         JudgeRating.objects.bulk_create(JudgeRating(judge=judge) for judge in judges)
 
     def _write_outputs(self, lines: Lines) -> None:
-        rows = (Inference(project=self.project, **self.columns(*line)) for line in lines)
+        rows = (self._output(*line) for line in lines)
         new = {row.pk: row for row in rows}
         for known in Inference.objects.filter(pk__in=new):
             # Runs of one project may share an output.
@@ -200,6 +201,15 @@ class Rows:
                 raise BundleError(lines[0][0], "id", f"another output is called {known.pk} here")
         give_pictures(new)
         Inference.objects.bulk_create(new.values())
+
+    def _output(self, line: int, stated: Any) -> Inference:
+        output = Inference(project=self.project, **self.columns(line, stated))
+        if output.kind == Inference.Kind.IMAGE and output.output:
+            try:
+                output.output = kept(output.output)
+            except NoPicture as error:
+                raise BundleError(line, "output", str(error)) from error
+        return output
 
     def _write_pairs(self, lines: Lines) -> None:
         new = []

@@ -20,7 +20,7 @@ from judge_eval.exchange import fields
 from judge_eval.exchange.fields import Converter, Label
 from voting.choices import Choice, Side
 
-Kind = Literal["svg", "text", "code"]
+Kind = Literal["svg", "text", "code", "image"]
 ShapeName = Literal["pair", "item"]
 # What one record says, by column or, once it is checked, by field.
 Values: TypeAlias = dict[str, Any]

@@ -18,6 +18,7 @@ from judge_eval.exchange.import_report import ImportReport
 from judge_eval.models import Call, Import, Judge, Run, Verdict
 from judge_eval.runs.lifecycle import OUTPUT_ABSENT
 from voting.models import ApiKey, Flag, Inference, Item, Picture, Project, Queue
+from voting.pictures.images import address_of, png_in, reader_id, size_of
 from voting.pictures.store import source_address
 from voting.services import record_exposure
 from voting.voters import voter_of_key, voter_of_user
@@ -126,6 +127,7 @@ def remove_unused(outputs: Collection[UUID]) -> None:
 
 
 def give_pictures(outputs: dict[UUID, Inference]) -> None:
+    _give_images(outputs)
     drawings = {
         pk: source_address(row.output)
         for pk, row in outputs.items()
@@ -138,6 +140,30 @@ def give_pictures(outputs: dict[UUID, Inference]) -> None:
     pictures = dict(stored.values_list("source_sha256", "pk"))
     for pk, address in drawings.items():
         outputs[pk].picture_id = pictures[address]
+
+
+def _give_images(outputs: dict[UUID, Inference]) -> None:
+    """Give pictures that were brought, and are stored, their rows."""
+    stored = {
+        pk: png
+        for pk, row in outputs.items()
+        if row.kind == Inference.Kind.IMAGE and (png := png_in(row.output))
+    }
+    rows = [
+        Picture(
+            source_sha256=source_address(address_of(png)),
+            state=Picture.State.DONE,
+            png_sha256=png,
+            renderer=reader_id(),
+            **size_of(png)._asdict(),
+        )
+        for png in sorted(set(stored.values()))
+    ]
+    Picture.objects.bulk_create(rows, ignore_conflicts=True)
+    known = Picture.objects.filter(source_sha256__in=[row.source_sha256 for row in rows])
+    pictures = dict(known.values_list("png_sha256", "pk"))
+    for pk, png in stored.items():
+        outputs[pk].picture_id = pictures[png]
 
 
 def close_undrawn(queue: Queue) -> None:

@@ -106,6 +106,7 @@ class ImportForm(ProjectForm):
             ("text", "texts"),
             ("svg", "drawings (SVG)"),
             ("code", "code"),
+            ("image", "pictures"),
         ],
     )
     rubric = forms.CharField(

@@ -90,6 +90,7 @@ Answer with one JSON object and nothing else, with these keys:
             "svg": "drawings, made as SVG",
             "text": "texts, which may be written in Markdown",
             "code": "pieces of code",
+            "image": "pictures",
         }
     ),
     outputs=("Output A", "Output B"),
@@ -123,6 +124,7 @@ Answer with one JSON object and nothing else, with these keys:
             "svg": "a drawing, made as SVG",
             "text": "a text, which may be written in Markdown",
             "code": "a piece of code",
+            "image": "a picture",
         }
     ),
     outputs=("the output",),

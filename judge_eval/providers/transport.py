@@ -82,12 +82,14 @@ class Connection(HTTPConnection):
 class _Wire(io.RawIOBase):
     def __init__(self, opened: socket.socket, connection: Connection) -> None:
         self._socket, self._left, self._unsent = opened, connection.left, bytearray()
+        self._readers, self._is_closed = 0, False
 
     def sendall(self, data: bytes) -> None:
         """Keep it until a reply is waited for: head and body leave together, in one packet."""
         self._unsent += data
 
     def makefile(self, mode: str) -> io.BufferedReader:
+        self._readers += 1
         return io.BufferedReader(_Reader(self))
 
     def receive(self, buffer: memoryview) -> int:
@@ -104,7 +106,15 @@ class _Wire(io.RawIOBase):
         return self._socket.fileno()
 
     def close(self) -> None:
-        self._socket.close()
+        """Close it once its reply is read: the library closes what a server will close before."""
+        self._is_closed = True
+        if not self._readers:
+            self._socket.close()
+
+    def let_go(self) -> None:
+        self._readers -= 1
+        if self._is_closed:
+            self.close()
 
 
 class _Reader(io.RawIOBase):
@@ -115,6 +125,11 @@ class _Reader(io.RawIOBase):
 
     def readable(self) -> bool:
         return True
+
+    def close(self) -> None:
+        if not self.closed:
+            super().close()
+            self._wire.let_go()
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
         return self._wire.receive(buffer)

@@ -275,7 +275,9 @@ def _config_of_given(run: Run) -> dict[str, Any]:
     queue = run.queue
     kinds = set(queue.items.values_list("a__kind", flat=True).distinct())
     if queue.kind == Queue.Kind.TEXT or not kinds or not kinds <= {*KINDS}:
-        raise LifecycleRefused("Judges are asked about texts, code and drawings, for no free text.")
+        raise LifecycleRefused(
+            "Judges are asked about texts, code, drawings and pictures, for no free text."
+        )
     is_pair = queue.kind == Queue.Kind.COMPARISON
     has_words = queue.kind in (Queue.Kind.CATEGORY, Queue.Kind.LABELS)
     items = {"kind": queue.kind, "choices": queue.ballot if has_words else [], **queue.options}

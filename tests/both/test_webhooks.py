@@ -102,6 +102,7 @@ def test_a_delivery_is_signed_as_the_documentation_verifies(receiver):
     "mode, status, answer",
     [
         ("error", 500, "it broke  here xxx"),
+        ("late", 500, '{"it": "broke"}'),
         ("redirect", 302, "redirects are not followed"),
         ("disconnect", None, "The connection failed"),
         ("slow", None, "No answer within 0.2 s."),

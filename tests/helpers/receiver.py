@@ -37,6 +37,14 @@ class _Handler(BaseHTTPRequestHandler):
     def error(self):
         self._answer(500, b"it broke\x00 here " + b"x" * 5000)
 
+    def late(self):
+        """The head of an answer, and its body a moment later, from a server that then hangs up."""
+        self.send_response(500)
+        self.end_headers()
+        self.wfile.flush()
+        time.sleep(0.1)
+        self.wfile.write(b'{"it": "broke"}')
+
     def slow(self):
         time.sleep(1)
         self._answer(204)

@@ -156,7 +156,7 @@ UNSCREENED = (
 @pytest.mark.parametrize("name", UNSCREENED)
 def test_the_limits_of_the_child_hold_without_screening(name, renderer, listener, secret):
     source = OWN[name](listener.getsockname()[1], str(secret))
-    picture_or_none(lambda: rendering._run_child(source, renderer, (1024, 1024)))
+    picture_or_none(lambda: rendering.run_child(source.encode(), renderer, (1024, 1024)))
     assert render(drawing(FULL)).png
 
 
@@ -165,14 +165,16 @@ def test_the_limits_of_the_child_hold_without_screening(name, renderer, listener
 @pytest.mark.parametrize("path", hostile_files())
 def test_the_limits_of_the_child_hold_for_known_files(path, listener, secret):
     source = aimed(path, listener, secret)
-    picture_or_none(lambda: rendering._run_child(source, "resvg", (512, 512)))
+    picture_or_none(
+        lambda: rendering.run_child(source.encode(errors="replace"), "resvg", (512, 512))
+    )
 
 
 @pytest.mark.skipif(landlock_version() < 1, reason="not run: this kernel has no Landlock")
 @pytest.mark.parametrize("href", ["{}", "file://{}"])
 def test_the_child_cannot_read_a_local_picture_even_without_screening(href, secret):
     source = drawing(FULL + image(href.format(secret)))
-    picture = rendering._run_child(source, "resvg", (512, 512))
+    picture = rendering.run_child(source.encode(), "resvg", (512, 512))
     assert pixels(picture).getpixel((256, 256)) == (0, 128, 0, 255)
 
 
@@ -312,7 +314,7 @@ def test_a_refused_drawing_fails_with_the_reason_of_the_screening():
 def test_a_crash_of_the_renderer_is_told_and_the_next_drawing_renders():
     crashing = drawing("<g>" * 3000 + "</g>" * 3000)
     with pytest.raises(RenderingFailed, match=r"crashed|too many elements"):
-        rendering._run_child(crashing, "resvg", (512, 512))
+        rendering.run_child(crashing.encode(), "resvg", (512, 512))
     assert render(drawing(FULL)).png
 
 
@@ -433,7 +435,7 @@ def test_a_drawing_that_meets_a_limit_of_time_is_not_tried_twice(monkeypatch, st
         tries.append(1)
         return rendering._checked(b"", status)
 
-    monkeypatch.setattr(rendering, "_run_child", run_out)
+    monkeypatch.setattr(rendering, "run_child", run_out)
     render_picture(picture.pk)
     picture.refresh_from_db()
     assert (picture.state, picture.is_refused, len(tries)) == ("failed", False, 1)

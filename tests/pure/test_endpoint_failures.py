@@ -9,8 +9,10 @@ import pytest
 
 from judge_eval.providers.chat import ChatReply, Endpoint, chat
 from judge_eval.providers.errors import RAW_LIMIT, wait_asked
+from judge_eval.providers.transport import Line
 from tests.helpers import model_calls
 from tests.helpers.model_calls import KEY, failure, question
+from tests.helpers.receiver import Receiver
 from tests.process.processes import free_port
 
 server = pytest.fixture(model_calls.server, scope="module")
@@ -215,3 +217,10 @@ class TestSize:
     def test_a_compressed_reply_is_not_unpacked(self, endpoint, model):
         model.answers("x", headers={"Content-Encoding": "gzip"})
         assert "compressed" in failure(endpoint).reason
+
+
+def test_a_server_that_hangs_up_behind_its_reply_is_read_to_the_end():
+    with Receiver() as server:
+        server.mode = "late"
+        status, _, body = Line("local", server.url, "").send({}, 5, "/chat/completions")
+    assert (status, body) == (500, b'{"it": "broke"}')

@@ -38,6 +38,8 @@ KEYS = [
     *("overlap", "reveal", "verdict_orders", "generation", "judging", "provider", "budget_usd"),
     *("epsilon", "id", "text", "tags", "share", "votes", "temperature", "max_tokens", "samples"),
 ]
+# Of these, runs are made here.
+GENERATED = [kind for kind in KINDS if kind != "image"]
 words = st.sampled_from([*KEYS, *CHOICES, *KINDS, *BASELINES, "default", "both", "1", ""])
 atoms = st.none() | st.booleans() | st.integers() | st.floats() | words | st.text(max_size=5)
 anything = st.recursive(
@@ -63,7 +65,7 @@ right = st.fixed_dictionaries(
         "prompts": st.lists(texts | st.builds(dict, text=texts), min_size=1),
     },
     optional={
-        "kind": st.sampled_from(KINDS),
+        "kind": st.sampled_from(GENERATED),
         "rubric": texts,
         "votes_per_pair": st.integers(1, 100),
         "overlap": st.fixed_dictionaries({"share": st.floats(0, 1), "votes": st.integers(1, 9)}),
@@ -151,10 +153,18 @@ def test_everything_can_be_said():
     assert run.budget_usd == Decimal("2.5")
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", GENERATED)
 def test_each_kind_has_a_rubric(kind):
     assert parse(config(kind=kind)).rubric == RUBRICS[kind]
     assert set(RUBRICS) == set(KINDS)
+
+
+def test_pictures_are_judged_where_they_were_given_and_not_generated():
+    assert errors(config(kind="image")) == [
+        "kind: is image: pictures are imported, and not generated here"
+    ]
+    given = config(kind="image", outputs="given", models=[], prompts=[])
+    assert parse(given).rubric == RUBRICS["image"]
 
 
 def test_judges_may_overlap_with_models_and_baselines_may_be_alone():
@@ -176,7 +186,7 @@ def test_all_errors_are_said_at_once_each_with_its_path():
         }
     ) == [
         "name: is missing",
-        "kind: 'svgs' is none of svg, text, code; did you mean 'svg'?",
+        "kind: 'svgs' is none of svg, text, code, image; did you mean 'svg'?",
         "models[1].id: is empty",
         "models[2]: is empty",
         "models[3]: must be text or an object, not a number",

@@ -1,8 +1,10 @@
-"""The child process that renders one drawing, started by ``voting.pictures.rendering``.
+"""The child process that renders one drawing, started by ``voting.pictures.rendering``, or reads
+one picture, for ``voting.pictures.images``.
 
-``child.py RENDERER WIDTH HEIGHT FONTS [PACKAGES…]`` reads SVG from standard input and
-writes ``PNG\\n`` and the picture to standard output, or the reason that there is none: behind
-``ERR\\n`` where it is the drawing, behind ``OUT\\n`` where the renderer could not even begin.
+``child.py RENDERER WIDTH HEIGHT FONTS [PACKAGES…]`` reads SVG, or with ``pillow`` a picture, from
+standard input and writes ``PNG\\n`` and the picture to standard output, or the reason that there
+is none: behind ``ERR\\n`` where it is the drawing, behind ``OUT\\n`` where the renderer could not
+even begin.
 
 It imports the renderer first and nothing else of the product, then gives up what rendering
 does not need, and only then reads the drawing. Keep its imports few: they are half its time.
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     Draw = Callable[[bytes, int, int], bytes]
 
 MEMORY = 1 << 30
+# What a picture may unpack to; it is told from its first bytes.
+MOST_PIXELS = 40_000_000
 CPU_SECONDS = 5
 # Of the faces with a glyph that the asked family lacks, the first in this order draws it.
 FONTS = (
@@ -125,6 +129,56 @@ def load_cairosvg(fonts: str) -> Draw:
     return draw
 
 
+def load_pillow(fonts: str) -> Draw:
+    import io
+
+    from PIL import Image, ImageOps, UnidentifiedImageError
+
+    # Pillow warns of large pictures; here they are refused.
+    Image.MAX_IMAGE_PIXELS = None
+    formats = ("PNG", "JPEG", "GIF", "WEBP")
+    Image.preinit()
+
+    def draw(source: bytes, width: int, height: int) -> bytes:
+        try:
+            picture: Any = Image.open(io.BytesIO(source), formats=formats)
+        except (UnidentifiedImageError, SyntaxError):
+            raise ValueError("it is no PNG, JPEG, GIF or WebP picture") from None
+        pixels = picture.width * picture.height
+        if pixels > MOST_PIXELS:
+            size = f"{picture.width} by {picture.height} pixels"
+            raise ValueError(f"it has {size}; at most {MOST_PIXELS:,} are taken")
+        # A JPEG is read at a fraction of its size where that is enough.
+        picture.draft("RGB", (width, height))
+        # The first of several: what moves cannot be compared.
+        picture.seek(0)
+        try:
+            picture.load()
+        except (OSError, EOFError, ValueError, SyntaxError) as error:
+            raise ValueError(f"it is cut short or damaged ({error})") from None
+        small = with_8_bits(ImageOps.exif_transpose(picture))
+        small.thumbnail((width, height))
+        if small.mode == "RGBA":
+            paper = Image.new("RGBA", small.size, "white")
+            small = Image.alpha_composite(paper, small)
+        written = io.BytesIO()
+        # A picture of its own, which has nothing of the other but its pixels.
+        plain = Image.frombytes("RGB", small.size, small.convert("RGB").tobytes())
+        plain.save(written, "PNG")
+        return written.getvalue()
+
+    return draw
+
+
+def with_8_bits(picture: Any) -> Any:
+    """Return a picture in RGB, or RGBA where it can be seen through, whatever it was in."""
+    if picture.mode.startswith("I"):
+        # Grey of 16 bits, of which a conversion would keep the lower ones.
+        picture = picture.convert("I").point(lambda value: value * (1 / 256)).convert("L")
+    is_clear = picture.mode in ("RGBA", "LA", "PA", "RGBa", "La") or "transparency" in picture.info
+    return picture.convert("RGBA" if is_clear else "RGB")
+
+
 def context_with_fallback(context: Any) -> Any:
     """Return cairo's drawing context with a fallback for letters that the asked face lacks."""
 
@@ -173,7 +227,8 @@ def main(renderer: str, width: str, height: str, fonts: str, *packages: str) -> 
     sys.path += packages
     mark = b"OUT\n"
     try:
-        draw = {"resvg": load_resvg, "cairosvg": load_cairosvg}[renderer](fonts)
+        loaders = {"resvg": load_resvg, "cairosvg": load_cairosvg, "pillow": load_pillow}
+        draw = loaders[renderer](fonts)
         limit_resources()
         # cairosvg and Pillow import some of their parts only when a drawing needs them.
         confine([fonts] if renderer == "resvg" else [fonts, *filter(os.path.isdir, sys.path)])

@@ -27,6 +27,8 @@ MIN_LONGER_SIDE = 512
 MAX_PNG_BYTES = 8 * 1024 * 1024
 WALL_SECONDS = 8.0
 PACKAGES = {"resvg": "resvg_py", "cairosvg": "cairosvg"}
+# What else the child is asked for: it reads pictures.
+_IMPORTED = {"pillow": "PIL"}
 _CHILD = Path(__file__).with_name("child.py")
 _FONTS = Path(__file__).parents[1] / "fonts"
 _MARK = 4
@@ -97,7 +99,8 @@ def render(source: str, *, renderer: str = "resvg") -> Rendered:
     """
     screened = screen(source)
     size = target_size(screened.width, screened.height)
-    picture = _run_child(with_shipped_families(screened.svg), renderer, size)
+    lettered = with_shipped_families(screened.svg)
+    picture = run_child(lettered.encode(errors="replace"), renderer, size)
     return Rendered(*picture, renderer_id(renderer), screened.left_out)
 
 
@@ -132,7 +135,7 @@ def target_size(width: float, height: float) -> tuple[int, int]:
     return max(1, round(width * scale)), max(1, round(height * scale))
 
 
-def _run_child(source: str, renderer: str, size: tuple[int, int]) -> tuple[bytes, int, int]:
+def run_child(source: bytes, renderer: str, size: tuple[int, int]) -> tuple[bytes, int, int]:
     """Render without screening: what the limits of the child alone must withstand."""
     command = [sys.executable, *_PYTHON, str(_CHILD), renderer, *map(str, size), str(_FONTS)]
     try:
@@ -146,10 +149,10 @@ def _run_child(source: str, renderer: str, size: tuple[int, int]) -> tuple[bytes
                 cwd=empty,
                 start_new_session=True,
             )
-            answer = _answer(child, source.encode(errors="replace"))
+            answer = _answer(child, source)
     except OSError as error:
         raise RendererMissing(f"the renderer could not be started: {error}") from error
-    return _checked(answer, child.returncode)
+    return _checked(answer, child.returncode, max(MAX_SIDE, *size))
 
 
 def _answer(child: subprocess.Popen[bytes], source: bytes) -> bytes:
@@ -177,7 +180,7 @@ def _kill_group(leader: int) -> None:
         os.killpg(leader, signal.SIGKILL)
 
 
-def _checked(answer: bytes, status: int) -> tuple[bytes, int, int]:
+def _checked(answer: bytes, status: int, max_side: int = MAX_SIDE) -> tuple[bytes, int, int]:
     mark, body = answer[:_MARK], answer[_MARK:]
     words = body[:300].decode(errors="replace")
     if mark == b"OUT\n":
@@ -191,13 +194,13 @@ def _checked(answer: bytes, status: int) -> tuple[bytes, int, int]:
         raise RenderingFailed(reason)
     if len(body) > MAX_PNG_BYTES:
         raise RenderingFailed("the picture is larger than 8 MB")
-    return png.canonical(body, MAX_SIDE)
+    return png.canonical(body, max_side)
 
 
 @cache
 def _package_folder(renderer: str) -> str:
     # The child sees neither site-packages nor the environment: it is told where the backend is.
-    package = PACKAGES[renderer]
+    package = _IMPORTED.get(renderer) or PACKAGES[renderer]
     found = importlib.util.find_spec(package)
     if found is None or found.origin is None:
         raise RendererMissing(f"the package {package} is not installed")

@@ -1,0 +1,111 @@
+"""Pictures that come with rows: as data URLs in a column, or in a zip beside the file of rows.
+
+Nothing of a zip is unpacked onto the disk: a row names a member, and its bytes are read up to a
+limit. A picture is read again in the limited child (`voting.pictures.images`) and kept in the
+import's folder until it is written.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from hashlib import sha256
+from itertools import chain
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+from zipfile import BadZipFile, ZipFile, ZipInfo
+
+from judge_eval.exchange.import_report import ImportTooLarge
+from judge_eval.exchange.rows import OUTPUTS, Item, Misfit, Row, RowError, column_of
+from voting.models import Inference
+from voting.pictures.images import MAX_BYTES, NoPicture, address_of, data_in, reencoded
+
+IMAGE: Final = Inference.Kind.IMAGE.value
+MOST_MEMBERS: Final = 20_000
+# Pictures are compressed already: what shrinks so much more is made to fill a memory.
+MOST_RATIO: Final = 100
+_ENCRYPTED: Final = 1
+
+
+def is_zip(name: str) -> bool:
+    return name.lower().endswith(".zip")
+
+
+class Pictures:
+    """Puts the address of each picture in its place, and its PNG into a folder."""
+
+    def __init__(
+        self, folder: Path, zips: Sequence[tuple[str, BinaryIO]], usual: str, most_bytes: int
+    ) -> None:
+        self._folder, self._kind = folder, usual
+        self._left = most_bytes
+        self._members: dict[str, tuple[ZipFile, ZipInfo]] = {}
+        # By the hash of what came: the same picture is read once.
+        self._known: dict[str, str] = {}
+        self._zips = zips
+
+    def _wrong_zips(self) -> Iterator[RowError]:
+        """Open the zips; yield an error for each from which no picture can be taken."""
+        for name, stream in self._zips:
+            try:
+                archive = ZipFile(stream)
+            except (BadZipFile, ValueError, NotImplementedError) as error:
+                yield RowError(name, 0, None, f"no zip that can be read: {error}", is_fatal=True)
+                continue
+            members = [each for each in archive.infolist() if not each.is_dir()]
+            if len(self._members) + len(members) > MOST_MEMBERS:
+                why = f"more than {MOST_MEMBERS:,} files"
+                yield RowError(name, 0, None, why, is_fatal=True)
+            self._members |= {each.filename: (archive, each) for each in members}
+
+    def placed(self, items: Iterable[Item]) -> Iterator[Item]:
+        """Yield rows with addresses for pictures, and an error for each that is none."""
+        for item in chain(self._wrong_zips(), items):
+            if not isinstance(item, Row):
+                yield item
+                continue
+            # A row may leave out what those before it have said.
+            self._kind = item.kind or self._kind
+            try:
+                yield self._with_addresses(item) if self._kind == IMAGE else item
+            except Misfit as error:
+                yield RowError(item.file, item.line, error.field, error.why)
+
+    def _with_addresses(self, row: Row) -> Row:
+        addresses: dict[str, Any] = {}
+        for side in OUTPUTS:
+            if text := getattr(row, side):
+                try:
+                    addresses[side] = address_of(self._png(text.strip()))
+                except NoPicture as error:
+                    raise Misfit(column_of(row, side), f"no picture: {error}") from error
+        return replace(row, kind="image", **addresses) if addresses else row
+
+    def _png(self, text: str) -> str:
+        data = data_in(text)
+        if data is None:
+            data = self._member(text)
+        came = sha256(data).hexdigest()
+        if came not in self._known:
+            png = reencoded(data)
+            self._known[came] = sha256(png).hexdigest()
+            self._folder.mkdir(exist_ok=True)
+            (self._folder / self._known[came]).write_bytes(png)
+        return self._known[came]
+
+    def _member(self, name: str) -> bytes:
+        if name not in self._members:
+            where = "in the zip" if self._members else "beside it, as there is no zip"
+            raise NoPicture(f"{name[:100]!r} is neither a data URL nor a file {where}")
+        archive, member = self._members[name]
+        if member.flag_bits & _ENCRYPTED:
+            raise NoPicture(f"{name!r} is encrypted")
+        if member.file_size > MOST_RATIO * max(member.compress_size, 1_000):
+            raise NoPicture(f"{name!r} is compressed more than any picture")
+        try:
+            with archive.open(member) as file:
+                data = file.read(MAX_BYTES + 1)
+        except (BadZipFile, EOFError, NotImplementedError, OSError, ValueError) as error:
+            raise NoPicture(f"{name!r} cannot be unpacked: {error}") from error
+        self._left -= len(data)
+        if self._left < 0:
+            raise ImportTooLarge("The pictures are more than an import may unpack.")
+        return data
