@@ -2,13 +2,11 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from itertools import product
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 import numpy as np
-from django.db import connection, transaction
 from django.db.models import BigIntegerField, Count, F, Q, QuerySet, Sum
 from django.db.models.functions import Cast, Round
 
@@ -22,6 +20,7 @@ from judge_eval.stats import Annotations
 from judge_eval.stats.outcomes_table import FAILED, NOT_ASKED, Codes, Counts, OutcomesTable
 from voting.choices import CHOICES, ONE, PASS_FLAG, SWAPPED, WRONG
 from voting.kinds import is_fixed, is_single, kind_of, options_of
+from voting.ledger.bulk_sql import one_moment
 from voting.ledger.counts import counted_in
 from voting.models import Entry, Queue
 
@@ -68,26 +67,6 @@ class RunOutcomes(NamedTuple):
     models: Counts
     parts: Parts | None
     tasks: list[TaskAnswers]
-
-
-@contextmanager
-def one_moment() -> Iterator[None]:
-    """Read everything as of one moment, and hold nobody up."""
-    if connection.in_atomic_block:
-        yield
-        return
-    if connection.vendor == "postgresql":
-        with transaction.atomic(), connection.cursor() as cursor:
-            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-            yield
-        return
-    with connection.cursor() as cursor:
-        # Not `atomic`: that would begin as a writer, and keep every voter waiting.
-        cursor.execute("BEGIN DEFERRED")
-        try:
-            yield
-        finally:
-            cursor.execute("ROLLBACK")
 
 
 @one_moment()
