@@ -4,8 +4,7 @@ A project is the unit: its votes are stored and sealed by one database, one batc
 projects are dealt out over databases, and within a database over its sealers; a sealer takes the
 projects whose window is over in turn, as workers take their tasks. Votes come at random times.
 
-The processor time of a vote and of a seal are measured (`python -m bench votes`, `python -m bench
-ledger`), and stated below with their source. Nothing is started.
+Nothing is started: what a vote and a seal take is measured elsewhere, and stated below.
 """
 
 from __future__ import annotations
@@ -29,19 +28,28 @@ FULLEST = 0.7
 
 @dataclass(frozen=True)
 class Costs:
-    """Seconds of one core, as measured; of which machine and by what is said beside each."""
+    """Seconds of one core. Put here what your machine measures: `bench votes`, `bench ledger`.
 
-    # PostgreSQL's share of an acknowledged vote through the API, one commit each: `bench votes`.
-    store: float = 450e-6
-    # Sealing, database included, six judges, in batches of 1,000: docs/operations.md, Sizing.
-    seal: float = 38e-6
-    # What a batch costs however small it is: lock, project row, projections' rows, commit: `bench
-    # ledger` and `bench lag` with one vote.
-    batch: float = 12e-3
+    Those below are of two cores that many others used at the time: a seal of a large batch took 180
+    us there, where docs/operations.md has 38 us of a quiet machine, so all were divided by 4.7.
+    """
+
+    # PostgreSQL's part of a vote through the API, one commit each: `bench votes`, 1,208 us there.
+    store: float = 260e-6
+    # Of each vote of a batch, Python's part and PostgreSQL's: `bench ledger`, batches of 1,000.
+    seal: float = 25e-6
+    seal_database: float = 13e-6
+    # Of a batch, however small it is: `bench ledger`, batches of 11, 2,916 + 1,077 us a vote there.
+    batch: float = 6.8e-3
+    batch_database: float = 2.5e-3
     # Of a database's machine.
     cores: int = 8
-    # SEAL_WINDOW_MS and what the nudge waits in a crowd (voting.ledger.scheduler).
+    # What the nudge waits in a crowd (voting.ledger.scheduler), with SEAL_WINDOW_MS at 40.
     window: float = 0.225
+
+    def batch_of(self, votes: float) -> float:
+        """Return how long a sealer is at work on a batch, waiting for the database included."""
+        return self.batch + self.batch_database + votes * (self.seal + self.seal_database)
 
 
 @dataclass(frozen=True)
@@ -63,34 +71,25 @@ class Found:
 
 def main() -> None:
     costs = Costs()
-    votes = PROJECTS * RATE
-    note(f"{PROJECTS:,} projects at {RATE:g} votes/s: {votes:,.0f} votes/s in all")
-    each = database_seconds(costs)
+    note(f"{PROJECTS:,} projects at {RATE:g} votes/s: {PROJECTS * RATE:,.0f} votes/s in all")
+    # A window is opened by a vote, and closed by a batch of these.
+    batch = 1 + RATE * costs.window
+    each = costs.store + costs.seal_database + costs.batch_database / batch
     most = int(FULLEST * costs.cores / (RATE * each))
     databases = ceil(PROJECTS / most)
-    note(f"a vote takes {each * 1e6:.0f} us of a database's cores, seal and its batch included")
-    figure("projects on one database", most, "projects")
-    figure("databases", databases, "databases")
     projects = ceil(PROJECTS / databases)
-    for sealers in range(1, 2 * costs.cores):
-        if projects * sealing_seconds(costs) * RATE / sealers >= FULLEST:
-            continue
-        found = simulate(projects, RATE, sealers, costs, SECONDS)
-        figure("sealers of each database", sealers, "processes")
-        figure("utilisation of a sealer", 100 * found.utilisation, "%")
-        figure("projects that wait for a sealer, p99", found.queue_p99, "projects")
-        figure("a vote until it is sealed, p50", 1000 * found.p50, "ms")
-        figure("a vote until it is sealed, p99", 1000 * found.p99, "ms")
-        return
-
-
-def sealing_seconds(costs: Costs) -> float:
-    """Return a sealer's seconds for one vote, at the size of batch that the window brings."""
-    return costs.seal + costs.batch / max(RATE * costs.window, 1)
-
-
-def database_seconds(costs: Costs) -> float:
-    return costs.store + sealing_seconds(costs)
+    sealers = ceil(projects * RATE * costs.batch_of(batch) / batch / FULLEST)
+    note(f"a vote takes {each * 1e6:.0f} us of a database's {costs.cores} cores, in batches of")
+    note(f"{batch:.0f} that are sealed in {1000 * costs.batch_of(batch):.1f} ms")
+    figure("projects on one database, at most", most, "projects")
+    figure("votes of one database", projects * RATE, "votes/s")
+    figure("databases", databases, "databases")
+    figure("sealers of each database", sealers, "processes")
+    found = simulate(projects, RATE, sealers, costs, SECONDS)
+    figure("utilisation of a sealer", 100 * found.utilisation, "%")
+    figure("projects that wait for a sealer, p99", found.queue_p99, "projects")
+    figure("a vote until it is sealed, p50", 1000 * found.p50, "ms")
+    figure("a vote until it is sealed, p99", 1000 * found.p99, "ms")
 
 
 def simulate(
@@ -126,7 +125,7 @@ def simulate(
         while free and queue:
             free -= 1
             sealed = queue.popleft()
-            took = costs.batch + costs.seal * len(unsealed[sealed])
+            took = costs.batch_of(len(unsealed[sealed]))
             busy += took
             delays += (now + took - at for at in unsealed[sealed])
             unsealed[sealed].clear()

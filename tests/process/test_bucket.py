@@ -1,4 +1,4 @@
-"""Pictures in a bucket: a real S3 server on this machine, the settings as an administrator sets them."""
+"""Pictures in a bucket, on a real S3 server, with the settings that an administrator sets."""
 
 import os
 import subprocess

@@ -7,7 +7,7 @@ import pytest
 from bench.scale import Costs, queue_delay, simulate
 
 # Every vote is a batch of its own, sealed in 10 ms: as many servers as sealers, no window.
-ALONE = Costs(seal=0.01, batch=0.0, window=0.0)
+ALONE = Costs(seal=0.01, seal_database=0.0, batch=0.0, batch_database=0.0, window=0.0)
 
 
 @pytest.mark.parametrize("load", [0.3, 0.6, 0.8])
