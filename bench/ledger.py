@@ -18,16 +18,20 @@ VOTES = int(os.environ.get("BENCH_LEDGER", "1000000"))
 PAIRS = 1000
 STEPS = 10
 UNDOS = 40
+# As where 50 votes a second come to a project, and a crowd makes the window longer.
+SMALL, SMALL_BATCHES = 11, 200
+_ALL = VOTES + SMALL * SMALL_BATCHES
 
 
 def main() -> None:
     with installation() as here:
         from tests.helpers.scene import make_scene
 
-        scene = make_scene(judges=6, pairs=PAIRS, voters=-(-VOTES // PAIRS))
+        scene = make_scene(judges=6, pairs=PAIRS, voters=-(-_ALL // PAIRS))
         cost = Cost(here.database.pid)
         measure_seal(scene, cost)
         measure_replay(scene, cost)
+        measure_small_batches(scene, cost)
         measure_undo(scene)
 
 
@@ -74,6 +78,19 @@ def measure_replay(scene: Scene, cost: Cost) -> None:
     note(f"processor time of a vote in us, Python + PostgreSQL: {cost.per_vote(VOTES)}")
     figure(f"replay of {VOTES:,} votes", seconds, "s", "under 12")
     figure("replay", VOTES / seconds, "votes/s")
+
+
+def measure_small_batches(scene: Scene, cost: Cost) -> None:
+    """What a batch costs however few votes it holds: see bench.scale."""
+    from django.conf import settings
+
+    insert_votes(scene, VOTES, _ALL)
+    usual, settings.SEAL_BATCH = settings.SEAL_BATCH, SMALL
+    cost.start()
+    sealed, seconds = seal(scene)
+    settings.SEAL_BATCH = usual
+    note(f"processor time of a vote in batches of {SMALL} in us: {cost.per_vote(sealed)}")
+    figure(f"seal, 6 judges, batches of {SMALL}", sealed / seconds, "votes/s")
 
 
 def measure_undo(scene: Scene) -> None:

@@ -10,7 +10,6 @@ in them, so those of a restore that was killed are used by the next.
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -24,18 +23,12 @@ from zlib import error as ZlibError  # noqa: N812
 from django.apps import apps
 from django.core.files.storage import default_storage
 from django.core.management.color import no_style
-from django.db import (
-    DEFAULT_DB_ALIAS,
-    DatabaseError,
-    connection,
-    connections,
-    models,
-    transaction,
-)
+from django.db import DatabaseError, connection, models, transaction
 from django.db.migrations.recorder import MigrationRecorder
 from django.utils import timezone
 
 from voting.ledger import chain, ledger
+from voting.ledger.bulk_sql import one_moment
 from voting.models import Picture, Project
 from voting.pictures.store import store, stored_path
 
@@ -104,7 +97,7 @@ def backup(path: Path, say: Say) -> None:
     """Write everything as it is at one moment; people may vote meanwhile."""
     part = path.with_name(f"{path.name}.part")
     try:
-        with part.open("wb") as file, ZipFile(file, "w", ZIP_DEFLATED) as into, _one_moment():
+        with part.open("wb") as file, ZipFile(file, "w", ZIP_DEFLATED) as into, one_moment():
             manifest = {
                 "format": FORMAT,
                 "version": VERSION,
@@ -121,25 +114,6 @@ def backup(path: Path, say: Say) -> None:
         raise BackupRefused(f"the database cannot be read: {error}".strip()) from error
     finally:
         part.unlink(missing_ok=True)
-
-
-@contextmanager
-def _one_moment() -> Iterator[None]:
-    """See one state of the database all the time, and keep nobody from writing."""
-    database: Any = connections[DEFAULT_DB_ALIAS]
-    if database.vendor == "postgresql":
-        with transaction.atomic(durable=True), database.cursor() as cursor:
-            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            yield
-        return
-    database.ensure_connection()
-    # As the settings have it, each transaction is one that writes.
-    mode, database.transaction_mode = database.transaction_mode, "DEFERRED"
-    try:
-        with transaction.atomic(durable=True):
-            yield
-    finally:
-        database.transaction_mode = mode
 
 
 def _write_table(into: ZipFile, table: Table, say: Say) -> dict[str, object]:

@@ -1,6 +1,9 @@
 """The part of a worker that takes tasks, named in the settings (`CELERY_WORKER_CONSUMER`)."""
 
+from collections.abc import Callable
 from functools import partial
+from logging import Logger
+from typing import Any
 
 from celery.worker import consumer
 from kombu import Connection
@@ -10,8 +13,19 @@ PAUSE = 2
 
 
 class Consumer(consumer.Consumer):
-    """Looks for a broker that is away every two seconds, however long it has been away."""
+    """Looks for a broker that is away every two seconds, however long it has been away.
+
+    A task that could not be acknowledged ends the connection, and so is given back to the broker.
+    Celery would only log it and count the task among those that it holds: with as many of them as
+    the worker has threads, it would take no more tasks, alive as it is.
+    """
 
     def ensure_connected(self, conn: Connection) -> Connection:
         conn.ensure_connection = partial(conn.ensure_connection, interval_max=PAUSE)  # type: ignore[method-assign]
         return super().ensure_connected(conn)
+
+    def call_soon_ack(
+        self, p: Callable[..., None], logger: Logger, errors: Any, *args: Any, **kwargs: Any
+    ) -> Any:
+        # None of the errors are its own to catch: the loop that takes tasks does.
+        return super().call_soon_ack(p, logger, (), *args, **kwargs)  # type: ignore[misc]

@@ -1,12 +1,10 @@
 """What run pages and the API read, with a fixed number of queries."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple, TypeVar
 from uuid import UUID
 
-from django.db import connection, transaction
 from django.db.models import Avg, Count, Exists, F, Max, Model, OuterRef, Q, QuerySet, Sum
 from django.db.models.functions import Left
 
@@ -174,23 +172,3 @@ def alarms(calls: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
         | {"consequence": CONSEQUENCES[row["purpose"]], "reason": reasons[row["last_failed"]]}
         for row in silent
     ]
-
-
-@contextmanager
-def one_moment() -> Iterator[None]:
-    """Read everything as of one moment, and hold nobody up."""
-    if connection.in_atomic_block:
-        yield
-        return
-    if connection.vendor == "postgresql":
-        with transaction.atomic(), connection.cursor() as cursor:
-            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-            yield
-        return
-    with connection.cursor() as cursor:
-        # Not `atomic`: that would begin as a writer, and keep every voter waiting.
-        cursor.execute("BEGIN DEFERRED")
-        try:
-            yield
-        finally:
-            cursor.execute("ROLLBACK")

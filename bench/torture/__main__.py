@@ -17,6 +17,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 from bench.torture.check import check
@@ -121,7 +122,7 @@ def _kills(part: Part, database: str, numbers: range, seed: int) -> None:
             for number in numbers:
                 dice = random.Random(f"{seed} {number}")
                 kind = kind_of(here, number, seed)
-                _say(part, kind, number, kill_one(here, people, kind, dice))
+                _timed(part, kind, number, partial(kill_one, here, people, kind, dice))
             return len(numbers)
 
         _under(here, part, max(LEAST_PAIRS, PAIRS_A_KILL * len(numbers)), seed, torture)
@@ -133,7 +134,7 @@ def _faults(part: Part, database: str, outage: float, seed: int) -> None:
         def torture(people: People) -> int:
             for number, (name, fault) in enumerate(FAULTS[database].items(), 1):
                 fault(here, outage)
-                _say(part, name, number, recovered(here, people, time.monotonic()))
+                _timed(part, name, number, partial(recovered, here, people, time.monotonic()))
             # Processes may die of a fault, each more than once.
             return 10 * len(FAULTS[database])
 
@@ -151,13 +152,19 @@ def _under(
     _note(part, asdict(check(here, scene, people, work, deaths)))
 
 
-def _say(part: Part, fault: str, number: int, seconds: float) -> None:
+def _timed(part: Part, fault: str, number: int, recover: Callable[[], float]) -> None:
+    try:
+        seconds = recover()
+    except (TimeoutError, RuntimeError) as error:
+        part.wrong.append(f"{number}: {fault}: {error}")
+        print(part.wrong[-1], flush=True)
+        return
     part.seconds.setdefault(fault, []).append(round(seconds, 2))
     print(f"{number}: {fault}, well again after {seconds:.1f} s", flush=True)
 
 
 def _note(part: Part, found: dict[str, object]) -> None:
-    part.wrong = found.pop("wrong")  # type: ignore[assignment]
+    part.wrong += found.pop("wrong")  # type: ignore[arg-type]
     part.counts = found  # type: ignore[assignment]
 
 

@@ -43,8 +43,11 @@ def check(here: Installation, scene: Scene, people: People, work: Work, deaths: 
     """Let voters and work come to an end, then hold the ledger against what was acknowledged."""
     work.end()
     people.end()
-    wait(_is_calm, "the end of all runs, imports and drawings", CALM_SECONDS)
     verdict = Verdict(wrong=[*work.wrong])
+    try:
+        wait(_is_calm, "the end of all runs, imports and drawings", CALM_SECONDS)
+    except TimeoutError as error:
+        verdict.wrong.append(str(error))
     _votes(scene, people, verdict)
     _work(here, deaths, verdict)
     verdict.wrong += ledgers(here)

@@ -15,11 +15,12 @@ from judge_eval.findings.history import History, history_of
 from judge_eval.findings.model import WINNER, AsOf
 from judge_eval.findings.slices import WHOLE, Parts, Slice
 from judge_eval.models import Board, Call, Judge, Run, Verdict
-from judge_eval.selectors import UNPRICED, one_moment
+from judge_eval.selectors import UNPRICED
 from judge_eval.stats import Annotations
 from judge_eval.stats.outcomes_table import FAILED, NOT_ASKED, Codes, Counts, OutcomesTable
 from voting.choices import CHOICES, ONE, PASS_FLAG, SIDES, SWAPPED, WRONG
 from voting.kinds import is_fixed, is_single, kind_of, options_of
+from voting.ledger.bulk_sql import one_moment
 from voting.ledger.counts import counted_in
 from voting.ledger.groups import groups_at
 from voting.models import Entry, Queue

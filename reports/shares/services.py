@@ -11,11 +11,11 @@ from django.urls import reverse
 from django.utils import timezone
 
 from judge_eval.models import Run
-from judge_eval.selectors import one_moment
 from reports.models import FrozenRows, Share
 from reports.shares.bundle import frozen_rows
 from reports.shares.make import is_current, report_of
 from reports.shares.report import Report
+from voting.ledger.bulk_sql import one_moment
 from voting.models import Project, Queue
 
 MOST_DAYS: Final = 3650

@@ -1,10 +1,17 @@
 """Which worker of `make run` does what."""
 
+import logging
+from types import SimpleNamespace
+
+import pytest
 import time_machine
 from django.conf import settings
+from kombu.message import Message
+from redis.exceptions import TimeoutError as BrokerTimeout
 
 from humanjudge import celery
 from humanjudge.celery import app
+from humanjudge.celery_consumer import Consumer
 from humanjudge.launcher import programs
 
 
@@ -59,3 +66,22 @@ def test_beat_goes_on_where_the_clock_of_the_machine_goes_back(monkeypatch):
             machine.shift(4)
             beat.tick()
             assert len(sent) >= sends
+
+
+class Silent:
+    """The channel of a broker that does not answer."""
+
+    no_ack_consumers = None
+
+    def basic_ack(self, *_, **__):
+        raise BrokerTimeout
+
+
+def test_a_task_that_cannot_be_acknowledged_ends_the_connection():
+    """Celery would go on, with one task less that it ever takes."""
+    worker = Consumer.__new__(Consumer)
+    # The loop that takes tasks.
+    worker.hub = SimpleNamespace(call_soon=lambda operation: operation())
+    message = Message(channel=Silent(), delivery_tag="1")
+    with pytest.raises(BrokerTimeout):
+        worker.call_soon_ack(message.ack_log_error, logging.getLogger("test"), (BrokerTimeout,))

@@ -149,3 +149,23 @@ def update_many(
     with prepared() as cursor:
         cursor.execute(sql, [list(column) for column in zip(*rows, strict=True)])
         insist(cursor.rowcount, len(rows), sql)
+
+
+@contextmanager
+def one_moment() -> Iterator[None]:
+    """Read everything as of one moment, and hold nobody up; inside a transaction, as it reads."""
+    if connection.in_atomic_block:
+        yield
+        return
+    if connection.vendor == "postgresql":
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            yield
+        return
+    with connection.cursor() as cursor:
+        # Not `atomic`: that would begin as a writer, and keep every voter waiting.
+        cursor.execute("BEGIN DEFERRED")
+        try:
+            yield
+        finally:
+            cursor.execute("ROLLBACK")
