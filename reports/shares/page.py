@@ -207,7 +207,7 @@ def _figure(figure: Value) -> str:
         return DASH
     if isinstance(figure, str):
         return figure
-    is_share = isinstance(figure, float) and abs(figure) <= 1
+    is_share = not isinstance(figure, int) and abs(figure) <= 1
     return f"{figure:.3f}" if is_share else f"{figure:,.0f}"
 
 
