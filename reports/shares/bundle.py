@@ -17,6 +17,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 
 from judge_eval.exchange.bundle import End
 from judge_eval.exchange.export import LedgerNotWhole, project_ledger, project_rows
+from judge_eval.runs.lifecycle import OUTPUT_ABSENT
 from reports.shares.make import NotComputed, is_current
 from reports.shares.report import Report
 from voting.models import Project
@@ -114,6 +115,9 @@ def _public(line: str) -> str:
     if not any(record[name] for name in private) and record["type"] != "vote":
         return line
     record |= {name: type(record[name])() for name in private}
+    if record["type"] == "inference":
+        # So nobody waits for a drawing of it where it is restored.
+        record["metadata"] = {OUTPUT_ABSENT: True}
     # The salt of further answers is needed to check them; else it would help to guess comments.
     if record["type"] == "vote" and not record["labels"]:
         record["salt"] = ""

@@ -52,9 +52,9 @@ def charts_of_run(run: RunResults, prefix: str) -> list[Chart]:
     """Return the charts of a run; those of further runs of a project have a prefix."""
     found, charts = run.findings, list[Chart]()
     if any(judge.overall.value is not None for judge in found.judges if not judge.is_baseline):
-        draw, rows = partial(_picture, found), partial(file_rows, found, run.elo)
+        draw, of_judges = partial(_picture, found), partial(file_rows, found, run.elo)
         title = "Overall agreement with people"
-        charts.append(Chart(f"{prefix}picture", title, draw, rows, PICTURE))
+        charts.append(Chart(f"{prefix}picture", title, draw, of_judges, PICTURE))
     for key, (title, rows) in _drawn(found).items():
         if drawing := run.charts.get(key):
             name = f"{prefix}{key.replace('_', '-')}"

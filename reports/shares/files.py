@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from datetime import datetime
 from textwrap import wrap
 from typing import Final
 
@@ -12,6 +13,7 @@ from humanjudge.lib.tables import as_csv, percent, span
 from humanjudge.lib.text import number_of
 from judge_eval.findings.columns import file_rows
 from judge_eval.findings.model import RunFindings
+from judge_eval.pages.findings import PICTURE
 from judge_eval.stats.estimate import best_first, wilson
 from reports.shares.charts import Rows, charts_of
 from reports.shares.report import Report
@@ -64,6 +66,8 @@ def judges_csv(report: Report) -> str:
 def card_svg(report: Report) -> str:
     """Return the preview that a link shows elsewhere: title, first words and picture."""
     charts = charts_of(report)
+    # What the words are about, where they are about judges.
+    charts.sort(key=lambda chart: chart.key != PICTURE)
     lines = _lines(headline(report))
     width, height = CARD_SIZE
     context = {
@@ -114,22 +118,24 @@ def badge_svg(report: Report) -> str:
 
 
 def _figure(report: Report) -> tuple[str, str]:
-    of = f"{number_of(report.votes, 'vote')}{_age(report)}"
     if report.quality:
         last = report.quality[0].last
+        of = _votes(last.votes, last.at)
         low, high = wilson(last.passes, last.votes) or (0.0, 0.0)
         rate = f"{percent(last.passes / last.votes)} pass ({span(100 * low, 100 * high)})"
         return "quality", f"{percent(last.score)} · {rate} · {of}"
     best = _best(report.runs[0].findings) if report.runs else ""
-    return "judges", f"{best or 'no votes yet'} · {of}"
+    return "judges", f"{best or 'no votes yet'} · {_votes(report.votes, report.last_vote_at)}"
 
 
-def _age(report: Report) -> str:
-    """Say how old the last vote is, in days: a badge is kept for minutes, and must not lie."""
-    if report.last_vote_at is None:
-        return ""
-    days = (timezone.now().date() - report.last_vote_at.date()).days
-    return f", the last {number_of(days, 'day')} ago" if days > 0 else ", the last today"
+def _votes(number: int, last: datetime | None) -> str:
+    """Say how many votes there are and how old the last is, in days: badges are kept."""
+    votes = number_of(number, "vote")
+    if last is None:
+        return votes
+    days = (timezone.now().date() - last.date()).days
+    ago = f"{number_of(days, 'day')} ago" if days > 0 else "today"
+    return f"{votes}, the last {ago}"
 
 
 def _best(found: RunFindings) -> str:

@@ -68,6 +68,7 @@ def report_context(report: Report, *, is_frozen: bool, outputs: Outputs) -> Cont
         # Methods are told as on a board, whose run says what is voted on.
         "method": {"queue": report.runs[0]} if report.runs else None,
         "has_composite": any(run.composite for run in report.runs),
+        "versions": ", ".join(f"{name} {version}" for name, version in report.versions.items()),
         "seeds": [run.id for run in report.runs],
     }
 
@@ -137,9 +138,12 @@ def _heard(report: Report, outputs: Outputs) -> Iterator[Section]:
     shares = {
         "heard": percent(of.voters / of.population) if of.population else DASH,
         "complete": percent(of.done / of.items) if of.items else DASH,
+        "of_voters": f"{of.voters:,} of {of.population:,} who may vote have",
+        "of_items": f"{of.done:,} of {number_of(of.items, 'item')} have enough votes",
     }
-    flags = [f"{number:,} {category}" for category, number in of.flags.items()]
-    yield Section("reports/shared_heard.html", {"counted": of, "flags": flags} | shares)
+    flags = ", ".join(f"{number:,} {category}" for category, number in of.flags.items())
+    context = {"counted": of, "flags": flags or "none"} | shares
+    yield Section("reports/shared_heard.html", context)
 
 
 def _groups(report: Report, outputs: Outputs) -> Iterator[Section]:
@@ -215,9 +219,10 @@ def _figure(figure: Value) -> str:
     """
     if figure is None:
         return DASH
-    if isinstance(figure, float):
-        return f"{figure:.3f}" if abs(figure) <= 1 else f"{figure:,.0f}"
-    return f"{figure:,}" if isinstance(figure, int) else figure
+    if isinstance(figure, str):
+        return figure
+    is_share = not isinstance(figure, int) and abs(figure) <= 1
+    return f"{figure:.3f}" if is_share else f"{figure:,.0f}"
 
 
 def _models(of: RunResults, drawn: Mapping[str, Chart]) -> Context | None:

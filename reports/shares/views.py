@@ -1,11 +1,10 @@
 """The pages on which reports are shared: links are made, told once, listed and revoked."""
 
 from datetime import timedelta
-from typing import Any
 from uuid import UUID
 
 from django import forms
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
@@ -45,8 +44,8 @@ class ShareForm(forms.Form):
     )
     is_public = forms.BooleanField(required=False, label="Search engines may list it")
 
-    def __init__(self, *args: Any, run: Run | None, **options: Any) -> None:
-        super().__init__(*args, label_suffix="", **options)
+    def __init__(self, sent: QueryDict | None = None, *, run: Run | None) -> None:
+        super().__init__(sent, label_suffix="")
         if run is None:  # a project's report names no items
             del self.fields["shows_outputs"]
 

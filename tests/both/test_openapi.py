@@ -19,6 +19,7 @@ from judge_eval.models import Import
 from judge_eval.runs import lifecycle
 from reports.models import ScoreReport
 from reports.scores import jobs
+from reports.shares.services import make_share
 from tests.helpers.run_findings import compute
 from tests.helpers.run_rows import make_config, make_provider, set_state
 from tests.makers import make_project, make_run, make_vote, make_voter, pairs_of, seal_all
@@ -136,10 +137,19 @@ class Rows:
         path.write_bytes(b"a zip")
         return report
 
+    @cached_property
+    def share(self):
+        return make_share(self.project, self.voted, None)[0]
+
+    @cached_property
+    def project_share(self):
+        return make_share(self.project, None, None)[0]
+
     def known(self, name, path):
         """Return the identifier of a row of which the operation at this path can do its work."""
         run = RUNS.get(path.rpartition("/")[2], "voted")
         rows = {"import_id": "job", "report_id": "report", "project_id": "project"}
+        rows |= {"share_id": "project_share" if "/projects/" in path else "share"}
         row = (rows | {"item_id": "reviewed"}).get(name, run)
         return str(getattr(self, row).pk)
 

@@ -32,6 +32,10 @@ PATHS = {
     "/api/runs/{run_id}/scores": ["post"],
     "/api/runs/{run_id}/scores/{report_id}": ["get"],
     "/api/runs/{run_id}/scores/{report_id}/download": ["get"],
+    "/api/runs/{run_id}/shares": ["get", "post"],
+    "/api/runs/{run_id}/shares/{share_id}/revoke": ["post"],
+    "/api/projects/{project_id}/shares": ["get", "post"],
+    "/api/projects/{project_id}/shares/{share_id}/revoke": ["post"],
 }
 
 

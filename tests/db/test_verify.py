@@ -25,9 +25,9 @@ from tests.helpers.bundles import empty_the_instance
 from tests.helpers.pages import text_of
 from tests.helpers.run_findings import compute, voted_run
 from tests.helpers.run_rows import set_state
-from tests.makers import make_judges, make_vote, make_voter, pairs_of, seal_all
+from tests.makers import make_judges, make_picture, make_vote, make_voter, pairs_of, seal_all
 from voting.curating import decide, exclude_voter
-from voting.models import Flag, Item
+from voting.models import Flag, Inference, Item
 from voting.services import flag, undo_last_vote
 
 pytestmark = pytest.mark.django_db
@@ -245,3 +245,11 @@ def test_nothing_private_is_in_a_bundle(study):
         assert "Secret comment" not in said
         assert "Late Example" not in said
         assert not [text for text in outputs if f'"{text}"' in said]
+
+
+def test_drawings_are_not_needed_to_verify_what_was_voted_on_them(study, tmp_path):
+    outputs = Inference.objects.filter(project=study.queue.project)
+    outputs.update(kind="svg", picture=make_picture())
+    path = tmp_path / "bundle.zip"
+    path.write_bytes(bundle_of(study))
+    assert verified(path).runs[0].findings.as_of.open == 24

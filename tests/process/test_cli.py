@@ -237,6 +237,19 @@ def test_a_run_is_stopped_and_goes_on(shell):
     assert len(shell.lines("list-runs", "--limit", "1")) == 1
 
 
+def test_a_report_is_shared_and_not_any_more(shell):
+    run = new_run(shell)
+    [shared] = shell.lines("share", run, "--label", "press", "--days", "7")
+    number, link = re.fullmatch(r"shared\|(\d+)\|(http://.+/r/[\w-]{43}/)", shared).groups()
+    [listed] = shell.lines("list-shares", run)
+    begins = link.rstrip("/")[-43:][:6]
+    assert listed.startswith(f"share|{number}|live|views|0|expires|")
+    assert listed.endswith(f"|token:{begins}|label:press")
+    assert "|revoked|" in shell.lines("revoke-share", number, run)[0]
+    assert "no link" in shell.refused(5, "revoke-share", "999999", run)
+    assert "and not both" in shell.refused(2, "share")
+
+
 def test_a_config_is_drafted_started_and_given_up(shell, tmp_path):
     (tmp_path / "config.json").write_text(json.dumps(CONFIG))
     run = created(shell.lines("judge-eval-create", "--config", "config.json", "--draft"))
