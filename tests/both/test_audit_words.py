@@ -70,9 +70,14 @@ def test_what_an_import_brought_breaks_nothing():
         "decision": [{"action": {"x": 1}, "by": ["y"]}, {}],
         "parameters": [
             {"quality": 3},
+            {"quality": "abc"},
             {"quality": {"min_votes": "x"}},
             {"import": "begins"},
             {"import": {"x": 1}},
+            {"groups": 3},
+            {"groups": {}},
+            {"groups": {"3f0a": "nurses", "9b1c": ""}},
+            {"something": "new"},
             {"votes_wanted": 3},
             {"votes_wanted": {"votes_per_item": "no"}},
             {"votes_wanted": {"votes_per_item": 3}},
@@ -84,3 +89,6 @@ def test_what_an_import_brought_breaks_nothing():
         entry = Entry(kind=kind, payload=payload, item=item, seq=seq, hash=b"x" * 32, **about)
         entry.save()
     assert len(audit_of(project).context["lines"]) == len(rows) + 1
+    words = words_of(project, "parameters")
+    assert "Groups of voters: 3f0a to nurses and 9b1c to none" in words
+    assert "Parameters were set" in words
