@@ -103,10 +103,13 @@ def page_of(form: AuditForm) -> list[Entry]:
     asked = form.cleaned_data
     since, until, start = asked["since"], asked["until"], asked["seq"]
     by_time = bool(since or until)
-    rows = Entry.objects.filter(project=form.project, seq__isnull=False)
-    for name, column in (("voter", "voter"), ("item", "item")):
-        rows = rows.filter(**{column: asked[name]}) if asked[name] else rows
-    rows = rows.filter(queue=asked["run"].queue_id) if asked["run"] else rows
+    run, voter, item = asked["run"], asked["voter"], asked["item"]
+    about = {"queue": run and run.queue_id, "voter": voter, "item": item}
+    subject = {column: value for column, value in about.items() if value}
+    rows = Entry.objects.filter(**subject, seq__isnull=False)
+    if by_time or not subject:
+        # Each of these is of the project already, and a database might read all that is.
+        rows = rows.filter(project=form.project)
     rows = rows.filter(at__gte=since) if since else rows
     rows = rows.filter(at__lte=until) if until else rows
     rows = _from(rows, form.project, start, by_time=by_time) if start else rows
@@ -114,7 +117,7 @@ def page_of(form: AuditForm) -> list[Entry]:
     if asked["kind"]:
         which = [Q(kind=asked["kind"]) & (_VOTES if asked["kind"] == Entry.Kind.VOTE else _OTHERS)]
     else:
-        which = [_VOTES, _OTHERS] if asked["run"] or by_time else [Q()]
+        which = [_VOTES, _OTHERS] if run or by_time else [Q()]
     found = [
         key
         for part in which

@@ -11,6 +11,7 @@ from django.db.models import Case, F, OuterRef, Q, QuerySet, Subquery, When
 from django.db.models.fields.json import KT
 from django.urls import reverse
 
+from humanjudge.lib.text import listed, number_of
 from judge_eval.models import Judge, Run
 from reports.quality.parameters import DEFAULT, KEY, REPUTATIONS, parameters_in
 from reports.quality.views import parameters_in_words
@@ -37,6 +38,9 @@ IMPORTS: Final = {
     "begins": "An import begins: the votes up to its end came all at once",
     "ends": "The import ends here",
 }
+SOME_WANTED: Final = "Votes wanted on some items were changed"
+# Of voters who were put into groups at once.
+MOST_TOLD: Final = 5
 CLOSED: Final = "You have not voted on this yet; what was said of it is shown once you have."
 
 
@@ -211,12 +215,18 @@ def _changes_by(keys: Sequence[int]) -> dict[int, str]:
         ),
         rule=KT(rule),
     )
-    names = ("payload__import", f"payload__{KEY}", "quality_before", "rule", "rule_before")
+    names = (
+        *("payload__import", "payload__groups", f"payload__{KEY}"),
+        *("quality_before", "rule", "rule_before"),
+    )
     with_reputations = Entry.objects.filter(pk__in=keys, payload__has_key=REPUTATIONS)
     applied = set(with_reputations.values_list("pk", flat=True))
-    return {
-        pk: _change(*stated, are_reputations_applied=pk in applied)
+    some_items = Entry.objects.filter(pk__in=keys, payload__has_key=VOTES_WANTED)
+    wanted = dict.fromkeys(some_items.values_list("pk", flat=True), SOME_WANTED)
+    return wanted | {
+        pk: words
         for pk, *stated in rows.values_list("pk", *names)
+        if (words := _change(*stated, are_reputations_applied=pk in applied))
     }
 
 
@@ -234,6 +244,7 @@ def _before(key: str, what: str, **about: Any) -> Subquery:
 
 def _change(
     importing: object,
+    groups: object,
     quality: object,
     quality_before: object,
     rule: object,
@@ -241,8 +252,11 @@ def _change(
     *,
     are_reputations_applied: bool,
 ) -> str:
+    """Say what was set; nothing where that is not known."""
     if importing is not None:
         return IMPORTS.get(str(importing), "Something about an import")
+    if isinstance(groups, Mapping) and groups:
+        return _groups_change(groups)
     if quality is not None:
         return _quality_change(
             quality, quality_before, are_reputations_applied=are_reputations_applied
@@ -250,12 +264,21 @@ def _change(
     if rule is not None:
         before = f"{rule_before} → " if rule_before is not None else ""
         return f"Votes wanted per item: {before}{rule}"
-    return "Votes wanted on some items were changed"
+    return ""
+
+
+def _groups_change(groups: Mapping[str, object]) -> str:
+    told = [f"{voter} to {group or 'none'}" for voter, group in groups.items()]
+    more = number_of(len(told) - MOST_TOLD, "other") if len(told) > MOST_TOLD else ""
+    return f"Groups of voters: {listed(filter(None, [*told[:MOST_TOLD], more]))}"
 
 
 def _quality_change(quality: object, before: object, *, are_reputations_applied: bool) -> str:
     new = parameters_in_words(parameters_in({KEY: quality}))
-    known = parameters_in({KEY: json.loads(str(before))}) if before is not None else DEFAULT
+    try:
+        known = DEFAULT if before is None else parameters_in({KEY: json.loads(str(before))})
+    except ValueError:
+        known = DEFAULT  # what was imported may be a plain text
     old = parameters_in_words(known)
     changed = [f"{name} {old[name]} → {new[name]}" for name in new if old[name] != new[name]]
     if are_reputations_applied:

@@ -48,6 +48,7 @@ class Waiting(NamedTuple):
 class RunInShort(NamedTuple):
     run: Run
     facts: str
+    address: str
 
 
 class ProjectInShort(NamedTuple):
@@ -168,7 +169,7 @@ def in_short(projects: Sequence[Project]) -> list[ProjectInShort]:
         ProjectInShort(
             project,
             ", ".join(scores[project.pk]),
-            [RunInShort(run, _facts(run, best.get(run.pk, ""))) for run in runs[project.pk]],
+            [_run_in_short(run, best.get(run.pk, "")) for run in runs[project.pk]],
         )
         for project in projects
     ]
@@ -196,6 +197,8 @@ def _best_judges(runs: Sequence[UUID]) -> dict[UUID, str]:
     return {run: names[run][best] for run, best in places.items() if best is not None}
 
 
-def _facts(run: Run, best: str) -> str:
+def _run_in_short(run: Run, best: str) -> RunInShort:
     facts = [run.get_state_display(), number_of(run.board.votes, "vote")]
-    return ", ".join([*facts, f"best judge: {best}"] if best else facts)
+    facts += [f"best judge: {best}"] if best else []
+    page = "run-draft" if run.state == Run.State.DRAFT else "run"
+    return RunInShort(run, ", ".join(facts), reverse(page, args=[run.pk]))

@@ -232,12 +232,10 @@ def change_reputation(request: HttpRequest, project: Project, voter_id: UUID) ->
 
 
 class RunInvites(NamedTuple):
-    """The invites of one run: how many there are, how many let people in, how many came."""
+    """A run, and in words how many invites it has and how many people came by them."""
 
     run: Run
-    invites: str
-    live: int
-    joined: int
+    words: str
 
 
 def _invites(request: HttpRequest, project: Project, wanted: str) -> Context:
@@ -252,20 +250,19 @@ def _invites_of(runs: list[Run]) -> list[RunInvites]:
     now, queues = timezone.now(), [run.queue_id for run in runs]
     is_live = Q(revoked_at=None) & (Q(expires_at=None) | Q(expires_at__gt=now))
     invites = Invite.objects.filter(queue__in=queues).values("queue")
-    counts = {
-        row["queue"]: row
-        for row in invites.annotate(every=Count("pk"), live=Count("pk", filter=is_live))
-    }
-    joined = _joined(queues)
+    counted = invites.annotate(every=Count("pk"), live=Count("pk", filter=is_live))
+    counts = {row["queue"]: (row["every"], row["live"]) for row in counted}
+    joined, none = _joined(queues), (0, 0)
     return [
-        RunInvites(
-            run,
-            number_of(counts[run.queue_id]["every"] if run.queue_id in counts else 0, "invite"),
-            counts[run.queue_id]["live"] if run.queue_id in counts else 0,
-            joined.get(run.queue_id, 0),
-        )
+        RunInvites(run, _in_words(*counts.get(run.queue_id, none), joined.get(run.queue_id, 0)))
         for run in runs
     ]
+
+
+def _in_words(invites: int, live: int, joined: int) -> str:
+    if not invites:
+        return "no invite yet."
+    return f"{number_of(invites, 'invite')}, of which {live:,} let people in; {joined:,} joined."
 
 
 def _joined(queues: list[UUID]) -> dict[UUID, int]:
