@@ -214,6 +214,7 @@ def _vote_on(vote: Entry, task: str) -> Cells:
         "left_side": vote.left_side or None,
         "voted_at": timestamp(vote.at),
         "comment": vote.comment or None,
+        "voter_group": vote.voter.group or None,
         "labels": labels,
     }
 
