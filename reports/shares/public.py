@@ -36,6 +36,7 @@ from pydantic import ValidationError
 
 from humanjudge.charts.quality_graph import Point, quality_graph
 from humanjudge.http import Context, problem
+from humanjudge.lib.citation import Citation, version
 from humanjudge.lib.tables import Table, percent, span
 from humanjudge.lib.text import duration, listed, number_of
 from judge_eval.access import VOTE_FIRST, has_pairs_left
@@ -150,7 +151,13 @@ def page_context(request: HttpRequest, share: Share, token: str, report: Report)
         "here": here,
         "address": request.build_absolute_uri(here),
         "card": whole("card.png"),
+        "citation": citation_of(report, request.build_absolute_uri(here)),
     }
+
+
+def citation_of(report: Report, address: str) -> Citation:
+    head = report.head
+    return Citation(report.title, address, report.made_at, head.seq, head.hash, version())
 
 
 def report_context(report: Report, *, is_frozen: bool) -> Context:
