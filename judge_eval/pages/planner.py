@@ -13,7 +13,7 @@ from django.views.decorators.http import require_safe
 from humanjudge.charts.draw import svg
 from humanjudge.charts.plots import Curve, lines
 from humanjudge.charts.spec import SHARE, Axis, Reference
-from humanjudge.http import Context, LoginNeeded, Problem
+from humanjudge.http import Context, Problem
 from humanjudge.lib.ratelimit import RateLimit
 from humanjudge.lib.tables import Cell, Head, Row, Table, missing, name_cell, numbered, percent
 from humanjudge.lib.text import number_of
@@ -28,6 +28,7 @@ from judge_eval.stats.planning import (
     plan,
     with_votes,
 )
+from voting.access import require_login
 
 ALTERNATIVES: Final = (1, 2, 3, 5, 7)
 POINTS_OF_CURVE: Final = 24
@@ -97,8 +98,7 @@ def study_of(percents: dict[str, Any]) -> Study:
 
 @require_safe
 def planner(request: HttpRequest) -> HttpResponse:
-    if not request.user.is_authenticated:
-        raise LoginNeeded
+    require_login(request)
     form = PlanForm(PlanForm.usual() | request.GET.dict())
     context: Context = {"form": form}
     if not form.is_valid():
