@@ -32,6 +32,7 @@ from tests.helpers.imports import (
     vote,
 )
 from tests.helpers.imports import rows as json_rows
+from tests.helpers.pages import text_of
 from tests.makers import (
     make_invite,
     make_many_votes,
@@ -41,6 +42,7 @@ from tests.makers import (
     make_voter,
     pairs_of,
     seal_all,
+    user_client,
 )
 from voting.ledger import ledger
 from voting.ledger.groups import groups_at, groups_entry
@@ -258,3 +260,20 @@ def test_a_voter_in_two_groups_is_a_fault_of_the_file():
     ]
     report = import_run(make_project(), "Two", json_rows(*two))
     assert "on another row" in errors_of(report)[0]
+
+
+def test_the_board_offers_groups_as_parts_and_sets_them_side_by_side():
+    run, _ = group_run()
+    computed(run)
+    page = user_client().get(f"/runs/{run.pk}/").content.decode()
+    assert '<option value="group:nurses">nurses (2 voters)</option>' in page
+    assert "Groups of voters" in page
+    computed(run, "group:nurses")
+    part = text_of(user_client().get(f"/runs/{run.pk}/", {"part": "group:nurses"}))
+    assert "Only a part: votes of the group nurses." in part
+    assert "As of 24 votes by 2 people on 12 of 12 pairs" in part
+    unknown = user_client().get(f"/runs/{run.pk}/", {"part": "group:kings"})
+    assert unknown.status_code == 404
+    # The list of pairs is not of some votes.
+    refused = user_client().get(f"/runs/{run.pk}/pairs/", {"part": "group:nurses"})
+    assert refused.status_code == 400
