@@ -16,7 +16,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
 from voting.ledger import ledger
-from voting.ledger.groups import group_of, statement
+from voting.ledger.groups import group_of, groups_entry
 from voting.models import ApiKey, Assignment, Entry, Flag, Invite, Project, Queue, Voter
 
 _INVITE_SALT = "voting.invite"
@@ -135,7 +135,7 @@ def join(invite: Invite, name: str, now: datetime, known: Voter | None = None) -
             fresh.guests.add(known)
         # Who has a group keeps it: the first invite that names one counts.
         if fresh.group and not group_of(voter):
-            ledger.record(statement(project, {voter.pseudonym: fresh.group}))
+            ledger.record(groups_entry(project, {voter.pseudonym: fresh.group}))
         return voter
 
 
@@ -148,7 +148,7 @@ def put_into_group(voter: Voter, group: str, by: Voter) -> bool:
         fresh = Voter.objects.select_for_update(no_key=True).get(pk=voter.pk)
         if group_of(fresh) == group:
             return False
-        ledger.record(statement(fresh.project_id, {fresh.pseudonym: group}, by))
+        ledger.record(groups_entry(fresh.project_id, {fresh.pseudonym: group}, by))
         return True
 
 

@@ -367,10 +367,10 @@ def _imported(
 @click.option(
     "--format",
     "shape",
-    type=click.Choice(["jsonl", "csv", "votes", "ledger"]),
+    type=click.Choice(["jsonl", "csv", "labels", "votes", "ledger"]),
     default="jsonl",
     show_default=True,
-    help="A bundle, a table, the votes as the GrandJury client reads them, or the ledger.",
+    help="A bundle, a table, a matrix of labels, the votes for GrandJury, or the ledger.",
 )
 @click.option("--out", metavar="FILE", type=FILE, help="Not stdout but this.")
 def export(run: str, shape: str, out: Path | None) -> Printed | None:

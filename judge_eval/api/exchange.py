@@ -149,7 +149,8 @@ def export(
     format: FormatName = "jsonl",  # noqa: A002  as the address calls it
 ) -> Any:
     """Everything of a run as a bundle (`jsonl`); or its items, verdicts and votes as a table
-    (`csv`), or its `votes` as the GrandJury client reads them; or the sealed `ledger` of its
+    (`csv`), or all `labels` as a matrix of items by people and judges (CSV), or its `votes` as the
+    GrandJury client reads them; or the sealed `ledger` of its
     project, which can be verified.
 
     It shows the judges' verdicts and other people's votes, so it needs the scope `manage`; and a

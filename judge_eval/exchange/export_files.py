@@ -16,10 +16,12 @@ from django.db.models import F, Q
 from django.http import StreamingHttpResponse
 from django.utils.text import slugify
 
+from humanjudge.lib.text import harmless
 from judge_eval.exchange import mapping
 from judge_eval.exchange.export import export_run, in_chunks, with_costs
 from judge_eval.exchange.formats import table
 from judge_eval.exchange.import_write import CHANGES, NOTED
+from judge_eval.exchange.label_matrix import label_rows
 from judge_eval.exchange.rows import ITEMS, PAIRS
 from judge_eval.exchange.steps import remember_seen
 from judge_eval.models import Judge, Run, Verdict
@@ -214,6 +216,7 @@ def _vote_on(vote: Entry, task: str) -> Cells:
         "left_side": vote.left_side or None,
         "voted_at": timestamp(vote.at),
         "comment": vote.comment or None,
+        "voter_group": vote.voter.group or None,
         "labels": labels,
     }
 
@@ -225,6 +228,14 @@ def _answer(task: str, choice: str, stored: dict[str, Any] | None) -> tuple[Any,
     if isinstance(main, list):
         main = SEPARATOR.join(main) or SEPARATOR
     return main, labels
+
+
+def labels_csv(run: Run) -> Iterator[str]:
+    """Yield every label of a run as CSV, a row for each item: see `label_matrix`."""
+    run = Run.objects.select_related("queue").get(pk=run.pk)
+    names = _names_of(list(run.judges.order_by("position")))
+    for row in label_rows(run, names):
+        yield _line([harmless(cell) if isinstance(cell, str) else cell for cell in row])
 
 
 # --- votes for other tools --------------------------------------------------------------------
@@ -275,7 +286,7 @@ class Format(NamedTuple):
 
 JSON_LINES: Final = "application/jsonl"
 CSV: Final = "text/csv; charset=utf-8"
-FormatName = Literal["csv", "jsonl", "votes", "ledger"]
+FormatName = Literal["csv", "jsonl", "labels", "votes", "ledger"]
 FORMATS: Final[Mapping[FormatName, Format]] = {
     "csv": Format(
         "Table (CSV)",
@@ -293,6 +304,15 @@ FORMATS: Final[Mapping[FormatName, Format]] = {
         ".jsonl",
         JSON_LINES,
         lambda run: with_ends(export_run(run)),
+    ),
+    "labels": Format(
+        "Label matrix (CSV)",
+        "For a package of statistics, as it is taken for Krippendorff's alpha: a row for each "
+        "item, a column for each person and each judge, in the cells their labels. Imported "
+        "again, it brings the same labels, without outputs, times and costs.",
+        "-labels.csv",
+        CSV,
+        labels_csv,
     ),
     "votes": Format(
         "Votes for GrandJury (CSV)",

@@ -7,6 +7,7 @@ from math import isfinite
 from typing import Final, TypeAlias
 
 from voting.choices import CHOICES, SIDES
+from voting.ledger.group_names import group_name
 
 MAX_NAME = 200
 SEPARATOR = ";"
@@ -74,6 +75,16 @@ def name(raw: object) -> str | None:
     if len(value) > MAX_NAME:
         raise Unfit(f"longer than {MAX_NAME} characters")
     return value if value.strip() else None
+
+
+def group(raw: object) -> str | None:
+    """Return the name of a group of voters; a blank one is none."""
+    try:
+        return group_name(name(raw) or "") or None
+    except Unfit:
+        raise
+    except ValueError as odd:
+        raise Unfit(str(odd)) from odd
 
 
 def _one_of(meanings: dict[str, object], **also: str) -> Converter:

@@ -361,7 +361,7 @@ class _Reading:
     def _votes(self, rows: Sequence[tuple[Row, UUID, str]]) -> None:
         voters = voters_of(self._project, {name for *_, name in rows})
         for *_, name in rows:
-            if self._scratch.insert("voter", name) and name not in voters:
+            if self._scratch.insert("voter", name, "") and name not in voters:
                 self._report.new["voters"] += 1
         known = {}
         if self._run:
@@ -377,8 +377,19 @@ class _Reading:
             before = known.get((pair, voters[name].pk)) if name in voters else None
             with self._reported(row):
                 assert self._asked is not None  # rows were there
+                self._check_group(row, name, voters[name].group if name in voters else "")
                 stated = self._asked.settled(vote_of(row, self._asked.statement(row)), "choice")
                 self._settle("vote", row, name, pair, stated, before)
+
+    def _check_group(self, row: Row, voter: str, stored: str) -> None:
+        """Keep the group of a voter; raises Misfit where it is in another one."""
+        if not row.voter_group:
+            return
+        first = stored or self._scratch.put_into_group(voter, row.voter_group)
+        if first != row.voter_group:
+            where = "here" if stored else "on another row"
+            why = f"{quote(row.voter_group)}, but {voter} is in the group {quote(first)} {where}"
+            raise Misfit("voter_group", why)
 
     def _settle(
         self, table: str, row: Row, name: str, pair: UUID, stated: Columns, before: Columns | None

@@ -22,7 +22,7 @@ MOST_TEXT: Final = 4_000_000
 # Rows are numbered from 1 by SQLite's `rowid`, without gaps, in the order they came.
 _TABLES: Final = (
     "judge (name TEXT PRIMARY KEY)",
-    "voter (name TEXT PRIMARY KEY)",
+    "voter (name TEXT PRIMARY KEY, voter_group TEXT)",
     "pair (name TEXT PRIMARY KEY, facts TEXT, output_a TEXT, output_b TEXT)",
     "verdict (name TEXT, pair TEXT, statement TEXT, PRIMARY KEY (name, pair))",
     "vote (name TEXT, pair TEXT, statement TEXT, PRIMARY KEY (name, pair))",
@@ -80,6 +80,19 @@ class Scratch:
         places = ", ".join("?" * len(values))
         insert = f"INSERT INTO {table} VALUES ({places}) ON CONFLICT DO NOTHING"  # noqa: S608
         return self._db.execute(insert, values).rowcount > 0
+
+    def put_into_group(self, voter: str, group: str) -> str:
+        """Keep the first group that is stated of a voter, and return it."""
+        update = "UPDATE voter SET voter_group = ? WHERE name = ? AND voter_group = ''"
+        self._db.execute(update, [group, voter])
+        first: str = self._one("SELECT voter_group FROM voter WHERE name = ?", voter)
+        return first
+
+    def groups(self, voters: Collection[str]) -> dict[str, str]:
+        """Return the groups of those of some voters who are in one."""
+        marks = ", ".join("?" * len(voters))
+        select = f"SELECT name, voter_group FROM voter WHERE name IN ({marks})"  # noqa: S608
+        return {name: group for name, group in self._db.execute(select, list(voters)) if group}
 
     def statement(self, table: str, name: str, pair: str) -> str:
         select = f"SELECT statement FROM {table} WHERE name = ? AND pair = ?"  # noqa: S608

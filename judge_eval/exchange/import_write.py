@@ -44,6 +44,7 @@ from judge_eval.services import (
 from voting.kinds import kind_of
 from voting.ledger import ledger
 from voting.ledger.decisions import IMPORT_BEGINS, IMPORT_ENDS
+from voting.ledger.groups import groups_entry
 from voting.models import Entry, Inference, Item, Picture, Project, Queue, Voter, prompt_key
 from voting.order import fresh_turn
 from voting.pictures.images import png_in
@@ -293,6 +294,11 @@ class Writing:
         voters = voters_of(project, names)
         new = [Voter(project_id=project, external_id=n) for n in sorted(names - voters.keys())]
         voters |= {voter.external_id: voter for voter in Voter.objects.bulk_create(new)}
+        stated = self._scratch.groups(names).items()
+        groups = {voters[n].pseudonym: group for n, group in stated if not voters[n].group}
+        if groups:
+            # Before the votes, so that no board has to move for it.
+            ledger.append(project, [groups_entry(project, groups)])
         entries = []
         for name, pair, statement in rows:
             entry = _vote(self._settled(run, statement, "choice"), self._now)

@@ -71,6 +71,7 @@ class Row:
     voted_at: Annotated[datetime | None, fields.moment] = None
     comment: Annotated[str | None, fields.text] = None
     left_side: Annotated[Side | None, fields.side] = None
+    voter_group: Annotated[str | None, fields.group] = None
     labels: Mapping[str, Label] = field(default_factory=dict)
     is_single: bool = False
     made_at: datetime | None = None
@@ -237,7 +238,7 @@ _ITEM_FIELDS: Final[dict[str, Converter]] = {
     **{name: _OF_A_ROW[name] for name in (*_BESIDE_A_VERDICT, "error", "voter")},
     "vote": fields.label,
     "category": fields.name,
-    **{name: _OF_A_ROW[name] for name in ("voted_at", "comment")},
+    **{name: _OF_A_ROW[name] for name in ("voted_at", "comment", "voter_group")},
 }
 # What columns are called as fields of a row.
 _STORED_AS: Final = {
@@ -262,7 +263,7 @@ PAIRS: Final = Shape(
     answer=fields.choice,
     says=("verdict", "error", *_PICKS),
     verdict=("judge", "score_a", "score_b", "consistent", *_BESIDE_A_VERDICT),
-    vote=("voter", "voted_at", "comment", "left_side"),
+    vote=("voter", "voted_at", "comment", "left_side", "voter_group"),
     needs={"vote": ["voter"], "voter": ["vote"], "verdict": ["judge"], "pick_ab": ["judge"]},
 )
 ITEMS: Final = Shape(
@@ -275,7 +276,7 @@ ITEMS: Final = Shape(
     answer=fields.label,
     says=("verdict", "score", "error"),
     verdict=("judge", "verdict", "score", *_BESIDE_A_VERDICT, "error"),
-    vote=("voter", "vote", "category", "voted_at", "comment"),
+    vote=("voter", "vote", "category", "voted_at", "comment", "voter_group"),
     needs={
         "vote": ["voter"],
         "voter": ["vote", "labels"],

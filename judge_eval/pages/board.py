@@ -62,7 +62,7 @@ from judge_eval.findings.slices import DECIDED, WHOLE, Slice
 from judge_eval.models import Judge, JudgeRating, Run, Verdict
 from judge_eval.pages.findings import findings_context, live_page, matrix, p_text, picture_of
 from judge_eval.pages.pairs import DISPUTED, disputed_pairs, pairs_query
-from judge_eval.pages.runs import run_page
+from judge_eval.pages.runs import citation_of, run_page
 from judge_eval.selectors import BoardView
 from voting.choices import short_name
 
@@ -111,7 +111,7 @@ def run_board(request: HtmxRequest, run: Run) -> HttpResponse:
     words = figures.words if figures and is_begun else ""
     # On which pairs people and judges disagree says what to look for on the next one.
     hides, runs_it = is_voting(request, run), can(request, "see calls", run)
-    context = findings_context(run, wanted, "board")
+    context = findings_context(run, wanted, "board") | {"citation": citation_of(request, run)}
     # What changes whenever the board does, its findings left aside.
     counts = (run.queue.project.head_seq, board.done, board.preparing, board.unusable)
     context |= {

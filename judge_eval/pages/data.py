@@ -25,7 +25,7 @@ from judge_eval.exchange.preview import Preview, grouped
 from judge_eval.exchange.rows import ITEMS, SHAPES, Values
 from judge_eval.models import Import, Run
 from judge_eval.pages.run_form import ProjectForm
-from judge_eval.pages.runs import find_run, run_page
+from judge_eval.pages.runs import citation_of, find_run, run_page
 from voting.access import (
     make_project,
     projects_where,
@@ -429,6 +429,7 @@ def discard_import(request: HttpRequest, import_id: UUID) -> HttpResponse:
 @run_page("export")
 def run_export(request: HtmxRequest, run: Run) -> HttpResponse:
     context = {"run": run, "tab": "export", "formats": export_files.FORMATS}
+    context |= {"citation": citation_of(request, run)}
     return render(request, "judge_eval/export.html", context)
 
 

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_safe
 from humanjudge.charts.draw import svg
 from humanjudge.charts.plots import Curve, lines
 from humanjudge.charts.spec import SHARE, Axis, Reference
-from humanjudge.http import Context, LoginNeeded, Problem
+from humanjudge.http import Context, Problem
 from humanjudge.lib.ratelimit import RateLimit
 from humanjudge.lib.tables import Cell, Head, Row, Table, missing, name_cell, numbered, percent
 from humanjudge.lib.text import number_of
@@ -28,12 +28,13 @@ from judge_eval.stats.planning import (
     plan,
     with_votes,
 )
+from voting.access import require_login
 
 ALTERNATIVES: Final = (1, 2, 3, 5, 7)
 POINTS_OF_CURVE: Final = 24
 METHODS: Final[dict[Method, str]] = {
-    "evidence": "evidence: look as often as you like, and stop when it is settled",
-    "interval": "95 % interval: a fixed number of items, looked at once",
+    "evidence": "evidence",
+    "interval": "95 % interval",
 }
 # A plan takes up to a second of a web process.
 limit = RateLimit(per_second=1, burst=8)
@@ -64,7 +65,12 @@ class PlanForm(forms.Form):
     power = forms.FloatField(
         label="Find it in, % of studies", min_value=50, max_value=99, initial=80
     )
-    method = forms.ChoiceField(label="Sure by", choices=[*METHODS.items()], initial="evidence")
+    method = forms.ChoiceField(
+        label="Sure by",
+        help_text="Evidence: look as often as you like. Interval: fix the number, look once.",
+        choices=[*METHODS.items()],
+        initial="evidence",
+    )
     seconds_per_vote = forms.FloatField(
         label="Seconds a vote takes", min_value=1, max_value=3600, initial=20
     )
@@ -97,8 +103,7 @@ def study_of(percents: dict[str, Any]) -> Study:
 
 @require_safe
 def planner(request: HttpRequest) -> HttpResponse:
-    if not request.user.is_authenticated:
-        raise LoginNeeded
+    require_login(request)
     form = PlanForm(PlanForm.usual() | request.GET.dict())
     context: Context = {"form": form}
     if not form.is_valid():
@@ -174,22 +179,22 @@ def _hours(hours: float) -> str:
 
 def _table(plans: Sequence[Plan], wanted: Plan) -> Table:
     rows, notes = numbered([_row(each, is_wanted=each == wanted) for each in plans])
-    heads = [Head("Votes per item", css=""), *map(Head, ("Items", "Votes", "Hours", "People"))]
+    heads = [Head("With", css=""), *map(Head, ("Items", "Votes", "Hours", "People"))]
     label = "The same study with other numbers of votes per item"
-    return Table(label, heads, rows, caption=label, notes=notes)
+    return Table(label, heads, rows, css="list", caption=label, notes=notes, are_cards=True)
 
 
 def _row(each: Plan, *, is_wanted: bool) -> Row:
-    name = str(each.votes_per_item)
+    name = f"{number_of(each.votes_per_item, 'vote')} per item"
     cells = [missing(f"More than {MOST_ITEMS:,} items.")] * 4
     if each.items is not None:
         cells = [
-            Cell(f"{each.items:,}"),
-            Cell(f"{each.votes:,}"),
-            Cell(_hours(each.hours or 0)),
-            Cell(f"{each.people:,}"),
+            Cell(f"{each.items:,}", label="Items"),
+            Cell(f"{each.votes:,}", label="Votes"),
+            Cell(_hours(each.hours or 0), label="Hours"),
+            Cell(f"{each.people:,}", label="People"),
         ]
-    return Row(name, [name_cell(name), *cells], "passing" if is_wanted else "")
+    return Row(name, [name_cell(name), *cells], css="passing" if is_wanted else "")
 
 
 def _chart(study: Study) -> str:

@@ -21,6 +21,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from django_htmx.http import HttpResponseClientRedirect
 
 from humanjudge.http import Context, HtmxRequest, Problem, problem
+from humanjudge.lib.citation import Citation, version
 from humanjudge.lib.tables import Head, sort_link
 from humanjudge.lib.text import duration, latency, number_of, usd
 from judge_eval import selectors
@@ -110,6 +111,13 @@ def run_action(action: Action) -> Callable[[View], View]:
 def _not_now(request: HttpRequest, run: Run, refused: lifecycle.LifecycleRefused) -> HttpResponse:
     back = ("Back to the run", reverse("run-progress", args=[run.pk]))
     return problem(request, 409, str(refused), title="That cannot be done now", action=back)
+
+
+def citation_of(request: HttpRequest, run: Run) -> Citation:
+    """Return how the result of a run is cited as it stands now."""
+    project, address = run.queue.project, reverse("run", args=[run.pk])
+    here = request.build_absolute_uri(address)
+    return Citation(run.name, here, timezone.now(), project.head_seq, project.head, version())
 
 
 class RunsForm(forms.Form):

@@ -33,6 +33,7 @@ from django.views.decorators.http import require_safe
 from pydantic import ValidationError
 
 from humanjudge.http import Context, problem
+from humanjudge.lib.citation import Citation, version
 from judge_eval.access import VOTE_FIRST, has_pairs_left
 from judge_eval.models import Findings, Run
 from judge_eval.pages.findings import INERT
@@ -145,7 +146,13 @@ def page_context(request: HttpRequest, share: Share, token: str, report: Report)
         "here": here,
         "address": request.build_absolute_uri(here),
         "card": request.build_absolute_uri(card),
+        "citation": citation_of(report, request.build_absolute_uri(here)),
     }
+
+
+def citation_of(report: Report, address: str) -> Citation:
+    head = report.head
+    return Citation(report.title, address, report.made_at, head.seq, head.hash, version())
 
 
 def report_html(share: Share, report: Report) -> str:

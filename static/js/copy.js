@@ -21,7 +21,7 @@
         words.data = "Copied";
         said.textContent = `Copied: ${field.getAttribute("aria-label")}`;
       } catch {
-        said.textContent = "It could not be copied; the link is selected, so press Ctrl+C.";
+        said.textContent = "It could not be copied; the text is selected, so press Ctrl+C.";
       }
       setTimeout(() => (words.data = "Copy"), 2000);
     });

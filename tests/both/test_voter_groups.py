@@ -9,6 +9,8 @@ from django.utils import timezone
 from judge_eval.exchange import import_jobs
 from judge_eval.exchange.bundle import BundleError, read
 from judge_eval.exchange.export import export_run
+from judge_eval.exchange.export_files import run_csv
+from judge_eval.exchange.formats import read as read_rows
 from judge_eval.exchange.import_jobs import Source
 from judge_eval.findings import cache
 from judge_eval.findings.cache import request_findings
@@ -19,17 +21,31 @@ from reports.models import Quality
 from reports.quality.groups import quality_of_groups
 from reports.shares.make import report_of
 from reports.shares.public import report_html
+from tests.helpers.imports import (
+    added,
+    assert_whole,
+    errors_of,
+    import_run,
+    imported,
+    pair,
+    run_of,
+    vote,
+)
+from tests.helpers.imports import rows as json_rows
+from tests.helpers.pages import text_of
 from tests.makers import (
     make_invite,
     make_many_votes,
     make_passes,
+    make_project,
     make_run,
     make_voter,
     pairs_of,
     seal_all,
+    user_client,
 )
 from voting.ledger import ledger
-from voting.ledger.groups import groups_at, statement
+from voting.ledger.groups import groups_at, groups_entry
 from voting.models import Entry, Project, Voter
 from voting.voters import erase, join, put_into_group
 
@@ -53,7 +69,7 @@ def group_run(pairs=12):
     run = make_run(pairs=pairs, votes_wanted=4, names=["says-a", "says-b"], baselines=())
     people = [make_voter(run, name=name) for name in ("n1", "n2", "d1", "d2")]
     said = dict(zip([p.pseudonym for p in people], ["nurses"] * 2 + ["doctors"] * 2, strict=True))
-    ledger.record(statement(run.queue.project_id, said))
+    ledger.record(groups_entry(run.queue.project_id, said))
     votes = [(p, i, "AABB"[n]) for n, p in enumerate(people) for i in pairs_of(run)]
     make_many_votes(run, votes)
     seal_all(run.queue.project)
@@ -208,3 +224,56 @@ def test_the_score_of_a_group_of_everybody_is_that_of_the_project():
     [of] = quality_of_groups(run.queue.project)
     quality = Quality.objects.get(project=run.queue.project, series="items")
     assert (of.votes, of.passes, of.score) == (quality.votes, quality.passes, quality.score)
+
+
+def test_an_import_brings_the_groups_of_its_voters_and_the_table_of_a_run_keeps_them():
+    rows = [
+        pair(1),
+        pair(2),
+        vote(1, "ann", "A"),
+        vote(2, "ann", "B", voter_group=" nurses "),
+        vote(1, "ben", "A", voter_group="doctors"),
+        vote(2, "cleo", "A"),
+    ]
+    run = imported(*rows)
+    project = run.queue.project
+    groups = dict(project.voters.values_list("external_id", "group"))
+    assert groups == {"ann": "nurses", "ben": "doctors", "cleo": ""}
+    assert_whole(project)
+    text = "".join(run_csv(run)).encode()
+    again = import_run(make_project(), "Again", read_rows(BytesIO(text), "run.csv"))
+    assert again.errors == []
+    kept = run_of(again).queue.project.voters.values_list("group", flat=True)
+    assert sorted(kept) == ["", "doctors", "nurses"]
+
+
+def test_a_voter_in_two_groups_is_a_fault_of_the_file():
+    run = imported(pair(1), pair(2), vote(1, "ann", "A", voter_group="nurses"))
+    report = added(run, vote(2, "ann", "B", voter_group="kings"))
+    [error] = errors_of(report)
+    assert "'kings', but ann is in the group 'nurses' here" in error
+    two = [
+        pair(1),
+        pair(2),
+        vote(1, "bo", "A", voter_group="x"),
+        vote(2, "bo", "A", voter_group="y"),
+    ]
+    report = import_run(make_project(), "Two", json_rows(*two))
+    assert "on another row" in errors_of(report)[0]
+
+
+def test_the_board_offers_groups_as_parts_and_sets_them_side_by_side():
+    run, _ = group_run()
+    computed(run)
+    page = user_client().get(f"/runs/{run.pk}/").content.decode()
+    assert '<option value="group:nurses">nurses (2 voters)</option>' in page
+    assert "Groups of voters" in page
+    computed(run, "group:nurses")
+    part = text_of(user_client().get(f"/runs/{run.pk}/", {"part": "group:nurses"}))
+    assert "Only a part: votes of the group nurses." in part
+    assert "As of 24 votes by 2 people on 12 of 12 pairs" in part
+    unknown = user_client().get(f"/runs/{run.pk}/", {"part": "group:kings"})
+    assert unknown.status_code == 404
+    # The list of pairs is not of some votes.
+    refused = user_client().get(f"/runs/{run.pk}/pairs/", {"part": "group:nurses"})
+    assert refused.status_code == 400

@@ -51,6 +51,21 @@ def test_an_evaluator_without_other_rights_makes_an_invite_that_works():
     assert run.events.get().text == "An invite was made by an evaluator: Students."
 
 
+def test_invites_name_the_group_of_those_who_join_by_them():
+    run, client = make_run(), user_client()
+    client.post(tab(run), {"label": "", "group": " night  nurses ", "days": "", "max_voters": ""})
+    client.post(f"{tab(run)}personal", {"names": "Ada\nBen", "group": "doctors", "days": "7"})
+    groups = [("", "night nurses"), ("Ada", "doctors"), ("Ben", "doctors")]
+    assert sorted(Invite.objects.values_list("label", "group")) == groups
+    page = client.get(tab(run)).content.decode()
+    assert page.count('<option value="doctors">') == 1
+    assert page.count('<span class="tag">doctors</span>') == 2
+    for group in ("x" * 61, "a\u202eb"):
+        refused = client.post(tab(run), {"label": "", "group": group, "days": ""})
+        assert "Please look at this again" in text_of(refused)
+    assert Invite.objects.count() == 3
+
+
 def test_an_invite_without_end_and_cap():
     run = make_run()
     user_client().post(tab(run), {"label": "", "days": "", "max_voters": ""})

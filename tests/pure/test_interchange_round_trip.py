@@ -54,6 +54,7 @@ votes = st.fixed_dictionaries(
         "voted_at": st.none() | st.datetimes(timezones=st.just(UTC)),
         "comment": some_texts,
         "left_side": st.sampled_from([None, "A", "B"]),
+        "voter_group": st.sampled_from([None, "nurses", "=night nurses"]),
     }
 )
 labels = st.dictionaries(tags, texts, max_size=3)

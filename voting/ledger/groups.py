@@ -20,7 +20,7 @@ AT_ONCE: Final = 500
 STATES_GROUPS: Final = Q(kind=Entry.Kind.PARAMETERS, payload__has_key=KEY)
 
 
-def statement(project: UUID, groups: Mapping[str, str], by: Voter | None = None) -> Entry:
+def groups_entry(project: UUID, groups: Mapping[str, str], by: Voter | None = None) -> Entry:
     """Return the entry, not stored yet, that puts voters into groups."""
     kind = Entry.Kind.PARAMETERS
     payload = {KEY: {who: group_name(name) for who, name in groups.items()}}

@@ -1,0 +1,87 @@
+"""Who said what of each item, as a matrix: a row for each item, a column for each person and judge.
+
+That is how tools for Krippendorff's alpha, kappa and latent truth models take labels. Columns are
+named so that the file can be imported again: `vote.` and a pseudonym, `verdict.` and a judge.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+from uuid import UUID
+
+from django.db.models import QuerySet
+
+from judge_eval.exchange.export import in_chunks
+from judge_eval.models import Run, Verdict
+from voting.choices import ONE, WRONG
+from voting.kinds import SEPARATOR, Options, options_of
+from voting.ledger.counts import counted_in
+from voting.models import Entry, Item, Queue
+
+# Items whose labels are held at once.
+AT_ONCE: Final = 200
+Label = str | float | None
+
+
+def label_rows(run: Run, judges: dict[UUID, str]) -> Iterator[list[Label]]:
+    """Yield the names of the columns, then the labels of each item in the order of the run.
+
+    `judges` are the names of their columns. A vote or verdict that is not there, does not count or
+    has failed is None; simulated votes are none.
+    """
+    queue, asks = run.queue, options_of(run.queue)
+    votes = Entry.objects.filter(counted_in(queue), queue=queue.pk, simulated=False)
+    voted = votes.order_by("voter__pseudonym").values_list("voter", "voter__pseudonym").distinct()
+    people = list(voted)
+    yield [
+        "pair" if queue.kind == Queue.Kind.COMPARISON else "item",
+        *(f"vote.{pseudonym}" for _, pseudonym in people),
+        *(f"verdict.{name}" for name in judges.values()),
+    ]
+    columns = {who: n for n, who in enumerate([*(pk for pk, _ in people), *judges], start=1)}
+    items = Item.objects.filter(queue=queue.pk, unusable="").only("external_id", "position")
+    for chunk in _chunks(items):
+        rows: dict[UUID, list[Label]] = {
+            item.pk: [item.external_id or str(item.pk), *[None] * len(columns)] for item in chunk
+        }
+        for who, item, label in _labels(run, asks, votes, list(rows)):
+            if who in columns:
+                rows[item][columns[who]] = label
+        yield from rows.values()
+
+
+def _chunks(items: QuerySet[Item]) -> Iterator[list[Item]]:
+    chunk: list[Item] = []
+    for item in in_chunks(items, "position"):
+        chunk.append(item)
+        if len(chunk) == AT_ONCE:
+            yield chunk
+            chunk = []
+    if chunk:
+        yield chunk
+
+
+def _label(task: str, choice: str, labels: dict[str, Any] | None) -> Label:
+    """Return the answer to what is asked, as the table of a run has it."""
+    answer: Any = (labels or {}).get(task, choice) if task else choice
+    if isinstance(answer, list):
+        return SEPARATOR.join(answer) or SEPARATOR
+    # Two orders that disagree are a tie, whatever they count as.
+    return "tie" if answer == WRONG else answer or None
+
+
+def _labels(
+    run: Run, asks: Options, votes: QuerySet[Entry], items: Sequence[UUID]
+) -> Iterator[tuple[UUID, UUID, Label]]:
+    task = "" if run.queue.kind == Queue.Kind.COMPARISON else asks.task
+    said: Any = votes.filter(item__in=items)
+    for who, item, choice, labels, value in said.values_list(
+        "voter", "item", "choice", "labels", "value"
+    ):
+        grade = value / ONE if asks.takes_grades and value is not None else None
+        yield who, item, _label(task, choice, labels) if grade is None else grade
+    given: Any = Verdict.objects.filter(judge__run=run, item__in=items, state=Verdict.State.DONE)
+    for who, item, choice, labels, score in given.values_list(
+        "judge", "item", "winner", "labels", "score_a"
+    ):
+        grade = score if asks.takes_grades else None
+        yield who, item, _label(task, choice, labels) if grade is None else grade
