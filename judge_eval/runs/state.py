@@ -19,7 +19,7 @@ from judge_eval.providers.errors import CallFailed
 from judge_eval.runs import available, leases, results, verdicts
 from judge_eval.runs.helpers import RunHelpers, output_of
 from judge_eval.runs.requests import config_of
-from judge_eval.selectors import is_drawn, left_out, used_pictures
+from judge_eval.selectors import is_drawn, left_out, switched_off, used_pictures
 from judge_eval.services import add_items, shown_together
 from voting.kinds import is_single, kind_of
 from voting.models import Inference, Item, Picture
@@ -264,7 +264,7 @@ def _enter(run: Run, entered: str, note: str = "") -> None:
 def _tell_completed(run: Run) -> None:
     """Call the last hook of the run's mode; what breaks there is told, and undoes nothing."""
     name = str(old_name((run.config or {}).get("mode", JUDGE_EVAL)))
-    if name not in MODES or name in available.switched_off():
+    if name not in MODES or name in switched_off():
         return
     helpers = RunHelpers(run, MODES[name])
     try:

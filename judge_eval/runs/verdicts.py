@@ -20,11 +20,10 @@ from judge_eval.config.run_config import JudgePart, JudgeSpec, RunConfig, parse
 from judge_eval.models import Call, Judge, Run, Verdict
 from judge_eval.prompts.orders import Combined, answer_in, majority
 from judge_eval.prompts.parse import ParsedVerdict
-from judge_eval.runs.available import switched_off
 from judge_eval.runs.helpers import Asks, JudgeHelpers
 from judge_eval.runs.requests import SAMPLES_APART
 from judge_eval.runs.results import Fields, update_rows
-from judge_eval.selectors import is_drawn
+from judge_eval.selectors import is_drawn, switched_off
 from judge_eval.services import add_judges, model_fingerprint
 from voting.choices import SIDES
 from voting.kinds import is_single, kind_of, options_of
