@@ -9,7 +9,7 @@ from judge_eval.exchange.sources import records
 from judge_eval.extensions import ImportFormat
 
 
-class TabVotes(ImportFormat):
+class LeftRight(ImportFormat):
     id = "left-right"
     title = "Left and right"
     version = "1.0"

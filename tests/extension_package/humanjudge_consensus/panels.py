@@ -1,9 +1,9 @@
-"""How often each judge takes both sides of its mind: a panel below the board."""
+"""A panel below the board: on how many items each judge came to a verdict."""
 
 from judge_eval.extensions import Bar, Panel, PanelChart, PanelTable, ResultsPanel, RunFindings
 
 
-class Strictness(ResultsPanel):
+class Coverage(ResultsPanel):
     id = "coverage-at-a-glance"
     title = "Coverage at a glance"
     version = "1.0"
@@ -15,11 +15,11 @@ class Strictness(ResultsPanel):
             return None
         return Panel(
             title=self.title,
-            paragraphs=[f"{len(shares)} judges were asked. <b>Nothing here is HTML.</b>"],
-            table=PanelTable(heads=["Judge", "Coverage"], rows=list(shares.items())),
+            paragraphs=(f"{len(shares)} judges were asked. <b>Nothing here is HTML.</b>",),
+            table=PanelTable(heads=("Judge", "Coverage"), rows=tuple(shares.items())),
             chart=PanelChart(
                 title="Coverage",
                 unit="share",
-                bars=[Bar(name=name, value=share) for name, share in shares.items()],
+                bars=tuple(Bar(name=name, value=share) for name, share in shares.items()),
             ),
         )
