@@ -125,9 +125,9 @@ def verdict_or_calls(
 
     Return its fields, or the calls that have to be made before there are any.
     """
-    spec = asked_as(verdict.judge)
+    spec, recipe = asked_as(verdict.judge), verdict.judge.recipe
     kind = JUDGE_TYPES.get(spec.type)
-    if kind is None:
+    if kind is None or (recipe and recipe["version"] != kind.version):
         return None, []  # nothing falls back on something else: the run is stopped
     by_model: dict[JudgePart, list[Call]] = defaultdict(list)
     for call in calls:

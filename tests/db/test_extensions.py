@@ -9,6 +9,7 @@ from django.core.checks import run_checks
 from django.test import Client
 
 from humanjudge.lib import extensions
+from judge_eval.config.judge_types import JUDGE_TYPES, JudgeType
 from judge_eval.config.run_config import ConfigInvalid
 from judge_eval.extensions import loading
 from judge_eval.models import Call, ExtensionValue, Judge, Run, Verdict
@@ -128,6 +129,44 @@ def test_what_was_asked_before_is_answered_from_storage(installed, at):
     go_on(lifecycle.start(run.pk))
     assert Verdict.objects.get(judge__name="three").state == "done"
     assert len(at.requests) == before
+
+
+class Arbiter(JudgeType):
+    """Asks the third of its models only where the first two differ."""
+
+    id = "arbiter"
+    title = "Arbiter"
+    version = "1"
+    description = "Two judges, and a third where they differ."
+    parts = (3, 3)
+
+    def verdict(self, judge, helpers):
+        helpers.emit("An item was looked at.")
+        *two, third = judge.models
+        one, other = helpers.judge(*two)
+        if one.winner != other.winner:
+            [one] = helpers.judge(third)
+        assert {"A", "B"} <= {*helpers.choices}
+        assert len(helpers.outputs) == 2
+        return one
+
+
+def test_a_judge_may_ask_step_by_step(at, monkeypatch):
+    monkeypatch.setitem(JUDGE_TYPES, "arbiter", Arbiter())
+    judges = [
+        {"id": "agreed", "type": "arbiter", "parts": ["judge-tie", "judge-first", "judge-gone"]},
+        {"id": "split", "type": "arbiter", "parts": ["judge-tie", "judge-bad", "judge-hash"]},
+    ]
+    run = go_on(make_started(at, judges=judges, **ONE_PROMPT))
+    asked = {
+        name: sorted(set(Call.objects.filter(verdict__judge__name=name).values_list("model")))
+        for name in ("agreed", "split")
+    }
+    assert asked["agreed"] == [("judge-first",), ("judge-tie",)]
+    assert asked["split"] == [("judge-bad",), ("judge-hash",), ("judge-tie",)]
+    assert Verdict.objects.get(judge__name="agreed").winner == "tie"
+    # However often a hook begins anew, it tells once.
+    assert run.events.filter(kind="extension").count() == 2
 
 
 def test_the_fingerprint_covers_type_version_and_parts(installed, at, monkeypatch):
@@ -351,7 +390,7 @@ def test_the_page_is_for_superusers_and_notes_who_turned_what(installed):
     assert turn("consensus", "off").status_code == 302
     page = owner.get("/extensions/").content.decode()
     for kind in ("Run mode", "Judge type", "Provider", "Scorer", "Import format", "Baseline"):
-        assert f"<h2>{kind}</h2>" in page
+        assert f"<h2>{kind}s</h2>" in page
     assert "Off, by owner" in page
     noted = LogEntry.objects.get()
     assert (str(noted), noted.user.username) == ("Changed “consensus” — Turned off.", "owner")
