@@ -95,7 +95,7 @@ def compute(run_id: UUID, part: str) -> bool:
     # them a second of its start and 60 MB.
     from judge_eval.findings.compute import charts_of, findings
     from judge_eval.findings.load import outcomes_of
-    from judge_eval.findings.panels import panels_of
+    from judge_eval.findings.panels import PANELS, panels_of
 
     now = timezone.now()
     row = Findings.objects.filter(run=run_id, part=part)
@@ -111,7 +111,7 @@ def compute(run_id: UUID, part: str) -> bool:
             raise
         logger.error("findings of run %s: %s", run_id, OTHER_VERSION)  # noqa: TRY400
         return False
-    panels = panels_of(computed, switched_off())
+    panels = panels_of(computed, switched_off()) if PANELS else {}
     charts = charts_of(computed, panels)
     seconds = time.perf_counter() - began
     done = timezone.now()

@@ -9,6 +9,7 @@ from django.core.checks import run_checks
 from django.test import Client
 
 from humanjudge.lib import extensions
+from humanjudge.management.commands.up import refuse_errors
 from judge_eval.config.judge_types import JUDGE_TYPES, JudgeType
 from judge_eval.config.run_config import ConfigInvalid
 from judge_eval.extensions import loading
@@ -278,6 +279,7 @@ def test_what_is_broken_is_reported_and_the_others_work(found, settings):
     assert "is none of" in why["humanjudge_consensus:Counter"]
     warned = [check for check in run_checks() if check.id == "humanjudge.W001"]
     assert len(warned) == len(extensions.broken) == 4
+    refuse_errors("humanjudge")  # `manage.py up` starts all the same
     page = user_client().get("/extensions/").content.decode()
     assert "no_such_module:Judge" in page
     assert "of humanjudge-consensus 1.0" in page
