@@ -10,6 +10,7 @@ from pydantic import RootModel
 from humanjudge.lib.validation import ConfigInvalid, validated
 from judge_eval.config.estimates import Price
 from judge_eval.models import Call, Findings, Import, Judge, Provider, Run, RunEvent, Verdict
+from judge_eval.providers.protocols import OPENAI_COMPATIBLE, PROTOCOLS
 from judge_eval.runs import providers
 from voting.admin import ListAdmin, ReadOnlyAdmin, UnmakeableAdmin
 
@@ -51,9 +52,18 @@ class PriceList(RootModel[dict[str, Price]]):
 
 
 class ProviderForm(forms.ModelForm):  # type: ignore[type-arg]
+    protocol = forms.ChoiceField(
+        choices=lambda: [(each.id, each.title) for each in PROTOCOLS.values()],
+        initial=OPENAI_COMPATIBLE,
+        required=False,
+    )
+
     class Meta:
         # An address without a scheme is refused, not guessed at.
         field_classes = {"base_url": forms.CharField}
+
+    def clean_protocol(self) -> str:
+        return self.cleaned_data["protocol"] or OPENAI_COMPATIBLE
 
     def clean_prices(self) -> object:
         prices = self.cleaned_data["prices"]
@@ -68,7 +78,7 @@ class ProviderForm(forms.ModelForm):  # type: ignore[type-arg]
 class ProviderAdmin(ListAdmin):
     form = ProviderForm
     fields = (
-        *("name", "project", "base_url", "key_variable", "key", "structured_output"),
+        *("name", "project", "protocol", "base_url", "key_variable", "key", "structured_output"),
         *("timeout_s", "concurrency", "requests_per_minute", "prices"),
     )
     list_display = (

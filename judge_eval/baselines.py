@@ -84,7 +84,11 @@ class _BuiltIn(Baseline):
         *,
         of: tuple[str, ...] = Baseline.of,
     ) -> None:
-        self.id, self.title, self.description = name, name.replace("-", " "), description
+        self.id, self.title, self.description = (
+            name,
+            name.replace("-", " ").capitalize(),
+            description,
+        )
         self.of, self._judge = of, judge
 
     def __call__(self, output_a: str, output_b: str, seed: str) -> Opinion:

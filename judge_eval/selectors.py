@@ -9,7 +9,7 @@ from django.db.models import Avg, Count, Exists, F, Max, Model, OuterRef, Q, Que
 from django.db.models.functions import Left
 
 from humanjudge.lib import leases
-from judge_eval.models import Board, Call, JudgeRating, RatingPoint, Run, Verdict
+from judge_eval.models import Board, Call, Extension, JudgeRating, RatingPoint, Run, Verdict
 from judge_eval.stats import elo
 from voting.models import Item, Picture, Project
 from voting.selectors import queue_counts, unusable_pairs
@@ -172,3 +172,8 @@ def alarms(calls: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
         | {"consequence": CONSEQUENCES[row["purpose"]], "reason": reasons[row["last_failed"]]}
         for row in silent
     ]
+
+
+def switched_off() -> frozenset[str]:
+    """Return the extensions that may not be used here."""
+    return frozenset(Extension.objects.filter(is_enabled=False).values_list("pk", flat=True))

@@ -179,11 +179,16 @@ def judge_of(run: Run, config: RunConfig, spec: JudgeSpec) -> Judge:
     if spec.type == ONE_MODEL:
         fingerprint = model_fingerprint(config, spec.provider, spec.id)
         return Judge(**fields, model=spec.id, fingerprint=fingerprint)
-    recipe = spec.model_dump(mode="json", include={"type", "parts", "options"})
-    recipe["version"] = JUDGE_TYPES[spec.type].version
+    recipe = recipe_of(spec)
     parts = [model_fingerprint(config, part.provider, part.id) for part in spec.models]
     fingerprint = sha256(canonical(recipe | {"parts": parts})).hexdigest()
     return Judge(**fields, recipe=recipe, fingerprint=fingerprint)
+
+
+def recipe_of(spec: JudgeSpec) -> dict[str, Any]:
+    """Return what a judge of another type keeps of how it is asked."""
+    recipe = spec.model_dump(mode="json", include={"type", "parts", "options"})
+    return recipe | {"version": JUDGE_TYPES[spec.type].version}
 
 
 def model_fingerprint(config: RunConfig, provider: str, model: str) -> str:

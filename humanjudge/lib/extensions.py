@@ -121,9 +121,9 @@ def load(names: Iterable[str] = ()) -> None:
             _take(entry.load(), package)
         # An import may do anything, even end the process.
         except (Exception, SystemExit) as error:
-            logger.warning("the extension %s cannot be loaded", entry.value, exc_info=True)
             is_ours = isinstance(error, ExtensionInvalid)
             why = str(error) if is_ours else f"{type(error).__name__}: {error}"
+            logger.warning("%s is left out: %s", entry.value, why, exc_info=not is_ours)
             broken.append(Broken(entry.value, package, why))
 
 

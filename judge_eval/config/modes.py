@@ -116,4 +116,4 @@ def modes_without_votes() -> Iterator[str]:
 
 def wants_votes(config: Plain | None) -> bool:
     """Say whether people vote in the run of a config, whose mode need not be here."""
-    return (config or {}).get("mode") not in modes_without_votes()
+    return (config or {}).get("mode") not in list(modes_without_votes())

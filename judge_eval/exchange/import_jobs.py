@@ -47,6 +47,7 @@ from judge_eval.exchange.rows import ITEMS, PAIRS, Broken, Item, RowError, Shape
 from judge_eval.exchange.sources import Format, UnknownFormat, format_of
 from judge_eval.exchange.steps import LEASE, LeaseLost, mine, note, remove
 from judge_eval.models import Import, Run
+from judge_eval.selectors import switched_off
 from voting.models import Entry, Queue
 
 MOST_ATTEMPTS: Final = 3
@@ -153,6 +154,8 @@ def _preview(job: Import, columns: dict[str, Any] | None) -> dict[str, Any]:
         mapping=columns,
         shape=None if shape is None else shape.name,
         is_bundle=job.is_bundle,
+        extensions=settings.HUMANJUDGE_EXTENSIONS,
+        off=sorted(switched_off()),
     )
     return preview(wanted).model_dump(mode="json")
 
@@ -360,8 +363,12 @@ def _items(job: Import, files: Sequence[Source]) -> Iterator[Item]:
             with suppress(Broken):  # which reading will tell as it tells every fault
                 _refuse_large(source)
             source.stream.seek(0)
+    off = switched_off()
     rows = chain.from_iterable(
-        [read_file(source.stream, source.name, columns, file_format, shape) for source in tables]
+        [
+            read_file(source.stream, source.name, columns, file_format, shape, off)
+            for source in tables
+        ]
     )
     zips = [source for source in files if is_zip(source.name)]
     most = settings.IMPORT_MAX_UNPACKED_MB << 20

@@ -34,6 +34,7 @@ from judge_eval.exchange.steps import close_undrawn, finish, give_pictures, note
 from judge_eval.models import Board, Import, Judge, Run, Verdict
 from judge_eval.runs.lifecycle import OUTPUT_ABSENT, lacking_outputs
 from judge_eval.runs.verdicts import answer_of_baseline, verdicts_entry
+from judge_eval.selectors import switched_off
 from judge_eval.services import (
     add_judges,
     baseline,
@@ -286,7 +287,9 @@ class Writing:
             is_short = 0 < len(queue.ballot) <= MOST_FLOORS
             return names_for_single(queue.kind, queue.ballot) if is_short else []
         is_unseen = lacking_outputs(queue).count() == queue.items.count()
-        return [name for name in names_for(self._kind) if name in BLIND or not is_unseen]
+        names = [name for name in names_for(self._kind) if name in BLIND or not is_unseen]
+        off = switched_off()
+        return [name for name in names if name not in off]
 
     def _votes(self, run: Run, rows: Rows) -> None:
         project = run.queue.project_id

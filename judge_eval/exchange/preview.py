@@ -4,6 +4,7 @@ Files that people bring may be hostile, so no page reads them itself: `preview` 
 that has little memory and time, and that reads as an import reads.
 """
 
+import os
 import re
 import resource
 import subprocess
@@ -16,6 +17,7 @@ from typing import BinaryIO, Final
 
 from pydantic import BaseModel
 
+from humanjudge.lib import extensions
 from judge_eval.exchange import bundle, fields, mapping
 from judge_eval.exchange.formats import LOOKED_AT_FIRST, detect, read
 from judge_eval.exchange.import_scratch import text_of
@@ -63,6 +65,9 @@ class Wanted(BaseModel):
     mapping: Values | None = None
     shape: ShapeName | None = None
     is_bundle: bool = False
+    # Extensions that the settings name, and which are turned off.
+    extensions: list[str] = []
+    off: list[str] = []
 
 
 class Fault(BaseModel):
@@ -112,6 +117,10 @@ class Preview(BaseModel):
     runs: list[str] = []
 
 
+def _where_packages_are() -> dict[str, str]:
+    return {name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ}
+
+
 def preview(wanted: Wanted) -> Preview:
     """Look at files in a process that ends where they are too much for it."""
     try:
@@ -121,7 +130,7 @@ def preview(wanted: Wanted) -> Preview:
             capture_output=True,
             cwd=_ROOT,
             # No secret; and the other pools take much more at once than they need.
-            env={"ARROW_DEFAULT_MEMORY_POOL": "system"},
+            env={"ARROW_DEFAULT_MEMORY_POOL": "system"} | _where_packages_are(),
             timeout=3 * _SECONDS,
             check=True,
         )
@@ -155,7 +164,7 @@ def look(wanted: Wanted) -> Preview:
             found.shape = "item" if told is ITEMS else "pair"
             if public := detect(name, first[:LOOKED_AT_FIRST]):
                 found.formats[name] = public
-            for item in islice(read(stream, name, columns, None, shape), LOOKED_AT):
+            for item in islice(read(stream, name, columns, None, shape, wanted.off), LOOKED_AT):
                 rows.take(item)
                 if rows.text > MOST_TEXT:
                     break
@@ -314,6 +323,8 @@ def main() -> None:
     wanted = Wanted.model_validate_json(sys.stdin.buffer.read())
     if any(format_of(name) == "parquet" for _, name in wanted.files):
         import judge_eval.exchange.parquet  # noqa: F401  what it takes is not the files'
+    # This process has no Django, which loads them elsewhere.
+    extensions.load(wanted.extensions)
     limit_memory(_MEMORY)
     resource.setrlimit(resource.RLIMIT_CPU, (_SECONDS, _SECONDS))
     sys.stdout.write(look(wanted).model_dump_json())

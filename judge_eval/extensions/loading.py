@@ -7,6 +7,8 @@ from humanjudge.lib import extensions
 # Each makes the registry of a kind.
 from judge_eval import baselines  # noqa: F401
 from judge_eval.config import judge_types, modes  # noqa: F401
+from judge_eval.exchange import formats  # noqa: F401
+from judge_eval.findings import panels  # noqa: F401
 from judge_eval.providers import protocols  # noqa: F401
 from judge_eval.stats import registry  # noqa: F401
 

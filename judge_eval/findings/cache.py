@@ -18,6 +18,7 @@ from judge_eval.findings.model import Before, Claims, RunFindings
 from judge_eval.findings.news import claims_that_changed
 from judge_eval.findings.slices import WHOLE, Parts, Slice, SliceInvalid
 from judge_eval.models import Board, Findings, Run
+from judge_eval.selectors import switched_off
 from voting.kinds import kind_of
 from voting.models import Entry
 
@@ -96,6 +97,7 @@ def compute(run_id: UUID, part: str) -> bool:
     # them a second of its start and 60 MB.
     from judge_eval.findings.compute import charts_of, findings
     from judge_eval.findings.load import outcomes_of
+    from judge_eval.findings.panels import PANELS, panels_of
 
     now = timezone.now()
     row = Findings.objects.filter(run=run_id, part=part)
@@ -111,7 +113,8 @@ def compute(run_id: UUID, part: str) -> bool:
             raise
         logger.error("findings of run %s: %s", run_id, OTHER_VERSION)  # noqa: TRY400
         return False
-    charts = charts_of(computed)
+    panels = panels_of(computed, switched_off()) if PANELS else {}
+    charts = charts_of(computed, panels)
     seconds = time.perf_counter() - began
     done = timezone.now()
     with transaction.atomic():
@@ -124,6 +127,7 @@ def compute(run_id: UUID, part: str) -> bool:
         row.update(
             data=computed.stored(),
             charts=charts,
+            panels=panels,
             seq=computed.as_of.seq,
             seconds=seconds,
             computed_at=done,

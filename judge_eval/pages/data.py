@@ -19,6 +19,7 @@ from humanjudge.http import Context, HtmxRequest
 from humanjudge.lib.text import number_of
 from humanjudge.lib.validation import ConfigInvalid
 from judge_eval.exchange import export_files, fields, import_jobs, mapping
+from judge_eval.exchange.formats import READERS
 from judge_eval.exchange.import_read import open_to_imports
 from judge_eval.exchange.import_report import ImportRefused, ImportReport
 from judge_eval.exchange.preview import Preview, grouped
@@ -37,15 +38,7 @@ from voting.choices import LABELS
 from voting.models import Project
 
 IN_WORDS: Final = {"pair": "pairs", "item": "single items"}
-PUBLIC: Final = {
-    "table": "a run that was exported here",
-    "bundle": "a bundle",
-    "mtbench": "MT-bench",
-    "pandalm": "PandaLM",
-    "pathscore": "PathScore",
-    "alttest": "Alt-Test",
-    "metaevaluator": "MetaEvaluator",
-}
+OWN_FORMATS: Final = {"table": "a run that was exported here", "bundle": "a bundle"}
 # What a column may be that has a name of its own for what it holds.
 GROUPS: Final = {
     mapping.JUDGES: "verdicts of the judge it names",
@@ -58,6 +51,11 @@ NOTHING: Final = "-"
 MOST_FAULTS: Final = 100
 LISTED: Final = 10
 SAMPLED: Final = 4
+
+
+def _format_title(name: str) -> str:
+    title = READERS[name].title if name in READERS else name
+    return OWN_FORMATS.get(name, title)
 
 
 class Choice(NamedTuple):
@@ -134,7 +132,7 @@ class ImportForm(ProjectForm):
         self.found = Preview.model_validate(job.form["found"])
         self.is_import = self.posted.get("do") == "import"
         self._leave_out_fields()
-        formats = sorted({PUBLIC[name] for name in self.found.formats.values()})
+        formats = sorted({_format_title(name) for name in self.found.formats.values()})
         self.recognised = ", ".join(formats)
         recognised = [("", f"{self.recognised}, as recognised")] if formats else []
         by_columns = [(name, f"{words}, by columns") for name, words in IN_WORDS.items()]

@@ -1,5 +1,7 @@
 """The extensions that were found: what each is, whether it may be used here, and what is broken."""
 
+from typing import Final
+
 from django.contrib import messages
 from django.contrib.auth.models import User
 from django.http import Http404, HttpRequest, HttpResponse
@@ -13,15 +15,21 @@ from judge_eval.models import Extension
 from judge_eval.runs import available
 from voting.access import require
 
+# In the order in which a run meets them.
+KINDS: Final = (
+    *("run mode", "judge type", "provider", "baseline"),
+    *("scorer", "results panel", "import format"),
+)
+
 
 @never_cache
 @require_safe
 def extension_list(request: HttpRequest) -> HttpResponse:
     require(request, "manage", None)
     rows = Extension.objects.select_related("changed_by").in_bulk()
-    kinds: dict[str, list[Context]] = {}
+    kinds: dict[str, list[Context]] = {kind: [] for kind in KINDS}
     for found in extensions.everything():
-        kinds.setdefault(found.kind, []).append(_shown(found, rows.pop(found.id, None)))
+        kinds[found.kind].append(_shown(found, rows.pop(found.id, None)))
     context = {"kinds": kinds, "broken": extensions.broken, "gone": sorted(rows)}
     return render(request, "judge_eval/extensions.html", context)
 

@@ -11,10 +11,7 @@ from judge_eval.config.judge_types import JUDGE_TYPES
 from judge_eval.config.run_config import Plain, RunConfig
 from judge_eval.models import Extension, Provider, Run
 from judge_eval.providers.protocols import PROTOCOLS
-
-
-def switched_off() -> frozenset[str]:
-    return frozenset(Extension.objects.filter(is_enabled=False).values_list("pk", flat=True))
+from judge_eval.selectors import switched_off
 
 
 def switch(extension_id: str, user: User, *, is_enabled: bool) -> None:

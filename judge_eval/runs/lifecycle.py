@@ -17,14 +17,21 @@ from humanjudge.lib.extensions import HookFailed, calling
 from humanjudge.lib.text import listed
 from judge_eval.baselines import is_baseline
 from judge_eval.config.estimates import Estimate, estimate
-from judge_eval.config.run_config import KINDS, ConfigInvalid, JoiningJudges, RunConfig, parse
+from judge_eval.config.run_config import (
+    KINDS,
+    ONE_MODEL,
+    ConfigInvalid,
+    JoiningJudges,
+    RunConfig,
+    parse,
+)
 from judge_eval.models import Board, Call, Judge, Provider, Run, Verdict
 from judge_eval.runs import available, leases, providers, state
 from judge_eval.runs.helpers import PlanHelpers
 from judge_eval.runs.progress import RETRIED
 from judge_eval.runs.requests import Question, answered_by_another
 from judge_eval.selectors import used_pictures
-from judge_eval.services import add_judges, create_queue, judge_of
+from judge_eval.services import add_judges, create_queue, judge_of, recipe_of
 from voting.access import make_project
 from voting.models import Item, Picture, Project, Queue
 
@@ -116,6 +123,9 @@ def start(run_id: UUID) -> Run:
     with _locked(run_id, Run.State.DRAFT, otherwise="only a draft can be started") as run:
         config = config_of(run)
         _refuse_obstacles(run, config)
+        for spec in config.judges:
+            if spec.type != ONE_MODEL:  # a draft that a bundle brought has its config alone
+                run.judges.filter(name=spec.id, recipe__isnull=True).update(recipe=recipe_of(spec))
         Call.objects.bulk_create(_planned(run, config), batch_size=AT_ONCE)
         run.started_at = timezone.now()
         state.set_state(run, Run.State.GENERATING)

@@ -21,7 +21,7 @@ from judge_eval.providers.errors import CallFailed
 from judge_eval.runs import available, leases, results, verdicts
 from judge_eval.runs.helpers import RunHelpers, output_of
 from judge_eval.runs.requests import config_of
-from judge_eval.selectors import is_drawn, left_out, used_pictures
+from judge_eval.selectors import is_drawn, left_out, switched_off, used_pictures
 from judge_eval.services import add_items, shown_together
 from voting.kinds import is_single, kind_of
 from voting.models import Inference, Item, Picture
@@ -277,7 +277,7 @@ def _call_completed(run: Run) -> None:
     if not run.config:
         return
     name = str(old_name(run.config.get("mode", JUDGE_EVAL)))
-    if name not in MODES or name in available.switched_off():
+    if name not in MODES or name in switched_off():
         return
     helpers = RunHelpers(run, MODES[name])
     try:

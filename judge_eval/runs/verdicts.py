@@ -20,11 +20,10 @@ from judge_eval.config.run_config import JudgePart, JudgeSpec, RunConfig, parse
 from judge_eval.models import Call, Judge, Run, Verdict
 from judge_eval.prompts.orders import Combined, answer_in, majority
 from judge_eval.prompts.parse import ParsedVerdict
-from judge_eval.runs.available import switched_off
 from judge_eval.runs.helpers import Asks, JudgeHelpers
 from judge_eval.runs.requests import SAMPLES_APART
 from judge_eval.runs.results import Fields, update_rows
-from judge_eval.selectors import is_drawn
+from judge_eval.selectors import is_drawn, switched_off
 from judge_eval.services import add_judges, model_fingerprint
 from voting.choices import SIDES
 from voting.kinds import is_single, kind_of, options_of
@@ -126,9 +125,9 @@ def verdict_or_calls(
 
     Return its fields, or the calls that have to be made before there are any.
     """
-    spec = asked_as(verdict.judge)
+    spec, recipe = asked_as(verdict.judge), verdict.judge.recipe
     kind = JUDGE_TYPES.get(spec.type)
-    if kind is None:
+    if kind is None or (recipe and recipe["version"] != kind.version):
         return None, []  # nothing falls back on something else: the run is stopped
     by_model: dict[JudgePart, list[Call]] = defaultdict(list)
     for call in calls:

@@ -22,7 +22,7 @@ from humanjudge.celery import enqueue
 from humanjudge.lib import leases
 from humanjudge.lib.validation import ConfigInvalid
 from judge_eval.models import Run
-from judge_eval.runs.available import switched_off
+from judge_eval.selectors import switched_off
 from reports.models import ScoreReport
 from reports.scores.config import Reach, parse, whole
 

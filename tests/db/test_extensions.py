@@ -4,16 +4,24 @@ import json
 import sys
 
 import pytest
+from django.contrib.admin.models import LogEntry
 from django.core.checks import run_checks
+from django.test import Client
 
 from humanjudge.lib import extensions
+from humanjudge.management.commands.up import refuse_errors
+from judge_eval.config.judge_types import JUDGE_TYPES, JudgeType
 from judge_eval.config.run_config import ConfigInvalid
 from judge_eval.extensions import loading
-from judge_eval.models import Call, Judge, Run, Verdict
+from judge_eval.models import Call, ExtensionValue, Judge, Run, Verdict
 from judge_eval.runs import available, lifecycle, state
+from tests.db.test_import_pages import brought, imported_by, lines_of, text_of
+from tests.db.test_score_files import make_all, manager, post
+from tests.db.test_score_files import voted_run as scored_run
 from tests.helpers.extension_package import install
+from tests.helpers.run_findings import JUDGES, voted_run
 from tests.helpers.run_maker import go_on, make_config, make_draft, make_provider, make_started
-from tests.makers import key_client, make_key, make_project, user_client
+from tests.makers import key_client, make_key, make_project, member_client, user_client
 from tests.provider import provider
 from voting.models import ApiKey
 
@@ -39,6 +47,8 @@ def found(tmp_path, monkeypatch):
 
 def load(folder, monkeypatch, **more):
     monkeypatch.syspath_prepend(install(folder, **more))
+    # Where files are looked at, a process of its own does.
+    monkeypatch.setenv("PYTHONPATH", str(folder))
     for name in [name for name in sys.modules if name.startswith("humanjudge_consensus")]:
         monkeypatch.delitem(sys.modules, name)
     loading.load()
@@ -71,7 +81,15 @@ def test_three_judges_are_one_whose_calls_are_like_any_others(installed, at):
     assert run.reserved_nano == 0
 
 
-MODELS = ("model-a", "model-b", "judge-long", "judge-first", "judge-second", "judge-tie")
+MODELS = (
+    "model-a",
+    "model-b",
+    "judge-long",
+    "judge-first",
+    "judge-second",
+    "judge-tie",
+    "judge-hash",
+)
 
 
 def config(**changes):
@@ -112,6 +130,44 @@ def test_what_was_asked_before_is_answered_from_storage(installed, at):
     go_on(lifecycle.start(run.pk))
     assert Verdict.objects.get(judge__name="three").state == "done"
     assert len(at.requests) == before
+
+
+class Arbiter(JudgeType):
+    """Asks the third of its models only where the first two differ."""
+
+    id = "arbiter"
+    title = "Arbiter"
+    version = "1"
+    description = "Two judges, and a third where they differ."
+    parts = (3, 3)
+
+    def verdict(self, judge, helpers):
+        helpers.emit("An item was looked at.")
+        *two, third = judge.models
+        one, other = helpers.judge(*two)
+        if one.winner != other.winner:
+            [one] = helpers.judge(third)
+        assert {"A", "B"} <= {*helpers.choices}
+        assert len(helpers.outputs) == 2
+        return one
+
+
+def test_a_judge_may_ask_step_by_step(at, monkeypatch):
+    monkeypatch.setitem(JUDGE_TYPES, "arbiter", Arbiter())
+    judges = [
+        {"id": "agreed", "type": "arbiter", "parts": ["judge-tie", "judge-first", "judge-gone"]},
+        {"id": "split", "type": "arbiter", "parts": ["judge-tie", "judge-bad", "judge-hash"]},
+    ]
+    run = go_on(make_started(at, judges=judges, **ONE_PROMPT))
+    asked = {
+        name: sorted(set(Call.objects.filter(verdict__judge__name=name).values_list("model")))
+        for name in ("agreed", "split")
+    }
+    assert asked["agreed"] == [("judge-first",), ("judge-tie",)]
+    assert asked["split"] == [("judge-bad",), ("judge-hash",), ("judge-tie",)]
+    assert Verdict.objects.get(judge__name="agreed").winner == "tie"
+    # However often a hook begins anew, it tells once.
+    assert run.events.filter(kind="extension").count() == 2
 
 
 def test_the_fingerprint_covers_type_version_and_parts(installed, at, monkeypatch):
@@ -223,6 +279,129 @@ def test_what_is_broken_is_reported_and_the_others_work(found, settings):
     assert "is none of" in why["humanjudge_consensus:Counter"]
     warned = [check for check in run_checks() if check.id == "humanjudge.W001"]
     assert len(warned) == len(extensions.broken) == 4
+    refuse_errors("humanjudge")  # `manage.py up` starts all the same
     page = user_client().get("/extensions/").content.decode()
     assert "no_such_module:Judge" in page
     assert "of humanjudge-consensus 1.0" in page
+
+
+# --- the other kinds --------------------------------------------------------------------------
+
+
+def test_a_scorer_of_a_package_scores_until_it_is_turned_off(installed):
+    run = scored_run()
+    client = manager()
+    asked = {"metrics": ["same_word", "classification"]}
+    location = post(client, run, asked).json()["location"]
+    make_all()
+    figures = client.get(location).json()["figures"]
+    assert figures["columns"][0].startswith("same_word")
+    assert [row["figures"][0]["value"] for row in figures["judges"]] == [1.0, 0.0]
+    turn("same_word", "off")
+    refused = post(client, run, asked)
+    assert refused.status_code == 422
+    [error] = refused.json()["detail"]
+    assert error["path"] == "metrics[0].scorer"
+    assert "same_word is turned off" in error["message"]
+
+
+def test_a_panel_of_a_package_stands_on_the_board_as_data(installed, client):
+    run = voted_run(pairs=8, charts=True)
+    board = f"/runs/{run.pk}/"
+    page = user_client().get(board).content.decode()
+    assert "<h2>Coverage at a glance</h2>" in page
+    assert "&lt;b&gt;Nothing here is HTML.&lt;/b&gt;" in page
+    [panel] = user_client().get(board).context["panels"]
+    assert [row.name for row in panel["table"].rows] == JUDGES
+    assert panel["chart"].startswith("<svg")
+    turn("coverage-at-a-glance", "off")
+    assert "Coverage at a glance" not in user_client().get(board).content.decode()
+
+
+def test_a_panel_that_breaks_says_so_and_the_board_stays(installed, monkeypatch):
+    broken = extensions.find("coverage-at-a-glance")
+    monkeypatch.setattr(type(broken), "panel", lambda self, findings: 1 / 0)
+    run = voted_run(pairs=8)
+    page = user_client().get(f"/runs/{run.pk}/").content.decode()
+    assert "coverage-at-a-glance broke in panel: ZeroDivisionError" in page
+    assert "near-judge" in page
+
+
+def test_a_provider_of_a_package_answers_through_the_same_leases_and_budget(installed, at):
+    prices = {model: {"input": "1000", "output": "1000"} for model in MODELS}
+    run = go_on(make_started(at, {"protocol": "parrot", "prices": prices}, budget_usd=100))
+    assert run.state == "voting", run.note
+    assert at.requests == []
+    calls = run.calls.filter(purpose="judge")
+    assert set(calls.values_list("reason", flat=True)) == {"Pretty."}
+    assert set(calls.values_list("cost_nano", flat=True)) == {8_000_000}
+
+
+def test_an_import_format_of_a_package_is_recognised_and_read(installed):
+    client = user_client()
+    project = make_project()
+    rows = [{"left": "Aye", "right": "No", "chosen": "left", "by": "ann"}]
+    text = text_of(client.get(brought(client, lines_of(*rows))))
+    assert "Recognised as Left and right" in text, text
+    done = imported_by(client, brought(client, lines_of(*rows)))
+    assert "New: 1 pair, 1 voter, 1 vote." in text_of(done)
+    assert Run.objects.get().queue.project == project
+    turn("left-right", "off")
+    refused = text_of(client.get(brought(client, lines_of(*rows))))
+    assert "an import format that is turned off" in refused
+
+
+def test_a_mode_of_a_package_pairs_its_way_and_keeps_what_it_counts(installed, at):
+    changes = {"mode": "neighbours", "models": ["model-c", "model-a", "model-b"]}
+    with pytest.raises(ConfigInvalid, match="prompts: has 2, the most is 1"):
+        available.new_config(make_config(**changes, mode_options={"most_prompts": 1}).as_dict())
+    run = go_on(make_started(at, **changes))
+    assert run.state == "complete", run.note
+    pairs = [{item.a.generator, item.b.generator} for item in run.queue.items.all()]
+    assert pairs.count({"model-c", "model-a"}) == pairs.count({"model-a", "model-b"}) == 2
+    assert len(pairs) == 4
+    assert ExtensionValue.objects.get(run=run, name="paired").value == 4
+    assert run.events.filter(kind="extension").get().text == "4 neighbours were compared."
+
+
+def test_a_hook_that_breaks_ends_its_verdict_or_run_with_the_reason(installed, at, monkeypatch):
+    monkeypatch.setattr(type(extensions.find("consensus")), "verdict", lambda *_: 1 / 0)
+    run = go_on(make_started(at, judges=[THREE, "longer-wins"]))
+    assert run.state == "voting"
+    errors = Verdict.objects.filter(judge__name="three").values_list("error", flat=True)
+    assert set(errors) == {
+        "The extension consensus broke in verdict: ZeroDivisionError: division by zero"
+    }
+    monkeypatch.setattr(type(extensions.find("neighbours")), "pair", lambda *_: 1 / 0)
+    stopped = go_on(make_started(at, mode="neighbours"))
+    assert (stopped.state, "neighbours broke in pair" in stopped.note) == ("stopped", True)
+
+
+# --- the page ---------------------------------------------------------------------------------
+
+
+def test_the_page_is_for_superusers_and_notes_who_turned_what(installed):
+    project = make_project()
+    member = member_client(project, "owner", name="ann")
+    assert member.get("/extensions/").status_code == 404
+    assert member.post("/extensions/consensus", {"state": "off"}).status_code == 404
+    assert Client().get("/extensions/").status_code == 302
+    owner = user_client()
+    assert owner.post("/extensions/no-such", {"state": "off"}).status_code == 404
+    assert owner.post("/extensions/consensus", {"state": "maybe"}).status_code == 422
+    assert turn("consensus", "off").status_code == 302
+    page = owner.get("/extensions/").content.decode()
+    for kind in ("Run mode", "Judge type", "Provider", "Scorer", "Import format", "Baseline"):
+        assert f"<h2>{kind}s</h2>" in page
+    assert "Off, by owner" in page
+    noted = LogEntry.objects.get()
+    assert (str(noted), noted.user.username) == ("Changed “consensus” — Turned off.", "owner")
+
+
+def test_the_page_costs_the_same_however_much_there_is(installed, django_assert_max_num_queries):
+    client = user_client()
+    for off in ((), ("consensus", "same_word")):
+        for each in off:
+            turn(each, "off")
+        with django_assert_max_num_queries(4):
+            client.get("/extensions/")

@@ -143,7 +143,8 @@ def serve(supervisor: Supervisor, host: str, port: int) -> None:
 def refuse_errors(tag: str, databases: Sequence[str] = ()) -> None:
     """Refuse in one line what a system check finds; all checks would cost most of a second."""
     for error in run_checks(tags=[tag], databases=databases):
-        raise RefusalError(f"{error.msg} {error.hint or ''}".strip())
+        if error.is_serious():
+            raise RefusalError(f"{error.msg} {error.hint or ''}".strip())
 
 
 def prepare(say: Callable[[str], None]) -> None:

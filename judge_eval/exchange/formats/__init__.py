@@ -1,13 +1,15 @@
 """The way in: a file, and what is known of it, into a stream of items.
 
-A public format is a module with `fits`, which knows a record of it, and `rows`; it is named here.
+A public format is an `ImportFormat`; the built-in ones are modules with `fits`, which knows a
+record of it, and `rows`, and are named here.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 from types import ModuleType
 from typing import BinaryIO, Final
 
+from humanjudge.lib.extensions import OWN, Extension, HookFailed, Registry, calling
 from judge_eval.exchange.formats import (
     alttest,
     metaevaluator,
@@ -17,17 +19,54 @@ from judge_eval.exchange.formats import (
     table,
 )
 from judge_eval.exchange.mapping import OWN_ITEM_NAMES, OWN_NAMES, ColumnMapping, rows
-from judge_eval.exchange.rows import ITEMS, PAIRS, Item, Shape, Values, shape_of
+from judge_eval.exchange.rows import ITEMS, PAIRS, Item, RowError, Shape, Values, shape_of
 from judge_eval.exchange.sources import Record, records
 
-READERS: Final[Mapping[str, ModuleType]] = {
-    "table": table,
-    "mtbench": mtbench,
-    "pandalm": pandalm,
-    "pathscore": pathscore,
-    "alttest": alttest,
-    "metaevaluator": metaevaluator,
-}
+
+class ImportFormat(Extension):
+    """A kind of file that others write, and what its records say."""
+
+    kind = "import format"
+
+    def fits(self, record: Values) -> bool:
+        """Say whether a record looks like one of this format; the first five of a file must."""
+        return False
+
+    def fits_name(self, name: str) -> bool:
+        """Say it of a file that has no records, by its name."""
+        return False
+
+    def rows(self, stream: BinaryIO, name: str, file_format: str | None = None) -> Iterator[Item]:
+        """Read a seekable file from its start: what is wrong with it comes as RowError."""
+        raise NotImplementedError(f"{type(self).__name__} must define rows")
+
+
+class _BuiltIn(ImportFormat):
+    version = "1"
+
+    def __init__(self, name: str, title: str, description: str, module: ModuleType) -> None:
+        self.id, self.title, self.description, self._module = name, title, description, module
+
+    def fits(self, record: Values) -> bool:
+        return bool(self._module.fits(record))
+
+    def fits_name(self, name: str) -> bool:
+        return self._module is alttest and alttest.by_judges(name) is not None
+
+    def rows(self, stream: BinaryIO, name: str, file_format: str | None = None) -> Iterator[Item]:
+        items: Iterator[Item] = self._module.rows(stream, name, file_format)
+        return items
+
+
+READERS: Final = Registry[ImportFormat](
+    ImportFormat,
+    _BuiltIn("table", "Table of a run", "What is exported here as CSV.", table),
+    _BuiltIn("mtbench", "MT-bench", "People's votes and GPT-4's verdicts on pairs.", mtbench),
+    _BuiltIn("pandalm", "PandaLM", "The test set with three people's labels.", pandalm),
+    _BuiltIn("pathscore", "PathScore", "The tasks of a judge evaluation.", pathscore),
+    _BuiltIn("alttest", "Alt-Test", "Labels by annotator and item.", alttest),
+    _BuiltIn("metaevaluator", "MetaEvaluator", "A file of each annotator.", metaevaluator),
+)
 LOOKED_AT_FIRST: Final = 5
 
 
@@ -37,13 +76,14 @@ def read(
     mapping: ColumnMapping | None = None,
     file_format: str | None = None,
     shape: Shape | None = None,
+    off: Collection[str] = (),
 ) -> Iterator[Item]:
     """Read a seekable file of items, verdicts, votes or labels, at its start.
 
     Without a mapping a public format is recognised, and any other file must call its columns as our
     fields are called; whether these are those of pairs or of single items, `shape` or else the
-    first records say. What is wrong with the file comes as errors among the rows; raises
-    UnknownFormat where neither `file_format` nor the name says what it is.
+    first records say. What is wrong with the file comes as errors among the rows, a format that is
+    `off` too; raises UnknownFormat where neither `file_format` nor the name says what it is.
 
     Examples
     --------
@@ -55,12 +95,36 @@ def read(
     if mapping is None:
         first = _first_records(stream, name, file_format)
         if public := detect(name, first):
-            items: Iterator[Item] = READERS[public].rows(stream, name, file_format)
-            return items
+            return _rows(READERS[public], stream, name, file_format, off)
         shape = shape_of({column for record in first for column in record}) or shape or PAIRS
         own = OWN_ITEM_NAMES if shape is ITEMS else OWN_NAMES
         return rows(records(stream, name, file_format), own, name)
     return rows(records(stream, name, file_format), mapping, name)
+
+
+def _rows(
+    reader: ImportFormat,
+    stream: BinaryIO,
+    name: str,
+    file_format: str | None,
+    off: Collection[str],
+) -> Iterator[Item]:
+    if reader.id in off:
+        why = f"this is a file of {reader.title}, an import format that is turned off"
+        return iter([RowError(name, 0, None, why, is_fatal=True)])
+    if reader.package == OWN:
+        return reader.rows(stream, name, file_format)
+    return _guarded(reader, stream, name, file_format)
+
+
+def _guarded(
+    reader: ImportFormat, stream: BinaryIO, name: str, file_format: str | None
+) -> Iterator[Item]:
+    try:
+        with calling(reader, "rows"):
+            yield from reader.rows(stream, name, file_format)
+    except HookFailed as failed:
+        yield RowError(name, 0, None, str(failed), is_fatal=True)
 
 
 def recognised(stream: BinaryIO, name: str, file_format: str | None = None) -> str | None:
@@ -85,7 +149,8 @@ def detect(name: str, first_records: Sequence[Values]) -> str | None:
     >>> detect("human.jsonl", [dict.fromkeys(mtbench.COLUMNS, "")])
     'mtbench'
     """
-    if not first_records:
-        return "alttest" if alttest.by_judges(name) is not None else None
-    readers = READERS.items()
-    return next((key for key, reader in readers if all(map(reader.fits, first_records))), None)
+    for key, reader in READERS.items():
+        fits = all(map(reader.fits, first_records)) if first_records else reader.fits_name(name)
+        if fits:
+            return key
+    return None

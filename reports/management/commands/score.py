@@ -6,9 +6,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from humanjudge.lib.validation import ConfigInvalid
 from judge_eval.models import Run
-from judge_eval.runs.available import switched_off
 from judge_eval.runs.embeddings import make_embedder
-from judge_eval.selectors import Ambiguous, by_prefix
+from judge_eval.selectors import Ambiguous, by_prefix, switched_off
 from reports.scores.config import Reach, read_config, whole
 from reports.scores.files import FolderTaken, replacing
 from reports.scores.make import ScoringFailed, make_report

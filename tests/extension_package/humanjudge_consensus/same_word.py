@@ -1,13 +1,23 @@
-from judge_eval.stats import Figure, Scorer
+"""What computes: imported where scores are computed, and nowhere else."""
+
+from judge_eval.stats import Figure, HumanLabels, JudgeLabels, Scorer, ScoreResult, TaskStrategy
 
 
 class SameWordScorer(Scorer):
     figure_names = ("same_word",)
 
-    def can_score_task(self, sample_label):
+    def can_score_task(self, sample_label: object) -> bool:
         return isinstance(sample_label, str)
 
-    def compute_score(self, judge_data, human_data, task_name, judge_id, aggregation_mode):
+    def compute_score(
+        self,
+        judge_data: JudgeLabels,
+        human_data: HumanLabels,
+        task_name: str,
+        judge_id: str,
+        aggregation_mode: TaskStrategy,
+        /,
+    ) -> ScoreResult:
         said = judge_data.by_item
         same = [said[item] == label for item, _, label in human_data if item in said]
         figure = Figure(sum(same) / len(same), n=len(same))
