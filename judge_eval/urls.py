@@ -12,7 +12,6 @@ from judge_eval.pages import (
     pairs,
     people,
     providers,
-    retention,
     reveal,
     runs,
 )
@@ -68,7 +67,6 @@ urlpatterns = [
     path("imports/<uuid:import_id>/", data.import_page, name="import"),
     path("imports/<uuid:import_id>/stop", data.stop_import, name="stop-import"),
     path("imports/<uuid:import_id>/discard", data.discard_import, name="discard-import"),
-    path("projects/<uuid:project_id>/replies/", retention.replies, name="replies"),
     path("runs/<uuid:run_id>/", include(of_a_run)),
     path("providers/", providers.provider_list, name="providers"),
     path("providers/<path:name>/try", providers.try_provider, name="try-provider"),

@@ -7,10 +7,14 @@ why a call failed, which may quote some words.
 from datetime import datetime, timedelta
 from typing import Final
 
+from django.contrib.auth.models import User
+from django.db import transaction
 from django.db.models import Q, QuerySet
 
+from humanjudge.lib.text import number_of
 from judge_eval.models import Call, Run, RunEvent
 from judge_eval.runs.results import IT_HAD_SAID, TRIED
+from voting.changes import note_change
 from voting.models import Project
 
 OVER: Final = (Run.State.COMPLETE, Run.State.STOPPED, Run.State.FAILED)
@@ -18,10 +22,16 @@ AT_ONCE: Final = 500
 REMOVED: Final = "removed by the project's retention"
 
 
-def set_retention(project: Project, days: int | None) -> None:
+def set_retention(project: Project, days: int | None, by: User | None = None) -> None:
     """Keep raw replies for so many days from now on, or for good."""
+    if project.keep_replies_days == days:
+        return
+    with transaction.atomic():
+        Project.objects.filter(pk=project.pk).update(keep_replies_days=days)
+        if by is not None:
+            kept = "for good" if days is None else f"for {number_of(days, 'day')}"
+            note_change(project, by, f"Raw replies are kept {kept}.")
     project.keep_replies_days = days
-    project.save(update_fields=["keep_replies_days"])
 
 
 def replies_older_than(project: Project, moment: datetime) -> QuerySet[Call]:

@@ -30,7 +30,6 @@ TABS: Final[tuple[tuple[str, str, str, Action], ...]] = (
 MORE: Final[tuple[tuple[str, str, str, Action], ...]] = (
     ("keys", "Keys", "project-keys", "manage"),
     ("webhooks", "Webhooks", "webhooks", "manage"),
-    ("replies", "Raw replies", "replies", "manage"),
     ("settings", "Settings", "project-settings", "manage"),
 )
 

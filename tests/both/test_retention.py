@@ -92,16 +92,19 @@ def test_a_reply_that_was_removed_answers_no_other_call(at, run):
 
 def test_owners_say_it_on_a_page_and_others_may_not():
     project = make_project()
-    page = f"/projects/{project.pk}/replies/"
-    owner = member_client(project, "owner")
-    said = text_of(owner.post(page, {"days": "30"}, follow=True))
+    page = f"/projects/{project.pk}/settings/save"
+    owner, as_it_is = member_client(project, "owner"), {"name": project.name}
+    said = text_of(owner.post(page, as_it_is | {"days": "30"}, follow=True))
     assert "Raw replies are removed 30 days after they came." in said
-    assert owner.post(page, {"days": "0"}).status_code == 422
+    assert owner.post(page, as_it_is | {"days": "0"}).status_code == 422
     project.refresh_from_db()
     assert project.keep_replies_days == 30
-    assert "Raw replies are kept." in text_of(owner.post(page, {"days": ""}, follow=True))
+    assert "Raw replies are kept." in text_of(owner.post(page, as_it_is, follow=True))
+    noted = [change.change_message for change in changes_of(project)]
+    assert noted == ["Raw replies are kept for good.", "Raw replies are kept for 30 days."]
     for role, status in (("evaluator", 403), ("", 404)):
-        assert member_client(project, role).post(page, {"days": "1"}).status_code == status
+        answer = member_client(project, role).post(page, as_it_is | {"days": "1"})
+        assert answer.status_code == status
 
 
 def test_the_command_says_how_many_it_removed(run, capsys):
