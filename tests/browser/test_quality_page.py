@@ -68,5 +68,5 @@ def test_without_scripts_a_project_is_made(product, window):
     expect(page.get_by_label("0.1 per day")).to_be_checked()
     page.get_by_label("Name").fill("Answers of the help desk")
     page.get_by_role("button", name="Create project").click()
-    heading = page.get_by_role("heading", name="Answers of the help desk: quality")
+    heading = page.get_by_role("heading", name="Answers of the help desk", exact=True)
     expect(heading).to_be_visible()
