@@ -123,6 +123,12 @@ def scopes_within(who: Who, project: Project) -> list[str]:
     ]
 
 
+def user_of(request: HttpRequest) -> User:
+    """Return who is logged in, where `require` has let them pass."""
+    assert isinstance(request.user, User)
+    return request.user
+
+
 def refusal_of(action: Action) -> str:
     return f"Your role in this project does not allow that: it takes {_roles_for(action)}."
 

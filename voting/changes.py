@@ -21,8 +21,13 @@ LEAST_REPUTATION: Final = Decimal("0.001")
 MOST_REPUTATION: Final = Decimal(1000)
 
 
-def note_change(project: Project, by: User, what: str) -> None:
-    """Write down that somebody changed something; never a secret, nor the name of a voter."""
+def note_change(project: Project, by: User | None, what: str) -> None:
+    """Write down that somebody changed something; never a secret, nor the name of a voter.
+
+    What scripts and commands do has nobody to name, and stands in the log of their requests alone.
+    """
+    if by is None:
+        return
     LogEntry.objects.create(
         user=by,
         content_type=ContentType.objects.get_for_model(Project),

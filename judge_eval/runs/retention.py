@@ -28,9 +28,8 @@ def set_retention(project: Project, days: int | None, by: User | None = None) ->
         return
     with transaction.atomic():
         Project.objects.filter(pk=project.pk).update(keep_replies_days=days)
-        if by is not None:
-            kept = "for good" if days is None else f"for {number_of(days, 'day')}"
-            note_change(project, by, f"Raw replies are kept {kept}.")
+        kept = "for good" if days is None else f"for {number_of(days, 'day')}"
+        note_change(project, by, f"Raw replies are kept {kept}.")
     project.keep_replies_days = days
 
 

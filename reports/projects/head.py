@@ -6,7 +6,6 @@ from typing import Final, NamedTuple, TypeAlias
 from uuid import UUID
 
 from django import template
-from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
@@ -82,8 +81,3 @@ def _guarded(action: Action, method: Callable[[View], View]) -> Callable[[View],
         return guarded
 
     return decorated
-
-
-def user_of(request: HttpRequest) -> User:
-    assert isinstance(request.user, User)  # by `require`
-    return request.user

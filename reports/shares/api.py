@@ -12,12 +12,10 @@ from ninja import Field, Path, Schema, Status
 from ninja.errors import HttpError
 
 from humanjudge.lib.validation import Name
-from judge_eval.api.access import KeyRouter, Prefix, keep_blind, key_of, run_of
+from judge_eval.api.access import KeyRouter, Prefix, keep_blind, key_of, project_of, run_of
 from judge_eval.models import Run
-from judge_eval.selectors import by_prefix
 from reports.models import Share
 from reports.shares import services
-from voting.access import can, projects_where, refusal_of
 from voting.models import ApiKey, Project
 
 of_runs, of_projects = KeyRouter("shares"), KeyRouter("shares")
@@ -88,7 +86,7 @@ def shares_of_run(request: HttpRequest, run_id: Prefix) -> Any:
 def revoke_share_of_run(request: HttpRequest, run_id: Prefix, share_id: ShareId) -> Any:
     """Let nobody in by a link any more."""
     run = _run(request, run_id)
-    return _revoked(Share.objects.filter(run=run), share_id)
+    return _revoked(request, Share.objects.filter(run=run), share_id)
 
 
 @of_projects.post("/{project_id}/shares", response={201: MadeOut})
@@ -108,23 +106,19 @@ def shares_of_project(request: HttpRequest, project_id: Prefix) -> Any:
 def revoke_share_of_project(request: HttpRequest, project_id: Prefix, share_id: ShareId) -> Any:
     """Let nobody in by a link any more."""
     project = _project(request, project_id)
-    return _revoked(Share.objects.filter(project=project, run=None), share_id)
+    return _revoked(request, Share.objects.filter(project=project, run=None), share_id)
 
 
 def _run(request: HttpRequest, run_id: str) -> Run:
     api_key = key_of(request, ApiKey.Scope.MANAGE)
-    run = run_of(api_key, run_id)
-    if not can(api_key, "share", run.queue.project_id):
-        raise HttpError(403, refusal_of("share"))
+    run = run_of(api_key, run_id, "share")
     _keep_blind(api_key, [run])
     return run
 
 
 def _project(request: HttpRequest, project_id: str) -> Project:
     api_key = key_of(request, ApiKey.Scope.MANAGE)
-    project = by_prefix(projects_where(api_key, "share"), project_id)
-    if project is None:
-        raise HttpError(404, f"there is no project {project_id!r} whose reports this key may share")
+    project = project_of(api_key, project_id, "share")
     _keep_blind(api_key, Run.objects.filter(queue__project=project).select_related("queue"))
     return project
 
@@ -140,7 +134,7 @@ def _made(request: HttpRequest, project: Project, run: Run | None, body: ShareIn
     share, token = services.make_share(
         project,
         run,
-        request.auth.user,  # type: ignore[attr-defined]  # a key: by the router
+        key_of(request).user,
         label=body.label,
         expires_at=timezone.now() + timedelta(days=body.days) if body.days else None,
         is_frozen=body.frozen,
@@ -155,10 +149,10 @@ def _listed(shares: QuerySet[Share]) -> list[Share]:
     return list(shares.order_by("-made_at")[: services.MOST_LISTED])
 
 
-def _revoked(shares: QuerySet[Share], share_id: int) -> Share:
+def _revoked(request: HttpRequest, shares: QuerySet[Share], share_id: int) -> Share:
     share = shares.filter(pk=share_id).first()
     if share is None:
         raise HttpError(404, f"there is no link {share_id} here")
-    services.revoke_share(share)
+    services.revoke_share(share, key_of(request).user)
     share.refresh_from_db()
     return share

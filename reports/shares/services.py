@@ -3,8 +3,9 @@
 import secrets
 from datetime import datetime
 from hashlib import sha256
-from typing import Any, Final
+from typing import Final
 
+from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q
 from django.urls import reverse
@@ -15,6 +16,7 @@ from reports.models import FrozenRows, Share
 from reports.shares.bundle import frozen_rows
 from reports.shares.make import is_current, report_of
 from reports.shares.report import Report
+from voting.changes import note_change
 from voting.ledger.bulk_sql import one_moment
 from voting.models import Project, Queue
 
@@ -29,7 +31,7 @@ def address_of(token: str) -> str:
 def make_share(
     project: Project,
     run: Run | None,
-    user: Any,
+    user: User | None,
     *,
     label: str = "",
     expires_at: datetime | None = None,
@@ -58,6 +60,7 @@ def make_share(
         )
         if rows:
             FrozenRows.objects.create(share=share, lines=rows)
+        note_change(project, user, f"Link “{share}” made to a report of {run or project}.")
     return share, token
 
 
@@ -96,6 +99,9 @@ def forget_deleted_runs() -> None:
     FrozenRows.objects.filter(Exists(deleted)).delete()
 
 
-def revoke_share(share: Share) -> None:
+def revoke_share(share: Share, by: User | None = None) -> None:
     """Let nobody in by a link any more; the first time counts."""
-    Share.objects.filter(pk=share.pk, revoked_at__isnull=True).update(revoked_at=timezone.now())
+    valid = Share.objects.filter(pk=share.pk, revoked_at__isnull=True)
+    with transaction.atomic():
+        if valid.update(revoked_at=timezone.now()):
+            note_change(share.project, by, f"Link “{share}” revoked.")

@@ -16,7 +16,7 @@ from judge_eval.pages.runs import find_run
 from reports.models import Share
 from reports.shares import services
 from reports.shares.make import NotComputed
-from voting.access import require, require_login
+from voting.access import require, require_login, user_of
 from voting.models import Project
 
 LIVE, FROZEN = "live", "frozen"
@@ -85,7 +85,7 @@ def _make(request: HttpRequest, project: Project, run: Run | None, form: ShareFo
     _, token = services.make_share(
         project,
         run,
-        request.user,
+        user_of(request),
         label=given["label"],
         expires_at=timezone.now() + timedelta(days=given["days"]) if given["days"] else None,
         is_frozen=given["shows"] == FROZEN,
@@ -109,7 +109,7 @@ def revoke(request: HttpRequest, share_id: int) -> HttpResponse:
     require_login(request)
     share = get_object_or_404(Share, pk=share_id)
     require(request, "share", share.project_id)
-    services.revoke_share(share)
+    services.revoke_share(share, user_of(request))
     if share.run_id:
         return redirect("run-shares", share.run_id)
     return redirect("project-shares", share.project_id)

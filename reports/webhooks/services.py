@@ -10,6 +10,7 @@ from typing import Any, Final
 from uuid import UUID, uuid4
 
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.db import transaction
 from django.urls import reverse
 from django.utils import timezone
@@ -19,6 +20,7 @@ from humanjudge.celery import enqueue
 from humanjudge.lib.announce import Announcement
 from reports.models import Delivery, Quality, Webhook
 from reports.webhooks.addresses import checked, target_of
+from voting.changes import note_change
 from voting.models import Flag, Project
 
 EVENTS: Final = {
@@ -44,15 +46,31 @@ class TooManyWebhooks(ValueError):
 
 
 def make_webhook(
-    project: Project, url: str, events: Sequence[str], line: float | None, origin: str
+    project: Project,
+    url: str,
+    events: Sequence[str],
+    line: float | None,
+    origin: str,
+    by: User | None = None,
 ) -> Webhook:
     """Raises AddressRefused, or TooManyWebhooks."""
     checked(target_of(url), settings.WEBHOOK_ALLOW_PRIVATE)
     if project.webhooks.count() >= MOST_WEBHOOKS:
         raise TooManyWebhooks(f"A project has at most {MOST_WEBHOOKS} webhooks.")
-    return Webhook.objects.create(
-        project=project, url=url, events=list(events), line=line, origin=origin
-    )
+    with transaction.atomic():
+        note_change(project, by, f"Webhook made: {_host_of(url)} is told of {', '.join(events)}.")
+        return Webhook.objects.create(
+            project=project, url=url, events=list(events), line=line, origin=origin
+        )
+
+
+def _host_of(url: str) -> str:
+    # The rest of an address may hold a secret of whoever receives.
+    return target_of(url).host
+
+
+def _note(webhook: Webhook, by: User | None, what: str) -> None:
+    note_change(webhook.project, by, f"Webhook to {_host_of(webhook.url)}: {what}.")
 
 
 def secret_of(webhook: Webhook) -> str:
@@ -61,16 +79,26 @@ def secret_of(webhook: Webhook) -> str:
     return f"whsec_{salted_hmac('reports.webhooks', number, algorithm='sha256').hexdigest()}"
 
 
-def renew_secret(webhook: Webhook) -> str:
-    webhook.secret_number += 1
-    webhook.save(update_fields=["secret_number"])
+def renew_secret(webhook: Webhook, by: User | None = None) -> str:
+    with transaction.atomic():
+        webhook.secret_number += 1
+        webhook.save(update_fields=["secret_number"])
+        _note(webhook, by, "another secret")
     return secret_of(webhook)
 
 
-def turn(webhook: Webhook, *, is_active: bool) -> None:
+def delete(webhook: Webhook, by: User | None = None) -> None:
+    with transaction.atomic():
+        _note(webhook, by, "deleted")
+        webhook.delete()
+
+
+def turn(webhook: Webhook, *, is_active: bool, by: User | None = None) -> None:
     """Turn it on or off; what was waiting is sent once it is on again."""
-    webhook.is_active = is_active
-    webhook.save(update_fields=["is_active"])
+    with transaction.atomic():
+        webhook.is_active = is_active
+        webhook.save(update_fields=["is_active"])
+        _note(webhook, by, "on" if is_active else "off")
     if is_active:
         enqueue(_TASK, str(webhook.pk))
 

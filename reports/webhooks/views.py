@@ -16,7 +16,7 @@ from humanjudge.lib.text import duration
 from reports.models import Delivery, Webhook
 from reports.webhooks import services
 from reports.webhooks.addresses import AddressRefused
-from voting.access import require
+from voting.access import require, user_of
 from voting.models import Project
 
 SHOWN = 10
@@ -67,7 +67,8 @@ def _make(request: HttpRequest, project: Project, form: WebhookForm) -> Webhook:
     given = form.cleaned_data
     line = None if given["line"] is None else given["line"] / 100
     origin = request.build_absolute_uri("/").rstrip("/")
-    return services.make_webhook(project, given["url"], given["events"], line, origin)
+    by = user_of(request)
+    return services.make_webhook(project, given["url"], given["events"], line, origin, by)
 
 
 def _page(request: HttpRequest, context: Context, status: int = 200) -> HttpResponse:
@@ -78,6 +79,7 @@ def _page(request: HttpRequest, context: Context, status: int = 200) -> HttpResp
         (webhook, _told_when(webhook), [(each, _state(each)) for each in webhook.newest])
         for webhook in found
     ]
+    context["tab"] = "webhooks"
     return render(request, "reports/webhooks.html", context, status=status)
 
 
@@ -114,7 +116,7 @@ def _find(request: HttpRequest, webhook_id: UUID) -> Webhook:
 def change_webhook(request: HttpRequest, webhook_id: UUID, action: str) -> HttpResponse:
     webhook = _find(request, webhook_id)
     if action == "secret":
-        secret = services.renew_secret(webhook)
+        secret = services.renew_secret(webhook, user_of(request))
         form = WebhookForm(label_suffix="")
         context = {"project": webhook.project, "form": form, "told": webhook, "secret": secret}
         return _page(request, context)
@@ -122,9 +124,9 @@ def change_webhook(request: HttpRequest, webhook_id: UUID, action: str) -> HttpR
         services.ping(webhook)
         messages.success(request, "A test is on its way: see below how it gets on.")
     elif action in ("on", "off"):
-        services.turn(webhook, is_active=action == "on")
+        services.turn(webhook, is_active=action == "on", by=user_of(request))
     elif action == "delete":
-        webhook.delete()
+        services.delete(webhook, user_of(request))
         messages.success(request, f"Nothing is sent to {webhook.url} any more.")
     else:
         raise Problem(404, "There is no such action.")
