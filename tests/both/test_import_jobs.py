@@ -451,7 +451,7 @@ def test_a_bundle_goes_only_where_who_brought_it_may_make_runs():
 
     refused = bring()
     assert (refused.state, Run.objects.count()) == ("refused", 1)
-    assert "in which you may make runs" in refused.report["errors"][0]["message"]
+    assert "in which you may make runs" in str(refused.report["errors"])
     person.user_permissions.add(Permission.objects.get(codename="add_project"))
     assert bring().state == "done"
     made = Run.objects.select_related("queue__project").exclude(pk=run.pk).get().queue.project

@@ -57,7 +57,8 @@ from voting.models import ApiKey, Member, Project
 from voting.services import flag
 from voting.voters import invite_token, voter_of_user
 
-pytestmark = pytest.mark.django_db
+# Some nine seconds of work, which take minutes where others work, too.
+pytestmark = [pytest.mark.django_db, pytest.mark.timeout(400)]
 
 ROLES_DOC = BASE_DIR / "docs" / "roles.md"
 ROLES = [*Member.Role.values]
