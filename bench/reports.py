@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from bench.lib.pages import on_both_databases, prepare, time_page
-from bench.lib.report import figure
+from bench.lib.report import figure, note
 
 PAIRS = int(os.environ.get("BENCH_PAIRS", "4000"))
 VOTERS = int(os.environ.get("BENCH_VOTERS", "25"))
@@ -66,9 +66,10 @@ def measure(database: str) -> None:
 def check(path: Path, entries: int, size: str) -> None:
     from reports.shares.verify import verify
 
-    began = time.perf_counter()
+    began, used = time.perf_counter(), time.process_time()
     verify(path)
     figure(f"verified {size}", entries / (time.perf_counter() - began), "entries/s", "")
+    note(f"in {time.process_time() - used:.0f} s of processor time")
 
 
 if __name__ == "__main__":

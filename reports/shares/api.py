@@ -11,7 +11,7 @@ from django.utils import timezone
 from ninja import Field, Path, Schema, Status
 from ninja.errors import HttpError
 
-from humanjudge.lib.validation import Name
+from humanjudge.lib.validation import WHOLE, Name, Part
 from judge_eval.api.access import KeyRouter, Prefix, keep_blind, key_of, project_of, run_of
 from judge_eval.models import Run
 from reports.models import Share
@@ -23,7 +23,7 @@ of_runs, of_projects = KeyRouter("shares"), KeyRouter("shares")
 ShareId: TypeAlias = Annotated[int, Path(ge=1, le=2**63 - 1)]
 
 
-class ShareIn(Schema):
+class ShareIn(Part):
     """What a link shows, to whom, and for how many days.
 
     `frozen`: for good what holds now. `outputs`: of a run, those that divide people and judges.
@@ -31,7 +31,7 @@ class ShareIn(Schema):
     """
 
     label: Annotated[Name, Field(max_length=100)] = ""
-    days: Annotated[int, Field(ge=1, le=services.MOST_DAYS)] | None = None
+    days: Annotated[int, Field(ge=1, le=services.MOST_DAYS), WHOLE] | None = None
     frozen: bool = False
     outputs: bool = False
     public: bool = False
