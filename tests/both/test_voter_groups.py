@@ -4,6 +4,8 @@ import json
 from io import BytesIO
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from judge_eval.exchange import import_jobs
@@ -14,9 +16,9 @@ from judge_eval.exchange.formats import read as read_rows
 from judge_eval.exchange.import_jobs import Source
 from judge_eval.findings import cache
 from judge_eval.findings.cache import request_findings
-from judge_eval.findings.load import labels_of
+from judge_eval.findings.load import labels_of, outcomes_of
 from judge_eval.findings.slices import Slice
-from judge_eval.models import Board, Findings, Import
+from judge_eval.models import Board, Findings, Import, Run
 from reports.models import Quality
 from reports.quality.groups import quality_of_groups
 from reports.shares.make import report_of
@@ -277,3 +279,20 @@ def test_the_board_offers_groups_as_parts_and_sets_them_side_by_side():
     # The list of pairs is not of some votes.
     refused = user_client().get(f"/runs/{run.pk}/pairs/", {"part": "group:nurses"})
     assert refused.status_code == 400
+
+
+def test_more_groups_cost_no_more_queries():
+    counts = []
+    for groups in (1, 9):
+        run = make_run(pairs=2, votes_wanted=9)
+        people = [make_voter(run) for _ in range(9)]
+        said = {p.pseudonym: f"group {n % groups}" for n, p in enumerate(people)}
+        ledger.record(groups_entry(run.queue.project_id, said))
+        make_many_votes(run, [(p, i, "A") for p in people for i in pairs_of(run)])
+        make_passes(run, [(f"{run.pk} {n}", 1.0) for n in range(2)], voter=people[0])
+        with CaptureQueriesContext(connection) as queries:
+            found = outcomes_of(Run.objects.select_related("queue").get(pk=run.pk))
+            quality_of_groups(run.queue.project)
+        assert len(found.groups) == groups
+        counts.append(len(queries))
+    assert counts[0] == counts[1]
