@@ -26,6 +26,8 @@ class Announcement:
     text: str
     page: str
     data: Data = field(default_factory=dict)
+    # The key of what does not hold any more: it may become true, and be told, once more.
+    ends: str = ""
 
 
 def announce(*happened: Announcement) -> None:

@@ -16,25 +16,26 @@ def claims_that_changed(
     """Yield claims that are made, and those of `before` that do not stand any more."""
     judges = [judge.id for judge in found.judges]
     now = _beaten(judges, found.claims)
-    then = _beaten(before.judges, before.claims) if before else set()
+    then = _beaten(before.judges, before.claims) if before else {}
     page = reverse("run", args=[run.pk])
-    for one, other in sorted(now ^ then):
+    for one, other in sorted(now.keys() ^ then.keys()):
         if not {one, other} <= {*judges}:
             continue  # deleted since
         row, column = judges.index(one), judges.index(other)
         winner, loser = found.judges[row].name, found.judges[column].name
         evidence = found.claims.evidence[row][column]
         if (one, other) in now:
-            event, seq = "claim.made", found.claims.since[row][column]
+            event, seq, ends = "claim.made", now[one, other], ""
             said = f" (evidence {odds(evidence)})" if evidence is not None else ""
             words = f"{run.name}: {winner} beats {loser}{said}."
         else:
             event, seq = "claim.withdrawn", found.as_of.seq
+            ends = _key("claim.made", one, other, then[one, other])
             words = f"{run.name}: that {winner} beats {loser} does not stand any more."
         yield Announcement(
             event,
             run.queue.project_id,
-            f"{event}:{one}:{other}:{seq}",
+            _key(event, one, other, seq),
             words,
             page,
             {
@@ -47,14 +48,19 @@ def claims_that_changed(
                 "evidence": evidence,
                 "seq": seq,
             },
+            ends,
         )
 
 
-def _beaten(judges: Sequence[str], claims: Claims) -> set[tuple[str, str]]:
-    """Return who is said to beat whom, by the identifiers of judges."""
+def _key(event: str, one: str, other: str, seq: int | None) -> str:
+    return f"{event}:{one}:{other}:{seq}"
+
+
+def _beaten(judges: Sequence[str], claims: Claims) -> dict[tuple[str, str], int | None]:
+    """Return who is said to beat whom, by the identifiers of judges, and since which entry."""
     return {
-        (one, other)
-        for one, row in zip(judges, claims.beats, strict=True)
-        for other, is_beaten in zip(judges, row, strict=True)
-        if is_beaten
+        (one, other): claims.since[row][column]
+        for row, one in enumerate(judges)
+        for column, other in enumerate(judges)
+        if claims.beats[row][column]
     }

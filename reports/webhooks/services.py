@@ -125,6 +125,9 @@ def send_again(delivery: Delivery) -> None:
 def announce(happened: Iterable[Announcement]) -> None:
     """Write deliveries to the webhooks that listen; what was told before is not told again."""
     for each in happened:
+        if each.ends:
+            told = Delivery.objects.filter(webhook__project=each.project, key=each.ends)
+            told.update(key=f"ended:{uuid4()}")
         if listening := list(listeners(each.event, each.project)):
             _write(each, listening, listening[0].project)
 
@@ -200,7 +203,8 @@ def score_changed(quality: Quality, before: float, seq: int) -> None:
             "seq": seq,
         }
         page = reverse("project-quality", args=[quality.project_id])
-        key = f"score.crossed:{quality.series}:{seq}"
+        # Who writes the score holds the project: it crosses the line once, and may come back.
+        key = f"score.crossed:{uuid4()}"
         told = Announcement("score.crossed", quality.project_id, key, words, page, data)
         _write(told, [webhook], webhook.project)
 

@@ -270,6 +270,16 @@ def test_claims_are_told_when_they_are_made_and_withdrawn_and_once(receiver):
     assert "contrary-judge beats near-judge does not stand any more" in " ".join(withdrawn)
 
 
+def test_what_was_withdrawn_and_is_made_again_is_told_again(receiver):
+    project = make_project()
+    make_webhook(project, receiver, "claim.made")
+    made = Announcement("claim.made", project.pk, "made:7", "It beats.", "/")
+    ended = Announcement("claim.withdrawn", project.pk, "ended:9", "No.", "/", ends="made:7")
+    for happened in (made, made, ended, made, made):
+        announce(happened)
+    assert events(project) == ["claim.made"] * 2
+
+
 def test_a_score_is_told_when_it_crosses_the_line(receiver):
     run = make_single_run(outputs=["One"])
     project = run.queue.project

@@ -10,6 +10,7 @@ from hashlib import sha256
 
 import pytest
 from django.core.files.storage import default_storage
+from django.core.files.uploadedfile import SimpleUploadedFile
 from PIL import Image
 
 from humanjudge.lib.validation import validated
@@ -21,8 +22,9 @@ from judge_eval.models import Call, Import, Provider
 from judge_eval.runs import lifecycle, state
 from judge_eval.runs.requests import png_bytes, question_of
 from tests.helpers.bundles import as_file, changed, restore, restored
+from tests.helpers.pages import text_of
 from tests.helpers.run_rows import make_provider
-from tests.makers import make_project, make_voter, voter_client
+from tests.makers import make_project, make_voter, user_client, voter_client
 from voting.models import Inference, Item, Picture
 from voting.pictures.images import MAX_SIDE, NoPicture, reencoded
 from voting.pictures.png import _chunk
@@ -261,3 +263,23 @@ def test_a_bundle_brings_its_pictures_byte_for_byte():
     assert [(error.field, "no proper picture" in error.why) for error in report.errors] == [
         ("output", True)
     ]
+
+
+@pytest.mark.django_db
+def test_pictures_are_brought_on_the_page_and_a_zip_does_not_come_alone():
+    client, zip_file = user_client(), zipped({"1.png": RED, "2.jpg": BLUE})
+    archive = SimpleUploadedFile("pictures.zip", zip_file)
+    refused = client.post("/runs/import/", {"file": [archive]})
+    assert refused.status_code == 422
+    assert "a file with the rows comes beside it" in text_of(refused)
+    archive.seek(0)
+    rows = SimpleUploadedFile("cats.jsonl", json.dumps(pair("1.png", "2.jpg")).encode())
+    brought = client.post("/runs/import/", {"file": [rows, archive]})
+    page = client.get(brought.headers["Location"])
+    assert "1.png" in text_of(page)
+    sent = {"project": make_project().pk, "name": "Cats", "do": "import"}
+    client.post(brought.headers["Location"], sent)
+    job = Import.objects.get()
+    assert job.state == "waiting", text_of(client.get(brought.headers["Location"]))
+    import_jobs.perform(import_jobs.claim(job.pk))
+    assert Picture.objects.filter(state="done").count() == 2
