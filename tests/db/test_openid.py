@@ -201,6 +201,13 @@ def test_what_is_asked_of_the_provider_and_how_long_the_login_lasts(provider):
     assert user_of(client) is None
 
 
+def test_a_public_client_shows_its_verifier_and_has_no_secret(provider, settings):
+    settings.OIDC_CLIENT_SECRET, provider.knows_secret = "", False
+    client = Client()
+    log_in(client)
+    assert user_of(client) is not None
+
+
 # --- what lets nobody in ------------------------------------------------------------------------
 
 
