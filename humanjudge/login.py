@@ -1,5 +1,4 @@
-"""Limits on guessing: passwords, for each address, each account, and both together; whatever else
-an address may not try for ever.
+"""Login with a password, and limits on guessing: for each address, each account, and both together.
 
 A try that is refused costs no hashing, and no limit keeps the right person out for longer than it
 says: they are no locks that somebody else's tries could close for good.

@@ -23,7 +23,7 @@ class OpenIDServer:
         self.key = KEY
         self.who, self.lies, self.document_lies = dict(ADA), {}, {}
         self.signs = self.signed
-        self.refuses = ""
+        self.refuses, self.knows_secret = "", True
         self.codes, self.asked = {}, []
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self.issuer = f"http://127.0.0.1:{self._server.server_port}"
@@ -67,7 +67,8 @@ class OpenIDServer:
         secret = base64.b64encode(":".join(CLIENT).encode()).decode()
         if query is None or challenge != query["code_challenge"]:
             return 400, {"error": "invalid_grant"}
-        if authorization != f"Basic {secret}" or form["redirect_uri"] != query["redirect_uri"]:
+        is_right = authorization == f"Basic {secret}" if self.knows_secret else not authorization
+        if not is_right or form["redirect_uri"] != query["redirect_uri"]:
             return 401, {"error": "invalid_client"}
         now = int(time.time())
         times = {"iat": now, "exp": now + 300}

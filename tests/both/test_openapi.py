@@ -14,7 +14,8 @@ from django.core.wsgi import get_wsgi_application
 from django.db import connection, transaction
 from schemathesis.core.parameters import ParameterLocation
 
-from judge_eval.api import events
+from humanjudge.lib.ratelimit import RateLimit
+from judge_eval.api import access, events
 from judge_eval.models import Import
 from judge_eval.runs import lifecycle
 from reports.models import ScoreReport
@@ -170,6 +171,8 @@ class Rows:
 @pytest.fixture
 def rows(monkeypatch):
     monkeypatch.setattr(events, "STREAM_SECONDS", 0)
+    # It tries a wrong key beside each example, and none of these tries is to be one too many.
+    monkeypatch.setattr(access, "WRONG_KEYS", RateLimit(per_second=1e6, burst=1_000_000))
     # A server lets its connection go when it has answered; here the test's transaction is on it.
     monkeypatch.setattr(connection, "close_if_unusable_or_obsolete", lambda: None)
     return Rows()

@@ -9,6 +9,7 @@ from django.db import connection, transaction
 from schemathesis.core.parameters import ParameterLocation
 
 from humanjudge.lib.ratelimit import RateLimit
+from judge_eval.api import access as api_access
 from reports.grandjury import services
 from reports.grandjury.api import access
 from tests.both.test_openapi import ACCEPTED, SECRET, SETTINGS, application
@@ -41,7 +42,9 @@ schema = schemathesis.openapi.from_wsgi("/api/v1/openapi.json", application, con
 def known(monkeypatch):
     """Rows that identifiers lead to; return these, and all statuses that were answered."""
     monkeypatch.setattr(connection, "close_if_unusable_or_obsolete", lambda: None)
-    monkeypatch.setattr(access, "PUBLIC_LIMIT", RateLimit(per_second=1e6, burst=1_000_000))
+    without_end = RateLimit(per_second=1e6, burst=1_000_000)
+    monkeypatch.setattr(access, "PUBLIC_LIMIT", without_end)
+    monkeypatch.setattr(api_access, "WRONG_KEYS", without_end)
     ada = User.objects.create(username="ada", is_superuser=True)
     model = Model(*services.create_model(ada, None, "Bot"))
     arena = services.benchmark_of(make_project("Arena"), ada)

@@ -16,6 +16,7 @@ from tests.helpers.pages import text_of
 from tests.makers import make_run
 from tests.openid_server import ADA, CLIENT, OpenIDServer
 from voting import openid
+from voting.access import projects_where
 from voting.models import Identity, Member
 
 pytestmark = pytest.mark.django_db
@@ -60,7 +61,8 @@ def user_of(client):
 
 
 def test_somebody_new_gets_an_account_without_any_membership(provider):
-    run, client = make_run(), Client()
+    make_run()
+    client = Client()
     provider.who |= {"preferred_username": "ada", "name": "Ada Lovelace"}
     answer = log_in(client)
     assert (answer.status_code, answer["Location"]) == (302, "/runs/")
@@ -69,7 +71,7 @@ def test_somebody_new_gets_an_account_without_any_membership(provider):
     assert (ada.is_staff, ada.is_superuser, ada.has_usable_password()) == (False, False, False)
     assert not Member.objects.exists()
     assert Identity.objects.get().subject == ADA["sub"]
-    assert run.name not in text_of(client.get("/projects/"))
+    assert not projects_where(ada, "see").exists()
 
 
 def test_the_same_identity_is_the_same_account_whatever_its_address_became(provider):
@@ -197,6 +199,13 @@ def test_what_is_asked_of_the_provider_and_how_long_the_login_lasts(provider):
     assert client.session.get_expiry_age() <= openid.SESSION_SECONDS
     client.post("/logout/")
     assert user_of(client) is None
+
+
+def test_a_public_client_shows_its_verifier_and_has_no_secret(provider, settings):
+    settings.OIDC_CLIENT_SECRET, provider.knows_secret = "", False
+    client = Client()
+    log_in(client)
+    assert user_of(client) is not None
 
 
 # --- what lets nobody in ------------------------------------------------------------------------

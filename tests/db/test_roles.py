@@ -25,7 +25,7 @@ from humanjudge.api import api, grandjury_api
 from humanjudge.settings import BASE_DIR
 from judge_eval.models import Import
 from reports.grandjury import services as grandjury
-from reports.models import ScoreReport
+from reports.models import Delivery, ScoreReport, Webhook
 from reports.quality.parameters import DEFAULT
 from reports.quality.views import initial_values
 from reports.review.services import decide
@@ -75,6 +75,8 @@ OTHERWISE = {
     # Only whose it is.
     "its person": ("owner",),
     "add_project": ("superuser",),
+    # In no project: whoever runs the server.
+    "everything": ("superuser",),
 }
 
 # The name of each address: its methods, and what they take.
@@ -83,6 +85,9 @@ PAGES = {
     "favicon": ("GET", "anybody"),
     "login": ("GET POST", "anybody"),
     "logout": ("POST", "anybody"),
+    # Without an identity provider there are none: see tests/db/test_openid.py.
+    "provider-login": ("", ""),
+    "provider-callback": ("", ""),
     # Of machines, which have no login: see tests/db/test_metrics.py.
     "healthz": ("", ""),
     "metrics": ("", ""),
@@ -145,6 +150,7 @@ PAGES = {
     "ask-for-scores": ("POST", "run"),
     "run-import": ("GET POST", "run"),
     "exclude-voter": ("POST", "decide"),
+    "change-group": ("POST", "decide"),
     "take-back": ("POST", "decide"),
     "run-shares": ("GET POST", "share"),
     "delete-run": ("GET POST", "manage"),
@@ -152,6 +158,7 @@ PAGES = {
     "runs": ("GET", "a login"),
     "projects": ("GET", "a login"),
     "traced-models": ("GET", "a login"),
+    "planner": ("GET", "a login"),
     "new-run": ("GET POST", "run"),
     "new-run-config": ("GET POST", "run"),
     "import-files": ("GET POST", "run"),
@@ -169,8 +176,24 @@ PAGES = {
     "new-project": ("GET POST", "add_project"),
     "project-quality": ("GET", "see"),
     "change-quality-settings": ("POST", "manage"),
+    "project-people": ("GET", "see people"),
+    "project-audit": ("GET", "see people"),
+    "project-settings": ("GET", "manage"),
+    "save-project-settings": ("POST", "manage"),
+    "add-member": ("POST", "manage"),
+    "change-member": ("POST", "manage"),
+    "change-reputation": ("POST", "manage"),
+    "project-keys": ("GET", "manage"),
+    "make-project-key": ("POST", "manage"),
+    "revoke-project-key": ("POST", "manage"),
+    "webhooks": ("GET POST", "manage"),
+    "change-webhook": ("POST", "manage"),
+    "send-again": ("POST", "manage"),
     "project-shares": ("GET POST", "share"),
     "revoke-share": ("POST", "share"),
+    # The installation.
+    "extensions": ("GET", "everything"),
+    "switch-extension": ("POST", "everything"),
     # Keys of one's own: what they may do, the role says when they are used.
     "make-person-key": ("POST", "a login"),
     "revoke-person-key": ("POST", "its person"),
@@ -195,6 +218,7 @@ class Takes(NamedTuple):
 
 
 RUN, JUDGE_EVAL = "/api/runs/{run_id}", "/api/runs/{run_id}/judge-eval"
+REVOKE = "POST /api/projects/{project_id}/shares/{share_id}/revoke"
 API = {
     "GET /api/runs": Takes("read"),
     "POST /api/runs": Takes("manage", "run", "config", names=True),
@@ -224,6 +248,13 @@ API = {
     "POST /api/imports/{import_id}/stop": Takes("manage", "run"),
     "GET /api/review": Takes("read manage"),
     "POST /api/review/{item_id}/decisions": Takes("manage", "decide", "decision"),
+    "GET /api/planner": Takes(),
+    f"GET {RUN}/shares": Takes("manage", "share"),
+    f"POST {RUN}/shares": Takes("manage", "share", "nothing"),
+    f"POST {RUN}/shares/{{share_id}}/revoke": Takes("manage", "share"),
+    "GET /api/projects/{project_id}/shares": Takes("manage", "share"),
+    "POST /api/projects/{project_id}/shares": Takes("manage", "share", "nothing"),
+    REVOKE: Takes("manage", "share"),
     "GET /api/projects/{project_id}/quality": Takes("read", "see"),
     "PATCH /api/projects/{project_id}/quality": Takes("manage", "manage", "parameters"),
 }
@@ -276,6 +307,7 @@ def scene():
     jobs.path_of(report).write_bytes(b"zip")
     share, token = make_share(project, run, owner)
     make_provider()
+    webhook = Webhook.objects.create(project=project, url="https://example.org/", events=["ping"])
     names = {
         "run_id": run.pk,
         "queue_id": run.queue_id,
@@ -290,6 +322,11 @@ def scene():
         "call_id": make_calls(run, state="failed")[0].pk,
         "invite_id": make_invite(run).pk,
         "share_id": share.pk,
+        "member_id": project.members.get(role="viewer").pk,
+        "webhook_id": webhook.pk,
+        "delivery_id": Delivery.objects.create(webhook=webhook, event="ping", payload={}).pk,
+        "action": "off",
+        "extension_id": "random",
         "import_id": Import.objects.create(project=project, form={"files": ["a.csv"]}).pk,
         "report_id": report.pk,
         "model_id": model.pk,
@@ -311,6 +348,7 @@ def scene():
         names=names,
         # Names that mean something else at some addresses.
         of={
+            REVOKE: {"share_id": make_share(project, None, owner)[0].pk},
             "join": {"token": invite_token(make_invite(run))},
             "shared-report": {"token": token},
             "shared-bundle": {"token": token},
@@ -320,6 +358,7 @@ def scene():
             "cast-vote": {"ballot": ballot, "choice": "A"},
             "skip": {"ballot": ballot},
             "try-provider": {"model": "m"},
+            "switch-extension": {"state": "off"},
         },
     )
 
@@ -508,7 +547,8 @@ def test_every_operation_has_its_line():
 def call(scene, client, operation, body):
     method, path = operation.split()
     # The protocol names a benchmark by its slug.
-    address = path.format(**scene.names | {"benchmark_id": scene.benchmark.slug})
+    names = scene.names | {"benchmark_id": scene.benchmark.slug} | scene.of.get(operation, {})
+    address = path.format(**names)
     with written() as statements:
         if body == "files":
             file = SimpleUploadedFile("rows.csv", b"prompt,output_a,output_b\na,b,c\n")

@@ -22,6 +22,7 @@ from judge_eval.models import (
 from reports.models import (
     Benchmark,
     CompositeDefinition,
+    Delivery,
     Enrollment,
     Quality,
     Review,
@@ -30,6 +31,7 @@ from reports.models import (
     ToldHead,
     Trace,
     TracedModel,
+    Webhook,
 )
 from tests.makers import ALL_CHOICES
 from voting.ledger import chain
@@ -148,3 +150,5 @@ def make_rows_of_everything(number):
         expires_at=now + timedelta(days=1),
     )
     made(ToldHead, project=own(projects), seq=1, hash=b"\1" * 32, at=now)
+    webhooks = made(Webhook, project=own(projects), url="https://example.org/", events=["ping"])
+    made(Delivery, webhook=own(webhooks), event="ping", key="ping", payload={})

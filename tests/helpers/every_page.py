@@ -84,7 +84,9 @@ class EveryPage:
             "form": "csv",
             # Of what is only posted, so that any will do.
             **dict.fromkeys(("voter_id", "decision_id", "uid", "model_id"), uuid4()),
-            **dict.fromkeys(("share_id", "key_id", "benchmark_id"), 1),
+            **dict.fromkeys(("webhook_id", "delivery_id"), uuid4()),
+            **dict.fromkeys(("share_id", "key_id", "benchmark_id", "member_id"), 1),
+            **{"action": "off", "extension_id": "random"},
         }
         self.of_pages = {
             "reveal": {"vote_uid": vote.uid},

@@ -77,3 +77,15 @@ def test_the_default_is_never_met_by_a_fast_human(settings):
     for _ in range(2400):
         clock.now += 0.25
         assert limit.allow("a human")
+
+
+def test_what_is_given_back_can_be_taken_again_and_never_more_than_the_burst():
+    limit = RateLimit(1.0, 2, Clock())
+    assert [limit.allow("me") for _ in range(3)] == [True, True, False]
+    limit.give_back("me")
+    assert [limit.allow("me") for _ in range(2)] == [True, False]
+    for _ in range(5):
+        limit.give_back("me")
+        limit.give_back("you")
+    assert [limit.allow("me") for _ in range(3)] == [True, True, False]
+    assert [limit.allow("you") for _ in range(3)] == [True, True, False]
