@@ -47,6 +47,16 @@ _READERS: Final[dict[str, Callable[[Any], Any]]] = {
     "BinaryField": bytes.fromhex,
     "DecimalField": Decimal,
 }
+# What a backup has as every database takes it.
+_PLAIN: Final[dict[str, type]] = {
+    "CharField": str,
+    "TextField": str,
+    "BigAutoField": int,
+    "IntegerField": int,
+    "BigIntegerField": int,
+    "PositiveIntegerField": int,
+    "BooleanField": bool,
+}
 
 AnyField: TypeAlias = "models.Field[Any, Any]"
 Say: TypeAlias = Callable[[str], object]
@@ -255,10 +265,16 @@ def _lines(file: IO[bytes], digest: Any) -> Iterator[Any]:
 def _writer(field: AnyField) -> Callable[[Any], Any]:
     """Return what makes a value of a backup one that this database takes."""
     target = field.target_field if isinstance(field, models.ForeignKey) else field
-    read = _READERS.get(target.get_internal_type(), lambda value: value)
-    return lambda value: (
-        None if value is None else field.get_db_prep_save(read(value), connection=connection)
-    )
+    kind = target.get_internal_type()
+    read, plain = _READERS.get(kind, lambda value: value), _PLAIN.get(kind)
+
+    def write(value: Any) -> Any:
+        # Most values of most rows; a restore took a quarter longer without.
+        if value is None or type(value) is plain:
+            return value
+        return field.get_db_prep_save(read(value), connection=connection)
+
+    return write
 
 
 def _read_pictures(source: ZipFile, expected: int, say: Say) -> None:

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 from urllib.parse import urlencode
 
+from csp.constants import HEADER
+from csp.utils import build_policy
 from django.conf import settings
 from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
@@ -105,6 +107,23 @@ class CompressionMiddleware(GZipMiddleware):
             and (getattr(request, "htmx", False) or not request.META.get("QUERY_STRING"))
         )
         return super().process_response(request, response) if compressible else response
+
+
+def content_security_policy(
+    get_response: Callable[[HttpRequest], HttpResponse],
+) -> Callable[[HttpRequest], HttpResponse]:
+    """Send the policy of the settings with every answer that has none of its own.
+
+    It is the same for all, so it is written once: django-csp's middleware writes it anew for each.
+    """
+    policy = build_policy()
+
+    def middleware(request: HttpRequest) -> HttpResponse:
+        response = get_response(request)
+        response.headers.setdefault(HEADER, policy)
+        return response
+
+    return middleware
 
 
 class ProblemMiddleware:

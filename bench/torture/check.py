@@ -102,9 +102,9 @@ def _work(here: Installation, deaths: int, verdict: Verdict) -> None:
         # What broke off again and again is given up, and says so.
         if job.attempts <= MOST_ATTEMPTS:
             verdict.wrong.append(f"import {job.name} is {job.state}: {job.detail}")
-    states = Counter(Call.objects.values_list("state", flat=True))
-    if states.keys() - {"done"}:
-        verdict.wrong.append(f"calls: {dict(states)}")
+    if Call.objects.exclude(state="done").exists():
+        why = Counter(Call.objects.exclude(state="done").values_list("state", "error"))
+        verdict.wrong.append(f"calls that are not done: {dict(why)}")
     if failed := Picture.objects.filter(state="failed").values_list("error", flat=True):
         verdict.wrong.append(f"drawings failed: {Counter(failed)}")
     counts = here.model.log()["counts"]

@@ -6,6 +6,7 @@ writes renews or fails by; so what is written is written once, whoever goes on w
 
 import logging
 import shutil
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -311,6 +312,9 @@ def _do_or_give_up(job: Import) -> None:
     try:
         _do(job)
     except (OperationalError, LeaseLost):
+        raise
+    except sqlite3.OperationalError:
+        # The scratch file, on a disk that is full: tried anew when the lease is over, some times.
         raise
     except MemoryError:
         _give_up(job, status=413, detail="Reading it takes more memory than an import may use.")

@@ -2,6 +2,7 @@
 
 import io
 import json
+import sqlite3
 import sys
 from contextlib import suppress
 from datetime import timedelta
@@ -272,6 +273,22 @@ def test_what_breaks_off_again_and_again_is_given_up_and_removed(small_chunks):
     for model in (Run.every, Item.objects, Inference.objects, Judge.objects, Voter.objects):
         assert not model.exists()
     assert not (settings.DATA / "imports" / str(job.pk)).exists()
+
+
+def test_a_scratch_file_on_a_full_disk_is_tried_again_when_there_may_be_space(small_chunks):
+    asked(make_project(), file_of(*SOURCE), baselines=False)
+    job = import_jobs.claim()
+
+    def full():
+        raise sqlite3.OperationalError("database or disk is full")
+
+    job.on_progress = full
+    with pytest.raises(sqlite3.OperationalError):
+        import_jobs.perform(job)
+    assert Import.objects.get().state in Import.UNFINISHED
+    Import.objects.update(leased_until=timezone.now() - timedelta(seconds=1))
+    worked()
+    assert Import.objects.get().state == "done"
 
 
 def test_what_dies_at_one_point_again_and_again_is_given_up(small_chunks):
