@@ -163,8 +163,8 @@ def calling(extension: Extension, hook: str, *expected: type[Exception]) -> Iter
 def storable(text: object, most: int) -> str:
     """Return a text of an extension as every database can store it.
 
-    >>> storable("a\0b\ud800c", 4)
-    'ab?c'
+    >>> storable("a" + chr(0) + "b" + chr(0xD800) + "c", 3)
+    'ab?'
     """
     return str(text).replace("\0", "").encode("utf-8", "replace").decode()[:most]
 
