@@ -75,6 +75,7 @@ TEMPLATES = [
                 "django.contrib.messages.context_processors.messages",
                 "humanjudge.http.start_page",
                 "voting.views.go_on_voting",
+                "voting.access.may_here",
                 "reports.apps.run_tabs",
             ],
             "builtins": [

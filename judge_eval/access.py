@@ -1,32 +1,31 @@
-"""Who may see boards, pairs and calls: never a voter who could still vote on what they show.
+"""Who may see boards, pairs and calls of a run, as `voting.access` says of its project.
 
-Calls name models and quote judges, so they are for evaluators alone; one who also votes is kept
-from what was said of the pairs that are still open to them.
+Never a voter who could still vote on what they show. Boards and pairs of a run that is shared are
+for everybody. Calls name models and quote judges, so they are for members alone; one who also votes
+is kept from what was said of the pairs that are still open to them.
 """
 
 from collections.abc import Collection
-from typing import Literal
+from typing import Final
 from uuid import UUID
 
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.contrib.auth.models import AnonymousUser
-from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils import timezone
-from django_htmx.http import HttpResponseClientRefresh
 
 from humanjudge.http import HtmxRequest, problem
 from judge_eval.models import Run
+from voting import access
+from voting.access import Action
 from voting.models import ApiKey, Assignment, Item, Queue, Voter
 from voting.selectors import open_to, released_by_me
 from voting.services import record_exposure
 from voting.voters import voter_here, voter_of_key, voter_of_user
 
-Action = Literal["see board", "see pair", "see calls", "see people", "export"]
-# What is for who runs the study, also where the run is shared.
-_PRIVATE = ("see calls", "see people", "export")
-LOGIN = "log in"
+# It takes a role in the project.
+ROLE: Final = "role"
 VOTE_FIRST = (
     "You still have {noun}s to vote on, and the board would tell you what others think. "
     "Vote first; evaluators can log in."
@@ -42,6 +41,8 @@ def can(who: HttpRequest | ApiKey, action: Action, run: Run) -> bool:
     """
     if isinstance(who, HttpRequest):
         return not _obstacle(who, action, run)
+    if not access.can(who, action, run.queue.project_id):
+        return False
     if ApiKey.Scope.VOTE not in who.scopes or ApiKey.Scope.VERDICTS in who.scopes:
         return True
     return not has_pairs_left(voter_of_key(run.queue.project_id, who), run)
@@ -50,18 +51,18 @@ def can(who: HttpRequest | ApiKey, action: Action, run: Run) -> bool:
 def _obstacle(request: HttpRequest, action: Action, run: Run, pair: Item | None = None) -> str:
     """Say what somebody has to do first; nothing where they may.
 
-    Not even a login helps a voter who has the pair open: it is the same pair of eyes.
+    Not even a role helps a voter who has the pair open: it is the same pair of eyes.
     """
     if pair is not None and pairs_to_vote_on(request, run, [pair.pk]):
         return PAIR_IS_OPEN.format(noun=run.queue.noun)
-    if request.user.is_authenticated:
+    if access.can(request.user, action, run.queue.project_id):
         return ""
     if action == "see people":
-        return LOGIN
+        return ROLE
     voter = voter_of_run(request, run)
     if voter is not None and has_pairs_left(voter, run):
         return VOTE_FIRST.format(noun=run.queue.noun)
-    return "" if run.is_shared and action not in _PRIVATE else LOGIN
+    return "" if run.is_shared and action == "see" else ROLE
 
 
 def refusal(
@@ -71,15 +72,14 @@ def refusal(
 
     Who is let in to a pair has seen its verdicts, so a later vote of theirs on it is not blind.
     """
+    access.note_project(request, run.queue.project_id)
     why = _obstacle(request, action, run, pair)
     if not why:
         if pair is not None:
             remember_seen(request, run, [pair.pk])
         return None
-    if request.htmx and pair is None and (why == LOGIN or action in _PRIVATE):
-        return HttpResponseClientRefresh()  # the login has ended: not its form amid the page
-    if why == LOGIN:
-        return redirect_to_login(request.get_full_path())
+    if why == ROLE:
+        access.require(request, action, run.queue.project_id)
     way_out = ("Go on voting", reverse("vote", args=[run.queue_id]))
     return problem(request, 403, why, action=way_out)
 
@@ -128,7 +128,7 @@ def _has_been_asked(voter: Voter, run: Run) -> bool:
 
 def board_address(queue: Queue, user: AbstractBaseUser | AnonymousUser) -> str:
     run = Run.objects.filter(queue=queue).first()
-    is_readable = run is not None and (user.is_authenticated or run.is_shared)
+    is_readable = run is not None and (run.is_shared or access.can(user, "see", queue.project_id))
     return reverse("run", args=[run.pk]) if run is not None and is_readable else ""
 
 

@@ -11,6 +11,7 @@ from django.utils.html import format_html
 
 from reports.models import Review, Share
 from reports.review import services
+from voting.access import can_anywhere, projects_where
 from voting.admin import ReadOnlyAdmin, do_for_each
 from voting.curating import AlreadyDecided, CannotDecide, decisions_on
 from voting.ledger.decisions import Action
@@ -27,7 +28,7 @@ class ReviewAdmin(ReadOnlyAdmin):
     actions = ("keep_them", "exclude_them", "ask_again")
 
     def has_decide_permission(self, request: HttpRequest) -> bool:
-        return services.can(request.user, "decide", None)
+        return can_anywhere(request.user, "decide")
 
     @admin.display(description="item")
     def page(self, review: Review) -> str:
@@ -68,7 +69,9 @@ class ReviewAdmin(ReadOnlyAdmin):
         return do_for_each(
             self,
             request,
-            reviews.filter(waits=True).select_related("project", "item__queue__project"),
+            reviews.filter(
+                waits=True, project__in=projects_where(request.user, "decide")
+            ).select_related("project", "item__queue__project"),
             decide,
             action=request.POST["action"],
             title=f"{done}: is that right?",

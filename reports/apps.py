@@ -14,29 +14,32 @@ class ReportsConfig(AppConfig):
             import_module(module)
 
 
-def run_tabs(request: HttpRequest) -> dict[str, tuple[tuple[object, ...], ...]]:
+def run_tabs(request: HttpRequest) -> dict[str, object]:
     """Tell every template which pages are here, as those below cannot know.
 
-    Of a run: key, title, page, is it for readers. Of the whole site: title, page, how much waits.
+    Of a run: key, title, page, what one must be allowed, is it for readers of a shared run too. Of
+    the whole site: title, page, how much waits.
     """
-    from reports.review.views import count_waiting  # models are not loaded before
-
     # Asked for where a page shows it, so that other answers cost no query.
-    waiting = SimpleLazyObject(lambda: count_waiting(request.user))
-    composite = ("composite", "Composite", "run-composite", True)
-    is_superuser = getattr(request, "user", None) and request.user.is_superuser
-    of_runs = (("quality", "Quality", "run-quality", False), composite)
     return {
         "run_tabs": (
-            *of_runs,
-            ("scores", "Score files", "run-scores", False),
-            ("share", "Share", "run-shares", False),
+            ("quality", "Quality", "run-quality", "see", False),
+            ("composite", "Composite", "run-composite", "see", True),
+            ("scores", "Score files", "run-scores", "see calls", False),
+            ("share", "Share", "run-shares", "share", False),
         ),
-        "site_pages": (
-            ("Projects", "projects", 0),
-            ("Keys", "traced-models", 0),
-            ("Providers", "providers", 0),
-            ("Review", "review", waiting),
-            *([("Extensions", "extensions", 0)] if is_superuser else []),
-        ),
+        "site_pages": SimpleLazyObject(lambda: _site_pages(request)),
     }
+
+
+def _site_pages(request: HttpRequest) -> tuple[tuple[str, str, object], ...]:
+    """Return the pages of the site that open to whoever asks."""
+    from reports.review.views import count_waiting  # models are not loaded before
+    from voting.access import can_anywhere
+
+    user = request.user
+    waiting = SimpleLazyObject(lambda: count_waiting(user))
+    providers = (("Providers", "providers", 0),) if can_anywhere(user, "run") else ()
+    review = (("Review", "review", waiting),) if can_anywhere(user, "see people") else ()
+    more = (("Extensions", "extensions", 0),) if user.is_superuser else ()
+    return (("Projects", "projects", 0), ("Keys", "traced-models", 0), *providers, *review, *more)

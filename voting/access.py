@@ -11,12 +11,20 @@ from uuid import UUID
 
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.contrib.auth.models import AnonymousUser, User
+from django.db import transaction
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest
+from django.utils.functional import SimpleLazyObject
 
 from humanjudge.http import LoginNeeded, Problem
 from voting.models import ApiKey, Member, Project
 
+# In `request.META`: the project of the page.
+_PROJECT: Final = "voting.project"
+NO_NEW_PROJECTS: Final = (
+    "You may not make projects: that takes an administrator, or the permission “Can add project”. "
+    "Ask to be made a member of one that there is."
+)
 Who: TypeAlias = AbstractBaseUser | AnonymousUser | ApiKey
 Action = Literal[
     "see", "see calls", "see people", "export", "vote", "invite", "run", "decide", "share", "manage"
@@ -37,7 +45,7 @@ ALLOWED: Final[Mapping[Action, frozenset[str]]] = {
     # Decisions about items and voters, which are entries of the ledger.
     "decide": frozenset({_OWNER, _CURATOR}),
     "share": frozenset({_OWNER, _EVALUATOR}),
-    # Settings, members, keys, webhooks; deleting a run that has votes.
+    # Settings, members, keys, webhooks; deleting a run that has begun.
     "manage": frozenset({_OWNER}),
 }
 _BY_SCOPE: Final[Mapping[str, frozenset[Action]]] = {
@@ -66,14 +74,21 @@ def _key_can(key: ApiKey, action: Action, project: UUID | None) -> bool:
     return in_scope and fits and (key.user is None or can(key.user, action, project))
 
 
+def projects_of(key: ApiKey) -> QuerySet[Project]:
+    """Return the projects that a key is for; a person's key is for those that its person sees."""
+    known = Project.objects.all()
+    mine = known if key.project_id is None else known.filter(pk=key.project_id)
+    return mine if key.user is None else mine & projects_where(key.user, "see")
+
+
 def projects_where(who: Who, action: Action) -> QuerySet[Project]:
     """Return the projects in which somebody may do it, for lists; one query, joined to theirs."""
     known = Project.objects.all()
     if isinstance(who, ApiKey):
         if not any(action in _BY_SCOPE[scope] for scope in who.scopes):
             return known.none()
-        mine = known if who.project_id is None else known.filter(pk=who.project_id)
-        return mine & projects_where(who.user, action) if who.user is not None else mine
+        mine = projects_of(who)
+        return mine if who.user is None else mine & projects_where(who.user, action)
     if not who.is_active or not isinstance(who, User):
         return known.none()
     if who.is_superuser:
@@ -85,9 +100,11 @@ def projects_where(who: Who, action: Action) -> QuerySet[Project]:
 def require(request: HttpRequest, action: Action, project: Project | UUID | None) -> None:
     """Let those pass who may; lead others to the login, or say what their role does not allow.
 
-    Who is no member is told what somebody is told who made the address up.
+    Who is no member is told what somebody is told who made the address up. The page's templates
+    know from here on what else may be done: see `may_here`.
     """
     user = request.user
+    note_project(request, project)
     if can(user, action, project):
         return
     if not user.is_authenticated:
@@ -98,8 +115,75 @@ def require(request: HttpRequest, action: Action, project: Project | UUID | None
 
 
 def refusal_of(action: Action) -> str:
-    roles = [role.label for role in Member.Role if role in ALLOWED[action]]
-    return f"Your role in this project does not allow that: it takes {' or '.join(roles)}."
+    return f"Your role in this project does not allow that: it takes {_roles_for(action)}."
+
+
+def can_anywhere(who: Who, action: Action) -> bool:
+    """Say whether there may be a project in which somebody may do it."""
+    if isinstance(who, ApiKey):
+        return any(action in _BY_SCOPE[scope] for scope in who.scopes)
+    if not who.is_active or not isinstance(who, User):
+        return False
+    return who.is_superuser or any(role in ALLOWED[action] for role in _roles_of(who).values())
+
+
+def require_login(request: HttpRequest) -> None:
+    """Let anybody pass who is logged in: to a page that shows each what they may see."""
+    if not request.user.is_authenticated:
+        raise LoginNeeded
+
+
+def require_anywhere(request: HttpRequest, action: Action) -> None:
+    """Let those pass who may do it in some project, where a page is of no one project."""
+    require_login(request)
+    if not can_anywhere(request.user, action):
+        raise Problem(403, f"This takes the role {_roles_for(action)} in some project.")
+
+
+def can_make_projects(who: Who) -> bool:
+    """Say whether somebody may make projects; a key of every project may, as its person may."""
+    if isinstance(who, ApiKey):
+        is_free = who.project_id is None and ApiKey.Scope.MANAGE in who.scopes
+        return is_free and (who.user is None or can_make_projects(who.user))
+    return isinstance(who, User) and who.has_perm("voting.add_project")
+
+
+def require_making(who: Who) -> None:
+    """Let those pass who may make projects, and tell others what it takes."""
+    if not can_make_projects(who):
+        raise Problem(403, NO_NEW_PROJECTS)
+
+
+def make_project(name: str, by: User | None, **fields: object) -> Project:
+    """Make a project; whoever makes it becomes its owner."""
+    with transaction.atomic():
+        project = Project.objects.create(name=name, **fields)
+        if by is not None:
+            project.members.create(user=by, role=Member.Role.OWNER)
+    return project
+
+
+def can_make_runs(who: Who) -> bool:
+    """Say whether somebody may make runs: in a project that there is, or in one of their own."""
+    return can_anywhere(who, "run") or can_make_projects(who)
+
+
+def may(who: Who, project: Project | UUID | None) -> dict[str, bool]:
+    """Return what somebody may do in a project, for templates: `may.run`, `may.see_calls`."""
+    return {action.replace(" ", "_"): can(who, action, project) for action in ALLOWED}
+
+
+def note_project(request: HttpRequest, project: Project | UUID | None) -> None:
+    request.META[_PROJECT] = _id_of(project)
+
+
+def may_here(request: HttpRequest) -> dict[str, object]:
+    """Tell templates what may be done in the project of a page; looked up where one asks."""
+    return {"may": SimpleLazyObject(lambda: may(request.user, request.META.get(_PROJECT)))}
+
+
+def _roles_for(action: Action) -> str:
+    return " or ".join(role.label for role in Member.Role if role in ALLOWED[action])
 
 
 def _id_of(project: Project | UUID | None) -> UUID | None:

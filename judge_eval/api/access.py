@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Final, TypeAlias
+from uuid import UUID
 
 from django.db.models import QuerySet
 from django.http import HttpRequest
@@ -14,6 +15,15 @@ from humanjudge.lib.validation import ConfigError, ConfigInvalid
 from judge_eval.access import can
 from judge_eval.models import Run
 from judge_eval.selectors import by_prefix
+from voting import access
+from voting.access import (
+    Action,
+    make_project,
+    projects_of,
+    projects_where,
+    refusal_of,
+    require_making,
+)
 from voting.keys import find_key
 from voting.models import ApiKey, Project, Voter
 from voting.services import wait_until_sealed
@@ -107,28 +117,47 @@ def key_of(request: HttpRequest, *scopes: str) -> ApiKey:
     return api_key
 
 
-def run_of(api_key: ApiKey, run_id: str) -> Run:
-    """Return the run that an identifier, or the beginning of one, means to this key."""
-    runs = Run.objects.select_related("queue")
-    if api_key.project_id:
-        runs = runs.filter(queue__project=api_key.project_id)
+def run_of(api_key: ApiKey, run_id: str, action: Action = "see") -> Run:
+    """Return the run that an identifier, or the beginning of one, means to this key.
+
+    What the key's scopes allow, its person's role may not.
+    """
+    runs = Run.objects.select_related("queue").filter(queue__project__in=projects_of(api_key))
     run = by_prefix(runs, run_id)
     if run is None:
         raise HttpError(404, f"there is no run {run_id!r}")
+    insist(api_key, action, run.queue.project_id)
     return run
 
 
+def project_of(api_key: ApiKey, project_id: str, action: Action) -> Project:
+    """Return the project that an identifier, or the beginning of one, means to this key."""
+    project = by_prefix(projects_of(api_key), project_id)
+    if project is None:
+        raise HttpError(404, f"there is no project {project_id!r}")
+    insist(api_key, action, project.pk)
+    return project
+
+
+def insist(api_key: ApiKey, action: Action, project: UUID) -> None:
+    if not access.can(api_key, action, project):
+        raise HttpError(403, refusal_of(action))
+
+
 def project_for(
-    api_key: ApiKey, wanted: str, *, may_be_new: bool = False, usual: str = ""
+    api_key: ApiKey,
+    wanted: str,
+    action: Action = "run",
+    *,
+    may_be_new: bool = False,
+    usual: str = "",
 ) -> Project:
-    """Return the project with this name or identifier, or else the only one that a key knows.
+    """Return the project with this name or identifier, or else the only one where a key may do it.
 
     Where that is one of several, nothing that is wanted means the `usual` one.
     With `may_be_new`, a key of all projects that asks for one that there is not is given it.
     """
-    known = Project.objects.order_by("created_at")
-    if api_key.project_id:
-        known = known.filter(pk=api_key.project_id)
+    known = projects_where(api_key, action).order_by("created_at")
     if not wanted and known.count() > 1:
         wanted = usual
     row = by_prefix(known, wanted)
@@ -137,7 +166,8 @@ def project_for(
     if fitting.count() == 1:
         return fitting.get()
     if may_be_new and wanted.strip() and not api_key.project_id and not fitting.exists():
-        return Project.objects.create(name=wanted.strip()[:200])
+        require_making(api_key)
+        return make_project(wanted.strip()[:200], api_key.user)
     if not known.exists():
         raise ConfigInvalid.at("project", "there is none yet; make one in the admin")
     if fitting.exists():
@@ -162,5 +192,5 @@ def own_votes(api_key: ApiKey, run: Run) -> tuple[Voter, bool]:
 
 def keep_blind(api_key: ApiKey, run: Run) -> None:
     """Refuse what tells a key what others think that is still to vote without knowing."""
-    if not can(api_key, "see board", run):
+    if not can(api_key, "see", run):
         raise HttpError(403, BLIND.format(noun=run.queue.noun))

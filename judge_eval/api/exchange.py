@@ -4,6 +4,7 @@ from typing import Any, Final, Literal, get_args
 from uuid import UUID
 
 from django.conf import settings
+from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
 from ninja import Schema, Status
 from ninja.errors import HttpError
@@ -27,6 +28,7 @@ from judge_eval.exchange.import_read import open_to_imports
 from judge_eval.exchange.import_report import ImportReport, json_text
 from judge_eval.exchange.sources import Format
 from judge_eval.models import Import, Run
+from voting.access import can_make_projects, projects_where
 from voting.models import ApiKey
 
 MANAGE = ApiKey.Scope.MANAGE
@@ -115,7 +117,7 @@ def import_new(request: HttpRequest, response: HttpResponse) -> Any:
 def import_more(request: HttpRequest, response: HttpResponse, run_id: Prefix) -> Any:
     """Add items, verdicts and votes to a run. What it holds already is not added again."""
     api_key = key_of(request, MANAGE)
-    run, files = run_of(api_key, run_id), _files(request)
+    run, files = run_of(api_key, run_id, "run"), _files(request)
     job = Import(api_key=api_key, run=run, project_id=run.queue.project_id)
     import_jobs.recognise(job, files)
     job.form = _form(request, files)
@@ -154,7 +156,7 @@ def export(
     key that may also vote is noted as having seen every pair: what it votes then is not blind.
     """
     api_key = key_of(request, MANAGE)
-    return export_file(run_of(api_key, run_id), format, api_key)
+    return export_file(run_of(api_key, run_id, "export"), format, api_key)
 
 
 def _files(request: HttpRequest) -> list[Source]:
@@ -180,11 +182,12 @@ def _accepted(response: HttpResponse, job: Import, files: list[Source]) -> Any:
 
 
 def _import_of(api_key: ApiKey, import_id: UUID) -> Import:
-    known = Import.objects.filter(pk=import_id).exclude(state=Import.State.DRAFT)
-    if api_key.project_id:
+    known = Q(project__in=projects_where(api_key, "run"))
+    if can_make_projects(api_key):
         # A bundle that brings its project is only for those who may make one.
-        known = known.filter(project=api_key.project_id)
-    job = known.first()
+        known |= Q(project=None, api_key__user=api_key.user)
+    begun = Import.objects.exclude(state=Import.State.DRAFT)
+    job = begun.filter(known, pk=import_id).first()
     if job is None:
         raise HttpError(404, f"there is no import {str(import_id)!r}")
     return job

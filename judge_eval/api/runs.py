@@ -23,6 +23,7 @@ from judge_eval.models import Run
 from judge_eval.people import pace_of, people_of
 from judge_eval.runs import available, demo, lifecycle, simulation
 from judge_eval.runs.progress import Cost, Work, progress_of
+from voting.access import projects_where
 from voting.models import ApiKey, Item
 from voting.voters import voter_of_key
 
@@ -196,8 +197,8 @@ def _body(request: HttpRequest) -> Any:
         raise ConfigInvalid.at("", f"the body is not JSON: {error}") from error
 
 
-def _estimated(config: RunConfig) -> Json:
-    return {"plan": plan(config), "estimate": lifecycle.cost_of(config)}
+def _estimated(config: RunConfig, project: UUID | None) -> Json:
+    return {"plan": plan(config), "estimate": lifecycle.cost_of(config, project)}
 
 
 def _state(run: Run, **more: object) -> Json:
@@ -219,7 +220,7 @@ def create(request: HttpRequest) -> Any:
     with transaction.atomic():
         run = lifecycle.create(project, config)
         run = lifecycle.start(run.pk) if beside.start else run
-    return Status(201, _state(run, **_estimated(config)))
+    return Status(201, _state(run, **_estimated(config, project.pk)))
 
 
 @router.get("", response=Runs)
@@ -237,8 +238,7 @@ def list_runs(
     api_key = key_of(request, READ)
     listed = Run.objects.filter(archived_at__isnull=not archived)
     runs = _counted(listed.order_by("-created_at", "-pk"))
-    if api_key.project_id:
-        runs = runs.filter(queue__project=api_key.project_id)
+    runs = runs.filter(queue__project__in=projects_where(api_key, "see"))
     if cursor:
         micros, _, number = cursor.partition("-")
         at, pk = _EPOCH + timedelta(microseconds=int(micros)), UUID(hex=number)
@@ -264,10 +264,12 @@ def _counted(runs: QuerySet[Run]) -> QuerySet[Run]:
 
 @router.post("/estimate", response=Estimated, openapi_extra=CONFIG)
 def estimate(request: HttpRequest) -> Any:
-    """Check a config, say what it would ask for and cost, and write nothing."""
-    key_of(request, READ)
-    config, _ = _config(request)
-    return _estimated(config)
+    """Check a config, say what it would ask for and cost in a project, and write nothing."""
+    api_key = key_of(request, READ)
+    config, beside = _config(request)
+    if not beside.project:
+        return _estimated(config, api_key.project_id)
+    return _estimated(config, project_for(api_key, beside.project, "see").pk)
 
 
 @router.post("/demo", response={201: Created})
@@ -354,13 +356,13 @@ def duplicate(request: HttpRequest, run_id: Prefix) -> Any:
 @router.get("/{run_id}/people", response=People)
 def people(request: HttpRequest, run_id: Prefix) -> Any:
     """Who votes in a run and how, by name, and when the votes that are missing may be in."""
-    queue = _managed(request, run_id).queue
+    queue = run_of(key_of(request, MANAGE), run_id, "see people").queue
     pace = pace_of(queue, timezone.now())
     return {"people": people_of(queue), "votes_left": pace.votes_left, "forecast": pace.forecast}
 
 
 def _managed(request: HttpRequest, run_id: Prefix) -> Run:
-    return run_of(key_of(request, MANAGE), run_id)
+    return run_of(key_of(request, MANAGE), run_id, "run")
 
 
 @router.post("/{run_id}/judge-eval/simulate", response=simulation.Simulated)
@@ -372,7 +374,7 @@ def simulate(request: HttpRequest, run_id: Prefix, body: SimulateIn) -> Any:
     voted takes none of them. At most 5,000 are cast at once: `left` says how many pairs want more.
     """
     api_key = key_of(request, VOTE, MANAGE)
-    run = run_of(api_key, run_id)
+    run = run_of(api_key, run_id, "run")
     choices = (*run.queue.ballot, simulation.AUTO)
     if body.choice not in choices or not run.queue.ballot:
         raise HttpError(422, f"choice: {body.choice!r} is none of {', '.join(choices)}")

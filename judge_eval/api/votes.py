@@ -301,8 +301,8 @@ def vote(request: HttpRequest, run_id: Prefix, body: VoteIn) -> Any:
 
 def _cast_at_once(api_key: ApiKey, run_id: str, body: VoteIn) -> RecordedVote | None:
     """Record the vote with one statement, if nothing speaks against it: four times as fast."""
-    if body.winner not in CHOICES:
-        return None
+    if body.winner not in CHOICES or api_key.user_id is not None:
+        return None  # what a person may, their role says
     try:
         (queue, kind), item = _queue_of(UUID(run_id)), UUID(body.task_id)
     except (ValueError, Run.DoesNotExist):
@@ -320,7 +320,7 @@ def _queue_of(run: UUID) -> tuple[UUID, str]:
 
 def _cast(api_key: ApiKey, run_id: str, body: VoteIn) -> RecordedVote:
     """Look everything up one by one: a prefix, the key's first vote, or something is wrong."""
-    run = run_of(api_key, run_id)
+    run = run_of(api_key, run_id, "vote")
     item = by_prefix(Item.objects.filter(queue=run.queue_id), body.task_id)
     if item is None:
         raise HttpError(404, f"this run has no task {body.task_id!r}")

@@ -12,6 +12,7 @@ from itertools import groupby, islice
 from typing import Any, BinaryIO, Final, TypeAlias
 from uuid import UUID, uuid4, uuid5
 
+from django.contrib.auth.models import AnonymousUser
 from django.db import DataError, IntegrityError, transaction
 from django.db.models import Max, ProtectedError, QuerySet
 from django.utils import timezone
@@ -23,6 +24,7 @@ from judge_eval.exchange.import_scratch import pieces
 from judge_eval.exchange.restore_rows import Columns, Lines, Rows, Start, lacks
 from judge_eval.exchange.steps import counted, finish, note, remove, remove_unused, step
 from judge_eval.models import Import, Run
+from voting.access import can_make_projects, make_project, projects_where
 from voting.choices import CHOICES, PASS_FLAG, WRONG
 from voting.ledger import chain, ledger
 from voting.ledger.decisions import VOTES_WANTED, payload_of, wanted_in
@@ -72,7 +74,7 @@ class Restoring:
         """Settle where it goes; None where its runs are there already."""
         here: list[UUID] = []
         with transaction.atomic():
-            project, is_made = _project(header, self._job.project)
+            project, is_made = _project(header, self._job)
             last = VoterPrompt.objects.aggregate(last=Max("pk"))["last"] or 0
             start = Start(
                 project=project.pk, is_made=is_made, space=None, at=timezone.now(), last_rubric=last
@@ -179,16 +181,23 @@ def _text_of(line: Numbered) -> int:
     return len(record.output) + len(record.prompt) if record.type == "inference" else 0
 
 
-def _project(header: bundle.Header, given: Project | None) -> tuple[Project, bool]:
-    stated = header.project
-    project = given or Project.objects.filter(name=stated.name).order_by("created_at").first()
+def _project(header: bundle.Header, job: Import) -> tuple[Project, bool]:
+    """Return where a bundle goes, and whether that was made for it.
+
+    A project of its name is taken, of those in which whoever asked may make runs; a command may in
+    every one.
+    """
+    stated, who = header.project, job.api_key or job.user or AnonymousUser()
+    known = Project.objects.all() if job.is_local else projects_where(who, "run")
+    project = job.project or known.filter(name=stated.name).order_by("created_at").first()
     if project is not None:
         return Project.objects.select_for_update(no_key=True).get(pk=project.pk), False
+    if not (job.is_local or can_make_projects(who)):
+        why = "there is none of this name in which you may make runs, and you may make none"
+        raise BundleError(1, "project", why)
     is_taken = Project.objects.filter(pk=stated.id).exists()
-    made = Project(name=stated.name, created_at=stated.created_at)
-    made.pk = uuid4() if is_taken else stated.id
-    made.save(force_insert=True)
-    return made, True
+    pk, by = uuid4() if is_taken else stated.id, job.api_key.user if job.api_key else job.user
+    return make_project(stated.name, by, pk=pk, created_at=stated.created_at), True
 
 
 def _remove(rows: QuerySet[Any]) -> None:

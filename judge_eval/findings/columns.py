@@ -76,8 +76,12 @@ class Column:
     @property
     def label(self) -> str:
         """What it is called where its head does not stand above it."""
-        is_spelt_out = self.topic in ("prices", "times")
-        return f"{self.unit[:1].upper()}{self.unit[1:]}" if is_spelt_out else self.title
+        return f"{self.unit[:1].upper()}{self.unit[1:]}" if self.is_of_calls else self.title
+
+    @property
+    def is_of_calls(self) -> bool:
+        """Whether it is of the calls of a judge; a baseline makes none."""
+        return self.topic in ("prices", "times")
 
     def order(self, judge: JudgeFindings) -> float | None:
         """Return how far a judge stands in front; None where nothing is known."""

@@ -16,7 +16,7 @@ def judge_cells(judge: JudgeFindings, findings: RunFindings) -> dict[str, Cell]:
     """Return what findings say of a judge; what is of this moment is not among it."""
     cells = {column.figure: column.cell(judge) for column in COLUMNS}
     if judge.is_baseline:  # it costs nothing, and takes no time
-        cells |= {c.figure: Cell() for c in COLUMNS if c.topic in ("prices", "times")}
+        cells |= {c.figure: Cell() for c in COLUMNS if c.is_of_calls}
     return cells | {"beats": beats_cell(findings, findings.judges.index(judge))}
 
 

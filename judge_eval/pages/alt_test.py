@@ -64,7 +64,7 @@ class ItemsForm(forms.Form):
     )
 
 
-@run_page("see board")
+@run_page("see")
 def run_alt_test(request: HtmxRequest, run: Run) -> HttpResponse:
     """The panel; htmx asks for it again while votes come in."""
     context = _context(request, run)
@@ -243,7 +243,7 @@ def _summary(judges: Sequence[AltTestJudge], epsilon: str) -> str:
 # --- how many items -----------------------------------------------------------------------------
 
 
-@run_page("see board")
+@run_page("see")
 def run_items_needed(request: HtmxRequest, run: Run) -> HttpResponse:
     """How many items are needed: apart from the panel, since it is computed while one waits."""
     form = ItemsForm(request.GET, label_suffix="")

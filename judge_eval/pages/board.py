@@ -97,7 +97,7 @@ class Line(NamedTuple):
         return self.row.judge.is_baseline
 
 
-@run_page("see board")
+@run_page("see")
 def run_board(request: HtmxRequest, run: Run) -> HttpResponse:
     """The board, or a part of it; htmx asks for its live part again while people vote."""
     order, wanted = _order(request), _requested(run, request.GET.get("part"))
@@ -332,8 +332,8 @@ def _figures(line: Line, figures: RunFindings | None) -> Figures:
         cells = judge_cells(line.judge, figures)
     else:
         absent = missing(LATER if figures else PENDING)
-        free = ("prices", "times") if line.is_baseline else ()
-        cells = {c.figure: Cell() if c.topic in free else absent for c in COLUMNS}
+        free = line.is_baseline
+        cells = {c.figure: Cell() if free and c.is_of_calls else absent for c in COLUMNS}
     tag = BASELINE if line.is_baseline else ""
     return line.row.judge.name, tag, cells | live_cells(line.row, line.judge, line.share)
 

@@ -7,8 +7,8 @@ from typing import Any, Final, NamedTuple, cast
 from uuid import UUID
 
 from django import forms
-from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
+from django.db.models import Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.cache import never_cache
@@ -27,6 +27,14 @@ from judge_eval.exchange.rows import ITEMS, SHAPES, Values
 from judge_eval.models import Import, Run
 from judge_eval.pages.run_form import ProjectForm
 from judge_eval.pages.runs import find_run, run_page
+from voting.access import (
+    can_make_runs,
+    make_project,
+    projects_where,
+    require,
+    require_login,
+    require_making,
+)
 from voting.choices import LABELS
 from voting.models import Project
 
@@ -117,8 +125,9 @@ class ImportForm(ProjectForm):
         label="Leave out rows that are wrong, and import the others", required=False
     )
 
-    def __init__(self, job: Import, posted: Mapping[str, Any] | None) -> None:
-        super().__init__(posted)
+    def __init__(self, job: Import, posted: Mapping[str, Any] | None, *, user: User) -> None:
+        super().__init__(posted, user=user)
+        self.user = user
         self.job, self.posted = job, posted or {}
         self.found = Preview.model_validate(job.form["found"])
         self.is_import = self.posted.get("do") == "import"
@@ -134,8 +143,6 @@ class ImportForm(ProjectForm):
         if "read_as" in self.fields:
             self.initial["read_as"] = self.shape_name
         self.columns = [self._column(n, it) for n, it in enumerate(self.found.columns)]
-        projects = Project.objects.all()[:2]
-        self.initial["project"] = projects[0] if len(projects) == 1 else None
         self.initial.setdefault("name", job.form["files"][0].rsplit(".", 1)[0][:200])
 
     def _leave_out_fields(self) -> None:
@@ -146,7 +153,7 @@ class ImportForm(ProjectForm):
             cast("forms.ModelChoiceField[Project]", self.fields["project"]).empty_label = empty
         elif job.run is not None:
             left_out = {"project", "new_project", "name", "kind", "rubric", "votes_per_pair"}
-        for name in left_out:
+        for name in left_out & self.fields.keys():
             del self.fields[name]
 
     # --- columns ----------------------------------------------------------------------------------
@@ -248,7 +255,7 @@ class ImportForm(ProjectForm):
             return self.job.project
         project: Project | None = self.cleaned_data["project"]
         if project is None and (name := self.cleaned_data.get("new_project")):
-            project = Project.objects.create(name=name)
+            project = make_project(name, self.user)
             del self.form["choices"]["new_project"]
             self.form["choices"]["project"] = str(project.pk)
         return project
@@ -266,10 +273,14 @@ def _choice(value: str) -> str:
 
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
-@login_required
 def bring_files(request: HttpRequest, run_id: UUID | None = None) -> HttpResponse:
     """The form that takes files, for a new run or one that there is; what is brought is kept."""
     run, error, status = find_run(run_id) if run_id else None, "", 200
+    require_login(request)
+    if run is not None:
+        require(request, "run", run.queue.project_id)
+    elif not can_make_runs(request.user):
+        require_making(request.user)
     if request.method == "POST":
         try:
             return redirect("import", _brought(request, run).pk)
@@ -277,7 +288,7 @@ def bring_files(request: HttpRequest, run_id: UUID | None = None) -> HttpRespons
             error, status = invalid.errors[0].message, 422
         except ImportRefused as refused:
             error, status = str(refused), refused.status
-    left = Import.objects.exclude(state=Import.State.DONE).exclude(user=None)
+    left = imports_of(_user(request)).exclude(state=Import.State.DONE).exclude(user=None)
     context = {
         "run": run,
         "tab": "export",
@@ -287,10 +298,15 @@ def bring_files(request: HttpRequest, run_id: UUID | None = None) -> HttpRespons
     return render(request, "judge_eval/import_files.html", context, status=status)
 
 
+def _user(request: HttpRequest) -> User:
+    assert isinstance(request.user, User)  # by the views
+    return request.user
+
+
 def _brought(request: HttpRequest, run: Run | None) -> Import:
     import_jobs.check_length(request.headers.get("Content-Length", ""))
     sources = import_jobs.sources_of(request.FILES.getlist("file"))
-    job = Import(user=cast(User, request.user))
+    job = Import(user=_user(request))
     if run is not None:
         job.run, job.project = open_to_imports(Run.objects.filter(pk=run.pk)), run.queue.project
     return import_jobs.bring(job, sources)
@@ -301,10 +317,9 @@ def _brought(request: HttpRequest, run: Run | None) -> Import:
 
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
-@login_required
 def import_page(request: HtmxRequest, import_id: UUID) -> HttpResponse:
     """What files are taken for, to be changed; then how far their import is; then its result."""
-    job = _import_of(import_id)
+    job = _import_of(request, import_id)
     if job.can_be_changed and not request.htmx:
         return _draft(request, job)
     if request.method == "POST":
@@ -312,13 +327,24 @@ def import_page(request: HtmxRequest, import_id: UUID) -> HttpResponse:
     return _progress(request, job)
 
 
-def _import_of(import_id: UUID) -> Import:
-    return get_object_or_404(Import.objects.select_related("project", "run__queue"), pk=import_id)
+def imports_of(user: User) -> QuerySet[Import]:
+    """Return the imports into projects that somebody runs, and those of theirs that have none yet.
+
+    Of the latter superusers see all.
+    """
+    homeless = Q(project=None) if user.is_superuser else Q(project=None, user=user)
+    return Import.objects.filter(Q(project__in=projects_where(user, "run")) | homeless)
+
+
+def _import_of(request: HttpRequest, import_id: UUID) -> Import:
+    require_login(request)
+    known = imports_of(_user(request)).select_related("project", "run__queue")
+    return get_object_or_404(known, pk=import_id)
 
 
 def _draft(request: HttpRequest, job: Import) -> HttpResponse:
     posted = request.POST if request.method == "POST" else job.form.get("choices")
-    form, status = ImportForm(job, posted), 200
+    form, status = ImportForm(job, posted, user=_user(request)), 200
     if request.method == "POST":
         status = 422
         try:
@@ -385,16 +411,14 @@ def _result(job: Import) -> Context:
 
 
 @require_POST
-@login_required
 def stop_import(request: HttpRequest, import_id: UUID) -> HttpResponse:
-    import_jobs.cancel(_import_of(import_id))
+    import_jobs.cancel(_import_of(request, import_id))
     return redirect("import", import_id)
 
 
 @require_POST
-@login_required
 def discard_import(request: HttpRequest, import_id: UUID) -> HttpResponse:
-    import_jobs.discard(_import_of(import_id))
+    import_jobs.discard(_import_of(request, import_id))
     return redirect("import-files")
 
 

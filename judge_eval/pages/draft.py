@@ -6,7 +6,6 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from django.contrib.auth.decorators import login_required
 from django.core.exceptions import RequestDataTooBig
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -18,7 +17,7 @@ from django.views.decorators.http import require_http_methods
 from humanjudge.http import Context, HtmxRequest, Problem
 from humanjudge.lib.text import latency, number_of, usd
 from judge_eval import selectors
-from judge_eval.access import refusal
+from judge_eval.access import pairs_to_vote_on, remember_seen
 from judge_eval.config.estimates import Estimate, plan
 from judge_eval.config.modes import wants_votes
 from judge_eval.config.run_config import RUBRICS, SINGLE_RUBRICS, RunConfig
@@ -28,8 +27,9 @@ from judge_eval.pages.run_form import ConfigForm, RunForm, empty_values, form_va
 from judge_eval.pages.runs import lead_to, run_action, run_page
 from judge_eval.prompts import judge
 from judge_eval.runs import lifecycle, providers, tryout
+from voting.access import can_make_runs, projects_where, require_login, require_making
 from voting.choices import LABELS
-from voting.models import Item, Project
+from voting.models import Item
 
 # A file of 5 MB and the largest form that Django reads.
 MOST_BYTES = 8_000_000
@@ -40,9 +40,11 @@ FIRST_PROMPTS = 100
 @csrf_exempt
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
-@login_required
 def new_run(request: HttpRequest, *, as_config: bool = False) -> HttpResponse:
     """The form of a new run, field by field or as one config."""
+    require_login(request)
+    if not can_make_runs(request.user):
+        require_making(request.user)
     length = request.headers.get("Content-Length", "")
     if length.isdecimal() and int(length) > MOST_BYTES:
         raise Problem(413, "A file may have 5 MB. Nothing was stored: go back and take another.")
@@ -55,28 +57,28 @@ def new_run(request: HttpRequest, *, as_config: bool = False) -> HttpResponse:
 
 @csrf_protect
 def _new_run(request: HttpRequest, *, as_config: bool) -> HttpResponse:
-    form_class = ConfigForm if as_config else RunForm
+    form_class, user = ConfigForm if as_config else RunForm, request.user
+    assert user.is_authenticated  # by the view
     status, source = 200, request.GET.get("from", "")
     if request.method == "POST":
-        form = form_class(request.POST, request.FILES)
+        form = form_class(request.POST, request.FILES, user=user)
         if form.is_valid() and form.run_config is not None:
             project = form.cleaned_data["project"] or form.cleaned_data["new_project"]
-            return redirect("run-draft", lifecycle.create(project, form.run_config).pk)
+            return redirect("run-draft", lifecycle.create(project, form.run_config, by=user).pk)
         status = 413 if any(form.has_error(each, "too_large") for each in form.errors) else 422
     elif source:
-        run = selectors.by_prefix(Run.objects.filter(config__isnull=False), source)
+        known = Run.objects.filter(queue__project__in=projects_where(user, "see calls"))
+        run = selectors.by_prefix(known.filter(config__isnull=False), source)
         if run is None:
             raise Http404
         config = lifecycle.copied(run)
         text = json.dumps(config.as_dict(), indent=2, ensure_ascii=False)
-        values = {"config": text} if as_config else form_values(config)
+        values = {"config": text} if as_config else form_values(config, user)
         if values is None:  # the form has no place for all that this config says
             return redirect(f"{reverse('new-run-config')}?from={run.pk}")
-        form = form_class(initial=values | {"project": run.queue.project_id})
+        form = form_class(initial=values | {"project": run.queue.project_id}, user=user)
     else:
-        projects = Project.objects.all()[:2]
-        only = {"project": projects[0] if len(projects) == 1 else None}
-        form = form_class(initial=only if as_config else empty_values() | only)
+        form = form_class(initial={} if as_config else empty_values(user), user=user)
     rubrics = dict[str, str]([*RUBRICS.items(), *SINGLE_RUBRICS.items()])
     context = {"form": form, "source": source, "rubrics": rubrics}
     template = "judge_eval/new_run_config.html" if as_config else "judge_eval/new_run.html"
@@ -102,7 +104,8 @@ def run_draft(request: HtmxRequest, run: Run) -> HttpResponse:
 
 def _draft(run: Run) -> Context:
     config = lifecycle.config_of(run)
-    cost, budget, overlap = lifecycle.cost_of(config), config.budget_usd, config.overlap
+    project, budget, overlap = run.queue.project_id, config.budget_usd, config.overlap
+    cost = lifecycle.cost_of(config, project)
     noun, samples = run.queue.noun, config.judging.samples
     votes = f"{number_of(config.votes_per_pair, 'vote')} per {noun}"
     if overlap.share:
@@ -121,7 +124,7 @@ def _draft(run: Run) -> Context:
         "cost": _cost_in_words(cost),
         "budget": "no limit" if budget is None else usd(budget),
         "spent": usd(Decimal(run.spent_nano) / providers.NANO) if run.spent_nano else "",
-        "obstacles": lifecycle.obstacles(config, cost),
+        "obstacles": lifecycle.obstacles(config, cost, project),
         "lacks_overlap": wants_votes(run.config)
         and max(config.votes_per_pair, overlap.votes if overlap.share else 1) < 2,
         "lines": [(line, "" if line.usd is None else usd(line.usd)) for line in cost.lines],
@@ -187,13 +190,13 @@ def _texts(messages: Iterable[Any]) -> list[tuple[str, str]]:
     return texts
 
 
-@run_action
+@run_action("run")
 def delete_draft(request: HttpRequest, run: Run) -> HttpResponse:
     lifecycle.delete(run.pk)
     return redirect("runs")
 
 
-@run_action
+@run_action("run")
 def try_judge(request: HttpRequest, run: Run) -> HttpResponse:
     try:
         tryout.ask(run.pk, UUID(request.POST.get("judge", "")))
@@ -206,6 +209,15 @@ def _makers(item: Item) -> str:
     if item.b is None:
         return f"By {item.a.generator}"
     return f"A: {item.a.generator}, B: {item.b.generator}"
+
+
+def _is_open_to(request: HttpRequest, pair: Item) -> bool:
+    """Say whether somebody has yet to vote on a pair, blind; others have seen it from now on."""
+    run = pair.queue.run
+    if pairs_to_vote_on(request, run, [pair.pk]):
+        return True
+    remember_seen(request, run, [pair.pk])
+    return False
 
 
 def _tryout(request: HtmxRequest, run: Run) -> Context:
@@ -222,8 +234,7 @@ def _tryout(request: HtmxRequest, run: Run) -> Context:
             {
                 "pair": pair,
                 "told": told,
-                # A pair that is open to somebody must be voted on blind.
-                "is_closed": told and refusal(request, "see pair", pair.queue.run, pair),
+                "is_closed": told and _is_open_to(request, pair),
                 "picked": LABELS.get(told.get("winner", ""), told.get("winner", "")),
                 "made_by": _makers(pair),
                 "scores": scores_in_words(told.get("score_a"), told.get("score_b")),

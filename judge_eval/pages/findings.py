@@ -151,7 +151,7 @@ def p_text(p: float) -> str:
 # --- files --------------------------------------------------------------------------------------
 
 
-@run_page("see board")
+@run_page("see")
 def run_table(request: HtmxRequest, run: Run, table: str, form: str) -> HttpResponse:
     """A table of the board, the Alt-Test or the models, as of the findings that there are."""
     if table not in TABLES or form not in ("csv", "json"):
@@ -168,7 +168,7 @@ def run_table(request: HtmxRequest, run: Run, table: str, form: str) -> HttpResp
     return _attached(answer, run, wanted, f"{table}.{form}")
 
 
-@run_page("see board")
+@run_page("see")
 def run_chart(request: HtmxRequest, run: Run, chart: str) -> HttpResponse:
     wanted = request_findings(run, request.GET.get("part", ""))
     if wanted.findings is None:

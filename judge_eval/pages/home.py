@@ -10,6 +10,7 @@ from django.views.decorators.http import require_safe
 from judge_eval.models import Run
 from judge_eval.pages.run_head import NEXT, Step, unstuck
 from judge_eval.selectors import silent_models
+from voting.access import Who, can_make_runs, projects_where
 
 MOST_WAITING = 12
 
@@ -21,16 +22,18 @@ def home(request: HttpRequest) -> HttpResponse:
     finished = listed.filter(is_shared=True, state=Run.State.COMPLETE)
     context = {
         "example": finished.first(),
-        "waiting_runs": _waiting() if request.user.is_authenticated else [],
+        "waiting_runs": _waiting(request.user) if request.user.is_authenticated else [],
+        "may_make": can_make_runs(request.user),
     }
     return render(request, "judge_eval/home.html", context)
 
 
-def _waiting() -> list[tuple[Run, Step]]:
-    """Return runs that get no further by themselves, with what to do: the newest first."""
-    at_work = Run.objects.filter(state__in=(*Run.AT_WORK, Run.State.VOTING), archived_at=None)
+def _waiting(user: Who) -> list[tuple[Run, Step]]:
+    """Return runs that get no further without this person, with what to do: the newest first."""
+    mine = Run.objects.filter(queue__project__in=projects_where(user, "run"))
+    at_work = mine.filter(state__in=(*Run.AT_WORK, Run.State.VOTING), archived_at=None)
     silent = silent_models(at_work.values("pk"))
-    waiting = Run.objects.filter(Q(state__in=NEXT, archived_at=None) | Q(pk__in=silent))
+    waiting = mine.filter(Q(state__in=NEXT, archived_at=None) | Q(pk__in=silent))
     newest = waiting.order_by("-created_at").defer("config")[:MOST_WAITING]
     steps = ((run, unstuck(run, silent.get(run.pk, []))) for run in newest)
     return [(run, step) for run, step in steps if step is not None]

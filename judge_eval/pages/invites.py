@@ -4,7 +4,6 @@ from io import BytesIO
 from uuid import UUID
 
 import segno
-from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -16,6 +15,7 @@ from humanjudge.lib.text import number_of
 from judge_eval.models import Run
 from judge_eval.pages.runs import find_run, run_action
 from voting import voters
+from voting.access import require
 from voting.forms import InviteForm, PersonalInvitesForm
 from voting.models import Invite
 
@@ -25,10 +25,10 @@ PERSONAL_IDS = "id_personal_%s"
 
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
-@login_required
 def run_voting(request: HttpRequest, run_id: UUID) -> HttpResponse:
     """Who is invited, how far they are, and a way in for oneself; the form makes an invite."""
     run = find_run(run_id)
+    require(request, "invite", run.queue.project_id)
     form = InviteForm(request.POST if request.method == "POST" else None)
     if form.is_valid():
         label, cap = form.cleaned_data["label"], form.cleaned_data["max_voters"]
@@ -38,7 +38,7 @@ def run_voting(request: HttpRequest, run_id: UUID) -> HttpResponse:
     return _page(request, run, form=form)
 
 
-@run_action
+@run_action("invite")
 def make_personal_invites(request: HttpRequest, run: Run) -> HttpResponse:
     form = PersonalInvitesForm(request.POST, auto_id=PERSONAL_IDS)
     if not form.is_valid():
@@ -85,9 +85,9 @@ def _record(request: HttpRequest, run: Run, what: str, invite: Invite) -> None:
 
 @never_cache
 @require_safe
-@login_required
 def invite_qr(request: HttpRequest, run_id: UUID, invite_id: UUID) -> HttpResponse:
     """The link of an invite as a QR code, black on white in either theme so that phones read it."""
+    require(request, "invite", find_run(run_id).queue.project_id)
     invite = get_object_or_404(Invite, pk=invite_id, queue__run=run_id)
     svg = BytesIO()
     code = segno.make_qr(_link(request, invite), error="m")
@@ -95,7 +95,7 @@ def invite_qr(request: HttpRequest, run_id: UUID, invite_id: UUID) -> HttpRespon
     return HttpResponse(svg.getvalue(), content_type="image/svg+xml")
 
 
-@run_action
+@run_action("invite")
 def withdraw_invite(request: HttpRequest, run: Run, invite_id: UUID) -> HttpResponse:
     invite = get_object_or_404(Invite, pk=invite_id, queue=run.queue_id)
     if invite.revoked_at is None:
@@ -104,7 +104,7 @@ def withdraw_invite(request: HttpRequest, run: Run, invite_id: UUID) -> HttpResp
     return redirect("run-voting", run.pk)
 
 
-@run_action
+@run_action("vote")
 def vote_as_user(request: HttpRequest, run: Run) -> HttpResponse:
     assert request.user.is_authenticated  # by `run_action`
     voter = voters.voter_of_user(run.queue.project, request.user)

@@ -30,7 +30,7 @@ UNVOTED = "Nobody has voted on its outputs."
 UNJUDGED = "It has given no verdict on its outputs."
 
 
-@run_page("see board")
+@run_page("see")
 def run_models(request: HtmxRequest, run: Run) -> HttpResponse:
     """The boards; htmx asks for them again while votes come in."""
     wanted = request_findings(run, request.GET.get("part", ""))

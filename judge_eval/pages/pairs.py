@@ -57,7 +57,7 @@ def _wanted(request: HttpRequest, run: Run) -> tuple[str, Slice]:
     return order, part
 
 
-@run_page("see board")
+@run_page("see")
 def run_pairs(request: HtmxRequest, run: Run) -> HttpResponse:
     hides, (order, part) = is_voting(request, run), _wanted(request, run)
     if hides and order:
@@ -162,7 +162,7 @@ def run_pair(request: HtmxRequest, run_id: UUID, item_id: UUID) -> HttpResponse:
     about = [f"{side}__{what}" for side in "ab" for what in ("picture", "call")]
     items = Item.objects.select_related(*about).defer("a__call__reply", "b__call__reply")
     pair = get_object_or_404(items, pk=item_id, queue=run.queue_id)
-    if refused := refusal(request, "see pair", run, pair):
+    if refused := refusal(request, "see", run, pair):
         return refused
     (order, part), verdicts = _wanted(request, run), verdicts_on(pair)
     calls = Call.objects.defer("reply").order_by("order", "sample")
@@ -292,10 +292,6 @@ def picks_of(verdict: Verdict) -> list[Pick]:
 def scores_in_words(a: float | None, b: float | None) -> str:
     """Return the scores of two outputs, a dash for a missing one; nothing where both are."""
     return "" if a is None and b is None else " : ".join(map(_score, (a, b)))
-
-
-def _scores(verdict: Verdict) -> list[str]:
-    return [_score(verdict.score_a), _score(verdict.score_b)]
 
 
 def _score(score: float | None) -> str:

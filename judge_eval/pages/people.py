@@ -33,6 +33,7 @@ from humanjudge.lib.text import number_of
 from judge_eval.models import Run
 from judge_eval.pages.runs import lead_to, run_action, run_page
 from judge_eval.people import LEAST_PAIRS, Pace, Person, Share, Votes, pace_of, people_of
+from voting.access import can
 from voting.curating import (
     MOST_VOTES,
     AlreadyDecided,
@@ -154,7 +155,8 @@ def _context(request: HttpRequest, run: Run, form: VotesWantedForm) -> Context:
         raise Problem(400, f"sort: {', '.join(COLUMNS)}, with - before it the largest first.")
     listed = in_order(found(people, wanted), sort)
     page = Paginator(listed, PER_PAGE).get_page(request.GET.get("page"))
-    rows = [_row(person, now, request.GET.dict()) for person in page]
+    decides = can(request.user, "decide", run.queue.project_id)
+    rows = [_row(person, now, request.GET.dict(), decides=decides) for person in page]
     chosen = request.GET.get("exclude")
     return {
         "run": run,
@@ -207,7 +209,7 @@ def _heads(query: QueryDict, sort: str) -> list[Head]:
     return [*heads, Head()]
 
 
-def _row(person: Person, now: datetime, query: dict[str, str]) -> Row:
+def _row(person: Person, now: datetime, query: dict[str, str], *, decides: bool) -> Row:
     """Return what is known of a voter; `query` is the page's."""
     name, seconds, seen = person.name or "No name", person.median_seconds, person.last_seen
     who, at = f"{name} {person.pseudonym}", f"{seen:%-d %b %Y %H:%M} UTC"
@@ -225,7 +227,7 @@ def _row(person: Person, now: datetime, query: dict[str, str]) -> Row:
     href = f"?{urlencode(query | {'exclude': person.id})}#exclude"
     exclude = Cell("Exclude", after=f" {who}", href=href, css="")
     head = name_cell(name, tag="excluded" if person.excluded else "", small=person.pseudonym)
-    last = Cell() if person.excluded else exclude
+    last = exclude if decides and not person.excluded else Cell()
     return Row(name, [head, *labelled, last], css="left-out" if person.excluded else "")
 
 
@@ -272,7 +274,7 @@ def _lead(request: HttpRequest, run: Run) -> Voter:
     return voter_of_user(run.queue.project, request.user)
 
 
-@run_action
+@run_action("run")
 def change_votes_wanted(request: HttpRequest, run: Run) -> HttpResponse:
     form = VotesWantedForm(run.queue, request.POST)
     if not form.is_valid():
@@ -283,7 +285,7 @@ def change_votes_wanted(request: HttpRequest, run: Run) -> HttpResponse:
     return redirect("run-people", run.pk)
 
 
-@run_action
+@run_action("decide")
 def exclude(request: HttpRequest, run: Run, voter_id: UUID) -> HttpResponse:
     form, voter = ExcludeForm(request.POST), _voter(run, voter_id)
     if not form.is_valid():
@@ -301,7 +303,7 @@ def _voter(run: Run, voter_id: UUID) -> Voter:
     return get_object_or_404(Voter, pk=voter_id, project=run.queue.project_id)
 
 
-@run_action
+@run_action("decide")
 def take_back(request: HttpRequest, run: Run, decision_id: UUID) -> HttpResponse:
     decisions = decisions_on_voters(run.queue).select_related("voter")
     decision = get_object_or_404(decisions, uid=decision_id)

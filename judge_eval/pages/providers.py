@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 
-from django.contrib.auth.decorators import login_required
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -11,27 +10,34 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from humanjudge.http import Context, HtmxRequest, Problem, problem
+from judge_eval.config.run_config import DEFAULT_PROVIDER
 from judge_eval.models import Judge, Provider
 from judge_eval.runs import providers, trial
 from judge_eval.runs.lifecycle import LifecycleRefused
+from voting.access import projects_where, require_anywhere
 
 MOST_LETTERS = Judge._meta.get_field("model").max_length or 0
 
 
 @never_cache
 @require_safe
-@login_required
 def provider_list(request: HtmxRequest) -> HttpResponse:
-    """Every provider; htmx asks for the trial of one again until it is answered."""
+    """The providers that one may use; htmx asks for the trial of one again until it is answered."""
+    require_anywhere(request, "run")
+    offered = providers.offered_to(request.user)
     if name := request.GET.get("trial", ""):
-        provider = get_object_or_404(Provider, name=name)
+        provider = get_object_or_404(offered, name=name)
         return render(request, "judge_eval/_trial.html", {"each": _shown(provider, [])})
-    providers.find("default")  # the one that the settings describe is a row from now on
-    asked = Judge.objects.exclude(provider=Judge.BASELINE).exclude(model="").order_by("model")
+    # The one that the settings describe is a row from now on.
+    providers.find(DEFAULT_PROVIDER, None)
+    mine = Judge.objects.filter(run__queue__project__in=projects_where(request.user, "see calls"))
+    asked = mine.exclude(provider=Judge.BASELINE).exclude(model="").order_by("model")
     models = defaultdict(list)
     for name, model in asked.values_list("provider", "model").distinct():
         models[name].append(model)
-    listed = [_shown(row, models[row.name]) for row in Provider.objects.order_by("name")]
+    listed = [
+        _shown(row, models[row.name]) for row in offered.select_related("project").order_by("name")
+    ]
     return render(request, "judge_eval/providers.html", {"providers": listed})
 
 
@@ -50,8 +56,12 @@ def _shown(provider: Provider, models: list[str]) -> Context:
 
 
 @require_POST
-@login_required
 def try_provider(request: HtmxRequest, name: str) -> HttpResponse:
+    """Spend a few tokens where one may: an installation's provider is for whoever runs anything."""
+    require_anywhere(request, "run")
+    provider = providers.offered_to(request.user).filter(name=name).first()
+    if provider is None:
+        raise Problem(404, providers.no_such(name))
     model = request.POST.get("model", "").strip()
     if not 0 < len(model) <= MOST_LETTERS or "\x00" in model:
         raise Problem(422, "model: the name of a model, as its provider calls it, is needed.")

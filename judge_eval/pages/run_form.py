@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from django import forms
 from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
+from django.db.models import QuerySet
 from django.urls import reverse
 from django.utils.html import format_html
 
-from humanjudge.http import Context
+from humanjudge.http import Context, Problem
 from humanjudge.lib import strict_json
 from humanjudge.lib.validation import validated
 from judge_eval.baselines import (
@@ -34,8 +35,9 @@ from judge_eval.config.run_config import (
     RunConfig,
     parse,
 )
-from judge_eval.models import Provider
-from judge_eval.runs import available
+from judge_eval.models import Provider, Run
+from judge_eval.runs import available, providers
+from voting.access import NO_NEW_PROJECTS, Who, can_make_projects, projects_where
 from voting.choices import LABELS, SIDES, WITHOUT_SIDE
 from voting.models import Project, Queue
 
@@ -49,7 +51,10 @@ _LISTED = re.compile(r"(models|judges|prompts)\[(\d+)\](?:\.(.+))?")
 
 
 class ProjectForm(forms.Form):
-    """Where a run belongs: every form of a new run asks for it."""
+    """Where a run belongs: every form of a new run asks for it.
+
+    One is offered those projects in which one may make runs, and a new one if one may make it.
+    """
 
     project = forms.ModelChoiceField(
         Project.objects.order_by("name"), required=False, empty_label="a new one:"
@@ -57,14 +62,28 @@ class ProjectForm(forms.Form):
     new_project = forms.CharField(label="Name of the new project", max_length=200, required=False)
     run_config: RunConfig | None = None
 
+    def __init__(self, *args: Any, user: Who, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        project = cast("forms.ModelChoiceField[Project]", self.fields["project"])
+        project.queryset = projects_where(user, "run").order_by("name")
+        if len(known := project.queryset[:2]) == 1:
+            self.initial.setdefault("project", known[0])
+        if not can_make_projects(user):
+            if self.data.get("new_project"):
+                raise Problem(403, NO_NEW_PROJECTS)
+            project.empty_label = "choose one"
+            del self.fields["new_project"]
+
     def clean(self) -> None:
         project, name = (self.cleaned_data.get(field) for field in ("project", "new_project"))
         if {"project", "new_project"} & self.errors.keys():
             return
         if project and name:
             self.add_error("new_project", "Choose a project or name a new one, not both.")
-        elif not project and not name:
+        elif not project and not name and "new_project" in self.fields:
             self.add_error("new_project", "Name the new project, or choose one.")
+        elif not project and not name:
+            self.add_error("project", "Choose a project.")
 
 
 def _check_size(file: UploadedFile[bytes]) -> None:
@@ -178,11 +197,14 @@ class RunForm(ProjectForm):
     judging_temperature = _number("Temperature", "Empty: none is sent.", forms.FloatField)
     judging_max_tokens = _number("Max verdict tokens")
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    def __init__(self, *args: Any, user: Who, **kwargs: Any) -> None:
+        super().__init__(*args, user=user, **kwargs)
         provider = self.fields["provider"]
         assert isinstance(provider, forms.ChoiceField)  # as declared above
-        names = provider_names()
+        offered = providers.offered_to(user)
+        names = provider_names(offered)
+        # In which project each may be used.
+        self._places = dict(offered.values_list("name", "project"))
         provider.choices = [(name, name) for name in sorted(names)]
         provider.required = bool(names)
         if not names:
@@ -200,6 +222,13 @@ class RunForm(ProjectForm):
         if percent is not None and not 0 <= percent <= 100:
             raise forms.ValidationError("Must be from 0 to 100.")
         return None if percent is None else percent / 100
+
+    def clean_provider(self) -> str:
+        name: str = self.cleaned_data["provider"]
+        project, chosen = self._places.get(name), self.cleaned_data.get("project")
+        if project is not None and (chosen is None or chosen.pk != project):
+            raise forms.ValidationError("It belongs to another project: choose that, or another.")
+        return name
 
     def clean(self) -> None:
         super().clean()
@@ -295,30 +324,31 @@ class RunForm(ProjectForm):
         return (field, message) if field in self.fields else (None, f"{error}.")
 
 
-def provider_names() -> list[str]:
-    """Return the providers there are, the usual one first."""
-    names = list(Provider.objects.order_by("name").values_list("name", flat=True))
+def provider_names(usable: QuerySet[Provider]) -> list[str]:
+    """Return the names of providers that may be used, the usual one first."""
+    names = list(usable.order_by("name").values_list("name", flat=True))
     if settings.PROVIDER_BASE_URL or DEFAULT_PROVIDER in names:
         return [DEFAULT_PROVIDER, *(name for name in names if name != DEFAULT_PROVIDER)]
     return names
 
 
-def empty_values() -> Context:
+def empty_values(user: Who) -> Context:
     """Return what stands in the form of a new run: the defaults of a config."""
     data = {"name": "-", "models": ["-a", "-b"], "judges": names_for("text"), "prompts": ["-"]}
     # Without pairs that several people vote on, nobody knows how well people agree.
     values = _values(parse(data | {"overlap": {"share": 0.2}}))
     values |= dict.fromkeys(("name", "models", "prompts"), "")
     values |= {"single_baselines": [MOST_FREQUENT, RANDOM]}
-    return values | {"provider": next(iter(provider_names()), "")}
+    return values | {"provider": next(iter(provider_names(providers.offered_to(user))), "")}
 
 
-def form_values(config: RunConfig) -> Context | None:
+def form_values(config: RunConfig, user: Who) -> Context | None:
     """Return what would have to stand in the form for this config, None if it cannot say it."""
     values = _values(config)
     # Sent as it stands, the form must give the same config.
-    form = RunForm(values | {"new_project": "-"})
-    return values if form.is_valid() and form.run_config == config else None
+    form = RunForm(values, user=user)
+    wrong = form.errors.keys() - {"project", "new_project"}
+    return values if form.run_config == config and not wrong else None
 
 
 def _values(config: RunConfig) -> Context:
@@ -367,11 +397,12 @@ class JoiningForm(forms.Form):
     )
     joining: JoiningJudges | None = None
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, run: Run, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         provider = self.fields["provider"]
         assert isinstance(provider, forms.ChoiceField)  # as declared above
-        provider.choices = [(name, name) for name in provider_names()]
+        names = provider_names(providers.usable_in(run.queue.project_id))
+        provider.choices = [(name, name) for name in names]
 
     def clean(self) -> None:
         got = self.cleaned_data

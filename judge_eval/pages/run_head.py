@@ -1,6 +1,6 @@
 """What stands above every page of a run: what it is, how far it is, and what to do next."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from django import template
@@ -32,8 +32,10 @@ class Step(NamedTuple):
     tab: str
 
 
-# Key, title, name of its address, and who may open it.
+# Key, title, name of its address, and whether one may open it.
 Page = tuple[str, str, str, bool]
+# Of a page of an app above: what one must be allowed, and whether a shared run shows it to all.
+PageAbove = tuple[str, str, str, str, bool]
 
 
 class Tab(NamedTuple):
@@ -60,11 +62,11 @@ class RunHead(NamedTuple):
 @register.simple_tag(takes_context=True)
 def run_head(context: Context) -> RunHead:
     """Return the head of the run whose page this is; it costs the same however large the run is."""
-    run, runs_it, tab = context["run"], context["user"].is_authenticated, context.get("tab", "")
+    run, allowed, tab = context["run"], context["may"], context.get("tab", "")
     done, total, preparing = queue_counts(run.queue)
-    step = _step(run, has_pending=done < total) if runs_it else None
+    step = _step(run, allowed, has_pending=done < total)
     return RunHead(
-        *_tabs(run, tab, context["run_tabs"], runs_it=runs_it),
+        *_tabs(run, tab, context["run_tabs"], allowed),
         about=_about(run),
         progress=_progress(run, done, total, preparing),
         done=done,
@@ -74,29 +76,35 @@ def run_head(context: Context) -> RunHead:
 
 
 def _tabs(
-    run: Run, current: str, of_reports: Iterable[Page], *, runs_it: bool
+    run: Run, current: str, above: Iterable[PageAbove], allowed: Mapping[str, bool]
 ) -> tuple[list[Tab], list[Tab], Tab | None]:
     """Return what somebody may open: the pages that are used most, the others, and where one is."""
-    has_begun, reads, noun = run.state != Run.State.DRAFT, runs_it or run.is_shared, run.queue.noun
-    leads = runs_it and has_begun
+    has_begun, noun = run.state != Run.State.DRAFT, run.queue.noun
+    reads = allowed["see"] or run.is_shared
     takes_votes = run.queue.is_open and run.state != Run.State.COMPLETE
     voting = f"Vote on {noun}s" if takes_votes else "Invites"
     first: list[Page] = [
-        ("draft", "Draft", "run-draft", runs_it and not has_begun),
+        ("draft", "Draft", "run-draft", allowed["see_calls"] and not has_begun),
         ("board", "Board", "run", True),
         ("pairs", f"{noun.capitalize()}s", "run-pairs", reads),
-        ("people", "People", "run-people", leads),
-        ("progress", "Progress", "run-progress", leads),
+        ("people", "People", "run-people", allowed["see_people"] and has_begun),
+        ("progress", "Progress", "run-progress", allowed["see_calls"] and has_begun),
     ]
     others: list[Page] = [
-        ("vote", voting, "run-voting", True),
+        ("vote", voting, "run-voting", allowed["invite"]),
         ("alt-test", "Alt-Test", "run-alt-test", reads and has_begun),
         ("models", "Models", "run-models", reads and has_begun),
         *(
-            (key, title, page, reads if is_public else leads)
-            for key, title, page, is_public in of_reports
+            (
+                key,
+                title,
+                page,
+                (is_public and run.is_shared)
+                or (allowed[action.replace(" ", "_")] and (is_public or has_begun)),
+            )
+            for key, title, page, action, is_public in above
         ),
-        ("export", "Export", "run-export", leads),
+        ("export", "Export", "run-export", allowed["export"] and has_begun),
     ]
     tabs, more = (
         [Tab(key, title, reverse(page, args=[run.pk])) for key, title, page, may in group if may]
@@ -124,14 +132,21 @@ def _progress(run: Run, done: int, total: int, preparing: int) -> str:
     return f"{words}, {preparing:,} being prepared" if preparing else words
 
 
-def _step(run: Run, *, has_pending: bool) -> Step | None:
-    """Return the one thing that gets a run on most."""
+def _step(run: Run, allowed: Mapping[str, bool], *, has_pending: bool) -> Step | None:
+    """Return the one thing that gets a run on most, of what somebody may do."""
     is_open = run.state in (*Run.AT_WORK, Run.State.VOTING)
-    if stuck := unstuck(run, silent_models([run.pk]).get(run.pk, []) if is_open else []):
-        return stuck
-    if run.state == Run.State.VOTING and _has_best(run):
-        return _at(run, "Stop voting: the best judge is known", "run-progress", "progress")
-    if is_open and run.queue.is_open and has_pending and not run.queue.is_simulated:
+    if allowed["run"]:
+        if stuck := unstuck(run, silent_models([run.pk]).get(run.pk, []) if is_open else []):
+            return stuck
+        if run.state == Run.State.VOTING and _has_best(run):
+            return _at(run, "Stop voting: the best judge is known", "run-progress", "progress")
+    if (
+        allowed["invite"]
+        and is_open
+        and run.queue.is_open
+        and has_pending
+        and not run.queue.is_simulated
+    ):
         return _at(run, "Invite people", "run-voting", "vote")
     return None
 

@@ -9,7 +9,6 @@ from typing import TypeAlias
 from uuid import UUID
 
 from django import forms
-from django.contrib.auth.decorators import login_required
 from django.core.exceptions import ValidationError
 from django.core.paginator import Paginator
 from django.db.models import Exists, OuterRef, Q, QuerySet
@@ -25,13 +24,14 @@ from humanjudge.http import Context, HtmxRequest, Problem, problem
 from humanjudge.lib.tables import Head, sort_link
 from humanjudge.lib.text import duration, latency, number_of, usd
 from judge_eval import selectors
-from judge_eval.access import Action, pairs_to_vote_on, refusal
+from judge_eval.access import pairs_to_vote_on, refusal
 from judge_eval.config.run_config import MOST_USD, ConfigInvalid
 from judge_eval.models import Call, Provider, Run, Verdict
 from judge_eval.pages.run_form import JoiningForm
 from judge_eval.runs import deletion, leases, lifecycle
 from judge_eval.runs.progress import RunProgress, progress_of
 from judge_eval.runs.providers import NANO
+from voting.access import Action, can, can_make_runs, projects_where, require, require_login
 from voting.models import Item, Picture
 
 DONE, FAILED, WAITING = Call.State.DONE, Call.State.FAILED, Call.State.WAITING
@@ -88,21 +88,28 @@ def run_page(action: Action) -> Callable[[View], View]:
     return decorated
 
 
-def run_action(view: View) -> View:
-    """Make a view something that who has a login can do with a run, or is told why not now."""
+def run_action(action: Action) -> Callable[[View], View]:
+    """Make a view something that who may can do with a run, or is told why not now."""
 
-    @require_POST
-    @login_required
-    @wraps(view)
-    def act(request: HttpRequest, run_id: UUID, **options: object) -> HttpResponse:
-        run = find_run(run_id)
-        try:
-            return view(request, run, **options)
-        except lifecycle.LifecycleRefused as refused:
-            back = ("Back to the run", reverse("run-progress", args=[run.pk]))
-            return problem(request, 409, str(refused), title="That cannot be done now", action=back)
+    def decorated(view: View) -> View:
+        @require_POST
+        @wraps(view)
+        def act(request: HttpRequest, run_id: UUID, **options: object) -> HttpResponse:
+            run = find_run(run_id)
+            require(request, action, run.queue.project_id)
+            try:
+                return view(request, run, **options)
+            except lifecycle.LifecycleRefused as refused:
+                return _not_now(request, run, refused)
 
-    return act
+        return act
+
+    return decorated
+
+
+def _not_now(request: HttpRequest, run: Run, refused: lifecycle.LifecycleRefused) -> HttpResponse:
+    back = ("Back to the run", reverse("run-progress", args=[run.pk]))
+    return problem(request, 409, str(refused), title="That cannot be done now", action=back)
 
 
 class RunsForm(forms.Form):
@@ -120,11 +127,11 @@ class RunsForm(forms.Form):
     def order(self) -> str:
         return self.cleaned_data.get("sort") or NEWEST
 
-    def runs(self) -> QuerySet[Run]:
-        """Return the runs that are asked for; what cannot be read asks for nothing."""
+    def runs(self, known: QuerySet[Run]) -> QuerySet[Run]:
+        """Return those of some runs that are asked for; what cannot be read asks for nothing."""
         asked = self.cleaned_data if self.is_valid() else {}
         words, (_, order) = asked.get("q", ""), ORDERS[self.order]
-        found = Run.objects.filter(archived_at__isnull=not asked.get("archived"))
+        found = known.filter(archived_at__isnull=not asked.get("archived"))
         if words:
             named = Q(name__icontains=words) | Q(queue__project__name__icontains=words)
             found = found.filter(named)
@@ -133,21 +140,35 @@ class RunsForm(forms.Form):
 
 
 @require_safe
-@login_required
 def runs(request: HttpRequest) -> HttpResponse:
+    require_login(request)
     form = RunsForm(request.GET)
-    page = Paginator(form.runs(), RUNS_PER_PAGE).get_page(request.GET.get("page"))
+    known = Run.objects.filter(queue__project__in=projects_where(request.user, "see"))
+    page = Paginator(form.runs(known), RUNS_PER_PAGE).get_page(request.GET.get("page"))
     silent = selectors.silent_models([run.pk for run in page])
-    hidden = Run.objects.filter(archived_at__isnull=False).count()
+    hidden = known.filter(archived_at__isnull=False).count()
     context = {
         "heads": _heads(request, form.order),
-        "runs": [(run, silent.get(run.pk, [])) for run in page],
+        "runs": [
+            (
+                run,
+                silent.get(run.pk, []),
+                _takes_votes(run) and can(request.user, "invite", run.queue.project_id),
+                can(request.user, "see calls", run.queue.project_id),
+            )
+            for run in page
+        ],
         "page": page,
         "form": form,
         "archived": hidden,
         "is_narrowed": any(form.cleaned_data.values()),
+        "may_make": can_make_runs(request.user),
     }
     return render(request, "judge_eval/runs.html", context)
+
+
+def _takes_votes(run: Run) -> bool:
+    return run.queue.is_open and run.state not in (Run.State.DRAFT, Run.State.COMPLETE)
 
 
 def _heads(request: HttpRequest, order: str) -> list[Head]:
@@ -170,13 +191,18 @@ def run_progress(request: HtmxRequest, run: Run) -> HttpResponse:
         return lead_to(request, "run-draft", run)
     context = _context(run)
     if not request.htmx:
-        context["joining"] = JoiningForm() if run.state in lifecycle.JOINABLE else None
+        context["joining"] = _joining(request, run)
         return render(request, "judge_eval/run_progress.html", context)
     if request.GET.get("seen") == context["seen"]:
         return HttpResponse(status=204)
     # What can be pressed stays as it is, with its focus, until it changes.
     context["is_new_stance"] = request.GET.get("stance") != context["stance"]
     return render(request, "judge_eval/_progress.html", context)
+
+
+def _joining(request: HttpRequest, run: Run) -> JoiningForm | None:
+    may_join = run.state in lifecycle.JOINABLE and can(request.user, "run", run.queue.project_id)
+    return JoiningForm(run) if may_join else None
 
 
 def _context(run: Run) -> Context:
@@ -307,7 +333,7 @@ def run_call(request: HtmxRequest, run: Run, call_id: int) -> HttpResponse:
     """The raw reply of a call; what a judge said only to who may see its pair."""
     calls = Call.objects.select_related("verdict__item").exclude(state=WAITING)
     call = get_object_or_404(calls, pk=call_id, run=run)
-    if call.verdict and (refused := refusal(request, "see pair", run, call.verdict.item)):
+    if call.verdict and (refused := refusal(request, "see", run, call.verdict.item)):
         return refused
     output = call.inference_id
     pairs = Item.objects.filter(Q(a=output) | Q(b=output)) if output else Item.objects.none()
@@ -327,7 +353,7 @@ def run_call(request: HtmxRequest, run: Run, call_id: int) -> HttpResponse:
 # --- what can be done with one --------------------------------------------------------------------
 
 
-@run_action
+@run_action("run")
 def act(request: HttpRequest, run: Run, action: Callable[[UUID], Run]) -> HttpResponse:
     """Do what needs no more than the run, and lead to the run that it was done with, or made."""
     done = action(run.pk)
@@ -336,10 +362,10 @@ def act(request: HttpRequest, run: Run, action: Callable[[UUID], Run]) -> HttpRe
 
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
-@login_required
 def delete_run(request: HttpRequest, run_id: UUID) -> HttpResponse:
     """What goes for good and what stays, and the deletion once the run's name is typed."""
     run, wrong = find_run(run_id), ""
+    require(request, "manage", run.queue.project_id)
     status = 200
     if request.method == "POST":
         try:
@@ -348,8 +374,7 @@ def delete_run(request: HttpRequest, run_id: UUID) -> HttpResponse:
         except deletion.WrongName as error:
             wrong, status = str(error), 422
         except lifecycle.LifecycleRefused as refused:
-            back = ("Back to the run", reverse("run-progress", args=[run.pk]))
-            return problem(request, 409, str(refused), title="That cannot be done now", action=back)
+            return _not_now(request, run, refused)
     why = deletion.in_the_way(run)
     context = {"run": run, "tab": "progress", "why": why, "wrong": wrong}
     context |= {"typed": request.POST.get("name", ""), **_extent_in_words(deletion.extent(run))}
@@ -366,7 +391,7 @@ def _extent_in_words(extent: deletion.Extent) -> dict[str, str]:
     }
 
 
-@run_action
+@run_action("run")
 def resume_run(request: HttpRequest, run: Run) -> HttpResponse:
     try:
         budget = BUDGET.clean(request.POST.get("budget_usd"))
@@ -378,10 +403,10 @@ def resume_run(request: HttpRequest, run: Run) -> HttpResponse:
     return redirect("run-progress", run.pk)
 
 
-@run_action
+@run_action("run")
 def add_judges(request: HttpRequest, run: Run) -> HttpResponse:
     """Ask more judges about the items of a run; what cannot be is said beside its field."""
-    form = JoiningForm(request.POST)
+    form = JoiningForm(run, request.POST)
     if form.is_valid() and form.joining is not None:
         try:
             lifecycle.add_judges_to(run.pk, form.joining)
@@ -392,7 +417,7 @@ def add_judges(request: HttpRequest, run: Run) -> HttpResponse:
     return render(request, "judge_eval/run_progress.html", context, status=422)
 
 
-@run_action
+@run_action("run")
 def retry_run(request: HttpRequest, run: Run) -> HttpResponse:
     if not lifecycle.retry_failed(run.pk):
         raise lifecycle.LifecycleRefused("Nothing failed that could be asked again.")

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Mapping
 from typing import Annotated, Final
+from uuid import UUID
 
 from django.core.exceptions import ValidationError
 from pydantic import AfterValidator, Field
@@ -27,8 +28,12 @@ def _checked(check: Callable[[str], None]) -> AfterValidator:
     return AfterValidator(validator)
 
 
+def _row(name: str) -> Provider | None:
+    return providers.find(name, None) or Provider.objects.filter(name=name).first()
+
+
 def _check_provider(name: str) -> None:
-    row = providers.find(name)
+    row = _row(name)
     if row is None:
         raise ValidationError(f"no provider is called {name!r}")
     if providers.lacks_key(row):
@@ -46,7 +51,7 @@ class _OfProvider(Part):
     model: Name
 
     def embedder(self) -> Embedder:
-        row = providers.find(self.provider)
+        row = _row(self.provider)
         assert row is not None  # as was checked
         return EmbeddingClient(providers.endpoint_of(row), self.model)
 
@@ -78,13 +83,18 @@ _KINDS: Final[dict[str, type[_OfProvider | _OfAddress | _OfFolder]]] = {
 
 
 def make_embedder(
-    options: Mapping[str, object], *, is_trusted: bool = False, path: str = "embedder"
+    options: Mapping[str, object],
+    *,
+    project: UUID | None = None,
+    is_trusted: bool = False,
+    path: str = "embedder",
 ) -> Embedder:
     """Return the embedder that a config asks for, or raise ConfigInvalid with all that is wrong.
 
     Options are ``{"provider": name, "model": …}``, or, only from whom this machine trusts (its
     command line), ``{"base_url": …, "key_variable": …, "model": …}`` or ``{"local": folder}``:
-    anybody else could have it send a key anywhere, or look what lies where.
+    anybody else could have it send a key anywhere, or look what lies where. A provider is one that
+    runs of the project may use; the command line may use all.
     """
     chosen = [name for name in _KINDS if name in options]
     if len(chosen) != 1:
@@ -93,6 +103,9 @@ def make_embedder(
     if chosen != ["provider"] and not is_trusted:
         words = "is taken from the command line only; name a provider"
         raise ConfigInvalid.at(place, words)
+    name = options.get("provider")
+    if not is_trusted and isinstance(name, str) and providers.find(name, project) is None:
+        raise ConfigInvalid.at(place, f"no provider is called {name!r}")
     try:
         return validated(_KINDS[chosen[0]], dict(options), path=path).embedder()
     except EncoderMissing as missing:

@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
+from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Exists, OuterRef, ProtectedError, Q, QuerySet, Sum
 from django.utils import timezone
@@ -24,13 +25,14 @@ from judge_eval.config.run_config import (
     RunConfig,
     parse,
 )
-from judge_eval.models import Board, Call, Judge, Run, Verdict
+from judge_eval.models import Board, Call, Judge, Provider, Run, Verdict
 from judge_eval.runs import available, leases, providers, state
 from judge_eval.runs.helpers import PlanHelpers
 from judge_eval.runs.progress import RETRIED
 from judge_eval.runs.requests import Question, answered_by_another
 from judge_eval.selectors import used_pictures
 from judge_eval.services import add_judges, create_queue, judge_of, recipe_of
+from voting.access import make_project
 from voting.models import Item, Picture, Project, Queue
 
 AT_ONCE = 1000
@@ -62,16 +64,17 @@ def _locked(run_id: UUID, *states: str, otherwise: str) -> Iterator[Run]:
         yield run
 
 
-def create(project: Project | str, config: RunConfig) -> Run:
+def create(project: Project | str, config: RunConfig, by: User | None = None) -> Run:
     """Draft a run in a project, or in a new one of this name, with its judges and its queue.
 
-    ConfigInvalid where an extension that its config names is not here, or turned off.
+    Who makes a project becomes its owner. ConfigInvalid where an extension that the config names is
+    not here, or turned off.
     """
     if wrong := available.absent_from(config.as_dict()):
         raise ConfigInvalid(wrong)
     with transaction.atomic():
         if isinstance(project, str):
-            project = Project.objects.create(name=project)
+            project = make_project(project, by)
         items = config.items
         queue = create_queue(
             project,
@@ -119,8 +122,7 @@ def start(run_id: UUID) -> Run:
     """Ask for every output; what follows is asked for as they come."""
     with _locked(run_id, Run.State.DRAFT, otherwise="only a draft can be started") as run:
         config = config_of(run)
-        if in_the_way := obstacles(config, cost_of(config)):
-            raise LifecycleRefused(" ".join(in_the_way))
+        _refuse_obstacles(run, config)
         for spec in config.judges:
             if spec.type != ONE_MODEL:  # a draft that a bundle brought has its config alone
                 run.judges.filter(name=spec.id, recipe__isnull=True).update(recipe=recipe_of(spec))
@@ -144,12 +146,19 @@ def _planned(run: Run, config: RunConfig) -> list[Call]:
     return list(helpers.calls.values())
 
 
-def cost_of(config: RunConfig) -> Estimate:
-    return estimate(config, providers.prices(config.providers))
+def cost_of(config: RunConfig, project: UUID | None) -> Estimate:
+    """Say what a run costs in a project, by the prices of the providers that it may use."""
+    return estimate(config, providers.prices(config.providers, project))
 
 
-def obstacles(config: RunConfig, cost: Estimate) -> list[str]:
-    names = [name for name in sorted(config.providers) if providers.find(name) is None]
+def _refuse_obstacles(run: Run, config: RunConfig) -> None:
+    project = run.queue.project_id
+    if in_the_way := obstacles(config, cost_of(config, project), project):
+        raise LifecycleRefused(" ".join(in_the_way))
+
+
+def obstacles(config: RunConfig, cost: Estimate, project: UUID) -> list[str]:
+    names = [name for name in sorted(config.providers) if providers.find(name, project) is None]
     found = [f"{wrong}." for wrong in available.absent_from(config.as_dict())]
     found += [providers.no_such(name) for name in names]
     if config.budget_usd is not None and cost.unpriced:
@@ -200,8 +209,9 @@ def resume(run_id: UUID, budget_usd: Decimal | None = None) -> Run:
             raise LifecycleRefused(why)
         if budget_usd is not None:
             run.budget_nano = providers.nano(budget_usd)
+        _refuse_lost_providers(run)
         if run.budget_nano is not None:
-            if unpriced := cost_of(config_of(run)).unpriced:
+            if unpriced := cost_of(config_of(run), run.queue.project_id).unpriced:
                 raise LifecycleRefused(providers.unpriced(*unpriced))
             if run.budget_nano <= run.spent_nano:
                 spent = providers.dollars(run.spent_nano)
@@ -211,6 +221,15 @@ def resume(run_id: UUID, budget_usd: Decimal | None = None) -> Run:
         state.set_state(run, _state_with_work(run), is_open=is_open)
         _go_on(run, "resumed", "The run goes on.")
     return run
+
+
+def _refuse_lost_providers(run: Run) -> None:
+    """Refuse to go on with calls to providers that the project may not use any more."""
+    waiting = run.calls.filter(state=Call.State.WAITING)
+    lost = Provider.objects.exclude(pk__in=providers.usable_in(run.queue.project_id))
+    names = lost.filter(name__in=waiting.values("provider")).values_list("name", flat=True)
+    if names:
+        raise LifecycleRefused(f"Runs of this project may not use {listed(sorted(names))}.")
 
 
 def _state_with_work(run: Run) -> str:
@@ -229,8 +248,7 @@ def add_judges_to(run_id: UUID, joining: JoiningJudges) -> int:
         are_baselines = all(is_baseline(judge.id) for judge in joining.judges)
         if not are_baselines and lacking_outputs(run.queue).exists():
             raise LifecycleRefused("Its outputs are not here, so no judge can be asked about them.")
-        if in_the_way := obstacles(config, cost_of(config)):
-            raise LifecycleRefused(" ".join(in_the_way))
+        _refuse_obstacles(run, config)
         known = set(run.judges.values_list("name", flat=True))
         new = config.judges[len(run.config["judges"]) if run.config else 0 :]
         if twice := [spec.id for spec in new if spec.id in known]:

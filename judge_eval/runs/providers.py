@@ -3,21 +3,41 @@
 import os
 from collections.abc import Iterable
 from decimal import Decimal
+from uuid import UUID
 
 from django.conf import settings
+from django.db.models import Q, QuerySet
 from pydantic import ValidationError
 
 from judge_eval.config.estimates import Price, Prices
 from judge_eval.models import Provider
 from judge_eval.providers.chat import NO_KEY, Endpoint
+from voting.access import Who, projects_where
 
 NANO = 1_000_000_000
 # Why nothing comes of a trial.
 NOT_TAKEN_UP = "No worker has taken this up. Is one running?"
 
 
-def find(name: str) -> Provider | None:
-    """Return a provider of the admin, or the one that the settings describe."""
+def usable_in(project: UUID | None) -> QuerySet[Provider]:
+    """Return the providers that runs of a project may ask: its own, and the installation's."""
+    return Provider.objects.filter(Q(project=None) | Q(project=project))
+
+
+def offered_to(who: Who) -> QuerySet[Provider]:
+    """Return the providers that somebody may use in some project."""
+    return Provider.objects.filter(Q(project=None) | Q(project__in=projects_where(who, "run")))
+
+
+def is_usable(provider: Provider, project: UUID | None) -> bool:
+    return provider.project_id is None or provider.project_id == project
+
+
+def find(name: str, project: UUID | None) -> Provider | None:
+    """Return a provider that runs of a project may ask, or the one that the settings describe.
+
+    One of another project is answered as one that there is not: not even its name is told.
+    """
     row = Provider.objects.filter(name=name).first()
     if row is None and name == "default" and settings.PROVIDER_BASE_URL:
         fields = {
@@ -25,7 +45,7 @@ def find(name: str) -> Provider | None:
             "key_variable": settings.PROVIDER_KEY_VARIABLE,
         }
         row, _ = Provider.objects.get_or_create(name=name, defaults=fields)
-    return row
+    return row if row is not None and is_usable(row, project) else None
 
 
 def endpoint_of(provider: Provider) -> Endpoint:
@@ -61,10 +81,10 @@ def unpriced(*models: str) -> str:
     return f"A budget needs every price, and nobody has said what {', '.join(models)} costs."
 
 
-def prices(names: Iterable[str]) -> Prices:
+def prices(names: Iterable[str], project: UUID | None) -> Prices:
     return {
         (provider.name, model): price
-        for provider in Provider.objects.filter(name__in=list(names))
+        for provider in usable_in(project).filter(name__in=list(names))
         for model in provider.prices
         if (price := price_of(provider, model)) is not None
     }

@@ -115,6 +115,8 @@ def question_of(call: Call, provider: Provider | None) -> Question:
     """Return what a call asks, or raise CallFailed where this machine cannot put it together."""
     if provider is None:
         raise CallFailed(f"there is no provider named {call.provider}")
+    if not providers.is_usable(provider, call.run.queue.project_id):
+        raise CallFailed(f"runs of this project may not use the provider {call.provider}")
     try:
         return _question(call, provider)
     except DatabaseError:

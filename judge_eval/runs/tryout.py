@@ -92,7 +92,7 @@ def _judge_to_try(run: Run, judge_id: UUID) -> Judge:
         raise LifecycleRefused("This run has no such judge that could be asked.")
     if judge.recipe:
         raise LifecycleRefused(f"{judge.name} is made of several models: only one can be tried.")
-    provider = providers.find(judge.provider)
+    provider = providers.find(judge.provider, run.queue.project_id)
     if provider is None:
         raise LifecycleRefused(providers.no_such(judge.provider))
     if run.budget_nano is not None and providers.price_of(provider, judge.model) is None:
@@ -137,7 +137,7 @@ def latest(run: Run) -> Tryout | None:
 def _lost(asked: RunEvent, judge: Judge) -> str:
     """Say why answers do not come, where it takes too long; empty where they may."""
     now = timezone.now()
-    provider = providers.find(judge.provider)
+    provider = providers.find(judge.provider, asked.run.queue.project_id)
     left = leases.paused(provider, now).get(judge.model, now) - now if provider else timedelta(0)
     if left > PATIENCE / 2:
         return f"{provider} takes no call to {judge.model} for another {left.seconds} s."

@@ -32,12 +32,12 @@ _UNCAST: Final = {"win_rate": "voted on a pair", "pass_rate": "passed or flagged
 Form: TypeAlias = CompositeForm | JsonForm
 
 
-@run_page("see board")
+@run_page("see")
 def run_composite(request: HttpRequest, run: Run) -> HttpResponse:
     return _page(request, run)
 
 
-@run_action
+@run_action("run")
 def save_composite(request: HtmxRequest, run: Run) -> HttpResponse:
     """Save what a form says, or show it with a row more or less, or in the other form."""
     change = request.POST.get("change", "")
@@ -72,7 +72,7 @@ def _page(
     request: HttpRequest, run: Run, form: Form | None = None, status: int = 200
 ) -> HttpResponse:
     versions = sources.versions_of(run, MOST_VERSIONS)
-    if form is None and can(request, "see calls", run):
+    if form is None and can(request, "run", run):
         data = versions[0][1].as_data if versions else sources.proposal(run)
         form = CompositeForm.of_data(run, data)
     context = {"run": run, "tab": "composite", "form": form}

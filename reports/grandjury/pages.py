@@ -1,11 +1,11 @@
 """The page of an evaluator's models and keys: made here, told once, and revoked."""
 
+from typing import cast
 from uuid import UUID
 
 from django import forms
-from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
@@ -13,6 +13,7 @@ from django.views.decorators.http import require_POST, require_safe
 from humanjudge.http import Context
 from reports.grandjury import selectors, services
 from reports.models import Benchmark, TracedModel
+from voting.access import Action, projects_where, require, require_login
 from voting.keys import revoke
 from voting.models import ApiKey, Project
 
@@ -21,19 +22,31 @@ SCOPES = {ApiKey.Scope.READ: "read results", ApiKey.Scope.MANAGE: "make and enro
 
 
 def _one_project(label: str, otherwise: str) -> forms.Field:
-    projects = Project.objects.order_by("name")
-    return forms.ModelChoiceField(projects, label=label, empty_label=otherwise, required=False)
+    none = Project.objects.none()
+    return forms.ModelChoiceField(none, label=label, empty_label=otherwise, required=False)
 
 
-class ModelForm(forms.Form):
+class _OfProject(forms.Form):
+    """Offers those projects in which somebody may do what it is about."""
+
+    action: Action = "run"
+
+    def __init__(self, user: User, data: QueryDict | None = None) -> None:
+        super().__init__(data)
+        project = cast("forms.ModelChoiceField[Project]", self.fields["project"])
+        project.queryset = projects_where(user, self.action).order_by("name")
+
+
+class ModelForm(_OfProject):
     prefix = "model"
 
     name = forms.CharField(max_length=200)
     project = _one_project("Sends its outputs to", "a project of my own models")
 
 
-class PersonKeyForm(forms.Form):
+class PersonKeyForm(_OfProject):
     prefix = "key"
+    action = "see"
 
     name = forms.CharField(max_length=100)
     project = _one_project("For models of", EVERY_PROJECT)
@@ -47,7 +60,6 @@ class PersonKeyForm(forms.Form):
 
 @never_cache
 @require_safe
-@login_required
 def models_page(request: HttpRequest) -> HttpResponse:
     return _page(request)
 
@@ -64,15 +76,16 @@ def _page(
         "models": [_model_row(model) for model in selectors.models_of_user(user)],
         "keys": [_key_row(key) for key in selectors.keys_of_user(user)],
         "benchmarks": list(selectors.benchmarks_of_user(user)),
-        "model_form": model_form or ModelForm(),
-        "key_form": key_form or PersonKeyForm(),
+        "model_form": model_form or ModelForm(user),
+        "key_form": key_form or PersonKeyForm(user),
         "base_url": request.build_absolute_uri("/").rstrip("/"),
     }
     return render(request, "reports/models.html", context, status=status)
 
 
 def _user(request: HttpRequest) -> User:
-    assert isinstance(request.user, User)  # by `login_required`
+    require_login(request)
+    assert isinstance(request.user, User)  # by that
     return request.user
 
 
@@ -109,9 +122,8 @@ def _key_state(key: ApiKey | None) -> str:
 
 @never_cache
 @require_POST
-@login_required
 def make_model(request: HttpRequest) -> HttpResponse:
-    form = ModelForm(request.POST)
+    form = ModelForm(_user(request), request.POST)
     if not form.is_valid():
         return _page(request, model_form=form, status=422)
     project, name = form.cleaned_data["project"], form.cleaned_data["name"]
@@ -121,14 +133,13 @@ def make_model(request: HttpRequest) -> HttpResponse:
 
 @never_cache
 @require_POST
-@login_required
 def renew_model_key(request: HttpRequest, model_id: UUID) -> HttpResponse:
     model = _own_model(request, model_id)
+    require(request, "run", model.project_id)
     return _told_once(request, f"The new key of {model.name}", services.renew_key(model))
 
 
 @require_POST
-@login_required
 def revoke_model_key(request: HttpRequest, model_id: UUID) -> HttpResponse:
     services.revoke_key(_own_model(request, model_id))
     return redirect("traced-models")
@@ -140,9 +151,8 @@ def _own_model(request: HttpRequest, model_id: UUID) -> TracedModel:
 
 @never_cache
 @require_POST
-@login_required
 def make_person_key(request: HttpRequest) -> HttpResponse:
-    form = PersonKeyForm(request.POST)
+    form = PersonKeyForm(_user(request), request.POST)
     if not form.is_valid():
         return _page(request, key_form=form, status=422)
     made = form.cleaned_data
@@ -153,17 +163,16 @@ def make_person_key(request: HttpRequest) -> HttpResponse:
 
 
 @require_POST
-@login_required
 def revoke_person_key(request: HttpRequest, key_id: int) -> HttpResponse:
     revoke(get_object_or_404(selectors.keys_of_user(_user(request)), pk=key_id))
     return redirect("traced-models")
 
 
 @require_POST
-@login_required
 def open_benchmark(request: HttpRequest, benchmark_id: int) -> HttpResponse:
     own = selectors.benchmarks_of_user(_user(request))
     benchmark: Benchmark = get_object_or_404(own, pk=benchmark_id)
+    require(request, "share", benchmark.project_id)
     services.open_to_enrolment(benchmark, request.POST.get("open") == "yes")
     return redirect("traced-models")
 

@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from judge_eval.models import Run
 from reports.models import Benchmark, Enrollment, Trace, TracedModel
+from voting.access import can, projects_of
 from voting.ledger.counts import COUNTED
 from voting.models import ApiKey, Assignment, Entry, Project, Voter
 from voting.services import record_exposure
@@ -57,8 +58,7 @@ def models_of(api_key: ApiKey) -> QuerySet[TracedModel]:
     """Return the models that a key reads: its own, or its person's."""
     if api_key.kind == ApiKey.Kind.MODEL:
         return TracedModel.objects.filter(api_key=api_key)
-    models = TracedModel.objects.filter(owner=api_key.user_id)
-    return models.filter(project=api_key.project_id) if api_key.project_id else models
+    return TracedModel.objects.filter(owner=api_key.user_id, project__in=projects_of(api_key))
 
 
 def person_of(api_key: ApiKey) -> User:
@@ -129,7 +129,8 @@ def benchmark_traces(
     Who runs the benchmark reads those of all models, everybody else those of their own.
     """
     traces = Trace.objects.filter(enrollment__benchmark=benchmark)
-    if api_key.user_id is None or api_key.user_id != benchmark.owner_id:
+    runs_it = api_key.user_id is not None and api_key.user_id == benchmark.owner_id
+    if not (runs_it and can(api_key, "see", benchmark.project_id)):
         traces = traces.filter(enrollment__model__in=models_of(api_key))
     if models:
         named = TracedModel.objects.filter(reduce(or_, (_named(text, "pk") for text in models)))

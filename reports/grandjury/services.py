@@ -15,6 +15,7 @@ from django.utils.text import slugify
 
 from judge_eval.services import create_study, new_item
 from reports.models import Benchmark, Enrollment, Trace, TracedModel
+from voting.access import make_project, projects_where, require_making
 from voting.choices import PASS_FLAG
 from voting.keys import create_key, revoke
 from voting.ledger.bulk_sql import insert, key, pipelined, prepared
@@ -63,8 +64,11 @@ def create_model(
 
 def _project_of(owner: User) -> Project:
     name = f"Models of {owner.get_username()}"[:200]
-    named = Project.objects.filter(name=name, traced_models__owner=owner).first()
-    return named or Project.objects.create(name=name)
+    mine = projects_where(owner, "run").filter(name=name, traced_models__owner=owner)
+    if (named := mine.first()) is not None:
+        return named
+    require_making(owner)
+    return make_project(name, owner)
 
 
 def renew_key(model: TracedModel) -> str:

@@ -6,19 +6,17 @@ from uuid import UUID
 
 from django.http import HttpRequest
 from ninja import Schema
-from ninja.errors import HttpError
 
 from humanjudge.lib import strict_json
 from humanjudge.lib.validation import ConfigInvalid, Part, json_schema, validated
-from judge_eval.api.access import KeyRouter, Prefix, keep_blind, key_of
+from judge_eval.api.access import KeyRouter, Prefix, keep_blind, key_of, project_of
 from judge_eval.models import Run
-from judge_eval.selectors import by_prefix
 from judge_eval.stats.estimate import wilson
 from reports.models import Quality
 from reports.quality.parameters import Parameters, change, parameters_in, parameters_of
 from reports.quality.projection import history
 from reports.quality.score import time_of
-from voting.models import ApiKey, Project
+from voting.models import ApiKey
 from voting.voters import voter_of_key
 
 router = KeyRouter("quality")
@@ -81,7 +79,7 @@ def quality(request: HttpRequest, project_id: Prefix) -> Any:
     without `verdicts`, is refused while it has pairs to vote on.
     """
     api_key = key_of(request, ApiKey.Scope.READ)
-    project = _project(api_key, project_id)
+    project = project_of(api_key, project_id, "see")
     if ApiKey.Scope.VOTE in api_key.scopes:
         for run in Run.objects.filter(queue__project=project).select_related("queue"):
             keep_blind(api_key, run)
@@ -105,7 +103,7 @@ def change_parameters(request: HttpRequest, project_id: Prefix) -> Any:
     to votes that were sealed with others.
     """
     api_key = key_of(request, ApiKey.Scope.MANAGE)
-    project = _project(api_key, project_id)
+    project = project_of(api_key, project_id, "manage")
     try:
         data: Any = strict_json.loads(request.read())
     except strict_json.NotJson as error:
@@ -118,16 +116,6 @@ def change_parameters(request: HttpRequest, project_id: Prefix) -> Any:
     if entry is None:
         return _parameters(parameters_of(project), applied=True)
     return _parameters(parameters_in(entry.payload or {}), applied=False)
-
-
-def _project(api_key: ApiKey, project_id: str) -> Project:
-    projects = Project.objects.all()
-    if api_key.project_id:
-        projects = projects.filter(pk=api_key.project_id)
-    project = by_prefix(projects, project_id)
-    if project is None:
-        raise HttpError(404, f"there is no project {project_id!r}")
-    return project
 
 
 def _parameters(parameters: Parameters, *, applied: bool) -> ParametersOut:

@@ -4,7 +4,6 @@ from typing import Final
 from uuid import UUID
 
 from django import forms
-from django.contrib.auth.decorators import login_required
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -34,6 +33,14 @@ from reports.quality.parameters import (
 )
 from reports.quality.projection import history, votes_in_time
 from reports.quality.score import SECONDS, half_life, median_gap, microseconds, time_of
+from voting.access import (
+    can_make_projects,
+    make_project,
+    projects_where,
+    require,
+    require_login,
+    require_making,
+)
 from voting.models import Entry, Project
 from voting.voters import voter_of_user
 
@@ -55,10 +62,12 @@ TITLES: Final = {
 
 @never_cache
 @require_safe
-@login_required
 def projects(request: HttpRequest) -> HttpResponse:
-    every = Project.objects.prefetch_related("qualities").order_by("-created_at")
-    return render(request, "reports/projects.html", {"projects": [_listed(p) for p in every]})
+    require_login(request)
+    known = projects_where(request.user, "see").prefetch_related("qualities")
+    listed = [_listed(project) for project in known.order_by("-created_at")]
+    context = {"projects": listed, "may_make": can_make_projects(request.user)}
+    return render(request, "reports/projects.html", context)
 
 
 def _listed(project: Project) -> tuple[Project, int, str]:
@@ -69,18 +78,18 @@ def _listed(project: Project) -> tuple[Project, int, str]:
 
 @never_cache
 @require_safe
-@login_required
 def run_quality(request: HtmxRequest, run_id: UUID) -> HttpResponse:
     """The quality of a run's project, as one of the run's pages."""
     run = find_run(run_id)
+    require(request, "see", run.queue.project_id)
     return _page(request, run.queue.project, run)
 
 
 @never_cache
 @require_safe
-@login_required
 def project_quality(request: HtmxRequest, project_id: UUID) -> HttpResponse:
     """The scores and how they came about; htmx asks for them again while people vote."""
+    require(request, "see", project_id)
     return _page(request, get_object_or_404(Project, pk=project_id))
 
 
@@ -277,8 +286,8 @@ def initial_values(parameters: Parameters) -> Context:
 
 
 @require_POST
-@login_required
 def change_settings(request: HttpRequest, project_id: UUID) -> HttpResponse:
+    require(request, "manage", project_id)
     project = get_object_or_404(Project, pk=project_id)
     form = SettingsForm(request.POST, label_suffix="")
     if form.is_valid():
@@ -297,16 +306,18 @@ def _change(request: HttpRequest, project: Project, form: SettingsForm) -> None:
 
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
-@login_required
 def new_project(request: HttpRequest) -> HttpResponse:
     """The form of a new project; of lambdas it preselects one that suits most."""
+    require_login(request)
+    require_making(request.user)
+    assert request.user.is_authenticated  # by these
     suggested = DEFAULT.model_copy(
         update={"decay_rate": PRESETS[0].rate, "decay_unit": PRESETS[0].unit}
     )
     form = ProjectForm(request.POST or None, initial=initial_values(suggested), label_suffix="")
     if request.method == "POST" and form.is_valid():
         with transaction.atomic():
-            project = Project.objects.create(name=form.cleaned_data["name"])
+            project = make_project(form.cleaned_data["name"], request.user)
             _change(request, project, form)
         return redirect("project-quality", project.pk)
     status = 422 if form.errors else 200

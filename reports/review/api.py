@@ -10,10 +10,10 @@ from ninja import Body, Field, Schema, Status
 from ninja.errors import HttpError
 
 from humanjudge.lib.validation import Text
-from judge_eval.access import can
-from judge_eval.api.access import BLIND, KeyRouter, key_of
+from judge_eval.api.access import KeyRouter, insist, keep_blind, key_of
 from reports.models import Review
 from reports.review import services
+from voting.access import projects_where
 from voting.curating import MOST_VOTES, decisions_on
 from voting.ledger.decisions import Action
 from voting.models import ApiKey, Entry
@@ -84,9 +84,8 @@ class DecisionOut(Schema):
 
 
 def _reviews(api_key: ApiKey, state: str = "all") -> QuerySet[Review]:
-    reviews = services.reviews(state)
-    reviews = reviews.select_related("item__queue__project", "item__queue__run")
-    return reviews.filter(project=api_key.project_id) if api_key.project_id else reviews
+    known = services.reviews(state).filter(project__in=projects_where(api_key, "see people"))
+    return known.select_related("item__queue__project", "item__queue__run")
 
 
 @router.get("", response=Reviews)
@@ -127,8 +126,8 @@ def _review(api_key: ApiKey, item_id: UUID) -> Review:
     review = _reviews(api_key).filter(item=item_id).first()
     if review is None:
         raise HttpError(404, f"the item {item_id} was never on the list")
-    if not can(api_key, "see board", services.run_of(review.item.queue)):
-        raise HttpError(403, BLIND)
+    insist(api_key, "decide", review.project_id)
+    keep_blind(api_key, services.run_of(review.item.queue))
     return review
 
 

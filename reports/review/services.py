@@ -1,10 +1,7 @@
 """What curators do with what waits for them: decide, and reverse what was decided."""
 
-from typing import Literal, TypeAlias
 from uuid import UUID
 
-from django.contrib.auth.base_user import AbstractBaseUser
-from django.contrib.auth.models import AnonymousUser
 from django.db import transaction
 from django.db.models import OuterRef, QuerySet, Subquery
 
@@ -15,19 +12,9 @@ from voting import curating
 from voting.curating import decisions_on
 from voting.ledger import ledger
 from voting.ledger.decisions import Action
-from voting.models import Entry, Flag, Item, Project, Queue, Voter
+from voting.models import Entry, Flag, Item, Queue, Voter
 
 LONGEST_WHY = 2_000
-Visitor: TypeAlias = AbstractBaseUser | AnonymousUser
-
-
-def can(
-    user: Visitor,
-    action: Literal["see", "decide"],
-    project: Project | None,
-) -> bool:
-    """Say whether somebody may see what waits in a project, or decide on it: evaluators may."""
-    return user.is_authenticated and user.is_active
 
 
 def reviews(state: str) -> QuerySet[Review]:

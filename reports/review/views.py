@@ -3,17 +3,16 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any, Final
+from typing import Any, Final, cast
 from urllib.parse import urlencode
 from uuid import UUID, uuid4
 
 from django import forms
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.db.models.functions import Left
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
@@ -28,6 +27,16 @@ from judge_eval.pages.pairs import scores_in_words
 from judge_eval.selectors import verdicts_on
 from reports.models import Review
 from reports.review import services
+from voting.access import (
+    Action,
+    Who,
+    can,
+    can_anywhere,
+    projects_where,
+    require,
+    require_anywhere,
+    require_login,
+)
 from voting.choices import ONE, short_name
 from voting.curating import MOST_VOTES, AlreadyDecided, CannotDecide, decisions_on
 from voting.ledger.counts import COUNTED
@@ -53,7 +62,7 @@ _WARNED: Final = "You have not voted on this item yet. Its page opens once you h
 
 
 class Filters(forms.Form):
-    """What of the list is shown, as its address says."""
+    """What of the list is shown, as its address says, in projects whose people one may see."""
 
     state = forms.ChoiceField(choices=STATES.items(), required=False, initial="waits")
     project = forms.ModelChoiceField(
@@ -70,10 +79,17 @@ class Filters(forms.Form):
         min_value=0, max_value=0.25, required=False, label="Variance from", step_size=0.01
     )
 
+    def __init__(self, data: QueryDict, user: Who) -> None:
+        super().__init__(data)
+        self._known = projects_where(user, "see people")
+        project = cast("forms.ModelChoiceField[Project]", self.fields["project"])
+        project.queryset = self._known.order_by("name")
+
     def reviews(self) -> QuerySet[Review]:
         """Return what is asked for, the longest waiting first."""
         asked = self.cleaned_data
-        found = services.reviews(asked["state"] or "waits").order_by("since", "pk")
+        found = services.reviews(asked["state"] or "waits").filter(project__in=self._known)
+        found = found.order_by("since", "pk")
         if asked["project"]:
             found = found.filter(project=asked["project"])
         if asked["kind"]:
@@ -95,7 +111,7 @@ class Filters(forms.Form):
 
 
 def _filters(request: HttpRequest) -> Filters:
-    filters = Filters(request.GET)
+    filters = Filters(request.GET, request.user)
     if not filters.is_valid():
         said = (f"{name}: {errors[0]}" for name, errors in filters.errors.items())
         raise Problem(400, " ".join(said))
@@ -116,11 +132,12 @@ class DecisionForm(forms.Form):
         return said
 
 
-def count_waiting(user: services.Visitor) -> str:
-    """Return what stands on the badge of every page; nothing where nothing waits."""
-    if not services.can(user, "see", None):
+def count_waiting(user: Who) -> str:
+    """Return what stands on the badge of every page; nothing where nothing waits for somebody."""
+    if not can_anywhere(user, "decide"):
         return ""
-    waiting = Review.objects.filter(waits=True).values("pk")[:MANY].count()
+    mine = Review.objects.filter(waits=True, project__in=projects_where(user, "decide"))
+    waiting = mine.values("pk")[:MANY].count()
     return f"{MANY - 1}+" if waiting == MANY else str(waiting or "")
 
 
@@ -129,8 +146,8 @@ def count_waiting(user: services.Visitor) -> str:
 
 @never_cache
 @require_safe
-@login_required
 def review_list(request: HtmxRequest) -> HttpResponse:
+    require_anywhere(request, "see people")
     filters = _filters(request)
     reviews = filters.reviews().annotate(prompt=Left("item__a__prompt", LETTERS))
     paginator = Paginator(reviews.select_related("project", "item__queue"), PER_PAGE)
@@ -140,7 +157,8 @@ def review_list(request: HtmxRequest) -> HttpResponse:
         "filters": filters,
         "query": filters.query(),
         "page": page,
-        "rows": [_row(review, closed) for review in page],
+        "rows": [_row(review, closed, request.user) for review in page],
+        "may_decide": can_anywhere(request.user, "decide"),
         "actions": [(action, title) for action, (title, *_) in ACTIONS.items()],
         "empty": "Nothing waits for a curator here.",
         "longest_why": services.LONGEST_WHY,
@@ -148,7 +166,7 @@ def review_list(request: HtmxRequest) -> HttpResponse:
     return render(request, "reports/review_list.html", context)
 
 
-def _still_to_vote_on(user: services.Visitor, items: Sequence[UUID]) -> set[UUID]:
+def _still_to_vote_on(user: Who, items: Sequence[UUID]) -> set[UUID]:
     """Return the items that this curator, as a voter, was handed and has not voted on."""
     handed = Item.objects.filter(
         pk__in=items,
@@ -163,7 +181,7 @@ def _still_to_vote_on(user: services.Visitor, items: Sequence[UUID]) -> set[UUID
     return set(handed.filter(~Exists(voted)).values_list("pk", flat=True))
 
 
-def _row(review: Any, closed: set[UUID]) -> Context:
+def _row(review: Any, closed: set[UUID], user: Who) -> Context:
     is_closed = review.item_id in closed
     return {
         "review": review,
@@ -171,7 +189,7 @@ def _row(review: Any, closed: set[UUID]) -> Context:
         "reasons": [_WARNED] if is_closed else _reasons(review),
         "state": "waiting" if review.waits else DONE.get(review.decided, "settled"),
         "key": f"{review.item_id}:{review.after or ''}",
-        "is_closed": is_closed,
+        "is_closed": is_closed or not can(user, "decide", review.project_id),
     }
 
 
@@ -188,9 +206,9 @@ def _reasons(review: Review) -> list[str]:
 
 
 @require_POST
-@login_required
 def decide_many(request: HtmxRequest) -> HttpResponse:
     """Decide alike on all that were chosen; say of which somebody else has decided meanwhile."""
+    require_anywhere(request, "decide")
     form = DecisionForm(request.POST)
     chosen = request.POST.getlist("item")[:PER_PAGE]
     if not form.is_valid():
@@ -198,7 +216,7 @@ def decide_many(request: HtmxRequest) -> HttpResponse:
     if not chosen:
         raise Problem(422, "Choose what this is about first.")
     said, decided, refused = form.cleaned_data, 0, []
-    for item, after in _keys(chosen):
+    for item, after in _keys(chosen, request.user):
         try:
             _decide(request, item, said | {"after": after, "uid": None})
         except (AlreadyDecided, CannotDecide) as error:
@@ -212,20 +230,24 @@ def decide_many(request: HtmxRequest) -> HttpResponse:
     return redirect(reverse("review") + _query_of(request))
 
 
-def _keys(chosen: Iterable[str]) -> list[tuple[Item, UUID | None]]:
-    """Return the chosen items, each with the latest decision that was shown with it."""
+def _keys(chosen: Iterable[str], user: Who) -> list[tuple[Item, UUID | None]]:
+    """Return the chosen items, each with the latest decision that was shown with it.
+
+    Those on which one may not decide are as if there were none.
+    """
     try:
         pairs = [key.split(":") for key in chosen]
         keys = {UUID(pk): UUID(after) if after else None for pk, after in pairs}
     except ValueError:
         raise Problem(400, "item: not as the page has it. Reload the page.") from None
-    items = Item.objects.select_related("queue__project", "queue__run").in_bulk(keys)
+    mine = Item.objects.filter(queue__project__in=projects_where(user, "decide"))
+    items = mine.select_related("queue__project", "queue__run").in_bulk(keys)
     return [(items[pk], after) for pk, after in keys.items() if pk in items]
 
 
 def _query_of(request: HttpRequest) -> str:
     """Return the filters that a form has kept."""
-    return Filters(request.GET).query()
+    return Filters(request.GET, request.user).query()
 
 
 def _decide(request: HtmxRequest, item: Item, said: dict[str, Any]) -> Entry:
@@ -236,7 +258,7 @@ def _decide(request: HtmxRequest, item: Item, said: dict[str, Any]) -> Entry:
 
 
 def _refusal(request: HtmxRequest, item: Item) -> HttpResponse | None:
-    return refusal(request, "see pair", services.run_of(item.queue), item)
+    return refusal(request, "see", services.run_of(item.queue), item)
 
 
 # --- one item -------------------------------------------------------------------------------------
@@ -244,19 +266,21 @@ def _refusal(request: HtmxRequest, item: Item) -> HttpResponse | None:
 
 @never_cache
 @require_safe
-@login_required
 def review_item(request: HtmxRequest, item_id: UUID) -> HttpResponse:
-    item = _item(item_id)
+    item = _item(request, item_id, "see people")
     return _refusal(request, item) or render(
         request, "reports/review_item.html", _context(request, item)
     )
 
 
-def _item(item_id: UUID) -> Item:
+def _item(request: HtmxRequest, item_id: UUID, action: Action) -> Item:
+    """Return an item of a project in which somebody may do something."""
     items = Item.objects.select_related(
         "queue__project", "queue__run", "queue__rubric", "a__picture", "b__picture", "review"
     )
-    return get_object_or_404(items, pk=item_id)
+    item = get_object_or_404(items, pk=item_id)
+    require(request, action, item.queue.project_id)
+    return item
 
 
 def _context(request: HttpRequest, item: Item, **more: object) -> Context:
@@ -405,9 +429,8 @@ def _in_words(said: Decision) -> str:
 
 
 @require_POST
-@login_required
 def decide_one(request: HtmxRequest, item_id: UUID) -> HttpResponse:
-    item, form = _item(item_id), DecisionForm(request.POST)
+    item, form = _item(request, item_id, "decide"), DecisionForm(request.POST)
     if refused := _refusal(request, item):
         return refused
     if not form.is_valid():
@@ -426,8 +449,9 @@ def decide_one(request: HtmxRequest, item_id: UUID) -> HttpResponse:
     return redirect(where + _query_of(request))
 
 
-def _again(request: HttpRequest, item: Item, status: int, **more: object) -> HttpResponse:
-    context = _context(request, _item(item.pk), typed=request.POST.get("why", ""), **more)
+def _again(request: HtmxRequest, item: Item, status: int, **more: object) -> HttpResponse:
+    fresh = _item(request, item.pk, "decide")
+    context = _context(request, fresh, typed=request.POST.get("why", ""), **more)
     return render(request, "reports/review_item.html", context, status=status)
 
 
@@ -437,12 +461,13 @@ def _who_was_first(item: Item, error: AlreadyDecided) -> str:
 
 
 @require_POST
-@login_required
 def reverse_decision(request: HtmxRequest, uid: UUID) -> HttpResponse:
+    require_login(request)
     about = Entry.objects.select_related("item__queue__project", "item__queue__run")
     decision = get_object_or_404(about, uid=uid, kind=Entry.Kind.DECISION, item__isnull=False)
     assert decision.item is not None  # filtered
     item = decision.item
+    require(request, "decide", item.queue.project_id)
     if refused := _refusal(request, item):
         return refused
     curator = voter_of_user(item.queue.project, request.user)  # type: ignore[arg-type]

@@ -69,7 +69,7 @@ def ask(request: HttpRequest, response: HttpResponse, run_id: Prefix) -> Any:
     those that suit the run's labels. Code cannot be named: a scorer of one's own is registered on
     the server. A worker makes the files: ask `location` until `state` is `done` or `failed`.
     """
-    run = run_of(key_of(request, ApiKey.Scope.MANAGE), run_id)
+    run = run_of(key_of(request, ApiKey.Scope.MANAGE), run_id, "run")
     report = jobs.ask(run, sent(request.body))
     answer = _out(report)
     response["Location"] = answer.location
@@ -91,7 +91,7 @@ def state(request: HttpRequest, run_id: Prefix, report_id: Prefix) -> Any:
     api_key = key_of(request, ApiKey.Scope.READ)
     run = run_of(api_key, run_id)
     report = _report(run, report_id)
-    return _out(report, report.table or None if can(api_key, "see board", run) else None)
+    return _out(report, report.table or None if can(api_key, "see", run) else None)
 
 
 @router.get(

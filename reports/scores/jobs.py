@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from secrets import token_hex
 from shutil import make_archive
@@ -81,7 +82,7 @@ def make(report_id: UUID) -> None:
     waiting = ScoreReport.objects.filter(pk=report_id, state=ScoreReport.State.WAITING)
     if not leases.claim(waiting, LEASE, attempts=F("attempts") + 1):
         return
-    report = ScoreReport.objects.select_related("run").get(pk=report_id)
+    report = ScoreReport.objects.select_related("run__queue").get(pk=report_id)
     if report.attempts > MOST_ATTEMPTS:
         _finish(report, ScoreReport.State.FAILED, error=f"It broke off {MOST_ATTEMPTS} times.")
         return
@@ -89,7 +90,8 @@ def make(report_id: UUID) -> None:
         with _renewed(report), TemporaryDirectory() as place:
             folder = Path(place) / folder_name(report)
             folder.mkdir()
-            reach = Reach(embed=make_embedder, off=switched_off())
+            embed = partial(make_embedder, project=report.run.queue.project_id)
+            reach = Reach(embed=embed, off=switched_off())
             made = make_report(report.run, report.config, folder, reach)
             _keep(report, folder, made.table.model_dump())
     except (ConfigInvalid, ScoringFailed) as error:

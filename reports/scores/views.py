@@ -1,12 +1,10 @@
 """The page of a run's score files: ask for them, wait, fetch them, see the latest figures."""
 
+from typing import cast
 from uuid import UUID
 
-from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
-from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
-from django.views.decorators.http import require_safe
 
 from humanjudge.http import Context, HtmxRequest, Problem
 from humanjudge.lib.text import number_of
@@ -29,7 +27,7 @@ def run_scores(request: HtmxRequest, run: Run) -> HttpResponse:
     return render(request, template, _context(run))
 
 
-@run_action
+@run_action("run")
 def ask_for_scores(request: HttpRequest, run: Run) -> HttpResponse:
     text, part = request.POST.get("config", "").strip(), request.POST.get("part", "")
     try:
@@ -45,15 +43,14 @@ def ask_for_scores(request: HttpRequest, run: Run) -> HttpResponse:
     return render(request, "reports/scores.html", context, status=422)
 
 
-@require_safe
-@login_required
-def download_scores(request: HttpRequest, run_id: UUID, report_id: UUID) -> HttpResponseBase:
+@run_page("see calls")
+def download_scores(request: HtmxRequest, run: Run, report_id: UUID) -> HttpResponse:
     done = ScoreReport.objects.select_related("run").filter(state=ScoreReport.State.DONE)
-    report = get_object_or_404(done, pk=report_id, run=run_id)
+    report = get_object_or_404(done, pk=report_id, run=run)
     response = zip_response(report)
     if response is None:
         raise Problem(404, "These files are not there any more. Ask for them again.")
-    return response
+    return cast(HttpResponse, response)
 
 
 def _context(run: Run, part: str = "") -> Context:

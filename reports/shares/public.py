@@ -61,6 +61,7 @@ from reports.shares.files import FILES, IN_PLACE, headline
 from reports.shares.make import NotComputed, report_of
 from reports.shares.report import QualityResults, Report, RunResults
 from reports.shares.services import count_view, find_share
+from voting import access
 from voting.models import Assignment, Entry
 from voting.voters import voter_here
 
@@ -99,8 +100,8 @@ def public(view: View) -> View:
 
 def _votes_first(request: HttpRequest, share: Share) -> HttpResponse | None:
     """Refuse who would read here what others think of items that are still to be voted on."""
-    voter = None if request.user.is_authenticated else voter_here(request, share.project_id)
-    if voter is None:
+    voter = voter_here(request, share.project_id)
+    if voter is None or access.can(request.user, "see", share.project_id):
         return None
     asked = Assignment.objects.filter(voter=voter, item__queue=OuterRef("queue"))
     runs = Run.objects.filter(Exists(asked), queue__project=share.project_id)

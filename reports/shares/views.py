@@ -4,7 +4,6 @@ from datetime import timedelta
 from uuid import UUID
 
 from django import forms
-from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -18,6 +17,7 @@ from judge_eval.pages.runs import find_run
 from reports.models import Share
 from reports.shares import services
 from reports.shares.make import NotComputed
+from voting.access import require, require_login
 from voting.models import Project
 
 LIVE, FROZEN = "live", "frozen"
@@ -42,16 +42,16 @@ class ShareForm(forms.Form):
 
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
-@login_required
 def run_shares(request: HttpRequest, run_id: UUID) -> HttpResponse:
     run = find_run(run_id)
+    require(request, "share", run.queue.project_id)
     return _page(request, run.queue.project, run)
 
 
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
-@login_required
 def project_shares(request: HttpRequest, project_id: UUID) -> HttpResponse:
+    require(request, "share", project_id)
     return _page(request, get_object_or_404(Project, pk=project_id), None)
 
 
@@ -93,9 +93,10 @@ def _state(share: Share) -> str:
 
 
 @require_POST
-@login_required
 def revoke(request: HttpRequest, share_id: int) -> HttpResponse:
+    require_login(request)
     share = get_object_or_404(Share, pk=share_id)
+    require(request, "share", share.project_id)
     services.revoke_share(share)
     if share.run_id:
         return redirect("run-shares", share.run_id)

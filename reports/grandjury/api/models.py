@@ -11,7 +11,7 @@ from ninja.errors import HttpError
 from pydantic import AfterValidator, BaseModel
 
 from humanjudge.lib.validation import WHOLE, Name, Storable, StorableJson, Text
-from judge_eval.api.access import KeyRouter, key_of
+from judge_eval.api.access import KeyRouter, insist, key_of
 from reports.grandjury import selectors, services
 from reports.grandjury.api.access import (
     EITHER_KEY,
@@ -160,6 +160,8 @@ def make_model(request: HttpRequest, response: HttpResponse, body: ModelIn) -> A
     """
     api_key = person_key(request)
     owner, project = selectors.person_of(api_key), selectors.project_of(api_key)
+    if project is not None:
+        insist(api_key, "run", project.pk)
     made, secret = services.create_model(
         owner,
         project,
@@ -181,7 +183,9 @@ def make_model(request: HttpRequest, response: HttpResponse, body: ModelIn) -> A
 @models.post("/models/{model_id}/enroll/{benchmark_id}", response=Enrolled)
 def enroll(request: HttpRequest, model_id: Named, benchmark_id: Named, body: EnrollIn) -> Any:
     """Send a model's traces to a benchmark too. The second time is answered as the first."""
-    found = model_named(person_key(request), model_id)
+    api_key = person_key(request)
+    found = model_named(api_key, model_id)
+    insist(api_key, "run", found.project_id)
     enrollment = services.enroll(found, benchmark_named(benchmark_id))
     return {
         "enrollment_id": enrollment.pk,
