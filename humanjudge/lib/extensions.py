@@ -156,7 +156,17 @@ def calling(extension: Extension, hook: str, *expected: type[Exception]) -> Iter
     except Exception as error:
         logger.exception("%s broke in %s", extension.place, hook)
         what = f"{type(error).__name__}: {error}"
-        raise HookFailed(f"The extension {extension.id} broke in {hook}: {what}"[:1000]) from error
+        said = storable(f"The extension {extension.id} broke in {hook}: {what}", 1000)
+        raise HookFailed(said) from error
+
+
+def storable(text: object, most: int) -> str:
+    """Return a text of an extension as every database can store it.
+
+    >>> storable("a" + chr(0) + "b" + chr(0xD800) + "c", 3)
+    'ab?'
+    """
+    return str(text).replace("\0", "").encode("utf-8", "replace").decode()[:most]
 
 
 def imported(name: str) -> object:

@@ -6,12 +6,16 @@ One model that is asked in both orders is one of them. An extension is another s
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Final, Protocol
+from typing import Annotated, ClassVar, Final, Protocol, TypeAlias
+
+from pydantic import Field
 
 from humanjudge.lib.extensions import Extension, Registry
-from humanjudge.lib.validation import Part
+from humanjudge.lib.validation import Part, Storable
 from judge_eval.config.modes import Helpers, Mistake, NoOptions, Output
 from judge_eval.config.run_config import ONE_MODEL, JudgePart, JudgeSpec
+
+Finite: TypeAlias = Annotated[float, Field(allow_inf_nan=False)]
 
 
 class NoVerdict(Exception):
@@ -25,17 +29,17 @@ class Answer:
     The winner is a choice of the run's ballot, of the outputs as they are stored: `A` is the first.
     """
 
-    winner: str = ""
-    reason: str = ""
-    error: str = ""
-    score_a: float | None = None
-    score_b: float | None = None
+    winner: Storable = ""
+    reason: Storable = ""
+    error: Storable = ""
+    score_a: Finite | None = None
+    score_b: Finite | None = None
     # Whether both orders agreed; None where one was asked, or where it means nothing.
     consistent: bool | None = None
     # What was picked in each order as it stood there.
-    picks: tuple[str, ...] = ()
+    picks: tuple[Storable, ...] = ()
     # The share of samples that said what the majority said.
-    sample_consistency: float | None = None
+    sample_consistency: Finite | None = None
 
 
 class JudgeHelpers(Helpers, Protocol):

@@ -12,11 +12,11 @@ from humanjudge.charts.plots import Estimate, intervals
 from humanjudge.charts.spec import SHARE, Axis, Spec
 from humanjudge.lib.extensions import Extension, HookFailed, Registry, calling
 from humanjudge.lib.tables import Cell, Head, Row, Table, missing, name_cell
-from humanjudge.lib.validation import Line, Name, Part, Text
+from humanjudge.lib.validation import Line, Name, Part, Storable, Text
 from judge_eval.findings.model import RunFindings
 
 _Number: TypeAlias = Annotated[float, Field(allow_inf_nan=False)] | None
-_Cell: TypeAlias = Annotated[str, Field(max_length=500)] | int | _Number
+_Cell: TypeAlias = Annotated[Storable, Field(max_length=500)] | int | _Number
 
 
 class Bar(Part):

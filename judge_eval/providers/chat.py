@@ -19,6 +19,8 @@ from judge_eval.providers.errors import (
 from judge_eval.providers.transport import Line
 
 CLIENTS = 32
+# What is sent where an endpoint wants no key, as the protocol wants one.
+NO_KEY = "none"
 _LARGEST_COUNT = 2**31 - 1
 # The lines to endpoints, each shared by all calls to it.
 _line = functools.lru_cache(maxsize=CLIENTS)(Line)

@@ -1,9 +1,10 @@
 """How providers are spoken to: OpenAI's protocol, or one that an extension brings."""
 
+from dataclasses import replace
 from typing import Final
 
-from humanjudge.lib.extensions import Extension, Registry, calling
-from judge_eval.providers.chat import ChatReply, ChatRequest, Endpoint, chat
+from humanjudge.lib.extensions import OWN, Extension, HookFailed, Registry, calling
+from judge_eval.providers.chat import NO_KEY, ChatReply, ChatRequest, Endpoint, chat
 from judge_eval.providers.errors import CallFailed
 
 OPENAI_COMPATIBLE: Final = "openai-compatible"
@@ -36,8 +37,22 @@ PROTOCOLS: Final = Registry[Provider](Provider, OpenAICompatible())
 
 
 def ask(protocol: str, endpoint: Endpoint, request: ChatRequest) -> ChatReply:
+    """Ask as a protocol does; what an extension says or raises tells no key."""
     if protocol not in PROTOCOLS:
         raise CallFailed(f"no provider type is called {protocol}", was_sent=False)
     provider = PROTOCOLS[protocol]
-    with calling(provider, "chat", CallFailed):
+    if provider.package == OWN:
         return provider.chat(endpoint, request)
+
+    def without_key(text: str) -> str:
+        return text.replace(endpoint.api_key, "[key]") if endpoint.api_key != NO_KEY else text
+
+    try:
+        with calling(provider, "chat", CallFailed):
+            reply = provider.chat(endpoint, request)
+            return replace(reply, text=without_key(reply.text), raw=without_key(reply.raw))
+    except CallFailed as failed:
+        failed.reason, failed.raw = without_key(failed.reason), without_key(failed.raw)
+        raise
+    except HookFailed as failed:
+        raise CallFailed(without_key(str(failed))) from failed

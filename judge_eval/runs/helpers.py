@@ -9,7 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from humanjudge.lib.extensions import Extension, HookFailed
+from pydantic import TypeAdapter
+
+from humanjudge.lib.extensions import Extension, HookFailed, storable
+from humanjudge.lib.validation import StorableJson
 from judge_eval.config.judge_types import Answer
 from judge_eval.config.modes import Output
 from judge_eval.config.run_config import JudgePart
@@ -19,6 +22,8 @@ from voting.models import Inference, Item
 
 MOST_EMITTED = 500
 MOST_STORED = 100_000
+MOST_NAME = 200
+_JSON: TypeAdapter[dict[str, Any]] = TypeAdapter(StorableJson)
 
 
 class Asks(Exception):
@@ -46,10 +51,10 @@ class RunHelpers:
     kept: dict[str, Any] = field(default_factory=dict)
 
     def emit(self, text: str, **data: Any) -> None:
-        self.emitted.append((str(text)[:MOST_EMITTED], _plain(data)))
+        self.emitted.append((storable(text, MOST_EMITTED), _plain(data)))
 
     def store(self, name: str, value: Any) -> None:
-        self.kept[str(name)[:200]] = _plain(value)
+        self.kept[storable(name, MOST_NAME)] = _plain(value)
 
     def stored(self, name: str) -> Any:
         if name in self.kept:
@@ -81,7 +86,7 @@ def _plain(value: Any) -> Any:
     text = json.dumps(value, allow_nan=False)
     if len(text) > MOST_STORED:
         raise ValueError(f"has {len(text):,} characters as JSON; the most is {MOST_STORED:,}")
-    return json.loads(text)
+    return _JSON.validate_python({"value": json.loads(text)})["value"]
 
 
 @dataclass

@@ -67,8 +67,8 @@ def _locked(run_id: UUID, *states: str, otherwise: str) -> Iterator[Run]:
 def create(project: Project | str, config: RunConfig, by: User | None = None) -> Run:
     """Draft a run in a project, or in a new one of this name, with its judges and its queue.
 
-    Who makes a project becomes its owner. ConfigInvalid where an extension that its config names
-    is not here, or turned off.
+    Who makes a project becomes its owner. ConfigInvalid where an extension that the config names is
+    not here, or turned off.
     """
     if wrong := available.absent_from(config.as_dict()):
         raise ConfigInvalid(wrong)

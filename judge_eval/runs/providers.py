@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from judge_eval.config.estimates import Price, Prices
 from judge_eval.models import Provider
-from judge_eval.providers.chat import Endpoint
+from judge_eval.providers.chat import NO_KEY, Endpoint
 from voting.access import Who, projects_where
 
 NANO = 1_000_000_000
@@ -52,8 +52,7 @@ def endpoint_of(provider: Provider) -> Endpoint:
     return Endpoint(
         name=provider.name,
         base_url=provider.base_url,
-        # A local endpoint wants none, but the protocol sends one.
-        api_key=os.environ.get(provider.key_variable, "") or "none",
+        api_key=os.environ.get(provider.key_variable, "") or NO_KEY,
         timeout_s=provider.timeout_s,
         structured_output=provider.structured_output,
     )

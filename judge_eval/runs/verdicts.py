@@ -4,6 +4,7 @@ pair are final, which opens it for voting.
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
+from dataclasses import asdict
 from functools import lru_cache, partial
 from time import perf_counter
 from uuid import UUID
@@ -12,8 +13,9 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
+from pydantic import TypeAdapter
 
-from humanjudge.lib.extensions import HookFailed, calling
+from humanjudge.lib.extensions import HookFailed, calling, storable
 from judge_eval.baselines import BASELINES, Opinion, opinion_of_single
 from judge_eval.config.judge_types import JUDGE_TYPES, Answer, NoVerdict
 from judge_eval.config.run_config import JudgePart, JudgeSpec, RunConfig, parse
@@ -25,7 +27,6 @@ from judge_eval.runs.requests import SAMPLES_APART
 from judge_eval.runs.results import Fields, update_rows
 from judge_eval.selectors import is_drawn, switched_off
 from judge_eval.services import add_judges, model_fingerprint
-from voting.choices import SIDES
 from voting.kinds import is_single, kind_of, options_of
 from voting.ledger import ledger
 from voting.models import Entry, Item
@@ -34,6 +35,9 @@ from voting.order import keyed_number
 AT_ONCE = 500
 # The run is locked meanwhile.
 BASELINES_AT_ONCE = 100
+
+LONGEST_ERROR = 10_000
+_ANSWER = TypeAdapter(Answer)
 
 # In the metadata of an output whose text is not here: how many characters it has.
 OUTPUT_LENGTH = "output_length"
@@ -142,13 +146,14 @@ def verdict_or_calls(
     try:
         with calling(kind, "verdict", NoVerdict, Asks, HookFailed):
             answer = kind.verdict(spec, helpers)
-            _check(answer, verdict)
+            if recipe:
+                answer = _checked(answer, verdict)
         judge = verdict.judge if verdict.judge.recipe else _competitor(verdict, calls)
     except Asks as asks:
         return None, _calls(verdict, spec, asks.models)
     except (NoVerdict, HookFailed) as reason:
         helpers.write()
-        return _failed(str(reason) or "it came to no verdict"), []
+        return _failed(storable(reason, LONGEST_ERROR) or "it came to no verdict"), []
     helpers.write()
     latencies = [call.latency_ms for call in calls if call.latency_ms is not None]
     return {
@@ -235,16 +240,18 @@ def _first_name(judge: UUID, provider: str, model: str) -> str:
     return answered.values_list("reported_model", flat=True).first() or ""
 
 
-def _check(answer: object, verdict: Verdict) -> None:
+def _checked(answer: object, verdict: Verdict) -> Answer:
     """Refuse what no ballot knows: an extension may return anything."""
     if not isinstance(answer, Answer):
         raise TypeError(f"it returned {type(answer).__name__}, no Answer")
+    answer = _ANSWER.validate_python(asdict(answer))
     if not answer.winner:
         raise NoVerdict(answer.error or answer.reason or "it came to no verdict")
     # A judge in two minds says so by a tie, also where people are not offered one.
-    usual = () if is_single(verdict.item.queue) else (*SIDES, "tie", "both_bad")
-    if verdict.judge.recipe and answer.winner not in {*usual, *verdict.item.queue.ballot}:
+    usual = () if is_single(verdict.item.queue) else ("tie",)
+    if answer.winner not in {*usual, *verdict.item.queue.ballot}:
         raise ValueError(f"{answer.winner!r} is no choice here")
+    return answer
 
 
 def _order(orders: Collection[str]) -> str:

@@ -10,7 +10,7 @@ from django.test import Client
 
 from humanjudge.lib import extensions
 from humanjudge.management.commands.up import refuse_errors
-from judge_eval.config.judge_types import JUDGE_TYPES, JudgeType
+from judge_eval.config.judge_types import JUDGE_TYPES, Answer, JudgeType
 from judge_eval.config.run_config import ConfigInvalid
 from judge_eval.extensions import loading
 from judge_eval.models import Call, ExtensionValue, Judge, Run, Verdict
@@ -335,6 +335,36 @@ def test_a_provider_of_a_package_answers_through_the_same_leases_and_budget(inst
     calls = run.calls.filter(purpose="judge")
     assert set(calls.values_list("reason", flat=True)) == {"Pretty."}
     assert set(calls.values_list("cost_nano", flat=True)) == {8_000_000}
+
+
+def test_what_a_provider_of_a_package_says_or_raises_tells_no_key(installed, at, monkeypatch):
+    monkeypatch.setenv("PARROT_API_KEY", "sk-secret")
+
+    def chat(self, endpoint, request):
+        raise ValueError(f"no luck with {endpoint.api_key}\0")
+
+    monkeypatch.setattr(type(extensions.find("parrot")), "chat", chat)
+    run = go_on(make_started(at, {"protocol": "parrot", "key_variable": "PARROT_API_KEY"}))
+    assert run.state == "failed"
+    errors = set(run.calls.values_list("error", flat=True))
+    assert errors == {"The extension parrot broke in chat: ValueError: no luck with [key]"}
+
+
+@pytest.mark.parametrize(
+    "answer, why",
+    [
+        (Answer(winner="C"), "'C' is no choice here"),
+        (Answer(winner="A", score_a=float("nan")), "score_a"),
+        (Answer(winner="A", reason="\0"), "reason"),
+        (Answer(reason="I do not know."), "I do not know."),
+        ("A", "it returned str, no Answer"),
+    ],
+)
+def test_what_is_no_verdict_fails_with_its_reason(installed, at, monkeypatch, answer, why):
+    monkeypatch.setattr(type(extensions.find("consensus")), "verdict", lambda *_: answer)
+    go_on(make_started(at, judges=[THREE], **ONE_PROMPT))
+    verdict = Verdict.objects.get()
+    assert (verdict.state, verdict.score_a, why in verdict.error) == ("failed", None, True)
 
 
 def test_an_import_format_of_a_package_is_recognised_and_read(installed):

@@ -86,7 +86,8 @@ class EveryPage:
             **dict.fromkeys(("voter_id", "decision_id", "uid", "model_id"), uuid4()),
             **dict.fromkeys(("webhook_id", "delivery_id"), uuid4()),
             **dict.fromkeys(("share_id", "key_id", "benchmark_id", "member_id"), 1),
-            **{"action": "off", "extension_id": "random"},
+            "action": "off",
+            "extension_id": "random",
         }
         self.of_pages = {
             "reveal": {"vote_uid": vote.uid},
