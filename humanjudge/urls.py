@@ -30,7 +30,11 @@ urlpatterns = [
     ),
     path("logout/", auth.LogoutView.as_view(), name="logout"),
     # One page to log in, whatever it leads to.
-    path("admin/login/", RedirectView.as_view(pattern_name="login", query_string=True)),
+    path(
+        "admin/login/",
+        RedirectView.as_view(pattern_name="login", query_string=True),
+        name="admin-login",
+    ),
     path("admin/", admin.site.urls),
     path("healthz", healthz, name="healthz"),
     path("metrics", metrics, name="metrics"),

@@ -8,7 +8,8 @@ from ninja import Query, Schema
 from pydantic import Field
 
 from humanjudge.lib.validation import ConfigInvalid
-from judge_eval.api.access import KeyRouter
+from judge_eval.api.access import KeyRouter, key_of
+from voting.models import ApiKey
 
 router = KeyRouter("planner")
 
@@ -49,6 +50,7 @@ def planner(request: HttpRequest, supposed: Query[Supposed]) -> Any:
     would choose the same. By `evidence` one may look as often as one likes; `interval` is for a
     number of items that is fixed beforehand.
     """
+    key_of(request, ApiKey.Scope.READ)
     # Computes with NumPy, without which web servers start.
     from judge_eval.stats.planning import POWERS, Study, plan
 

@@ -85,6 +85,7 @@ PAGES = {
     "favicon": ("GET", "anybody"),
     "login": ("GET POST", "anybody"),
     "logout": ("POST", "anybody"),
+    "admin-login": ("GET POST", "anybody"),
     # Without an identity provider there are none: see tests/db/test_openid.py.
     "provider-login": ("", ""),
     "provider-callback": ("", ""),
@@ -248,7 +249,7 @@ API = {
     "POST /api/imports/{import_id}/stop": Takes("manage", "run"),
     "GET /api/review": Takes("read manage"),
     "POST /api/review/{item_id}/decisions": Takes("manage", "decide", "decision"),
-    "GET /api/planner": Takes(),
+    "GET /api/planner": Takes("read"),
     f"GET {RUN}/shares": Takes("manage", "share"),
     f"POST {RUN}/shares": Takes("manage", "share", "nothing"),
     f"POST {RUN}/shares/{{share_id}}/revoke": Takes("manage", "share"),
@@ -348,6 +349,7 @@ def scene():
         names=names,
         # Names that mean something else at some addresses.
         of={
+            "revoke-project-key": {"key_id": make_key("read", project=project)[0].pk},
             REVOKE: {"share_id": make_share(project, None, owner)[0].pk},
             "join": {"token": invite_token(make_invite(run))},
             "shared-report": {"token": token},
