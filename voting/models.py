@@ -160,6 +160,12 @@ class Inference(Identified):
     def __str__(self) -> str:
         return f"{self.generator}: {self.prompt[:60]}"
 
+    @property
+    def language(self) -> str:
+        """What code is written in, where that is known."""
+        stated = self.metadata.get("language", "") if isinstance(self.metadata, dict) else ""
+        return stated if isinstance(stated, str) else ""
+
 
 class Queue(Identified):
     """A list of things to vote on, and the rules of voting on them."""

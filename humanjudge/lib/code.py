@@ -64,7 +64,7 @@ def _lexer_of(text: str, language: object) -> "Lexer | None":
 
 
 @register.filter("highlighted")
-def highlighted(text: str, language: object = "") -> SafeString:
+def highlighted(text: str, language: str = "") -> SafeString:
     """Return code as HTML: escaped, with spans that have a class and nothing else.
 
     Examples
@@ -72,7 +72,7 @@ def highlighted(text: str, language: object = "") -> SafeString:
     >>> highlighted("if a < b: pass", "python")
     '<span class="hl-k">if</span> a &lt; b: <span class="hl-k">pass</span>'
     """
-    return _highlighted(text, language if isinstance(language, str) else "")
+    return _highlighted(text, language)
 
 
 @lru_cache(maxsize=64)

@@ -86,7 +86,7 @@ def _check_sums(archive: ZipFile) -> None:
 
 
 def _restored(archive: ZipFile) -> Project:
-    job = Import.objects.create(is_bundle=True, form={})
+    job = Import.objects.create(is_bundle=True, is_local=True, form={})
     # Not from the zip itself: it is read from its beginning twice.
     with archive.open(LEDGER) as packed, TemporaryFile() as lines, transaction.atomic():
         shutil.copyfileobj(packed, lines)

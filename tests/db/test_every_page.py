@@ -30,6 +30,7 @@ HEADERS = {
 }
 # Whatever answers a GET with something else than 200, or 405 where there is only a form to post.
 ANSWERS = {
+    "admin-login": 302,
     "favicon": 301,
     "not found": 404,
     "healthz": 503,
