@@ -9,6 +9,7 @@ from django.utils import timezone
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from reports.review.services import decide, reverse
 from tests.helpers.reference import assert_as_expected
 from tests.makers import (
     change_verdicts,
@@ -17,14 +18,8 @@ from tests.makers import (
     make_voter,
     pairs_of,
 )
-from voting.curating import (
-    AlreadyDecided,
-    decide,
-    decisions_on,
-    decisions_on_voters,
-    exclude_voter,
-    reverse,
-)
+from voting import curating
+from voting.curating import AlreadyDecided, decisions_on, decisions_on_voters, exclude_voter
 from voting.ledger import chain, ledger
 from voting.ledger.decisions import Rules
 from voting.models import Entry
@@ -104,7 +99,7 @@ class World:
     def decide(self, run, pair, action):
         item = self.pairs[run][pair]
         latest = decisions_on(item.pk).first()
-        decide(item.pk, action, self.voters[0], after=latest and latest.uid)
+        decide(item, action, self.voters[0], "", after=latest and latest.uid)
 
     def exclude_voter(self, run, voter):
         queue, voter = self.runs[run].queue, self.voters[voter]
@@ -124,7 +119,10 @@ class World:
         decisions = decisions.exclude(payload__action="reverse")
         with suppress(AlreadyDecided):
             if decision := decisions.order_by("-pk")[number : number + 1].first():
-                reverse(decision.uid, self.voters[0])
+                if decision.item:
+                    reverse(decision, self.voters[0], "")
+                else:
+                    curating.reverse(decision.uid, self.voters[0])
 
     def seal(self, size):
         """Seal one batch, which may end between a vote and its retraction."""
