@@ -19,7 +19,7 @@ from judge_eval.findings.cache import request_findings
 from judge_eval.findings.load import labels_of, outcomes_of
 from judge_eval.findings.slices import Slice
 from judge_eval.models import Board, Findings, Import, Run
-from reports.models import Quality
+from reports.models import Quality, Share
 from reports.quality.groups import quality_of_groups
 from reports.shares.make import report_of
 from reports.shares.public import report_html
@@ -213,7 +213,7 @@ def test_a_report_sets_groups_side_by_side_and_says_where_votes_are_few():
     assert (items["nurses"].votes, items["nurses"].passes) == (12, 9)
     assert items["nurses"].score == pytest.approx(0.75, abs=0.3)
     assert items["doctors"].score is None
-    html = report_html(report, is_frozen=False)
+    html = report_html(Share(project=run.queue.project), report)
     assert html.count(">Groups of voters</h2>") == 2
     assert "fewer than 10 votes" in html
     assert "says-a 100" in html

@@ -116,7 +116,8 @@ def test_pairs_of_59_models_are_taken_whole():
 
 
 def test_a_project_that_is_not_there_yet_is_made_for_a_key_of_all():
-    everywhere, here = ApiKey(name="all"), ApiKey(name="one", project=make_project())
+    everywhere = ApiKey(name="all", scopes=["manage"])
+    here = ApiKey(name="one", scopes=["manage"], project=make_project())
     made = project_for(everywhere, "New", may_be_new=True)
     assert (made.name, Project.objects.get(name="New")) == ("New", made)
     assert project_for(everywhere, "New", may_be_new=True) == made
