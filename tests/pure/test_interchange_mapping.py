@@ -121,7 +121,7 @@ def test_labels_stand_in_an_object_or_in_columns_of_their_own():
             "the picks A and A say otherwise",
         ),
         (VOTE | {"vote": "left"}, "vote", "'left' is not one of A, B, tie, both_bad"),
-        (VOTE | {"kind": "video"}, "kind", "'video' is not one of svg, text, code"),
+        (VOTE | {"kind": "video"}, "kind", "'video' is not one of svg, text, code, image"),
         (VOTE | {"labels": {"r": {}}}, "labels.r", None),
         (VOTE | {"labels": "x"}, "labels", "must be an object of answers by task"),
         ({"pair": "7", "labels": {"r": 1}}, "labels", None),
@@ -243,7 +243,7 @@ def test_a_time_without_a_zone_needs_one_in_the_mapping():
             "unknown; did you mean 'column'?",
         ),
         ({"pair": "p", "judge": {"value": ""}}, "judge.value", "must not be empty"),
-        ({"pair": "p", "kind": {"value": "x"}}, "kind.value", "'x' is not one of svg, text, code"),
+        ({"pair": "p", "kind": {"value": "x"}}, "kind.value", "'x' is not one of svg, text, code, image"),
         (
             {"pair": "p", "vote": {"column": "v", "timezone": "UTC"}},
             "vote.timezone",
