@@ -243,7 +243,11 @@ def test_a_time_without_a_zone_needs_one_in_the_mapping():
             "unknown; did you mean 'column'?",
         ),
         ({"pair": "p", "judge": {"value": ""}}, "judge.value", "must not be empty"),
-        ({"pair": "p", "kind": {"value": "x"}}, "kind.value", "'x' is not one of svg, text, code, image"),
+        (
+            {"pair": "p", "kind": {"value": "x"}},
+            "kind.value",
+            "'x' is not one of svg, text, code, image",
+        ),
         (
             {"pair": "p", "vote": {"column": "v", "timezone": "UTC"}},
             "vote.timezone",
