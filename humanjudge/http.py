@@ -51,11 +51,6 @@ class HtmxRequest(HttpRequest):
     htmx: HtmxDetails
 
 
-def start_page(request: HttpRequest) -> dict[str, str]:
-    """Tell every template the page that a login leads to."""
-    return {"start_url": resolve_url(settings.LOGIN_REDIRECT_URL)}
-
-
 class Problem(Exception):
     """Raised by a view that cannot do what was asked; the middleware answers for it."""
 

@@ -74,7 +74,6 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-                "humanjudge.http.start_page",
                 "voting.views.go_on_voting",
                 "voting.access.may_here",
                 "reports.apps.run_tabs",
@@ -297,7 +296,7 @@ OIDC_ADMIN_GROUP = env.str("OIDC_ADMIN_GROUP", "")
 OIDC_GROUPS_CLAIM = env.str("OIDC_GROUPS_CLAIM", "") or "groups"
 PASSWORD_LOGIN = env.bool("PASSWORD_LOGIN", True)
 LOGIN_URL = "login"
-LOGIN_REDIRECT_URL = "runs"
+LOGIN_REDIRECT_URL = "home"
 LOGOUT_REDIRECT_URL = "home"
 
 LANGUAGE_CODE = "en"

@@ -42,4 +42,5 @@ def _site_pages(request: HttpRequest) -> tuple[tuple[str, str, object], ...]:
     providers = (("Providers", "providers", 0),) if can_anywhere(user, "run") else ()
     review = (("Review", "review", waiting),) if can_anywhere(user, "see people") else ()
     more = (("Extensions", "extensions", 0),) if user.is_superuser else ()
-    return (("Projects", "projects", 0), ("Keys", "traced-models", 0), *providers, *review, *more)
+    usual = (("Runs", "runs", 0), ("Projects", "projects", 0), ("Keys", "traced-models", 0))
+    return (*usual, *providers, *review, *more)

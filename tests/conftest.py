@@ -31,7 +31,11 @@ def pytest_configure():
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 
-LIMITS = {"judge_eval.api.access": ["WRONG_KEYS"], "voting.views": ["WRONG_LINKS", "JOINS"]}
+LIMITS = {
+    "humanjudge.login": ["BY_ADDRESS", "BY_BOTH", "BY_ACCOUNT"],
+    "judge_eval.api.access": ["WRONG_KEYS"],
+    "voting.views": ["WRONG_LINKS", "JOINS"],
+}
 
 
 @pytest.fixture(autouse=True)

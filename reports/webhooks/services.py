@@ -26,7 +26,7 @@ from voting.models import Flag, Project
 EVENTS: Final = {
     "run.complete": "A run is complete: every item has enough votes",
     "claim.made": "A judge is said to beat another one, or a baseline",
-    "claim.withdrawn": "What was said of two judges does not stand any more",
+    "claim.withdrawn": "A claim about judges is withdrawn",
     "item.flagged": "A voter flags an item",
     "score.crossed": "A quality score crosses a line",
     "head.daily": "The head of the ledger, once a day while the ledger goes on",

@@ -65,7 +65,7 @@ def test_somebody_new_gets_an_account_without_any_membership(provider):
     client = Client()
     provider.who |= {"preferred_username": "ada", "name": "Ada Lovelace"}
     answer = log_in(client)
-    assert (answer.status_code, answer["Location"]) == (302, "/runs/")
+    assert (answer.status_code, answer["Location"]) == (302, "/")
     ada = user_of(client)
     assert (ada.username, ada.email, ada.first_name) == ("ada", ADA["email"], "Ada Lovelace")
     assert (ada.is_staff, ada.is_superuser, ada.has_usable_password()) == (False, False, False)
@@ -179,10 +179,10 @@ def test_a_group_of_the_provider_administers_and_leaving_it_ends_that(provider, 
     "wanted, leads_to",
     [
         ("/projects/?page=2", "/projects/?page=2"),
-        ("https://evil.example/", "/runs/"),
-        ("//evil.example", "/runs/"),
-        ("javascript:alert(1)", "/runs/"),
-        (r"\\evil.example", "/runs/"),
+        ("https://evil.example/", "/"),
+        ("//evil.example", "/"),
+        ("javascript:alert(1)", "/"),
+        (r"\\evil.example", "/"),
     ],
 )
 def test_a_login_leads_to_pages_of_this_server_alone(provider, wanted, leads_to):
