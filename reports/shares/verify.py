@@ -52,7 +52,14 @@ class NotVerified(Exception):
     """The bundle is not whole, or the report does not follow from it."""
 
 
-def verify(path: Path, head: str = "") -> Report:
+class Verified(NamedTuple):
+    """A report that follows from its ledger, and what of it no bundle holds enough to compute."""
+
+    report: Report
+    unchecked: list[str]
+
+
+def verify(path: Path, head: str = "") -> Verified:
     """Return the report of a bundle whose every figure follows from its ledger.
 
     `head` is known from elsewhere; without it a ledger that was rewritten as a whole would pass.
@@ -67,9 +74,10 @@ def verify(path: Path, head: str = "") -> Report:
         raise NotVerified(f"{path.name} is no bundle of a report: {error}") from error
     if project.head != report.head.hash or (head and head.strip().lower() != project.head):
         raise NotVerified(f"the ledger leads to the head {project.head}, not to the one stated")
+    unchecked = _leave_out(report)
     for difference in differences(report, project):
         raise NotVerified(str(difference))
-    return report
+    return Verified(report, unchecked)
 
 
 def _check_sums(archive: ZipFile) -> None:
@@ -98,15 +106,19 @@ def _restored(archive: ZipFile) -> Project:
         return Project.objects.get()
 
 
-def differences(report: Report, project: Project) -> Iterator[Difference]:
-    """Compute a report anew, and yield what in it is different.
-
-    A composite that asks for outputs, which no bundle holds, is taken out of the report.
-    """
+def _leave_out(report: Report) -> list[str]:
+    """Take composites that ask for outputs, which no bundle holds, out of a report; name them."""
+    left_out = []
     for each in reversed(report.runs):
         run = Run.objects.select_related("queue").get(pk=each.id)
         if each.composite and not define_again(run, each.composite):
+            left_out.append(f"{each.composite.label} of {each.name}")
             each.composite = None
+    return left_out
+
+
+def differences(report: Report, project: Project) -> Iterator[Difference]:
+    """Compute a report anew, and yield what in it is different."""
     for run in Run.objects.filter(queue__project=project):
         Findings.objects.get_or_create(run=run, part="")
         Findings.objects.filter(run=run).update(not_before=timezone.now())

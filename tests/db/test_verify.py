@@ -81,7 +81,7 @@ def zipped(members, path, *, with_sums=True):
 def verified(path, head=""):
     """Verify where nothing is known of the report, as the command does."""
     empty_the_instance()
-    return verify(path, head)
+    return verify(path, head).report
 
 
 @pytest.mark.parametrize("of_project", [False, True])
@@ -236,6 +236,22 @@ def test_a_composite_is_computed_anew_where_the_bundle_holds_what_it_needs(study
     report["runs"][0]["composite"]["mean"] += 1e-6
     zipped(members | {REPORT: json.dumps(report).encode()}, path)
     assert "runs[0].composite.mean: the report says" in refused(path)
+
+
+def test_a_composite_of_what_no_bundle_holds_is_named_as_unchecked(study, tmp_path):
+    config = {
+        "label": "Grade",
+        "weights": {"grade": {"weight": 1, "reason": "Teachers gave it."}},
+        "sources": {"grade": {"from": "metadata", "key": "grade", "range": [1, 5]}},
+    }
+    sources.store(study, sources.read_config(study, config))
+    path = tmp_path / "bundle.zip"
+    path.write_bytes(bundle_of(study))
+    name = study.name
+    empty_the_instance()
+    said = io.StringIO()
+    call_command("verify", str(path), stdout=said)
+    assert f"Not checked, as it asks for outputs: Grade of {name}." in said.getvalue()
 
 
 def test_nothing_private_is_in_a_bundle(study):

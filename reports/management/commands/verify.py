@@ -24,7 +24,7 @@ class Command(BaseCommand):
                 "This database has projects. `humanjudge verify` makes an empty one."
             )
         try:
-            report = verify(options["bundle"], options["head"])
+            report, unchecked = verify(options["bundle"], options["head"])
         except NotVerified as wrong:
             raise CommandError(f"NOT verified: {wrong}") from wrong
         known = "is as given" if options["head"] else "was not given: compare it with one you know"
@@ -32,3 +32,5 @@ class Command(BaseCommand):
             f"Verified: every figure of {report.title!r} follows from its ledger of "
             f"{report.head.seq:,} entries. Its head {report.head.hash} {known}."
         )
+        for composite in unchecked:
+            self.stdout.write(f"Not checked, as it asks for outputs: {composite}.")
