@@ -45,7 +45,7 @@ def run_voting(request: HttpRequest, run_id: UUID) -> HttpResponse:
 def make_personal_invites(request: HttpRequest, run: Run) -> HttpResponse:
     form = PersonalInvitesForm(request.POST, auto_id=PERSONAL_IDS)
     if not form.is_valid():
-        return _page(request, run, personal=form, status=422)
+        return _page(request, run, personal=form)
     names, group = form.cleaned_data["names"], form.cleaned_data["group"]
     voters.make_personal_invites(run.queue, names, form.expires_at(timezone.now()), group)
     who = request.user.get_username()
@@ -59,7 +59,6 @@ def _page(
     *,
     form: InviteForm | None = None,
     personal: PersonalInvitesForm | None = None,
-    status: int = 200,
 ) -> HttpResponse:
     now = timezone.now()
     context = {
@@ -74,7 +73,8 @@ def _page(
         "personal": personal or PersonalInvitesForm(auto_id=PERSONAL_IDS),
         "tab": "vote",
     }
-    return render(request, "judge_eval/voting.html", context, status=status)
+    is_wrong = (form and form.errors) or (personal and personal.errors)
+    return render(request, "judge_eval/voting.html", context, status=422 if is_wrong else 200)
 
 
 def _link(request: HttpRequest, invite: Invite) -> str:

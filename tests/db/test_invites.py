@@ -80,7 +80,7 @@ def test_an_invite_that_cannot_be_is_refused_in_words(change):
     run = make_run()
     data = {"label": "Students", "days": "7", "max_voters": "2"} | change
     page = user_client().post(tab(run), data)
-    assert page.status_code == 200
+    assert page.status_code == 422
     assert "Please look at this again" in text_of(page)
     assert not Invite.objects.exists()
 
