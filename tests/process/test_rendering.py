@@ -318,6 +318,25 @@ def test_a_crash_of_the_renderer_is_told_and_the_next_drawing_renders():
     assert render(drawing(FULL)).png
 
 
+@pytest.mark.parametrize("kills", [1, rendering.TRIES])
+def test_a_drawing_is_not_blamed_for_a_child_that_somebody_else_killed(
+    kills, tmp_path, monkeypatch
+):
+    child, killed = tmp_path / "child.py", tmp_path / "killed"
+    child.write_text(
+        f"import os\nfrom pathlib import Path\nkilled = Path({str(killed)!r})\n"
+        "times = len(killed.read_text()) if killed.exists() else 0\n"
+        f"if times < {kills}:\n    killed.write_text('x' * (times + 1)); os.kill(os.getpid(), 9)\n"
+        f"import runpy\nrunpy.run_path({str(rendering._CHILD)!r}, run_name='__main__')\n"
+    )
+    monkeypatch.setattr(rendering, "_CHILD", child)
+    if kills < rendering.TRIES:
+        assert render(drawing(FULL)).png
+    else:
+        with pytest.raises(RenderingFailed, match="killed from outside, 3 times"):
+            render(drawing(FULL))
+
+
 def start(*command):
     return subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -26,6 +27,8 @@ MAX_SIDE = 1024
 MIN_LONGER_SIDE = 512
 MAX_PNG_BYTES = 8 * 1024 * 1024
 WALL_SECONDS = 8.0
+# Of a drawing whose child was killed by somebody else: a machine short of memory, or a person.
+TRIES = 3
 PACKAGES = {"resvg": "resvg_py", "cairosvg": "cairosvg"}
 # What else the child is asked for: it reads pictures.
 _IMPORTED = {"pillow": "PIL"}
@@ -138,21 +141,31 @@ def target_size(width: float, height: float) -> tuple[int, int]:
 def run_child(source: bytes, renderer: str, size: tuple[int, int]) -> tuple[bytes, int, int]:
     """Render without screening: what the limits of the child alone must withstand."""
     command = [sys.executable, *_PYTHON, str(_CHILD), renderer, *map(str, size), str(_FONTS)]
-    try:
-        with tempfile.TemporaryDirectory(prefix="render-") as empty:
-            child = subprocess.Popen(
-                [*command, _package_folder(renderer)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                env={},
-                cwd=empty,
-                start_new_session=True,
-            )
-            answer = _answer(child, source)
-    except OSError as error:
-        raise RendererMissing(f"the renderer could not be started: {error}") from error
-    return _checked(answer, child.returncode, max(MAX_SIDE, *size))
+    command.append(_package_folder(renderer))
+    for _ in range(TRIES):
+        started = time.monotonic()
+        try:
+            answer, status = _run(command, source)
+        except OSError as error:
+            raise RendererMissing(f"the renderer could not be started: {error}") from error
+        is_late = time.monotonic() - started >= WALL_SECONDS
+        if answer or status != -signal.SIGKILL or is_late:
+            return _checked(answer, status, max(MAX_SIDE, *size))
+    raise RenderingFailed(f"the renderer was killed from outside, {TRIES} times")
+
+
+def _run(command: list[str], source: bytes) -> tuple[bytes, int]:
+    with tempfile.TemporaryDirectory(prefix="render-") as empty:
+        child = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={},
+            cwd=empty,
+            start_new_session=True,
+        )
+        return _answer(child, source), child.returncode
 
 
 def _answer(child: subprocess.Popen[bytes], source: bytes) -> bytes:
