@@ -61,17 +61,20 @@ def can(who: Who, action: Action, project: Project | UUID | None) -> bool:
     """Say whether a person or a key may do it in a project; None stands for every project."""
     if isinstance(who, ApiKey):
         return _key_can(who, action, _id_of(project))
-    if not who.is_active or not isinstance(who, User):
-        return False
-    if who.is_superuser:
-        return True
-    return project is not None and _roles_of(who).get(_id_of(project)) in ALLOWED[action]
+    user = _active(who)
+    if user is None or user.is_superuser:
+        return user is not None
+    return project is not None and _roles_of(user).get(_id_of(project)) in ALLOWED[action]
 
 
 def _key_can(key: ApiKey, action: Action, project: UUID | None) -> bool:
-    in_scope = any(action in _BY_SCOPE[scope] for scope in key.scopes)
     fits = key.project_id is None or key.project_id == project
-    return in_scope and fits and (key.user is None or can(key.user, action, project))
+    is_allowed = fits and _in_scope(key, action)
+    return is_allowed and (key.user is None or can(key.user, action, project))
+
+
+def _in_scope(key: ApiKey, action: Action) -> bool:
+    return any(action in _BY_SCOPE[scope] for scope in key.scopes)
 
 
 def projects_of(key: ApiKey) -> QuerySet[Project]:
@@ -85,15 +88,14 @@ def projects_where(who: Who, action: Action) -> QuerySet[Project]:
     """Return the projects in which somebody may do it, for lists; one query, joined to theirs."""
     known = Project.objects.all()
     if isinstance(who, ApiKey):
-        if not any(action in _BY_SCOPE[scope] for scope in who.scopes):
+        if not _in_scope(who, action):
             return known.none()
         mine = projects_of(who)
         return mine if who.user is None else mine & projects_where(who.user, action)
-    if not who.is_active or not isinstance(who, User):
-        return known.none()
-    if who.is_superuser:
-        return known
-    roles = _roles_of(who).items()
+    user = _active(who)
+    if user is None or user.is_superuser:
+        return known if user else known.none()
+    roles = _roles_of(user).items()
     return known.filter(pk__in=[pk for pk, role in roles if role in ALLOWED[action]])
 
 
@@ -136,10 +138,11 @@ def refusal_of(action: Action) -> str:
 def can_anywhere(who: Who, action: Action) -> bool:
     """Say whether there may be a project in which somebody may do it."""
     if isinstance(who, ApiKey):
-        return any(action in _BY_SCOPE[scope] for scope in who.scopes)
-    if not who.is_active or not isinstance(who, User):
-        return False
-    return who.is_superuser or any(role in ALLOWED[action] for role in _roles_of(who).values())
+        return _in_scope(who, action)
+    user = _active(who)
+    if user is None or user.is_superuser:
+        return user is not None
+    return any(role in ALLOWED[action] for role in _roles_of(user).values())
 
 
 def require_login(request: HttpRequest) -> None:
@@ -206,6 +209,10 @@ def require_making_runs(request: HttpRequest) -> None:
 
 def _roles_for(action: Action) -> str:
     return " or ".join(role.label for role in Member.Role if role in ALLOWED[action])
+
+
+def _active(who: AbstractBaseUser | AnonymousUser) -> User | None:
+    return who if isinstance(who, User) and who.is_active else None
 
 
 def _id_of(project: Project | UUID | None) -> UUID | None:

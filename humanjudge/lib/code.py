@@ -54,9 +54,9 @@ def _lexers() -> dict[str, "Lexer"]:
     return found
 
 
-def _lexer_of(text: str, language: object) -> "Lexer | None":
+def _lexer_of(text: str, language: str) -> "Lexer | None":
     lexers = _lexers()
-    if isinstance(language, str) and language:
+    if language:
         return lexers.get(language.strip().lower())
     begin = text[:_LOOKED_AT]
     best = max((lexers[name] for name in _GUESSED), key=lambda lexer: lexer.analyse_text(begin))
@@ -64,6 +64,7 @@ def _lexer_of(text: str, language: object) -> "Lexer | None":
 
 
 @register.filter("highlighted")
+@lru_cache(maxsize=64)
 def highlighted(text: str, language: str = "") -> SafeString:
     """Return code as HTML: escaped, with spans that have a class and nothing else.
 
@@ -72,11 +73,6 @@ def highlighted(text: str, language: str = "") -> SafeString:
     >>> highlighted("if a < b: pass", "python")
     '<span class="hl-k">if</span> a &lt; b: <span class="hl-k">pass</span>'
     """
-    return _highlighted(text, language)
-
-
-@lru_cache(maxsize=64)
-def _highlighted(text: str, language: str) -> SafeString:
     is_long = len(text) > LONGEST or any(len(line) > LONGEST_LINE for line in text.splitlines())
     lexer = None if is_long else _lexer_of(text, language)
     html = "".join(_marked(lexer, text)) if lexer else escape(text)

@@ -184,6 +184,10 @@ def span(low: float, high: float, decimals: int = 0) -> str:
     return f"{low:.{decimals}f}{DASH}{high:.{decimals}f}"
 
 
+def percent_span(low: float, high: float) -> str:
+    return span(100 * low, 100 * high)
+
+
 def as_csv(names: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     r"""Write rows under the names of their columns; no text is a formula for a spreadsheet.
 

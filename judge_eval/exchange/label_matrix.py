@@ -5,6 +5,7 @@ named so that the file can be imported again: `vote.` and a pseudonym, `verdict.
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any, Final
 from uuid import UUID
 
@@ -39,7 +40,8 @@ def label_rows(run: Run, judges: dict[UUID, str]) -> Iterator[list[Label]]:
     ]
     columns = {who: n for n, who in enumerate([*(pk for pk, _ in people), *judges], start=1)}
     items = Item.objects.filter(queue=queue.pk, unusable="").only("external_id", "position")
-    for chunk in _chunks(items):
+    left = iter(in_chunks(items, "position"))
+    while chunk := list(islice(left, AT_ONCE)):
         rows: dict[UUID, list[Label]] = {
             item.pk: [item.external_id or str(item.pk), *[None] * len(columns)] for item in chunk
         }
@@ -47,17 +49,6 @@ def label_rows(run: Run, judges: dict[UUID, str]) -> Iterator[list[Label]]:
             if who in columns:
                 rows[item][columns[who]] = label
         yield from rows.values()
-
-
-def _chunks(items: QuerySet[Item]) -> Iterator[list[Item]]:
-    chunk: list[Item] = []
-    for item in in_chunks(items, "position"):
-        chunk.append(item)
-        if len(chunk) == AT_ONCE:
-            yield chunk
-            chunk = []
-    if chunk:
-        yield chunk
 
 
 def _label(task: str, choice: str, labels: dict[str, Any] | None) -> Label:

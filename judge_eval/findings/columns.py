@@ -10,7 +10,7 @@ from decimal import Decimal
 from operator import attrgetter
 from typing import Final
 
-from humanjudge.lib.tables import DASH, Cell, missing, percent, span
+from humanjudge.lib.tables import DASH, Cell, missing, percent, percent_span, span
 from humanjudge.lib.text import usd
 from judge_eval.findings.model import JudgeFindings, RunFindings
 from judge_eval.models import JudgeRating
@@ -98,7 +98,7 @@ def share_cell(share: Share, counted: str, nothing: str, *, decimals: int = 0) -
     if share.low is None or share.high is None:
         why = f"No interval: {share.why}."
         return Cell(main, "", f"{title}. {why}", why)
-    interval = span(100 * share.low, 100 * share.high)
+    interval = percent_span(share.low, share.high)
     return Cell(main, interval, f"{title}; 95 % interval by {_METHODS[share.method or 'wilson']}")
 
 
@@ -136,7 +136,7 @@ def _overall_within(judge: JudgeFindings, low: float | None, high: float | None)
     main = percent(judge.overall.value, 1)
     if low is None or high is None:
         return Cell(main, why=_NO_VALUE)
-    return Cell(main, span(100 * low, 100 * high))
+    return Cell(main, percent_span(low, high))
 
 
 def _two_way_cell(judge: JudgeFindings) -> Cell:

@@ -9,7 +9,17 @@ from django.shortcuts import render
 
 from humanjudge.http import Context, HtmxRequest, Problem
 from humanjudge.lib.ratelimit import RateLimit
-from humanjudge.lib.tables import DASH, Cell, Head, Row, Table, name_cell, percent, span
+from humanjudge.lib.tables import (
+    DASH,
+    Cell,
+    Head,
+    Row,
+    Table,
+    name_cell,
+    percent,
+    percent_span,
+    span,
+)
 from humanjudge.lib.text import listed
 from judge_eval.findings.cache import request_findings
 from judge_eval.findings.model import AltTest, AltTestJudge
@@ -254,7 +264,7 @@ def run_items_needed(request: HtmxRequest, run: Run) -> HttpResponse:
         passing = []
         for size, share in needed.passing.items():
             low, high = share.interval or (0, 1)
-            passing.append((size, percent(share.value or 0), span(100 * low, 100 * high)))
+            passing.append((size, percent(share.value or 0), percent_span(low, high)))
         number = next(iter(needed.passing.values())).n
         context |= {"needed": needed, "passing": passing, "simulations": number}
     elif form.is_valid():

@@ -22,8 +22,8 @@ from humanjudge.lib.tables import (
     name_cell,
     numbered,
     percent,
+    percent_span,
     sort_link,
-    span,
 )
 from humanjudge.lib.text import listed, number_of, odds
 from judge_eval import selectors
@@ -382,7 +382,7 @@ def _evidence(claims: Claims, row: int, column: int) -> Cell:
     if found is None:
         return Cell(DASH)
     low, high = claims.difference_low[row][column], claims.difference_high[row][column]
-    points = "" if low is None or high is None else span(100 * low, 100 * high)
+    points = "" if low is None or high is None else percent_span(low, high)
     return _marked(Cell(odds(found), points), claims.beats[row][column], "beats, evidence ")
 
 

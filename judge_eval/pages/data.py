@@ -33,6 +33,7 @@ from voting.access import (
     require,
     require_login,
     require_making_runs,
+    user_of,
 )
 from voting.choices import LABELS
 from voting.models import Project
@@ -287,7 +288,7 @@ def bring_files(request: HttpRequest, run_id: UUID | None = None) -> HttpRespons
             error, status = invalid.errors[0].message, 422
         except ImportRefused as refused:
             error, status = str(refused), refused.status
-    left = imports_of(_user(request)).exclude(state=Import.State.DONE).exclude(user=None)
+    left = imports_of(user_of(request)).exclude(state=Import.State.DONE).exclude(user=None)
     context = {
         "run": run,
         "tab": "export",
@@ -297,15 +298,10 @@ def bring_files(request: HttpRequest, run_id: UUID | None = None) -> HttpRespons
     return render(request, "judge_eval/import_files.html", context, status=status)
 
 
-def _user(request: HttpRequest) -> User:
-    assert isinstance(request.user, User)  # by the views
-    return request.user
-
-
 def _brought(request: HttpRequest, run: Run | None) -> Import:
     import_jobs.check_length(request.headers.get("Content-Length", ""))
     sources = import_jobs.sources_of(request.FILES.getlist("file"))
-    job = Import(user=_user(request))
+    job = Import(user=user_of(request))
     if run is not None:
         job.run, job.project = open_to_imports(Run.objects.filter(pk=run.pk)), run.queue.project
     return import_jobs.bring(job, sources)
@@ -337,13 +333,13 @@ def imports_of(user: User) -> QuerySet[Import]:
 
 def _import_of(request: HttpRequest, import_id: UUID) -> Import:
     require_login(request)
-    known = imports_of(_user(request)).select_related("project", "run__queue")
+    known = imports_of(user_of(request)).select_related("project", "run__queue")
     return get_object_or_404(known, pk=import_id)
 
 
 def _draft(request: HttpRequest, job: Import) -> HttpResponse:
     posted = request.POST if request.method == "POST" else job.form.get("choices")
-    form, status = ImportForm(job, posted, user=_user(request)), 200
+    form, status = ImportForm(job, posted, user=user_of(request)), 200
     if request.method == "POST":
         status = 422
         try:
@@ -436,4 +432,4 @@ def run_file(request: HtmxRequest, run: Run, form: str) -> HttpResponse:
     if form not in export_files.FORMATS:
         raise Http404
     name = cast(export_files.FormatName, form)
-    return cast(HttpResponse, export_files.export(run, name, cast(User, request.user)))
+    return cast(HttpResponse, export_files.export(run, name, user_of(request)))

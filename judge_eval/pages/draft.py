@@ -27,7 +27,7 @@ from judge_eval.pages.run_form import ConfigForm, RunForm, empty_values, form_va
 from judge_eval.pages.runs import lead_to, run_action, run_page
 from judge_eval.prompts import judge
 from judge_eval.runs import lifecycle, providers, tryout
-from voting.access import projects_where, require_making_runs
+from voting.access import projects_where, require_making_runs, user_of
 from voting.choices import LABELS
 from voting.models import Item
 
@@ -55,8 +55,7 @@ def new_run(request: HttpRequest, *, as_config: bool = False) -> HttpResponse:
 
 @csrf_protect
 def _new_run(request: HttpRequest, *, as_config: bool) -> HttpResponse:
-    form_class, user = ConfigForm if as_config else RunForm, request.user
-    assert user.is_authenticated  # by the view
+    form_class, user = ConfigForm if as_config else RunForm, user_of(request)
     status, source = 200, request.GET.get("from", "")
     if request.method == "POST":
         form = form_class(request.POST, request.FILES, user=user)

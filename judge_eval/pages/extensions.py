@@ -3,7 +3,6 @@
 from typing import Final
 
 from django.contrib import messages
-from django.contrib.auth.models import User
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
@@ -13,7 +12,7 @@ from humanjudge.http import Context, Problem
 from humanjudge.lib import extensions
 from judge_eval.models import Extension
 from judge_eval.runs import available
-from voting.access import require
+from voting.access import require, user_of
 
 # In the order in which a run meets them.
 KINDS: Final = (
@@ -53,7 +52,6 @@ def switch_extension(request: HttpRequest, extension_id: str) -> HttpResponse:
         raise Http404
     if wanted not in ("on", "off"):
         raise Problem(422, "state: on or off.")
-    assert isinstance(request.user, User)  # whoever is not was led to the login
-    available.switch(found.id, request.user, is_enabled=wanted == "on")
+    available.switch(found.id, user_of(request), is_enabled=wanted == "on")
     messages.success(request, f"{found.title} is {wanted} now.")
     return redirect("extensions")

@@ -15,7 +15,7 @@ from humanjudge.lib.text import number_of
 from judge_eval.models import Run
 from judge_eval.pages.runs import find_run, run_action
 from voting import voters
-from voting.access import require
+from voting.access import require, user_of
 from voting.forms import InviteForm, PersonalInvitesForm
 from voting.models import Invite
 
@@ -110,6 +110,5 @@ def withdraw_invite(request: HttpRequest, run: Run, invite_id: UUID) -> HttpResp
 
 @run_action("vote")
 def vote_as_user(request: HttpRequest, run: Run) -> HttpResponse:
-    assert request.user.is_authenticated  # by `run_action`
-    voter = voters.voter_of_user(run.queue.project, request.user)
+    voter = voters.voter_of_user(run.queue.project, user_of(request))
     return voters.remember(redirect("vote", run.queue_id), voter)

@@ -34,7 +34,7 @@ from judge_eval.models import Run
 from judge_eval.pages.runs import lead_to, run_action, run_page
 from judge_eval.people import LEAST_PAIRS, Pace, Person, Share, Votes, pace_of, people_of
 from voting import voters
-from voting.access import can
+from voting.access import can, user_of
 from voting.curating import (
     MOST_VOTES,
     AlreadyDecided,
@@ -287,8 +287,7 @@ def _cost_in_words(cost: Cost | None, queue: Queue) -> str:
 
 
 def _lead(request: HttpRequest, run: Run) -> Voter:
-    assert request.user.is_authenticated  # by `run_action`
-    return voter_of_user(run.queue.project, request.user)
+    return voter_of_user(run.queue.project, user_of(request))
 
 
 @run_action("run")

@@ -35,9 +35,9 @@ def new_config(data: object) -> RunConfig:
     return config
 
 
-def absent_from(config: Plain) -> list[ConfigError]:
+def absent_from(config: Plain, off: frozenset[str] | None = None) -> list[ConfigError]:
     """Say what a config that is stored names and what is not here, or turned off, by now."""
-    off = switched_off()
+    off = switched_off() if off is None else off
     return [*absent(config, off), *_providers_without(config, off)]
 
 
@@ -58,9 +58,8 @@ def _providers_without(config: Plain, off: frozenset[str]) -> list[ConfigError]:
 def why_not(run: Run) -> str:
     """Say why a run cannot go on with the extensions that are here; nothing where it can."""
     off = switched_off()
-    if run.config:
-        for wrong in (*absent(run.config, off), *_providers_without(run.config, off)):
-            return f"{wrong}."
+    if run.config and (wrong := absent_from(run.config, off)):
+        return f"{wrong[0]}."
     for judge in run.judges.all():
         if judge.is_baseline and judge.name in off:
             return TURNED_OFF.format(judge.name) + "."

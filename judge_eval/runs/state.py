@@ -79,7 +79,11 @@ def stop(run: Run, note: str) -> None:
 
 def mode_of(run: Run) -> RunMode:
     """Return the mode of a run that has a config, and whose extensions are here."""
-    return MODES[str(old_name((run.config or {}).get("mode", JUDGE_EVAL)))]
+    return MODES[_mode_name(run)]
+
+
+def _mode_name(run: Run) -> str:
+    return str(old_name((run.config or {}).get("mode", JUDGE_EVAL)))
 
 
 def _ask_for_calls(run: Run) -> bool:
@@ -276,7 +280,7 @@ def _call_completed(run: Run) -> None:
     """Call the last hook of the run's mode; what breaks there is told, and undoes nothing."""
     if not run.config:
         return
-    name = str(old_name(run.config.get("mode", JUDGE_EVAL)))
+    name = _mode_name(run)
     if name not in MODES or name in switched_off():
         return
     helpers = RunHelpers(run, MODES[name])

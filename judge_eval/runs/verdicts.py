@@ -226,11 +226,17 @@ def _as_answer(answer: Combined, sample_consistency: float | None = None) -> Ans
 
 def _one_model(judge: Judge, calls: Sequence[Call]) -> None:
     """Insist that a model of a judge answers by the name by which it has answered first."""
-    names = {call.reported_model for call in calls if call.state == Call.State.DONE}
-    if first := _first_name(judge.pk, calls[0].provider, calls[0].model):
-        names.add(first)
+    first = _first_name(judge.pk, calls[0].provider, calls[0].model)
+    _one_name(calls, {first} - {""})
+
+
+def _one_name(calls: Sequence[Call], known: Collection[str] = ()) -> str:
+    """Return the name by which calls were answered, or raise NoVerdict if there are several."""
+    answered = (call.reported_model for call in calls if call.state == Call.State.DONE)
+    names = sorted({*known, *answered})
     if len(names) > 1:
-        raise NoVerdict(f"it answered as {' and as '.join(sorted(names))}, which are two judges")
+        raise NoVerdict(f"it answered as {' and as '.join(names)}, which are two judges")
+    return names[0]
 
 
 @lru_cache(maxsize=1000)
@@ -304,10 +310,7 @@ def _majority(verdict: Verdict, order: str, samples: Sequence[Call]) -> tuple[Pa
 
 def _competitor(verdict: Verdict, calls: Sequence[Call]) -> Judge:
     """Return who has answered: the judge that was asked, or a new one if the model has changed."""
-    names = sorted({call.reported_model for call in calls if call.state == Call.State.DONE})
-    if len(names) > 1:
-        raise NoVerdict(f"it answered as {' and as '.join(names)}, which are two judges")
-    judge, reported = verdict.judge, names[0]
+    judge, reported = verdict.judge, _one_name(calls)
     if judge.reported_model == reported:
         return judge
     config = parse(judge.run.config)

@@ -22,6 +22,7 @@ from voting.access import (
     require,
     require_login,
     require_making_runs,
+    user_of,
 )
 from voting.keys import revoke
 from voting.models import ApiKey, Project
@@ -100,8 +101,7 @@ def _page(
 
 def _user(request: HttpRequest) -> User:
     require_login(request)
-    assert isinstance(request.user, User)  # by that
-    return request.user
+    return user_of(request)
 
 
 def _model_row(model: TracedModel) -> Context:

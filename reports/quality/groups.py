@@ -14,7 +14,7 @@ from humanjudge.lib.tables import (
     name_cell,
     numbered,
     percent,
-    span,
+    percent_span,
 )
 from judge_eval.findings.group_table import NO_GROUP
 from judge_eval.stats.estimate import wilson
@@ -99,6 +99,6 @@ def _row(of: QualityOfGroup) -> Row:
     if of.score is None or bounds is None:
         few = missing(f"Too few to tell: fewer than {LEAST} votes.")
         return Row(name, [*cells, few, few])
-    interval = span(100 * bounds[0], 100 * bounds[1])
+    interval = percent_span(bounds[0], bounds[1])
     rate = Cell(percent(of.passes / of.votes), interval, f"{of.passes:,} of {of.votes:,} votes")
     return Row(name, [*cells, Cell(percent(of.score)), rate])

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from humanjudge.charts.quality_graph import Point, quality_graph
 from humanjudge.http import Context, HtmxRequest
-from humanjudge.lib.tables import DASH, percent, span
+from humanjudge.lib.tables import DASH, percent, percent_span
 from humanjudge.lib.text import duration, number_of
 from humanjudge.lib.validation import ConfigInvalid, validated
 from judge_eval.models import Run
@@ -40,6 +40,7 @@ from voting.access import (
     require,
     require_login,
     require_making,
+    user_of,
 )
 from voting.models import Entry, Project
 from voting.voters import voter_of_user
@@ -142,7 +143,7 @@ def score_in_words(series: str, last: Point) -> Context:
         "freshness": percent(last.freshness),
         "votes": last.votes,
         "pass_rate": percent(last.passes / last.votes),
-        "interval": f"{span(100 * low, 100 * high)} %",
+        "interval": f"{percent_span(low, high)} %",
         "last": {"at": last.at, "seconds": round(seconds), "ago": duration(seconds)},
     }
 
@@ -298,9 +299,8 @@ def change_settings(request: HttpRequest, project_id: UUID) -> HttpResponse:
 
 
 def _change(request: HttpRequest, project: Project, form: SettingsForm) -> None:
-    assert request.user.is_authenticated  # by the view
     restate = form.cleaned_data.get("apply_reputations", False)
-    by = voter_of_user(project, request.user)
+    by = voter_of_user(project, user_of(request))
     change(project, dict(form.parameters), by, apply_reputations=restate)
 
 
@@ -310,14 +310,13 @@ def new_project(request: HttpRequest) -> HttpResponse:
     """The form of a new project; of lambdas it preselects one that suits most."""
     require_login(request)
     require_making(request.user)
-    assert request.user.is_authenticated  # by these
     suggested = DEFAULT.model_copy(
         update={"decay_rate": PRESETS[0].rate, "decay_unit": PRESETS[0].unit}
     )
     form = ProjectForm(request.POST or None, initial=initial_values(suggested), label_suffix="")
     if request.method == "POST" and form.is_valid():
         with transaction.atomic():
-            project = make_project(form.cleaned_data["name"], request.user)
+            project = make_project(form.cleaned_data["name"], user_of(request))
             _change(request, project, form)
         return redirect("project-quality", project.pk)
     status = 422 if form.errors else 200

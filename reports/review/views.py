@@ -36,6 +36,7 @@ from voting.access import (
     require,
     require_anywhere,
     require_login,
+    user_of,
 )
 from voting.choices import ONE, short_name
 from voting.curating import MOST_VOTES, AlreadyDecided, CannotDecide, decisions_on
@@ -253,7 +254,7 @@ def _query_of(request: HttpRequest) -> str:
 def _decide(request: HtmxRequest, item: Item, said: dict[str, Any]) -> Entry:
     if _refusal(request, item) is not None:
         raise CannotDecide(_WARNED)
-    curator = voter_of_user(item.queue.project, request.user)  # type: ignore[arg-type]
+    curator = voter_of_user(item.queue.project, user_of(request))
     return services.decide(item, curator=curator, **said)
 
 
@@ -470,7 +471,7 @@ def reverse_decision(request: HtmxRequest, uid: UUID) -> HttpResponse:
     require(request, "decide", item.queue.project_id)
     if refused := _refusal(request, item):
         return refused
-    curator = voter_of_user(item.queue.project, request.user)  # type: ignore[arg-type]
+    curator = voter_of_user(item.queue.project, user_of(request))
     try:
         services.reverse(decision, curator, request.POST.get("why", "")[: services.LONGEST_WHY])
     except AlreadyDecided as error:

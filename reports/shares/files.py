@@ -9,7 +9,7 @@ from typing import Final
 from django.template.loader import render_to_string
 from django.utils import timezone
 
-from humanjudge.lib.tables import as_csv, percent, span
+from humanjudge.lib.tables import as_csv, percent, percent_span
 from humanjudge.lib.text import number_of
 from judge_eval.findings.columns import file_rows
 from judge_eval.findings.model import RunFindings
@@ -122,7 +122,7 @@ def _figure(report: Report) -> tuple[str, str]:
         last = report.quality[0].last
         of = _votes(last.votes, last.at)
         low, high = wilson(last.passes, last.votes) or (0.0, 0.0)
-        rate = f"{percent(last.passes / last.votes)} pass ({span(100 * low, 100 * high)})"
+        rate = f"{percent(last.passes / last.votes)} pass ({percent_span(low, high)})"
         return "quality", f"{percent(last.score)} · {rate} · {of}"
     best = _best(report.runs[0].findings) if report.runs else ""
     return "judges", f"{best or 'no votes yet'} · {_votes(report.votes, report.last_vote_at)}"
@@ -148,7 +148,7 @@ def _best(found: RunFindings) -> str:
     share = first.overall
     figure = percent(share.value or 0.0)
     if share.low is not None and share.high is not None:
-        figure += f" ({span(100 * share.low, 100 * share.high)})"
+        figure += f" ({percent_span(share.low, share.high)})"
     verb = "best" if found.claims.best is not None else "leads, not settled"
     return f"{first.name} {figure} {verb}"
 

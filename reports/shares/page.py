@@ -7,7 +7,7 @@ from typing import Final, NamedTuple, TypeAlias
 from humanjudge.charts.quality_graph import quality_graph
 from humanjudge.charts.votes_graph import votes_graph
 from humanjudge.http import Context
-from humanjudge.lib.tables import DASH, Cell, Head, Row, Table, name_cell, percent, span
+from humanjudge.lib.tables import DASH, Cell, Head, Row, Table, name_cell, percent, percent_span
 from humanjudge.lib.text import listed, number_of
 from judge_eval.findings.columns import MAIN, Value, elo_cell
 from judge_eval.findings.group_table import group_table
@@ -122,7 +122,7 @@ def _models_table(models: list[ModelRate]) -> Table:
 
 def _share_cell(passes: int, votes: int) -> Cell:
     low, high = wilson(passes, votes) or (0.0, 1.0)
-    return Cell(percent(passes / votes), small=span(100 * low, 100 * high))
+    return Cell(percent(passes / votes), small=percent_span(low, high))
 
 
 def _pace(report: Report, outputs: Outputs) -> Iterator[Section]:

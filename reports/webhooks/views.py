@@ -16,7 +16,7 @@ from humanjudge.lib.text import duration
 from reports.models import Delivery, Webhook
 from reports.webhooks import services
 from reports.webhooks.addresses import AddressRefused
-from voting.access import require, user_of
+from voting.access import require, require_login, user_of
 from voting.models import Project
 
 SHOWN = 10
@@ -106,9 +106,10 @@ def _state(delivery: Delivery) -> str:
 
 
 def _find(request: HttpRequest, webhook_id: UUID) -> Webhook:
-    webhook = Webhook.objects.select_related("project").filter(pk=webhook_id).first()
-    require(request, "manage", webhook.project if webhook else None)
-    return webhook or get_object_or_404(Webhook, pk=webhook_id)
+    require_login(request)
+    webhook = get_object_or_404(Webhook.objects.select_related("project"), pk=webhook_id)
+    require(request, "manage", webhook.project)
+    return webhook
 
 
 @never_cache
@@ -136,8 +137,8 @@ def change_webhook(request: HttpRequest, webhook_id: UUID, action: str) -> HttpR
 @never_cache
 @require_POST
 def send_again(request: HttpRequest, delivery_id: UUID) -> HttpResponse:
-    delivery = Delivery.objects.select_related("webhook").filter(pk=delivery_id).first()
-    require(request, "manage", delivery.webhook.project_id if delivery else None)
-    delivery = delivery or get_object_or_404(Delivery, pk=delivery_id)
+    require_login(request)
+    delivery = get_object_or_404(Delivery.objects.select_related("webhook"), pk=delivery_id)
+    require(request, "manage", delivery.webhook.project_id)
     services.send_again(delivery)
     return redirect("webhooks", delivery.webhook.project_id)

@@ -31,9 +31,9 @@ from voting.ledger.decisions import Made, Standing, Subject, standing, subject_o
 from voting.ledger.scheduler import nudge
 from voting.models import Entry, Exposure, Project, Queue, Voter, VoterPrompt
 
-# What sealing writes into an entry.
 # By how much clocks of several machines may differ.
 CLOCKS_APART = timedelta(seconds=5)
+# What sealing writes into an entry.
 SETTLED = ("seq", "hash", "reputation", "unblinded", "excluded")
 
 
