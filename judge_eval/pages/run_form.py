@@ -37,6 +37,7 @@ from judge_eval.config.run_config import (
 )
 from judge_eval.models import Provider, Run
 from judge_eval.runs import available, providers
+from judge_eval.selectors import switched_off
 from voting.access import NO_NEW_PROJECTS, Who, can_make_projects, projects_where
 from voting.choices import LABELS, SIDES, WITHOUT_SIDE
 from voting.models import Project, Queue
@@ -45,6 +46,8 @@ MOST_FILE_BYTES = 5_000_000
 MOST_ERRORS = 20
 # Of a text field whose lines are names, code or the like.
 LINES: Final = {"spellcheck": "false", "autocomplete": "off", "class": "lines"}
+# On at first, where single outputs are judged.
+_USUAL_SINGLE: Final = (MOST_FREQUENT, RANDOM)
 # Objects of a config: `judging.samples` stands in the field `judging_samples`.
 PARTS: Final = ("overlap", "generation", "judging")
 _LISTED = re.compile(r"(models|judges|prompts)\[(\d+)\](?:\.(.+))?")
@@ -216,6 +219,15 @@ class RunForm(ProjectForm):
         if chosen and chosen not in names:
             # Copied from a config; the page of the draft says it too.
             provider.choices += [(chosen, f"{chosen} (there is none of that name)")]
+        self._leave_out_what_is_off()
+
+    def _leave_out_what_is_off(self) -> None:
+        off = switched_off()
+        for name in ("baselines", "single_baselines"):
+            field = self.fields[name]
+            assert isinstance(field, forms.MultipleChoiceField)  # as declared above
+            known = cast("list[tuple[str, str]]", field.choices)
+            field.choices = [(each, words) for each, words in known if each not in off]
 
     def clean_overlap_share(self) -> float | None:
         percent: float | None = self.cleaned_data["overlap_share"]
@@ -338,7 +350,9 @@ def empty_values(user: Who) -> Context:
     # Without pairs that several people vote on, nobody knows how well people agree.
     values = _values(parse(data | {"overlap": {"share": 0.2}}))
     values |= dict.fromkeys(("name", "models", "prompts"), "")
-    values |= {"single_baselines": [MOST_FREQUENT, RANDOM]}
+    off = switched_off()
+    for field, names in (("baselines", values["baselines"]), ("single_baselines", _USUAL_SINGLE)):
+        values[field] = [name for name in names if name not in off]
     return values | {"provider": next(iter(provider_names(providers.offered_to(user))), "")}
 
 

@@ -250,6 +250,17 @@ def test_what_is_off_is_refused_in_runs_and_drafts_and_stops_a_run(installed, at
     assert go_on(lifecycle.resume(running.pk)).state == "voting"
 
 
+def test_the_form_of_a_run_offers_no_baseline_that_is_off_and_can_be_sent_without_it():
+    turn("longer-wins", "off")
+    client = user_client()
+    answer = client.get("/runs/new/")
+    assert ('value="random"' in answer.text, 'value="longer-wins"' in answer.text) == (True, False)
+    values = {name: value for name, value in answer.context["form"].initial.items() if value}
+    named = {"name": "R", "models": "m\nn", "prompts": "Hi.", "new_project": "P", "provider": ""}
+    answer = client.post("/runs/new/", values | named)
+    assert (answer.status_code, answer.context and answer.context["form"].errors) == (302, None)
+
+
 def test_a_run_of_another_version_or_without_its_package_stops(installed, at, monkeypatch):
     run = make_started(at, judges=[THREE])
     with monkeypatch.context() as changed:
