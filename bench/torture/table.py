@@ -63,19 +63,28 @@ def _table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str
 
 
 def _faults(parts: Sequence[Part]) -> list[str]:
-    found: dict[tuple[str, str], list[float]] = defaultdict(list)
+    """Return a row for each fault, with all databases beside each other."""
+    databases = list(dict.fromkeys(part.database for part in parts if part.seconds))
+    found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for part in parts:
         for fault, seconds in part.seconds.items():
-            found[fault, part.database] += seconds
-    columns = ("fault", "database", "times", "s until well again, median", "longest")
-    return _table(
-        columns,
-        (
-            (fault, database, len(seconds), f"{median(seconds):.1f}", f"{max(seconds):.1f}")
-            for (fault, database), seconds in found.items()
-            if seconds
-        ),
+            found[fault][part.database] += seconds
+    columns = [
+        name
+        for database in databases
+        for name in (f"times on {database}", "s until well again: median, longest")
+    ]
+    rows = (
+        (fault, *(cell for database in databases for cell in _seconds(by_database[database])))
+        for fault, by_database in found.items()
     )
+    return _table(("fault", *columns), rows)
+
+
+def _seconds(all_times: Sequence[float]) -> tuple[object, str]:
+    if not all_times:
+        return "-", "-"
+    return len(all_times), f"{median(all_times):.1f}, {max(all_times):.1f}"
 
 
 def _votes(parts: Sequence[Part]) -> list[str]:
