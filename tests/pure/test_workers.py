@@ -85,3 +85,22 @@ def test_a_task_that_cannot_be_acknowledged_ends_the_connection():
     message = Message(channel=Silent(), delivery_tag="1")
     with pytest.raises(BrokerTimeout):
         worker.call_soon_ack(message.ack_log_error, logging.getLogger("test"), (BrokerTimeout,))
+
+
+class HalfClosed:
+    """A lost connection that Kombu can no longer close."""
+
+    connection_errors = channel_errors = ()
+
+    def collect(self, **_):
+        pass
+
+    def close(self):
+        raise AttributeError("'NoneType' object has no attribute 'hostname'")
+
+
+def test_a_lost_connection_that_cannot_be_closed_does_not_end_the_worker():
+    worker = Consumer.__new__(Consumer)
+    worker.app, worker.connection = app, HalfClosed()
+    worker.on_connection_error_after_connected(BrokerTimeout())
+    assert worker.connection is None
