@@ -68,7 +68,7 @@ def refresh_findings() -> None:
 
 @shared_task
 def compute_findings(run_id: str, part: str) -> None:
-    cache.compute(UUID(run_id), part)
+    cache.compute_apart_if_large(UUID(run_id), part)
 
 
 @shared_task

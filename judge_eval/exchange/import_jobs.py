@@ -7,8 +7,6 @@ writes renews or fails by; so what is written is written once, whoever goes on w
 import logging
 import shutil
 import sqlite3
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
@@ -26,6 +24,7 @@ from django.utils import timezone
 
 from humanjudge.celery import enqueue
 from humanjudge.lib import leases
+from humanjudge.lib.apart import manage
 from humanjudge.lib.validation import ConfigInvalid, validated
 from judge_eval.exchange import mapping
 from judge_eval.exchange.bundle import BundleError, is_bundle
@@ -262,8 +261,7 @@ def do_in_a_process() -> None:
         return
     try:
         if unfinished().exists() and not _is_at_work():
-            command = [sys.executable, "-m", "humanjudge", "manage", "import_waiting"]
-            subprocess.run(command, stdin=subprocess.DEVNULL, check=False, cwd=settings.BASE_DIR)
+            manage("import_waiting")
     finally:
         _starting.release()
 

@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from humanjudge.celery import enqueue
 from humanjudge.lib.announce import announce
+from humanjudge.lib.apart import manage
 from judge_eval.findings.model import Before, Claims, RunFindings
 from judge_eval.findings.news import claims_that_changed
 from judge_eval.findings.slices import WHOLE, Parts, Slice, SliceInvalid
@@ -40,6 +41,8 @@ OTHER_VERSION = (
 )
 BUSY = "many parts of this run are being looked at: look at the whole run, or come back later"
 MOST_AT_ONCE = 100
+# Votes of a run. The figures of more take seconds of a processor, and memory that grows with them.
+MOST_VOTES_IN_A_WORKER = 50_000
 # Of the few seconds from one refresh to the next.
 MOMENT_SECONDS = 1.0
 
@@ -59,7 +62,7 @@ def refresh() -> None:
         until = time.monotonic() + MOMENT_SECONDS
         for run_id, part in _due(timezone.now()):
             try:
-                compute(run_id, part)
+                compute_apart_if_large(run_id, part)
             except DatabaseError:
                 raise
             except Exception:
@@ -89,6 +92,14 @@ def _due(now: datetime) -> list[tuple[UUID, str]]:
     due = Findings.objects.filter(watched, behind, rested)
     # What somebody looks at comes first.
     return list(due.order_by("-asked_at").values_list("run", "part")[:MOST_AT_ONCE])
+
+
+def compute_apart_if_large(run_id: UUID, part: str) -> None:
+    """Compute findings here, or in a process of its own (`compute_findings`) if votes are many."""
+    if not Board.objects.filter(run=run_id, votes__gt=MOST_VOTES_IN_A_WORKER).exists():
+        compute(run_id, part)
+    elif code := manage("compute_findings", str(run_id), part):
+        logger.error("findings of run %s, part %r: their process ended with %s", run_id, part, code)
 
 
 def compute(run_id: UUID, part: str) -> bool:
