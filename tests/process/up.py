@@ -117,8 +117,8 @@ class Up:
         with self.run_api("cli_key") as reader:
             return reader.get("results").json()
 
-    def tree(self) -> dict[int, str]:
-        """Every process of the tree with its command line, the supervisor first."""
+    def tree(self, root: int | None = None) -> dict[int, str]:
+        """Every process below `root`, or the supervisor, with its command line, the root first."""
         table = subprocess.run(
             ["ps", "-A", "-ww", "-o", "pid=,ppid=,args="],
             capture_output=True,
@@ -129,7 +129,7 @@ class Up:
             (int(pid), int(parent), words)
             for pid, parent, words in re.findall(r"^\s*(\d+)\s+(\d+)\s+(.*)$", table, re.MULTILINE)
         ]
-        found = {pid: words for pid, _, words in rows if pid == self.process.pid}
+        found = {pid: words for pid, _, words in rows if pid == (root or self.process.pid)}
         while more := {p: w for p, parent, w in rows if parent in found and p not in found}:
             found |= more
         return found
