@@ -97,7 +97,7 @@ def answered_by_another() -> Exists:
 
 
 @lru_cache(maxsize=32)
-def config_of(run_id: UUID) -> RunConfig:
+def started_config(run_id: UUID) -> RunConfig:
     """Read the config of a run that was started: it stays as it is."""
     return parse(Run.every.values_list("config", flat=True).get(pk=run_id))
 
@@ -128,7 +128,7 @@ def question_of(call: Call, provider: Provider | None) -> Question:
 
 
 def _question(call: Call, provider: Provider) -> Question:
-    config, queue, verdict = config_of(call.run_id), call.run.queue, call.verdict
+    config, queue, verdict = started_config(call.run_id), call.run.queue, call.verdict
     item = verdict.item if verdict else call.item
     how = config.judging if item else config.generation
     schema, order, problem, asked = None, "", "", asked_of(queue)

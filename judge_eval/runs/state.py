@@ -20,7 +20,7 @@ from judge_eval.models import Call, Judge, Provider, Run, Verdict
 from judge_eval.providers.errors import CallFailed
 from judge_eval.runs import available, leases, results, verdicts
 from judge_eval.runs.helpers import RunHelpers, output_of
-from judge_eval.runs.requests import config_of
+from judge_eval.runs.requests import started_config
 from judge_eval.selectors import is_drawn, left_out, switched_off, used_pictures
 from judge_eval.services import add_items, shown_together
 from voting.kinds import is_single, kind_of
@@ -139,7 +139,7 @@ def _new_items(run: Run, calls: QuerySet[Call]) -> list[Sequence[Inference]]:
     made = [pk for by_pk in outputs.values() for pk in by_pk]
     items = Item.objects.filter(queue=run.queue_id, a__in=made).values_list("a", "b")
     known = {frozenset(item) - {None} for item in items}
-    mode, config = mode_of(run), config_of(run.pk)
+    mode, config = mode_of(run), started_config(run.pk)
     helpers = RunHelpers(run, mode)
     new: list[Sequence[Inference]] = []
     for by_pk in outputs.values():
@@ -286,7 +286,7 @@ def _call_completed(run: Run) -> None:
     helpers = RunHelpers(run, MODES[name])
     try:
         with calling(MODES[name], "completed"):
-            MODES[name].completed(config_of(run.pk), helpers)
+            MODES[name].completed(started_config(run.pk), helpers)
             helpers.write()
     except HookFailed as failed:
         run.record("extension", str(failed), extension=name)

@@ -86,7 +86,7 @@ def _picture(found: RunFindings) -> str:
 
 
 def chart_of_score(of: QualityResults) -> Chart:
-    points = points_of(of)
+    points = score_points(of)
 
     title = f"{TITLES[Quality.Series(of.series)][0]}: score over time"
 
@@ -98,7 +98,7 @@ def chart_of_score(of: QualityResults) -> Chart:
     return Chart(f"score-{of.series}", title, draw, lambda: rows)
 
 
-def points_of(of: QualityResults) -> list[Point]:
+def score_points(of: QualityResults) -> list[Point]:
     return [Point(at.at, at.score, at.freshness, at.votes, at.passes) for at in of.points]
 
 

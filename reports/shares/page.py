@@ -33,7 +33,7 @@ from reports.shares.charts import (
     chart_of_score,
     chart_of_votes,
     charts_of_run,
-    points_of,
+    score_points,
 )
 from reports.shares.files import headline
 from reports.shares.report import (
@@ -94,7 +94,7 @@ def _scores(report: Report, outputs: Outputs) -> Iterator[Section]:
 
 
 def _score(of: QualityResults) -> Context:
-    points = points_of(of)
+    points = score_points(of)
     return score_in_words(of.series, points[-1]) | {
         "decay": of.decay,
         "half_life": in_words(of.half_life_seconds),
