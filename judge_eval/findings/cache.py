@@ -23,7 +23,8 @@ from judge_eval.selectors import switched_off
 from voting.kinds import kind_of
 from voting.models import Entry
 
-# A worker that was killed in the middle leaves its findings to others after this time.
+# A worker that was killed in the middle leaves its findings to others after this time, or after
+# SHARE times what they took last, where that is longer.
 LEASE = timedelta(minutes=2)
 # Between two computations: some seconds, and so many times as long as the last one took.
 PAUSE = timedelta(seconds=3)
@@ -112,7 +113,9 @@ def compute(run_id: UUID, part: str) -> bool:
 
     now = timezone.now()
     row = Findings.objects.filter(run=run_id, part=part)
-    if not row.filter(not_before__lte=now).update(not_before=now + LEASE):
+    took = row.values_list("seconds", flat=True).first() or 0
+    lease = max(LEASE, SHARE * timedelta(seconds=took))
+    if not row.filter(not_before__lte=now).update(not_before=now + lease):
         return False
     began = time.perf_counter()
     run = Run.objects.select_related("queue").get(pk=run_id)

@@ -7,6 +7,7 @@ import pytest
 from django.utils import timezone
 
 from judge_eval.findings import alt_test, cache
+from judge_eval.findings import compute as compute_module
 from judge_eval.findings.slices import Slice
 from judge_eval.models import Board, Findings, Judge, Run, Verdict
 from tests.helpers.run_findings import compute
@@ -367,6 +368,21 @@ def test_what_was_begun_and_lost_is_computed_by_another_after_a_while():
     assert cache.compute(run.pk, "")
 
 
+def test_who_computes_for_long_is_not_overtaken(monkeypatch):
+    run = voted_run(people=1, pairs=2)
+    long = 10 * cache.LEASE.total_seconds()
+    Findings.objects.create(run=run, seconds=long)
+    begun, until = timezone.now(), []
+
+    def looked_at(outcomes, before, findings=compute_module.findings):
+        until.append(Findings.objects.get(run=run).not_before)
+        return findings(outcomes, before)
+
+    monkeypatch.setattr(compute_module, "findings", looked_at)
+    assert cache.compute(run.pk, "")
+    assert until[0] >= begun + timedelta(seconds=long)
+
+
 def test_a_part_that_nobody_looks_at_is_left_as_it_is():
     run = voted_run(people=1, pairs=2)
     cache.findings_of(run, Slice("tag", "animals"))
@@ -392,5 +408,5 @@ def test_it_takes_as_many_queries_for_many_rows(django_assert_max_num_queries):
     make_judges(larger, ["late"], first=len(judges_of(larger)))
     for which in (run, larger):
         Findings.objects.create(run=which)
-        with django_assert_max_num_queries(23):
+        with django_assert_max_num_queries(24):
             assert cache.compute(which.pk, "")
