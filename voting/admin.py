@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar, cast
 
 from django.contrib import admin
+from django.contrib.admin.models import LogEntry
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.views.main import ChangeList
 from django.contrib.auth.admin import UserAdmin
@@ -378,6 +379,12 @@ admin.site.unregister(User)
 class PersonAdmin(UserAdmin):  # type: ignore[type-arg]
     list_display = ("username", "email", "is_active", "is_staff", "is_superuser", "last_login")
     inlines = (MembersInline, NewMemberInline, IdentityInline)
+
+    def has_delete_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
+        # The audit would lose what they changed: whoever leaves is set inactive instead.
+        if obj and LogEntry.objects.filter(user=obj).exists():
+            return False
+        return super().has_delete_permission(request, obj)
 
 
 @admin.register(Flag)

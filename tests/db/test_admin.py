@@ -24,6 +24,7 @@ from tests.makers import (
     user_client,
     voter_client,
 )
+from voting.changes import changes_of, rename
 from voting.keys import find_key
 from voting.ledger import chain, ledger
 from voting.models import ApiKey, Entry, Flag, Queue, VoterPrompt
@@ -99,6 +100,19 @@ def test_what_the_ledger_refers_to_is_never_deleted(model):
         "apikey": ApiKey.objects.get().pk,
     }[model]
     assert admin_client().get(f"/admin/voting/{model}/{pk}/delete/").status_code == 403
+
+
+def test_who_changed_something_is_set_inactive_and_never_deleted():
+    project, client = make_project(), admin_client()
+    ada, bob = (User.objects.create(username=name, is_superuser=True) for name in ("ada", "bob"))
+    rename(project, "Owls", ada)
+    assert client.get(f"/admin/auth/user/{ada.pk}/delete/").status_code == 403
+    both = {"action": "delete_selected", "_selected_action": [ada.pk, bob.pk], "post": "yes"}
+    client.post("/admin/auth/user/", both)
+    assert User.objects.filter(pk__in=[ada.pk, bob.pk]).count() == 2
+    client.post(f"/admin/auth/user/{bob.pk}/delete/", {"post": "yes"})
+    assert not User.objects.filter(pk=bob.pk).exists()
+    assert [change.user for change in changes_of(project)] == [ada]
 
 
 def test_a_new_key_is_shown_once_and_works():
