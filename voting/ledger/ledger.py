@@ -29,7 +29,7 @@ from voting.ledger import chain
 from voting.ledger.bulk_sql import executemany, insist, update_many
 from voting.ledger.decisions import Made, Standing, Subject, standing, subject_of
 from voting.ledger.scheduler import nudge
-from voting.models import Entry, Exposure, Project, Queue, Voter, VoterPrompt
+from voting.models import NO_VOTE, Entry, Exposure, Project, Queue, Voter, VoterPrompt
 
 # By how much clocks of several machines may differ.
 CLOCKS_APART = timedelta(seconds=5)
@@ -354,10 +354,14 @@ def recounted_items(batch: Iterable[Fact]) -> set[UUID]:
     return items | set(votes.values_list("item_id", flat=True))
 
 
+def _decisions(project: Project) -> QuerySet[Entry]:
+    about = {"project": project, "kind": Entry.Kind.DECISION, "seq__isnull": False}
+    return Entry.objects.filter(NO_VOTE, **about)
+
+
 def standing_of(project: Project, about: Q, batch: Iterable[Fact] = ()) -> dict[Subject, Standing]:
     """Return what stands of all decisions `about` something: the sealed ones, and a batch's."""
-    decisions = Entry.objects.filter(project=project, kind=Entry.Kind.DECISION, seq__isnull=False)
-    rows = decisions.filter(about).order_by("seq")
+    rows = _decisions(project).filter(about).order_by("seq")
     names = ("item_id", "queue_id", "voter_id", "payload", "retracted_seq")
     made = [Made(subject_of(*row[:3]), *row[3:]) for row in rows.values_list(*names)]
     for e in batch:
@@ -381,8 +385,7 @@ def _mark_excluded(project: Project, batch: Sequence[Fact]) -> None:
     """Mark votes that curators excluded, and unmark those that they took back."""
     votes = [e for e in batch if e.kind == Entry.Kind.VOTE]
     has_decisions = any(e.kind == Entry.Kind.DECISION for e in batch)
-    before = Entry.objects.filter(project=project, kind=Entry.Kind.DECISION, seq__isnull=False)
-    if not has_decisions and not before.exists():
+    if not has_decisions and not _decisions(project).exists():
         return
     about = Q(item__in={vote.item_id for vote in votes}) | Q(
         item=None, voter__in={vote.voter_id for vote in votes}
