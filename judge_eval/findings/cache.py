@@ -21,7 +21,7 @@ from judge_eval.findings.slices import WHOLE, Parts, Slice, SliceInvalid
 from judge_eval.models import Board, Findings, Run
 from judge_eval.selectors import switched_off
 from voting.kinds import kind_of
-from voting.models import Entry
+from voting.models import NO_VOTE, Entry
 
 # A worker that was killed in the middle leaves its findings to others after this time, or after
 # SHARE times what they took last, where that is longer.
@@ -153,7 +153,7 @@ def compute(run_id: UUID, part: str) -> bool:
 def is_readable(run: Run) -> bool:
     """Tell from the first verdicts in a run's ledger whether this version wrote them."""
     opened = Entry.objects.filter(
-        project=run.queue.project_id, queue=run.queue_id, kind=Entry.Kind.VERDICTS
+        NO_VOTE, project=run.queue.project_id, queue=run.queue_id, kind=Entry.Kind.VERDICTS
     )
     first = opened.filter(seq__isnull=False).order_by("seq").values_list("payload", flat=True)
     said = first.first() or {"prompt": "", "votes_wanted": 0, "verdicts": []}

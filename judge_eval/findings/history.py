@@ -12,7 +12,7 @@ from judge_eval.models import Run
 from judge_eval.stats.entering import Closed, Event, Opened, OutOfOrder, Voted, Wanted
 from judge_eval.stats.outcomes_table import FAILED, NOT_ASKED
 from voting.ledger.decisions import IMPORT_BEGINS, IMPORT_ENDS, wanted_in
-from voting.models import Entry, Queue
+from voting.models import NO_VOTE, Entry, Queue
 from voting.order import prompt_order
 
 ROWS_AT_ONCE: Final = 20_000
@@ -109,7 +109,8 @@ class _Reading:
         # The project is there for the sake of indexes.
         queue = self.run.queue
         sealed = Entry.objects.filter(project=queue.project_id, queue=queue, seq__isnull=False)
-        return sealed.filter(kind=kind).order_by("seq")
+        votes = Q() if kind == Entry.Kind.VOTE else NO_VOTE
+        return sealed.filter(votes, kind=kind).order_by("seq")
 
     def _opened(self, judges: int) -> Iterator[Opened]:
         entries = self._sealed(Entry.Kind.VERDICTS).values_list("seq", "item", "payload")

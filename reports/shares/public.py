@@ -46,7 +46,7 @@ from reports.shares.page import Outputs, report_context
 from reports.shares.report import Report, Since
 from reports.shares.services import count_view, find_share
 from voting import access
-from voting.models import Assignment, Entry
+from voting.models import NO_VOTE, Assignment, Entry
 from voting.pictures.rendering import render as render_picture
 from voting.voters import voter_here
 
@@ -119,7 +119,7 @@ def current(share: Share) -> Report:
 
 
 def _erased_since(share: Share, report: Report) -> Since:
-    erasures = Entry.objects.filter(project=share.project_id, kind=Entry.Kind.ERASURE)
+    erasures = Entry.objects.filter(NO_VOTE, project=share.project_id, kind=Entry.Kind.ERASURE)
     counted = erasures.filter(seq__gt=report.head.seq).aggregate(
         people=Count("pk", filter=Q(payload__has_key="voter")),
         runs=Count("pk", filter=Q(payload__has_key="queue")),

@@ -11,6 +11,7 @@ from django.utils import timezone
 from reports.projects.audit import AuditForm, page_of
 from reports.quality.parameters import change as change_quality
 from tests.helpers.pages import queries_of, text_of
+from tests.helpers.plans import plan_of
 from tests.makers import (
     entry_of,
     make_many_votes,
@@ -239,9 +240,7 @@ def test_what_is_searched_for_is_read_from_an_index(query):
     for query_made in queries:
         sql = query_made["sql"]
         if "ORDER BY" in sql and "LIMIT" in sql:
-            with connection.cursor() as cursor:
-                cursor.execute(f"EXPLAIN QUERY PLAN {sql}")
-                plan = " ".join(str(row[-1]) for row in cursor.fetchall())
+            plan = plan_of(sql)
             assert "USE TEMP B-TREE" not in plan, plan
             used += re.findall(r"INDEX (\w+)", plan)
     assert used == INDEXES[query].split()

@@ -1,0 +1,47 @@
+"""What is asked often does not read all votes of a project, however many there are."""
+
+import re
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from judge_eval.findings.cache import is_readable
+from reports.shares.public import current
+from reports.shares.services import make_share
+from tests.helpers.plans import plan_of
+from tests.helpers.run_findings import voted_run
+from tests.makers import make_run, make_vote, make_voter, pairs_of, seal_all
+from voting.curating import decide
+
+pytestmark = pytest.mark.django_db
+
+ALL_ENTRIES = r"SCAN voting_entry|sqlite_autoindex_voting_entry_\d \(project_id=\?( AND seq>\?)?\)"
+
+
+def those_that_read_all(do):
+    with CaptureQueriesContext(connection) as queries:
+        do()
+    asked = [query["sql"] for query in queries if query["sql"].startswith("SELECT")]
+    assert any("voting_entry" in sql for sql in asked)
+    return [sql for sql in asked if re.search(ALL_ENTRIES, plan_of(sql))]
+
+
+def test_a_vote_is_sealed_beside_decisions():
+    run = make_run(pairs=2, votes_wanted=9)
+    decided, voted = pairs_of(run)
+    decide(decided.pk, "exclude", make_voter(run, name="Cara"), after=None)
+    seal_all(run.queue.project)
+    make_vote(make_voter(run), voted, "A")
+    assert not those_that_read_all(lambda: seal_all(run.queue.project))
+
+
+def test_a_run_opens_behind_the_votes_of_another():
+    run = make_run()
+    assert not those_that_read_all(lambda: is_readable(run))
+
+
+def test_a_frozen_report_asks_what_was_erased_since():
+    run = voted_run()
+    share, _ = make_share(run.queue.project, run, None, is_frozen=True)
+    assert not those_that_read_all(lambda: current(share))
