@@ -43,7 +43,7 @@ class Extent(NamedTuple):
 
 def extent(run: Run) -> Extent:
     return Extent(
-        outputs=_outputs_of(run).count(),
+        outputs=outputs_of(run).count(),
         verdicts=Verdict.objects.filter(judge__run=run).count(),
         calls=run.calls.count(),
         invites=run.queue.invites.count(),
@@ -95,18 +95,18 @@ def _close(queue: Queue) -> None:
     ledger.record(Entry(kind=Entry.Kind.ERASURE, at=now, **about))
 
 
-def _outputs_of(run: Run) -> QuerySet[Inference]:
+def outputs_of(run: Run) -> QuerySet[Inference]:
     """Return the outputs of a run that no other one shows."""
     items = Item.objects.filter(queue=run.queue_id)
+    own = Q(pk__in=items.values("a")) | Q(pk__in=items.values("b")) | Q(call__run=run)
     either = Q(a=OuterRef("pk")) | Q(b=OuterRef("pk"))
-    own = Q(Exists(items.filter(either))) | Q(call__run=run)
     return Inference.objects.filter(
         own, ~Exists(Item.objects.exclude(queue=run.queue_id).filter(either))
     )
 
 
 def _forget_outputs(run: Run) -> None:
-    outputs = _outputs_of(run)
+    outputs = outputs_of(run)
     pictures = list(outputs.filter(picture__isnull=False).values_list("picture", flat=True))
     outputs.update(picture=None, **_NO_TEXT)
     Item.objects.filter(queue=run.queue_id).update(external_id="")

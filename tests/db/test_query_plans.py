@@ -7,6 +7,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from judge_eval.findings.cache import is_readable
+from judge_eval.runs.deletion import outputs_of
+from judge_eval.selectors import used_pictures
 from reports.shares.public import current
 from reports.shares.services import make_share
 from tests.helpers.plans import plan_of
@@ -45,3 +47,16 @@ def test_a_frozen_report_asks_what_was_erased_since():
     run = voted_run()
     share, _ = make_share(run.queue.project, run, None, is_frozen=True)
     assert not those_that_read_all(lambda: current(share))
+
+
+# All items of a run, asked for anew with each row of something else.
+ALL_ITEMS_EACH = r"CORRELATED SCALAR SUBQUERY \d+ SEARCH U0 USING INDEX \w+ \(queue_id=\?\)"
+
+
+@pytest.mark.parametrize("rows", [used_pictures, outputs_of])
+def test_what_a_run_uses_is_read_once(rows):
+    run = make_run()
+    with CaptureQueriesContext(connection) as queries:
+        list(rows(run))
+    [query] = queries
+    assert not re.search(ALL_ITEMS_EACH, plan_of(query["sql"]))
