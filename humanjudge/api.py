@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Final
 
 from django.conf import settings
@@ -10,6 +10,7 @@ from django.core.exceptions import RequestDataTooBig
 from django.http import HttpRequest, HttpResponse
 from ninja import NinjaAPI
 from ninja.errors import ValidationError
+from ninja.openapi.schema import OpenAPISchema
 
 from humanjudge.lib.validation import ConfigInvalid
 from judge_eval.api.events import router as events
@@ -35,7 +36,19 @@ from reports.shares.make import NotComputed
 from voting.curating import AlreadyDecided, CannotDecide
 from voting.services import VoteConflict, VotingClosed
 
-api = NinjaAPI(
+
+class Api(NinjaAPI):
+    """One whose document is made once: that takes half a second, and whoever likes may ask."""
+
+    @cached_property
+    def document(self) -> OpenAPISchema:
+        return super().get_openapi_schema()
+
+    def get_openapi_schema(self, **_: Any) -> OpenAPISchema:
+        return self.document
+
+
+api = Api(
     title="HumanJudge",
     version="1",
     description="Runs, votes and judge standings. Send an API key as `Authorization: Bearer …`.",
@@ -53,7 +66,7 @@ for router in (quality, shares.of_projects):
     api.add_router("/projects", router)
 
 # What the public client `grandjury` asks for, at the addresses that it has built in.
-grandjury_api = NinjaAPI(
+grandjury_api = Api(
     title="HumanJudge: GrandJury protocol",
     version="1",
     description="Traces, models, benchmarks and figures of votes, as the client `grandjury` asks.",
