@@ -71,7 +71,7 @@ def known_groups(project: UUID) -> list[str]:
 
 
 class Invited(NamedTuple):
-    """An invite, how many it has let in, and how often these have voted in its queue."""
+    """An invite, how many it has let in, and how many sealed votes these have in its queue."""
 
     invite: Invite
     joined: int
@@ -85,7 +85,8 @@ def invited(queue: Queue) -> list[Invited]:
     members: dict[UUID, set[UUID]] = defaultdict(set)
     for invite, voter in (*of_invites, *guests.values_list("invite", "voter")):
         members[invite].add(voter)
-    standing = Entry.objects.filter(queue=queue, kind=Entry.Kind.VOTE, retracted=False)
+    sealed = Entry.objects.filter(queue=queue, kind=Entry.Kind.VOTE, seq__isnull=False)
+    standing = sealed.filter(retracted=False)
     votes = dict(standing.values_list("voter").annotate(votes=Count("pk")))
     rows = []
     for invite in invites:

@@ -17,6 +17,7 @@ from tests.makers import (
     make_vote,
     make_voter,
     pairs_of,
+    seal_all,
     user_client,
     voter_client,
 )
@@ -146,6 +147,7 @@ def test_votes_are_counted_by_the_invite_that_brought_them():
         make_vote(voter, pair)
     make_vote(make_voter(other, invite=make_invite(other)), pairs_of(other)[0])
     undo_last_vote(ada, run.queue)
+    seal_all(run.queue.project)
     counts = {found.invite: (found.joined, found.votes) for found in invited(run.queue)}
     assert counts == {invite: (2, 2), without: (0, 0)}
     assert "Students 2 joined · 2 votes" in text_of(user_client().get(tab(run)))

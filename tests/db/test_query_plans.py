@@ -15,10 +15,16 @@ from tests.helpers.plans import plan_of
 from tests.helpers.run_findings import voted_run
 from tests.makers import make_run, make_vote, make_voter, pairs_of, seal_all
 from voting.curating import decide
+from voting.selectors import number_unsealed
+from voting.voters import invited
 
 pytestmark = pytest.mark.django_db
 
-ALL_ENTRIES = r"SCAN voting_entry|sqlite_autoindex_voting_entry_\d \(project_id=\?( AND seq>\?)?\)"
+# What waits to be sealed has an index of its own, in which there is little.
+ALL_ENTRIES = (
+    r"SCAN voting_entry(?! USING INDEX entry_unsealed)"
+    r"|sqlite_autoindex_voting_entry_\d \(project_id=\?( AND seq>\?)?\)"
+)
 
 
 def those_that_read_all(do):
@@ -41,6 +47,15 @@ def test_a_vote_is_sealed_beside_decisions():
 def test_a_run_opens_behind_the_votes_of_another():
     run = make_run()
     assert not those_that_read_all(lambda: is_readable(run))
+
+
+def test_invites_count_the_votes_of_their_run():
+    run = make_run()
+    assert not those_that_read_all(lambda: invited(run.queue))
+
+
+def test_what_waits_to_be_sealed_is_counted():
+    assert not those_that_read_all(number_unsealed)
 
 
 def test_a_frozen_report_asks_what_was_erased_since():
