@@ -27,6 +27,14 @@ from voting.voters import invite_token
 
 # What everything is called: as an element of a page it would show up as one, and do something.
 HOSTILE = """<img src=x onerror=alert(1)>'"><script>alert(1)</script>"""
+# Rows with a name, and what their project is of them.
+OWN = {
+    Project: "pk",
+    Queue: "project",
+    Run: "queue__project",
+    Judge: "run__queue__project",
+    Voter: "project",
+}
 # Beside the pages of the product: what it answers where there is none, and what Django brings.
 OTHERS = {
     "not found": "/nothing-here/",
@@ -51,16 +59,19 @@ class EveryPage:
     def __init__(self):
         run = voted_run(pairs=8, computed=False)
         voted = make_run(pairs=3)
-        for model in (Project, Queue, Run, Judge, Voter):
-            model._default_manager.update(name=HOSTILE)
-        Inference.objects.update(prompt=HOSTILE, output=HOSTILE, metadata={"<b>": HOSTILE})
-        Inference.objects.filter(generator="generator-0").update(generator=HOSTILE)
+        projects = [each.queue.project_id for each in (run, voted)]
+        # Not those of others: tests in a browser share a product.
+        for model, project in OWN.items():
+            model._default_manager.filter(**{f"{project}__in": projects}).update(name=HOSTILE)
+        outputs = Inference.objects.filter(project__in=projects)
+        outputs.update(prompt=HOSTILE, output=HOSTILE, metadata={"<b>": HOSTILE})
+        outputs.filter(generator="generator-0").update(generator=HOSTILE)
         compute(run)
         run.refresh_from_db()
-        pictured = Inference.objects.filter(project=run.queue.project, generator="generator-1")
+        pictured = outputs.filter(project=run.queue.project, generator="generator-1")
         picture = make_picture("teal", inferences=pictured)
         [call, *_] = make_calls(run)
-        make_provider()
+        asked = make_provider(name="every-page")
         report = ScoreReport.objects.create(run=run, state="done", table={})
         jobs.path_of(report).parent.mkdir(parents=True, exist_ok=True)
         jobs.path_of(report).write_bytes(b"a zip")
@@ -96,7 +107,7 @@ class EveryPage:
             "shared-report": {"token": share},
             "shared-bundle": {"token": share},
             "shared-file": {"token": share, "name": "report.html"},
-            "try-provider": {"name": "default"},
+            "try-provider": {"name": asked.name},
         }
         self.client = voter_client(voter)
         name = f"all-{uuid4().hex[:8]}"
