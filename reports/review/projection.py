@@ -99,14 +99,14 @@ def _flags_on(rows: Sequence[Row], limits: Parameters, new: Flags) -> dict[UUID,
     voted_on = [row["pk"] for row in rows if row["queue__kind"] == Queue.Kind.PASS_FLAG]
     if by_key:
         flags = Flag.objects.filter(item__in=by_key)
-        for item, *flag in flags.values_list("item", "created_at", "category"):
-            found[item].append(Flagged(*flag))
+        for item, at, category in flags.values_list("item", "created_at", "category"):
+            found[item].append(Flagged(at, category))
     if voted_on:
         reasons = Q() if limits.flags_to_review == "all" else WITH_REASON
         votes = Entry.objects.filter(FLAG_VOTES, reasons, item__in=voted_on)
-        for pk, *vote in votes.values_list("item", "at", "category"):
+        for pk, at, category in votes.values_list("item", "at", "category"):
             assert pk is not None  # filtered
-            found[pk].append(Flagged(*vote))
+            found[pk].append(Flagged(at, category))
     for item in {*voted_on} & new.keys():
         found[item] += new[item]
     return {item: sorted(flags) for item, flags in found.items()}

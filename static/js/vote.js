@@ -31,6 +31,7 @@
   let mine = Number(byId("progress").dataset.mine);
   let fetching = false;
   let askedAtEnd = false;
+  let isClosed = false;
   let lastActive = Date.now();
 
   const current = () => pairs.querySelector(":scope > .pair");
@@ -94,10 +95,18 @@
     showUndo();
   }
 
-  // There is nothing to undo before the first vote.
+  // There is nothing to undo before the first vote, and a vote that is undone once voting has closed is lost.
   function showUndo() {
-    for (const button of undoButtons()) button.disabled = !mine && !outbox.length;
+    for (const button of undoButtons()) button.disabled = isClosed || (!mine && !outbox.length);
   }
+
+  document.addEventListener("closed", () => {
+    if (isClosed) return;
+    isClosed = true;
+    showUndo();
+    // What was refused is said already.
+    if (current() && !byId("notice").firstElementChild) notice("Voting has closed; your votes stand.");
+  });
 
   // --- showing pairs ------------------------------------------------------------------------------
 
@@ -242,6 +251,7 @@
     bringBack(item, messageIn(xhr));
     if (xhr.status === 403 || xhr.status === 422) offerReload();
     if (xhr.status !== 409) return;
+    fetchPairs(); // which also tells whether voting has closed
     // What was recorded first stands: the voter may go on, or undo it.
     item.pair.dataset.state = "voted";
     item.pair.querySelector("[data-yours]").textContent = "";
@@ -293,10 +303,11 @@
       showProgress(Number(byId("progress").dataset.mine));
       restUntil = performance.now() + SETTLE_MS / 2;
       clearNotice();
-      if (xhr.responseText.includes("data-has-seen")) notice(`Your vote is taken back. You have seen what the judges said of this ${noun}, so your new vote will be kept, but left out of their ratings.`);
+      if (xhr.responseText.includes("data-has-seen")) notice(`Your vote is taken back. You have seen what the judges said of this ${noun}, so a new vote on it is left out of their ratings.`);
       show("Your last vote is taken back.");
     } else if (xhr.status >= 400 && xhr.status < 500) {
       notice(messageIn(xhr));
+      if (xhr.status === 409) fetchPairs(); // which also tells whether voting has closed
     } else {
       notice("The server could not be reached. Reload the page to see whether your vote was taken back.");
       offerReload();
