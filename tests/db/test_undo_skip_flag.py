@@ -132,7 +132,7 @@ def test_a_pair_whose_vote_was_undone_is_not_offered_again_once_voting_has_close
 
 
 def test_a_page_that_asks_for_more_is_told_that_voting_has_closed():
-    run, voter, pair, client = a_pair()
+    run, _, _, client = a_pair()
     assert "HX-Trigger" not in client.get(url_of(run, "pairs"), headers=HTMX).headers
     Queue.objects.update(is_open=False)
     more = client.get(url_of(run, "pairs"), headers=HTMX)
