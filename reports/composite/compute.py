@@ -21,6 +21,8 @@ from judge_eval.stats.rank_correlations import FEWEST
 
 # With fewer items in either quarter, no change is claimed or denied.
 FEWEST_TO_COMPARE: Final = 20
+# Sums and means of floats end so near to 0 and 1 that are meant.
+ROUNDING: Final = 1e-6
 OK: Final = "ok"
 Item = TypeVar("Item", bound=Hashable)
 
@@ -42,7 +44,7 @@ def composite_of_item(
 
     Components are in [0, 1], None where they are missing; of weights, which are above 0, only the
     ratios count. A gate may be weighted too. There is no composite where a component is outside
-    [0, 1], or a weighted one is missing and no gate failed.
+    [0, 1] by more than `ROUNDING`, or a weighted one is missing and no gate failed.
 
     Examples
     --------
@@ -55,8 +57,9 @@ def composite_of_item(
     """
     present = {name: value for name, value in components.items() if value is not None}
     for name, value in present.items():
-        if not 0 <= value <= 1:
-            return Composite(None, f"component {name!r} is {value:g}, which is outside [0, 1]")
+        if not -ROUNDING <= value <= 1 + ROUNDING:
+            return Composite(None, f"component {name!r} is {value:.9g}, which is outside [0, 1]")
+        present[name] = min(max(value, 0.0), 1.0)
     for gate in gates:
         if present.get(gate, 0) < 1:
             return Composite(0.0, f"hard-gate fail: {gate}", gate)
