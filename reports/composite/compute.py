@@ -190,8 +190,8 @@ def drift_in_words(quarters: Sequence[Drift]) -> str:
     ends, claim = last.figure.interval, "the composite ranks items as people do"
     if ends is None or ends[0] <= 0:
         claim = f"it cannot be shown that {claim}"
-    interval = f"95 % interval {ends[0]:.2f} to {ends[1]:.2f}" if ends else "no interval"
-    words = f"In {last.quarter} {claim} ({last.figure.value:.2f}, {interval}, "
+    interval = f"95 % interval {ends[0]:z.2f} to {ends[1]:z.2f}" if ends else "no interval"
+    words = f"In {last.quarter} {claim} ({last.figure.value:z.2f}, {interval}, "
     words += f"{last.figure.n:,} items)."
     if not earlier:
         return words
@@ -202,7 +202,7 @@ def drift_in_words(quarters: Sequence[Drift]) -> str:
             f"{FEWEST_TO_COMPARE} in each of two quarters."
         )
     before = large[-1]
-    since = f"since {before.quarter} ({before.figure.value:.2f}, {before.figure.n:,} items)"
+    since = f"since {before.quarter} ({before.figure.value:z.2f}, {before.figure.n:,} items)"
     if has_changed(before.figure, last.figure):
         return f"{words} Changed {since}: look at what people reward now."
     return f"{words} No change {since} can be shown."

@@ -196,3 +196,11 @@ def test_findings_are_the_words_and_a_row_for_each_judge_as_the_server_wrote_it(
         "a a\t66.7\t-\t1-2",
         "never asked\t-\t-\tab",
     ]
+
+
+def test_no_figure_is_minus_zero():
+    row = dict.fromkeys(("rank", "judge", "elo", "agree", "total"), 1)
+    row |= {"agree_rate": -0.04, "order_luck": -0.4}
+    row |= dict.fromkeys(("overall_agreement", "overall_low", "overall_high"), -0.0)
+    reply = {"leaderboard": [row], "overall_as_of": {"votes": 1, "newer": 0}}
+    assert next(lines.result_lines(reply)).split("\t")[3:] == ["0.0", "1", "1", *["0.0"] * 3, "0"]
