@@ -15,6 +15,7 @@
   const undoButtons = () => document.querySelectorAll("[form=undo]");
   const more = byId("more");
   const reveals = desk.dataset.reveal === "after_each";
+  const wide = matchMedia("(min-width: 68rem)"); // what is new is beside the pair then, and nothing scrolls the window
   const { noun } = desk.dataset; // what is voted on: "pair" or "item"
   const Noun = noun[0].toUpperCase() + noun.slice(1);
 
@@ -50,7 +51,7 @@
     box.className = "notice";
     box.append(Object.assign(document.createElement("p"), { textContent: text }));
     byId("notice").replaceChildren(box);
-    box.scrollIntoView({ block: "nearest" });
+    if (!wide.matches) box.scrollIntoView({ block: "nearest" });
   }
 
   function offer(label, act) {
@@ -124,7 +125,10 @@
     Answer.show(pair.querySelector(".ballot"));
     showUndo();
     say(`${before} ${Noun} ${mine + outbox.length + 1}: ${promptOf(pair)}`.trim());
-    if (pair.getBoundingClientRect().top < 0) pair.scrollIntoView({ block: "start" });
+    // Only a long form makes a wide page so high that the next prompt may be out of view.
+    const mayScroll = !wide.matches || pair.querySelector(".ballot.long");
+    const covered = parseFloat(getComputedStyle(pair).scrollMarginTop);
+    if (mayScroll && pair.getBoundingClientRect().top < covered) pair.scrollIntoView({ block: "start" });
     // After two answers, or when the page could have more: what is on the screen stays leased.
     if (held().length < FULL - 1) fetchPairs();
   }
@@ -428,9 +432,7 @@
     if (!reveal || reveal.dataset.uid === readOut) return;
     readOut = reveal.dataset.uid;
     say(reveal.dataset.spoken);
-    if (current()?.dataset.state !== "voted") return;
-    reveal.scrollIntoView({ block: "nearest" });
-    current().querySelector(".after").scrollIntoView({ block: "nearest" });
+    if (current()?.dataset.state === "voted" && !wide.matches) byId("reveal").scrollIntoView({ block: "nearest" });
   });
 
   function revealFailed(element, xhr) {
@@ -447,7 +449,7 @@
 
 
   desk.toggleAttribute("data-empty", !current());
-  if (matchMedia("(min-width: 68rem)").matches) document.querySelector(".rubric").open = true;
+  if (wide.matches) document.querySelector(".rubric").open = true;
   // htmx knows its elements from here on; it asked for this event first.
   document.addEventListener("DOMContentLoaded", () => {
     desk.toggleAttribute("data-ready", true);
