@@ -14,6 +14,7 @@ from tests.makers import (
     pairs_of,
     seal_all,
 )
+from voting.curating import decide
 from voting.models import Entry, Queue
 from voting.selectors import open_to, progress
 from voting.services import NothingToUndo, VotingClosed, undo_last_vote
@@ -56,6 +57,19 @@ def test_an_undo_that_came_through_before_voting_closed_is_answered_alike_afterw
     assert undo_last_vote(voter, run.queue, uid) == pair
     with pytest.raises(NothingToUndo):
         undo_last_vote(voter, run.queue)
+
+
+def test_a_vote_on_an_item_that_was_excluded_meanwhile_can_be_undone_and_given_again():
+    run = make_run()
+    voter, [pair, *_] = make_voter(run), pairs_of(run)
+    make_vote(voter, pair)
+    decide(pair.pk, "exclude", make_voter(run), after=None)
+    seal_all(run.queue.project)
+    assert undo_last_vote(voter, run.queue) == pair
+    again = entry_of(make_vote(voter, pair, "B"))
+    seal_all(run.queue.project)
+    again.refresh_from_db()
+    assert (again.choice, again.retracted, again.excluded) == ("B", False, True)
 
 
 def test_undo_twice_goes_further_back():
