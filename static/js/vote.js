@@ -419,8 +419,8 @@
       : xhr.status ? messageIn(xhr) : "The server could not be reached. Try again.";
     if (failed) return;
     dialog.close();
-    say("Flagged. A curator will look at it.");
-    notice(`Flagged. A curator will look at it; you can vote on the ${noun} all the same.`);
+    say("Flagged. Curators can see it.");
+    notice(`Flagged. Curators can see it; you can vote on the ${noun} all the same.`);
   }
 
   // --- the reveal -----------------------------------------------------------------------------------
