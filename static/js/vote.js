@@ -255,7 +255,7 @@
     bringBack(item, messageIn(xhr));
     if (xhr.status === 403 || xhr.status === 422) offerReload();
     if (xhr.status !== 409) return;
-    fetchPairs(); // which also tells whether voting has closed
+    askWhetherClosed();
     // What was recorded first stands: the voter may go on, or undo it.
     item.pair.dataset.state = "voted";
     item.pair.querySelector("[data-yours]").textContent = "";
@@ -311,7 +311,7 @@
       show("Your last vote is taken back.");
     } else if (xhr.status >= 400 && xhr.status < 500) {
       notice(messageIn(xhr));
-      if (xhr.status === 409) fetchPairs(); // which also tells whether voting has closed
+      if (xhr.status === 409) askWhetherClosed();
     } else {
       notice("The server could not be reached. Reload the page to see whether your vote was taken back.");
       offerReload();
@@ -365,6 +365,12 @@
     fetching = true;
     askedAtEnd = !held().length;
     Outbox.trigger(more, "more");
+  }
+
+  // The answer to a request for more pairs tells it; one that is under way may have been sent before.
+  function askWhetherClosed() {
+    if (fetching) setTimeout(askWhetherClosed, 200);
+    else fetchPairs();
   }
 
   function lookForMore() {
