@@ -23,7 +23,7 @@ from judge_eval.stats.bootstrap import RESAMPLES, resampled_sums
 from judge_eval.stats.bradley_terry import as_votes, model_board
 from judge_eval.stats.judge_figures import among_people, judge_figures
 from judge_eval.stats.mcnemar import mcnemar_tests
-from judge_eval.stats.order_luck import order_luck
+from judge_eval.stats.elo_orders import order_luck
 from judge_eval.stats.outcomes_table import OutcomesTable
 
 VOTES = int(os.environ.get("BENCH_BOARD_VOTES", "1000000"))

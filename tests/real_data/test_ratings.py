@@ -14,7 +14,7 @@ from judge_eval.stats.claims import claims
 from judge_eval.stats.entering import Opened, Voted, enter
 from judge_eval.stats.judge_figures import among_people, judge_figures, overall_agreement
 from judge_eval.stats.mcnemar import mcnemar_tests
-from judge_eval.stats.order_luck import order_luck, shuffled_elo
+from judge_eval.stats.elo_orders import order_luck, shuffled_elo
 from judge_eval.stats.outcomes_table import OutcomesTable
 from judge_eval.stats.wording import Words
 from tests.helpers.oracles import evalica

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judge_eval.stats.elo import Standings, split
-from judge_eval.stats.order_luck import order_luck, shuffled_elo
+from judge_eval.stats.elo_orders import order_luck, shuffled_elo
 from judge_eval.stats.outcomes_table import OutcomesTable
 from tests.helpers.oracles import evalica
 from tests.pure.outcome_tables import made_up, outcomes_of, tables, votes_of
