@@ -146,9 +146,7 @@ class Standing(Schema, json_schema_serialization_defaults_required=True):
     judge_id: UUID = Field(alias="row.judge.id")
     baseline: bool = Field(alias="row.judge.is_baseline")
     rank: int
-    elo: Annotated[int | None, BeforeValidator(lambda elo: elo and round(elo))] = Field(
-        alias="elo.value"
-    )
+    elo: Rounded = Field(alias="elo.value")
     elo_exact: float | None = Field(alias="elo.value")
     elo_other_orders_low: float | None = Field(alias="elo.low")
     elo_other_orders_high: float | None = Field(alias="elo.high")
@@ -170,7 +168,7 @@ class Standing(Schema, json_schema_serialization_defaults_required=True):
 
 
 class OverallAsOf(Schema):
-    """Which votes overall agreement and the ELO in other orders are of; `newer` are being counted."""
+    """Which votes overall agreement and ELO in other orders are of; `newer` are being counted."""
 
     votes: int
     ledger_seq: int = Field(alias="seq")

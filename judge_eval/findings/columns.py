@@ -13,7 +13,7 @@ from typing import Final
 from humanjudge.lib.tables import DASH, Cell, missing, percent, percent_span, span
 from humanjudge.lib.text import usd
 from judge_eval.findings.model import JudgeFindings, RunFindings
-from judge_eval.findings.ranking import Elo
+from judge_eval.findings.ranking import Elo, elo_among
 from judge_eval.stats.elo import BASELINE
 from judge_eval.stats.estimate import Share
 
@@ -211,7 +211,6 @@ def _seconds_cell(judge: JudgeFindings) -> Cell:
     return Cell(f"{value:,.1f}" if value >= 1 else f"{value:.2f}")
 
 
-ELO_RANGE: Final = ("elo_other_orders_low", "elo_other_orders_high")
 _RATING_FIELDS: Final = ("low", "high", "rank", "best_rank", "worst_rank")
 # What stands on the board: the judges' names and these.
 MAIN: Final = (
@@ -240,7 +239,12 @@ MAIN: Final = (
         "The rating of the judges among themselves after the last vote. It depends on the order of "
         "the votes: below it is where 90 % of other orders put it. It ranks nobody.",
         *("how-elo", lambda judge: Cell(), "elo_other_orders_high"),
-        {"elo": ""} | {name: name for name in ELO_RANGE},
+        {
+            "elo": "",
+            "elo_other_orders_low": "elo_other_orders_low",
+            "elo_other_orders_high": "elo_other_orders_high",
+            "elo_note": "",
+        },
         is_of_parts=False,
     ),
     Column(
@@ -366,16 +370,17 @@ _FILES: Final = {
 FILE_COLUMNS: Final = ("judge_id", "name", "kind", *_FILES)
 
 
-def file_row(judge: JudgeFindings, elo: float | None) -> dict[str, Value]:
-    """Return a judge's line of a file; `elo` is that of the moment, None of a part of a run."""
+def file_row(judge: JudgeFindings, elo: Elo) -> dict[str, Value]:
+    """Return a judge's line of a file; `elo` is that of the moment."""
     kind = "baseline" if judge.is_baseline else "judge"
-    figures = {name: attrgetter(at)(judge) if at else elo for name, at in _FILES.items()}
+    live = {"elo": elo.value, "elo_note": elo.note}
+    figures = {name: attrgetter(at)(judge) if at else live[name] for name, at in _FILES.items()}
     return {"judge_id": judge.id, "name": judge.name, "kind": kind} | figures
 
 
 def file_rows(found: RunFindings, elo: Mapping[str, float]) -> list[dict[str, Value]]:
-    """Return the lines of a file of judges, the baselines last, and of people among themselves."""
-    judges = (file_row(judge, elo.get(judge.id)) for judge in found.best_first())
+    """Return the lines of a file of judges, and of people among themselves; a part has no `elo`."""
+    judges = [file_row(judge, elo_among(elo, judge, found.as_of)) for judge in found.best_first()]
     return [*judges, people_file_row(found.among_people.pairs, found.people_first_position)]
 
 

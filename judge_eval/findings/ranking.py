@@ -70,6 +70,15 @@ def elo_of(value: float | None, why: str, judge: JudgeFindings | None, as_of: As
     return Elo(value, low, high, "" if is_usual else unusual)
 
 
+def elo_among(elos: Mapping[str, float], judge: JudgeFindings, as_of: AsOf) -> Elo:
+    """Return the ELO of one of the judges whose ELO is given, by their identifiers.
+
+    Where there is none, the reason is that of its rating by the same games.
+    """
+    value = elos.get(judge.id)
+    return elo_of(value, (judge.rating.why or "") if value is None else "", judge, as_of)
+
+
 def ranking(board: BoardView, findings: RankedJudges | None, part: Slice = WHOLE) -> Ranking:
     """Return what the findings say; until there are any, the shares of this moment alone."""
     # What was computed of a run before anybody voted says nothing of the votes since.

@@ -22,7 +22,7 @@ from judge_eval.findings.judge_table import (
     with_people,
 )
 from judge_eval.findings.model import JudgeFindings
-from judge_eval.findings.ranking import elo_of
+from judge_eval.findings.ranking import elo_among
 from judge_eval.pages.findings import PICTURE, picture_of
 from judge_eval.pages.models import boards_of, pass_rates_table
 from judge_eval.stats.estimate import wilson
@@ -253,10 +253,8 @@ def _judges(of: RunResults) -> Table:
 
 
 def _figures(of: RunResults, judge: JudgeFindings) -> Figures:
-    found, value = of.findings, of.elo.get(judge.id)
-    # The reason is that of the rating of the same games.
-    why = (judge.rating.why or "") if value is None else ""
-    cells = judge_cells(judge, found) | {"elo": elo_cell(elo_of(value, why, judge, found.as_of))}
+    elo = elo_among(of.elo, judge, of.findings.as_of)
+    cells = judge_cells(judge, of.findings) | {"elo": elo_cell(elo)}
     return judge.name, BASELINE if judge.is_baseline else "", cells
 
 

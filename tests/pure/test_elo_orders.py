@@ -1,4 +1,4 @@
-"""Order luck: all shuffles at once rate as the plain fold and evalica rate one after the other."""
+"""ELO in other orders: all shuffles at once rate as the plain fold and evalica rate one by one."""
 
 import numpy as np
 import pytest
@@ -6,22 +6,33 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judge_eval.stats.elo import Standings, split
-from judge_eval.stats.elo_orders import order_luck, shuffled_elo
-from judge_eval.stats.outcomes_table import OutcomesTable
+from judge_eval.stats.elo_orders import elo_range, shuffled_elo
 from tests.helpers.oracles import evalica
-from tests.pure.outcome_tables import made_up, outcomes_of, tables, votes_of
+from tests.pure.outcome_tables import made_up, one_by_one, tables
+from voting.choices import CHOICES, WRONG
+
+NAMES = {-2: None, -1: None, **dict(enumerate([*CHOICES, WRONG]))}
 
 
-def shuffled_votes(table, seed, shuffles, most):
-    """Draw the same votes, written out one by one."""
-    groups, multiplicity = table.grouped()
-    written_out = votes_of(
-        OutcomesTable(groups.votes * multiplicity[:, None], groups.verdicts.copy())
-    )
+def of_items(said, *votes):
+    """Return votes as (item, choice) on items of which judges said something, in words."""
+    codes = {name: code for code, name in NAMES.items()}
+    items, choices = zip(*votes, strict=True)
+    verdicts = [[codes[word] for word in row] for row in said]
+    return np.array(items), np.array([codes[c] for c in choices]), np.array(verdicts, dtype=np.int8)
+
+
+def shuffled_votes(items, choices, verdicts, seed, shuffles, most):
+    """Draw the same orders of items, the votes on each as they came."""
+    said = [[NAMES[code] for code in row] for row in verdicts.tolist()]
+    by_item = {item: [] for item in sorted(set(items.tolist()))}
+    for item, choice in zip(items.tolist(), choices.tolist(), strict=True):
+        by_item[item].append((CHOICES[choice], said[item]))
+    together = list(by_item.values())
     rng = np.random.default_rng(seed)
     for _ in range(shuffles):
-        size = min(len(written_out), most)
-        yield [written_out[n] for n in rng.choice(len(written_out), size, replace=False)]
+        order = rng.permutation(len(together))
+        yield [vote for n in order for vote in together[n]][:most]
 
 
 def plain_elo(votes, judges):
@@ -48,17 +59,19 @@ def evalica_elo(votes, judges):
 @settings(max_examples=60)
 @given(tables(), st.sampled_from([3, 5000]))
 def test_every_shuffle_is_rated_as_by_the_plain_fold(table, most):
-    found = shuffled_elo(table, np.random.default_rng(4), 3, most)
-    for ratings, votes in zip(found, shuffled_votes(table, 4, 3, most), strict=True):
-        assert ratings == pytest.approx(plain_elo(votes, table.n_judges), abs=1e-9)
+    votes = one_by_one(table)
+    found = shuffled_elo(*votes, np.random.default_rng(4), 3, most)
+    for ratings, drawn in zip(found, shuffled_votes(*votes, 4, 3, most), strict=True):
+        assert ratings == pytest.approx(plain_elo(drawn, table.n_judges), abs=1e-9)
 
 
 @pytest.mark.parametrize("judges, votes", [(2, 1), (7, 3), (20, 2)])
 def test_every_shuffle_is_rated_as_by_evalica(judges, votes):
     skills = np.linspace(0.2, 0.8, judges)
     table = made_up(np.random.default_rng(2), comparisons=60, skills=skills, votes=votes)
-    found = shuffled_elo(table, np.random.default_rng(5), 4)
-    for ratings, drawn in zip(found, shuffled_votes(table, 5, 4, 5000), strict=True):
+    single = one_by_one(table)
+    found = shuffled_elo(*single, np.random.default_rng(5), 4)
+    for ratings, drawn in zip(found, shuffled_votes(*single, 5, 4, 5000), strict=True):
         assert ratings == pytest.approx(evalica_elo(drawn, judges), abs=1e-8)
 
 
@@ -66,48 +79,55 @@ def test_every_shuffle_is_rated_as_by_evalica(judges, votes):
 def test_the_last_votes_decide_the_ratings_of_long_shuffles(judges):
     skills = np.linspace(0.3, 0.8, judges)
     table = made_up(np.random.default_rng(8), comparisons=1500, skills=skills, votes=2)
-    found = shuffled_elo(table, np.random.default_rng(9), 2)
-    for ratings, votes in zip(found, shuffled_votes(table, 9, 2, 5000), strict=True):
-        assert ratings == pytest.approx(plain_elo(votes, judges), abs=1e-8)
+    votes = one_by_one(table)
+    found = shuffled_elo(*votes, np.random.default_rng(9), 2)
+    for ratings, drawn in zip(found, shuffled_votes(*votes, 9, 2, 5000), strict=True):
+        assert ratings == pytest.approx(plain_elo(drawn, judges), abs=1e-8)
 
 
 def test_ratings_that_remember_all_votes_are_played_from_the_first_one():
     """A judge that is always right rises as long as there are votes."""
-    table = outcomes_of([{"A": 2}, {"B": 2}] * 500, [["A", "A"], ["B", "A"]] * 500)
-    [ratings] = shuffled_elo(table, np.random.default_rng(2), 1)
-    assert ratings == pytest.approx(plain_elo([("B", ["B", "A"])] * 1000, 2), abs=1e-8)
+    votes = [(item, "AB"[item % 2]) for item in range(1000)]
+    facts = of_items([["A", "A"], ["B", "A"]] * 500, *votes)
+    [ratings] = shuffled_elo(*facts, np.random.default_rng(2), 1)
+    assert ratings == pytest.approx(plain_elo([("B", ["B", "A"])] * 500, 2), abs=1e-8)
 
 
 @given(tables())
 def test_ratings_are_zero_sum_around_1000(table):
-    found = shuffled_elo(table, np.random.default_rng(1), 2)
+    found = shuffled_elo(*one_by_one(table), np.random.default_rng(1), 2)
     assert found.mean(axis=1) == pytest.approx([1000, 1000], abs=1e-9)
 
 
-@given(tables(), st.randoms(use_true_random=False))
-def test_the_order_of_comparisons_does_not_matter(table, random):
-    order = np.array(random.sample(range(len(table.votes)), len(table.votes)))
-    here, there = (
-        shuffled_elo(one, np.random.default_rng(3), 2) for one in (table, table.where(order))
-    )
-    assert here.tolist() == there.tolist()
+def test_votes_on_one_item_stay_together_as_they_came():
+    """Ten votes on each of two items have two orders, and not 20 over 10."""
+    votes = [(item, choice) for item, choice in [(0, "A"), (1, "A"), (0, "B"), (1, "B")] * 5]
+    facts = of_items([["A", "B"], ["B", "A"]], *votes)
+    found = shuffled_elo(*facts, np.random.default_rng(1), 100)
+    first = [(c, ["A", "B"]) for c in "AB" * 5]
+    second = [(c, ["B", "A"]) for c in "AB" * 5]
+    expected = {round(plain_elo(order, 2)[0], 6) for order in (first + second, second + first)}
+    assert {round(rating, 6) for rating in found[:, 0].tolist()} == expected
 
 
-def test_luck_is_the_standard_deviation_over_shuffles():
+def test_the_range_is_from_the_5th_to_the_95th_percentile_of_100_shuffles():
     table = made_up(np.random.default_rng(6), comparisons=80, skills=[0.7, 0.5, 0.4])
-    ratings = shuffled_elo(table, np.random.default_rng(7))
+    votes = one_by_one(table)
+    ratings = shuffled_elo(*votes, np.random.default_rng(7))
     assert len(ratings) == 100
-    expected = [np.std(column, ddof=1) for column in ratings.T]
-    assert order_luck(table, np.random.default_rng(7)) == pytest.approx(expected)
-    assert min(expected) > 5
+    low, high = elo_range(*votes, np.random.default_rng(7))
+    assert [
+        ((column < a).sum(), (column > b).sum())
+        for column, a, b in zip(ratings.T, low, high, strict=True)
+    ] == [(5, 5)] * 3
+    assert (high - low > 20).all()
 
 
-def test_where_the_order_cannot_matter_there_is_no_luck():
-    """The same game again and again gives the same ratings in every order, up to rounding."""
-    table = outcomes_of([{"A": 2}] * 20, [["A", "B"]] * 20)
-    assert order_luck(table, np.random.default_rng(1)) == pytest.approx([0, 0], abs=1e-9)
-    unanimous = outcomes_of([{"A": 2, "B": 1}] * 5, [["A", "A"]] * 5)
-    assert order_luck(unanimous, np.random.default_rng(1)).tolist() == [0, 0]
+def test_where_the_order_cannot_matter_the_range_is_one_value():
+    facts = of_items([["A", "B"]] * 20, *((item, "A") for item in range(20)))
+    low, high = elo_range(*facts, np.random.default_rng(1))
+    assert low == pytest.approx(plain_elo([("A", ["A", "B"])] * 20, 2), abs=1e-9)
+    assert high == pytest.approx(low, abs=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -115,10 +135,17 @@ def test_where_the_order_cannot_matter_there_is_no_luck():
 )
 def test_a_sample_holds_as_many_votes_as_it_may(there_are, most, counted):
     """The same vote again and again: its ratings tell how often it was counted."""
-    table = outcomes_of([{"A": there_are}], [["A", "B"]])
-    [ratings] = shuffled_elo(table, np.random.default_rng(2), 1, most)
+    votes = [(n % 2, "A") for n in range(there_are)]
+    facts = of_items([["A", "B"]] * 2, *votes)
+    [ratings] = shuffled_elo(*facts, np.random.default_rng(2), 1, most)
     assert ratings == pytest.approx(plain_elo([("A", ["A", "B"])] * counted, 2), abs=1e-9)
 
 
-def test_without_votes_there_is_no_figure():
-    assert order_luck(outcomes_of([], [], judges=2), np.random.default_rng(1)) is None
+@pytest.mark.parametrize("votes", [[], [(0, "A"), (0, "B")]], ids=["none", "one item"])
+def test_without_another_order_there_is_no_range(votes):
+    items, choices = np.array(votes, dtype=object).reshape(-1, 2).T
+    codes = np.array([CHOICES.index(choice) for choice in choices], dtype=np.int64)
+    said = np.array([[0, 1]], dtype=np.int8)
+    found = elo_range(items.astype(np.int64), codes, said, np.random.default_rng(1))
+    assert np.isnan(found).all()
+    assert found.shape == (2, 2)
