@@ -63,10 +63,14 @@ def is_drawn(item: str = "") -> Q:
 
 
 class BoardView(NamedTuple):
-    """All that the board shows, as of one ledger entry; its rows are in the run's order."""
+    """All that the board shows, as of one ledger entry; its rows are in the run's order.
+
+    `unrated` tells why judges have no ELO, by the keys of those that have none.
+    """
 
     run: Run
     rows: list[JudgeRating]
+    unrated: dict[UUID, str]
     votes: int
     unblinded: int
     seq: int
@@ -89,7 +93,8 @@ def board(run: Run) -> BoardView:
     rows = list(ratings.order_by("judge__position"))
     counts, unusable = Board.objects.get(run=run), unusable_pairs(run.queue).count()
     votes = (counts.votes, counts.unblinded, counts.seq)
-    return BoardView(run, rows, *votes, *queue_counts(run.queue), unusable)
+    unrated = elo.unrated({row.judge.pk: row.judge.is_baseline for row in rows})
+    return BoardView(run, rows, unrated, *votes, *queue_counts(run.queue), unusable)
 
 
 def left_out(run: Run) -> list[tuple[str, int]]:

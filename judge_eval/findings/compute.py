@@ -32,11 +32,12 @@ from judge_eval.findings.model import (
 )
 from judge_eval.findings.panels import Stored, specs_of
 from judge_eval.models import Judge
-from judge_eval.stats import PASSES
+from judge_eval.stats import PASSES, elo
 from judge_eval.stats.bootstrap import FloatArray
 from judge_eval.stats.bradley_terry import as_votes, model_board
 from judge_eval.stats.claims import claims as claims_of
 from judge_eval.stats.confusion import LabelRates, confusion_matrices, label_rates
+from judge_eval.stats.elo_orders import SEED, elo_range
 from judge_eval.stats.entering import enter
 from judge_eval.stats.estimate import Share, best_first
 from judge_eval.stats.judge_figures import (
@@ -51,7 +52,6 @@ from judge_eval.stats.judge_figures import (
     two_way_intervals,
 )
 from judge_eval.stats.mcnemar import mcnemar_tests
-from judge_eval.stats.order_luck import order_luck
 from judge_eval.stats.outcomes_table import Codes, OutcomesTable
 from judge_eval.stats.wording import Words
 from voting.choices import SIDES
@@ -92,11 +92,18 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
     order = best_first([share.value for share in overall])
     ranks, floors = said.ranks(), said.beats_floor()
     letters = said.letters([n for n in order if overall[n].trials])
-    figures = judge_figures(table, _rng(outcomes, 0))
+    unrated = elo.unrated(dict(enumerate(is_baseline.tolist())))
+    figures = judge_figures(table, _rng(outcomes, 0), unrated=unrated)
     among = among_people(table.votes, _rng(outcomes, 1))
     [left] = shares(outcomes.left[:, None], outcomes.sided[:, None], _rng(outcomes, 2))
     consistency, first_position = habits(*outcomes.habits, _rng(outcomes, 3))
-    luck = order_luck(table, _rng(outcomes, 4))
+    elo_ranges = np.full((2, len(judges)), np.nan)
+    players = [place for place, figure in enumerate(figures) if figure.rating.comparisons]
+    # A part of a run has no ELO of its own.
+    if players and outcomes.parts:
+        verdicts = table.verdicts[:, players]
+        rng = np.random.default_rng(SEED)
+        elo_ranges[:, players] = elo_range(rows, choices, verdicts, rng)
     single = per_answer(table.votes, outcomes.answers, outcomes.prompts)
     flags = _flag_rates(outcomes)
     computed = [
@@ -117,7 +124,9 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
             "always_high": said.always[place, 1],
             "two_way_low": two_way[0, place],
             "two_way_high": two_way[1, place],
-            "order_luck": None if luck is None else luck[place],
+            "elo_other_orders_low": elo_ranges[0, place],
+            "elo_other_orders_high": elo_ranges[1, place],
+            "is_of_file": 2 * history.imported > len(history.votes),
         }
         | asdict(flags[place])
         | _prices(outcomes.spent[place], figure.agreement.value)

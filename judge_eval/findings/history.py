@@ -41,7 +41,8 @@ class History(NamedTuple):
 
     `order` holds the places of the prompts, by number, in the order in which they enter. `changes`
     tells the last entry that changed what was there before, by why. `votes_left` are those that
-    comparisons still want. `votes` are the counted ones: comparison, choice and person, by number.
+    comparisons still want. `votes` are the counted ones: comparison, choice and person, by number;
+    so many of them were `imported`.
     """
 
     events: list[Event]
@@ -49,6 +50,7 @@ class History(NamedTuple):
     changes: dict[str, int]
     votes_left: int
     votes: list[tuple[int, int, int]]
+    imported: int
 
 
 def history_of(
@@ -80,6 +82,8 @@ class _Reading:
         self.votes: list[tuple[int, int, int]] = []
         # First and last entries of imports.
         self.imports: list[tuple[int, int]] = []
+        # How many of the votes came in the order of a file.
+        self.imported = 0
         # The first vote on an item that the queue had not handed out.
         self.chosen = 0
 
@@ -103,7 +107,7 @@ class _Reading:
             # Nobody may vote any more, so nothing is waited for.
             events.append(Closed(events[-1].seq))
             left = 0
-        return History(events, order, self.changes, left, self.votes)
+        return History(events, order, self.changes, left, self.votes, self.imported)
 
     def _sealed(self, kind: str) -> QuerySet[Any]:
         # The project is there for the sake of indexes.
@@ -166,12 +170,14 @@ class _Reading:
         for seq, item, choice, voter, left, is_own in rows.iterator(ROWS_AT_ONCE):
             if item not in self.rows:
                 continue
-            if is_pair and not left and not self._import_end(seq or 0):
+            is_imported = bool(self._import_end(seq or 0))
+            if is_pair and not left and not is_imported:
                 self.chosen = self.chosen or seq or 0
             row, code = self.rows[item], self.codes.get(choice, _ELSEWHERE)
             code = code if is_own else _ELSEWHERE
             if code != _ELSEWHERE:
                 self.votes.append((row, code, people.setdefault(voter, len(people))))
+                self.imported += is_imported
             yield Voted(seq or 0, row, code)
 
     def _at_once(self, vote: Voted) -> Voted:

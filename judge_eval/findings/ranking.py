@@ -1,7 +1,8 @@
 """Judges by overall agreement, whether findings say it already or the counts of this moment."""
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from math import inf
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from django.db.models import F, Sum
@@ -10,10 +11,12 @@ from judge_eval.findings.model import JudgeFindings, RankedJudges
 from judge_eval.findings.slices import WHOLE, Slice
 from judge_eval.models import Findings, JudgeRating, Run, Verdict
 from judge_eval.selectors import BoardView
-from judge_eval.stats.estimate import best_first, wilson
+from judge_eval.stats.estimate import wilson
 from voting.models import Item
 
 Interval = tuple[float, float]
+IN_FILE: Final = "unusual order: the votes came by import, in the order of a file"
+UNUSUAL: Final = "unusual order: at most one in ten other orders leads out of this range"
 
 
 class Ranking(NamedTuple):
@@ -30,14 +33,39 @@ class Ranking(NamedTuple):
     is_computed: bool
 
     def best_first(self, rows: Sequence[JudgeRating]) -> list[JudgeRating]:
-        """Order judges by it; of whom it is not known stands last."""
-        order = best_first([self.values.get(str(row.judge.pk)) for row in rows])
-        return [rows[place] for place in order]
+        """Order judges by it, baselines behind the others; of whom it is not known stands last."""
+        return sorted(rows, key=self._place)
 
-    def rank(self, row: JudgeRating) -> int:
-        """Return the judge's place; who agree equally share one."""
-        own = self.values.get(str(row.judge.pk))
-        return 1 + sum(v is not None and (own is None or v > own) for v in self.values.values())
+    def rank(self, row: JudgeRating, rows: Sequence[JudgeRating]) -> int:
+        """Return the judge's place in that list; who agree equally share one."""
+        own = self._place(row)
+        return 1 + sum(self._place(other) < own for other in rows)
+
+    def _place(self, row: JudgeRating) -> tuple[bool, float]:
+        value = self.values.get(str(row.judge.pk))
+        return row.judge.is_baseline, inf if value is None else -value
+
+
+class Elo(NamedTuple):
+    """The ELO of a judge after the last vote, and its range in other orders of the items.
+
+    `note` says why there is none, or that it is outside its range.
+    """
+
+    value: float | None
+    low: float | None
+    high: float | None
+    note: str
+
+
+def elo_of(value: float | None, why: str, judge: JudgeFindings | None) -> Elo:
+    """Return an ELO with what the findings know of other orders, or `why` there is none."""
+    if why or value is None or judge is None:
+        return Elo(None if why else value, None, None, why)
+    low, high = judge.elo_other_orders_low, judge.elo_other_orders_high
+    # As they are shown.
+    is_usual = low is None or high is None or round(low) <= round(value) <= round(high)
+    return Elo(value, low, high, "" if is_usual else IN_FILE if judge.is_of_file else UNUSUAL)
 
 
 def ranking(board: BoardView, findings: RankedJudges | None, part: Slice = WHOLE) -> Ranking:

@@ -6,13 +6,35 @@ the run's order of judges, every correct judge plays every wrong judge, in place
     E = 1 / (1 + 10 ** ((R_w - R_c) / 400))
     R_c += K * (1 - E)
     R_w -= K * (1 - E)
+
+The judges of a run play among themselves. Baselines have no ELO, except where there is no other
+judge: then they play among themselves.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 K = 32.0
 START = 1000.0
+Key = TypeVar("Key", bound=Hashable)
+BASELINE = "baselines have no ELO: the judges play among themselves"
+ALONE = "there is no other judge to play against"
+
+
+def unrated(judges: Mapping[Key, bool]) -> dict[Key, str]:
+    """Return why judges have no ELO, of those that have none; `judges` tells which are baselines.
+
+    Examples
+    --------
+    >>> list(unrated({"a": False, "b": False, "c": True})), unrated({"c": True, "d": True})
+    (['c'], {})
+    >>> unrated({"a": False})
+    {'a': 'there is no other judge to play against'}
+    """
+    players = [key for key, is_baseline in judges.items() if not is_baseline] or list(judges)
+    reasons = {key: BASELINE for key in judges if key not in players}
+    return reasons | ({players[0]: ALONE} if len(players) == 1 else {})
 
 
 def split(choice: str, verdicts: Sequence[str | None]) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -81,10 +103,18 @@ class Standings:
     def count(self, choice: str, verdicts: Sequence[str | None]) -> None:
         self.apply(*split(choice, verdicts), judges=len(verdicts))
 
-    def apply(self, correct: Sequence[int], wrong: Sequence[int], judges: int) -> None:
+    def apply(
+        self,
+        correct: Sequence[int],
+        wrong: Sequence[int],
+        judges: int,
+        unrated: Collection[int] = (),
+    ) -> None:
+        """Count a vote; judges that are `unrated` play no game."""
         self.grow(judges)
         self.votes += 1
-        rate(self.elo, correct, wrong)
+        right, others = ([n for n in side if n not in unrated] for side in (correct, wrong))
+        rate(self.elo, right, others)
         for judge in correct:
             self.agree[judge] += 1
         for judge in wrong:
