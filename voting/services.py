@@ -287,7 +287,8 @@ def is_unblinded(vote: RecordedVote) -> bool:
 def undo_last_vote(voter: Voter, queue: Queue, uid: UUID | None = None) -> Item:
     """Retract the voter's latest standing vote in a queue; return the pair, open again.
 
-    The same `uid` again, the number of the retraction, returns the first answer.
+    The same `uid` again, the number of the retraction, returns the first answer. Raises
+    VotingClosed where a new vote would not be taken: the old one would be lost.
     """
     uid = uid or uuid4()
     try:
@@ -315,6 +316,7 @@ def _undo(voter: Voter, queue: Queue, uid: UUID) -> Item:
         vote = locked.order_by("-id").first()
         if vote is None or vote.item is None:
             raise NothingToUndo
+        insist_on_open(queue.pk, voter.pk, simulated=vote.simulated)
         vote.retracted = True
         vote.save(update_fields=["retracted"])
         ledger.record(

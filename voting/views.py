@@ -186,6 +186,7 @@ def vote_page(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
     undone = _uuids(request.GET.get("again", ""))[:1]
     if voted is not None and voted.retracted and voted.item_id is not None:
         undone = [voted.item_id]
+    undone = undone if queue.is_open else []
     again = [item for pk in undone if (item := taken_back(voter, queue, pk))]
     have = [item.pk for item in again]
     items, _ = next_pairs(voter, queue, have, settings.PAIRS_HELD, timezone.now())
@@ -212,6 +213,8 @@ def more_pairs(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
     response = render(request, "voting/_more.html", context)
     if gone:
         trigger_client_event(response, "gone", {"pairs": gone})
+    if not queue.is_open:
+        trigger_client_event(response, "closed")
     return response
 
 
@@ -273,6 +276,8 @@ def undo(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
         item = services.undo_last_vote(voter, queue, number)
     except services.NothingToUndo:
         raise Problem(409, "There is no vote of yours to undo here.") from None
+    except services.VotingClosed as closed:
+        raise Problem(409, f"{str(closed).rstrip('.')}; your vote stands.") from closed
     if not request.htmx:
         return redirect(f"{reverse('vote', args=[queue_id])}?again={item.pk}")
     context = _context(request, voter, queue, [], with_progress=True)

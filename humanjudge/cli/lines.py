@@ -4,6 +4,8 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
+from humanjudge.lib.text import fixed
+
 # What a server answers, as JSON: the server checks what it says, and this side only shows it.
 Reply: TypeAlias = Mapping[str, Any]
 
@@ -76,7 +78,7 @@ def result_lines(results: Reply) -> Iterator[str]:
     """Write a row for each judge, by overall agreement; the command says what stands in it."""
 
     def figure(name: str, decimals: int = 1) -> str:
-        return "-" if row[name] is None else f"{row[name]:.{decimals}f}"
+        return "-" if row[name] is None else fixed(row[name], decimals)
 
     for row in results["leaderboard"]:
         yield line(

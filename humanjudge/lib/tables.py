@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from django.utils.html import html_safe
 from django.utils.safestring import SafeString
 
-from humanjudge.lib.text import harmless
+from humanjudge.lib.text import fixed, harmless
 
 DASH = "\N{EN DASH}"
 PER_CENT = "\N{NO-BREAK SPACE}%"
@@ -177,11 +177,11 @@ def sort_link(query: Mapping[str, str], sort: str, usual: str) -> str:
 
 
 def percent(value: float, decimals: int = 0) -> str:
-    return f"{100 * value:.{decimals}f}{PER_CENT}"
+    return f"{fixed(100 * value, decimals)}{PER_CENT}"
 
 
 def span(low: float, high: float, decimals: int = 0) -> str:
-    return f"{low:.{decimals}f}{DASH}{high:.{decimals}f}"
+    return f"{fixed(low, decimals)}{DASH}{fixed(high, decimals)}"
 
 
 def percent_span(low: float, high: float) -> str:

@@ -1,4 +1,4 @@
-"""Money, time, lists and cells of tables as they are written for people."""
+"""Figures, money, time, lists and cells of tables as they are written for people."""
 
 import math
 from collections.abc import Iterable
@@ -8,6 +8,17 @@ from typing import Final
 MOST_ODDS: Final = 1_000_000
 # What some spreadsheet takes for the beginning of a formula, also in its full width.
 _FORMULA: Final = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
+
+
+def fixed(value: float, decimals: int) -> str:
+    """Return a figure with so many decimals; one that rounds to 0 has no sign.
+
+    Examples
+    --------
+    >>> fixed(-0.0004, 3), fixed(-0.0006, 3), fixed(1034.25, 1)
+    ('0.000', '-0.001', '1034.2')
+    """
+    return f"{value:z.{decimals}f}"
 
 
 def usd(amount: Decimal) -> str:

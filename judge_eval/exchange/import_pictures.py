@@ -9,9 +9,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from itertools import chain
+from lzma import LZMAError
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 from zipfile import BadZipFile, ZipFile, ZipInfo
+from zlib import error as ZlibError  # noqa: N812
 
 from judge_eval.exchange.import_report import ImportTooLarge
 from judge_eval.exchange.rows import OUTPUTS, Item, Misfit, Row, RowError, column_of
@@ -23,6 +25,12 @@ MOST_MEMBERS: Final = 20_000
 # Pictures are compressed already: what shrinks so much more is made to fill a memory.
 MOST_RATIO: Final = 100
 _ENCRYPTED: Final = 1
+# All that `zipfile` and the decompressors raise where a zip is damaged, or packed as none here can
+# unpack it; a RuntimeError is of a packing whose library is missing.
+_DAMAGED: Final = (
+    *(BadZipFile, ZlibError, LZMAError, EOFError, OSError),
+    *(NotImplementedError, RuntimeError, ValueError),
+)
 
 
 def is_zip(name: str) -> bool:
@@ -47,10 +55,10 @@ class Pictures:
         for name, stream in self._zips:
             try:
                 archive = ZipFile(stream)
-            except (BadZipFile, ValueError, NotImplementedError) as error:
+            except _DAMAGED as error:
                 yield RowError(name, 0, None, f"no zip that can be read: {error}", is_fatal=True)
                 continue
-            members = [each for each in archive.infolist() if not each.is_dir()]
+            members = [each for each in archive.infolist() if each.filename and not each.is_dir()]
             if len(self._members) + len(members) > MOST_MEMBERS:
                 why = f"more than {MOST_MEMBERS:,} files"
                 yield RowError(name, 0, None, why, is_fatal=True)
@@ -103,7 +111,7 @@ class Pictures:
         try:
             with archive.open(member) as file:
                 data = file.read(MAX_BYTES + 1)
-        except (BadZipFile, EOFError, NotImplementedError, OSError, ValueError) as error:
+        except _DAMAGED as error:
             raise NoPicture(f"{name!r} cannot be unpacked: {error}") from error
         self._left -= len(data)
         if self._left < 0:

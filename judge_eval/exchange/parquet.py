@@ -15,6 +15,8 @@ _ROWS = 16
 _MOST_FOOTER = 16_000_000
 # One text can stand for that of every row: what a few bytes become is counted as it comes.
 _MOST_UNPACKED = 4 << 30
+# Names of columns are decoded by Python, everything else by pyarrow.
+_DAMAGED = (pa.ArrowException, OSError, UnicodeError)
 _LARGE = f"a record of more than {MAX_RECORD:,} bytes"
 
 
@@ -31,7 +33,7 @@ def open_file(stream: BinaryIO) -> Any:
         )
     except MemoryError:
         raise
-    except (pa.ArrowException, OSError) as error:
+    except _DAMAGED as error:
         raise _unreadable(error) from error
     if file.metadata.num_columns > MOST_COLUMNS:
         raise Broken(f"{file.metadata.num_columns:,} columns; at most {MOST_COLUMNS:,} are read")
@@ -72,7 +74,7 @@ def parquet_rows(stream: BinaryIO) -> Iterator[tuple[int, object]]:
                 yield number, row
     except MemoryError:
         raise  # of pyarrow's errors the one that is not about the file
-    except (pa.ArrowException, OSError) as error:
+    except _DAMAGED as error:
         raise _unreadable(error) from error
 
 
@@ -92,7 +94,7 @@ def _rows(batch: Any) -> list[object]:
     if batch.nbytes <= MAX_RECORD:
         try:
             return list(batch.to_pylist(maps_as_pydicts="strict"))
-        except (ValueError, pa.ArrowException) as error:
+        except (OverflowError, ValueError, pa.ArrowException) as error:
             if is_one:
                 return [ValueError(f"a value cannot be read: {error}")]
     # Something is wrong with one of them: find out which.

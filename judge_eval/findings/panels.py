@@ -136,4 +136,4 @@ def _cell(value: str | float | None) -> Cell:
         return missing("It is not known.")
     if isinstance(value, str):
         return Cell(value, css="")
-    return Cell(f"{value:,}" if isinstance(value, int) else f"{value:,.4g}")
+    return Cell(f"{value:,}" if isinstance(value, int) else f"{value:z,.4g}")

@@ -7,10 +7,11 @@ judges is right as often as a person, the other less often, by so much that thei
 differs by `difference`. Every item has a prompt of its own, and all its votes come in.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from math import ceil, comb, sqrt
+from itertools import count, islice
+from math import ceil, sqrt
 from statistics import NormalDist
 from typing import Final, Literal
 
@@ -90,41 +91,48 @@ class Study:
         less = self.difference / ((1 - self.ties) * (2 * self.person - 1))
         return max(0.0, self.person - less)
 
-    @cached_property
-    def label(self) -> tuple[float, float]:
-        """How likely a strict majority of the votes on such an item is right, and is wrong.
+    @property
+    def differing(self) -> float:
+        """Share of items on which one of the two judges is right and the other wrong."""
+        x, y = self.person, self.worse
+        return (1 - self.ties) * (x * (1 - y) + y * (1 - x))
+
+    @property
+    def votes_moments(self) -> tuple[float, float]:
+        """Moments of d = share of votes for the right side - share for the wrong one.
+
+        Returns
+        -------
+        tuple of float
+            ``E d**2`` and ``E d**3 / E d``, of binomial votes on an item that is no tie.
+        """
+        lead, n = 2 * self.person - 1, self.votes_per_item
+        noise = (1 - lead**2) / n
+        return lead**2 + noise, lead**2 + noise * (3 - 2 / n)
+
+    @property
+    def steps(self) -> tuple[float, float, float]:
+        """How likely an item speaks for the better judge and against it, and by how much.
+
+        The claims bet on D = d where the better judge alone is right, and -d where the other is.
+        Here all D that are not 0 have the same size: the one that gives D its true first three
+        moments. With one or two votes per item that is exact.
 
         Examples
         --------
-        >>> study = Study(2, 0.68, 0.1, votes_per_item=3)
-        >>> [round(share, 3) for share in study.label]
-        [0.896, 0.104]
+        >>> [round(each, 3) for each in Study(2, 0.68, 0.1, votes_per_item=3).steps]
+        [0.194, 0.086, 0.926]
         """
-        votes, a = self.votes_per_item, self.person
-        more = range(votes // 2 + 1, votes + 1)
-        right, wrong = (
-            sum(comb(votes, n) * p**n * (1 - p) ** (votes - n) for n in more) for p in (a, 1 - a)
-        )
-        return right, wrong
-
-    @property
-    def steps(self) -> tuple[float, float]:
-        """How likely an item speaks for the better judge, D = 1, and against it, D = -1."""
-        (right, wrong), x, y = self.label, self.person, self.worse
-        for_it, against = x * (1 - y), y * (1 - x)
-        share = 1 - self.ties
-        return (
-            share * (right * for_it + wrong * against),
-            share * (right * against + wrong * for_it),
-        )
+        square, ratio = self.votes_moments
+        size = min(sqrt(ratio), 1.0)
+        moving, ahead = self.differing * square / ratio, self.difference / size
+        return (moving + ahead) / 2, max(0.0, (moving - ahead) / 2), size
 
     @property
     def variance(self) -> float:
         """Variance over items of the difference between the shares of votes two judges equal."""
-        a, x, y = self.person, self.person, self.worse
-        differing = (1 - self.ties) * (x * (1 - y) + y * (1 - x))
-        spread = 4 * a * (1 - a) / self.votes_per_item + (2 * a - 1) ** 2
-        return max(differing * spread - self.difference**2, 1e-12)
+        square, _ = self.votes_moments
+        return max(self.differing * square - self.difference**2, 1e-12)
 
     @property
     def threshold(self) -> float:
@@ -135,8 +143,8 @@ class Study:
 def power_by_evidence(study: Study) -> Callable[[int], float]:
     """Return how likely the better judge is said to beat the other by so many items, or before.
 
-    It is exact for the model: the bets of `evidence.log_wealth` as a random walk that ends where
-    the evidence reaches its threshold.
+    The bets of `evidence.log_wealth` are a random walk that ends where the evidence reaches its
+    threshold; see `Study.steps` for the size of its steps.
 
     Examples
     --------
@@ -144,9 +152,9 @@ def power_by_evidence(study: Study) -> Callable[[int], float]:
     >>> [round(power(items), 2) for items in (20, 30, 40)]
     [0.23, 0.72, 0.94]
     """
-    ahead, behind = study.steps
+    ahead, behind, size = study.steps
     moving = ahead + behind
-    reached = _reached(round(ahead / moving, 12), study.threshold, moving)
+    reached = _reached(round(ahead / moving, 12), study.threshold, moving, round(size, 12))
 
     def power(items: int) -> float:
         spread = 9 * sqrt(items * moving * (1 - moving)) + 9
@@ -161,16 +169,15 @@ def power_by_evidence(study: Study) -> Callable[[int], float]:
 
 
 @lru_cache(maxsize=64)
-def _reached(ahead: float, threshold: float, moving: float) -> FloatArray:
+def _reached(ahead: float, threshold: float, moving: float, size: float) -> FloatArray:
     """Return how likely so many items that tell two judges apart have reached the threshold."""
     most = min(MOST_ITEMS, int(MOST_ITEMS * moving + 9 * sqrt(MOST_ITEMS)) + 1)
-    least = _least_wins(threshold)
     chances, low, done, reached = np.ones(1), 0, 0.0, [0.0]
-    for moves in range(1, most + 1):
+    for least in islice(_least_wins(threshold, size), most):
         step = np.zeros(len(chances) + 1)
         step[1:] = chances * ahead
         step[:-1] += chances * (1 - ahead)
-        room = max(0, least[moves] - low)
+        room = max(0, least - low)
         done += float(step[room:].sum())
         step = step[:room]
         kept = np.flatnonzero(step > _NEGLIGIBLE)
@@ -181,13 +188,15 @@ def _reached(ahead: float, threshold: float, moving: float) -> FloatArray:
     return np.array(reached)
 
 
-@lru_cache(maxsize=16)
-def _least_wins(threshold: float) -> list[int]:
-    """Return how many of n bets must be won for enough evidence; n + 1 where all are too few."""
+def _least_wins(threshold: float, size: float) -> Iterator[int]:
+    """Yield how many of 1, 2, 3 … bets of a size must be won for enough evidence.
+
+    It is one more than there are where all of them are too few.
+    """
     log_threshold = np.log(threshold)
-    gain, loss, weights = np.log1p(NODES), np.log1p(-NODES), np.log(WEIGHTS)
-    wins, found = 0, []
-    for bets in range(MOST_ITEMS + 1):
+    gain, loss, weights = np.log1p(size * NODES), np.log1p(-size * NODES), np.log(WEIGHTS)
+    wins = 0
+    for bets in count(1):
         # One bet more takes as many wins, or one more.
         while wins <= bets:
             logs = weights + wins * gain + (bets - wins) * loss
@@ -195,8 +204,7 @@ def _least_wins(threshold: float) -> list[int]:
             if top + np.log(np.exp(logs - top).sum()) >= log_threshold:
                 break
             wins += 1
-        found.append(wins)
-    return found
+        yield wins
 
 
 def power_by_interval(study: Study) -> Callable[[int], float]:
@@ -265,7 +273,7 @@ def plan(study: Study, method: Method, *, seconds_per_vote: float, hours_per_per
     --------
     >>> study = Study(judges=3, people_agreement=0.68, difference=0.1, votes_per_item=3)
     >>> plan(study, "evidence", seconds_per_vote=20, hours_per_person=2)
-    Plan(votes_per_item=3, items=408, votes=1224, hours=6.8, people=4)
+    Plan(votes_per_item=3, items=388, votes=1164, hours=6.466666666666667, people=4)
     """
     require(seconds_per_vote > 0, "seconds_per_vote: above 0")
     require(hours_per_person > 0, "hours_per_person: above 0")

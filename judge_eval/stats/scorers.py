@@ -295,9 +295,11 @@ class RankCorrelationScorer(PairScorer):
 
 
 class KrippendorffAlphaScorer(BuiltInScorer):
-    """Krippendorff's alpha among people, and with the judge as one more of them."""
+    """Krippendorff's alpha among people, and with the judge as one more of them.
 
-    min_humans = 2
+    With one person there is none among people, and `with_judge` is the alpha of the two.
+    """
+
     figure_names = ("krippendorff_alpha", "with_judge")
 
     def __init__(

@@ -21,6 +21,8 @@ from judge_eval.stats.rank_correlations import FEWEST
 
 # With fewer items in either quarter, no change is claimed or denied.
 FEWEST_TO_COMPARE: Final = 20
+# Sums and means of floats end so near to 0 and 1 that are meant.
+ROUNDING: Final = 1e-6
 OK: Final = "ok"
 Item = TypeVar("Item", bound=Hashable)
 
@@ -42,7 +44,7 @@ def composite_of_item(
 
     Components are in [0, 1], None where they are missing; of weights, which are above 0, only the
     ratios count. A gate may be weighted too. There is no composite where a component is outside
-    [0, 1], or a weighted one is missing and no gate failed.
+    [0, 1] by more than `ROUNDING`, or a weighted one is missing and no gate failed.
 
     Examples
     --------
@@ -55,8 +57,9 @@ def composite_of_item(
     """
     present = {name: value for name, value in components.items() if value is not None}
     for name, value in present.items():
-        if not 0 <= value <= 1:
-            return Composite(None, f"component {name!r} is {value:g}, which is outside [0, 1]")
+        if not -ROUNDING <= value <= 1 + ROUNDING:
+            return Composite(None, f"component {name!r} is {value:.9g}, which is outside [0, 1]")
+        present[name] = min(max(value, 0.0), 1.0)
     for gate in gates:
         if present.get(gate, 0) < 1:
             return Composite(0.0, f"hard-gate fail: {gate}", gate)
@@ -187,8 +190,8 @@ def drift_in_words(quarters: Sequence[Drift]) -> str:
     ends, claim = last.figure.interval, "the composite ranks items as people do"
     if ends is None or ends[0] <= 0:
         claim = f"it cannot be shown that {claim}"
-    interval = f"95 % interval {ends[0]:.2f} to {ends[1]:.2f}" if ends else "no interval"
-    words = f"In {last.quarter} {claim} ({last.figure.value:.2f}, {interval}, "
+    interval = f"95 % interval {ends[0]:z.2f} to {ends[1]:z.2f}" if ends else "no interval"
+    words = f"In {last.quarter} {claim} ({last.figure.value:z.2f}, {interval}, "
     words += f"{last.figure.n:,} items)."
     if not earlier:
         return words
@@ -199,7 +202,7 @@ def drift_in_words(quarters: Sequence[Drift]) -> str:
             f"{FEWEST_TO_COMPARE} in each of two quarters."
         )
     before = large[-1]
-    since = f"since {before.quarter} ({before.figure.value:.2f}, {before.figure.n:,} items)"
+    since = f"since {before.quarter} ({before.figure.value:z.2f}, {before.figure.n:,} items)"
     if has_changed(before.figure, last.figure):
         return f"{words} Changed {since}: look at what people reward now."
     return f"{words} No change {since} can be shown."

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Annotated, Any, Final, NamedTuple
+from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias
 
 from django.db import transaction
 from django.db.models import F, QuerySet
@@ -21,10 +21,12 @@ KEY: Final = "quality"
 # Today's reputations by pseudonym, in millionths, for votes that were sealed before.
 REPUTATIONS: Final = "reputations"
 Rate = Annotated[float, Field(ge=1e-6, le=1000)]
+# Which flags put an item before the curators; a reason is a category or a comment.
+FlagsToReview: TypeAlias = Literal["with_reason", "all", "none"]
 
 
 class Parameters(Part):
-    """All that a project's quality score and its ambiguous items depend on, beside the votes."""
+    """All that a project's quality score and its review list depend on, beside the votes."""
 
     decay_rate: Rate = 0.01
     decay_unit: Unit = "second"
@@ -34,6 +36,7 @@ class Parameters(Part):
     # Votes in [0, 1] never vary by more than 0.25.
     critical_variance: Annotated[float, Field(gt=0, lt=0.25)] = 0.05
     min_votes: Annotated[int, Field(ge=1, le=1000), WHOLE] = 3
+    flags_to_review: FlagsToReview = "with_reason"
 
     @property
     def half_life(self) -> float:

@@ -49,6 +49,7 @@ MOST_SETTINGS: Final = 20
 # So many of the last votes say how far apart votes are.
 RECENT_VOTES: Final = 1000
 OTHER: Final = "other"
+FLAGS_TO_REVIEW: Final = {"with_reason": "with a reason", "all": "all", "none": "none"}
 TITLES: Final = {
     Quality.Series.ITEMS: ("Single items", "A pass counts 1, a flag 0, a graded vote its grade."),
     Quality.Series.PAIRS: (
@@ -208,6 +209,7 @@ def parameters_in_words(parameters: Parameters) -> dict[str, str]:
         "Batch window": in_words(window) if window else "equal times only",
         "Critical variance": f"{parameters.critical_variance:g}",
         "Minimum votes": str(parameters.min_votes),
+        "Flags to review": FLAGS_TO_REVIEW[parameters.flags_to_review],
     }
 
 
@@ -250,6 +252,10 @@ class SettingsForm(forms.Form):
     )
     min_votes = forms.IntegerField(
         label="Minimum votes", help_text="With fewer votes no item is ambiguous."
+    )
+    flags_to_review = forms.ChoiceField(
+        choices=FLAGS_TO_REVIEW.items(),
+        help_text="Which flags put an item on the review list. A category or comment is a reason.",
     )
     apply_reputations = forms.BooleanField(
         label="Give today's reputations of voters to their earlier votes, too", required=False

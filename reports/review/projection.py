@@ -1,12 +1,13 @@
 """Which items wait for a curator: made of votes, flags and decisions, and of nothing else."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Any, Final, NamedTuple, TypeAlias
 from uuid import UUID
 
 from django.db import connection
-from django.db.models import Count, Exists, OuterRef
+from django.db.models import Count, Exists, OuterRef, Q
 from django.utils import timezone
 
 from reports.models import Review
@@ -15,7 +16,7 @@ from reports.review.ambiguity import Decided, is_ambiguous, is_disputed, waits
 from voting.choices import CHOICES, VOTES_FOR
 from voting.disputes import population_variance
 from voting.ledger.bulk_sql import update_many
-from voting.ledger.counts import COUNTED, counts
+from voting.ledger.counts import COUNTED, OF_PEOPLE, counts, is_of_people
 from voting.ledger.decisions import SETTLING
 from voting.ledger.ledger import Difference, Fact, correct, recounted_items
 from voting.models import Entry, Flag, Item, Project, Queue
@@ -42,6 +43,20 @@ _OF_ITEM: Final = ("pk", "votes", "value_sum", "value_squares", *_OF_PAIR, *_OF_
 # Kinds whose choices are words, which an item has no columns for.
 _WORDS: Final = (Queue.Kind.CATEGORY, Queue.Kind.RATING, Queue.Kind.LABELS)
 
+# Flag votes on single items. Whether one has a comment is asked of its hash, which is in the
+# ledger: the text itself may be erased.
+FLAG_VOTES: Final = OF_PEOPLE & Q(choice="flag", queue__kind=Queue.Kind.PASS_FLAG)
+WITH_REASON: Final = ~Q(category="") | ~Q(comment_sha256="")
+
+
+class Flagged(NamedTuple):
+    """A flag on an item, by `F` or by a flag vote: when, and as what if a category was chosen."""
+
+    at: datetime
+    category: str
+
+
+Flags: TypeAlias = Mapping[UUID, Sequence[Flagged]]
 Choices: TypeAlias = Mapping[UUID, Counter[str]]
 # An item, with the columns of `Review` where there is one.
 Row: TypeAlias = Mapping[str, Any]
@@ -72,13 +87,38 @@ def _choices_on(items: Collection[UUID], new: Choices) -> Choices:
     return found
 
 
-def _flags_on(items: Collection[UUID]) -> dict[UUID, list[Flag]]:
-    """Return the flags on items, the newest first."""
-    found: dict[UUID, list[Flag]] = defaultdict(list)
-    if not items:
+def _flags_on(rows: Sequence[Row], limits: Parameters, new: Flags) -> dict[UUID, list[Flagged]]:
+    """Return the flags that bring items before curators, the oldest first.
+
+    They are those by `F`, and the flag votes that are sealed or in a batch that is about to be.
+    """
+    found: dict[UUID, list[Flagged]] = defaultdict(list)
+    if limits.flags_to_review == "none":
         return found
-    for flag in Flag.objects.filter(item__in=items).order_by("-created_at"):
-        found[flag.item_id].append(flag)
+    by_key = [row["pk"] for row in rows if row["flagged"]]
+    voted_on = [row["pk"] for row in rows if row["queue__kind"] == Queue.Kind.PASS_FLAG]
+    if by_key:
+        flags = Flag.objects.filter(item__in=by_key)
+        for item, at, category in flags.values_list("item", "created_at", "category"):
+            found[item].append(Flagged(at, category))
+    if voted_on:
+        reasons = Q() if limits.flags_to_review == "all" else WITH_REASON
+        votes = Entry.objects.filter(FLAG_VOTES, reasons, item__in=voted_on)
+        for pk, at, category in votes.values_list("item", "at", "category"):
+            assert pk is not None  # filtered
+            found[pk].append(Flagged(at, category))
+    for item in {*voted_on} & new.keys():
+        found[item] += new[item]
+    return {item: sorted(flags) for item, flags in found.items()}
+
+
+def _new_flags(batch: Iterable[Fact], limits: Parameters) -> Flags:
+    """Return the flag votes of a batch that bring items before curators."""
+    found: dict[UUID, list[Flagged]] = defaultdict(list)
+    for entry in batch:
+        has_reason = entry.category or entry.comment_sha256 or limits.flags_to_review == "all"
+        if entry.item_id and entry.choice == "flag" and has_reason and is_of_people(entry):
+            found[entry.item_id].append(Flagged(entry.at, entry.category))
     return found
 
 
@@ -105,6 +145,7 @@ def _expected(
     rows: Sequence[Row],
     limits: Parameters,
     new: Choices,
+    new_flags: Flags,
     made: Sequence[Fact] = (),
     touched: Collection[UUID] = (),
 ) -> dict[UUID, Columns]:
@@ -113,24 +154,25 @@ def _expected(
     Decisions are looked up where there were some before, and on `touched` items.
     """
     words = _choices_on([row["pk"] for row in rows if row["queue__kind"] in _WORDS], new)
-    flags = _flags_on([row["pk"] for row in rows if row["flagged"]])
+    flags = _flags_on(rows, limits, new_flags)
     decided_on = {row["pk"] for row in rows if row["review__decided"]} | {*touched}
     decided = _decided_on(decided_on, made)
     found = {}
     for row in rows:
         item = row["pk"]
         variance, is_divided = _votes(row, words.get(item, Counter()), limits)
-        newest, stands = next(iter(flags.get(item, ())), None), decided.get(item)
+        flagged, stands = flags.get(item, []), decided.get(item)
+        newest = flagged[-1] if flagged else None
         found[item] = Columns(
             variance,
             is_divided,
-            flags=len(flags.get(item, ())),
+            flags=len(flagged),
             category=newest.category if newest else "",
             decided=stands.action if stands else "",
             waits=waits(
                 divided=is_divided,
                 votes=row["votes"],
-                flagged_at=newest.created_at if newest else None,
+                flagged_at=newest.at if newest else None,
                 decided=stands,
             ),
         )
@@ -150,11 +192,12 @@ def _update(
     items: Collection[UUID],
     limits: Parameters,
     new: Choices | None = None,
+    new_flags: Flags | None = None,
     made: Sequence[Fact] = (),
     touched: Collection[UUID] = (),
 ) -> None:
     stored = _rows(items)
-    expected = _expected(stored, limits, new or {}, made, touched)
+    expected = _expected(stored, limits, new or {}, new_flags or {}, made, touched)
     now, waiting, rows = timezone.now(), [], []
     for row in stored:
         item, columns = row["pk"], expected[row["pk"]]
@@ -203,6 +246,7 @@ class ReviewList:
             if entry.item_id and counts(entry, is_simulated=is_simulated):
                 self.new[entry.item_id][entry.choice] += 1
         self.limits = parameters_of(self.project, batch)
+        self.new_flags = _new_flags(batch, self.limits)
         self.made = [e for e in batch if e.kind == Entry.Kind.DECISION and e.item_id]
         # Nobody can decide on what was deleted.
         self.deleted = {e.queue_id for e in batch if e.kind == Entry.Kind.ERASURE} - {None}
@@ -218,7 +262,7 @@ class ReviewList:
     def write(self) -> None:
         for items in self.chunks:
             decided = {each.item_id for each in self.made if each.item_id} & {*items}
-            _update(self.project, items, self.limits, self.new, self.made, decided)
+            _update(self.project, items, self.limits, self.new, self.new_flags, self.made, decided)
         if self.deleted:
             Review.objects.filter(item__queue__in=self.deleted).delete()
 
@@ -229,7 +273,7 @@ class ReviewList:
     def _rebuild(self, items: Sequence[UUID], *, write: bool) -> Iterator[Difference]:
         stored = Review.objects.in_bulk(items, field_name="item_id")
         rows, limits = _rows(items), parameters_of(self.project)
-        for item, columns in _expected(rows, limits, {}, touched=items).items():
+        for item, columns in _expected(rows, limits, {}, {}, touched=items).items():
             if item not in stored and not _is_to_see(columns):
                 continue
             review = stored.get(item) or Review(item_id=item, project=self.project)

@@ -40,7 +40,7 @@ from voting.access import (
 )
 from voting.choices import ONE, short_name
 from voting.curating import MOST_VOTES, AlreadyDecided, CannotDecide, decisions_on
-from voting.ledger.counts import COUNTED
+from voting.ledger.counts import OF_PEOPLE
 from voting.ledger.decisions import Decision
 from voting.models import Entry, Flag, Item, Project, Queue, Voter
 from voting.voters import voter_of_user
@@ -97,7 +97,7 @@ class Filters(forms.Form):
             found = found.filter(item__queue__kind=asked["kind"])
         if asked["category"]:
             said = {"item": OuterRef("item"), "category": asked["category"]}
-            flags, votes = Flag.objects.filter(**said), Entry.objects.filter(COUNTED, **said)
+            flags, votes = Flag.objects.filter(**said), Entry.objects.filter(OF_PEOPLE, **said)
             found = found.filter(Exists(flags) | Exists(votes))
         if asked["age"]:
             found = found.filter(since__lte=timezone.now() - timedelta(hours=int(asked["age"])))
@@ -198,7 +198,8 @@ def _reasons(review: Review) -> list[str]:
     """Say why an item is on the list."""
     said, votes = [], number_of(review.item.votes, "vote")
     if review.flags:
-        said.append(f"{number_of(review.flags, 'flag')}, the newest: {review.category}")
+        newest = f", the newest: {review.category}" if review.category else ""
+        said.append(f"{number_of(review.flags, 'flag')}{newest}")
     if review.is_divided and review.variance is not None:
         said.append(f"ambiguous: {votes} with a variance of {review.variance:.3f}")
     elif review.is_divided:

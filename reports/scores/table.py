@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from humanjudge.http import Context
 from humanjudge.lib.tables import DASH, Cell, Head, Row, Table, as_csv, name_cell
-from humanjudge.lib.text import listed, number_of
+from humanjudge.lib.text import fixed, listed, number_of
 
 # Of its names only what is used is imported: pages show tables and compute nothing.
 from judge_eval import stats
@@ -305,7 +305,8 @@ def _text(score: Score) -> str:
     if score.value is None:
         return DASH
     said, star = f" {score.said}" if score.said else "", " *" if score.is_best else ""
-    interval = " [{:.2f}, {:.2f}]".format(*score.interval) if score.interval else ""
+    ends = ", ".join(fixed(end, 2) for end in score.interval or ())
+    interval = f" [{ends}]" if ends else ""
     return f"{number(score.value)}{said}{interval} n={score.n}{star}"
 
 
@@ -315,7 +316,7 @@ def _printable(text: str) -> str:
 
 
 def number(value: float) -> str:
-    return f"{value:.3f}" if abs(value) < 1e6 else f"{value:.6g}"
+    return fixed(value, 3) if abs(value) < 1e6 else f"{value:.6g}"
 
 
 def span_of(figure: stats.Figure | Score) -> str:

@@ -8,7 +8,7 @@ from humanjudge.charts.quality_graph import quality_graph
 from humanjudge.charts.votes_graph import votes_graph
 from humanjudge.http import Context
 from humanjudge.lib.tables import DASH, Cell, Head, Row, Table, name_cell, percent, percent_span
-from humanjudge.lib.text import listed, number_of
+from humanjudge.lib.text import fixed, listed, number_of
 from judge_eval.findings.columns import MAIN, Value, elo_cell
 from judge_eval.findings.group_table import group_table
 from judge_eval.findings.judge_table import (
@@ -215,15 +215,15 @@ def _figure(figure: Value) -> str:
 
     Examples
     --------
-    >>> [_figure(each) for each in (0.5, 1034.2, 12)]
-    ['0.500', '1,034', '12']
+    >>> [_figure(each) for each in (0.5, 1034.2, 12, -1e-9)]
+    ['0.500', '1,034', '12', '0.000']
     """
     if figure is None:
         return DASH
     if isinstance(figure, str):
         return figure
     is_share = not isinstance(figure, int) and abs(figure) <= 1
-    return f"{figure:.3f}" if is_share else f"{figure:,.0f}"
+    return fixed(figure, 3) if is_share else f"{figure:,.0f}"
 
 
 def _models(of: RunResults, drawn: Mapping[str, Chart]) -> Context | None:

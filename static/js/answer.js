@@ -65,7 +65,8 @@
   function ask(pair, open) {
     pair.toggleAttribute("data-reasons", open);
     (open ? pair.querySelector(".reasons") : pair).focus({ preventScroll: true });
-    pair.querySelector(".ballot").scrollIntoView({ block: "nearest" });
+    // On a wide screen the ballot is in view already: nothing scrolls the window there.
+    if (!matchMedia("(min-width: 68rem)").matches) pair.querySelector(".ballot").scrollIntoView({ block: "nearest" });
   }
 
   // The first click asks why, the second one flags without a reason.

@@ -15,6 +15,7 @@
   const undoButtons = () => document.querySelectorAll("[form=undo]");
   const more = byId("more");
   const reveals = desk.dataset.reveal === "after_each";
+  const wide = matchMedia("(min-width: 68rem)"); // what is new is beside the pair then, and nothing scrolls the window
   const { noun } = desk.dataset; // what is voted on: "pair" or "item"
   const Noun = noun[0].toUpperCase() + noun.slice(1);
 
@@ -31,6 +32,7 @@
   let mine = Number(byId("progress").dataset.mine);
   let fetching = false;
   let askedAtEnd = false;
+  let isClosed = false;
   let lastActive = Date.now();
 
   const current = () => pairs.querySelector(":scope > .pair");
@@ -49,7 +51,7 @@
     box.className = "notice";
     box.append(Object.assign(document.createElement("p"), { textContent: text }));
     byId("notice").replaceChildren(box);
-    box.scrollIntoView({ block: "nearest" });
+    if (!wide.matches) box.scrollIntoView({ block: "nearest" });
   }
 
   function offer(label, act) {
@@ -94,10 +96,18 @@
     showUndo();
   }
 
-  // There is nothing to undo before the first vote.
+  // There is nothing to undo before the first vote, and a vote that is undone once voting has closed is lost.
   function showUndo() {
-    for (const button of undoButtons()) button.disabled = !mine && !outbox.length;
+    for (const button of undoButtons()) button.disabled = isClosed || (!mine && !outbox.length);
   }
+
+  document.addEventListener("closed", () => {
+    if (isClosed) return;
+    isClosed = true;
+    showUndo();
+    // What was refused is said already.
+    if (current() && !byId("notice").firstElementChild) notice("Voting has closed; your votes stand.");
+  });
 
   // --- showing pairs ------------------------------------------------------------------------------
 
@@ -115,7 +125,10 @@
     Answer.show(pair.querySelector(".ballot"));
     showUndo();
     say(`${before} ${Noun} ${mine + outbox.length + 1}: ${promptOf(pair)}`.trim());
-    if (pair.getBoundingClientRect().top < 0) pair.scrollIntoView({ block: "start" });
+    // Only a long form makes a wide page so high that the next prompt may be out of view.
+    const mayScroll = !wide.matches || pair.querySelector(".ballot.long");
+    const covered = parseFloat(getComputedStyle(pair).scrollMarginTop);
+    if (mayScroll && pair.getBoundingClientRect().top < covered) pair.scrollIntoView({ block: "start" });
     // After two answers, or when the page could have more: what is on the screen stays leased.
     if (held().length < FULL - 1) fetchPairs();
   }
@@ -242,6 +255,7 @@
     bringBack(item, messageIn(xhr));
     if (xhr.status === 403 || xhr.status === 422) offerReload();
     if (xhr.status !== 409) return;
+    askWhetherClosed();
     // What was recorded first stands: the voter may go on, or undo it.
     item.pair.dataset.state = "voted";
     item.pair.querySelector("[data-yours]").textContent = "";
@@ -293,10 +307,11 @@
       showProgress(Number(byId("progress").dataset.mine));
       restUntil = performance.now() + SETTLE_MS / 2;
       clearNotice();
-      if (xhr.responseText.includes("data-has-seen")) notice(`Your vote is taken back. You have seen what the judges said of this ${noun}, so your new vote will be kept, but left out of their ratings.`);
+      if (xhr.responseText.includes("data-has-seen")) notice(`Your vote is taken back. You have seen what the judges said of this ${noun}, so a new vote on it is left out of their ratings.`);
       show("Your last vote is taken back.");
     } else if (xhr.status >= 400 && xhr.status < 500) {
       notice(messageIn(xhr));
+      if (xhr.status === 409) askWhetherClosed();
     } else {
       notice("The server could not be reached. Reload the page to see whether your vote was taken back.");
       offerReload();
@@ -352,6 +367,12 @@
     Outbox.trigger(more, "more");
   }
 
+  // The answer to a request for more pairs tells it; one that is under way may have been sent before.
+  function askWhetherClosed() {
+    if (fetching) setTimeout(askWhetherClosed, 200);
+    else fetchPairs();
+  }
+
   function lookForMore() {
     byId("end").toggleAttribute("data-looking", true);
     if (!outbox.length) fetchPairs();
@@ -404,8 +425,8 @@
       : xhr.status ? messageIn(xhr) : "The server could not be reached. Try again.";
     if (failed) return;
     dialog.close();
-    say("Flagged. A curator will look at it.");
-    notice(`Flagged. A curator will look at it; you can vote on the ${noun} all the same.`);
+    say("Flagged. Curators can see it.");
+    notice(`Flagged. Curators can see it; you can vote on the ${noun} all the same.`);
   }
 
   // --- the reveal -----------------------------------------------------------------------------------
@@ -417,9 +438,7 @@
     if (!reveal || reveal.dataset.uid === readOut) return;
     readOut = reveal.dataset.uid;
     say(reveal.dataset.spoken);
-    if (current()?.dataset.state !== "voted") return;
-    reveal.scrollIntoView({ block: "nearest" });
-    current().querySelector(".after").scrollIntoView({ block: "nearest" });
+    if (current()?.dataset.state === "voted" && !wide.matches) byId("reveal").scrollIntoView({ block: "nearest" });
   });
 
   function revealFailed(element, xhr) {
@@ -436,7 +455,7 @@
 
 
   desk.toggleAttribute("data-empty", !current());
-  if (matchMedia("(min-width: 68rem)").matches) document.querySelector(".rubric").open = true;
+  if (wide.matches) document.querySelector(".rubric").open = true;
   // htmx knows its elements from here on; it asked for this event first.
   document.addEventListener("DOMContentLoaded", () => {
     desk.toggleAttribute("data-ready", true);

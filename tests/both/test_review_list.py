@@ -1,11 +1,15 @@
 """What waits for a curator: opened and closed by votes, flags and decisions, as a replay has it."""
 
+from contextlib import suppress
+from datetime import timedelta
 from functools import partial
 
 import pytest
 from django.db import connection
-from django.test.utils import CaptureQueriesContext
+from django.test.utils import CaptureQueriesContext, override_settings
 from django.utils import timezone
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from reports.models import Review
 from reports.quality.parameters import change
@@ -13,9 +17,12 @@ from reports.review.services import decide, reverse
 from tests.helpers.scene import assert_sound, make_scene
 from tests.helpers.together import only, together
 from tests.makers import make_item, make_queue, make_run, make_vote, make_voter, pairs_of, seal_all
+from voting.curating import decisions_on, decisions_on_voters, exclude_voter
+from voting.kinds import Further
 from voting.ledger import ledger
 from voting.models import Entry, Voter
-from voting.services import flag, undo_last_vote
+from voting.services import NothingToUndo, VoteConflict, flag, undo_last_vote
+from voting.voters import erase
 
 pytestmark = pytest.mark.django_db
 
@@ -103,6 +110,155 @@ def test_a_flag_puts_it_on_the_list_at_once():
     flag(make_voter(pair.queue.run), pair.pk, "unsafe", "")
     review = review_of(pair)
     assert (review.waits, review.flags, review.category) == (True, 1, "unsafe")
+
+
+def flagged_item(*flags):
+    """Return an item of one output with a flag vote for each (category, comment), unsealed."""
+    item = make_item(make_queue(kind="pass_flag", ballot=["pass", "flag"], votes_per_item=9))
+    for category, comment in flags:
+        voter = Voter.objects.create(project=item.queue.project)
+        make_vote(voter, item, "flag", further=Further(0, category, comment))
+    return item
+
+
+@pytest.mark.parametrize(
+    "setting, category, comment, waits",
+    [
+        *(("with_reason", "unsafe", "", True), ("with_reason", "", "It is rude.", True)),
+        *(("with_reason", "", "", False), ("all", "", "", True)),
+        *(("none", "unsafe", "It is rude.", False), ("none", "", "", False)),
+    ],
+)
+def test_a_flag_vote_waits_as_the_project_says(setting, category, comment, waits):
+    item = flagged_item((category, comment))
+    if setting != "with_reason":
+        change(item.queue.project, {"flags_to_review": setting}, Voter.objects.all()[0])
+    seal_all(item.queue.project)
+    assert (item.pk in waiting()) is waits
+    assert ledger.replay(item.queue.project, write=False) == []
+    if waits:
+        review = review_of(item)
+        assert (review.flags, review.category, review.is_divided) == (1, category, False)
+
+
+def test_another_setting_opens_and_closes_what_was_flagged_before():
+    item = flagged_item(("", ""), ("", ""))
+    voter = Voter.objects.all()[0]
+    seal_all(item.queue.project)
+    for setting, waits in [("all", True), ("with_reason", False), ("all", True), ("none", False)]:
+        change(item.queue.project, {"flags_to_review": setting}, voter)
+        seal_all(item.queue.project)
+        assert review_of(item).waits is waits
+
+
+def test_where_no_flags_are_reviewed_neither_are_those_on_pairs():
+    [pair] = pairs_of(make_run())
+    voter = make_voter(pair.queue.run)
+    change(pair.queue.project, {"flags_to_review": "none"}, voter)
+    seal_all(pair.queue.project)
+    flag(voter, pair.pk, "unsafe", "")
+    assert not review_of(pair).waits
+
+
+@pytest.mark.parametrize("sealed_between", [True, False])
+def test_a_flag_vote_that_is_taken_back_waits_no_longer(sealed_between):
+    item = flagged_item(("unsafe", ""))
+    if sealed_between:
+        seal_all(item.queue.project)
+        assert waiting() == {item.pk}
+    undo_last_vote(Voter.objects.get(), item.queue)
+    seal_all(item.queue.project)
+    assert waiting() == set()
+    assert_sound(item.queue.project)
+
+
+def test_a_flag_vote_of_an_excluded_voter_waits_no_longer():
+    item = flagged_item(("unsafe", ""))
+    seal_all(item.queue.project)
+    voter = Voter.objects.get()
+    exclude_voter(voter.pk, item.queue, voter, after=None)
+    seal_all(item.queue.project)
+    assert not review_of(item).waits
+
+
+def test_a_kept_item_comes_back_with_a_new_flag_vote_and_not_with_one_without_a_reason():
+    item = flagged_item(("unsafe", ""), ("", "It is rude."))
+    project = item.queue.project
+    seal_all(project)
+    assert review_of(item).flags == 2
+    curator = Voter.objects.create(project=project)
+    decide(item, "keep", curator, "", after=None)
+    seal_all(project)
+    assert waiting() == set()
+    make_vote(Voter.objects.create(project=project), item, "flag", further=Further(0))
+    seal_all(project)
+    assert waiting() == set()
+    voter = Voter.objects.create(project=project)
+    make_vote(voter, item, "flag", further=Further(0, "format"))
+    seal_all(project)
+    assert review_of(item).waits
+    assert Review.objects.get().category == "format"
+
+
+def test_what_was_flagged_with_a_comment_waits_when_the_person_is_forgotten():
+    item = flagged_item(("", "It is rude."))
+    seal_all(item.queue.project)
+    erase(Voter.objects.get())
+    seal_all(item.queue.project)
+    assert review_of(item).waits
+
+
+who = st.integers(0, 2)
+happenings = st.one_of(
+    st.tuples(st.just("vote"), who, st.sampled_from([(), ("unsafe",), ("", "Rude.")])),
+    st.tuples(st.just("vote"), who, st.sampled_from([(), ("unsafe",), ("", "Rude.")])),
+    st.tuples(st.just("undo"), who, st.none()),
+    st.tuples(st.just("exclude"), who, st.none()),
+    st.tuples(st.just("decide"), who, st.sampled_from(["keep", "exclude", "another_round"])),
+    st.tuples(st.just("set"), who, st.sampled_from(["with_reason", "all", "none"])),
+    st.tuples(st.just("seal"), who, st.integers(1, 4)),
+)
+
+
+def happen(item, voter, what, how):
+    if what == "vote":
+        make_vote(voter, item, "flag", further=Further(0, *how))
+    elif what == "undo":
+        undo_last_vote(voter, item.queue)
+    elif what == "exclude":
+        latest = decisions_on_voters(item.queue).filter(voter=voter).first()
+        exclude_voter(voter.pk, item.queue, voter, after=latest and latest.uid)
+    elif what == "decide":
+        latest = decisions_on(item.pk).first()
+        decide(item, how, voter, "", after=latest and latest.uid)
+    else:
+        change(item.queue.project, {"flags_to_review": how}, voter)
+
+
+@given(st.lists(happenings, max_size=15), st.integers(1, 4))
+@settings(
+    max_examples=settings().max_examples // 5,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+def test_flags_in_whatever_batches_are_listed_as_a_replay_lists_them(happened, last):
+    item = flagged_item()
+    project = item.queue.project
+    voters = [Voter.objects.create(project=project) for _ in range(3)]
+
+    def seal(size):
+        with override_settings(SEAL_BATCH=size):
+            sealed = ledger.seal(project.pk, now=timezone.now() + timedelta(seconds=1))
+        assert ledger.replay(project, write=False) == []
+        return sealed
+
+    for what, number, how in happened:
+        if what == "seal":
+            seal(how)
+        else:
+            with suppress(VoteConflict, NothingToUndo):
+                happen(item, voters[number], what, how)
+    while seal(last):
+        pass
 
 
 @pytest.mark.parametrize(

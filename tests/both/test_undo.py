@@ -14,9 +14,10 @@ from tests.makers import (
     pairs_of,
     seal_all,
 )
-from voting.models import Entry
+from voting.curating import decide
+from voting.models import Entry, Queue
 from voting.selectors import open_to, progress
-from voting.services import NothingToUndo, undo_last_vote
+from voting.services import NothingToUndo, VotingClosed, undo_last_vote
 
 pytestmark = pytest.mark.django_db
 
@@ -31,6 +32,44 @@ def test_undo_retracts_and_deletes_nothing():
     assert vote.retracted
     assert (retraction.target, retraction.voter, retraction.item) == (vote, voter, pair)
     assert retraction.at > vote.at
+
+
+def test_undo_once_voting_has_closed_is_refused_and_the_vote_stands():
+    run = make_run()
+    voter, [pair, *_] = make_voter(run), pairs_of(run)
+    vote = make_vote(voter, pair)
+    closed_meanwhile = Queue.objects.get(pk=run.queue_id)
+    Queue.objects.update(is_open=False)
+    with pytest.raises(VotingClosed, match="Voting has closed"):
+        undo_last_vote(voter, closed_meanwhile)
+    seal_all(run.queue.project)
+    assert not entry_of(vote).retracted
+    assert not Entry.objects.filter(kind="retraction").exists()
+
+
+def test_an_undo_that_came_through_before_voting_closed_is_answered_alike_afterwards():
+    run = make_run()
+    voter, [pair, *_] = make_voter(run), pairs_of(run)
+    make_vote(voter, pair)
+    uid = uuid4()
+    undo_last_vote(voter, run.queue, uid)
+    Queue.objects.update(is_open=False)
+    assert undo_last_vote(voter, run.queue, uid) == pair
+    with pytest.raises(NothingToUndo):
+        undo_last_vote(voter, run.queue)
+
+
+def test_a_vote_on_an_item_that_was_excluded_meanwhile_can_be_undone_and_given_again():
+    run = make_run()
+    voter, [pair, *_] = make_voter(run), pairs_of(run)
+    make_vote(voter, pair)
+    decide(pair.pk, "exclude", make_voter(run), after=None)
+    seal_all(run.queue.project)
+    assert undo_last_vote(voter, run.queue) == pair
+    again = entry_of(make_vote(voter, pair, "B"))
+    seal_all(run.queue.project)
+    again.refresh_from_db()
+    assert (again.choice, again.retracted, again.excluded) == ("B", False, True)
 
 
 def test_undo_twice_goes_further_back():

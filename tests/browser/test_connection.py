@@ -141,6 +141,37 @@ def test_an_undo_that_is_lost_on_the_way_back_is_sent_again_and_takes_back_one_v
     assert [row["item"] for row in product.votes(run)] == voted[:1]
 
 
+def test_an_undo_that_waited_until_voting_had_closed_takes_nothing_back(product, join):
+    run = product.new_run(pairs=4)
+    page = join(run)
+    page.keyboard.press("ArrowLeft")
+    page.locator("#reveal .reveal").wait_for()
+    page.context.set_offline(True)
+    page.keyboard.press("u")
+    expect(page.locator("#save")).to_contain_text("Taking your last vote back, trying again")
+    product.ask("set_queue", queue=run["queue"], is_open=False)
+    page.context.set_offline(False)
+    expect(page.locator("#notice")).to_have_text("Voting has closed; your vote stands.")
+    assert len(product.votes(run)) == 1
+
+
+def test_an_undo_behind_a_vote_that_came_too_late_leaves_the_vote_before_alone(product, join):
+    run = product.new_run(pairs=4)
+    page = join(run)
+    auto_advance(page)
+    first = first_pair(page)
+    page.keyboard.press("ArrowLeft")
+    expect(page.locator("#progress")).to_contain_text("1 of 4")
+    page.context.set_offline(True)
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("u")
+    product.ask("set_queue", queue=run["queue"], is_open=False)
+    page.context.set_offline(False)
+    expect(page.locator("#notice")).to_contain_text("Not counted. Voting has closed.")
+    expect(page.locator("[form=undo]").first).to_be_disabled()
+    assert [row["item"] for row in product.votes(run, standing=False)] == [first]
+
+
 def test_a_server_that_stays_away_brings_every_pair_back_in_order(product, join):
     run = product.new_run(pairs=4)
     page = join(run, again=False)  # its clock is no real one from here on

@@ -333,3 +333,29 @@ def test_a_key_right_after_zoom_has_closed_votes(product, join):
     page.evaluate(AT_ONCE)  # before the browser has moved the focus out of it
     page.locator("#reveal .reveal").wait_for()
     assert len(product.votes(run)) == 1
+
+
+def test_undo_once_voting_has_closed_is_refused_and_turned_off(product, join):
+    run = product.new_run(pairs=3)
+    page = join(run)
+    page.keyboard.press("ArrowLeft")
+    page.locator("#reveal .reveal").wait_for()
+    product.ask("set_queue", queue=run["queue"], is_open=False)
+    page.keyboard.press("u")
+    expect(page.locator("#notice")).to_have_text("Voting has closed; your vote stands.")
+    for undo in page.locator("[form=undo]").all():
+        expect(undo).to_be_disabled()
+    page.keyboard.press("u")
+    assert len(product.votes(run)) == 1
+
+
+def test_a_vote_that_comes_too_late_turns_undo_off_before_anybody_presses_it(product, join):
+    run = product.new_run(pairs=3)
+    page = join(run)
+    vote(page)
+    product.ask("set_queue", queue=run["queue"], is_open=False)
+    page.keyboard.press("ArrowLeft")
+    expect(page.locator("#notice")).to_contain_text("Not counted. Voting has closed.")
+    for undo in page.locator("[form=undo]").all():
+        expect(undo).to_be_disabled()
+    assert len(product.votes(run)) == 1

@@ -32,6 +32,7 @@ FORM = {
     "batch_window": "0",
     "critical_variance": "0.05",
     "min_votes": "3",
+    "flags_to_review": "with_reason",
 }
 
 
@@ -150,9 +151,18 @@ class TestSettings:
         assert "being applied" in shown(project)
         seal_all(project)
         text = shown(project)
-        assert "ledger entry 3 ada 0.1 per day 6.9 days 50 % equal times only 0.05 3" in text
+        words = "0.1 per day 6.9 days 50 % equal times only 0.05 3 with a reason"
+        assert f"ledger entry 3 ada {words}" in text
         assert "The beginning by default 0.01 per second 69 s" in text
         assert parameters_of(project).decay_unit == "day"
+
+    def test_which_flags_go_to_review_is_chosen_beside_the_limits(self):
+        project = make_project()
+        for chosen, words in (("all", "all"), ("none", "none"), ("with_reason", "with a reason")):
+            user_client().post(f"{page_of(project)}settings", FORM | {"flags_to_review": chosen})
+            seal_all(project)
+            assert parameters_of(project).flags_to_review == chosen
+            assert f"0.05 3 {words}" in shown(project)
 
     def test_another_lambda_than_those_offered(self):
         project = make_project()
@@ -173,6 +183,7 @@ class TestSettings:
             ({"initial_score": "1.5"}, "Must be at most 1"),
             ({"critical_variance": "0.25"}, "Must be less than 0.25"),
             ({"min_votes": "0"}, "Must be at least 1"),
+            ({"flags_to_review": "some"}, "Select a valid choice"),
             ({"batch_window": "-1"}, "Must be at least 0"),
         ],
     )
@@ -233,9 +244,11 @@ class TestApi:
         assert answer.status_code == 200
         assert (answer.json()["min_votes"], answer.json()["applied"]) == (5, False)
         client.patch(url, {"decay_unit": "day"}, content_type="application/json")
+        client.patch(url, {"flags_to_review": "none"}, content_type="application/json")
         seal_all(project)
         assert parameters_of(project).min_votes == 5
         assert parameters_of(project).decay_unit == "day"
+        assert parameters_of(project).flags_to_review == "none"
         same = client.patch(url, {"min_votes": 5}, content_type="application/json")
         assert same.json()["applied"]
 
@@ -244,6 +257,7 @@ class TestApi:
         [
             ({"min_vote": 5}, "min_vote"),
             ({"critical_variance": 0.5, "initial_score": 2}, "initial_score"),
+            ({"flags_to_review": "some"}, "flags_to_review"),
             ({"apply_reputations": "yes"}, "apply_reputations"),
             ([], ""),
         ],

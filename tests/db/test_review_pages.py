@@ -9,6 +9,8 @@ from reports.models import Review
 from reports.review.services import decide
 from tests.helpers.pages import queries_of, text_of
 from tests.makers import (
+    key_client,
+    make_key,
     make_many_votes,
     make_run,
     make_single_run,
@@ -18,7 +20,10 @@ from tests.makers import (
     pairs_of,
     seal_all,
     user_client,
+    voter_client,
 )
+from voting.assignment import ballot_for
+from voting.ballots import issue
 from voting.models import Entry, Item, Voter
 from voting.services import flag
 from voting.voters import voter_of_user
@@ -83,6 +88,33 @@ def test_the_list_says_what_waits_and_why_and_a_badge_counts_it():
     assert words.count("disputed: no choice has two thirds of 3 votes") == 2
     assert "Review 2 waiting" in words
     assert "Review 2 waiting" in text_of(user_client().get("/runs/"))
+
+
+@pytest.mark.parametrize(
+    "posted, reason",
+    [
+        ({"category": "unsafe"}, "1 flag, the newest: unsafe"),
+        ({"comment": "It is rude."}, "1 flag"),
+    ],
+)
+def test_one_flag_vote_with_a_reason_reaches_page_api_and_admin_of_curators(posted, reason):
+    run = make_single_run(outputs=["A joke"], votes_per_item=9)
+    [item] = run.queue.items.all()
+    voter = make_voter(run)
+    ballot = issue(ballot_for(voter, run.queue, item))
+    vote = {"ballot": ballot, "choice": "flag"} | posted
+    assert voter_client(voter).post(f"/vote/{run.queue_id}/ballot", vote).status_code == 302
+    seal_all(run.queue.project)
+    assert listed() == {str(item.pk)}
+    assert listed("?category=unsafe") == (listed() if "category" in posted else set())
+    assert f"{reason} 1 of 9" in text_of(user_client().get("/review/"))
+    _, token = make_key("read", "manage")
+    [row] = key_client(token).get("/api/review").json()["items"]
+    assert (row["item"], row["waits"], row["flags"]) == (str(item.pk), True, 1)
+    staff = user_client()
+    User.objects.update(is_staff=True)
+    admin = staff.get("/admin/reports/review/").content.decode()
+    assert f"/review/{item.pk}/" in admin
 
 
 def test_nothing_waits():

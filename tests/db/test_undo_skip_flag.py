@@ -16,7 +16,7 @@ from tests.makers import (
     voter_client,
 )
 from voting.ballots import read
-from voting.models import Assignment, Entry, Flag
+from voting.models import Assignment, Entry, Flag, Queue
 
 pytestmark = pytest.mark.django_db
 ACTIONS = ["undo", "skip", "flag"]
@@ -99,6 +99,44 @@ def test_undo_of_nothing_is_said():
     response = client.post(url_of(run, "undo"), headers=HTMX)
     assert response.status_code == 409
     assert "no vote of yours to undo" in text_of(response)
+
+
+@pytest.mark.parametrize("headers", [HTMX, {}], ids=["htmx", "plain form"])
+def test_undo_once_voting_has_closed_says_that_the_vote_stands(headers):
+    run, voter, pair, client = a_pair()
+    vote = make_vote(voter, pair)
+    Queue.objects.update(is_open=False)
+    response = client.post(url_of(run, "undo"), headers=headers)
+    assert response.status_code == 409
+    assert "Voting has closed; your vote stands." in text_of(response)
+    assert not Entry.objects.get(uid=vote.uid).retracted
+
+
+def test_once_voting_has_closed_no_page_offers_undo():
+    run, voter, pair, client = a_pair()
+    make_vote(voter, pair)
+    assert "Undo last vote" in text_of(client.get(f"/vote/{run.queue_id}/"))
+    Queue.objects.update(is_open=False)
+    text = text_of(client.get(f"/vote/{run.queue_id}/"))
+    assert "Undo last vote" not in text
+    assert "Your votes stand: they cannot be undone any more." in text
+
+
+def test_a_pair_whose_vote_was_undone_is_not_offered_again_once_voting_has_closed():
+    run, voter, pair, client = a_pair()
+    make_vote(voter, pair)
+    back = client.post(url_of(run, "undo")).url
+    assert ballots_in(client.get(back))
+    Queue.objects.update(is_open=False)
+    assert ballots_in(client.get(back)) == []
+
+
+def test_a_page_that_asks_for_more_is_told_that_voting_has_closed():
+    run, _, _, client = a_pair()
+    assert "HX-Trigger" not in client.get(url_of(run, "pairs"), headers=HTMX).headers
+    Queue.objects.update(is_open=False)
+    more = client.get(url_of(run, "pairs"), headers=HTMX)
+    assert "closed" in more.headers["HX-Trigger"]
 
 
 def test_skip_puts_the_pair_at_the_end():

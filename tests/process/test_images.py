@@ -240,6 +240,27 @@ def test_a_zip_that_cannot_be_taken_is_refused(monkeypatch, data, why):
 
 
 @pytest.mark.django_db
+@pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2])
+def test_a_damaged_member_of_a_zip_is_refused_by_row_and_column(method):
+    data = bytearray(zipped({"a.png": RED}, compression=method))
+    packed = 30 + len("a.png")  # what is packed begins behind the header and the name
+    data[packed + 9 : packed + 40] = b"\xff" * 31
+    job = bring([pair(url(RED), "a.png")], bytes(data))
+    assert (job.state, job.status) == ("refused", 422)
+    [error] = job.report["errors"]
+    assert (error["row"], error["field"]) == (1, "output_b")
+    assert "'a.png' cannot be unpacked" in error["why"]
+
+
+@pytest.mark.django_db
+def test_a_member_without_a_name_does_no_harm():
+    # A name ends where it has a null byte.
+    data = zipped({"no name": b"", "a.png": BLUE}).replace(b"no name", b"\0o name")
+    job = bring([pair(url(RED), "a.png")], data)
+    assert (job.state, job.detail) == ("done", "")
+
+
+@pytest.mark.django_db
 def test_a_zip_may_not_unpack_to_more_than_an_import(settings):
     settings.IMPORT_MAX_UNPACKED_MB = 0
     job = bring([pair("a.png", "a.png")], zipped({"a.png": RED}))

@@ -199,3 +199,13 @@ def test_findings_are_the_words_and_a_row_for_each_judge_as_the_server_wrote_it(
         "a a\t66.7\t-\t1-2",
         "never asked\t-\t-\tab",
     ]
+
+
+def test_no_figure_is_minus_zero():
+    row = dict.fromkeys(("rank", "judge", "agree", "total"), 1)
+    row |= {"elo": -0.4, "agree_rate": -0.04, "elo_note": ""}
+    row |= dict.fromkeys(("overall_agreement", "overall_low", "overall_high"), -0.0)
+    row |= dict.fromkeys(("elo_other_orders_low", "elo_other_orders_high"), -0.4)
+    reply = {"leaderboard": [row], "overall_as_of": {"votes": 1, "newer": 0}}
+    fields = next(lines.result_lines(reply)).split("\t")[2:]
+    assert fields == ["0", "0.0", "1", "1", *["0.0"] * 3, "0", "0", "-"]

@@ -82,6 +82,17 @@ class TestErrors:
         assert (found.value, found.failed_gate) == (None, None)
         assert found.reason == f"component '{name}' is {value:g}, which is outside [0, 1]"
 
+    @pytest.mark.parametrize("value", [-1.1e-6, 1.0000011])
+    def test_a_refused_component_is_not_written_as_0_or_1(self, value):
+        found = composite_of_item(GOOD | {"brevity": value}, WEIGHTS, GATES)
+        assert found.reason == f"component 'brevity' is {value}, which is outside [0, 1]"
+
+    @pytest.mark.parametrize("value, counts_as", [(1.0000001, 1), (1 + 1e-6, 1), (-1e-7, 0)])
+    def test_what_rounding_leaves_outside_counts_as_the_end(self, value, counts_as):
+        found = composite_of_item(GOOD | {"brevity": value}, WEIGHTS, GATES)
+        assert found == composite_of_item(GOOD | {"brevity": counts_as}, WEIGHTS, GATES)
+        assert composite_of_item(GOOD | {"safety": 1.0000001}, WEIGHTS, GATES).reason == "ok"
+
 
 class TestLaws:
     @given(scenes())

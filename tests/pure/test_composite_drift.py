@@ -159,6 +159,10 @@ class TestWords:
                 f"{NOT_SHOWN} (0.40, 95 % interval -0.10 to 0.70, 30 items). {SAME}.",
             ),
             (
+                [quarter("2026 Q2", -0.001, -0.004, 0.9)],
+                f"{NOT_SHOWN} (0.00, 95 % interval 0.00 to 0.90, 30 items).",
+            ),
+            (
                 [HOLDS, FAILS],
                 f"{NOT_SHOWN} (0.10, 95 % interval -0.30 to 0.40, 30 items). {OTHER}.",
             ),

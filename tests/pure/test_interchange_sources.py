@@ -337,6 +337,26 @@ def test_a_parquet_text_that_is_not_utf8_is_one_error():
     assert "utf-8" in found[1].why
 
 
+@pytest.mark.parametrize(
+    "values",
+    [
+        pa.array([2**31 - 1], pa.date32()),
+        pa.array([2**62], pa.timestamp("us")),
+        pa.array([2**62], pa.duration("s")),
+    ],
+    ids=["date", "time", "duration"],
+)
+def test_a_parquet_value_that_python_cannot_hold_is_one_error(values):
+    [error] = read(parquet(pa.table({"at": values})), "v.parquet")
+    assert (error.row, error.why.partition(":")[0]) == (1, "a value cannot be read")
+
+
+def test_a_parquet_column_whose_name_is_not_utf8_is_told():
+    data = parquet(pa.table({"column": ["some text"]})).replace(b"column", b"col\xff\xfemn")
+    [error] = read(data, "v.parquet")
+    assert "not readable as Parquet" in error.why
+
+
 def test_parquet_columns_must_have_different_names():
     table = pa.table([pa.array([1]), pa.array([2])], names=["a", "a"])
     assert read(parquet(table), "v.parquet")[0].why == "two columns have the same name"

@@ -148,6 +148,21 @@ def test_several_tasks_are_averaged():
     assert set(found.metadata["tasks"]) == {"winner", "helpful"}
 
 
+@pytest.mark.parametrize("gap", [None, ""])
+def test_an_item_without_an_answer_to_one_task_keeps_its_answers_to_the_others(gap):
+    full = {1: "x", 2: "y", 3: "x"}
+    people = {"ann": {"a": full, "b": full | {3: gap}}, "ben": {"a": full, "b": full}}
+    judges = {"gpt": {"a": full, "b": full | {1: gap}}}
+    config = MetricConfig(ClassificationScorer(), ["a", "b"], "multitask")
+    [found] = score([config], judges, people).popitem()[1]
+    assert {task: figures["accuracy"].n for task, figures in found.by_task.items()} == {
+        "a": 6,  # three items of two people
+        "b": 3,  # of ann the second, of ben the second and the third
+    }
+    gaps = {gap.why: gap.count for gap in found.figures["accuracy"].left_out}
+    assert gaps == {"the judge gave that item no label": 2, "the person's label is missing": 1}
+
+
 def test_a_task_without_a_figure_is_left_out_of_the_mean():
     found = one(
         ClassificationScorer(), "winner", "helpful", judge="mistral", task_strategy="multitask"
@@ -209,15 +224,13 @@ def test_measures_of_agreement_fall_back_and_warn(scorer):
     assert found.scores == one(scorer, "winner").scores
 
 
-@pytest.mark.parametrize("scorer, needs", [(KrippendorffAlphaScorer(), 2), (AltTestScorer(), 3)])
-def test_too_few_people_are_a_reason(scorer, needs):
+def test_too_few_people_are_a_reason():
     humans = {"ann": HUMANS["ann"]}
-    found = one(scorer, "winner", humans=humans)
+    found = one(AltTestScorer(), "winner", humans=humans)
     assert all(figure.value is None for figure in found.figures.values())
     reason = next(iter(found.figures.values())).reason
     assert reason == (
-        f"{scorer.scorer_name} takes labels of at least {needs} people, and of this task there "
-        "are those of 1"
+        "alt_test takes labels of at least 3 people, and of this task there are those of 1"
     )
 
 
@@ -332,6 +345,20 @@ def test_with_the_judge_as_one_more_rater():
     assert same.scores == {"krippendorff_alpha": 1.0, "with_judge": 1.0}
     assert other.scores["krippendorff_alpha"] == 1.0
     assert other.scores["with_judge"] == pytest.approx(1 - 5 * (4 + 4) / 2 / (36 - 18))
+
+
+def test_with_one_reference_it_is_the_alpha_of_judge_and_reference():
+    judge, gold = {1: "A", 2: "B", 3: "B", 4: None}, {1: "A", 2: "B", 3: "A", 4: "A"}
+    config = MetricConfig(KrippendorffAlphaScorer(), ["t"])
+    [found] = score([config], {"gpt": {"t": judge}}, {"gold": {"t": gold}}).popitem()[1]
+    people, both = found.figures["krippendorff_alpha"], found.figures["with_judge"]
+    assert (people.value, people.reason) == (
+        None,
+        "agreement among people takes labels of at least two",
+    )
+    # Of 6 labels of items that both labelled 3 are A and 3 are B; one item of three differs.
+    assert both.value == pytest.approx(1 - 5 * 2 / (36 - 18))
+    assert [(gap.count, gap.why) for gap in both.left_out] == [(1, "only one person labelled it")]
 
 
 def test_the_embedding_model_is_named():

@@ -4,7 +4,10 @@ import csv
 import io
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from humanjudge.lib.text import fixed
 from judge_eval.stats import (
     AltTestScorer,
     AltTestSettings,
@@ -17,7 +20,7 @@ from judge_eval.stats import (
     score,
 )
 from reports.scores.table import PEOPLE as AMONG
-from reports.scores.table import Report, best_of, table_csv, table_text
+from reports.scores.table import Report, best_of, figure_cell, span_of, table_csv, table_text
 
 
 class Given(Scorer):
@@ -218,3 +221,19 @@ def test_the_text_holds_intervals_n_the_best_and_the_names():
         "silent    \u2013",
         "(1) accuracy of winner",
     ]
+
+
+def test_no_figure_is_minus_zero():
+    table = table_of(Given({"a": {"x": -0.0004}, "b": {"x": -1e-17}, "c": {"x": -0.6}}), "abc")
+    found = {name: figure_cell(*scores).main for name, _, scores in table.rows}
+    assert found == {"a": "0.000", "b": "0.000", "c": "-0.600"}
+    assert "-0.000" not in table_text(table)
+    narrow = Figure(0.0, 9, interval=(-0.0004, 0.0))
+    assert span_of(narrow) == "0.000 to 0.000"
+
+
+@given(st.floats(-1e5, 1e5), st.integers(0, 4))
+def test_only_what_is_below_zero_as_written_has_a_sign(value, decimals):
+    written = fixed(value, decimals)
+    assert written.startswith("-") is (float(written) < 0)
+    assert float(written) == round(value, decimals)

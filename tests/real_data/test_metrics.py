@@ -1,7 +1,7 @@
 """The recorded cases of MetaEvaluator and the published figures, by the metrics of this package."""
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from itertools import product
 from pathlib import Path
 
@@ -25,6 +25,7 @@ from judge_eval.stats import (
     cohen_kappa,
     consensus,
     krippendorff_alpha,
+    make_scorer,
     paired,
     paired_people,
     score,
@@ -444,3 +445,35 @@ def test_pandalm_people_agree_as_published(pandalm):
     found = cohen_kappa(paired_people(pandalm))
     assert [round(figure.value, 3) for figure in found.by_human.values()] == [0.852, 0.879, 0.862]
     assert found.figure.value == pytest.approx(krippendorff_alpha(pandalm).value, abs=0.001)
+
+
+def test_four_published_judges_with_one_reference():
+    """Accuracy and kappa as published, and the alpha of judge and reference from their counts."""
+    data = case("umass_tables")
+    judges, gold = {}, {}
+    for judge, rows in data["tables"].items():
+        cells = {(row["human"], row["judge"]): row["count"] for row in rows}
+        pairs = [cell for cell, count in sorted(cells.items()) for _ in range(count)]
+        # The same items in the same order: those that people call right come first.
+        gold = {item: human for item, (human, _) in enumerate(pairs)}
+        judges[judge] = {"right": {item: said for item, (_, said) in enumerate(pairs)}}
+    scorers = ("classification", "cohen_kappa", "krippendorff_alpha")
+    found = score(
+        [MetricConfig(make_scorer(name), ["right"], display_name=name) for name in scorers],
+        judges,
+        {"gold": {"right": gold}},
+    )
+    accuracies, kappas, alphas = (
+        {result.judge_id: result.figures for result in found[name]} for name in scorers
+    )
+    for judge, published in data["published"].items():
+        assert accuracies[judge]["accuracy"].value == pytest.approx(published["accuracy"], abs=5e-4)
+        assert kappas[judge]["kappa"].value == pytest.approx(published["kappa"], abs=5e-4)
+        differing = sum(gold[item] != said for item, said in judges[judge]["right"].items())
+        labels = Counter([*gold.values(), *judges[judge]["right"].values()])
+        n = labels.total()
+        by_chance = n * n - sum(count * count for count in labels.values())
+        alpha = alphas[judge]["with_judge"]
+        assert alpha.value == pytest.approx(1 - (n - 1) * 2 * differing / by_chance, abs=EXACT)
+        assert alpha.n == n == 2 * 3200
+        assert alphas[judge]["krippendorff_alpha"].value is None
