@@ -1,0 +1,164 @@
+"""Do judges put outputs in the same order as people? The agreement by which ratings are ranked.
+
+Equal ratings reward a judge that always gives the most frequent one. So of two outputs that one
+person rated differently it counts whether the judge rates the same one higher: 1, or 1/2 where it
+rates both alike, or 0. A judge that always says the same, or draws at random, has 1/2.
+
+Units are prompts of two items or more, or two prompts of one item each. The share of a unit is the
+mean over its pairs of items, and order agreement is the mean of the shares.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from judge_eval.stats.bootstrap import BoolArray, FloatArray, IntArray
+from judge_eval.stats.estimate import Share, wilson
+from judge_eval.stats.judge_figures import FEWEST_PROMPTS, NOTHING, prompt_interval, ratio
+
+TOO_FEW_UNITS = f"ratings on fewer than {FEWEST_PROMPTS} prompts do not tell how sure it is"
+BY_CONSTRUCTION = "a judge that always gives the same rating has 1/2, whatever people say"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Ratings:
+    """What people said of items that belong to units, one row per rating; arrays of shape (n,).
+
+    `units`, `items` and `people` are numbers from 0, `values` what was said: more is better.
+    """
+
+    units: IntArray
+    items: IntArray
+    people: IntArray
+    values: FloatArray
+
+    def where(self, rows: IntArray | BoolArray) -> "Ratings":
+        return Ratings(self.units[rows], self.items[rows], self.people[rows], self.values[rows])
+
+    @property
+    def n_units(self) -> int:
+        return int(self.units.max(initial=-1)) + 1
+
+    def pairs(self) -> tuple[IntArray, IntArray]:
+        """Return the rows of every two ratings of one person in one unit."""
+        order = np.lexsort((self.items, self.people, self.units))
+        group = np.stack([self.units[order], self.people[order]])
+        ones, others = [order[:0]], [order[:0]]
+        for step in range(1, len(order)):
+            [rows] = np.nonzero((group[:, step:] == group[:, :-step]).all(axis=0))
+            if not len(rows):
+                break
+            ones.append(order[rows])
+            others.append(order[rows + step])
+        return np.concatenate(ones), np.concatenate(others)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class OrderCredits:
+    """Credits and numbers of pairs, both of shape (n_units, n_judges)."""
+
+    credits: FloatArray
+    pairs: IntArray
+
+    @property
+    def shares(self) -> FloatArray:
+        """The share of each unit; NaN where it brings nothing."""
+        return ratio(self.credits, self.pairs.astype(np.float64))
+
+
+def order_credits(
+    ratings: Ratings, verdicts: FloatArray, asked: BoolArray, n_units: int | None = None
+) -> OrderCredits:
+    """Count in which pairs of items judges have the order of a person who rated them differently.
+
+    `verdicts` and `asked`, of shape (n_items, n_judges), are what judges said, NaN where a verdict
+    is missing, and what they were asked about: other pairs do not count for them.
+
+    Examples
+    --------
+    One person rates three items of a prompt 5, 3 and 3; the judge says 4, 4 and 1.
+
+    >>> ratings = Ratings(*np.array([[0, 0, 0], [0, 1, 2], [0, 0, 0], [5, 3, 3]]))
+    >>> verdicts = np.array([[4.0], [4.0], [1.0]])
+    >>> found = order_credits(ratings, verdicts, ~np.isnan(verdicts))
+    >>> found.credits.tolist(), found.pairs.tolist(), found.shares.tolist()
+    ([[1.5]], [[2]], [[0.75]])
+    """
+    one, other = ratings.pairs()
+    sign = np.sign(ratings.values[one] - ratings.values[other])
+    one, other, sign = one[sign != 0], other[sign != 0], sign[sign != 0]
+    units, first, second = ratings.units[one], ratings.items[one], ratings.items[other]
+    shape = ratings.n_units if n_units is None else n_units, verdicts.shape[1]
+    credit, pairs = np.zeros(shape), np.zeros(shape, np.int64)
+    for judge, (said, was_asked) in enumerate(zip(verdicts.T, asked.T, strict=True)):
+        both = was_asked[first] & was_asked[second]
+        # No verdict is in no order.
+        found = np.nan_to_num((1 + sign * np.sign(said[first] - said[second])) / 2)
+        credit[:, judge] = np.bincount(units, both * found, shape[0])
+        pairs[:, judge] = np.bincount(units[both], minlength=shape[0])
+    return OrderCredits(credit, pairs)
+
+
+def people_credits(ratings: Ratings, n_units: int | None = None) -> OrderCredits:
+    """Count the same of people among themselves: each one's ratings as the judge of the others'.
+
+    Of shape (n_units, 1), over all ordered pairs of people who rated the same two items.
+
+    Examples
+    --------
+    Ann and Ben rate two items in the same order, to Cem both are alike.
+
+    >>> units, items, people = [0] * 6, [0, 1] * 3, [0, 0, 1, 1, 2, 2]
+    >>> ratings = Ratings(*np.array([units, items, people, [5, 4, 3, 1, 2, 2]]))
+    >>> found = people_credits(ratings)
+    >>> found.credits.tolist(), found.pairs.tolist()
+    ([[3.0]], [[4]])
+    """
+    one, other = ratings.pairs()
+    number = ratings.n_units if n_units is None else n_units
+    sign = np.sign(ratings.values[one] - ratings.values[other])
+    both = np.stack([ratings.units[one], ratings.items[one], ratings.items[other]])
+    (units, *_), group = np.unique(both, axis=1, return_inverse=True)
+    up, down, alike = (np.bincount(group[sign == of], minlength=len(units)) for of in (1, -1, 0))
+    differing = up + down
+    credit = up * (up - 1) + down * (down - 1) + differing * alike / 2
+    pairs = differing * (differing + alike - 1)
+    return OrderCredits(
+        np.bincount(units, credit, number)[:, None],
+        np.bincount(units, pairs, number).astype(np.int64)[:, None],
+    )
+
+
+def order_agreement(shares: FloatArray) -> list[Share]:
+    """Return order agreement of each judge with its 95 % interval, from the shares of units.
+
+    `shares` has shape (n_units, n_judges), NaN where a unit brings nothing. The interval is that of
+    `prompt_interval` with ``c_i`` the share of a unit and ``n_i = 1``; below 10 units there is
+    none, and for a judge that has 1/2 in every unit there is nothing to be unsure about.
+
+    Examples
+    --------
+    >>> units = np.array([[1, 0.5]] * 6 + [[0.5, 0.5]] * 3 + [[0, 0.5], [np.nan, np.nan]])
+    >>> one, always_3 = order_agreement(units)
+    >>> one.value, round(one.low, 3), round(one.high, 3), one.trials
+    (0.75, 0.438, 0.92, 10)
+    >>> always_3.value, always_3.low, always_3.why == BY_CONSTRUCTION
+    (0.5, None, True)
+    """
+    return [_share(column[~np.isnan(column)]) for column in shares.T]
+
+
+def _share(shares: FloatArray) -> Share:
+    units = len(shares)
+    if not units:
+        return NOTHING
+    value, total = float(shares.mean()), float(shares.sum())
+    about = (total, units, units)
+    if units < FEWEST_PROMPTS:
+        return Share(value, None, None, *about, why=TOO_FEW_UNITS)
+    if (shares == 0.5).all():
+        return Share(value, None, None, *about, why=BY_CONSTRUCTION)
+    if total in (0, units):
+        low, high = wilson(total, units) or (None, None)
+        return Share(value, low, high, *about, "wilson")
+    return Share(value, *prompt_interval(shares, np.ones(units)), *about, "prompts")
