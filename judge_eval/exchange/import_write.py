@@ -38,6 +38,7 @@ from judge_eval.selectors import switched_off
 from judge_eval.services import (
     add_judges,
     baseline,
+    couple_items,
     create_queue,
     imported_fingerprint,
     imported_judge,
@@ -235,6 +236,7 @@ class Writing:
         for item in items:
             item.queue = run.queue
         self._answer_by_baselines(run, list(items))
+        couple_items(run.queue, [item for item in items if item.opened_at is None])
         by_pair: dict[UUID, list[Verdict]] = {pair: [] for pair in pairs}
         verdicts = Verdict.objects.filter(item__in=pairs).select_related("judge")
         for verdict in verdicts.order_by("judge__position"):

@@ -26,10 +26,11 @@ from judge_eval.runs.helpers import Asks, JudgeHelpers
 from judge_eval.runs.requests import SAMPLES_APART
 from judge_eval.runs.results import Fields, update_rows
 from judge_eval.selectors import is_drawn, switched_off
-from judge_eval.services import add_judges, model_fingerprint
-from voting.kinds import is_single, kind_of, options_of
+from judge_eval.services import add_judges, couple_items, model_fingerprint
+from voting.choices import ONE
+from voting.kinds import is_ordered, is_single, kind_of, options_of
 from voting.ledger import ledger
-from voting.models import Entry, Item
+from voting.models import Entry, Item, Queue
 from voting.order import keyed_number
 
 AT_ONCE = 500
@@ -430,8 +431,10 @@ def open_those_final(pairs: Collection[UUID], *, amend: bool = False) -> None:
             for item in items
             if all(verdict.state != Verdict.State.WAITING for verdict in verdicts[item.pk])
         ]
-        opened = [item.pk for item in final if item.opened_at is None]
-        Item.objects.filter(pk__in=opened).update(opened_at=timezone.now())
+        new = [item for item in final if item.opened_at is None]
+        for queue in {item.queue for item in new}:
+            couple_items(queue, [item for item in new if item.queue == queue])
+        Item.objects.filter(pk__in=[item.pk for item in new]).update(opened_at=timezone.now())
         sealed = Entry.objects.filter(item__in=final, kind=Entry.Kind.VERDICTS).order_by("pk")
         last = dict(sealed.values_list("item", "payload__verdicts"))
         entries = {item.pk: verdicts_entry(item, verdicts[item.pk]) for item in final}
@@ -463,8 +466,16 @@ def verdicts_entry(item: Item, verdicts: Sequence[Verdict]) -> Entry:
                     "fingerprint": verdict.judge.fingerprint,
                     "winner": verdict.winner or None,
                     "consistent": verdict.consistent,
+                    **({"score": score} if (score := _score(verdict, queue)) is not None else {}),
                 }
                 for verdict in verdicts
             ],
         },
     )
+
+
+def _score(verdict: Verdict, queue: Queue) -> int | None:
+    """Return the score by which answers are put in order, in millionths."""
+    if verdict.score_a is None or not is_ordered(queue):
+        return None
+    return round(verdict.score_a * ONE)

@@ -119,7 +119,7 @@ def people_credits(ratings: Ratings, n_units: int | None = None) -> OrderCredits
     sign = np.sign(ratings.values[one] - ratings.values[other])
     both = np.stack([ratings.units[one], ratings.items[one], ratings.items[other]])
     (units, *_), group = np.unique(both, axis=1, return_inverse=True)
-    up, down, alike = (np.bincount(group[sign == of], minlength=len(units)) for of in (1, -1, 0))
+    up, down, alike = (np.bincount(group, sign == of, len(units)) for of in (1, -1, 0))
     differing = up + down
     credit = up * (up - 1) + down * (down - 1) + differing * alike / 2
     pairs = differing * (differing + alike - 1)
@@ -153,12 +153,11 @@ def _share(shares: FloatArray) -> Share:
     if not units:
         return NOTHING
     value, total = float(shares.mean()), float(shares.sum())
-    about = (total, units, units)
     if units < FEWEST_PROMPTS:
-        return Share(value, None, None, *about, why=TOO_FEW_UNITS)
+        return Share(value, None, None, total, units, units, why=TOO_FEW_UNITS)
     if (shares == 0.5).all():
-        return Share(value, None, None, *about, why=BY_CONSTRUCTION)
+        return Share(value, None, None, total, units, units, why=BY_CONSTRUCTION)
     if total in (0, units):
         low, high = wilson(total, units) or (None, None)
-        return Share(value, low, high, *about, "wilson")
-    return Share(value, *prompt_interval(shares, np.ones(units)), *about, "prompts")
+        return Share(value, low, high, total, units, units, "wilson")
+    return Share(value, *prompt_interval(shares, np.ones(units)), total, units, units, "prompts")
