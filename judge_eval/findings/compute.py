@@ -76,9 +76,9 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
     is_baseline = np.array([judge.is_baseline for judge in judges], dtype=bool)
     overall = overall_agreement(table, outcomes.prompts)
     history = outcomes.history
-    entered = enter(history.events, history.order)
+    entered = enter(history.events, history.order, history.comparison_order)
     agreement = np.array([np.nan if s.value is None else s.value for s in overall])
-    said = claims_of(entered, is_baseline, agreement, len(history.order), history.votes_left)
+    said = claims_of(entered, is_baseline, agreement, history.votes_left)
     claims = claims_model(
         said,
         paired_differences(table.right(), table.asked(), outcomes.prompts),

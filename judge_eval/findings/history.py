@@ -39,13 +39,15 @@ Step: TypeAlias = Opened | Wanted | Round | Voted
 class History(NamedTuple):
     """What happened in a run, or in a part of it; the number of a comparison is its row there.
 
-    `order` holds the places of the prompts, by number, in the order in which they enter. `changes`
+    `order` holds the places of the prompts, by number, in the order in which they enter, and
+    `comparison_order` those of the comparisons of a prompt. `changes`
     tells the last entry that changed what was there before, by why. `votes_left` are those that
     comparisons still want. `votes` are the counted ones: comparison, choice and person, by number.
     """
 
     events: list[Event]
     order: list[int]
+    comparison_order: list[int]
     changes: dict[str, int]
     votes_left: int
     votes: list[tuple[int, int, int]]
@@ -103,7 +105,8 @@ class _Reading:
             # Nobody may vote any more, so nothing is waited for.
             events.append(Closed(events[-1].seq))
             left = 0
-        return History(events, order, self.changes, left, self.votes)
+        places = [prompt_order(self.run.queue_id, str(item)) for item in self.rows]
+        return History(events, order, places, self.changes, left, self.votes)
 
     def _sealed(self, kind: str) -> QuerySet[Any]:
         # The project is there for the sake of indexes.

@@ -112,13 +112,17 @@ class Claims(Figures):
     difference: Matrix
     difference_low: Matrix
     difference_high: Matrix
-    forecast: list[list[int | None]]
+    # From how many to how many more votes; null is an open end.
+    forecast: list[list[tuple[int, int | None] | None]]
     since: list[list[int | None]]
     same: Flags
     threshold: float | None
+    best_threshold: float | None
     floor_threshold: float | None
-    # Prompts with pairs open for voting, those that entered, and the votes that count in these.
+    # Prompts with pairs open for voting, those of them that enter with a part of their votes, those
+    # that entered, and the votes on these.
     prompts: int
+    cut: int
     entered: int
     votes: int
     # Votes that the run still wants.

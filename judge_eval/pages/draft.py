@@ -151,10 +151,12 @@ def _draft(run: Run) -> Context:
 
 def _too_few(run: Run, prompts: int) -> str | None:
     # Loads numpy, which few pages need.
+    from numpy import ones
+
     from judge_eval.stats.claims import too_few
 
     floor = run.judges.filter(provider=Judge.BASELINE).count()
-    return too_few(prompts, run.judges.count() - floor, floor)
+    return too_few(ones(prompts, int), run.judges.count() - floor, floor)
 
 
 def _places_of_outputs(config: RunConfig) -> list[str | bytes]:
