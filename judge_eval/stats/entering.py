@@ -139,13 +139,17 @@ def enter(
     >>> entered.right.tolist(), entered.votes.tolist(), entered.most_votes.tolist()
     ([[3, 1]], [[3, 3]], [3])
     """
-    line = _Line(prompt_order, comparison_order)
+    return follow(events, Line(prompt_order, comparison_order)).entered()
+
+
+def follow(events: Iterable[Event], line: "Line") -> "Line":
+    """Let a line take the events of a ledger."""
     for event in events:
         if isinstance(event, OutOfOrder):
             line.most_waiting = math.inf
         else:
             line.take(event)
-    return line.entered()
+    return line
 
 
 @dataclass(slots=True)
@@ -160,7 +164,7 @@ class _Comparison:
         return len(self.choices) >= self.votes_wanted
 
 
-class _Entry(NamedTuple):
+class EnteredPrompt(NamedTuple):
     """A prompt as it entered: its comparisons, and the votes on each with which it did."""
 
     prompt: int
@@ -170,11 +174,12 @@ class _Entry(NamedTuple):
     votes: list[tuple[int, list[int]]]
 
 
-class _Line:
+class Line:
     """The prompts that are open and have not entered, in their order."""
 
-    def __init__(self, order: Order, comparison_order: Order | None) -> None:
+    def __init__(self, order: Order, comparison_order: Order | None, *, cuts: bool = True) -> None:
         self.order = order
+        self.cuts = cuts
         self.comparison_order = comparison_order
         self.comparisons: dict[int, _Comparison] = {}
         self.of_prompt: dict[int, list[int]] = {}
@@ -185,7 +190,7 @@ class _Line:
         self.of_size = Counter[int]()
         self.most_votes = 0
         self.most_waiting = float(MOST_WAITING)
-        self.entries: dict[int, _Entry] = {}
+        self.entries: dict[int, EnteredPrompt] = {}
 
     def take(self, event: Opened | Wanted | Voted | Closed) -> None:
         if isinstance(event, Closed):
@@ -256,13 +261,16 @@ class _Line:
     def _enter_first(self, seq: int) -> None:
         _, prompt = self.waiting.pop(0)
         left, most = self._most()
+        left = left if self.cuts else self.sizes[prompt]
         self.most_votes = max(self.most_votes, most)
         votes = []
         for number in self._in_order(self.of_prompt[prompt]):
             one = self.comparisons[number]
             votes.append((number, one.choices[: min(one.votes_wanted, left)]))
             left -= len(votes[-1][1])
-        self.entries[prompt] = _Entry(prompt, seq, self.most_votes, self.sizes[prompt], votes)
+        self.entries[prompt] = EnteredPrompt(
+            prompt, seq, self.most_votes, self.sizes[prompt], votes
+        )
 
     def _in_order(self, comparisons: Iterable[int]) -> list[int]:
         order = self.comparison_order

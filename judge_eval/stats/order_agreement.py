@@ -8,11 +8,13 @@ Units are prompts of two items or more, or two prompts of one item each. The sha
 mean over its pairs of items, and order agreement is the mean of the shares.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
 from judge_eval.stats.bootstrap import BoolArray, FloatArray, IntArray
+from judge_eval.stats.entering import Entered, Event, Line, Order, follow
 from judge_eval.stats.estimate import Share, wilson
 from judge_eval.stats.judge_figures import FEWEST_PROMPTS, NOTHING, prompt_interval, ratio
 
@@ -124,7 +126,7 @@ def people_credits(ratings: Ratings, n_units: int | None = None) -> OrderCredits
     credit = up * (up - 1) + down * (down - 1) + differing * alike / 2
     pairs = differing * (differing + alike - 1)
     return OrderCredits(
-        np.bincount(units, credit, number)[:, None],
+        np.asarray(np.bincount(units, credit, number))[:, None],
         np.bincount(units, pairs, number).astype(np.int64)[:, None],
     )
 
@@ -161,3 +163,49 @@ def _share(shares: FloatArray) -> Share:
         low, high = wilson(total, units) or (None, None)
         return Share(value, low, high, total, units, units, "wilson")
     return Share(value, *prompt_interval(shares, np.ones(units)), total, units, units, "prompts")
+
+
+def enter_units(
+    events: Iterable[Event],
+    unit_order: Order,
+    ratings: Ratings,
+    verdicts: FloatArray,
+    asked: BoolArray,
+) -> Entered:
+    """Let units enter as prompts do (see `entering.enter`); each brings its share, whatever its size.
+
+    Of `events` the prompts are units, by the numbers of `unit_order`, and the choice of a vote is
+    its row in `ratings`. The other arguments are those of `order_credits`. What enters of an item
+    are its first wanted ratings.
+
+    Examples
+    --------
+    >>> from judge_eval.stats.entering import Opened, Voted
+    >>> opened = [Opened(1, 0, 0, 1, [0]), Opened(2, 1, 0, 1, [0])]
+    >>> ratings = Ratings(*np.array([[0, 0, 0], [0, 1, 1], [0, 0, 1], [5, 3, 1]]))
+    >>> verdicts = np.array([[2.0, 4.0], [3.0, 4.0]])
+    >>> votes = [Voted(3, 0, 0), Voted(4, 1, 1), Voted(5, 1, 2)]
+    >>> found = enter_units([*opened, *votes], [0], ratings, verdicts, verdicts > 0)
+    >>> found.right.tolist(), found.votes.tolist(), found.differences.tolist(), found.all_votes
+    ([[0.0, 0.5]], [[1, 1]], [[-0.5]], 2)
+    """
+    line = follow(events, Line(unit_order, None, cuts=False))
+    entries = list(line.entries.values())
+    rows = [[row for _, rated in entry.votes for row in rated] for entry in entries]
+    place = np.repeat(np.arange(len(rows)), [len(of) for of in rows])
+    own = ratings.where(np.array([row for of in rows for row in of], np.int64))
+    own = Ratings(place, own.items, own.people, own.values)
+    shares = order_credits(own, verdicts, asked, len(entries)).shares
+    brings = ~np.isnan(shares)
+    one, other = np.triu_indices(shares.shape[1], 1)
+    return Entered(
+        prompts=tuple(line.entries),
+        seqs=np.array([entry.seq for entry in entries], np.int64),
+        right=np.nan_to_num(shares),
+        votes=brings.astype(np.int64),
+        most_votes=np.ones(len(entries), np.int64),
+        shared=(brings[:, one] & brings[:, other]).astype(np.int64),
+        differences=shares[:, one] - shares[:, other],
+        all_votes=len(place),
+        planned=np.ones(len(line.sizes), np.int64),
+    )

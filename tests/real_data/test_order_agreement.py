@@ -6,8 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from judge_eval.stats.entering import Closed, Opened, Voted
+from judge_eval.stats.evidence import evidence, thresholds
 from judge_eval.stats.order_agreement import (
     Ratings,
+    enter_units,
     order_agreement,
     order_credits,
     people_credits,
@@ -56,8 +59,12 @@ def ratings(case, items):
 
 
 @pytest.fixture(scope="module")
-def found(items, names, ratings):
-    said = np.array([[item["verdicts"][name] for name in names] for _, item in items], dtype=float)
+def said(items, names):
+    return np.array([[item["verdicts"][name] for name in names] for _, item in items], dtype=float)
+
+
+@pytest.fixture(scope="module")
+def found(said, ratings):
     return order_credits(ratings, said, np.ones_like(said, dtype=bool))
 
 
@@ -90,3 +97,29 @@ def test_credits_of_every_unit_and_the_figures_made_of_them_are_as_worked_out(ca
 def test_people_among_themselves_are_as_worked_out(case, ratings):
     [share] = order_agreement(people_credits(ratings).shares)
     assert share.value == pytest.approx(case["expected"]["people"], rel=1e-9)
+
+
+def test_evidence_as_units_enter_is_as_worked_out(case, items, names, ratings, said):
+    expected = case["expected"]
+    keys = expected["units"]
+    opened = [
+        Opened(number, number, keys.index(unit), case["wanted"], [0] * len(names))
+        for number, (unit, _) in enumerate(items)
+    ]
+    voted = [Voted(1000 + row, item, row) for row, item in enumerate(ratings.items.tolist())]
+    events = [*opened, *voted, Closed(9999)]
+    asked = np.ones_like(said, dtype=bool)
+    entered = enter_units(events, range(len(keys)), ratings, said, asked)
+    assert entered.prompts == tuple(range(len(keys)))
+    is_baseline = np.array([name in case["baselines"] for name in names])
+    weighed = evidence(entered, thresholds(is_baseline))
+    for pair, of in expected["evidence"].items():
+        cell = tuple(names.index(name) for name in pair.split(">"))
+        evidences = np.exp((weighed.log_now[cell], weighed.log_largest[cell]))
+        assert evidences == pytest.approx((of["last"], of["largest"]), rel=1e-9)
+
+
+def test_the_share_of_equal_ratings_is_as_worked_out(case, names, ratings, said):
+    equal = (said[ratings.items] == ratings.values[:, None]).mean(axis=0)
+    expected = [case["expected"]["exact"][name] for name in names]
+    assert equal.tolist() == pytest.approx(expected, rel=1e-9)
