@@ -18,7 +18,7 @@ from django.utils import timezone
 from humanjudge.celery import enqueue
 from humanjudge.lib.text import number_of
 from humanjudge.lib.validation import validated
-from judge_eval.baselines import BLIND, names_for, names_for_single
+from judge_eval.baselines import BLIND, LONGER_HIGHER, names_for, names_for_single
 from judge_eval.config.run_config import RUBRICS, SINGLE_RUBRICS
 from judge_eval.exchange.answers import Asked, Columns
 from judge_eval.exchange.import_report import (
@@ -263,7 +263,8 @@ class Writing:
                 if (judge.pk, item.pk) in known:
                     continue
                 verdict = Verdict(judge=judge, item=item, decided_at=timezone.now())
-                if is_unseen and item.b and judge.name not in BLIND:
+                looks = judge.name not in BLIND if item.b else judge.name == LONGER_HIGHER
+                if is_unseen and looks:
                     verdict.state, verdict.error = Verdict.State.FAILED, UNSEEN
                 else:
                     for name, value in answer_of_baseline(verdict, orders).items():
@@ -284,11 +285,14 @@ class Writing:
         return add_judges(run, [baseline(run, name) for name in names])
 
     def _names_of_baselines(self, queue: Queue) -> list[str]:
+        is_unseen = lacking_outputs(queue).count() == queue.items.count()
         if queue.kind != Queue.Kind.COMPARISON:
             # A baseline for each of very many words would be no floor but a crowd.
-            is_short = 0 < len(queue.ballot) <= MOST_FLOORS
-            return names_for_single(queue.kind, queue.ballot) if is_short else []
-        is_unseen = lacking_outputs(queue).count() == queue.items.count()
+            is_short = len(queue.ballot) <= MOST_FLOORS or queue.kind == Queue.Kind.RATING
+            if not queue.ballot or not is_short:
+                return []
+            names = names_for_single(queue.kind, queue.ballot)
+            return [name for name in names if not is_unseen or name != LONGER_HIGHER]
         names = [name for name in names_for(self._kind) if name in BLIND or not is_unseen]
         off = switched_off()
         return [name for name in names if name not in off]

@@ -30,7 +30,7 @@ from judge_eval.services import add_judges, couple_items, model_fingerprint
 from voting.choices import ONE
 from voting.kinds import is_ordered, is_single, kind_of, options_of
 from voting.ledger import ledger
-from voting.models import Entry, Item, Queue
+from voting.models import Entry, Inference, Item, Queue
 from voting.order import keyed_number
 
 AT_ONCE = 500
@@ -367,7 +367,7 @@ def answer_of_baseline(verdict: Verdict, verdict_orders: str | None) -> Fields:
     """
     judge, item, started = verdict.judge, verdict.item, perf_counter()
     said = {
-        order: ParsedVerdict(opinion.winner, reason=opinion.reason)
+        order: ParsedVerdict(opinion.winner, opinion.score, reason=opinion.reason)
         for order in orders_of(verdict, verdict_orders or "both")
         if (opinion := _opinion(judge, item, order))
     }
@@ -384,11 +384,16 @@ def _opinion(judge: Judge, item: Item, order: str) -> Opinion | None:
     # An item that is imported twice is the same item, whatever its number here.
     seed = f"{item.external_id or item.pk} {order}"
     if item.b is None:
-        return opinion_of_single(judge.name, item.queue.kind, item.queue.ballot, seed)
+        about = judge.name, item.queue.kind, item.queue.ballot, seed
+        return opinion_of_single(*about, _text_of(item.a))
     baseline, shown = BASELINES.get(judge.name), item.seen(left=order[0])
-    # Where only the length of an output is known, it is as many blanks.
-    first, second = (each.output or " " * each.metadata.get(OUTPUT_LENGTH, 0) for each in shown)
+    first, second = map(_text_of, shown)
     return baseline(first, second, seed) if baseline else None
+
+
+def _text_of(output: Inference) -> str:
+    """Return an output; where only its length is known, as many blanks."""
+    return output.output or " " * output.metadata.get(OUTPUT_LENGTH, 0)
 
 
 def orders_of(verdict: Verdict, verdict_orders: str) -> Sequence[str]:

@@ -172,7 +172,7 @@ def enter_units(
     verdicts: FloatArray,
     asked: BoolArray,
 ) -> Entered:
-    """Let units enter as prompts do (see `entering.enter`); each brings its share, whatever its size.
+    """Let units enter as prompts do; each brings its share, whatever its size. See `enter`.
 
     Of `events` the prompts are units, by the numbers of `unit_order`, and the choice of a vote is
     its row in `ratings`. The other arguments are those of `order_credits`. What enters of an item
