@@ -43,7 +43,7 @@ from judge_eval.services import (
     imported_fingerprint,
     imported_judge,
 )
-from voting.kinds import kind_of
+from voting.kinds import is_ordered, kind_of
 from voting.ledger import ledger
 from voting.ledger.decisions import IMPORT_BEGINS, IMPORT_ENDS
 from voting.ledger.groups import groups_entry
@@ -384,9 +384,10 @@ def _fill(output: Inference, draft: PairDraft, side: str, text: str | None) -> N
 
 def _item(queue: Queue, draft: PairDraft) -> Item:
     known = draft.known
-    # Nothing is known to share a prompt that nobody told; a single item is its own.
+    # Nothing is known to share a prompt that nobody told; a single item is its own, unless items
+    # of a prompt are compared by their order.
     key = str(draft.pk)
-    if not draft.is_single:
+    if not draft.is_single or is_ordered(queue):
         unnamed = prompt_key(known["prompt"]) if "prompt" in known else key
         key = known.get("prompt_id") or unnamed
     key = known.get("cluster") or key

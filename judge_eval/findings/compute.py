@@ -1,7 +1,7 @@
 """All figures of a run from its outcomes, and their charts: pure, and the same every time."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -9,6 +9,8 @@ import numpy as np
 from humanjudge.charts.draw import svg
 from humanjudge.charts.plots import Curve, Estimate, intervals, lines
 from humanjudge.charts.spec import RATING, SHARE, Axis, Reference, Spec
+from judge_eval.baselines import is_constant
+from judge_eval.findings.agreement import agreement_of, agreement_with
 from judge_eval.findings.alt_test import alt_tests
 from judge_eval.findings.claims import claims_model
 from judge_eval.findings.load import RunOutcomes, Spent
@@ -37,25 +39,21 @@ from judge_eval.stats.bootstrap import FloatArray
 from judge_eval.stats.bradley_terry import as_votes, model_board
 from judge_eval.stats.claims import claims as claims_of
 from judge_eval.stats.confusion import LabelRates, confusion_matrices, label_rates
-from judge_eval.stats.entering import enter
-from judge_eval.stats.estimate import Share, best_first
+from judge_eval.stats.estimate import Rating, Share, best_first
 from judge_eval.stats.judge_figures import (
     among_people,
     habits,
     judge_figures,
-    overall_agreement,
-    paired_differences,
     per_answer,
     shares,
     shares_by_prompt,
-    two_way_intervals,
 )
 from judge_eval.stats.mcnemar import mcnemar_tests
 from judge_eval.stats.order_luck import order_luck
 from judge_eval.stats.outcomes_table import Codes, OutcomesTable
 from judge_eval.stats.wording import Words
 from voting.choices import SIDES
-from voting.kinds import is_single, kind_of
+from voting.kinds import is_ordered, is_single, kind_of
 from voting.models import Queue
 
 START = Reference(1000, "start")
@@ -64,6 +62,9 @@ MOST_MODELS = 100
 MOST_LABELS = 12
 # Of fewer votes no figures of a group are shown.
 LEAST_OF_GROUP = 10
+NO_GAMES = Rating(
+    None, None, None, None, None, None, 0, "a single rating is neither right nor wrong"
+)
 NO_FLAGS = Share(None, None, None, 0, 0, 0, why="items are not passed or flagged here")
 
 
@@ -74,29 +75,31 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
     """
     table, judges = outcomes.table, outcomes.judges
     is_baseline = np.array([judge.is_baseline for judge in judges], dtype=bool)
-    overall = overall_agreement(table, outcomes.prompts)
-    history = outcomes.history
-    entered = enter(history.events, history.order, history.comparison_order)
+    ranked, history = agreement_of(outcomes), outcomes.history
+    overall, is_order = ranked.overall, ranked.of_ratings is not None
     agreement = np.array([np.nan if s.value is None else s.value for s in overall])
-    said = claims_of(entered, is_baseline, agreement, history.votes_left)
+    # A judge that is always right has 1/2 more than one that always gives the same rating.
+    is_halved = is_order and any(is_constant(judge.name) for judge in judges if judge.is_baseline)
+    most_over_floor = 0.5 if is_halved else 1.0
+    said = claims_of(ranked.entered, is_baseline, agreement, history.votes_left, most_over_floor)
     claims = claims_model(
         said,
-        paired_differences(table.right(), table.asked(), outcomes.prompts),
+        ranked.differences,
         [str(judge.pk) for judge in judges],
         history,
         outcomes.as_of.seq,
         before,
     )
-    rows, choices, people = np.array(history.votes, dtype=np.int64).reshape(-1, 3).T
-    two_way = two_way_intervals(table.verdicts[rows], choices, outcomes.prompts[rows], people)
     order = best_first([share.value for share in overall])
     ranks, floors = said.ranks(), said.beats_floor()
     letters = said.letters([n for n in order if overall[n].trials])
     figures = judge_figures(table, _rng(outcomes, 0))
     among = among_people(table.votes, _rng(outcomes, 1))
+    if ranked.people:
+        among = replace(among, pairs=ranked.people)
     [left] = shares(outcomes.left[:, None], outcomes.sided[:, None], _rng(outcomes, 2))
     consistency, first_position = habits(*outcomes.habits, _rng(outcomes, 3))
-    luck = order_luck(table, _rng(outcomes, 4))
+    luck = None if is_order else order_luck(table, _rng(outcomes, 4))
     single = per_answer(table.votes, outcomes.answers, outcomes.prompts)
     flags = _flag_rates(outcomes)
     computed = [
@@ -115,11 +118,16 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
             "beats_floor": floors[place],
             "always_low": said.always[place, 0],
             "always_high": said.always[place, 1],
-            "two_way_low": two_way[0, place],
-            "two_way_high": two_way[1, place],
+            "two_way_low": ranked.two_way[0, place],
+            "two_way_high": ranked.two_way[1, place],
             "order_luck": None if luck is None else luck[place],
         }
         | asdict(flags[place])
+        | (
+            {"rating": NO_GAMES, "of_ratings": ranked.of_ratings[place]}
+            if ranked.of_ratings
+            else {}
+        )
         | _prices(outcomes.spent[place], figure.agreement.value)
         for place, (judge, figure, rank) in enumerate(zip(judges, figures, ranks, strict=True))
     ]
@@ -151,12 +159,15 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
         more=[*words.withdrawn(gone), *words.more()],
         judges=[JudgeFindings.model_validate(judge) for judge in computed],
         claims=claims,
-        mcnemar=McNemar.model_validate(mcnemar_tests(table, np.flatnonzero(is_baseline).tolist())),
+        mcnemar=McNemar.model_validate(
+            mcnemar_tests(_labelled(outcomes), np.flatnonzero(is_baseline).tolist())
+        ),
         same_verdict=alike,
         among_people=among,
         people_first_position=left,
         disputed=_disputed(outcomes),
         unanswerable=_unanswerable(outcomes),
+        unordered=ranked.unordered,
         models=models,
         models_why=models_why,
         alt_test=alt_test,
@@ -167,6 +178,12 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
         groups=_groups(outcomes),
         **({"parts": outcomes.parts} if outcomes.parts else {}),
     )
+
+
+def _labelled(outcomes: RunOutcomes) -> OutcomesTable:
+    """Return what exact tests are made of: nothing where votes are ratings."""
+    table = outcomes.table
+    return table.where(slice(0)) if is_ordered(outcomes.run.queue) else table
 
 
 def _rng(outcomes: RunOutcomes, part: int) -> np.random.Generator:
@@ -184,8 +201,9 @@ def _groups(outcomes: RunOutcomes) -> list[GroupFigures]:
             few = f"fewer than {LEAST_OF_GROUP} votes"
             found.append(GroupFigures(**about, why=few))
             continue
-        about["among_people"] = among_people(table.votes, _rng(outcomes, 1_000 + place))
-        shares = overall_agreement(table, outcomes.prompts)
+        among = among_people(table.votes, _rng(outcomes, 1_000 + place))
+        shares, people = agreement_with(outcomes, group.name, table)
+        about["among_people"] = replace(among, pairs=people) if people else among
         about["judges"] = [
             JudgeOfGroup(judge=str(judge.pk), overall=share)
             for judge, share in zip(outcomes.judges, shares, strict=True)

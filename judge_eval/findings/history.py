@@ -2,8 +2,9 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from math import nan
 from operator import attrgetter
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 from uuid import UUID
 
 from django.db.models import BooleanField, ExpressionWrapper, Max, Q, QuerySet
@@ -11,6 +12,7 @@ from django.db.models import BooleanField, ExpressionWrapper, Max, Q, QuerySet
 from judge_eval.models import Run
 from judge_eval.stats.entering import Closed, Event, Opened, OutOfOrder, Voted, Wanted
 from judge_eval.stats.outcomes_table import FAILED, NOT_ASKED
+from voting.kinds import grade_of, is_ordered
 from voting.ledger.decisions import IMPORT_BEGINS, IMPORT_ENDS, wanted_in
 from voting.models import NO_VOTE, Entry, Queue
 from voting.order import prompt_order
@@ -34,6 +36,7 @@ class Round(NamedTuple):
 
 
 Step: TypeAlias = Opened | Wanted | Round | Voted
+Held = TypeVar("Held", Opened, Voted)
 
 
 class History(NamedTuple):
@@ -43,6 +46,12 @@ class History(NamedTuple):
     `comparison_order` those of the comparisons of a prompt. `changes`
     tells the last entry that changed what was there before, by why. `votes_left` are those that
     comparisons still want. `votes` are the counted ones: comparison, choice and person, by number.
+
+    Where answers are in an order, the choice of a `Voted` is its row in `votes`, `grades` say how
+    good these votes say an item is, `groups` to which groups their voters belong, and
+    `verdict_grades` are those of all judges by comparison: NaN of a failed one, None of one that
+    was not asked. A comparison is opened with the second of its prompt, since alone it has no
+    order.
     """
 
     events: list[Event]
@@ -51,6 +60,9 @@ class History(NamedTuple):
     changes: dict[str, int]
     votes_left: int
     votes: list[tuple[int, int, int]]
+    grades: list[float]
+    groups: list[str]
+    verdict_grades: dict[int, list[float | None]]
 
 
 def history_of(
@@ -80,6 +92,10 @@ class _Reading:
         self.prompt_of: dict[int, int] = {}
         self.changes: dict[str, int] = {}
         self.votes: list[tuple[int, int, int]] = []
+        self.is_ordered = is_ordered(run.queue)
+        self.grades: list[float] = []
+        self.groups: list[str] = []
+        self.verdict_grades: dict[int, list[float | None]] = {}
         # First and last entries of imports.
         self.imports: list[tuple[int, int]] = []
         # The first vote on an item that the queue had not handed out.
@@ -91,6 +107,9 @@ class _Reading:
         voted = list(self._voted(votes))
         if self.imports:
             voted = sorted(map(self._at_once, voted), key=lambda v: (v.seq, self._place(v, order)))
+        if self.is_ordered:
+            whole = self._whole(opened)
+            opened, voted = self._held_back(opened, whole), self._held_back(voted, whole)
         line = _Line()
         steps: list[Step] = sorted([*opened, *asked, *voted], key=attrgetter("seq"))
         events = [event for step in steps for event in line.take(step)]
@@ -106,7 +125,23 @@ class _Reading:
             events.append(Closed(events[-1].seq))
             left = 0
         places = [prompt_order(self.run.queue_id, str(item)) for item in self.rows]
-        return History(events, order, places, self.changes, left, self.votes)
+        about = self.changes, left, self.votes, self.grades, self.groups, self.verdict_grades
+        return History(events, order, places, *about)
+
+    def _whole(self, opened: Sequence[Opened]) -> dict[int, int]:
+        """Return by prompt with which entry the second of its comparisons opened."""
+        first: dict[int, int] = {}
+        whole: dict[int, int] = {}
+        for event in opened:
+            if first.setdefault(event.prompt, event.comparison) != event.comparison:
+                whole.setdefault(event.prompt, event.seq)
+        return whole
+
+    def _held_back(self, events: Sequence[Held], whole: Mapping[int, int]) -> list[Held]:
+        """Give events their place behind that entry, and leave out what is still alone."""
+        seqs = ((event, whole.get(self.prompt_of[event.comparison])) for event in events)
+        held = [event._replace(seq=max(event.seq, seq)) for event, seq in seqs if seq is not None]
+        return sorted(held, key=attrgetter("seq"))
 
     def _sealed(self, kind: str) -> QuerySet[Any]:
         # The project is there for the sake of indexes.
@@ -123,6 +158,9 @@ class _Reading:
                 continue
             said = {each["position"]: each["winner"] for each in payload["verdicts"]}
             codes = [self._code(said[n]) if n in said else NOT_ASKED for n in range(judges)]
+            if self.is_ordered:
+                grades = {each["position"]: _grade(each) for each in payload["verdicts"]}
+                self.verdict_grades[row] = [grades.get(n) for n in range(judges)]
             for old, new in zip(before.get(row, codes), codes, strict=True):
                 if old != new:
                     self.changes[JOINED if old == NOT_ASKED else CHANGED] = seq
@@ -165,8 +203,10 @@ class _Reading:
         is_pair = queue.kind == Queue.Kind.COMPARISON and not queue.is_simulated
         is_of_group = Q(voter__group=self.group) if self.group else Q(voter__isnull=False)
         cast = cast.annotate(is_own=ExpressionWrapper(is_of_group, BooleanField()))
-        rows = cast.values_list("seq", "item", "choice", "voter", "left_side", "is_own")
-        for seq, item, choice, voter, left, is_own in rows.iterator(ROWS_AT_ONCE):
+        names = ["seq", "item", "choice", "voter", "left_side", "is_own"]
+        names += ["value", "voter__group"] if self.is_ordered else []
+        rows = cast.values_list(*names)
+        for seq, item, choice, voter, left, is_own, *graded in rows.iterator(ROWS_AT_ONCE):
             if item not in self.rows:
                 continue
             if is_pair and not left and not self._import_end(seq or 0):
@@ -175,6 +215,10 @@ class _Reading:
             code = code if is_own else _ELSEWHERE
             if code != _ELSEWHERE:
                 self.votes.append((row, code, people.setdefault(voter, len(people))))
+                if graded:
+                    self.grades.append(grade_of(choice, graded[0]))
+                    self.groups.append(graded[1])
+                    code = len(self.grades) - 1
             yield Voted(seq or 0, row, code)
 
     def _at_once(self, vote: Voted) -> Voted:
@@ -187,6 +231,12 @@ class _Reading:
 
     def _place(self, vote: Voted, order: Sequence[int]) -> int:
         return order[self.prompt_of[vote.comparison]]
+
+
+def _grade(verdict: Mapping[str, Any]) -> float:
+    """Return how good a verdict in the ledger says an item is, NaN where it failed."""
+    winner = verdict["winner"]
+    return nan if winner is None else grade_of(winner, verdict.get("score"))
 
 
 class _Line:

@@ -39,6 +39,33 @@ class Figures(BaseModel, from_attributes=True):
             return None
 
 
+class OfRatings(Figures):
+    """What a judge of ratings is compared by beside their order: rating by rating."""
+
+    # The same rating; no verdict counts as wrong.
+    exact: Share
+    # Means over people.
+    quadratic_kappa: float | None
+    spearman: float | None
+    kendall: float | None
+    # How much higher the judge rates than people.
+    mean_difference: float | None
+
+
+class Unordered(Figures):
+    """How many units there are, and what brings nothing to the order of ratings.
+
+    A unit is a prompt of several items, or two prompts of one item each.
+    """
+
+    units: int
+    # Prompts of one item that wait for another.
+    of_one_item: int
+    # Units in which nobody rated two items differently, and of which nobody rated all items.
+    alike: int
+    not_whole: int
+
+
 class JudgeFindings(Figures):
     id: str
     name: str
@@ -74,6 +101,8 @@ class JudgeFindings(Figures):
     cost_per_verdict_usd: float | None
     cost_per_correct_usd: float | None
     cost_why: str | None
+    # Where judges are ranked by the order of ratings.
+    of_ratings: OfRatings | None = None
 
 
 class AsOf(Figures):
@@ -302,6 +331,7 @@ class RunFindings(RankedJudges, extra="allow"):
     people_first_position: Share
     disputed: list[DisputedPair]
     unanswerable: Unanswerable | None = None
+    unordered: Unordered | None = None
     models: Models | None
     models_why: str | None
     alt_test: AltTest | None
