@@ -35,12 +35,13 @@ from judge_eval.findings.model import (
 from judge_eval.findings.panels import Stored, specs_of
 from judge_eval.models import Judge
 from judge_eval.stats import PASSES
-from judge_eval.stats.bootstrap import FloatArray
+from judge_eval.stats.bootstrap import BoolArray, FloatArray
 from judge_eval.stats.bradley_terry import as_votes, model_board
 from judge_eval.stats.claims import claims as claims_of
 from judge_eval.stats.confusion import LabelRates, confusion_matrices, label_rates
 from judge_eval.stats.estimate import Rating, Share, best_first
 from judge_eval.stats.judge_figures import (
+    agreement_by_chance,
     among_people,
     habits,
     judge_figures,
@@ -52,7 +53,7 @@ from judge_eval.stats.mcnemar import mcnemar_tests
 from judge_eval.stats.order_luck import order_luck
 from judge_eval.stats.outcomes_table import Codes, OutcomesTable
 from judge_eval.stats.wording import Words
-from voting.choices import SIDES
+from voting.choices import LABELS, SIDES
 from voting.kinds import is_ordered, is_single, kind_of
 from voting.models import Queue
 
@@ -140,12 +141,17 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
         votes=outcomes.as_of.votes,
         voters=outcomes.as_of.people,
         people=among.pairs.value,
+        people_low=among.pairs.low,
+        chance=agreement_by_chance(table.votes),
         contradicting={
             n: 100 * (each.value - figure.agreement.value)
             for n, (each, figure) in enumerate(zip(single, figures, strict=True))
             if each.value is not None and figure.agreement.value is not None
         },
+        identical=identical_judges(table.verdicts, is_baseline),
+        impossible=_impossible(outcomes),
         noun=kind_of(outcomes.run.queue).noun,
+        part="" if outcomes.parts else outcomes.as_of.part,
     )
     gone = [(each.judge, each.other, each.why) for each in claims.withdrawn]
     models, models_why = _models(outcomes)
@@ -236,6 +242,27 @@ def same_verdict(verdicts: Codes) -> FloatArray:
     same, both = sum(one.T @ one for one in chose), answered.T @ answered
     with np.errstate(invalid="ignore"):
         return np.asarray(same / both, dtype=np.float64)
+
+
+def identical_judges(verdicts: Codes, is_baseline: BoolArray) -> list[list[int]]:
+    """Return groups of those that answered the same on every comparison, not all baselines."""
+    groups: dict[bytes, list[int]] = {}
+    for place in np.flatnonzero((verdicts >= 0).any(axis=0)).tolist():
+        groups.setdefault(verdicts[:, place].tobytes(), []).append(place)
+    return [some for some in groups.values() if len(some) > 1 and not is_baseline[some].all()]
+
+
+def _impossible(outcomes: RunOutcomes) -> dict[str, dict[int, int]]:
+    """Count verdicts, by choice and judge, that no vote equals and none can."""
+    queue, table = outcomes.run.queue, outcomes.table
+    if is_single(queue):
+        return {}
+    offered = queue.ballot if queue.is_open else []
+    return {
+        LABELS[choice]: dict(enumerate((table.verdicts == code).sum(axis=0).tolist()))
+        for code, choice in enumerate(outcomes.choices)
+        if code >= len(SIDES) and not table.votes[:, code].any() and choice not in offered
+    }
 
 
 def _disputed(outcomes: RunOutcomes) -> list[DisputedPair]:

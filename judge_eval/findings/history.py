@@ -15,7 +15,7 @@ from judge_eval.stats.outcomes_table import FAILED, NOT_ASKED
 from voting.kinds import grade_of, is_ordered
 from voting.ledger.decisions import IMPORT_BEGINS, IMPORT_ENDS, wanted_in
 from voting.models import NO_VOTE, Entry, Queue
-from voting.order import prompt_order
+from voting.order import keyed_number, prompt_order
 
 ROWS_AT_ONCE: Final = 20_000
 TAKEN_BACK: Final = "a vote was taken back"
@@ -124,7 +124,7 @@ class _Reading:
             # Nobody may vote any more, so nothing is waited for.
             events.append(Closed(events[-1].seq))
             left = 0
-        places = [prompt_order(self.run.queue_id, str(item)) for item in self.rows]
+        places = [keyed_number(str(self.run.queue_id), "comparison", item) for item in self.rows]
         about = self.changes, left, self.votes, self.grades, self.groups, self.verdict_grades
         return History(events, order, places, *about)
 

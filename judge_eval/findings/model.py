@@ -119,10 +119,13 @@ class AsOf(Figures):
 
 
 class Withdrawn(Figures):
-    """A claim that was said before and does not stand any more, by places of the judges."""
+    """A claim that was made before and holds no longer, by places of the judges.
+
+    Without another one, that the judge is the best.
+    """
 
     judge: int
-    other: int
+    other: int | None
     # The ledger entry since which it does not stand, and why.
     seq: int
     why: str

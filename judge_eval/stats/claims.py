@@ -180,7 +180,7 @@ def claims(
             [seq if yes else None for seq, yes in zip(*row, strict=True)]
             for row in zip(found.since.tolist(), said.tolist(), strict=True)
         ],
-        same=practically_same(entered, is_baseline),
+        same=practically_same(entered, is_baseline) & ~(found.reached & found.reached.T),
         always=always_valid(*votes),
         threshold=judges * (judges - 1) / SIGNIFICANCE or None,
         best_threshold=best_threshold(judges) if judges > 1 else None,

@@ -298,7 +298,7 @@ class Line:
             votes=_sums(asked, ends),
             most_votes=most_votes,
             shared=shared,
-            differences=ratio(apart, np.where(shared, most_votes[:, None], 0)),
+            differences=ratio(apart.astype(np.float64), np.where(shared, most_votes[:, None], 0.0)),
             all_votes=sum(entry.all_votes for entry in entries),
             planned=np.minimum(planned, most),
             cut=int((planned > most).sum()),

@@ -113,7 +113,7 @@ def _counted(differences: FloatArray) -> tuple[FloatArray, IntArray, FloatArray]
     return values, times, np.nan_to_num(error)
 
 
-def _sum(rows: FloatArray) -> FloatArray:
+def _sum(rows: FloatArray | IntArray) -> FloatArray:
     """Sum the rows one after the other: how `sum` rounds depends on the number of columns."""
     return np.asarray(np.cumsum(rows, axis=0)[-1]) if len(rows) else np.zeros(rows.shape[1])
 
