@@ -21,9 +21,9 @@ from bench.lib.report import figure, note
 from judge_eval.stats import bradley_terry
 from judge_eval.stats.bootstrap import RESAMPLES, resampled_sums
 from judge_eval.stats.bradley_terry import as_votes, model_board
+from judge_eval.stats.elo_orders import elo_range
 from judge_eval.stats.judge_figures import among_people, judge_figures
 from judge_eval.stats.mcnemar import mcnemar_tests
-from judge_eval.stats.order_luck import order_luck
 from judge_eval.stats.outcomes_table import OutcomesTable
 
 VOTES = int(os.environ.get("BENCH_BOARD_VOTES", "1000000"))
@@ -70,8 +70,10 @@ def board(table: OutcomesTable, rng: np.random.Generator) -> float:
     ratings = lap(middle)
     figure("ratings, ranks, agreement, 1,000 resamples", ratings, "s")
     middle = time.perf_counter()
-    order_luck(table, rng)
-    figure("order luck, 100 samples of 5,000 votes", lap(middle), "s")
+    items, choices = np.nonzero(table.votes)
+    times = table.votes[items, choices]
+    elo_range(np.repeat(items, times), np.repeat(choices, times), table.verdicts, rng)
+    figure("ELO in other orders, 100 samples of 5,000 votes", lap(middle), "s")
     middle = time.perf_counter()
     among_people(table.votes, rng)
     figure("people among themselves, 1,000 resamples", lap(middle), "s")

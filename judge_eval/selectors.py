@@ -11,6 +11,7 @@ from django.db.models.functions import Left
 from humanjudge.lib import leases
 from judge_eval.models import Board, Call, Extension, JudgeRating, RatingPoint, Run, Verdict
 from judge_eval.stats import elo
+from voting.kinds import is_ordered
 from voting.models import Item, Picture, Project
 from voting.selectors import queue_counts, unusable_pairs
 
@@ -63,10 +64,14 @@ def is_drawn(item: str = "") -> Q:
 
 
 class BoardView(NamedTuple):
-    """All that the board shows, as of one ledger entry; its rows are in the run's order."""
+    """All that the board shows, as of one ledger entry; its rows are in the run's order.
+
+    `unrated` tells why judges have no ELO, by the keys of those that have none.
+    """
 
     run: Run
     rows: list[JudgeRating]
+    unrated: dict[UUID, str]
     votes: int
     unblinded: int
     seq: int
@@ -89,7 +94,25 @@ def board(run: Run) -> BoardView:
     rows = list(ratings.order_by("judge__position"))
     counts, unusable = Board.objects.get(run=run), unusable_pairs(run.queue).count()
     votes = (counts.votes, counts.unblinded, counts.seq)
-    return BoardView(run, rows, *votes, *queue_counts(run.queue), unusable)
+    are_baselines = [row.judge.is_baseline for row in rows]
+    why = elo.unrated(are_baselines, are_ratings=is_ordered(run.queue))
+    unrated = {rows[place].judge.pk: reason for place, reason in why.items()}
+    return BoardView(run, rows, unrated, *votes, *queue_counts(run.queue), unusable)
+
+
+def elos(runs: Iterable[Run | UUID]) -> dict[UUID, dict[str, float]]:
+    """Return the ELO of judges that have one by their identifiers, by run."""
+    ratings = JudgeRating.objects.filter(judge__run__in=runs).select_related("judge")
+    by_run: dict[UUID, list[JudgeRating]] = {}
+    for row in ratings.order_by("judge__position"):
+        by_run.setdefault(row.judge.run_id, []).append(row)
+    return {
+        run: {
+            str(rows[n].judge.pk): rows[n].elo
+            for n in elo.players([row.judge.is_baseline for row in rows])
+        }
+        for run, rows in by_run.items()
+    }
 
 
 def left_out(run: Run) -> list[tuple[str, int]]:

@@ -234,11 +234,12 @@ def _pretend(run: str, choice: str, limit: int | None, seed: int) -> Printed:
 @click.argument("run")
 @seconds(60, "Wait so many seconds for this key's own votes to be counted.")
 def results(run: str, timeout: float) -> Printed:
-    """The judges by overall agreement, with the ELO beside it.
+    """The judges by overall agreement, baselines last, with the ELO beside it.
 
     Of each, between tabs: place, judge, ELO, agreement when it answers in percent, votes it agreed
-    with, votes; then overall agreement, low, high in percent, and the ELO's order luck. The last
-    line says as of which vote these are, and how many are newer.
+    with, votes; then overall agreement, low, high in percent; from where to where the ELO is in
+    other orders of the votes, and whether this one is unusual or why there is no ELO. The last line
+    says as of which vote these are, and how many are newer.
     """
     client = connect()
     until = monotonic() + timeout

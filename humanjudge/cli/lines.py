@@ -80,10 +80,11 @@ def result_lines(results: Reply) -> Iterator[str]:
 
     for row in results["leaderboard"]:
         yield line(
-            *(row["rank"], row["judge"], row["elo"], figure("agree_rate")),
+            *(row["rank"], row["judge"], figure("elo", 0), figure("agree_rate")),
             *(row["agree"], row["total"]),
             *(figure(f"overall_{name}") for name in ("agreement", "low", "high")),
-            figure("order_luck", 0),
+            *(figure(f"elo_other_orders_{end}", 0) for end in ("low", "high")),
+            row["elo_note"] or "-",
             between="\t",
         )
     as_of = results["overall_as_of"]

@@ -31,11 +31,10 @@ from judge_eval.api.access import (
 from judge_eval.findings.cache import request_findings
 from judge_eval.findings.columns import terminal_row
 from judge_eval.findings.model import DisputedPair, RunFindings
-from judge_eval.findings.ranking import agreement_intervals, ranking, stored_ranking
+from judge_eval.findings.ranking import agreement_intervals, elo_of, ranking, stored_ranking
 from judge_eval.findings.slices import LONGEST
 from judge_eval.models import Run, Verdict
 from judge_eval.selectors import board, by_prefix, pairs_at
-from judge_eval.stats.estimate import best_first
 from voting.assignment import ballot_for
 from voting.choices import CHOICES, FIXED, PassFlag
 from voting.kinds import AnswerInvalid, Options, Posted, is_single, joined
@@ -137,6 +136,7 @@ class VoteOut(Schema):
     unblinded: bool | None = None
 
 
+Rounded = Annotated[int | None, BeforeValidator(lambda elo: elo and round(elo))]
 Percent = Annotated[float | None, BeforeValidator(lambda share: share and 100 * share)]
 
 
@@ -146,8 +146,11 @@ class Standing(Schema, json_schema_serialization_defaults_required=True):
     judge_id: UUID = Field(alias="row.judge.id")
     baseline: bool = Field(alias="row.judge.is_baseline")
     rank: int
-    elo: Annotated[int, BeforeValidator(round)] = Field(alias="row.elo")
-    elo_exact: float = Field(alias="row.elo")
+    elo: Rounded = Field(alias="elo.value")
+    elo_exact: float | None = Field(alias="elo.value")
+    elo_other_orders_low: float | None = Field(alias="elo.low")
+    elo_other_orders_high: float | None = Field(alias="elo.high")
+    elo_note: str = Field(alias="elo.note")
     agree: int = Field(alias="row.agree")
     disagree: int = Field(alias="row.disagree")
     total: int = Field(alias="row.total")
@@ -162,11 +165,10 @@ class Standing(Schema, json_schema_serialization_defaults_required=True):
     rank_high: int | None = Field(None, alias="found.rank_high")
     ties: str | None = Field(None, alias="found.ties")
     beats_floor: bool | None = Field(None, alias="found.beats_floor")
-    order_luck: float | None = Field(None, alias="found.order_luck")
 
 
 class OverallAsOf(Schema):
-    """Which votes overall agreement and order luck are of; `newer` votes are being counted."""
+    """Which votes overall agreement and ELO in other orders are of; `newer` are being counted."""
 
     votes: int
     ledger_seq: int = Field(alias="seq")
@@ -355,17 +357,20 @@ def _run_to_read(request: HttpRequest, run_id: str) -> tuple[Run, bool]:
 
 @router.get("/{run_id}/judge-eval/results", response=Results)
 def results(request: HttpRequest, run_id: Prefix) -> Any:
-    """The judges by overall agreement. `sealed`: all votes of this key are counted.
+    """The judges by overall agreement, baselines last. `sealed`: all votes of this key are counted.
 
     What is claimed of them is in their rank range (from `rank_low` to `rank_high`), in letters that
     judges share of whom neither is said to beat the other (`ties`), and in `beats_floor`. `rank` is
     the place in this list and claims nothing.
 
-    ELO and agreement are as of the last sealed vote. Overall agreement with its interval and the
-    order luck of the ELO are computed beside it, as of the vote that `overall_as_of` names; until
-    they were `computed` once, overall agreement is of this moment and has no interval. A key that
-    votes blindly, with the scope `vote` and without `verdicts`, is refused while it has pairs to
-    vote on; what it has done itself is in `mine` of `pending`.
+    ELO and agreement are as of the last sealed vote. The ELO depends on the order of the votes:
+    from `elo_other_orders_low` to `elo_other_orders_high` is where 90 % of other orders put it, and
+    `elo_note` says when it is outside. Judges play among themselves, so baselines beside them have
+    none, nor has a judge that is alone; `elo_note` says that too. Overall agreement with its
+    interval and the ELO in other orders are computed in the background, as of the vote that
+    `overall_as_of` names; until they were `computed` once, overall agreement is of this moment and
+    has no interval. A key that votes blindly, with the scope `vote` and without `verdicts`, is
+    refused while it has pairs to vote on; what it has done itself is in `mine` of `pending`.
     """
     run, is_sealed = _run_to_read(request, run_id)
     counted, computed = board(run), stored_ranking(run)
@@ -373,10 +378,11 @@ def results(request: HttpRequest, run_id: Prefix) -> Any:
     standings = [
         SimpleNamespace(
             row=row,
-            rank=overall.rank(row),
+            rank=overall.rank(row, counted.rows),
             interval=intervals.get(row.judge.pk),
             share=overall.values.get(str(row.judge.pk)),
-            found=overall.findings.get(str(row.judge.pk)),
+            found=(found := overall.findings.get(str(row.judge.pk))),
+            elo=elo_of(row.elo, counted.unrated.get(row.judge.pk, ""), found, overall.as_of),
         )
         for row in overall.best_first(counted.rows)
     ]
@@ -415,7 +421,6 @@ def findings(request: HttpRequest, run_id: Prefix, part: Part = "") -> Any:
     # Of a part, at most so many.
     counted = (requested.whole.data or {}).get("as_of", {}).get("votes", 0)
     pairs = pairs_at(run, [pair.position for pair in figures.disputed], letters=1)
-    order = best_first([judge.overall.value for judge in figures.judges])
     about = {
         "state": "ready",
         "computed_at": requested.row.computed_at,
@@ -428,7 +433,7 @@ def findings(request: HttpRequest, run_id: Prefix, part: Part = "") -> Any:
             for pair in figures.disputed
             if pair.position in pairs
         ],
-        "rows": [terminal_row(figures.judges[place]) for place in order],
+        "rows": [terminal_row(judge) for judge in figures.best_first()],
     }
     # It may be large, and was checked when it was read.
     return JsonResponse(figures.stored() | about)

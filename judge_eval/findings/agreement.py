@@ -1,10 +1,12 @@
 """By what the judges of a run are ranked: agreement per vote, or of ratings their order."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
 
+from humanjudge.lib.text import number_of
 from judge_eval.findings.load import RunOutcomes
 from judge_eval.findings.model import OfRatings, Unordered
 from judge_eval.stats.bootstrap import BoolArray, FloatArray, IntArray, Resampling
@@ -25,9 +27,12 @@ from judge_eval.stats.order_agreement import (
 )
 from judge_eval.stats.outcomes_table import OutcomesTable
 from judge_eval.stats.rank_correlations import COEFFICIENTS, rank_correlation
+from judge_eval.stats.wording import Words
 from voting.kinds import is_ordered
 from voting.models import Queue
 
+# Judges that stand the other way round by Spearman's rank correlation by more than this are named.
+_FAR_APART = 0.05
 # Only the values are shown.
 _NO_INTERVAL = Resampling(resamples=1)
 
@@ -154,3 +159,28 @@ def _beside_order(outcomes: RunOutcomes, ratings: Ratings, verdicts: FloatArray)
 
 def _known(grades: FloatArray) -> dict[Hashable, object]:
     return {item: grades[item] for item in np.flatnonzero(~np.isnan(grades)).tolist()}
+
+
+def about_order(agreement: Agreement, words: Words) -> Iterator[str]:
+    """Say what a reader must know of the order of ratings, beside what is said of all studies."""
+    of_ratings, unordered = agreement.of_ratings, agreement.unordered
+    if of_ratings is None or unordered is None:
+        return
+    for one, other in combinations(words.judges, 2):
+        first, second = (of_ratings[n].spearman for n in (one, other))
+        if first is not None and second is not None and second - first > _FAR_APART:
+            yield (
+                f"By Spearman's rank correlation {words.names[other]} ({second:.2f}) stands above "
+                f"{words.names[one]} ({first:.2f})."
+            )
+    counts = (
+        (unordered.not_whole, "all outputs"),
+        (unordered.alike, "two outputs differently"),
+    )
+    for number, what in counts:
+        if number:
+            yield f"Of {number_of(number, 'prompt')} nobody rated {what}."
+    if unordered.of_one_item:
+        yield (
+            f"{number_of(unordered.of_one_item, 'prompt')} with one output cannot be compared yet."
+        )

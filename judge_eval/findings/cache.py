@@ -200,7 +200,8 @@ class Request:
     @cached_property
     def refused(self) -> str:
         """Why there will be no findings, where that is so."""
-        is_hopeless = self.row.data or not is_readable(self.row.run)
+        # What an earlier version stored is computed anew, and has no time until then.
+        is_hopeless = self.row.computed_at or not is_readable(self.row.run)
         return OTHER_VERSION if self.findings is None and is_hopeless else ""
 
     @cached_property

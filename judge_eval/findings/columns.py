@@ -13,8 +13,9 @@ from typing import Final
 from humanjudge.lib.tables import DASH, Cell, missing, percent, percent_span, span
 from humanjudge.lib.text import usd
 from judge_eval.findings.model import JudgeFindings, RunFindings
-from judge_eval.models import JudgeRating
-from judge_eval.stats.estimate import Share, best_first
+from judge_eval.findings.ranking import Elo, elo_among
+from judge_eval.stats.elo import BASELINE
+from judge_eval.stats.estimate import Share
 
 Value = str | float | None
 
@@ -234,11 +235,16 @@ MAIN: Final = (
         {"beats_floor": "beats_floor"},
     ),
     Column(
-        *("elo", "ELO", "live, ± by order"),
-        "The rating after the last vote. It depends on the order of the votes: ± is how far "
-        "another order of the same votes moves it. It ranks nobody.",
-        *("how-elo", lambda judge: Cell(), "order_luck"),
-        {"elo": "", "elo_order_luck": "order_luck"},
+        *("elo", "ELO", "live"),
+        "The rating of the judges among themselves after the last vote. It depends on the order of "
+        "the votes: below it is where 90 % of other orders put it. It ranks nobody.",
+        *("how-elo", lambda judge: Cell(), "elo_other_orders_high"),
+        {
+            "elo": "",
+            "elo_other_orders_low": "elo_other_orders_low",
+            "elo_other_orders_high": "elo_other_orders_high",
+            "elo_note": "",
+        },
         is_of_parts=False,
     ),
     Column(
@@ -364,33 +370,34 @@ _FILES: Final = {
 FILE_COLUMNS: Final = ("judge_id", "name", "kind", *_FILES)
 
 
-def file_row(judge: JudgeFindings, elo: float | None) -> dict[str, Value]:
-    """Return a judge's line of a file; `elo` is that of the moment, None of a part of a run."""
+def file_row(judge: JudgeFindings, elo: Elo) -> dict[str, Value]:
+    """Return a judge's line of a file; `elo` is that of the moment."""
     kind = "baseline" if judge.is_baseline else "judge"
-    figures = {name: attrgetter(at)(judge) if at else elo for name, at in _FILES.items()}
+    live = {"elo": elo.value, "elo_note": elo.note}
+    figures = {name: attrgetter(at)(judge) if at else live[name] for name, at in _FILES.items()}
     return {"judge_id": judge.id, "name": judge.name, "kind": kind} | figures
 
 
 def file_rows(found: RunFindings, elo: Mapping[str, float]) -> list[dict[str, Value]]:
-    """Return the lines of a file of judges, the best first, and of people among themselves."""
-    order = best_first([judge.overall.value for judge in found.judges])
-    judges = [found.judges[place] for place in order]
-    people = people_file_row(found.among_people.pairs, found.people_first_position)
-    return [*(file_row(judge, elo.get(judge.id)) for judge in judges), people]
+    """Return the lines of a file of judges, and of people among themselves; a part has no `elo`."""
+    judges = [file_row(judge, elo_among(elo, judge, found.as_of)) for judge in found.best_first()]
+    return [*judges, people_file_row(found.among_people.pairs, found.people_first_position)]
 
 
-def elo_cell(elo: float, luck: float | None) -> Cell:
-    return Cell(f"{elo:.0f}", "" if luck is None else f"±{luck:.0f}")
-
-
-def live_cells(
-    row: JudgeRating, judge: JudgeFindings | None, share: float | None
-) -> dict[str, Cell]:
-    """Show what is of this moment: the ELO, and until there are findings the agreement."""
-    cells = {"elo": elo_cell(row.elo, judge.order_luck if judge and row.total else None)}
-    if share is not None and not judge:
-        cells["overall"] = Cell(percent(share), why=PENDING)
-    return cells
+def elo_cell(elo: Elo) -> Cell:
+    """Show an ELO with its range in other orders; of a baseline beside judges, nothing."""
+    if elo.value is None:
+        return Cell() if elo.note == BASELINE else missing(_sentence(elo.note))
+    main = f"{elo.value:,.0f}"
+    if elo.low is None or elo.high is None:
+        return Cell(main)
+    low, high = f"{elo.low:,.0f}", f"{elo.high:,.0f}"
+    orders = f"in other orders {low} to {high}"
+    if low == high == main:
+        orders = "the same in other orders"
+    if not elo.note:
+        return Cell(main, orders)
+    return Cell(main, f"{orders}, unusual order", why=_sentence(elo.note))
 
 
 def people_cells(pairs: Share, first: Share) -> dict[str, Cell]:

@@ -10,7 +10,7 @@ from humanjudge.charts.draw import svg
 from humanjudge.charts.plots import Curve, Estimate, intervals, lines
 from humanjudge.charts.spec import RATING, SHARE, Axis, Reference, Spec
 from judge_eval.baselines import is_constant
-from judge_eval.findings.agreement import agreement_of, agreement_with
+from judge_eval.findings.agreement import about_order, agreement_of, agreement_with
 from judge_eval.findings.alt_test import alt_tests
 from judge_eval.findings.claims import claims_model
 from judge_eval.findings.load import RunOutcomes, Spent
@@ -34,12 +34,13 @@ from judge_eval.findings.model import (
 )
 from judge_eval.findings.panels import Stored, specs_of
 from judge_eval.models import Judge
-from judge_eval.stats import PASSES
+from judge_eval.stats import PASSES, elo
 from judge_eval.stats.bootstrap import BoolArray, FloatArray
 from judge_eval.stats.bradley_terry import as_votes, model_board
 from judge_eval.stats.claims import claims as claims_of
 from judge_eval.stats.confusion import LabelRates, confusion_matrices, label_rates
-from judge_eval.stats.estimate import Rating, Share, best_first
+from judge_eval.stats.elo_orders import elo_range
+from judge_eval.stats.estimate import Share, best_first
 from judge_eval.stats.judge_figures import (
     agreement_by_chance,
     among_people,
@@ -50,7 +51,6 @@ from judge_eval.stats.judge_figures import (
     shares_by_prompt,
 )
 from judge_eval.stats.mcnemar import mcnemar_tests
-from judge_eval.stats.order_luck import order_luck
 from judge_eval.stats.outcomes_table import Codes, OutcomesTable
 from judge_eval.stats.wording import Words
 from voting.choices import LABELS, SIDES
@@ -63,9 +63,6 @@ MOST_MODELS = 100
 MOST_LABELS = 12
 # Of fewer votes no figures of a group are shown.
 LEAST_OF_GROUP = 10
-NO_GAMES = Rating(
-    None, None, None, None, None, None, 0, "a single rating is neither right nor wrong"
-)
 NO_FLAGS = Share(None, None, None, 0, 0, 0, why="items are not passed or flagged here")
 
 
@@ -94,13 +91,20 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
     order = best_first([share.value for share in overall])
     ranks, floors = said.ranks(), said.beats_floor()
     letters = said.letters([n for n in order if overall[n].trials])
-    figures = judge_figures(table, _rng(outcomes, 0))
+    unrated = elo.unrated(is_baseline.tolist(), are_ratings=is_order)
+    figures = judge_figures(table, _rng(outcomes, 0), unrated=unrated)
     among = among_people(table.votes, _rng(outcomes, 1))
     if ranked.people:
         among = replace(among, pairs=ranked.people)
     [left] = shares(outcomes.left[:, None], outcomes.sided[:, None], _rng(outcomes, 2))
     consistency, first_position = habits(*outcomes.habits, _rng(outcomes, 3))
-    luck = None if is_order else order_luck(table, _rng(outcomes, 4))
+    elo_ranges = np.full((2, len(judges)), np.nan)
+    players = [place for place in range(len(judges)) if place not in unrated]
+    # A part of a run has no ELO of its own.
+    if players and outcomes.parts:
+        rows, choices, _ = np.array(history.votes, dtype=np.int64).reshape(-1, 3).T
+        verdicts = table.verdicts[:, players]
+        elo_ranges[:, players] = elo_range(rows, choices, verdicts, _rng(outcomes, 4))
     single = per_answer(table.votes, outcomes.answers, outcomes.prompts)
     flags = _flag_rates(outcomes)
     computed = [
@@ -121,14 +125,11 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
             "always_high": said.always[place, 1],
             "two_way_low": ranked.two_way[0, place],
             "two_way_high": ranked.two_way[1, place],
-            "order_luck": None if luck is None else luck[place],
+            "elo_other_orders_low": elo_ranges[0, place],
+            "elo_other_orders_high": elo_ranges[1, place],
         }
         | asdict(flags[place])
-        | (
-            {"rating": NO_GAMES, "of_ratings": ranked.of_ratings[place]}
-            if ranked.of_ratings
-            else {}
-        )
+        | ({"of_ratings": ranked.of_ratings[place]} if ranked.of_ratings else {})
         | _prices(outcomes.spent[place], figure.agreement.value)
         for place, (judge, figure, rank) in enumerate(zip(judges, figures, ranks, strict=True))
     ]
@@ -142,7 +143,7 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
         voters=outcomes.as_of.people,
         people=among.pairs.value,
         people_low=among.pairs.low,
-        chance=agreement_by_chance(table.votes),
+        chance=0.5 if is_order else agreement_by_chance(table.votes),
         contradicting={
             n: 100 * (each.value - figure.agreement.value)
             for n, (each, figure) in enumerate(zip(single, figures, strict=True))
@@ -152,6 +153,7 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
         impossible=_impossible(outcomes),
         noun=kind_of(outcomes.run.queue).noun,
         part="" if outcomes.parts else outcomes.as_of.part,
+        **({"agrees": "agrees with people's order on"} if is_order else {}),
     )
     gone = [(each.judge, each.other, each.why) for each in claims.withdrawn]
     models, models_why = _models(outcomes)
@@ -162,7 +164,7 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
     return RunFindings(
         as_of=outcomes.as_of,
         words=" ".join(words.headline()),
-        more=[*words.withdrawn(gone), *words.more()],
+        more=[*words.withdrawn(gone), *words.more(), *about_order(ranked, words)],
         judges=[JudgeFindings.model_validate(judge) for judge in computed],
         claims=claims,
         mcnemar=McNemar.model_validate(

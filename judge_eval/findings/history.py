@@ -45,7 +45,8 @@ class History(NamedTuple):
     `order` holds the places of the prompts, by number, in the order in which they enter, and
     `comparison_order` those of the comparisons of a prompt. `changes`
     tells the last entry that changed what was there before, by why. `votes_left` are those that
-    comparisons still want. `votes` are the counted ones: comparison, choice and person, by number.
+    comparisons still want. `votes` are the counted ones: comparison, choice and person, by number;
+    so many of them were `imported`.
 
     Where answers are in an order, the choice of a `Voted` is its row in `votes`, `grades` say how
     good these votes say an item is, `groups` to which groups their voters belong, and
@@ -60,6 +61,7 @@ class History(NamedTuple):
     changes: dict[str, int]
     votes_left: int
     votes: list[tuple[int, int, int]]
+    imported: int
     grades: list[float]
     groups: list[str]
     verdict_grades: dict[int, list[float | None]]
@@ -98,6 +100,8 @@ class _Reading:
         self.verdict_grades: dict[int, list[float | None]] = {}
         # First and last entries of imports.
         self.imports: list[tuple[int, int]] = []
+        # How many of the votes came in the order of a file.
+        self.imported = 0
         # The first vote on an item that the queue had not handed out.
         self.chosen = 0
 
@@ -125,8 +129,8 @@ class _Reading:
             events.append(Closed(events[-1].seq))
             left = 0
         places = [keyed_number(str(self.run.queue_id), "comparison", item) for item in self.rows]
-        about = self.changes, left, self.votes, self.grades, self.groups, self.verdict_grades
-        return History(events, order, places, *about)
+        about = self.changes, left, self.votes, self.imported
+        return History(events, order, places, *about, self.grades, self.groups, self.verdict_grades)
 
     def _whole(self, opened: Sequence[Opened]) -> dict[int, int]:
         """Return by prompt with which entry the second of its comparisons opened."""
@@ -209,12 +213,14 @@ class _Reading:
         for seq, item, choice, voter, left, is_own, *graded in rows.iterator(ROWS_AT_ONCE):
             if item not in self.rows:
                 continue
-            if is_pair and not left and not self._import_end(seq or 0):
+            is_imported = bool(self._import_end(seq or 0))
+            if is_pair and not left and not is_imported:
                 self.chosen = self.chosen or seq or 0
             row, code = self.rows[item], self.codes.get(choice, _ELSEWHERE)
             code = code if is_own else _ELSEWHERE
             if code != _ELSEWHERE:
                 self.votes.append((row, code, people.setdefault(voter, len(people))))
+                self.imported += is_imported
                 if graded:
                     self.grades.append(grade_of(choice, graded[0]))
                     self.groups.append(graded[1])

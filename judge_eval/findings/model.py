@@ -5,7 +5,7 @@ from typing import Annotated, Any, Final, NamedTuple, Self
 from pydantic import BaseModel, BeforeValidator, ValidationError
 
 from judge_eval.findings.slices import Parts
-from judge_eval.stats.estimate import AmongPeople, Rating, Share
+from judge_eval.stats.estimate import AmongPeople, Rating, Share, best_first
 
 PEOPLE: Final = "people"
 # What is asked of pairs; further tasks have names of their own.
@@ -95,7 +95,9 @@ class JudgeFindings(Figures):
     specificity: Share
     consistency: Share
     first_position: Share
-    order_luck: float | None
+    # The 5th and the 95th percentile over other orders of the items; None where there is no ELO.
+    elo_other_orders_low: Known
+    elo_other_orders_high: Known
     cost_usd: float | None
     seconds_per_verdict: float | None
     cost_per_verdict_usd: float | None
@@ -106,10 +108,11 @@ class JudgeFindings(Figures):
 
 
 class AsOf(Figures):
-    """Which votes are in it, and on what."""
+    """Which votes are in it, and on what; `imported` are those that came in the order of a file."""
 
     seq: int
     votes: int
+    imported: int
     people: int
     comparisons: int
     open: int
@@ -299,6 +302,11 @@ class RankedJudges(Figures):
 
     as_of: AsOf
     judges: list[JudgeFindings]
+
+    def best_first(self) -> list[JudgeFindings]:
+        """Return the judges by overall agreement, and behind them the baselines."""
+        order = best_first([judge.overall.value for judge in self.judges])
+        return sorted((self.judges[place] for place in order), key=lambda judge: judge.is_baseline)
 
 
 class JudgeOfGroup(Figures):

@@ -1,19 +1,22 @@
 """Judges by overall agreement, whether findings say it already or the counts of this moment."""
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from math import inf
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from django.db.models import F, Sum
 
-from judge_eval.findings.model import JudgeFindings, RankedJudges
+from judge_eval.findings.model import AsOf, JudgeFindings, RankedJudges
 from judge_eval.findings.slices import WHOLE, Slice
 from judge_eval.models import Findings, JudgeRating, Run, Verdict
 from judge_eval.selectors import BoardView
-from judge_eval.stats.estimate import best_first, wilson
+from judge_eval.stats.estimate import wilson
 from voting.models import Item
 
 Interval = tuple[float, float]
+IN_FILE: Final = "unusual order: the votes came by import, in the order of a file"
+UNUSUAL: Final = "unusual order: at most one in ten other orders leads out of this range"
 
 
 class Ranking(NamedTuple):
@@ -25,19 +28,55 @@ class Ranking(NamedTuple):
 
     values: Mapping[str, float | None]
     findings: Mapping[str, JudgeFindings]
+    as_of: AsOf | None
     votes: int
     seq: int
     is_computed: bool
 
     def best_first(self, rows: Sequence[JudgeRating]) -> list[JudgeRating]:
-        """Order judges by it; of whom it is not known stands last."""
-        order = best_first([self.values.get(str(row.judge.pk)) for row in rows])
-        return [rows[place] for place in order]
+        """Order judges by it, baselines behind the others; of whom it is not known stands last."""
+        return sorted(rows, key=self._place)
 
-    def rank(self, row: JudgeRating) -> int:
-        """Return the judge's place; who agree equally share one."""
-        own = self.values.get(str(row.judge.pk))
-        return 1 + sum(v is not None and (own is None or v > own) for v in self.values.values())
+    def rank(self, row: JudgeRating, rows: Sequence[JudgeRating]) -> int:
+        """Return the judge's place in that list; who agree equally share one."""
+        own = self._place(row)
+        return 1 + sum(self._place(other) < own for other in rows)
+
+    def _place(self, row: JudgeRating) -> tuple[bool, float]:
+        value = self.values.get(str(row.judge.pk))
+        return row.judge.is_baseline, inf if value is None else -value
+
+
+class Elo(NamedTuple):
+    """The ELO of a judge after the last vote, and its range in other orders of the items.
+
+    `note` says why there is none, or that it is outside its range.
+    """
+
+    value: float | None
+    low: float | None
+    high: float | None
+    note: str
+
+
+def elo_of(value: float | None, why: str, judge: JudgeFindings | None, as_of: AsOf | None) -> Elo:
+    """Set an ELO beside what the findings know of other orders; `why` there is none, if so."""
+    if value is None or why or not judge or not as_of:
+        return Elo(None if why else value, None, None, why)
+    low, high = judge.elo_other_orders_low, judge.elo_other_orders_high
+    # As they are shown.
+    is_usual = low is None or high is None or round(low) <= round(value) <= round(high)
+    unusual = IN_FILE if 2 * as_of.imported > as_of.votes else UNUSUAL
+    return Elo(value, low, high, "" if is_usual else unusual)
+
+
+def elo_among(elos: Mapping[str, float], judge: JudgeFindings, as_of: AsOf) -> Elo:
+    """Return the ELO of one of the judges whose ELO is given, by their identifiers.
+
+    Where there is none, the reason is that of its rating by the same games.
+    """
+    value = elos.get(judge.id)
+    return elo_of(value, (judge.rating.why or "") if value is None else "", judge, as_of)
 
 
 def ranking(board: BoardView, findings: RankedJudges | None, part: Slice = WHOLE) -> Ranking:
@@ -46,14 +85,14 @@ def ranking(board: BoardView, findings: RankedJudges | None, part: Slice = WHOLE
     if findings and (findings.as_of.votes or part.kind or not board.votes):
         judges, as_of = {judge.id: judge for judge in findings.judges}, findings.as_of
         values = {name: judge.overall.value for name, judge in judges.items()}
-        return Ranking(values, judges, as_of.votes, as_of.seq, is_computed=True)
+        return Ranking(values, judges, as_of, as_of.votes, as_of.seq, is_computed=True)
     final = Verdict.objects.filter(judge__run=board.run).exclude(state=Verdict.State.WAITING)
     votes = dict(final.order_by().values_list("judge").annotate(Sum("item__votes")))
     values = {
         str(row.judge.pk): row.agree / votes[row.judge.pk] if votes.get(row.judge.pk) else None
         for row in board.rows
     }
-    return Ranking(values, {}, board.votes, board.seq, is_computed=False)
+    return Ranking(values, {}, None, board.votes, board.seq, is_computed=False)
 
 
 def stored_ranking(run: Run) -> RankedJudges | None:

@@ -35,7 +35,7 @@ from judge_eval.findings.columns import (
     MAIN,
     PENDING,
     Column,
-    live_cells,
+    elo_cell,
     share_cell,
 )
 from judge_eval.findings.group_table import group_table
@@ -58,7 +58,7 @@ from judge_eval.findings.model import (
     RunFindings,
 )
 from judge_eval.findings.panels import Panel, Stored, chart_name, table_of
-from judge_eval.findings.ranking import Ranking, ranking
+from judge_eval.findings.ranking import Elo, Ranking, elo_of, ranking
 from judge_eval.findings.slices import DECIDED, WHOLE, Slice
 from judge_eval.models import Judge, JudgeRating, Run, Verdict
 from judge_eval.pages.findings import findings_context, live_page, matrix, p_text, picture_of
@@ -88,6 +88,7 @@ class Line(NamedTuple):
     row: JudgeRating
     judge: JudgeFindings | None
     share: float | None
+    elo: Elo
 
     @property
     def id(self) -> str:
@@ -244,11 +245,12 @@ def _alarms(board: BoardView) -> list[tuple[str, str]]:
 
 def _lines(board: BoardView, ranked: Ranking, order: str, part: Slice) -> list[Line]:
     """Return a line for each judge, the best first and baselines last; of a part, those in it."""
-    lines = [
-        Line(row, judge, ranked.values.get(str(row.judge.pk)))
-        for row in ranked.best_first(board.rows)
-        if (judge := ranked.findings.get(str(row.judge.pk))) or not part.kind
-    ]
+    lines = []
+    for row in ranked.best_first(board.rows):
+        judge = ranked.findings.get(str(row.judge.pk))
+        if judge or not part.kind:
+            elo = elo_of(row.elo, board.unrated.get(row.judge.pk, ""), judge, ranked.as_of)
+            lines.append(Line(row, judge, ranked.values.get(str(row.judge.pk)), elo))
     return sorted(lines, key=lambda line: (line.is_baseline, SORTED_BY[order](line)))
 
 
@@ -263,7 +265,7 @@ def _by(column: Column) -> Callable[[Line], float]:
 SORTED_BY: Final[Mapping[str, Callable[[Line], Any]]] = {
     **{column.figure: _by(column) for column in COLUMNS},
     AGREEMENT: lambda line: _falling(line.share),
-    "elo": lambda line: -line.row.elo,
+    "elo": lambda line: _falling(line.elo.value),
     NAME: lambda line: line.row.judge.name.casefold(),
 }
 
@@ -336,8 +338,10 @@ def _figures(line: Line, figures: RunFindings | None) -> Figures:
         absent = missing(LATER if figures else PENDING)
         free = line.is_baseline
         cells = {c.figure: Cell() if free and c.is_of_calls else absent for c in COLUMNS}
+        if line.share is not None:
+            cells["overall"] = Cell(percent(line.share), why=PENDING)
     tag = BASELINE if line.is_baseline else ""
-    return line.row.judge.name, tag, cells | live_cells(line.row, line.judge, line.share)
+    return line.row.judge.name, tag, cells | {"elo": elo_cell(line.elo)}
 
 
 def _sortable(request: HtmxRequest, table: Table, names: str = "") -> Table:
@@ -441,9 +445,8 @@ def _confusion_table(name: str, choices: Sequence[str], of: ConfusionMatrix) -> 
 
 
 def _graph(board: BoardView, shown: Sequence[Line]) -> RatingGraph | None:
-    """Draw the ratings of the judges shown, who are in another order than those of the run."""
-    if len(board.rows) < 2:  # whoever plays alone stays at 1000
-        return None
+    """Draw the ELO of the judges shown, who are in another order than those of the run."""
+    shown = [line for line in shown if line.elo.value is not None]
     series = selectors.rating_series(board.run, board.votes)
     if board.votes and (not series or series[-1][0] < board.votes):
         series.append((board.votes, [row.elo for row in board.rows]))

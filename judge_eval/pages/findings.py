@@ -192,8 +192,7 @@ def _attached(answer: HttpResponse, run: Run, wanted: Request, name: str) -> Htt
 
 def _board_rows(run: Run, wanted: Request, figures: RunFindings) -> list[FileRow]:
     # A part has no ELO of its own.
-    rated = [] if wanted.part.kind else selectors.board(run).rows
-    elo = {str(row.judge.pk): row.elo for row in rated}
+    elo = {} if wanted.part.kind else selectors.elos([run]).get(run.pk, {})
     return file_rows(figures, elo)
 
 

@@ -15,7 +15,7 @@ from django.db.models.fields.json import KeyTextTransform
 from judge_eval.models import Board, Checkpoint, Judge, JudgeRating, RatingPoint, Run
 from judge_eval.stats import elo
 from voting.choices import ANSWERS, VERDICTS
-from voting.kinds import is_fixed
+from voting.kinds import is_fixed, is_ordered
 from voting.ledger.bulk_sql import executemany, key, prepared, update_many
 from voting.ledger.counts import UNBLINDED, counted_in, counts, uncounts
 from voting.ledger.groups import last_touching, touched
@@ -80,11 +80,26 @@ def _verdict_texts(run: Run, items: list[UUID]) -> Iterable[tuple[UUID, str]]:
         return list(cursor.fetchall())
 
 
+def _unrated(run: Run, judges: Iterable[Judge], asked: Collection[str]) -> frozenset[int]:
+    """Return the places of judges that play no game: of baselines, once another judge was asked.
+
+    Of ratings nobody plays.
+
+    Only judges that the ledger names count, so that a replay comes to the same ratings.
+    """
+    named = {judge.position: judge.is_baseline for judge in judges if str(judge.pk) in asked}
+    baselines = {place for place, is_baseline in named.items() if is_baseline}
+    if is_ordered(run.queue):
+        return frozenset(named)
+    return frozenset(baselines if len(baselines) < len(named) else ())
+
+
 @dataclass
 class Fold:
     """Counts a run's votes one by one and remembers what has to be written."""
 
     run: Run
+    unrated: frozenset[int]
     standings: elo.Standings = field(default_factory=elo.Standings)
     # The entry behind which it begins, and the last that is counted.
     base: int = 0
@@ -95,11 +110,11 @@ class Fold:
     checkpoints: dict[int, object] = field(default_factory=dict)
 
     @classmethod
-    def before(cls, run: Run, seq: int) -> Self:
+    def before(cls, run: Run, unrated: frozenset[int], seq: int) -> Self:
         kept = Checkpoint.objects.filter(run=run, seq__lt=seq).order_by("-seq").first()
         if kept is None:
-            return cls(run)
-        return cls(run, elo.Standings(**kept.standings), base=kept.seq, seq=kept.seq)
+            return cls(run, unrated)
+        return cls(run, unrated, elo.Standings(**kept.standings), base=kept.seq, seq=kept.seq)
 
     def look_up(self, items: Iterable[UUID]) -> None:
         if unknown := set(items) - self.verdicts.keys():
@@ -108,7 +123,7 @@ class Fold:
 
     def count(self, seq: int, item: UUID, choice: str) -> None:
         verdicts = self.verdicts.get(item, ())
-        self.standings.apply(*split(choice, verdicts), judges=len(verdicts))
+        self.standings.apply(*split(choice, verdicts), len(verdicts), self.unrated)
         self.seq, votes = seq, self.standings.votes
         if votes % elo.graph_stride(votes) == 0:
             self.points[votes] = [round(rating, 2) for rating in self.standings.elo]
@@ -199,8 +214,13 @@ class _Batch:
         }
         self.has_decisions = any(entry.kind == Entry.Kind.DECISION for entry in entries)
         self.board, _ = Board.objects.get_or_create(run=run)
-        changed = self._first_changed()
-        self.fold = Fold.before(run, changed)
+        self.judges = list(run.judges.select_related("rating").order_by("position"))
+        self.asked, self.answered = _coverage(self.payloads.values())
+        before = {str(judge.pk) for judge in self.judges if judge.rating.asked}
+        unrated = _unrated(run, self.judges, before | self.asked.keys())
+        has_other_players = unrated != _unrated(run, self.judges, before)
+        changed = 1 if has_other_players else self._first_changed()
+        self.fold = Fold.before(run, unrated, changed)
         self.fold.verdicts = {item: by_position(each) for item, each in self.payloads.items()}
         # Votes of earlier batches that are counted again, or for the first time.
         is_behind = self.fold.standings.votes != self.board.votes
@@ -234,13 +254,12 @@ class _Batch:
             self._count_answers()
         standings = self.fold.standings
         if self.votes or self.is_recounted:
-            judges = self.run.judges.order_by("position").values_list("pk", flat=True)
-            standings.grow(len(judges))
+            standings.grow(len(self.judges))
             figures = zip(standings.elo, standings.agree, standings.disagree, strict=False)
             executemany(
                 "UPDATE judge_eval_judgerating SET elo = %s, agree = %s, disagree = %s "
                 "WHERE judge_id = %s",
-                [(*row, key(judge)) for judge, row in zip(judges, figures, strict=False)],
+                [(*row, key(judge.pk)) for judge, row in zip(self.judges, figures, strict=False)],
             )
             self.fold.store()
         self.board.votes = standings.votes
@@ -258,7 +277,7 @@ class _Batch:
 
     def _count_answers(self) -> None:
         before = _latest(_sealed_verdicts(self.run).filter(item__in=self.payloads))
-        asked, answered = _coverage(self.payloads.values())
+        asked, answered = self.asked, self.answered
         for counter, counted in zip((asked, answered), _coverage(before.values()), strict=True):
             counter.subtract(counted)
         executemany(
@@ -266,7 +285,7 @@ class _Batch:
             "WHERE judge_id = %s",
             [(asked[judge], answered[judge], key(UUID(judge))) for judge in sorted(asked)],
         )
-        _write_answers(_answers(self.run, self.payloads))
+        _write_answers(_answers(self.run, self.judges, self.payloads))
 
 
 def _unblinded(entry: Fact) -> int:
@@ -287,13 +306,14 @@ def _coverage(payloads: Iterable[Payload]) -> tuple[Counter[str], Counter[str]]:
     return asked, answered
 
 
-def _answers(run: Run, payloads: Mapping[UUID, Payload]) -> dict[UUID, tuple[int, ...]]:
+def _answers(
+    run: Run, judges: Iterable[Judge], payloads: Mapping[UUID, Payload]
+) -> dict[UUID, tuple[int, ...]]:
     """Count, as `ANSWERS` are, what judges say of items; people need not agree with baselines.
 
     Only pairs, and items that are passed or flagged, have columns for what may be said of them.
     """
-    baselines = run.judges.filter(provider=Judge.BASELINE).values_list("pk", flat=True)
-    left_aside, answers = set(map(str, baselines)), {}
+    left_aside, answers = {str(judge.pk) for judge in judges if judge.is_baseline}, {}
     if not is_fixed(run.queue):
         return dict.fromkeys(payloads, (0,) * len(ANSWERS))
     for pair, payload in payloads.items():
@@ -313,7 +333,9 @@ def _rebuild(run: Run, *, write: bool) -> Iterator[Difference]:
     payloads = _latest(_sealed_verdicts(run))
     stored = dict(Checkpoint.objects.filter(run=run).values_list("seq", "standings"))
     points = dict(RatingPoint.objects.filter(run=run).values_list("votes", "ratings"))
-    fold = Fold(run, verdicts={item: by_position(each) for item, each in payloads.items()})
+    judges, (asked, answered) = list(run.judges.all()), _coverage(payloads.values())
+    unrated = _unrated(run, judges, asked)
+    fold = Fold(run, unrated, verdicts={item: by_position(each) for item, each in payloads.items()})
     fold.count_stored(also_keep=stored)
     fold.keep()
     for seq in sorted(stored.keys() | fold.checkpoints.keys()):
@@ -323,10 +345,10 @@ def _rebuild(run: Run, *, write: bool) -> Iterator[Difference]:
     if points != fold.points:
         yield Difference(f"rating graph of run {run.pk}", len(points), len(fold.points))
     if write and (stored, points) != (fold.checkpoints, fold.points):
-        Fold(run).forget_after()
+        Fold(run, unrated).forget_after()
         fold.store()
-    yield from _rebuild_ratings(run, fold.standings, payloads, write=write)
-    answers, none = _answers(run, payloads), (0,) * len(ANSWERS)
+    yield from _rebuild_ratings(run, fold.standings, asked, answered, write=write)
+    answers, none = _answers(run, judges, payloads), (0,) * len(ANSWERS)
     pairs = Item.objects.filter(queue=run.queue_id).values_list("pk", *ANSWERS)
     wrong = {pk: tuple(said) for pk, *said in pairs if tuple(said) != answers.get(pk, none)}
     if write:
@@ -336,9 +358,8 @@ def _rebuild(run: Run, *, write: bool) -> Iterator[Difference]:
 
 
 def _rebuild_ratings(
-    run: Run, standings: elo.Standings, payloads: Mapping[UUID, Payload], *, write: bool
+    run: Run, standings: elo.Standings, asked: Counter[str], answered: Counter[str], *, write: bool
 ) -> Iterator[Difference]:
-    asked, answered = _coverage(payloads.values())
     ratings = list(JudgeRating.objects.filter(judge__run=run).order_by("judge__position"))
     standings.grow(len(ratings))
     for place, rating in enumerate(ratings):

@@ -6,13 +6,50 @@ the run's order of judges, every correct judge plays every wrong judge, in place
     E = 1 / (1 + 10 ** ((R_w - R_c) / 400))
     R_c += K * (1 - E)
     R_w -= K * (1 - E)
+
+The judges of a run play among themselves. Baselines have no ELO, except where there is no other
+judge: then they play among themselves.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 K = 32.0
 START = 1000.0
+BASELINE = "baselines have no ELO: the judges play among themselves"
+ALONE = "there is no other judge to play against"
+RATINGS = "ratings have no ELO: a single rating is neither right nor wrong"
+
+
+def players(baselines: Sequence[bool]) -> list[int]:
+    """Return the places of the judges that have an ELO; `baselines` tells which are such.
+
+    Examples
+    --------
+    >>> players([False, True, False]), players([True, True]), players([False, True])
+    ([0, 2], [0, 1], [])
+    """
+    judges = [place for place, is_baseline in enumerate(baselines) if not is_baseline]
+    playing = judges or list(range(len(baselines)))
+    return playing if len(playing) > 1 else []
+
+
+def unrated(baselines: Sequence[bool], *, are_ratings: bool = False) -> dict[int, str]:
+    """Return why judges have no ELO, by the places of those that have none; of ratings, all.
+
+    Examples
+    --------
+    >>> unrated([False, True])[0], unrated([False, False])
+    ('there is no other judge to play against', {})
+    """
+    if are_ratings:
+        return dict.fromkeys(range(len(baselines)), RATINGS)
+    playing, only_baselines = players(baselines), all(baselines)
+    return {
+        place: BASELINE if is_baseline and not only_baselines else ALONE
+        for place, is_baseline in enumerate(baselines)
+        if place not in playing
+    }
 
 
 def split(choice: str, verdicts: Sequence[str | None]) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -81,10 +118,18 @@ class Standings:
     def count(self, choice: str, verdicts: Sequence[str | None]) -> None:
         self.apply(*split(choice, verdicts), judges=len(verdicts))
 
-    def apply(self, correct: Sequence[int], wrong: Sequence[int], judges: int) -> None:
+    def apply(
+        self,
+        correct: Sequence[int],
+        wrong: Sequence[int],
+        judges: int,
+        unrated: Collection[int] = (),
+    ) -> None:
+        """Count a vote; judges that are `unrated` play no game."""
         self.grow(judges)
         self.votes += 1
-        rate(self.elo, correct, wrong)
+        right, others = ([n for n in side if n not in unrated] for side in (correct, wrong))
+        rate(self.elo, right, others)
         for judge in correct:
             self.agree[judge] += 1
         for judge in wrong:

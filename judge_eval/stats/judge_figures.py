@@ -5,7 +5,7 @@ comparisons, since trials on one are not independent; where all say the same, Wi
 comparison being one trial.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import log, sqrt
 from typing import Final
@@ -375,7 +375,8 @@ def habits(
 class JudgeFigures:
     """What the votes say of one judge, whatever order they came in.
 
-    The rating is Bradley-Terry's, of games that a judge wins by being right where another is wrong.
+    The rating is Bradley-Terry's, of games that a judge wins by being right where another is wrong;
+    who plays is decided as for the ELO.
     `agreement` is of votes on comparisons with a verdict, `beside_people` of those with several
     votes, as is `AmongPeople.votes`, and `coverage` of the comparisons that the judge was asked
     about.
@@ -388,9 +389,12 @@ class JudgeFigures:
 
 
 def judge_figures(
-    table: OutcomesTable, rng: np.random.Generator, resamples: int = RESAMPLES
+    table: OutcomesTable,
+    rng: np.random.Generator,
+    resamples: int = RESAMPLES,
+    unrated: Mapping[int, str] | None = None,
 ) -> list[JudgeFigures]:
-    """Make the figures of every judge.
+    """Make the figures of every judge; `unrated` are those that have no rating, and why.
 
     Examples
     --------
@@ -400,7 +404,7 @@ def judge_figures(
     >>> round(one.rating.value), one.rating.rank, one.agreement.value
     (1112, 1, 0.8)
     """
-    voted, judges = table.voted(), table.n_judges
+    voted, judges, unrated = table.voted(), table.n_judges, unrated or {}
     wins, agreement = np.zeros((resamples, judges, judges)), np.full((resamples, judges), np.nan)
     if len(voted.votes):
         groups, multiplicity = voted.grouped()
@@ -413,7 +417,12 @@ def judge_figures(
         sums = resampled_sums(rows, multiplicity, rng, resamples)
         wins[:, others], right, judged = np.split(sums, [-2 * judges, -judges], axis=1)
         agreement = ratio(right, judged)
-    ratings = rate(voted.wins(), wins, voted.playing().sum(axis=0))
+    players = np.array([n for n in range(judges) if n not in unrated], dtype=np.intp)
+    games, drawn = OutcomesTable(voted.votes, voted.verdicts[:, players]), wins[:, players]
+    rated = rate(games.wins(), drawn[:, :, players], games.playing().sum(axis=0))
+    by_place = dict(zip(players.tolist(), rated, strict=True))
+    by_place |= {n: Rating(None, None, None, None, None, None, 0, unrated[n]) for n in unrated}
+    ratings = [by_place[n] for n in range(judges)]
     agreements = shares_of(voted.right(), voted.judged(), agreement)
     coverages = shares(1 * (table.verdicts >= 0), 1 * (table.verdicts != NOT_ASKED), rng)
     several = voted.votes.sum(axis=1) > 1

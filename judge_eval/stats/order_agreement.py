@@ -123,7 +123,7 @@ def people_credits(ratings: Ratings, n_units: int | None = None) -> OrderCredits
     (units, *_), group = np.unique(both, axis=1, return_inverse=True)
     up, down, alike = (np.bincount(group, sign == of, len(units)) for of in (1, -1, 0))
     differing = up + down
-    credit: FloatArray = up * (up - 1) + down * (down - 1) + differing * alike / 2
+    credit = 1.0 * up * (up - 1) + down * (down - 1) + differing * alike / 2
     pairs = differing * (differing + alike - 1)
     return OrderCredits(
         np.asarray(np.bincount(units, credit, number))[:, None],

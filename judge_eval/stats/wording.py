@@ -96,6 +96,8 @@ class Words:
     impossible: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
     noun: str = "pair"
     part: str = ""
+    # What the shares are of.
+    agrees: str = "agrees with people on"
 
     @property
     def _room(self) -> int:
@@ -187,7 +189,7 @@ class Words:
         name, claims = self.names[first], self.claims
         share = f"{_percent(self.agreement[first])}{self._beside_people(first)}"
         beats = self._beaten(first)
-        agrees = f"agrees with people on {share}{f' and {beats}' if beats else ''}."
+        agrees = f"{self.agrees} {share}{f' and {beats}' if beats else ''}."
         if not others:
             yield f"{name} is the only judge: it {agrees}"
         elif claims.best is not None:

@@ -22,9 +22,10 @@ from judge_eval.findings.judge_table import (
     with_people,
 )
 from judge_eval.findings.model import JudgeFindings
+from judge_eval.findings.ranking import elo_among
 from judge_eval.pages.findings import PICTURE, picture_of
 from judge_eval.pages.models import boards_of, pass_rates_table
-from judge_eval.stats.estimate import best_first, wilson
+from judge_eval.stats.estimate import wilson
 from reports.quality.groups import quality_table
 from reports.quality.views import TITLES, in_words, score_in_words
 from reports.shares.charts import (
@@ -244,9 +245,7 @@ def _models(of: RunResults, drawn: Mapping[str, Chart]) -> Context | None:
 def _judges(of: RunResults) -> Table:
     """Return the table of the board, the best first."""
     found = of.findings
-    order = best_first([judge.overall.value for judge in found.judges])
-    judges = sorted((found.judges[place] for place in order), key=lambda judge: judge.is_baseline)
-    rows = with_people([_figures(of, judge) for judge in judges], found)
+    rows = with_people([_figures(of, judge) for judge in found.best_first()], found)
     unknown = unknown_columns(rows)
     table = judge_table(f"Judges of {of.name}", telling_columns(MAIN, unknown, of.kind), rows)
     topics = unknown_topics(unknown)
@@ -254,9 +253,8 @@ def _judges(of: RunResults) -> Table:
 
 
 def _figures(of: RunResults, judge: JudgeFindings) -> Figures:
-    cells = judge_cells(judge, of.findings)
-    if judge.id in of.elo:
-        cells["elo"] = elo_cell(of.elo[judge.id], judge.order_luck)
+    elo = elo_among(of.elo, judge, of.findings.as_of)
+    cells = judge_cells(judge, of.findings) | {"elo": elo_cell(elo)}
     return judge.name, BASELINE if judge.is_baseline else "", cells
 
 

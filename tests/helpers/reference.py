@@ -52,6 +52,13 @@ def latest_verdicts(run):
     }
 
 
+def players_of(run, verdicts):
+    """Return the judges that the ledger names, without baselines unless it names nothing else."""
+    named = {judge for said in verdicts.values() for judge in said}
+    others = Judge.objects.filter(run=run, pk__in=named).exclude(provider=Judge.BASELINE)
+    return {str(judge.pk) for judge in others} or named
+
+
 def votes_wanted(run):
     """Map each item to how many votes it wants, where entries of the ledger say so."""
     first, rounds = {}, {}
@@ -76,6 +83,7 @@ def expected(run):
     ]
     verdicts = latest_verdicts(run)
     elo = dict.fromkeys(judges, 1000.0)
+    players = players_of(run, verdicts)
     agree, disagree = Counter(), Counter()
     histories = {}
     points = {}
@@ -85,9 +93,9 @@ def expected(run):
         said = verdicts.get(vote.item_id, {})
         right = [judge for judge in judges if said.get(judge) == vote.choice]
         wrong = [judge for judge in judges if said.get(judge) not in (None, vote.choice)]
-        for winner in right:
-            agree[winner] += 1
-            for loser in wrong:
+        agree.update(right)
+        for winner in [judge for judge in right if judge in players]:
+            for loser in [judge for judge in wrong if judge in players]:
                 expectation = 1 / (1 + 10 ** ((elo[loser] - elo[winner]) / 400))
                 moved = 32 * (1 - expectation)
                 elo[winner] += moved

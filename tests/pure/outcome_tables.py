@@ -53,3 +53,12 @@ def votes_of(table):
         for choice in range(4)
         for _ in range(counts[choice])
     ]
+
+
+def one_by_one(table, seed=0):
+    """Write the votes of a table out, those on one item anywhere; items, choices and verdicts."""
+    items, choices = np.nonzero(table.votes)
+    times = table.votes[items, choices]
+    items, choices = np.repeat(items, times), np.repeat(choices, times)
+    order = np.random.default_rng(seed).permutation(len(items))
+    return items[order], choices[order], table.verdicts

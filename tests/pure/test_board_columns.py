@@ -4,15 +4,19 @@ from pathlib import Path
 
 import pytest
 
+from humanjudge.lib.tables import DASH
 from judge_eval.findings.columns import (
     COLUMNS,
     FILE_COLUMNS,
     MAIN,
+    elo_cell,
     file_row,
     people_file_row,
     terminal_row,
 )
-from judge_eval.findings.model import JudgeFindings
+from judge_eval.findings.model import AsOf, JudgeFindings
+from judge_eval.findings.ranking import IN_FILE, UNUSUAL, elo_of
+from judge_eval.stats.elo import ALONE, BASELINE
 
 METHODS = Path(__file__).parents[2] / "templates" / "judge_eval" / "_board_method.html"
 
@@ -53,7 +57,8 @@ def judge(name, rating, *, low=None, high=None, ranks=(None, None), agreement=No
             "agreement": share(agreement, low=agreement, high=agreement),
             "overall": share(agreement, high=agreement),
             "coverage": share(None if agreement is None else 1.0),
-            "order_luck": 3.0,
+            "elo_other_orders_low": 925.3,
+            "elo_other_orders_high": 1130.4,
             **{name: share() for name in names},
             **dict.fromkeys((*costs, "cost_why")),
         }
@@ -90,7 +95,8 @@ def test_files_begin_with_overall_agreement_and_keep_their_columns():
     assert list(FILE_COLUMNS) == [
         *("judge_id", "name", "kind"),
         *shares[0],
-        *("rank_low", "rank_high", "beats_floor", "elo", "elo_order_luck"),
+        *("rank_low", "rank_high", "beats_floor", "elo"),
+        *("elo_other_orders_low", "elo_other_orders_high", "elo_note"),
         *("cost_per_correct_usd", "seconds_per_verdict"),
         *("overall_agreement_always_low", "overall_agreement_always_high"),
         *("overall_agreement_two_way_low", "overall_agreement_two_way_high"),
@@ -103,9 +109,10 @@ def test_files_begin_with_overall_agreement_and_keep_their_columns():
 
 def test_a_row_of_a_file_has_every_column_and_people_have_only_their_own():
     of = judge("a", 1020, agreement=0.5)
-    row = file_row(of, 1016.0)
+    row = file_row(of, elo_of(1212.2, "", of, as_of()))
     assert tuple(row) == FILE_COLUMNS
-    assert (row["elo"], row["elo_order_luck"], row["bradley_terry"]) == (1016.0, 3.0, 1020)
+    assert (row["elo"], row["elo_note"], row["bradley_terry"]) == (1212.2, UNUSUAL, 1020)
+    assert (row["elo_other_orders_low"], row["elo_other_orders_high"]) == (925.3, 1130.4)
     people = people_file_row(of.agreement, of.overall)
     assert tuple(people) == FILE_COLUMNS
     figures = {name for name, value in people.items() if isinstance(value, float)}
@@ -124,3 +131,43 @@ def test_no_two_columns_have_one_key_and_every_one_is_explained():
 
 def test_the_board_has_at_most_seven_columns():
     assert len(MAIN) + 1 <= 7
+
+
+def as_of(imported=0):
+    about = dict.fromkeys(("seq", "people", "comparisons", "open", "voted"), 1)
+    return AsOf(**about, votes=10, imported=imported, simulated=False, part="all pairs")
+
+
+@pytest.mark.parametrize(
+    "elo, imported, small, why",
+    [
+        (1000.0, 0, "in other orders 925 to 1,130", ""),
+        # As they are shown, 1,130 is not above 1,130.
+        (1130.49, 0, "in other orders 925 to 1,130", ""),
+        (1212.2, 0, "in other orders 925 to 1,130, unusual order", UNUSUAL),
+        (900.0, 5, "in other orders 925 to 1,130, unusual order", UNUSUAL),
+        (1212.2, 6, "in other orders 925 to 1,130, unusual order", IN_FILE),
+    ],
+)
+def test_an_elo_has_its_range_in_other_orders_beside_it(elo, imported, small, why):
+    cell = elo_cell(elo_of(elo, "", judge("a", 1020), as_of(imported)))
+    assert (cell.main, cell.small) == (f"{elo:,.0f}", small)
+    assert cell.why.casefold() == (f"{why}." if why else "")
+
+
+@pytest.mark.parametrize(
+    "low, high, small",
+    [(None, None, ""), (1015.6, 1016.4, "the same in other orders")],
+    ids=["one order only", "any order"],
+)
+def test_an_elo_without_another_order_or_with_one_value_is_not_more_or_less(low, high, small):
+    of = judge("a", 1020)
+    of.elo_other_orders_low, of.elo_other_orders_high = low, high
+    cell = elo_cell(elo_of(1016.0, "", of, as_of()))
+    assert (cell.main, cell.small, cell.why) == ("1,016", small, "")
+
+
+def test_where_there_is_no_elo_only_a_judge_that_is_alone_has_a_footnote():
+    baseline, alone = (elo_cell(elo_of(1000.0, why, None, None)) for why in (BASELINE, ALONE))
+    assert (baseline.main, baseline.why) == ("", "")
+    assert (alone.main, alone.why) == (DASH, "There is no other judge to play against.")

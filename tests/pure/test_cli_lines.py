@@ -110,17 +110,20 @@ def row(**fields):
         "overall_agreement": 50.04,
         "overall_low": 20.0,
         "overall_high": None,
-        "order_luck": 12.3,
+        "elo_other_orders_low": 925.3,
+        "elo_other_orders_high": 1130.4,
+        "elo_note": "",
     } | fields
 
 
 def test_results_are_a_row_of_tabs_for_each_judge():
     idle = row(rank=2, judge="idle", elo=1000, agree_rate=None, agree=0, total=0)
-    rows = [row(), idle | {"overall_agreement": None}]
+    none = dict.fromkeys(("elo", "elo_other_orders_low", "elo_other_orders_high"))
+    rows = [row(), idle | none | {"overall_agreement": None, "elo_note": "no other judge"}]
     as_of = {"votes": 40, "newer": 3}
     assert list(lines.result_lines({"leaderboard": rows, "overall_as_of": as_of})) == [
-        "1\tm/x\t1031\t66.7\t2\t3\t50.0\t20.0\t-\t12",
-        "2\tidle\t1000\t-\t0\t0\t-\t20.0\t-\t12",
+        "1\tm/x\t1031\t66.7\t2\t3\t50.0\t20.0\t-\t925\t1130\t-",
+        "2\tidle\t-\t-\t0\t0\t-\t20.0\t-\t-\t-\tno other judge",
         "as-of-vote|40|newer|3",
     ]
 

@@ -1,8 +1,8 @@
-"""How much of a judge's ELO is the luck of the order in which people happened to vote.
+"""What the ELO of judges is in other orders of the same votes.
 
-The same votes are shuffled many times and rated each time by the rule of `elo`; the standard
-deviation of a judge's ratings is its order luck. Of very many votes each shuffle is a sample, so
-what is measured then is the luck of so many votes.
+The items are shuffled many times, the votes on each item kept together as they came, and each order
+is rated by the rule of `elo`. Of very many votes each order is a sample, so what is measured then
+is the range after so many votes.
 """
 
 import math
@@ -11,12 +11,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from judge_eval.stats.bootstrap import BoolArray, FloatArray
+from judge_eval.stats.bootstrap import BoolArray, FloatArray, IntArray
 from judge_eval.stats.elo import START, K
-from judge_eval.stats.outcomes_table import OutcomesTable
+from judge_eval.stats.outcomes_table import Codes
 
 SHUFFLES: Final = 100
 MOST_VOTES: Final = 5000
+PERCENTILES: Final = (5, 95)
 # Ratings are played in units of which the chance to win is (1 + tanh(difference)) / 2.
 _PER_POINT: Final = math.log(10) / 800
 _HALF_K: Final = K / 2 * _PER_POINT
@@ -27,34 +28,45 @@ _SAME_POINTS: Final = 1e-6
 Positions = NDArray[np.intp]
 
 
-def order_luck(
-    table: OutcomesTable,
+def elo_range(
+    items: IntArray,
+    choices: IntArray,
+    verdicts: Codes,
     rng: np.random.Generator,
     shuffles: int = SHUFFLES,
     most_votes: int = MOST_VOTES,
-) -> FloatArray | None:
-    """Return the standard deviation of each judge's ELO over shuffles of the votes, if any.
+) -> FloatArray:
+    """Return the 5th and the 95th percentile of each judge's ELO over shuffles of the items.
 
-    Beyond `most_votes` each shuffle is a sample of so many, without replacement. There are n - 1 in
-    the denominator.
+    The arguments are those of `shuffled_elo`. The shape is (2, n_judges), of NaN where fewer than
+    two items have votes: there is no other order then.
 
     Examples
     --------
-    >>> table = OutcomesTable(np.array([[3, 3, 0, 0]]), np.array([[0, 1]], dtype=np.int16))
-    >>> order_luck(table, np.random.default_rng(3)).round(1).tolist()
-    [5.3, 5.3]
+    >>> items, choices = np.array([0, 0, 1, 1]), np.array([0, 0, 1, 1])
+    >>> verdicts = np.array([[0, 1], [0, 1]], dtype=np.int16)
+    >>> elo_range(items, choices, verdicts, np.random.default_rng(3)).round(1).tolist()
+    [[994.7, 994.7], [1005.3, 1005.3]]
     """
-    ratings = shuffled_elo(table, rng, shuffles, most_votes)
-    return ratings.std(axis=0, ddof=1) if table.n_votes else None
+    if len(np.unique(items)) < 2:
+        return np.full((2, verdicts.shape[1]), np.nan)
+    ratings = shuffled_elo(items, choices, verdicts, rng, shuffles, most_votes)
+    return np.asarray(np.percentile(ratings, PERCENTILES, axis=0))
 
 
 def shuffled_elo(
-    table: OutcomesTable,
+    items: IntArray,
+    choices: IntArray,
+    verdicts: Codes,
     rng: np.random.Generator,
     shuffles: int = SHUFFLES,
     most_votes: int = MOST_VOTES,
 ) -> FloatArray:
     """Return the ELO of each judge after each shuffle, shape (shuffles, n_judges).
+
+    `items` and `choices`, of shape (n_votes,), tell of each vote, in the order in which they came,
+    the row of its item in `verdicts`, of shape (n_items, n_judges), and the code of its choice.
+    Of each shuffle the first `most_votes` are played.
 
     Notes
     -----
@@ -63,25 +75,34 @@ def shuffled_elo(
     alone where twice as many change nothing. A judge that is always right, or always wrong, never
     forgets: then all votes are played.
     """
-    groups, multiplicity = table.grouped()
-    comparison, choice = np.nonzero(groups.votes)
-    ends = (groups.votes[comparison, choice] * multiplicity[comparison]).cumsum()
-    verdicts = groups.verdicts[comparison]
-    right = verdicts == choice[:, None]
-    wrong = (verdicts >= 0) & ~right
+    judges = verdicts.shape[1]
+    together = np.argsort(items, kind="stable")
+    _, starts, counts = np.unique(items[together], return_index=True, return_counts=True)
+    # Votes of one kind have the same choice and meet the same verdicts.
+    said, said_of = np.unique(verdicts, axis=0, return_inverse=True)
+    width = choices.max(initial=0) + 1
+    met = (said_of.reshape(-1)[items] * width + choices)[together]
+    different, kind_of = np.unique(met, return_inverse=True)
+    said = said[different // width]
+    right = said == (different % width)[:, None]
+    wrong = (said >= 0) & ~right
     # Votes that all judges were right or all were wrong about move nothing and are left out.
-    moves = right.any(axis=1) & wrong.any(axis=1)
-    total, rows = table.n_votes, []
+    moves, rows = right.any(axis=1) & wrong.any(axis=1), []
     for _ in range(shuffles):
-        chosen = rng.choice(total, min(total, most_votes), replace=False)
-        kinds = np.searchsorted(ends, chosen, side="right")
+        order = rng.permutation(len(starts))
+        order = order[: 1 + np.searchsorted(counts[order].cumsum(), most_votes)]
+        ends = counts[order].cumsum()
+        # The votes on an item stand behind each other from its start on.
+        places = np.arange(ends[-1] if len(ends) else 0)
+        places += np.repeat(starts[order] - ends + counts[order], counts[order])
+        kinds = kind_of[places[:most_votes]]
         rows.append(kinds[moves[kinds]])
     # Shorter shuffles begin with the kind after the last one, which nobody plays.
     votes = max(map(len, rows), default=0)
     drawn = np.full((shuffles, votes), len(moves), dtype=np.intp)
     for row, kinds in zip(drawn, rows, strict=True):
         row[votes - len(kinds) :] = kinds
-    judges, last, before = table.n_judges, _FEW_VOTES, None
+    last, before = _FEW_VOTES, None
     sides = _listed(right, filler=judges), _listed(wrong, filler=judges + 1)
     while 3 * last <= votes:
         ratings = _played(drawn[:, -last:], judges, *sides)
