@@ -31,6 +31,7 @@ _UNASKED = "It has not been asked about anything that is open for voting."
 _ONE_ORDER = "It has not answered about a pair in both orders, or what it answered is not known."
 _NO_SIDE = "It has chosen no side, or in which order it saw the pairs is not known."
 _ALONE = "Nobody has voted on what somebody else voted on."
+_UNCOMPARED = "It takes 3 items that both rated, and more than one rating of each."
 _UNFLAGGED = "It has no verdict on anything that people flagged."
 _UNPASSED = "It has no verdict on anything that people passed."
 _NO_SIDED_VOTE = "Nobody has voted for a side, or where it stood is not known."
@@ -96,6 +97,8 @@ def share_cell(share: Share, counted: str, nothing: str, *, decimals: int = 0) -
         return missing(nothing)
     main = percent(share.value, decimals)
     title = f"{share.successes:,} of {share.trials:,} {counted}"
+    if isinstance(share.successes, float):  # by the order of ratings
+        title = f"Mean over {share.trials:,} prompts"
     if share.low is None or share.high is None:
         why = f"No interval: {share.why}."
         return Cell(main, "", f"{title}. {why}", why)
@@ -143,6 +146,17 @@ def _overall_within(judge: JudgeFindings, low: float | None, high: float | None)
 def _two_way_cell(judge: JudgeFindings) -> Cell:
     low, high = judge.two_way_low, judge.two_way_high
     return missing(_FEW_PEOPLE) if low is None else _overall_within(judge, low, high)
+
+
+def _of_ratings(name: str) -> tuple[Callable[[JudgeFindings], Cell], str, dict[str, str]]:
+    """Return the cell of a column of ratings, what it is sorted by, and its column in files."""
+    attribute = f"of_ratings.{name}"
+
+    def cell(judge: JudgeFindings) -> Cell:
+        value: float | None = attrgetter(attribute)(judge)
+        return missing(_UNCOMPARED) if value is None else Cell(f"{value + 0:.2f}")
+
+    return cell, attribute, {name: attribute}
 
 
 def _rank_cell(judge: JudgeFindings) -> Cell:
@@ -211,6 +225,59 @@ def _seconds_cell(judge: JudgeFindings) -> Cell:
     return Cell(f"{value:,.1f}" if value >= 1 else f"{value:.2f}")
 
 
+# In place of columns with these keys, where judges are ranked by the order of ratings.
+BY_ORDER: Final = {
+    "overall": Column(
+        *("overall", "Agreement", "% in people's order"),
+        "Of two outputs that one person rated differently, how often the judge rates the same one "
+        "higher; equal ratings count half, no verdict counts nothing. Whoever always gives the "
+        "same rating has 50 %. Judges are listed by it.",
+        *("how-order", _overall_cell, "overall.value"),
+    ),
+    "agreement": Column(
+        *("agreement", "When it answers", "% the same rating"),
+        "Of the votes on what it has a verdict on, those with the same rating.",
+        "how-order",
+        *_share("agreement", "votes", UNVOTED, decimals=1),
+    ),
+}
+# What is shown of ratings beside their order.
+OF_RATINGS: Final = (
+    Column(
+        *("exact", "Same rating", "% of votes"),
+        "Of the votes on what it was asked about, those with the same rating. A judge that always "
+        "gives the most frequent rating has much of it.",
+        "how-order",
+        lambda judge: share_cell(judge.of_ratings.exact, "votes", UNVOTED),
+        "of_ratings.exact.value",
+        _share_files("exact_agreement", "of_ratings.exact"),
+    ),
+    Column(
+        *("kappa", "Kappa", "quadratic"),
+        "Cohen's kappa with quadratic weights, the mean over people: how close ratings are, beyond "
+        "chance.",
+        "how-order",
+        *_of_ratings("quadratic_kappa"),
+    ),
+    Column(
+        *("spearman", "Spearman", "rank correlation"),
+        "The mean over people, of all items that both rated.",
+        "how-order",
+        *_of_ratings("spearman"),
+    ),
+    Column(
+        *("kendall", "Kendall", "tau-b"),
+        "The mean over people, of all items that both rated.",
+        "how-order",
+        *_of_ratings("kendall"),
+    ),
+    Column(
+        *("difference", "Difference", "mean of ratings"),
+        "How much higher the judge rates than people; a minus: lower.",
+        "how-order",
+        *_of_ratings("mean_difference"),
+    ),
+)
 _RATING_FIELDS: Final = ("low", "high", "rank", "best_rank", "worst_rank")
 # What stands on the board: the judges' names and these.
 MAIN: Final = (
@@ -357,6 +424,7 @@ FURTHER: Final = (
         topic="prices",
         is_of_parts=False,
     ),
+    *OF_RATINGS,
 )
 COLUMNS: Final = (*MAIN, *FURTHER)
 
@@ -364,7 +432,10 @@ COLUMNS: Final = (*MAIN, *FURTHER)
 # Files begin with what judges are listed by, and end with what only some items have.
 _FILES: Final = {
     name: attribute
-    for column in sorted(COLUMNS, key=lambda c: (c.figure != "overall", c.kind == "pass_flag"))
+    for column in sorted(
+        COLUMNS,
+        key=lambda c: (c.figure != "overall", c.kind == "pass_flag", c in OF_RATINGS),
+    )
     for name, attribute in column.files.items()
 }
 FILE_COLUMNS: Final = ("judge_id", "name", "kind", *_FILES)

@@ -43,13 +43,13 @@ class OfRatings(Figures):
     """What a judge of ratings is compared by beside their order: rating by rating."""
 
     # The same rating; no verdict counts as wrong.
-    exact: Share
+    exact: Share = Share(None, None, None, 0, 0, 0, why="votes are no ratings here")
     # Means over people.
-    quadratic_kappa: float | None
-    spearman: float | None
-    kendall: float | None
+    quadratic_kappa: float | None = None
+    spearman: float | None = None
+    kendall: float | None = None
     # How much higher the judge rates than people.
-    mean_difference: float | None
+    mean_difference: float | None = None
 
 
 class Unordered(Figures):
@@ -104,7 +104,7 @@ class JudgeFindings(Figures):
     cost_per_correct_usd: float | None
     cost_why: str | None
     # Where judges are ranked by the order of ratings.
-    of_ratings: OfRatings | None = None
+    of_ratings: OfRatings = OfRatings()
 
 
 class AsOf(Figures):

@@ -123,10 +123,10 @@ def people_credits(ratings: Ratings, n_units: int | None = None) -> OrderCredits
     (units, *_), group = np.unique(both, axis=1, return_inverse=True)
     up, down, alike = (np.bincount(group, sign == of, len(units)) for of in (1, -1, 0))
     differing = up + down
-    credit = 1.0 * up * (up - 1) + down * (down - 1) + differing * alike / 2
+    credit = up * (up - 1) + down * (down - 1) + differing * alike / 2
     pairs = differing * (differing + alike - 1)
     return OrderCredits(
-        np.asarray(np.bincount(units, credit, number))[:, None],
+        np.bincount(units, credit, number)[:, None].astype(np.float64),
         np.bincount(units, pairs, number).astype(np.int64)[:, None],
     )
 
