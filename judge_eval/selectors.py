@@ -102,7 +102,8 @@ def board(run: Run) -> BoardView:
 
 def elos(runs: Iterable[Run | UUID]) -> dict[UUID, dict[str, float]]:
     """Return the ELO of judges that have one by their identifiers, by run."""
-    ratings = JudgeRating.objects.filter(judge__run__in=runs).select_related("judge")
+    ratings = JudgeRating.objects.filter(judge__run__in=runs)
+    ratings = ratings.select_related("judge__run__queue").defer("judge__run__config")
     by_run: dict[UUID, list[JudgeRating]] = {}
     for row in ratings.order_by("judge__position"):
         by_run.setdefault(row.judge.run_id, []).append(row)
@@ -112,6 +113,7 @@ def elos(runs: Iterable[Run | UUID]) -> dict[UUID, dict[str, float]]:
             for n in elo.players([row.judge.is_baseline for row in rows])
         }
         for run, rows in by_run.items()
+        if not is_ordered(rows[0].judge.run.queue)
     }
 
 

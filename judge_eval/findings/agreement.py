@@ -179,7 +179,7 @@ def about_order(agreement: Agreement, words: Words) -> Iterator[str]:
     )
     for number, what in counts:
         if number:
-            yield f"Of {number_of(number, 'prompt')} nobody rated {what}."
+            yield f"In {number_of(number, 'prompt')} nobody rated {what}."
     if unordered.of_one_item:
         yield (
             f"{number_of(unordered.of_one_item, 'prompt')} with one output cannot be compared yet."

@@ -139,7 +139,7 @@ def _overall_within(judge: JudgeFindings, low: float | None, high: float | None)
         return missing(UNVOTED)
     main = percent(judge.overall.value, 1)
     if low is None or high is None:
-        return Cell(main, why=_NO_VALUE)
+        return Cell(main, why=_sentence(judge.overall.why) if judge.overall.why else _NO_VALUE)
     return Cell(main, percent_span(low, high))
 
 
@@ -434,7 +434,7 @@ _FILES: Final = {
     name: attribute
     for column in sorted(
         COLUMNS,
-        key=lambda c: (c.figure != "overall", c.kind == "pass_flag", c in OF_RATINGS),
+        key=lambda c: (c.figure != "overall", c in OF_RATINGS, c.kind == "pass_flag"),
     )
     for name, attribute in column.files.items()
 }

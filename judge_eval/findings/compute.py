@@ -51,6 +51,7 @@ from judge_eval.stats.judge_figures import (
     shares_by_prompt,
 )
 from judge_eval.stats.mcnemar import mcnemar_tests
+from judge_eval.stats.order_agreement import BY_CONSTRUCTION
 from judge_eval.stats.outcomes_table import Codes, OutcomesTable
 from judge_eval.stats.wording import Words
 from voting.choices import LABELS, SIDES
@@ -80,6 +81,8 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
     is_halved = is_order and any(is_constant(judge.name) for judge in judges if judge.is_baseline)
     most_over_floor = 0.5 if is_halved else 1.0
     said = claims_of(ranked.entered, is_baseline, agreement, history.votes_left, most_over_floor)
+    by_construction = np.array([share.why == BY_CONSTRUCTION for share in overall], dtype=bool)
+    always = np.where(by_construction[:, None], np.nan, said.always)
     claims = claims_model(
         said,
         ranked.differences,
@@ -121,8 +124,8 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
             "rank_high": rank and rank[1],
             "ties": letters[place],
             "beats_floor": floors[place],
-            "always_low": said.always[place, 0],
-            "always_high": said.always[place, 1],
+            "always_low": always[place, 0],
+            "always_high": always[place, 1],
             "two_way_low": ranked.two_way[0, place],
             "two_way_high": ranked.two_way[1, place],
             "elo_other_orders_low": elo_ranges[0, place],

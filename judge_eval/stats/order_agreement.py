@@ -19,7 +19,7 @@ from judge_eval.stats.estimate import Share, wilson
 from judge_eval.stats.judge_figures import FEWEST_PROMPTS, NOTHING, prompt_interval, ratio
 
 TOO_FEW_UNITS = f"ratings on fewer than {FEWEST_PROMPTS} prompts do not tell how sure it is"
-BY_CONSTRUCTION = "a judge that always gives the same rating has 1/2, whatever people say"
+BY_CONSTRUCTION = "it rates alike whatever people rate differently, which is 1/2"
 
 
 @dataclass(frozen=True, eq=False, slots=True)

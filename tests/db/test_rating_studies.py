@@ -1,13 +1,18 @@
 """A study of ratings, from its import to its board: judges are ranked by the order of ratings."""
 
+import json
 from collections import Counter
 
 import pytest
+from scipy.stats import spearmanr
 
+from humanjudge.cli.lines import result_lines
 from judge_eval.findings.model import RunFindings
 from tests.helpers.imports import assert_whole, imported
+from tests.helpers.pages import text_of
 from tests.helpers.run_findings import compute
-from voting.models import Entry, Item
+from tests.makers import key_client, make_key, user_client
+from voting.models import Entry, Item, Voter
 
 pytestmark = pytest.mark.django_db
 
@@ -62,3 +67,76 @@ def test_couples_are_fixed_in_the_ledger():
     told = {entry.item_id: entry.payload["prompt"] for entry in entries}
     assert told == dict(Item.objects.filter(queue=run.queue_id).values_list("pk", "prompt_key"))
     assert_whole(run.queue.project)
+
+
+def test_board_api_files_and_command_line_rank_by_the_order():
+    run = study(baselines=True)
+    compute(run)
+    shown = text_of(user_client().get(f"/runs/{run.pk}/"))
+    for words in (
+        "keen leads flat, not settled",
+        "keen agrees with people's order on 100 %",
+        "% in people's order",
+        "Ratings have no ELO: a single rating is neither right nor wrong.",
+        "Same rating",
+        "1 prompt with one output cannot be compared yet.",
+    ):
+        assert words in shown
+    assert "Row better than column" not in shown
+    client = key_client(make_key("read")[1])
+    results = client.get(f"/api/runs/{run.pk}/judge-eval/results").json()
+    first, second, *floor = results["leaderboard"]
+    assert [first["judge"], second["judge"]] == ["keen", "flat"]
+    assert second["agree"] > first["agree"]
+    assert {row["judge"] for row in floor} == {"always-3", "longer-higher", "random"}
+    assert {row["elo"] for row in results["leaderboard"]} == {None}
+    assert next(result_lines(results)).split("\t")[1] == "keen"
+    answer = client.get(f"/api/runs/{run.pk}/findings").json()
+    assert answer["rows"][0][:2] == ["keen", "100.0"]
+    assert answer["words"] == RunFindings.read(answer).words
+    table = json.loads(user_client().get(f"/runs/{run.pk}/tables/board.json").content)["rows"]
+    assert [row["name"] for row in table[:2]] == ["keen", "flat"]
+    assert table[0]["overall_agreement"] == 1 > table[1]["overall_agreement"]
+    assert table[0]["exact_agreement"] < table[1]["exact_agreement"]
+    assert {row["elo"] for row in table} == {None}
+    always = next(row for row in table if row["name"] == "always-3")
+    assert (always["overall_agreement"], always["overall_agreement_low"]) == (0.5, None)
+
+
+def test_until_figures_are_computed_equal_ratings_rank_nobody():
+    run = study()
+    results = key_client(make_key("read")[1]).get(f"/api/runs/{run.pk}/judge-eval/results").json()
+    assert {row["overall_agreement"] for row in results["leaderboard"]} == {None}
+
+
+def test_the_board_says_where_spearman_puts_two_judges_the_other_way_round():
+    """*steps* has the order of both answers to each prompt, and rates each prompt anew."""
+    records = []
+    for n, (low, high) in enumerate([(1, 2), (2, 3), (3, 4), (4, 5)] * 3):
+        for m, rating in enumerate((low, high)):
+            name = f"q{n}.{m}"
+            about = {"item": name, "prompt": f"q{n}", "output": name, "generator": "ada"}
+            alike = {"item": name, "judge": "alike", "verdict": low}
+            steps = {"item": name, "judge": "steps", "verdict": 6 - high + m}
+            records += [about, alike, steps, {"item": name, "voter": "ann", "vote": rating}]
+    found, judges = findings_of(imported(*records, vote_kind="rating"))
+    assert judges["steps"].overall.value > judges["alike"].overall.value
+    people, alike, steps = (
+        [1, 2, 2, 3, 3, 4, 4, 5],
+        [1, 1, 2, 2, 3, 3, 4, 4],
+        [4, 5, 3, 4, 2, 3, 1, 2],
+    )
+    assert judges["alike"].of_ratings.spearman == pytest.approx(spearmanr(people, alike).statistic)
+    assert judges["steps"].of_ratings.spearman == pytest.approx(spearmanr(people, steps).statistic)
+    far = "By Spearman's rank correlation alike (0.92) stands above steps (-0.69)."
+    assert [sentence for sentence in found.more if "Spearman" in sentence] == [far]
+
+
+def test_a_group_of_voters_has_the_order_of_its_own_ratings():
+    run = study()
+    Voter.objects.filter(project=run.queue.project, external_id="ann").update(group="nurses")
+    found, _ = findings_of(run)
+    [group] = found.groups
+    assert [judge.overall.value for judge in group.judges] == [
+        judge.overall.value for judge in found.judges
+    ]
