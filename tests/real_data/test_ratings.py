@@ -235,13 +235,14 @@ def test_pandalm_agreement_with_the_majority_is_as_published(pandalm):
     assert [f.coverage.successes for f in judge_figures(pandalm, rng())[:2]] == [999, 974]
 
 
-def test_pandalm_judges_are_practically_the_same_and_one_beats_the_floor(pandalm):
+def test_pandalm_judges_are_practically_the_same_and_lead_the_baselines(pandalm):
     words = words_of(pandalm, prompts_of(rows_of("pandalm/testset-v1.json")), PANDALM, [2, 3], 3)
     assert (words.claims.prompts, words.claims.entered) == (170, 170)
     first, agrees, *_ = words.headline()
     assert first.startswith("gpt-3.5-turbo and pandalm-7b are practically the same: ")
     assert agrees == "gpt-3.5-turbo agrees with people on 69 % (people among themselves: 92 %)."
-    assert words.claims.beats_floor() == [False, True, None, None]
+    assert words.claims.beats_floor() == [False, False, None, None]
+    assert "gpt-3.5-turbo leads longer-wins, not settled (67 : 1 of 80 : 1)" in words.more()[0]
     ranks = [one.rating.rank for one in judge_figures(pandalm, rng())]
     assert ranks == [2, 1, 3, 4]
 
