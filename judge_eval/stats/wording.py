@@ -117,8 +117,7 @@ class Words:
 
     def headline(self) -> list[str]:
         """Say which judge is best and whether one may stop voting, and who beats the baselines."""
-        part = [f"This is only a part of the run: {self.part}."] if self.part else []
-        return [*part, *self._headline()]
+        return [*([f"Only a part: {self.part}."] if self.part else []), *self._headline()]
 
     def _headline(self) -> list[str]:
         if not self.order:

@@ -109,7 +109,7 @@ def test_a_best_judge_beats_the_baselines():
 def test_a_part_of_a_run_is_named_and_nobody_may_stop():
     words = words_of([some(0.8), some(0.3)], ["good", "flaky"], part="prompts tagged cats")
     first, second, *rest = words.headline()
-    assert first == "This is only a part of the run: prompts tagged cats."
+    assert first == "Only a part: prompts tagged cats."
     assert second.startswith("good is the best judge: ")
     assert "You may stop voting." not in rest
 
