@@ -192,9 +192,9 @@ def test_people_who_agree_no_more_than_by_chance_are_named_first(people, low, be
 
 
 def test_an_answer_that_no_vote_can_equal_is_named():
-    words = words_of([some(0.8), some(0.3)], ["a", "b"], impossible={"Tie": {0: 0, 1: 12}})
+    words = words_of([some(0.8), some(0.3)], ["a", "b"], impossible={"tie": {0: 0, 1: 12}})
     assert (
-        "No vote can be “Tie” here, so that answer is never right: b (on 12 pairs)." in words.more()
+        "No vote can be “tie” here, so that answer is never right: b (on 12 pairs)." in words.more()
     )
 
 
