@@ -290,7 +290,8 @@ MAIN: Final = (
     ),
     Column(
         *("rank", "Rank", "range"),
-        "1 and the number of judges said to beat it, up to all less those it is said to beat.",
+        "1 and the number of judges that beat it, up to all less those it beats. The best judge has "
+        "rank 1 alone.",
         *("how-claims", _rank_cell, "-rank_high"),
         {"rank_low": "rank_low", "rank_high": "rank_high"},
     ),
@@ -410,7 +411,7 @@ FURTHER: Final = (
     ),
     Column(
         *("ties", "Letters", "not told apart"),
-        "Judges share a letter where neither is said to beat the other.",
+        "Judges share a letter where neither beats the other; the best judge shares none.",
         *("how-claims", _ties_cell, "-rank_high"),
         {"ties": "ties"},
     ),

@@ -119,8 +119,7 @@ class Words:
 
     def headline(self) -> list[str]:
         """Say which judge is best and whether one may stop voting, and who beats the baselines."""
-        part = [f"This is only a part of the run: {self.part}."] if self.part else []
-        return [*part, *self._headline()]
+        return [*([f"Only a part: {self.part}."] if self.part else []), *self._headline()]
 
     def _headline(self) -> list[str]:
         if not self.order:
@@ -318,18 +317,11 @@ class Words:
         elif floor and not worse:
             nobody = "No judge beats" if len(judges) > 1 else "It does not beat"
             yield f"{nobody} the baselines yet."
-        elif floor and len(worse) > self._room:
-            yield f"No judge beats the baselines, and {len(worse)} are worse than one of them."
         elif floor:
-            groups: dict[tuple[int, ...], list[int]] = {}
-            for n in worse:
-                low = tuple(low for low in floor if self.claims.beats[low, n])
-                groups.setdefault(low, []).append(n)
-            texts = [
-                f"{self._names(some)} {'is' if len(some) == 1 else 'are'} worse than {self._names(low)}"
-                for low, some in groups.items()
-            ]
-            yield f"No judge beats the baselines: {listed(texts)}."
+            low = [low for low in floor if self.claims.beats[low, worse].any()]
+            are = "is" if len(worse) == 1 else "are"
+            than = f"{self._some(worse)} {are} worse than {self._names(low, 'or')}"
+            yield f"No judge beats the baselines, and {than}."
 
     def _floor_in_full(self) -> Iterator[str]:
         """Say of every judge how it compares to every baseline."""
@@ -408,10 +400,9 @@ class Words:
 
     def _towards_best(self) -> Iterator[str]:
         """Say of the first judge what the headline leaves out where many may be the best."""
-        claims = self.claims
-        if claims.entered and claims.best is None and len(self._candidates) > MOST_CANDIDATES:
-            if outlook := self._forecast:
-                yield f"To tell which is best: {outlook}."
+        is_open = self.claims.entered and self.claims.best is None
+        if is_open and len(self._candidates) > MOST_CANDIDATES and (outlook := self._forecast):
+            yield f"To tell which is best: {outlook}."
 
     def _others(self) -> Iterator[str]:
         """Say of every two judges what the headline has not said."""
