@@ -104,16 +104,10 @@ class ProviderAdmin(ListAdmin):
 
 @admin.register(Judge)
 class JudgeAdmin(ReadOnlyAdmin):
-    list_display = ("name", "run", "position", "provider", "reported_model", "elo", "fingerprint")
+    list_display = ("name", "run", "position", "provider", "reported_model", "fingerprint")
     list_filter = ("provider",)
-    list_select_related = ("run", "rating")
+    list_select_related = ("run",)
     search_fields = ("name", "run__name", "model", "reported_model", "fingerprint")
-
-    @admin.display(ordering="rating__elo", description="ELO")
-    def elo(self, judge: Judge) -> str:
-        # A judge that was only imported a moment ago may have none.
-        rating = getattr(judge, "rating", None)
-        return f"{rating.elo:.0f}" if rating else ""
 
     def view_on_site(self, judge: Judge) -> str:
         return reverse("run", args=[judge.run_id])

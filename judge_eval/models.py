@@ -398,6 +398,7 @@ class JudgeRating(models.Model):
     """A judge's standing; judge_eval.ratings.projection makes it from the ledger alone."""
 
     judge = models.OneToOneField(Judge, models.CASCADE, primary_key=True, related_name="rating")
+    # Of a judge that plays no game the start; `stats.elo.players` says who plays.
     elo = models.FloatField(default=elo.START)
     agree = models.PositiveIntegerField(default=0)
     disagree = models.PositiveIntegerField(default=0)

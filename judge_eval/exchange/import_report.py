@@ -74,8 +74,8 @@ def _graded(criteria: list[Criterion], info: ValidationInfo) -> list[Criterion]:
 class ImportOptions(Part):
     """How rows become a run; docs/importing.md says what each option does, and what holds without.
 
-    `baselines` join a run with its first judges, unless the source states these in order: with more
-    of them in play the ELO of all would be another than there.
+    `baselines` join a run with its first judges, unless the source states these: then the board has
+    the same judges as there.
     """
 
     kind: Kind | None = Field(None, description="of outputs whose rows do not say")

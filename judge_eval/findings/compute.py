@@ -39,7 +39,7 @@ from judge_eval.stats.bootstrap import BoolArray, FloatArray
 from judge_eval.stats.bradley_terry import as_votes, model_board
 from judge_eval.stats.claims import claims as claims_of
 from judge_eval.stats.confusion import LabelRates, confusion_matrices, label_rates
-from judge_eval.stats.elo_orders import elo_range
+from judge_eval.stats.elo_orders import SEED, elo_range
 from judge_eval.stats.estimate import Share, best_first
 from judge_eval.stats.judge_figures import (
     agreement_by_chance,
@@ -102,12 +102,13 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
     [left] = shares(outcomes.left[:, None], outcomes.sided[:, None], _rng(outcomes, 2))
     consistency, first_position = habits(*outcomes.habits, _rng(outcomes, 3))
     elo_ranges = np.full((2, len(judges)), np.nan)
-    players = [place for place in range(len(judges)) if place not in unrated]
+    players = [place for place, figure in enumerate(figures) if figure.rating.comparisons]
     # A part of a run has no ELO of its own.
     if players and outcomes.parts:
         rows, choices, _ = np.array(history.votes, dtype=np.int64).reshape(-1, 3).T
         verdicts = table.verdicts[:, players]
-        elo_ranges[:, players] = elo_range(rows, choices, verdicts, _rng(outcomes, 4))
+        rng = np.random.default_rng(SEED)
+        elo_ranges[:, players] = elo_range(rows, choices, verdicts, rng)
     single = per_answer(table.votes, outcomes.answers, outcomes.prompts)
     flags = _flag_rates(outcomes)
     computed = [

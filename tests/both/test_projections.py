@@ -1,18 +1,21 @@
 """Scores follow the ledger: votes, undos, changed verdicts, unblinded and late votes."""
 
 from datetime import timedelta
+from importlib import import_module
 
 import pytest
+from django.apps import apps
 from django.utils import timezone
 
-from judge_eval.models import Board, Checkpoint, RatingPoint
+from judge_eval.models import Board, Checkpoint, Findings, Judge, RatingPoint
 from judge_eval.selectors import rating_series
-from tests.helpers.reference import assert_as_expected
+from tests.helpers.reference import assert_as_expected, expected, stored
 from tests.makers import (
     change_verdicts,
     counts_of,
     elos_of,
     entry_of,
+    judges_of,
     make_exposure,
     make_judges,
     make_run,
@@ -221,6 +224,78 @@ def test_a_judge_that_joins_later_starts_at_1000():
     assert counts_of(run)[2] == (1, 0, 1, 1)
     assert elos_of(run)[2] > 1000
     assert ledger.replay(run.queue.project, write=False) == []
+
+
+def test_baselines_do_not_play_with_judges():
+    says = [["A", "A", "B", "B"], ["B", "A", "A", "tie"]]
+    run = make_run(says=says, baselines=["judge-0", "judge-3"])
+    vote_on_all(run)
+    seal(run)
+    alone = make_run(says=[said[1:3] for said in says])
+    vote_on_all(alone)
+    seal(alone)
+    assert elos_of(run) == [1000.0, *elos_of(alone), 1000.0]
+    assert counts_of(run)[0] == (1, 1, 2, 2), "they are right and wrong all the same"
+
+
+def test_a_judge_that_is_alone_and_the_baselines_beside_it_stay_at_1000():
+    run = make_run(says=[["A", "B", "B"]], baselines=["judge-1", "judge-2"])
+    vote_on_all(run)
+    seal(run)
+    assert elos_of(run) == [1000.0, 1000.0, 1000.0]
+
+
+def replayed_as_expected(run):
+    """Compare ratings alone: points of the graph from before a judge joined do not know it."""
+    seal_all(run.queue.project)
+    assert stored(run)["ratings"] == expected(run)["ratings"]
+    assert ledger.replay(run.queue.project, write=False) == []
+
+
+@pytest.mark.parametrize("with_votes", [True, False])
+def test_judges_that_join_baselines_replace_them_from_the_first_vote_on(with_votes):
+    """Baselines that had nobody else have played; what is stored of it goes, point by point."""
+    run = make_run(pairs=3)
+    vote_on_all(run)
+    seal(run)
+    assert elos_of(run)[0] > 1000
+    late = make_judges(run, ["judge-a", "judge-b"], first=2, baselines=())
+    assert ledger.replay(run.queue.project, write=False) == [], "nobody has asked them yet"
+    for pair in pairs_of(run):
+        for judge, winner in zip(late, "BA", strict=True):
+            judge.verdicts.create(item=pair, state="done", winner=winner)
+    change_verdicts(pairs_of(run)[1], ["A", "B", "B", "A"])
+    if with_votes:
+        make_vote(make_voter(run), pairs_of(run)[1], "A")
+    replayed_as_expected(run)
+    assert elos_of(run)[:2] == [1000.0, 1000.0]
+    assert elos_of(run)[3] > 1000
+    for pair in (pairs_of(run)[0], pairs_of(run)[2]):
+        change_verdicts(pair, ["A", "B", "B", "A"])
+    replayed_as_expected(run)
+    assert {votes: ratings[:2] for votes, ratings in rating_series(run, 3)} == {
+        votes: [1000.0, 1000.0] for votes in (1, 2, 3)
+    }
+
+
+def test_what_an_earlier_version_rated_with_baselines_is_rated_again():
+    """The migration: that version let every judge play, and stored findings in another shape."""
+    run = make_run(pairs=3, says=[["A", "B", "B"]] * 3, baselines=["judge-2"])
+    vote_on_all(run)
+    seal(run)
+    kept = Findings.objects.create(run=run, data={"as_of": {}}, computed_at=timezone.now())
+    ours = elos_of(run)
+    judge = judges_of(run)[2]
+    Judge.objects.filter(pk=judge.pk).update(provider="default")
+    assert ledger.replay(run.queue.project, write=True) != []
+    assert elos_of(run) != ours
+    Judge.objects.filter(pk=judge.pk).update(provider=Judge.BASELINE)
+    import_module("judge_eval.migrations.0006_elo_among_judges").rate_again(apps, None)
+    assert elos_of(run) == ours
+    assert_as_expected(run)
+    assert ledger.replay(run.queue.project, write=False) == []
+    kept.refresh_from_db()
+    assert (kept.data, kept.computed_at) == ({"as_of": {}}, None), "computed anew"
 
 
 def test_the_graph_is_a_point_per_vote_at_first():

@@ -51,8 +51,8 @@ def test_everything_that_is_stored_is_given_and_nothing_is_lost():
         del pair["id"], pair["external_id"]
     assert [row[0] for row in reply.pop("rows")] == [
         "near-judge",
-        "floor-baseline",
         "contrary-judge",
+        "floor-baseline",
     ]
     assert reply == found.data
 

@@ -52,16 +52,28 @@ def test_they_stand_behind_the_judges_of_the_source_and_answer_for_each_judged_p
     assert_whole(run.queue.project)
 
 
-def test_they_are_in_the_ledger_before_the_votes_and_play_for_the_ratings():
+def test_they_are_in_the_ledger_before_the_votes_and_change_no_elo():
     records = [pair(1), verdict(1, "gpt", "B"), vote(1, "ann", "B")]
     run = imported(*records, baselines=None)
     entries = Entry.objects.filter(queue=run.queue).order_by("seq")
     assert [entry.kind for entry in entries] == ["verdicts", "parameters", "vote", "parameters"]
     assert [said["winner"] for said in entries[0].payload["verdicts"]][:2] == ["B", "tie"]
     by_name = {judge.name: judge.rating for judge in judges_of(run)}
-    assert by_name["gpt"].elo > 1000 > by_name["always-first"].elo
+    assert {rating.elo for rating in by_name.values()} == {1000.0}
     assert by_name["always-first"].asked == by_name["always-first"].answered == 1
     assert_whole(run.queue.project)
+
+
+def test_an_import_has_the_elo_of_its_source_with_a_floor_and_without():
+    records = [pair(1), pair(2), verdict(1, "gpt", "A"), verdict(1, "eve", "B")]
+    records += [verdict(2, "gpt", "B"), verdict(2, "eve", "A")]
+    records += [vote(1, "ann", "A"), vote(2, "ann", "A"), vote(2, "ben", "B")]
+    elos = []
+    for baselines in (False, True):
+        run = imported(*records, baselines=baselines, name=f"Floor {baselines}")
+        elos.append([judge.rating.elo for judge in judges_of(run)])
+    assert elos[1] == [*elos[0], 1000.0, 1000.0, 1000.0]
+    assert elos[0] == pytest.approx([1014.666, 985.334], abs=0.001)
 
 
 def test_without_outputs_only_those_join_that_look_at_none():

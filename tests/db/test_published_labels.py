@@ -4,18 +4,24 @@ from uuid import NAMESPACE_URL, uuid5
 
 import pytest
 from django.test import Client
+from django.urls import reverse
 
+from humanjudge.cli.lines import result_lines
 from judge_eval.demo import content
 from judge_eval.findings.load import labels_of
 from judge_eval.findings.model import WINNER
-from judge_eval.models import Verdict
+from judge_eval.findings.ranking import IN_FILE
+from judge_eval.models import JudgeRating, Verdict
 from judge_eval.runs import lifecycle
 from judge_eval.runs.demo import make_published
 from judge_eval.stats import classification, consensus
+from judge_eval.stats.elo import BASELINE
+from reports.shares.make import report_of
+from reports.shares.page import report_context
 from tests.helpers.imports import assert_whole
 from tests.helpers.pages import text_of
 from tests.helpers.run_findings import compute
-from tests.makers import make_project, pairs_of, user_client
+from tests.makers import key_client, make_key, make_project, pairs_of, user_client
 from voting.models import Inference, Invite, Item
 from voting.order import fresh_turn
 
@@ -57,6 +63,12 @@ def test_its_board_has_the_published_figures():
     both_ways = [evidence[one][other] for one, other in (places, places[::-1])]
     assert [round(odds, 2) for odds in both_ways] == [1.89, 1.53]
     assert [sum(beats[place]) for place in places] == [3, 2]
+
+    elos = dict(JudgeRating.objects.filter(judge__run=run).values_list("judge__name", "elo"))
+    assert [round(elos[name], 1) for name in NAMES] == [1212.2, 787.8]
+    ends = ("elo_other_orders_low", "elo_other_orders_high")
+    assert [round(judges["gpt-3.5-turbo"][end]) for end in ends] == [925, 1130]
+    assert {judges[name][end] for name in judges if name not in NAMES for end in ends} == {None}
 
     floor = {name for name, judge in judges.items() if judge["is_baseline"]}
     assert floor == {"always-first", "random", "longer-wins"}
@@ -110,3 +122,38 @@ def test_its_draws_and_the_order_of_its_prompts_are_the_same_everywhere(few_labe
     assert (run.pk, run.queue_id) == (number, number)
     for item in run.queue.items.all():
         assert item.turn == fresh_turn(number, item.prompt_key)
+
+
+def test_an_elo_of_the_files_order_is_marked_wherever_it_stands():
+    """On the board, in its files, in the API, on the command line and in a report."""
+    run = make_published(make_project())
+    compute(run)
+    reader = user_client()
+    board = text_of(reader.get(reverse("run", args=[run.pk])))
+    assert "in other orders 925 to 1,130, unusual order" in board
+    assert f"{IN_FILE[:1].upper()}{IN_FILE[1:]}." in board
+    rows = reader.get(reverse("run-table", args=[run.pk, "board", "json"])).json()["rows"]
+    assert [(row["elo"] and round(row["elo"]), row["elo_note"]) for row in rows] == [
+        (1212, IN_FILE),
+        (788, IN_FILE),
+        *[(None, BASELINE)] * 3,
+        (None, None),
+    ]
+    key = key_client(make_key("read")[1])
+    results = key.get(f"/api/runs/{run.pk}/judge-eval/results").json()
+    names = ("judge", "rank", "elo", "elo_note")
+    assert [tuple(row[name] for name in names) for row in results["leaderboard"]] == [
+        ("gpt-3.5-turbo", 1, 1212, IN_FILE),
+        ("pandalm-7b", 2, 788, IN_FILE),
+        ("longer-wins", 3, None, BASELINE),
+        ("random", 4, None, BASELINE),
+        ("always-first", 5, None, BASELINE),
+    ]
+    first = next(result_lines(results)).split("\t")
+    assert (first[2], *first[9:]) == ("1212", "925", "1130", IN_FILE)
+    report = report_context(report_of(run.queue.project, run), is_frozen=False, outputs={})
+    tables = [section.of["table"] for section in report["sections"] if "table" in section.of]
+    cells = [cell for table in tables for row in table.rows for cell in row.cells]
+    shown = [(cell.main, cell.small) for cell in cells if cell.figure == "elo"]
+    assert shown[0] == ("1,212", "in other orders 925 to 1,130, unusual order")
+    assert [main for main, _ in shown[1:]] == ["788", "", "", "", ""]
