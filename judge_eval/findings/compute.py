@@ -28,6 +28,7 @@ from judge_eval.findings.model import (
     ModelBoard,
     Models,
     OfLabel,
+    OfRatings,
     PassRates,
     RunFindings,
     Unanswerable,
@@ -64,6 +65,7 @@ MOST_MODELS = 100
 MOST_LABELS = 12
 # Of fewer votes no figures of a group are shown.
 LEAST_OF_GROUP = 10
+NO_RATINGS = OfRatings()
 NO_FLAGS = Share(None, None, None, 0, 0, 0, why="items are not passed or flagged here")
 
 
@@ -133,7 +135,7 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
             "elo_other_orders_high": elo_ranges[1, place],
         }
         | asdict(flags[place])
-        | ({"of_ratings": ranked.of_ratings[place]} if ranked.of_ratings else {})
+        | {"of_ratings": ranked.of_ratings[place] if ranked.of_ratings else NO_RATINGS}
         | _prices(outcomes.spent[place], figure.agreement.value)
         for place, (judge, figure, rank) in enumerate(zip(judges, figures, ranks, strict=True))
     ]

@@ -7,6 +7,7 @@ import pytest
 from django.utils import timezone
 
 from judge_eval.findings.load import outcomes_of
+from judge_eval.findings.slices import Slice
 from judge_eval.models import Verdict
 from judge_eval.runs.verdicts import open_those_final
 from judge_eval.stats.entering import Opened
@@ -23,7 +24,7 @@ from tests.makers import (
     seal_all,
 )
 from voting.assignment import next_pairs
-from voting.models import Assignment, Entry, Item
+from voting.models import Assignment, Entry, Inference, Item
 from voting.order import prompt_order
 
 pytestmark = pytest.mark.django_db
@@ -121,6 +122,19 @@ def test_one_alone_is_no_evidence_until_the_second_opens():
     assert [type(event).__name__ for event in events] == ["Opened", "Opened", "Voted"]
     assert len({event.prompt for event in events if isinstance(event, Opened)}) == 1
     assert len({event.seq for event in events}) == 1
+
+
+def test_a_part_has_both_items_of_a_couple_or_none():
+    run, items = make_study([f"Question {n}" for n in range(6)])
+    opened(run, items)
+    a, b, c, d, e, f = in_keyed_order(run, items)
+    Inference.objects.filter(pk__in=[item.a_id for item in (a, b, c)]).update(
+        tags=["short"], generator="ada"
+    )
+    assert set(Slice("tag", "short").pairs(run)) == {a, b}
+    assert set(Slice("generator", "ada").pairs(run)) == {a, b}
+    assert set(Slice("generator", "generator").pairs(run)) == {e, f}
+    assert set(Slice().pairs(run)) == {a, b, c, d, e, f}
 
 
 def page_of(voter, run, held, have=()):
