@@ -15,6 +15,7 @@ from judge_eval.stats.estimate import Share
 from judge_eval.stats.judge_figures import (
     overall_agreement,
     paired_differences,
+    ratio,
     two_way_intervals,
 )
 from judge_eval.stats.kappa import cohen_kappa
@@ -66,8 +67,8 @@ def agreement_with(
         return overall_agreement(table, outcomes.prompts), None
     ratings, verdicts, asked = _ratings(outcomes)
     own = ratings.where(np.array(outcomes.history.groups) == group)
-    [people] = order_agreement(people_credits(own).shares)
-    return order_agreement(order_credits(own, verdicts, asked).shares), people
+    shares, people = ratio(*order_credits(own, verdicts, asked)), ratio(*people_credits(own))
+    return order_agreement(shares), order_agreement(people)[0]
 
 
 def _of_votes(outcomes: RunOutcomes) -> Agreement:
@@ -83,15 +84,14 @@ def _of_votes(outcomes: RunOutcomes) -> Agreement:
 
 def _of_order(outcomes: RunOutcomes) -> Agreement:
     ratings, verdicts, asked = _ratings(outcomes)
-    history, units = outcomes.history, int(outcomes.prompts.max(initial=-1)) + 1
-    shares = order_credits(ratings, verdicts, asked, units).shares
-    brings, people = ~np.isnan(shares), people_credits(ratings).shares
+    history, shares = outcomes.history, ratio(*order_credits(ratings, verdicts, asked))
+    brings, units = (~np.isnan(shares)).astype(np.int64), np.arange(ratings.n_units)
     return Agreement(
         order_agreement(shares),
         enter_units(history.events, history.order, ratings, verdicts, asked),
-        paired_differences(np.nan_to_num(shares), brings.astype(np.int64), np.arange(units)),
+        paired_differences(np.nan_to_num(shares), brings, units),
         np.full((2, verdicts.shape[1]), np.nan),
-        order_agreement(people)[0],
+        order_agreement(ratio(*people_credits(ratings)))[0],
         _beside_order(outcomes, ratings, verdicts),
         _unordered(ratings, outcomes.prompts),
     )
@@ -101,13 +101,12 @@ def _ratings(outcomes: RunOutcomes) -> tuple[Ratings, FloatArray, BoolArray]:
     """Return people's ratings, judges' grades, and what these were asked about."""
     history = outcomes.history
     rows, _, people = np.array(history.votes, dtype=np.int64).reshape(-1, 3).T
-    ratings = Ratings(outcomes.prompts[rows], rows, people, np.array(history.grades))
-    verdicts = np.full(outcomes.table.verdicts.shape, np.nan)
-    asked = np.zeros(verdicts.shape, dtype=bool)
-    for row, grades in history.verdict_grades.items():
-        asked[row] = [grade is not None for grade in grades]
-        verdicts[row] = [np.nan if grade is None else grade for grade in grades]
-    return ratings, verdicts, asked
+    units, grades = outcomes.prompts[rows], np.array(history.grades)
+    ratings = Ratings(units, rows, people, grades, int(outcomes.prompts.max(initial=-1)) + 1)
+    verdicts, asked = np.full((2, *outcomes.table.verdicts.shape), np.nan)
+    for row, said in history.verdict_grades.items():
+        verdicts[row], asked[row] = said
+    return ratings, verdicts, asked == 1
 
 
 def _unordered(ratings: Ratings, prompts: IntArray) -> Unordered:
@@ -145,15 +144,10 @@ def _beside_order(outcomes: RunOutcomes, ratings: Ratings, verdicts: FloatArray)
             rank_correlation(_known(grades), by_person, coefficient, resampling=_NO_INTERVAL)
             for coefficient in COEFFICIENTS
         )
-        found.append(
-            OfRatings(
-                exact=share,
-                quadratic_kappa=kappa.figure.value,
-                spearman=spearman.figure.value,
-                kendall=kendall.figure.value,
-                mean_difference=float(apart.mean()) if len(apart) else None,
-            )
-        )
+        of = {"quadratic_kappa": kappa, "spearman": spearman, "kendall": kendall}
+        values = {name: each.figure.value for name, each in of.items()}
+        mean = float(apart.mean()) if len(apart) else None
+        found.append(OfRatings(exact=share, mean_difference=mean, **values))
     return found
 
 
@@ -173,14 +167,9 @@ def about_order(agreement: Agreement, words: Words) -> Iterator[str]:
                 f"By Spearman's rank correlation {words.names[other]} ({second:.2f}) stands above "
                 f"{words.names[one]} ({first:.2f})."
             )
-    counts = (
-        (unordered.not_whole, "all outputs"),
-        (unordered.alike, "two outputs differently"),
-    )
-    for number, what in counts:
-        if number:
-            yield f"In {number_of(number, 'prompt')} nobody rated {what}."
-    if unordered.of_one_item:
-        yield (
-            f"{number_of(unordered.of_one_item, 'prompt')} with one output cannot be compared yet."
-        )
+    counts = {
+        "In {} nobody rated all outputs.": unordered.not_whole,
+        "In {} nobody rated two outputs differently.": unordered.alike,
+        "{} with one output cannot be compared yet.": unordered.of_one_item,
+    }
+    yield from (text.format(number_of(n, "prompt")) for text, n in counts.items() if n)

@@ -9,7 +9,8 @@ mean over its pairs of items, and order agreement is the mean of the shares.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 
@@ -33,102 +34,69 @@ class Ratings:
     items: IntArray
     people: IntArray
     values: FloatArray
+    n_units: int
 
-    def where(self, rows: IntArray | BoolArray) -> "Ratings":
-        return Ratings(self.units[rows], self.items[rows], self.people[rows], self.values[rows])
-
-    @property
-    def n_units(self) -> int:
-        return int(self.units.max(initial=-1)) + 1
+    def where(self, rows: IntArray | BoolArray) -> Self:
+        units, items, people = self.units[rows], self.items[rows], self.people[rows]
+        return type(self)(units, items, people, self.values[rows], self.n_units)
 
     def pairs(self) -> tuple[IntArray, IntArray]:
         """Return the rows of every two ratings of one person in one unit."""
         order = np.lexsort((self.items, self.people, self.units))
         group = np.stack([self.units[order], self.people[order]])
-        ones, others = [order[:0]], [order[:0]]
+        found = [np.stack([order[:0], order[:0]])]
         for step in range(1, len(order)):
             [rows] = np.nonzero((group[:, step:] == group[:, :-step]).all(axis=0))
             if not len(rows):
                 break
-            ones.append(order[rows])
-            others.append(order[rows + step])
-        return np.concatenate(ones), np.concatenate(others)
+            found.append(np.stack([order[rows], order[rows + step]]))
+        one, other = np.hstack(found)
+        return one, other
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class OrderCredits:
-    """Credits and numbers of pairs, both of shape (n_units, n_judges)."""
+def order_credits(ratings: Ratings, verdicts: FloatArray, asked: BoolArray) -> FloatArray:
+    """Return credits and numbers of pairs of items, shape (2, n_units, n_judges).
 
-    credits: FloatArray
-    pairs: IntArray
-
-    @property
-    def shares(self) -> FloatArray:
-        """The share of each unit; NaN where it brings nothing."""
-        return ratio(self.credits, self.pairs.astype(np.float64))
-
-
-def order_credits(
-    ratings: Ratings, verdicts: FloatArray, asked: BoolArray, n_units: int | None = None
-) -> OrderCredits:
-    """Count in which pairs of items judges have the order of a person who rated them differently.
-
-    `verdicts` and `asked`, of shape (n_items, n_judges), are what judges said, NaN where a verdict
-    is missing, and what they were asked about: other pairs do not count for them.
+    Of the pairs that one person rated differently. `verdicts` and `asked`, of shape (n_items,
+    n_judges), are what judges said, NaN where a verdict is missing, and what they were asked about:
+    other pairs do not count for them.
 
     Examples
     --------
     One person rates three items of a prompt 5, 3 and 3; the judge says 4, 4 and 1.
 
-    >>> ratings = Ratings(*np.array([[0, 0, 0], [0, 1, 2], [0, 0, 0], [5, 3, 3]]))
+    >>> ratings = Ratings(*np.array([[0, 0, 0], [0, 1, 2], [0, 0, 0], [5, 3, 3]]), n_units=1)
     >>> verdicts = np.array([[4.0], [4.0], [1.0]])
-    >>> found = order_credits(ratings, verdicts, ~np.isnan(verdicts))
-    >>> found.credits.tolist(), found.pairs.tolist(), found.shares.tolist()
-    ([[1.5]], [[2]], [[0.75]])
+    >>> order_credits(ratings, verdicts, ~np.isnan(verdicts)).tolist()
+    [[[1.5]], [[2.0]]]
     """
     one, other = ratings.pairs()
     sign = np.sign(ratings.values[one] - ratings.values[other])
     one, other, sign = one[sign != 0], other[sign != 0], sign[sign != 0]
     units, first, second = ratings.units[one], ratings.items[one], ratings.items[other]
-    shape = ratings.n_units if n_units is None else n_units, verdicts.shape[1]
-    credit, pairs = np.zeros(shape), np.zeros(shape, np.int64)
+    found = np.zeros((2, ratings.n_units, verdicts.shape[1]))
     for judge, (said, was_asked) in enumerate(zip(verdicts.T, asked.T, strict=True)):
         both = was_asked[first] & was_asked[second]
         # No verdict is in no order.
-        found = np.nan_to_num((1 + sign * np.sign(said[first] - said[second])) / 2)
-        credit[:, judge] = np.bincount(units, both * found, shape[0])
-        pairs[:, judge] = np.bincount(units[both], minlength=shape[0])
-    return OrderCredits(credit, pairs)
+        credit = np.nan_to_num((1 + sign * np.sign(said[first] - said[second])) / 2)
+        for place, weights in enumerate((both * credit, both)):
+            found[place, :, judge] = np.bincount(units, weights, ratings.n_units)
+    return found
 
 
-def people_credits(ratings: Ratings, n_units: int | None = None) -> OrderCredits:
-    """Count the same of people among themselves: each one's ratings as the judge of the others'.
+def people_credits(ratings: Ratings) -> FloatArray:
+    """Return the same of people, shape (2, n_units, 1): each one's ratings as a judge of others'.
 
-    Of shape (n_units, 1), over all ordered pairs of people who rated the same two items.
-
-    Examples
-    --------
-    Ann and Ben rate two items in the same order, to Cem both are alike.
-
-    >>> units, items, people = [0] * 6, [0, 1] * 3, [0, 0, 1, 1, 2, 2]
-    >>> ratings = Ratings(*np.array([units, items, people, [5, 4, 3, 1, 2, 2]]))
-    >>> found = people_credits(ratings)
-    >>> found.credits.tolist(), found.pairs.tolist()
-    ([[3.0]], [[4]])
+    Over all ordered pairs of people who rated the same two items.
     """
     one, other = ratings.pairs()
-    number = ratings.n_units if n_units is None else n_units
     sign = np.sign(ratings.values[one] - ratings.values[other])
     both = np.stack([ratings.units[one], ratings.items[one], ratings.items[other]])
     (units, *_), group = np.unique(both, axis=1, return_inverse=True)
     up, down, alike = (np.bincount(group, sign == of, len(units)) for of in (1, -1, 0))
-    differing = up + down
-    credit = up * (up - 1) + down * (down - 1) + differing * alike / 2
-    pairs = differing * (differing + alike - 1)
-    return OrderCredits(
-        np.bincount(units, credit, number)[:, None].astype(np.float64),
-        np.bincount(units, pairs, number).astype(np.int64)[:, None],
-    )
+    credit = up * (up - 1) + down * (down - 1) + (up + down) * alike / 2
+    pairs = (up + down) * (up + down + alike - 1)
+    return np.stack([np.bincount(units, of, ratings.n_units)[:, None] for of in (credit, pairs)])
 
 
 def order_agreement(shares: FloatArray) -> list[Share]:
@@ -177,25 +145,14 @@ def enter_units(
     Of `events` the prompts are units, by the numbers of `unit_order`, and the choice of a vote is
     its row in `ratings`. The other arguments are those of `order_credits`. What enters of an item
     are its first wanted ratings.
-
-    Examples
-    --------
-    >>> from judge_eval.stats.entering import Opened, Voted
-    >>> opened = [Opened(1, 0, 0, 1, [0]), Opened(2, 1, 0, 1, [0])]
-    >>> ratings = Ratings(*np.array([[0, 0, 0], [0, 1, 1], [0, 0, 1], [5, 3, 1]]))
-    >>> verdicts = np.array([[2.0, 4.0], [3.0, 4.0]])
-    >>> votes = [Voted(3, 0, 0), Voted(4, 1, 1), Voted(5, 1, 2)]
-    >>> found = enter_units([*opened, *votes], [0], ratings, verdicts, verdicts > 0)
-    >>> found.right.tolist(), found.votes.tolist(), found.differences.tolist(), found.all_votes
-    ([[0.0, 0.5]], [[1, 1]], [[-0.5]], 2)
     """
     line = follow(events, Line(unit_order, None, cuts=False))
     entries = list(line.entries.values())
     rows = [[row for _, rated in entry.votes for row in rated] for entry in entries]
-    place = np.repeat(np.arange(len(rows)), [len(of) for of in rows])
     own = ratings.where(np.array([row for of in rows for row in of], np.int64))
-    own = Ratings(place, own.items, own.people, own.values)
-    shares = order_credits(own, verdicts, asked, len(entries)).shares
+    place = np.repeat(np.arange(len(rows)), [len(of) for of in rows])
+    own = replace(own, units=place, n_units=len(rows))
+    shares = ratio(*order_credits(own, verdicts, asked))
     brings = ~np.isnan(shares)
     one, other = np.triu_indices(shares.shape[1], 1)
     return Entered(

@@ -8,6 +8,7 @@ import pytest
 
 from judge_eval.stats.entering import Closed, Opened, Voted
 from judge_eval.stats.evidence import evidence, thresholds
+from judge_eval.stats.judge_figures import ratio
 from judge_eval.stats.order_agreement import (
     Ratings,
     enter_units,
@@ -55,7 +56,7 @@ def ratings(case, items):
         for number, (unit, item) in enumerate(items)
         for vote in item["votes"]
     ]
-    return Ratings(*np.array(rows).T)
+    return Ratings(*np.array(rows).T, len(keys))
 
 
 @pytest.fixture(scope="module")
@@ -74,10 +75,10 @@ def test_units_are_prompts_and_couples_in_their_order(case, units):
 
 def test_credits_of_every_unit_and_the_figures_made_of_them_are_as_worked_out(case, names, found):
     expected = case["expected"]
-    shares = order_agreement(found.shares)
+    shares = order_agreement(ratio(*found))
     for place, name in enumerate(names):
         of = expected["order_agreement"][name]
-        assert (found.credits[:, place].sum(), found.pairs[:, place].sum()) == (
+        assert tuple(found[:, :, place].sum(axis=1)) == (
             of["credits"],
             of["pairs"],
         )
@@ -86,7 +87,7 @@ def test_credits_of_every_unit_and_the_figures_made_of_them_are_as_worked_out(ca
         if name in case["judges"]:
             ends = pytest.approx((of["low"], of["high"]), rel=1e-9)
             assert (share.low, share.high) == ends
-            per_unit = np.stack([found.credits[:, place], found.pairs[:, place]], axis=1)
+            per_unit = found[:, :, place].T
             assert per_unit.tolist() == expected["per_unit"][name]
         else:
             assert of["se"] == 0
@@ -95,7 +96,7 @@ def test_credits_of_every_unit_and_the_figures_made_of_them_are_as_worked_out(ca
 
 
 def test_people_among_themselves_are_as_worked_out(case, ratings):
-    [share] = order_agreement(people_credits(ratings).shares)
+    [share] = order_agreement(ratio(*people_credits(ratings)))
     assert share.value == pytest.approx(case["expected"]["people"], rel=1e-9)
 
 
