@@ -33,7 +33,7 @@ from judge_eval.exchange.statements import PairDraft, by_rule
 from judge_eval.exchange.steps import close_undrawn, finish, give_pictures, note, step
 from judge_eval.models import Board, Import, Judge, Run, Verdict
 from judge_eval.runs.lifecycle import OUTPUT_ABSENT, lacking_outputs
-from judge_eval.runs.verdicts import answer_of_baseline, verdicts_entry
+from judge_eval.runs.verdicts import answer_of_baseline, new_entries, open_those_final
 from judge_eval.selectors import switched_off
 from judge_eval.services import (
     add_judges,
@@ -87,7 +87,7 @@ class Writing:
             judges = [self._judge(run, name) for name in self._scratch.judges()]
             add_judges(run, [judge for judge in judges if judge.fingerprint not in known])
             note(job, run=run)
-        writers = (self._pairs, self._verdicts, self._judged, self._votes)
+        writers = (self._pairs, self._verdicts, self._enter, self._votes)
         before = 0
         for table, write in zip(WRITTEN, writers, strict=True):
             number = self._scratch.count(table)
@@ -228,24 +228,25 @@ class Writing:
             for name, pair, statement in rows
         )
 
-    def _judged(self, run: Run, rows: Rows) -> None:
-        """Put all final verdicts on pairs that got one into the ledger."""
+    def _enter(self, run: Run, rows: Rows) -> None:
+        """Put pairs into the ledger with their verdicts, also where no judge was asked yet."""
         pairs = [UUID(hex=pair) for (pair,) in rows]
         items = Item.objects.filter(pk__in=pairs).select_related("a", "b").order_by("position")
         for item in items:
             item.queue = run.queue
-        self._answer_by_baselines(run, list(items))
+        judged = Verdict.objects.filter(item__in=pairs).exclude(judge__provider=Judge.BASELINE)
+        has_verdict = set(judged.values_list("item", flat=True))
+        self._answer_by_baselines(run, [item for item in items if item.pk in has_verdict])
         by_pair: dict[UUID, list[Verdict]] = {pair: [] for pair in pairs}
         verdicts = Verdict.objects.filter(item__in=pairs).select_related("judge")
         for verdict in verdicts.order_by("judge__position"):
             by_pair[verdict.item_id].append(verdict)
-        final = [
-            verdicts_entry(item, by_pair[item.pk])
-            for item in items
-            # Where a judge of the run is still being asked, the pair's opening writes them.
-            if all(verdict.state != Verdict.State.WAITING for verdict in by_pair[item.pk])
-        ]
-        ledger.append(run.queue.project_id, final)
+        # Where a judge of the run is still being asked, a later entry has its verdict.
+        final = {
+            pair: [verdict for verdict in own if verdict.state != Verdict.State.WAITING]
+            for pair, own in by_pair.items()
+        }
+        ledger.append(run.queue.project_id, [*new_entries(items, final)])
 
     def _answer_by_baselines(self, run: Run, items: Sequence[Item]) -> None:
         """Let the run's baselines answer for pairs that other judges answered for elsewhere."""
@@ -432,5 +433,8 @@ def _open_pairs(queue: Queue) -> bool:
         ~Q(b__picture__state=Picture.State.WAITING),
         ~Exists(unjudged),
     )
-    ready.update(opened_at=timezone.now())
+    entered = Entry.objects.filter(kind=Entry.Kind.VERDICTS, item=OuterRef("pk"))
+    ready.filter(Exists(entered)).update(opened_at=timezone.now())
+    # Pairs of the run that this import has not named.
+    open_those_final(list(ready.values_list("pk", flat=True)))
     return closed.exists()

@@ -3,7 +3,7 @@ pair are final, which opens it for voting.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import lru_cache, partial
 from time import perf_counter
@@ -432,12 +432,21 @@ def open_those_final(pairs: Collection[UUID], *, amend: bool = False) -> None:
         ]
         opened = [item.pk for item in final if item.opened_at is None]
         Item.objects.filter(pk__in=opened).update(opened_at=timezone.now())
-        sealed = Entry.objects.filter(item__in=final, kind=Entry.Kind.VERDICTS).order_by("pk")
-        last = dict(sealed.values_list("item", "payload__verdicts"))
-        entries = {item.pk: verdicts_entry(item, verdicts[item.pk]) for item in final}
-        # An import has put them there already.
-        is_new = (e for pk, e in entries.items() if (e.payload or {})["verdicts"] != last.get(pk))
-        ledger.record(*is_new)
+        ledger.record(*new_entries(final, verdicts))
+
+
+def new_entries(
+    items: Sequence[Item], verdicts: Mapping[UUID, Sequence[Verdict]]
+) -> Iterator[Entry]:
+    """Yield the `verdicts` entries, not saved yet, of items whose last one says something else."""
+    stored = Entry.objects.filter(item__in=items, kind=Entry.Kind.VERDICTS).order_by("pk")
+    rows = stored.values_list("item", "payload__prompt", "payload__verdicts")
+    last = {item: said for item, *said in rows}
+    for item in items:
+        entry = verdicts_entry(item, verdicts[item.pk])
+        assert entry.payload is not None
+        if [entry.payload["prompt"], entry.payload["verdicts"]] != last.get(item.pk):
+            yield entry
 
 
 def verdicts_entry(item: Item, verdicts: Sequence[Verdict]) -> Entry:
