@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any, Final, TypeAlias
 from uuid import UUID, uuid4
 
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from humanjudge.celery import enqueue
@@ -231,24 +231,26 @@ class Writing:
     def _enter(self, run: Run, rows: Rows) -> None:
         """Put pairs into the ledger with their verdicts, also where no judge was asked yet."""
         pairs = [UUID(hex=pair) for (pair,) in rows]
-        items = Item.objects.filter(pk__in=pairs).select_related("a", "b").order_by("position")
-        for item in items:
+        items = Item.objects.filter(pk__in=pairs).order_by("position")
+        judged = items.filter(Exists(Verdict.objects.filter(item=OuterRef("pk"))))
+        judged = judged.select_related("a", "b")
+        for item in (*items, *judged):
             item.queue = run.queue
-        judged = Verdict.objects.filter(item__in=pairs).exclude(judge__provider=Judge.BASELINE)
-        has_verdict = set(judged.values_list("item", flat=True))
-        self._answer_by_baselines(run, [item for item in items if item.pk in has_verdict])
+        if judged:
+            self._answer_by_baselines(run, judged)
         by_pair: dict[UUID, list[Verdict]] = {pair: [] for pair in pairs}
         verdicts = Verdict.objects.filter(item__in=pairs).select_related("judge")
         for verdict in verdicts.order_by("judge__position"):
             by_pair[verdict.item_id].append(verdict)
-        # Where a judge of the run is still being asked, a later entry has its verdict.
-        final = {
-            pair: [verdict for verdict in own if verdict.state != Verdict.State.WAITING]
-            for pair, own in by_pair.items()
-        }
-        ledger.append(run.queue.project_id, [*new_entries(items, final)])
+        final = [
+            item
+            for item in items
+            # Where a judge of the run is still being asked, the pair's opening writes them.
+            if all(verdict.state != Verdict.State.WAITING for verdict in by_pair[item.pk])
+        ]
+        ledger.append(run.queue.project_id, [*new_entries(final, by_pair)])
 
-    def _answer_by_baselines(self, run: Run, items: Sequence[Item]) -> None:
+    def _answer_by_baselines(self, run: Run, items: QuerySet[Item]) -> None:
         """Let the run's baselines answer for pairs that other judges answered for elsewhere."""
         if self._baselines is None:
             self._baselines = self._baselines_of(run)

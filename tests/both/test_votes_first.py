@@ -1,22 +1,14 @@
 """Votes that are there before any judge: people are counted at once, judges join later."""
 
-from pathlib import Path
-
 import pytest
 
-from judge_eval.exchange.formats import read
 from tests.helpers.imports import (
-    added,
     assert_whole,
-    import_run,
     imported,
     pair,
-    run_of,
-    verdict,
     vote,
 )
 from tests.helpers.run_findings import compute
-from tests.makers import make_project
 from voting.models import Entry
 
 pytestmark = pytest.mark.django_db
