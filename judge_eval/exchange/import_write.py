@@ -20,7 +20,7 @@ from humanjudge.lib.text import number_of
 from humanjudge.lib.validation import validated
 from judge_eval.baselines import BLIND, names_for, names_for_single
 from judge_eval.config.run_config import RUBRICS, SINGLE_RUBRICS
-from judge_eval.exchange.answers import Asked, Columns
+from judge_eval.exchange.answers import NONE_OF, Asked, Columns
 from judge_eval.exchange.import_report import (
     GONE,
     SIMULATED,
@@ -348,10 +348,19 @@ class Writing:
         if lacking:
             note = f"Voting is closed: {_lacking(lacking, noun)} that could be shown."
             self._report.notes.append(note)
+        self._note_verdicts_off_ballot(run)
         new = (number_of(self._report.new[f"{it}s"], it) for it in (noun, "verdict", "vote"))
         run.record("imported", f"Imported: {', '.join(new)}.")
         if run.state == Run.State.JUDGING:
             enqueue("judge_eval.tasks.advance", str(run.pk))
+
+    def _note_verdicts_off_ballot(self, run: Run) -> None:
+        verdicts = Verdict.objects.filter(judge__run=run, judge__provider=Judge.IMPORTED)
+        if number := verdicts.filter(error__contains=f" is {NONE_OF}").count():
+            self._report.notes.append(
+                f"{number:,} of {number_of(verdicts.count(), 'verdict')} are {NONE_OF}"
+                f"{', '.join(run.queue.ballot)}. They count as failed."
+            )
 
     def _is_to_be_open(self, queue: Queue, lacking: int) -> bool:
         is_open = self._options.open_for_voting

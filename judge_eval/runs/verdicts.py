@@ -440,12 +440,12 @@ def new_entries(
 ) -> Iterator[Entry]:
     """Yield the `verdicts` entries, not saved yet, of items whose last one says something else."""
     stored = Entry.objects.filter(item__in=items, kind=Entry.Kind.VERDICTS).order_by("pk")
-    rows = stored.values_list("item", "payload__prompt", "payload__verdicts")
-    last = {item: said for item, *said in rows}
+    last = dict(stored.values_list("item", "payload"))
     for item in items:
         entry = verdicts_entry(item, verdicts[item.pk])
-        assert entry.payload is not None
-        if [entry.payload["prompt"], entry.payload["verdicts"]] != last.get(item.pk):
+        known, new = last.get(item.pk), entry.payload
+        assert new is not None
+        if known is None or any(known[name] != new[name] for name in ("prompt", "verdicts")):
             yield entry
 
 
