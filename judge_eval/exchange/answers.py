@@ -334,16 +334,10 @@ class Asked:
         if self._kind is None or is_early or MAIN not in labels:
             return stated
         raw = labels.pop(MAIN)
-        try:
-            answer = answer_of(self._kind, tuple(raw) if isinstance(raw, list) else raw)
-            if choice == "winner" and (word := self._not_offered(self._kind, answer)):
-                raise Unfit(word)
-        except Unfit:
-            if choice != "winner":
-                raise
-            shown = shorten(SEPARATOR.join(raw) if isinstance(raw, list) else str(raw))
-            why = f"{shown!r} is {NONE_OF}{', '.join(self._ballot or ())}"
+        raw = tuple(raw) if isinstance(raw, list) else raw
+        if choice == "winner" and (why := self._why_failed(self._kind, raw)):
             return stated | {"state": "failed", "labels": None, "error": why}
+        answer = answer_of(self._kind, raw)
         if answer.label is not None:
             labels = {self._task or self._more.task: answer.label, **labels}
         said = stated | {choice: answer.choice, "labels": labels or None}
@@ -351,6 +345,16 @@ class Asked:
             # A free text is no choice; but a verdict always says something.
             return said | {choice: answer.choice or str(answer.label)[:LONGEST_CHOICE]}
         return said | {"value": answer.value}
+
+    def _why_failed(self, kind: VoteKind, raw: Label) -> str:
+        """Return the error of a verdict that is no answer here, empty where it is one."""
+        try:
+            if self._not_offered(kind, answer_of(kind, raw)) is None:
+                return ""
+        except Unfit:
+            pass
+        shown = shorten(SEPARATOR.join(raw) if isinstance(raw, tuple) else str(raw))
+        return f"{shown!r} is {NONE_OF}{', '.join(self._ballot or ())}"
 
     def rules(self) -> Columns:
         """Return what a new queue is to ask, as its columns hold it; raises Unfit."""

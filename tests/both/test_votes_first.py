@@ -97,7 +97,7 @@ def test_judges_that_are_asked_later_join_such_a_run():
     assert_whole(run.queue.project)
 
 
-# --- ledgers of earlier versions, whose imports wrote no entry for what no judge was asked about ---
+# --- ledgers of earlier versions, whose imports wrote no entry for what had no verdict ----------
 
 
 def without_openings(run, *names):
