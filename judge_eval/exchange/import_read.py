@@ -215,6 +215,8 @@ class _Reading:
 
     def take(self, rows: Sequence[Row]) -> None:
         taken = self._pairs(rows)
+        for _, pair in taken:
+            self._scratch.insert("entered", pair.hex)
         self._verdicts([(row, pair, row.judge) for row, pair in taken if row.judge])
         self._votes([(row, pair, row.voter) for row, pair in taken if row.voter])
 
@@ -353,8 +355,7 @@ class _Reading:
                 labels = self._asked.statement(row)
                 stated = verdict_of(row, self._options.inconsistent, labels)
                 stated = self._asked.settled(stated, "winner")
-                if self._settle("verdict", row, name, pair, stated, known.get((pair, judge))):
-                    self._scratch.insert("judged", pair.hex)
+                self._settle("verdict", row, name, pair, stated, known.get((pair, judge)))
 
     # --- votes ------------------------------------------------------------------------------------
 
@@ -393,17 +394,16 @@ class _Reading:
 
     def _settle(
         self, table: str, row: Row, name: str, pair: UUID, stated: Columns, before: Columns | None
-    ) -> bool:
+    ) -> None:
         """Keep a statement to be written, unless it was made before; then it must be the same."""
         if before is None:
             statement = json.dumps(stated, ensure_ascii=False)
             if self._scratch.insert(table, name, pair.hex, statement):
                 self._report.new[f"{table}s"] += 1
-                return True
+                return
             before = json.loads(self._scratch.statement(table, name, pair.hex))
         check_said_before(table, row, stated, before)
         self._report.already[f"{table}s"] += 1
-        return False
 
 
 def _uuid(text: str) -> UUID | None:

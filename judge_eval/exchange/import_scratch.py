@@ -26,11 +26,11 @@ _TABLES: Final = (
     "pair (name TEXT PRIMARY KEY, facts TEXT, output_a TEXT, output_b TEXT)",
     "verdict (name TEXT, pair TEXT, statement TEXT, PRIMARY KEY (name, pair))",
     "vote (name TEXT, pair TEXT, statement TEXT, PRIMARY KEY (name, pair))",
-    "judged (name TEXT PRIMARY KEY)",
+    "entered (pair TEXT PRIMARY KEY)",
 )
 # What is written to the database row by row, in this order.
 VOTES: Final = "vote"
-WRITTEN: Final = ("pair", "verdict", "judged", VOTES)
+WRITTEN: Final = ("pair", "verdict", "entered", VOTES)
 AnyItem = TypeVar("AnyItem")
 
 

@@ -1,7 +1,7 @@
 """The ledger of a run as claims are made of it: what was opened, asked for and voted, in order."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import nan
 from operator import attrgetter
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
@@ -107,7 +107,9 @@ class _Reading:
     def history(self, votes: QuerySet[Entry], judges: int) -> History:
         opened, asked = list(self._opened(judges)), list(self._asked())
         order = [prompt_order(self.run.queue_id, prompt) for prompt in self.prompts]
-        voted = list(self._voted(votes))
+        # A vote on an item that has no `verdicts` entry is no evidence about judges.
+        voted = [vote for vote in self._voted(votes) if vote.comparison in self.prompt_of]
+        opened = list(self._before_votes(opened, voted))
         if self.imports:
             voted = sorted(map(self._at_once, voted), key=lambda v: (v.seq, self._place(v, order)))
         if self.is_ordered:
@@ -215,7 +217,7 @@ class _Reading:
         for seq, item, choice, voter, left, is_own, *graded in rows.iterator(ROWS_AT_ONCE):
             if item not in self.rows:
                 continue
-            is_imported = bool(self._import_end(seq or 0))
+            is_imported = any(self._import_of(seq or 0))
             if is_pair and not left and not is_imported:
                 self.chosen = self.chosen or seq or 0
             row, code = self.rows[item], self.codes.get(choice, _ELSEWHERE)
@@ -229,13 +231,23 @@ class _Reading:
                     code = len(self.grades) - 1
             yield Voted(seq or 0, row, code)
 
+    def _before_votes(self, opened: Iterable[Opened], voted: Iterable[Voted]) -> Iterator[Opened]:
+        """Let no item open behind its votes: earlier versions imported votes without an opening."""
+        first: dict[int, int] = {}
+        for vote in voted:
+            begin, _ = self._import_of(vote.seq)
+            first.setdefault(vote.comparison, begin or vote.seq)
+        for event in opened:
+            yield event._replace(seq=min(event.seq, first.pop(event.comparison, event.seq)))
+
     def _at_once(self, vote: Voted) -> Voted:
         """Give a vote that an import brought the number of the entry that ends it."""
-        return vote._replace(seq=self._import_end(vote.seq) or vote.seq)
+        _, end = self._import_of(vote.seq)
+        return vote._replace(seq=end or vote.seq)
 
-    def _import_end(self, seq: int) -> int:
-        """Return the entry that ends the import which brought this one, 0 where none did."""
-        return next((end for begin, end in self.imports if begin < seq < end), 0)
+    def _import_of(self, seq: int) -> tuple[int, int]:
+        """Return the first and last entry of the import that brought a vote, (0, 0) if none did."""
+        return next(((begin, end) for begin, end in self.imports if begin < seq < end), (0, 0))
 
     def _place(self, vote: Voted, order: Sequence[int]) -> int:
         return order[self.prompt_of[vote.comparison]]

@@ -3,7 +3,7 @@ pair are final, which opens it for voting.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import lru_cache, partial
 from time import perf_counter
@@ -436,16 +436,26 @@ def open_those_final(pairs: Collection[UUID], *, amend: bool = False) -> None:
             for item in items
             if all(verdict.state != Verdict.State.WAITING for verdict in verdicts[item.pk])
         ]
-        new = [item for item in final if item.opened_at is None]
-        for queue in {item.queue for item in new}:
-            couple_items(queue, [item for item in new if item.queue == queue])
-        Item.objects.filter(pk__in=[item.pk for item in new]).update(opened_at=timezone.now())
-        sealed = Entry.objects.filter(item__in=final, kind=Entry.Kind.VERDICTS).order_by("pk")
-        last = dict(sealed.values_list("item", "payload__verdicts"))
-        entries = {item.pk: verdicts_entry(item, verdicts[item.pk]) for item in final}
-        # An import has put them there already.
-        is_new = (e for pk, e in entries.items() if (e.payload or {})["verdicts"] != last.get(pk))
-        ledger.record(*is_new)
+        opened = [item.pk for item in final if item.opened_at is None]
+        Item.objects.filter(pk__in=opened).update(opened_at=timezone.now())
+        ledger.record(*new_entries(final, verdicts))
+
+
+def new_entries(
+    items: Sequence[Item], verdicts: Mapping[UUID, Sequence[Verdict]]
+) -> Iterator[Entry]:
+    """Yield the `verdicts` entries, not saved yet, of items whose last one says something else."""
+    stored = Entry.objects.filter(item__in=items, kind=Entry.Kind.VERDICTS).order_by("pk")
+    last = dict(stored.values_list("item", "payload"))
+    first = [item for item in items if item.pk not in last]
+    for queue in {item.queue for item in first}:
+        couple_items(queue, [item for item in first if item.queue == queue])
+    for item in items:
+        entry = verdicts_entry(item, verdicts[item.pk])
+        known, new = last.get(item.pk), entry.payload
+        assert new is not None
+        if known is None or any(known[name] != new[name] for name in ("prompt", "verdicts")):
+            yield entry
 
 
 def verdicts_entry(item: Item, verdicts: Sequence[Verdict]) -> Entry:
