@@ -148,15 +148,13 @@ def _two_way_cell(judge: JudgeFindings) -> Cell:
     return missing(_FEW_PEOPLE) if low is None else _overall_within(judge, low, high)
 
 
-def _of_ratings(name: str) -> tuple[Callable[[JudgeFindings], Cell], str, dict[str, str]]:
-    """Return the cell of a column of ratings, what it is sorted by, and its column in files."""
-    attribute = f"of_ratings.{name}"
-
+def _of_ratings(name: str, title: str, unit: str, about: str) -> Column:
     def cell(judge: JudgeFindings) -> Cell:
-        value: float | None = attrgetter(attribute)(judge)
+        value: float | None = getattr(judge.of_ratings, name)
         return missing(_UNCOMPARED) if value is None else Cell(f"{value + 0:.2f}")
 
-    return cell, attribute, {name: attribute}
+    at = f"of_ratings.{name}"
+    return Column(name, title, unit, about, "how-order", cell, at, {name: at})
 
 
 def _rank_cell(judge: JudgeFindings) -> Cell:
@@ -225,26 +223,19 @@ def _seconds_cell(judge: JudgeFindings) -> Cell:
     return Cell(f"{value:,.1f}" if value >= 1 else f"{value:.2f}")
 
 
-# In place of columns with these keys, where judges are ranked by the order of ratings.
-BY_ORDER: Final = {
-    "overall": Column(
-        *("overall", "Agreement", "% in people's order"),
-        "Of two outputs that one person rated differently, how often the judge rates the same one "
-        "higher; equal ratings count half, no verdict counts nothing. Whoever always gives the "
-        "same rating has 50 %. Judges are listed by it.",
-        *("how-order", _overall_cell, "overall.value"),
-    ),
-    "agreement": Column(
-        *("agreement", "When it answers", "% the same rating"),
-        "Of the votes on what it has a verdict on, those with the same rating.",
-        "how-order",
-        *_share("agreement", "votes", UNVOTED, decimals=1),
-    ),
-}
+# In place of the first column, where judges are ranked by the order of ratings.
+BY_ORDER: Final = Column(
+    *("overall", "Agreement", "% in people's order"),
+    "Of two outputs that one person rated differently, how often the judge rates the same one "
+    "higher; equal ratings count half, no verdict counts nothing. Whoever always gives the same "
+    "rating has 50 %. Judges are listed by it.",
+    *("how-order", _overall_cell, "overall.value"),
+)
+_MEAN: Final = "The mean over people, each compared on all items that both rated."
 # What is shown of ratings beside their order.
 OF_RATINGS: Final = (
     Column(
-        *("exact", "Same rating", "% of votes"),
+        *("exact_agreement", "Same rating", "% of votes"),
         "Of the votes on what it was asked about, those with the same rating. A judge that always "
         "gives the most frequent rating has much of it.",
         "how-order",
@@ -252,31 +243,10 @@ OF_RATINGS: Final = (
         "of_ratings.exact.value",
         _share_files("exact_agreement", "of_ratings.exact"),
     ),
-    Column(
-        *("kappa", "Kappa", "quadratic"),
-        "Cohen's kappa with quadratic weights, the mean over people: how close ratings are, beyond "
-        "chance.",
-        "how-order",
-        *_of_ratings("quadratic_kappa"),
-    ),
-    Column(
-        *("spearman", "Spearman", "rank correlation"),
-        "The mean over people, of all items that both rated.",
-        "how-order",
-        *_of_ratings("spearman"),
-    ),
-    Column(
-        *("kendall", "Kendall", "tau-b"),
-        "The mean over people, of all items that both rated.",
-        "how-order",
-        *_of_ratings("kendall"),
-    ),
-    Column(
-        *("difference", "Difference", "mean of ratings"),
-        "How much higher the judge rates than people; a minus: lower.",
-        "how-order",
-        *_of_ratings("mean_difference"),
-    ),
+    _of_ratings("quadratic_kappa", "Kappa", "quadratic", f"How close ratings are. {_MEAN}"),
+    _of_ratings("spearman", "Spearman", "rank correlation", _MEAN),
+    _of_ratings("kendall", "Kendall", "tau-b", _MEAN),
+    _of_ratings("mean_difference", "Difference", "mean", "How much higher it rates than people."),
 )
 _RATING_FIELDS: Final = ("low", "high", "rank", "best_rank", "worst_rank")
 # What stands on the board: the judges' names and these.
@@ -351,7 +321,7 @@ FURTHER: Final = (
     ),
     Column(
         *("agreement", "When it answers", "% of votes"),
-        "Agreement on what it has a verdict on alone.",
+        "Of the votes on what it has a verdict on, those that chose the same.",
         "how-agreement",
         *_share("agreement", "votes", UNVOTED, decimals=1),
     ),

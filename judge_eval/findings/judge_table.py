@@ -53,7 +53,7 @@ def telling_columns(
     """Return the columns that say something of runs with such items, ranked `by_order` or not."""
     topics = unknown_topics(unknown)
     return [
-        BY_ORDER.get(column.figure, column) if by_order else column
+        BY_ORDER if by_order and column.figure == BY_ORDER.figure else column
         for column in columns
         if column.kind in ("", kind)
         and (by_order or column not in OF_RATINGS)

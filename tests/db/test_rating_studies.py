@@ -7,7 +7,10 @@ import pytest
 from scipy.stats import spearmanr
 
 from humanjudge.cli.lines import result_lines
+from judge_eval.exchange.export import export_run
 from judge_eval.findings.model import RunFindings
+from reports.shares.services import make_share
+from tests.helpers.bundles import empty_the_instance, numbers_of, restored
 from tests.helpers.imports import assert_whole, imported
 from tests.helpers.pages import text_of
 from tests.helpers.run_findings import compute
@@ -140,3 +143,27 @@ def test_a_group_of_voters_has_the_order_of_its_own_ratings():
     assert [judge.overall.value for judge in group.judges] == [
         judge.overall.value for judge in found.judges
     ]
+
+
+def test_a_bundle_keeps_couples_and_figures():
+    run = study(baselines=True)
+    couples = set(run.queue.items.values_list("external_id", "prompt_key", "is_coupled"))
+    before, lines = numbers_of(run), list(export_run(run))
+    empty_the_instance()
+    [back] = restored(lines)
+    assert set(back.queue.items.values_list("external_id", "prompt_key", "is_coupled")) == couples
+    assert numbers_of(back) == before
+    assert_whole(back.queue.project)
+
+
+def test_a_report_says_the_same_and_lists_the_same_order():
+    run = study(baselines=True)
+    compute(run, charts=True)
+    _, token = make_share(run.queue.project, run, None)
+    shown = text_of(user_client().get(f"/r/{token}/"))
+    assert "keen agrees with people's order on 100 %" in shown
+    assert "% in people's order" in shown
+    told = json.loads(user_client().get(f"/r/{token}/report.json").content)
+    assert told["runs"][0]["findings"]["unordered"]["units"] == 13
+    table = user_client().get(f"/r/{token}/judges.csv").content.decode()
+    assert table.index("keen") < table.index("flat")
