@@ -11,7 +11,7 @@ be. Ratings are compared by their order, in which all that always give the same 
 there is one of them, and *longer-higher*, which rates longer texts higher.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from random import Random
 from typing import Final, NamedTuple
 
@@ -150,6 +150,14 @@ def always(choice: str) -> str:
 
 def is_constant(name: str) -> bool:
     return name.startswith(_ALWAYS)
+
+
+def most_over_floor(baselines: Iterable[str], *, by_order: bool) -> float:
+    """Return by how much a judge can be ahead of all baselines on a prompt.
+
+    Ranked by order, who always gives the same answer has half of every prompt.
+    """
+    return 0.5 if by_order and any(map(is_constant, baselines)) else 1.0
 
 
 def constants_for(kind: str, ballot: Sequence[str]) -> list[str]:

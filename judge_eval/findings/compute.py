@@ -9,7 +9,7 @@ import numpy as np
 from humanjudge.charts.draw import svg
 from humanjudge.charts.plots import Curve, Estimate, intervals, lines
 from humanjudge.charts.spec import RATING, SHARE, Axis, Reference, Spec
-from judge_eval.baselines import is_constant
+from judge_eval.baselines import most_over_floor
 from judge_eval.findings.agreement import about_order, agreement_of, agreement_with
 from judge_eval.findings.alt_test import alt_tests
 from judge_eval.findings.claims import claims_model
@@ -79,10 +79,9 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
     ranked, history = agreement_of(outcomes), outcomes.history
     overall, is_order = ranked.overall, ranked.of_ratings is not None
     agreement = np.array([np.nan if s.value is None else s.value for s in overall])
-    # A judge that is always right has 1/2 more than one that always gives the same rating.
-    is_halved = is_order and any(is_constant(judge.name) for judge in judges if judge.is_baseline)
-    most_over_floor = 0.5 if is_halved else 1.0
-    said = claims_of(ranked.entered, is_baseline, agreement, history.votes_left, most_over_floor)
+    floor = [judge.name for judge in judges if judge.is_baseline]
+    most = most_over_floor(floor, by_order=is_order)
+    said = claims_of(ranked.entered, is_baseline, agreement, history.votes_left, most)
     by_construction = np.array([share.why == BY_CONSTRUCTION for share in overall], dtype=bool)
     always = np.where(by_construction[:, None], np.nan, said.always)
     claims = claims_model(

@@ -14,6 +14,7 @@ from tests.helpers.bundles import empty_the_instance, numbers_of, restored
 from tests.helpers.imports import assert_whole, imported
 from tests.helpers.pages import text_of
 from tests.helpers.run_findings import compute
+from tests.helpers.run_rows import make_draft, make_provider
 from tests.makers import key_client, make_key, user_client
 from voting.models import Entry, Item, Voter
 
@@ -167,3 +168,25 @@ def test_a_report_says_the_same_and_lists_the_same_order():
     assert told["runs"][0]["findings"]["unordered"]["units"] == 13
     table = user_client().get(f"/r/{token}/judges.csv").content.decode()
     assert table.index("keen") < table.index("flat")
+
+
+@pytest.mark.parametrize(
+    "models, judges, prompts, said",
+    [
+        (["model-a"], ["judge-a", "judge-b"], 15, "7 prompts are too few to tell judges apart"),
+        (["model-a"], ["judge-a", "judge-b"], 16, ""),
+        (["model-a", "model-b"], ["judge-a", "judge-b"], 8, ""),
+        (["model-a", "model-b"], ["judge-a", "random"], 8, ""),
+        # Against a judge that always gives the same rating a prompt brings half.
+        (["model-a", "model-b"], ["judge-a", "always-3"], 8, "8 prompts are too few"),
+    ],
+)
+def test_a_draft_counts_couples_and_what_a_prompt_can_bring_against_a_constant(
+    models, judges, prompts, said
+):
+    make_provider()
+    texts = [f"Question {n}" for n in range(prompts)]
+    run = make_draft(items={"kind": "rating"}, models=models, judges=judges, prompts=texts)
+    shown = text_of(user_client().get(f"/runs/{run.pk}/draft/"))
+    assert ("too few to tell" in shown) == bool(said)
+    assert said in shown
