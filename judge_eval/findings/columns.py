@@ -222,8 +222,8 @@ MAIN: Final = (
     ),
     Column(
         *("rank", "Rank", "range"),
-        "1 and the number of judges that beat it, up to all less those it beats. The best judge has "
-        "rank 1 alone.",
+        "1 and the number of judges that beat it, up to all less those it beats. The best judge "
+        "has rank 1 alone.",
         *("how-claims", _rank_cell, "-rank_high"),
         {"rank_low": "rank_low", "rank_high": "rank_high"},
     ),

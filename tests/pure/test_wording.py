@@ -164,6 +164,12 @@ def test_equals_are_named_in_the_headline_and_cost_no_votes():
     )
     for found in (words, practically):
         assert "more votes" not in " ".join([*found.headline(), *found.more()])
+    # Of a single judge, too, that says what a baseline does.
+    copy = words_of([some(0.7), some(0.7)], ["only", "random"], identical=[[0, 1]])
+    assert copy.headline()[:2] == [
+        "only and random gave the same verdict on every pair.",
+        "only is the only judge: it agrees with people on 70 % (people among themselves: 80 %).",
+    ]
     # Copies of which neither may be the best are named below.
     third = words_of([some(0.9, 90), *[some(0.2, 90)] * 2], [*"abc"], identical=[[1, 2]])
     assert third.headline()[0].startswith("a is the best judge")
@@ -298,7 +304,7 @@ def test_prompts_on_which_no_vote_is_wanted_say_nothing():
 
 def test_verdicts_that_are_missing_are_named():
     words = words_of([some(0.9), some(0.3), some(0)], ["a", "b", "c"], coverage=[0.9, 0.41, 0])
-    assert "It left 10 % unanswered." in words.headline()
+    assert "a left 10 % unanswered." in words.headline()
     assert "c has no verdict on any pair that people voted on." in words.more()
     assert "b left 59 % unanswered." in words.more()
 
