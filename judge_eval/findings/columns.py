@@ -313,8 +313,8 @@ FURTHER: Final = (
     ),
     Column(
         *("single", "Per answer", "% of votes"),
-        "Agreement of each single answer. How much higher it is than the agreement is what the "
-        "judge loses by contradicting itself.",
+        "Agreement of each single answer. How much higher it is than the agreement is what "
+        "contradicting itself costs the judge.",
         "how-position",
         *_share("per_answer", "answers set beside votes", _ONE_ORDER, file="agreement_per_answer"),
         topic="answers in both orders",

@@ -23,7 +23,7 @@ RETIRED = {
     "play it through": "Simulate",
     "none beats the floor": "No judge beats the baselines yet",
     "by contradicting itself": "Contradicting itself costs … points",
-    "what it looks like": "some 120 to 900 more votes",
+    "the difference stays what": "some 120 to 900 more votes",
     "not all they were asked about": "… left 11 % unanswered",
     "said to beat the floor": "beats the baselines",
 }
