@@ -5,7 +5,7 @@ stop voting, and who beats the floor. `Words.more` has quieter sentences about e
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Final
@@ -215,8 +215,9 @@ class Words:
             name = self.names[first]
             yield f"Not settled: {len(candidates) - 1} others may be better than {name}."
         elif self._rivals:
-            outlook = f"; {self._forecast}" if self._forecast else ""
-            yield f"Not settled: {self._names(candidates, 'or')} may be the best judge{outlook}."
+            outlook = self._forecast((first, n) for n in self._rivals)
+            settled = f"{self._names(candidates, 'or')} may be the best judge"
+            yield f"Not settled: {settled}{f'; {outlook}' if outlook else ''}."
         elif not self._alike_of(first):
             low = [n for n in self.floor if not self.claims.beats[first, n]]
             better = f"nothing shows that it is better than {self._names(low, 'or')}"
@@ -254,10 +255,9 @@ class Words:
         unbeaten = [n for n in rivals if not self.claims.beats[self.judges, n].any()]
         return [self.judges[0], *(unbeaten or rivals)]
 
-    @property
-    def _forecast(self) -> str:
-        """What it takes to tell the first judge from all its rivals."""
-        every = [self.claims.forecast[self.judges[0]][n] for n in self._rivals]
+    def _forecast(self, pairs: Iterable[tuple[int, int]]) -> str:
+        """Say what it takes to tell all these pairs apart."""
+        every = [self.claims.forecast[one][other] for one, other in pairs]
         known = [votes for votes in every if votes is not None]
         if len(known) < len(every):
             return self._outlook(None)
@@ -392,9 +392,10 @@ class Words:
 
     def _towards_best(self) -> Iterator[str]:
         """Say of the first judge what the headline leaves out where many may be the best."""
+        pairs = [(self.judges[0], n) for n in self._rivals]
         is_open = self.claims.entered and self.claims.best is None
-        if is_open and len(self._candidates) > MOST_CANDIDATES and (outlook := self._forecast):
-            yield f"To tell which is best: {outlook}."
+        if is_open and len(self._candidates) > MOST_CANDIDATES and self._forecast(pairs):
+            yield f"To tell which is best: {self._forecast(pairs)}."
 
     def _others(self) -> Iterator[str]:
         """Say of every two judges what the headline has not said."""
@@ -423,8 +424,10 @@ class Words:
             at = judges.index(one), judges.index(other)
             distinct[at] = distinct[at[::-1]] = False
         for group in tie_group_members(distinct):
-            if len(group) > 1:
-                yield f"{self._names([judges[at] for at in group])} cannot be told apart yet."
+            if len(some := [judges[at] for at in group]) > 1:
+                outlook = self._forecast(combinations(some, 2))
+                after = f": {outlook}" if outlook else ""
+                yield f"{self._names(some)} cannot be told apart yet{after}."
 
     def _in_short(self) -> Iterator[str]:
         judges = self.judges

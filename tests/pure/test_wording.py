@@ -225,6 +225,12 @@ def test_several_may_be_the_best():
     assert any(re.match(r"b beats d \(evidence ", sentence) for sentence in words.more())
 
 
+def test_those_that_cannot_be_told_apart_have_one_forecast():
+    board = [some(0.95, 90), some(0.3, 90), some(0.28, 90), some(0.27, 90)]
+    said = more(board, ["best", "x", "y", "z"])
+    assert "x, y and z cannot be told apart yet: at least " in said
+
+
 def test_of_more_candidates_than_three_only_the_first_is_named():
     """What it takes to tell them apart, and whom the first one beats, stands below."""
     names = [f"vendor/judge-{n}" for n in range(8)]
