@@ -1,6 +1,6 @@
 """What may be claimed of a run's judges, and which claims do not stand any more."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 
 import numpy as np
@@ -44,28 +44,28 @@ def _withdrawn(
     ]
     if before.claims.best is not None:
         made.append((before.claims.best, None))
+
+    def gone(claims: Iterable[tuple[int, int | None]]) -> Iterator[tuple[int, int | None]]:
+        for one, other in claims:
+            a, b = now[one], None if other is None else now[other]
+            is_known = a is not None and (b is None) == (other is None)
+            if a is not None and is_known and not _holds(found, a, b):
+                yield a, b
+
     new = []
-    for one, other in made:
-        a, b = now[one], None if other is None else now[other]
-        if a is not None and (other is None or b is not None) and not _holds(found, a, b):
-            why, since = _why(found, history, seq, before, a, b)
-            new.append(Withdrawn(judge=a, other=b, why=why, seq=since))
-    return new or list(_still(found, now, before.claims.withdrawn))
+    for one, other in gone(made):
+        why, since = _why(found, history, seq, before, one, other)
+        new.append(Withdrawn(judge=one, other=other, why=why, seq=since))
+    return new or [
+        each.model_copy(update={"judge": one, "other": other})
+        for each in before.claims.withdrawn
+        for one, other in gone([(each.judge, each.other)])
+    ]
 
 
 def _holds(found: pure.Claims, one: int, other: int | None) -> bool:
     """Whether one is claimed to beat the other, or without another to be the best."""
     return found.best == one if other is None else bool(found.beats[one, other])
-
-
-def _still(
-    found: pure.Claims, now: Sequence[int | None], named: Sequence[Withdrawn]
-) -> Iterator[Withdrawn]:
-    for each in named:
-        a, b = now[each.judge], None if each.other is None else now[each.other]
-        is_known = a is not None and (each.other is None or b is not None)
-        if a is not None and is_known and not _holds(found, a, b):
-            yield each.model_copy(update={"judge": a, "other": b})
 
 
 def _why(

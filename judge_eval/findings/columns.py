@@ -260,8 +260,8 @@ MAIN: Final = (
     ),
     Column(
         *("rank", "Rank", "range"),
-        "1 and the number of judges that beat it, up to all less those it beats. The best judge has "
-        "rank 1 alone.",
+        "1 and the number of judges that beat it, up to all less those it beats. The best judge "
+        "has rank 1 alone.",
         *("how-claims", _rank_cell, "-rank_high"),
         {"rank_low": "rank_low", "rank_high": "rank_high"},
     ),
@@ -356,8 +356,8 @@ FURTHER: Final = (
     ),
     Column(
         *("single", "Per answer", "% of votes"),
-        "Agreement of each single answer. How much higher it is than the agreement is what the "
-        "judge loses by contradicting itself.",
+        "Agreement of each single answer. How much higher it is than the agreement is what "
+        "contradicting itself costs the judge.",
         "how-position",
         *_share("per_answer", "answers set beside votes", _ONE_ORDER, file="agreement_per_answer"),
         topic="answers in both orders",

@@ -29,7 +29,7 @@ NODES, WEIGHTS = (1 + NODES) / 2, WEIGHTS / 2
 _FACTORS: Final = 32
 # Few enough for the caches of a processor.
 _SEQUENCES: Final = 64
-_HALVINGS: Final = 40
+_HALVINGS: Final = 30
 # By so many standard errors the difference may be larger, and smaller, than it looks.
 _LARGER, _SMALLER = 1.645, -2.33
 _ROUNDING: Final = 1e-9

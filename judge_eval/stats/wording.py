@@ -4,7 +4,8 @@
 stop voting, and who beats the floor. `Words.more` has quieter sentences about everything else.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Final
@@ -132,7 +133,8 @@ class Words:
             return [*by_chance, "There are only baselines on the board, and no judges."]
         if len(self.silent) == len(self.judges):
             return [*by_chance, f"No judge has a verdict on any {self.noun} that people voted on."]
-        return [*by_chance, *self._leader(), *self._above_floor(), *self._few()]
+        alike = self._alike_of(self.judges[0])
+        return [*by_chance, *alike, *self._leader(), *self._above_floor(), *self._few()]
 
     def more(self) -> list[str]:
         """Say what else there is to know, in quieter sentences."""
@@ -204,22 +206,21 @@ class Words:
             yield from self._unsettled()
             yield f"{name} {agrees}"
         if (covered := self.coverage[first] or 0) < WELL_COVERED:
-            yield f"It left {_percent(1 - covered)} unanswered."
+            yield f"{name} left {_percent(1 - covered)} unanswered."
 
     def _unsettled(self) -> Iterator[str]:
         """Say which judges may be the best, or why the first one is not."""
-        first, alike = self.judges[0], [*self._alike_of(self.judges[0])]
-        yield from alike
-        candidates = self._candidates
+        first, candidates = self.judges[0], self._candidates
         if len(self._rivals) == 1:
             yield self._pair(*candidates)
         elif len(candidates) > MOST_CANDIDATES:
             name = self.names[first]
             yield f"Not settled: {len(candidates) - 1} others may be better than {name}."
         elif self._rivals:
-            outlook = f"; {self._forecast}" if self._forecast else ""
-            yield f"Not settled: {self._names(candidates, 'or')} may be the best judge{outlook}."
-        elif not alike:
+            outlook = self._forecast((first, n) for n in self._rivals)
+            settled = f"{self._names(candidates, 'or')} may be the best judge"
+            yield f"Not settled: {settled}{f'; {outlook}' if outlook else ''}."
+        elif not self._alike_of(first):
             low = [n for n in self.floor if not self.claims.beats[first, n]]
             better = f"nothing shows that it is better than {self._names(low, 'or')}"
             yield f"{self.names[first]} agrees most, but {better}."
@@ -256,10 +257,9 @@ class Words:
         unbeaten = [n for n in rivals if not self.claims.beats[self.judges, n].any()]
         return [self.judges[0], *(unbeaten or rivals)]
 
-    @property
-    def _forecast(self) -> str:
-        """What it takes to tell the first judge from all its rivals."""
-        every = [self.claims.forecast[self.judges[0]][n] for n in self._rivals]
+    def _forecast(self, pairs: Iterable[tuple[int, int]]) -> str:
+        """Say what it takes to tell all these pairs apart."""
+        every = [self.claims.forecast[one][other] for one, other in pairs]
         known = [votes for votes in every if votes is not None]
         if len(known) < len(every):
             return self._outlook(None)
@@ -343,11 +343,8 @@ class Words:
         claims = self.claims
         if claims.beats[judge, low] or claims.beats[low, judge]:
             return "beats" if claims.beats[judge, low] else "worse"
-        is_ahead = claims.standing(judge, low) == "leads"
-        return "leads" if is_ahead and (self.agreement[judge] or 0) > self._agreed(low) else ""
-
-    def _agreed(self, judge: int) -> float:
-        return self.agreement[judge] or 0
+        is_ahead = (self.agreement[judge] or 0) > (self.agreement[low] or 0)
+        return "leads" if is_ahead and claims.standing(judge, low) == "leads" else ""
 
     def _towards_baselines(self, standing: str, judges: Sequence[int], low: Sequence[int]) -> str:
         claims, are = self.claims, "is" if len(judges) == 1 else "are"
@@ -372,15 +369,12 @@ class Words:
 
     def _beside_baseline(self, low: int, judges: Sequence[int]) -> str:
         """Count how many of many judges compare in which way to one baseline."""
-        texts = {
-            "beats": "beat it",
-            "leads": "lead, not settled",
-            "worse": "are worse",
-            "": "are not shown to be better",
-        }
-        towards = [self._towards(n, low) for n in judges]
-        counts = [f"{towards.count(key)} {text}" for key, text in texts.items() if key in towards]
-        return f"{self.names[low]}: of {len(judges)} judges {listed(counts)}."
+        texts = {"beats": "beat it", "leads": "lead, not settled", "worse": "are worse"}
+        counts = Counter(
+            texts.get(self._towards(n, low), "are not shown to be better") for n in judges
+        )
+        how = listed(f"{number} {text}" for text, number in counts.items())
+        return f"{self.names[low]}: of {len(judges)} judges {how}."
 
     def _subject(self, above: Sequence[int]) -> str:
         judges = self.judges
@@ -400,9 +394,10 @@ class Words:
 
     def _towards_best(self) -> Iterator[str]:
         """Say of the first judge what the headline leaves out where many may be the best."""
+        pairs = [(self.judges[0], n) for n in self._rivals]
         is_open = self.claims.entered and self.claims.best is None
-        if is_open and len(self._candidates) > MOST_CANDIDATES and (outlook := self._forecast):
-            yield f"To tell which is best: {outlook}."
+        if is_open and len(self._candidates) > MOST_CANDIDATES and self._forecast(pairs):
+            yield f"To tell which is best: {self._forecast(pairs)}."
 
     def _others(self) -> Iterator[str]:
         """Say of every two judges what the headline has not said."""
@@ -431,8 +426,10 @@ class Words:
             at = judges.index(one), judges.index(other)
             distinct[at] = distinct[at[::-1]] = False
         for group in tie_group_members(distinct):
-            if len(group) > 1:
-                yield f"{self._names([judges[at] for at in group])} cannot be told apart yet."
+            if len(some := [judges[at] for at in group]) > 1:
+                outlook = self._forecast(combinations(some, 2))
+                after = f": {outlook}" if outlook else ""
+                yield f"{self._names(some)} cannot be told apart yet{after}."
 
     def _in_short(self) -> Iterator[str]:
         judges = self.judges
@@ -454,15 +451,15 @@ class Words:
                 found.append((group, sentence))
         return found
 
-    def _alike_of(self, judge: int) -> Iterator[str]:
-        is_leading = self.claims.best is None and self.claims.entered
-        yield from (text for group, text in self._equals() if judge in group and is_leading)
+    def _alike_of(self, first: int) -> list[str]:
+        """Name judges that are equals of the first one, unless it is the best."""
+        groups = self._equals() if self.claims.best is None else []
+        return [text for group, text in groups if first in group]
 
-    def _alike(self) -> Iterator[str]:
-        """Name judges that are alike and that the headline does not name."""
-        known = {*self._alike_of(self.judges[0])} if len(self.silent) < len(self.judges) else set()
-        texts = [text for _, text in self._equals() if text not in known]
-        yield from texts[:MOST_PAIRS]
+    def _alike(self) -> list[str]:
+        """Name judges that are equals and that the headline does not name."""
+        in_headline = self._alike_of(self.judges[0])
+        return [text for _, text in self._equals() if text not in in_headline][:MOST_PAIRS]
 
     def _missing(self) -> Iterator[str]:
         silent = self.silent

@@ -98,3 +98,20 @@ def test_a_part_is_named_and_never_says_that_voting_may_stop(run):
     page = text_of(user_client().get(board_of(run, PART)))
     assert page.count("Only a part: prompts tagged animals.") == 1
     assert page.count("nothing corrects for how many there are") == 1
+
+
+def test_judges_that_are_copies_and_people_who_agree_by_chance_are_named_first():
+    run = make_run(pairs=20, says=[["A", "A"]] * 20, names=["north", "copy"], votes_wanted=2)
+    run.judges.update(provider="imported")
+    one, other = make_voter(run), make_voter(run)
+    sides = ["A", "B"] * 10
+    cast = [(one, pair, "A") for pair in pairs_of(run)]
+    cast += [(other, pair, side) for pair, side in zip(pairs_of(run), sides, strict=True)]
+    make_many_votes(run, cast)
+    seal_all(run.queue.project)
+    compute(run)
+    assert sentences(run)[0].startswith(
+        "People agree with each other no more than by chance (50 %, by chance 62 %). "
+        "north and copy gave the same verdict on every pair. "
+        "north agrees with people on 75 % (people among themselves: 50 %)."
+    )

@@ -164,6 +164,12 @@ def test_equals_are_named_in_the_headline_and_cost_no_votes():
     )
     for found in (words, practically):
         assert "more votes" not in " ".join([*found.headline(), *found.more()])
+    # Of a single judge, too, that says what a baseline does.
+    copy = words_of([some(0.7), some(0.7)], ["only", "random"], identical=[[0, 1]])
+    assert copy.headline()[:2] == [
+        "only and random gave the same verdict on every pair.",
+        "only is the only judge: it agrees with people on 70 % (people among themselves: 80 %).",
+    ]
     # Copies of which neither may be the best are named below.
     third = words_of([some(0.9, 90), *[some(0.2, 90)] * 2], [*"abc"], identical=[[1, 2]])
     assert third.headline()[0].startswith("a is the best judge")
@@ -217,6 +223,12 @@ def test_several_may_be_the_best():
     assert second.startswith("a agrees with people on 80 %")
     assert "and beats d (evidence " in second
     assert any(re.match(r"b beats d \(evidence ", sentence) for sentence in words.more())
+
+
+def test_those_that_cannot_be_told_apart_have_one_forecast():
+    board = [some(0.95, 90), some(0.3, 90), some(0.28, 90), some(0.27, 90)]
+    said = more(board, ["best", "x", "y", "z"])
+    assert "x, y and z cannot be told apart yet: at least " in said
 
 
 def test_of_more_candidates_than_three_only_the_first_is_named():
@@ -298,7 +310,7 @@ def test_prompts_on_which_no_vote_is_wanted_say_nothing():
 
 def test_verdicts_that_are_missing_are_named():
     words = words_of([some(0.9), some(0.3), some(0)], ["a", "b", "c"], coverage=[0.9, 0.41, 0])
-    assert "It left 10 % unanswered." in words.headline()
+    assert "a left 10 % unanswered." in words.headline()
     assert "c has no verdict on any pair that people voted on." in words.more()
     assert "b left 59 % unanswered." in words.more()
 
