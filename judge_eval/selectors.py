@@ -94,27 +94,9 @@ def board(run: Run) -> BoardView:
     rows = list(ratings.order_by("judge__position"))
     counts, unusable = Board.objects.get(run=run), unusable_pairs(run.queue).count()
     votes = (counts.votes, counts.unblinded, counts.seq)
-    are_baselines = [row.judge.is_baseline for row in rows]
-    why = elo.unrated(are_baselines, are_ratings=is_ordered(run.queue))
-    unrated = {rows[place].judge.pk: reason for place, reason in why.items()}
+    are_baselines = {row.judge.pk: row.judge.is_baseline for row in rows}
+    unrated = elo.unrated(are_baselines, are_ratings=is_ordered(run.queue))
     return BoardView(run, rows, unrated, *votes, *queue_counts(run.queue), unusable)
-
-
-def elos(runs: Iterable[Run | UUID]) -> dict[UUID, dict[str, float]]:
-    """Return the ELO of judges that have one by their identifiers, by run."""
-    ratings = JudgeRating.objects.filter(judge__run__in=runs)
-    ratings = ratings.select_related("judge__run__queue").defer("judge__run__config")
-    by_run: dict[UUID, list[JudgeRating]] = {}
-    for row in ratings.order_by("judge__position"):
-        by_run.setdefault(row.judge.run_id, []).append(row)
-    return {
-        run: {
-            str(rows[n].judge.pk): rows[n].elo
-            for n in elo.players([row.judge.is_baseline for row in rows])
-        }
-        for run, rows in by_run.items()
-        if not is_ordered(rows[0].judge.run.queue)
-    }
 
 
 def left_out(run: Run) -> list[tuple[str, int]]:

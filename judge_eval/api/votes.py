@@ -382,7 +382,7 @@ def results(request: HttpRequest, run_id: Prefix) -> Any:
             interval=intervals.get(row.judge.pk),
             share=overall.values.get(str(row.judge.pk)),
             found=(found := overall.findings.get(str(row.judge.pk))),
-            elo=elo_of(row.elo, counted.unrated.get(row.judge.pk, ""), found, overall.as_of),
+            elo=elo_of(row.elo, counted.unrated.get(row.judge.pk, ""), found),
         )
         for row in overall.best_first(counted.rows)
     ]

@@ -13,7 +13,7 @@ from typing import Final
 from humanjudge.lib.tables import DASH, Cell, missing, percent, percent_span, span
 from humanjudge.lib.text import usd
 from judge_eval.findings.model import JudgeFindings, RunFindings
-from judge_eval.findings.ranking import Elo, elo_among
+from judge_eval.findings.ranking import Elo, elo_of
 from judge_eval.stats.elo import BASELINE
 from judge_eval.stats.estimate import Share
 
@@ -422,7 +422,10 @@ def file_row(judge: JudgeFindings, elo: Elo) -> dict[str, Value]:
 
 def file_rows(found: RunFindings, elo: Mapping[str, float]) -> list[dict[str, Value]]:
     """Return the lines of a file of judges, and of people among themselves; a part has no `elo`."""
-    judges = [file_row(judge, elo_among(elo, judge, found.as_of)) for judge in found.best_first()]
+    judges = [
+        file_row(judge, elo_of(elo.get(judge.id), found.unrated.get(judge.id, ""), judge))
+        for judge in found.best_first()
+    ]
     return [*judges, people_file_row(found.among_people.pairs, found.people_first_position)]
 
 

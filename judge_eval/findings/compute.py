@@ -95,7 +95,8 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
     order = best_first([share.value for share in overall])
     ranks, floors = said.ranks(), said.beats_floor()
     letters = said.letters([n for n in order if overall[n].trials])
-    unrated = elo.unrated(is_baseline.tolist(), are_ratings=is_order)
+    baselines = dict(enumerate(is_baseline.tolist()))
+    unrated = elo.unrated(baselines, are_ratings=is_order)
     figures = judge_figures(table, _rng(outcomes, 0), unrated=unrated)
     among = among_people(table.votes, _rng(outcomes, 1))
     if ranked.people:
@@ -132,6 +133,7 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
             "two_way_high": ranked.two_way[1, place],
             "elo_other_orders_low": elo_ranges[0, place],
             "elo_other_orders_high": elo_ranges[1, place],
+            "is_of_file": 2 * history.imported > len(history.votes),
         }
         | asdict(flags[place])
         | {"of_ratings": ranked.of_ratings[place] if ranked.of_ratings else NO_RATINGS}

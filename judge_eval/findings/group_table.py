@@ -7,7 +7,7 @@ from typing import Final
 from humanjudge.lib.tables import Cell, Head, Row, Table, missing, name_cell, numbered
 from judge_eval.findings.columns import share_cell
 from judge_eval.findings.model import GroupFigures, JudgeFindings, RunFindings
-from judge_eval.stats.estimate import Share, best_first
+from judge_eval.stats.estimate import Share
 
 NO_GROUP: Final = "in no group"
 # Of more judges than these the best of all votes are shown; all are in the findings as JSON.
@@ -48,9 +48,7 @@ def group_table(found: RunFindings) -> Table | None:
 
 def _judges(found: RunFindings) -> Sequence[JudgeFindings]:
     """Return the judges that have a column: the best by all votes, then the baselines."""
-    order = best_first([judge.overall.value for judge in found.judges])
-    ranked = sorted((found.judges[n] for n in order), key=lambda judge: judge.is_baseline)
-    return ranked[:MOST_JUDGES]
+    return found.best_first()[:MOST_JUDGES]
 
 
 def _row(group: GroupFigures, judges: Sequence[JudgeFindings]) -> Row:

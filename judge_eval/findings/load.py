@@ -109,21 +109,12 @@ def outcomes_of(run: Run, part: Slice = WHOLE) -> RunOutcomes:
     )
     generators = sorted({name for pair in writers for name in pair if name})
     number = {name: n for n, name in enumerate(generators)} | {"": -1}
-    history = history_of(
-        run,
-        all_votes,
-        items,
-        _codes(run, part, choices),
-        len(judges),
-        part.value if part.kind == "group" else "",
-    )
     return RunOutcomes(
         run=run,
         choices=choices,
         as_of=AsOf(
             seq=seq,
             votes=int(tally.sum()),
-            imported=history.imported,
             people=sum(voters.values()),
             comparisons=run.queue.items.count(),
             open=len(rows),
@@ -140,7 +131,14 @@ def outcomes_of(run: Run, part: Slice = WHOLE) -> RunOutcomes:
         answers=answers.astype(np.int16),
         sided=sided[:, 0],
         left=sided[:, 1],
-        history=history,
+        history=history_of(
+            run,
+            all_votes,
+            items,
+            _codes(run, part, choices),
+            len(judges),
+            part.value if part.kind == "group" else "",
+        ),
         generators=generators,
         models=np.array([[number[a], number[b]] for a, b in writers]).reshape(-1, 2),
         parts=None

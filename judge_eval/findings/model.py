@@ -5,6 +5,7 @@ from typing import Annotated, Any, Final, NamedTuple, Self
 from pydantic import BaseModel, BeforeValidator, ValidationError
 
 from judge_eval.findings.slices import Parts
+from judge_eval.stats import elo
 from judge_eval.stats.estimate import AmongPeople, Rating, Share, best_first
 
 PEOPLE: Final = "people"
@@ -98,6 +99,8 @@ class JudgeFindings(Figures):
     # The 5th and the 95th percentile over other orders of the items; None where there is no ELO.
     elo_other_orders_low: Known
     elo_other_orders_high: Known
+    # Whether most votes came in the order of a file.
+    is_of_file: bool
     cost_usd: float | None
     seconds_per_verdict: float | None
     cost_per_verdict_usd: float | None
@@ -108,11 +111,10 @@ class JudgeFindings(Figures):
 
 
 class AsOf(Figures):
-    """Which votes are in it, and on what; `imported` are those that came in the order of a file."""
+    """Which votes are in it, and on what."""
 
     seq: int
     votes: int
-    imported: int
     people: int
     comparisons: int
     open: int
@@ -355,6 +357,12 @@ class RunFindings(RankedJudges, extra="allow"):
     # Of each group of voters, where there are some.
     groups: list[GroupFigures] = []
     parts: Parts | None = None
+
+    @property
+    def unrated(self) -> dict[str, str]:
+        """Why judges have no ELO, by the identifiers of those that have none."""
+        judges = {judge.id: judge.is_baseline for judge in self.judges}
+        return elo.unrated(judges, are_ratings=self.unordered is not None)
 
     @property
     def alt_tests(self) -> dict[str, AltTest]:

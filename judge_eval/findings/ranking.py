@@ -7,7 +7,7 @@ from uuid import UUID
 
 from django.db.models import F, Sum
 
-from judge_eval.findings.model import AsOf, JudgeFindings, RankedJudges
+from judge_eval.findings.model import JudgeFindings, RankedJudges
 from judge_eval.findings.slices import WHOLE, Slice
 from judge_eval.models import Findings, JudgeRating, Run, Verdict
 from judge_eval.selectors import BoardView
@@ -29,7 +29,6 @@ class Ranking(NamedTuple):
 
     values: Mapping[str, float | None]
     findings: Mapping[str, JudgeFindings]
-    as_of: AsOf | None
     votes: int
     seq: int
     is_computed: bool
@@ -60,24 +59,14 @@ class Elo(NamedTuple):
     note: str
 
 
-def elo_of(value: float | None, why: str, judge: JudgeFindings | None, as_of: AsOf | None) -> Elo:
-    """Set an ELO beside what the findings know of other orders; `why` there is none, if so."""
-    if value is None or why or not judge or not as_of:
+def elo_of(value: float | None, why: str, judge: JudgeFindings | None) -> Elo:
+    """Return an ELO with what the findings know of other orders, or `why` there is none."""
+    if why or value is None or judge is None:
         return Elo(None if why else value, None, None, why)
     low, high = judge.elo_other_orders_low, judge.elo_other_orders_high
     # As they are shown.
     is_usual = low is None or high is None or round(low) <= round(value) <= round(high)
-    unusual = IN_FILE if 2 * as_of.imported > as_of.votes else UNUSUAL
-    return Elo(value, low, high, "" if is_usual else unusual)
-
-
-def elo_among(elos: Mapping[str, float], judge: JudgeFindings, as_of: AsOf) -> Elo:
-    """Return the ELO of one of the judges whose ELO is given, by their identifiers.
-
-    Where there is none, the reason is that of its rating by the same games.
-    """
-    value = elos.get(judge.id)
-    return elo_of(value, (judge.rating.why or "") if value is None else "", judge, as_of)
+    return Elo(value, low, high, "" if is_usual else IN_FILE if judge.is_of_file else UNUSUAL)
 
 
 def ranking(board: BoardView, findings: RankedJudges | None, part: Slice = WHOLE) -> Ranking:
@@ -86,17 +75,17 @@ def ranking(board: BoardView, findings: RankedJudges | None, part: Slice = WHOLE
     if findings and (findings.as_of.votes or part.kind or not board.votes):
         judges, as_of = {judge.id: judge for judge in findings.judges}, findings.as_of
         values = {name: judge.overall.value for name, judge in judges.items()}
-        return Ranking(values, judges, as_of, as_of.votes, as_of.seq, is_computed=True)
+        return Ranking(values, judges, as_of.votes, as_of.seq, is_computed=True)
     if is_ordered(board.run.queue):
         # Counts of equal ratings say nothing of their order.
-        return Ranking({}, {}, None, board.votes, board.seq, is_computed=False)
+        return Ranking({}, {}, board.votes, board.seq, is_computed=False)
     final = Verdict.objects.filter(judge__run=board.run).exclude(state=Verdict.State.WAITING)
     votes = dict(final.order_by().values_list("judge").annotate(Sum("item__votes")))
     values = {
         str(row.judge.pk): row.agree / votes[row.judge.pk] if votes.get(row.judge.pk) else None
         for row in board.rows
     }
-    return Ranking(values, {}, None, board.votes, board.seq, is_computed=False)
+    return Ranking(values, {}, board.votes, board.seq, is_computed=False)
 
 
 def stored_ranking(run: Run) -> RankedJudges | None:

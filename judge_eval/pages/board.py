@@ -249,7 +249,7 @@ def _lines(board: BoardView, ranked: Ranking, order: str, part: Slice) -> list[L
     for row in ranked.best_first(board.rows):
         judge = ranked.findings.get(str(row.judge.pk))
         if judge or not part.kind:
-            elo = elo_of(row.elo, board.unrated.get(row.judge.pk, ""), judge, ranked.as_of)
+            elo = elo_of(row.elo, board.unrated.get(row.judge.pk, ""), judge)
             lines.append(Line(row, judge, ranked.values.get(str(row.judge.pk)), elo))
     return sorted(lines, key=lambda line: (line.is_baseline, SORTED_BY[order](line)))
 

@@ -195,7 +195,8 @@ def _attached(answer: HttpResponse, run: Run, wanted: Request, name: str) -> Htt
 
 def _board_rows(run: Run, wanted: Request, figures: RunFindings) -> list[FileRow]:
     # A part has no ELO of its own.
-    elo = {} if wanted.part.kind else selectors.elos([run]).get(run.pk, {})
+    rated = [] if wanted.part.kind else selectors.board(run).rows
+    elo = {pk: row.elo for row in rated if (pk := str(row.judge.pk)) not in figures.unrated}
     return file_rows(figures, elo)
 
 

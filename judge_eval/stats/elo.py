@@ -11,45 +11,35 @@ The judges of a run play among themselves. Baselines have no ELO, except where t
 judge: then they play among themselves.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 K = 32.0
 START = 1000.0
+Key = TypeVar("Key", bound=Hashable)
 BASELINE = "baselines have no ELO: the judges play among themselves"
 ALONE = "there is no other judge to play against"
 RATINGS = "ratings have no ELO: a single rating is neither right nor wrong"
 
 
-def players(baselines: Sequence[bool]) -> list[int]:
-    """Return the places of the judges that have an ELO; `baselines` tells which are such.
+def unrated(judges: Mapping[Key, bool], *, are_ratings: bool = False) -> dict[Key, str]:
+    """Return why judges have no ELO, of those that have none; `judges` tells which are baselines.
+
+    Where votes `are_ratings` nobody has one.
 
     Examples
     --------
-    >>> players([False, True, False]), players([True, True]), players([False, True])
-    ([0, 2], [0, 1], [])
-    """
-    judges = [place for place, is_baseline in enumerate(baselines) if not is_baseline]
-    playing = judges or list(range(len(baselines)))
-    return playing if len(playing) > 1 else []
-
-
-def unrated(baselines: Sequence[bool], *, are_ratings: bool = False) -> dict[int, str]:
-    """Return why judges have no ELO, by the places of those that have none; of ratings, all.
-
-    Examples
-    --------
-    >>> unrated([False, True])[0], unrated([False, False])
-    ('there is no other judge to play against', {})
+    >>> list(unrated({"a": False, "b": False, "c": True})), unrated({"c": True, "d": True})
+    (['c'], {})
+    >>> unrated({"a": False})
+    {'a': 'there is no other judge to play against'}
     """
     if are_ratings:
-        return dict.fromkeys(range(len(baselines)), RATINGS)
-    playing, only_baselines = players(baselines), all(baselines)
-    return {
-        place: BASELINE if is_baseline and not only_baselines else ALONE
-        for place, is_baseline in enumerate(baselines)
-        if place not in playing
-    }
+        return dict.fromkeys(judges, RATINGS)
+    players = [key for key, is_baseline in judges.items() if not is_baseline] or list(judges)
+    reasons = {key: BASELINE for key in judges if key not in players}
+    return reasons | ({players[0]: ALONE} if len(players) == 1 else {})
 
 
 def split(choice: str, verdicts: Sequence[str | None]) -> tuple[tuple[int, ...], tuple[int, ...]]:

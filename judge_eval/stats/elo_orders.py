@@ -32,12 +32,7 @@ Positions = NDArray[np.intp]
 
 
 def elo_range(
-    items: IntArray,
-    choices: IntArray,
-    verdicts: Codes,
-    rng: np.random.Generator,
-    shuffles: int = SHUFFLES,
-    most_votes: int = MOST_VOTES,
+    items: IntArray, choices: IntArray, verdicts: Codes, rng: np.random.Generator
 ) -> FloatArray:
     """Return the 5th and the 95th percentile of each judge's ELO over shuffles of the items.
 
@@ -53,7 +48,7 @@ def elo_range(
     """
     if len(np.unique(items)) < 2:
         return np.full((2, verdicts.shape[1]), np.nan)
-    ratings = shuffled_elo(items, choices, verdicts, rng, shuffles, most_votes)
+    ratings = shuffled_elo(items, choices, verdicts, rng)
     return np.asarray(np.percentile(ratings, PERCENTILES, axis=0))
 
 

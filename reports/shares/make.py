@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import platform
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from functools import cache
@@ -14,10 +15,9 @@ from django.utils import timezone
 
 from judge_eval.findings.model import RunFindings
 from judge_eval.findings.slices import WHOLE
-from judge_eval.models import Board, Findings, Run
+from judge_eval.models import Board, Findings, JudgeRating, Run
 from judge_eval.pages.pairs import disputed_pairs
 from judge_eval.people import HOUR, votes_over_time
-from judge_eval.selectors import elos
 from reports.models import CompositeDefinition, Quality, Review
 from reports.quality.groups import quality_of_groups
 from reports.quality.parameters import parameters_of
@@ -109,7 +109,10 @@ def _results(runs: Iterable[Run]) -> list[RunResults]:
     """
     of = {run.pk: run for run in runs}
     computed = Findings.objects.filter(run__in=of, part=str(WHOLE), data__isnull=False)
-    ratings = elos(of)
+    elo: dict[UUID, dict[str, float]] = defaultdict(dict)
+    ratings = JudgeRating.objects.filter(judge__run__in=of)
+    for run, judge, rating in ratings.values_list("judge__run", "judge", "elo"):
+        elo[run][str(judge)] = rating
     rows = computed.values_list("run", "data", "charts")
     read = {pk: (RunFindings.read(data), charts) for pk, data, charts in rows}
     composites = _composites(of)
@@ -121,7 +124,7 @@ def _results(runs: Iterable[Run]) -> list[RunResults]:
             kind=run.queue.kind,
             source=run.note,
             findings=findings,
-            elo=ratings.get(pk, {}),
+            elo={judge: elo[pk][judge] for judge in elo[pk] if judge not in findings.unrated},
             composite=composites.get(pk),
             charts=charts,
         )

@@ -22,7 +22,7 @@ from judge_eval.findings.judge_table import (
     with_people,
 )
 from judge_eval.findings.model import JudgeFindings
-from judge_eval.findings.ranking import elo_among
+from judge_eval.findings.ranking import elo_of
 from judge_eval.pages.findings import PICTURE, picture_of
 from judge_eval.pages.models import boards_of, pass_rates_table
 from judge_eval.stats.estimate import wilson
@@ -255,8 +255,9 @@ def _judges(of: RunResults) -> Table:
 
 
 def _figures(of: RunResults, judge: JudgeFindings) -> Figures:
-    elo = elo_among(of.elo, judge, of.findings.as_of)
-    cells = judge_cells(judge, of.findings) | {"elo": elo_cell(elo)}
+    found = of.findings
+    elo = elo_of(of.elo.get(judge.id), found.unrated.get(judge.id, ""), judge)
+    cells = judge_cells(judge, found) | {"elo": elo_cell(elo)}
     return judge.name, BASELINE if judge.is_baseline else "", cells
 
 

@@ -39,7 +39,7 @@ def test_the_board_starts_empty_says_so_and_follows_the_votes(product, join, win
     vote(page, "ArrowLeft")
     [row] = product.votes(run)
     right, wrong = ("always-a", "always-b") if row["choice"] == "A" else ("always-b", "always-a")
-    expect(figure(board, right, "elo")).to_contain_text("1016")
+    expect(figure(board, right, "elo")).to_contain_text("1,016")
     expect(figure(board, wrong, "elo")).to_contain_text("984")
     expect(figure(board, right, "overall")).to_contain_text("100")
     board.locator("#further-summary").click()

@@ -3,7 +3,9 @@
 import pytest
 
 from judge_eval.models import JudgeRating
+from judge_eval.stats.elo import ALONE, BASELINE
 from tests.helpers.board_rows import make_studied_run, vote_all
+from tests.helpers.pages import text_of
 from tests.helpers.run_findings import compute
 from tests.makers import (
     judges_of,
@@ -14,6 +16,7 @@ from tests.makers import (
     make_voter,
     pairs_of,
     seal_all,
+    user_client,
 )
 
 pytestmark = pytest.mark.django_db
@@ -102,6 +105,61 @@ def test_judges_are_listed_by_overall_agreement_from_the_first_vote_on():
     found = results_of(run)
     assert overall_of(found) == overall_of(answer)
     assert found["overall_as_of"] == answer["overall_as_of"] | {"computed": True}
+
+
+def voted_on(*says, **options):
+    run = make_run(says=list(says), **options)
+    voter = make_voter(run)
+    for pair in pairs_of(run):
+        make_vote(voter, pair, "A")
+    seal_all(run.queue.project)
+    return run
+
+
+def listed(run, *names):
+    return [tuple(row[name] for name in names) for row in results_of(run)["leaderboard"]]
+
+
+@pytest.mark.parametrize("is_computed", [False, True])
+def test_baselines_come_behind_the_judges_and_have_no_elo(is_computed):
+    names = ["floor", "weak", "good"]
+    run = voted_on(["A", "B", "A"], ["A", "B", "B"], names=names, baselines=["floor"])
+    if is_computed:
+        compute(run)
+    assert listed(run, "judge", "rank", "elo", "elo_exact", "elo_note", "overall_agreement") == [
+        ("good", 1, 1016, 1016.0, "", 50.0),
+        ("weak", 2, 984, 984.0, "", 0.0),
+        ("floor", 3, None, None, BASELINE, 100.0),
+    ]
+
+
+def test_baselines_without_a_judge_play_among_themselves():
+    assert listed(voted_on(["A", "B"]), "elo", "elo_note") == [(1016, ""), (984, "")]
+
+
+@pytest.mark.parametrize("says", [["A"], ["A", "B"]], ids=["alone", "beside the floor"])
+def test_a_judge_that_is_alone_has_no_elo_and_it_is_said_why(says):
+    run = voted_on(says, names=["single", "floor"][: len(says)], baselines=["floor"])
+    compute(run)
+    assert listed(run, "judge", "elo", "elo_note")[0] == ("single", None, ALONE)
+    board = user_client().get(f"/runs/{run.pk}/")
+    assert f"{ALONE[:1].upper()}{ALONE[1:]}." in text_of(board)
+    assert board.context["graph"] is None, "there is no curve of a judge that plays no game"
+
+
+@pytest.mark.parametrize("votes", [1, 2])
+def test_at_one_or_two_votes_no_elo_is_more_or_less_by_nothing(votes):
+    run = voted_on(*[["A", "B"]] * votes, baselines=())
+    compute(run)
+    lows = [low for [low] in listed(run, "elo_other_orders_low")]
+    assert lows == ([None, None] if votes == 1 else [pytest.approx(e) for [e] in elos(run)])
+    board = text_of(user_client().get(f"/runs/{run.pk}/"))
+    assert "±" not in board.split("Methods")[0]
+    assert ("the same in other orders" in board) == (votes == 2)
+
+
+def elos(run):
+    return listed(run, "elo_exact")
 
 
 def test_it_is_said_as_of_which_vote_overall_agreement_is():

@@ -50,7 +50,8 @@ def without(data, names):
 
 def board_of(run):
     """What the board shows of judges: every figure, and the ratings to the last digit."""
-    figures = without(findings_of(run), HERE | {"as_of", "disputed"})
+    # Votes that come back do so by import, whatever they did before.
+    figures = without(findings_of(run), HERE | {"as_of", "disputed", "is_of_file"})
     ratings = JudgeRating.objects.filter(judge__run=run).order_by("judge__position")
     return figures, list(ratings.values_list("judge__name", "judge__provider", "elo", "agree"))
 

@@ -14,7 +14,7 @@ from judge_eval.findings.columns import (
     people_file_row,
     terminal_row,
 )
-from judge_eval.findings.model import AsOf, JudgeFindings
+from judge_eval.findings.model import JudgeFindings
 from judge_eval.findings.ranking import IN_FILE, UNUSUAL, elo_of
 from judge_eval.stats.elo import ALONE, BASELINE
 
@@ -59,6 +59,7 @@ def judge(name, rating, *, low=None, high=None, ranks=(None, None), agreement=No
             "coverage": share(None if agreement is None else 1.0),
             "elo_other_orders_low": 925.3,
             "elo_other_orders_high": 1130.4,
+            "is_of_file": False,
             **{name: share() for name in names},
             **dict.fromkeys((*costs, "cost_why")),
         }
@@ -111,7 +112,7 @@ def test_files_begin_with_overall_agreement_and_keep_their_columns():
 
 def test_a_row_of_a_file_has_every_column_and_people_have_only_their_own():
     of = judge("a", 1020, agreement=0.5)
-    row = file_row(of, elo_of(1212.2, "", of, as_of()))
+    row = file_row(of, elo_of(1212.2, "", of))
     assert tuple(row) == FILE_COLUMNS
     assert (row["elo"], row["elo_note"], row["bradley_terry"]) == (1212.2, UNUSUAL, 1020)
     assert (row["elo_other_orders_low"], row["elo_other_orders_high"]) == (925.3, 1130.4)
@@ -135,24 +136,20 @@ def test_the_board_has_at_most_seven_columns():
     assert len(MAIN) + 1 <= 7
 
 
-def as_of(imported=0):
-    about = dict.fromkeys(("seq", "people", "comparisons", "open", "voted"), 1)
-    return AsOf(**about, votes=10, imported=imported, simulated=False, part="all pairs")
-
-
 @pytest.mark.parametrize(
-    "elo, imported, small, why",
+    "elo, is_of_file, small, why",
     [
-        (1000.0, 0, "in other orders 925 to 1,130", ""),
+        (1000.0, False, "in other orders 925 to 1,130", ""),
         # As they are shown, 1,130 is not above 1,130.
-        (1130.49, 0, "in other orders 925 to 1,130", ""),
-        (1212.2, 0, "in other orders 925 to 1,130, unusual order", UNUSUAL),
-        (900.0, 5, "in other orders 925 to 1,130, unusual order", UNUSUAL),
-        (1212.2, 6, "in other orders 925 to 1,130, unusual order", IN_FILE),
+        (1130.49, False, "in other orders 925 to 1,130", ""),
+        (1212.2, False, "in other orders 925 to 1,130, unusual order", UNUSUAL),
+        (900.0, False, "in other orders 925 to 1,130, unusual order", UNUSUAL),
+        (1212.2, True, "in other orders 925 to 1,130, unusual order", IN_FILE),
     ],
 )
-def test_an_elo_has_its_range_in_other_orders_beside_it(elo, imported, small, why):
-    cell = elo_cell(elo_of(elo, "", judge("a", 1020), as_of(imported)))
+def test_an_elo_has_its_range_in_other_orders_beside_it(elo, is_of_file, small, why):
+    of = judge("a", 1020).model_copy(update={"is_of_file": is_of_file})
+    cell = elo_cell(elo_of(elo, "", of))
     assert (cell.main, cell.small) == (f"{elo:,.0f}", small)
     assert cell.why.casefold() == (f"{why}." if why else "")
 
@@ -165,11 +162,11 @@ def test_an_elo_has_its_range_in_other_orders_beside_it(elo, imported, small, wh
 def test_an_elo_without_another_order_or_with_one_value_is_not_more_or_less(low, high, small):
     of = judge("a", 1020)
     of.elo_other_orders_low, of.elo_other_orders_high = low, high
-    cell = elo_cell(elo_of(1016.0, "", of, as_of()))
+    cell = elo_cell(elo_of(1016.0, "", of))
     assert (cell.main, cell.small, cell.why) == ("1,016", small, "")
 
 
 def test_where_there_is_no_elo_only_a_judge_that_is_alone_has_a_footnote():
-    baseline, alone = (elo_cell(elo_of(1000.0, why, None, None)) for why in (BASELINE, ALONE))
+    baseline, alone = (elo_cell(elo_of(1000.0, why, None)) for why in (BASELINE, ALONE))
     assert (baseline.main, baseline.why) == ("", "")
     assert (alone.main, alone.why) == (DASH, "There is no other judge to play against.")
