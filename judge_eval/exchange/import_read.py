@@ -261,8 +261,9 @@ class _Reading:
             why = f"{found} without an output, a vote or a verdict: at least one of them is needed"
         elif shown and voted and not both:
             why = (
-                f"{number_of(votes, 'vote')} on {number_of(voted, self._noun)}, but the outputs are "
-                f"those of {shown:,} others: votes and outputs must name the same {self._noun}s"
+                f"{number_of(votes, 'vote')} on {number_of(voted, self._noun)}, but the outputs "
+                f"are those of {shown:,} others: "
+                f"votes and outputs must name the same {self._noun}s"
             )
         if why:
             self._report.fail(RowError("", 0, None, why))

@@ -1,4 +1,4 @@
-"""Imports that are asked for at once, or while somebody else writes: each waits, and all come in."""
+"""Imports that are asked for at once, or while somebody else writes: each waits for its turn."""
 
 import io
 import json

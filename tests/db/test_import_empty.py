@@ -25,10 +25,11 @@ def test_what_brings_neither_outputs_nor_votes_nor_verdicts_is_refused(skip_erro
 def test_votes_that_meet_no_output_are_refused_with_the_counts():
     records = [pair(1), pair(2), *[vote(n, who, "A") for n in (3, 4, 5) for who in ("ann", "bob")]]
     report = import_run(make_project(), "Apart", rows(*records))
-    assert errors_of(report) == [
+    [error] = errors_of(report)
+    assert error == (
         "6 votes on 3 pairs, but the outputs are those of 2 others: "
         "votes and outputs must name the same pairs"
-    ]
+    )
     assert not Run.every.exists()
 
 
