@@ -21,7 +21,7 @@ from tests.makers import (
 pytestmark = pytest.mark.django_db
 
 TABS = ("", "models/", "alt-test/", "people/", "pairs/", "scores/", "composite/", "export/")
-FILES = ("report.html", "report.json", "judges.csv", "card.png", "badge.svg", "bundle.zip")
+FILES = ("report.html", "report.json", "judges.csv", "card.png", "badge.svg")
 VOTES = [vote(1, "ann", "A"), vote(1, "bob", "A"), vote(2, "ann", "B"), vote(2, "bob", "A")]
 
 
