@@ -99,7 +99,7 @@ def make(report_id: UUID) -> None:
     except Exception as error:
         if report.attempts == MOST_ATTEMPTS:
             why = (
-                f"an unexpected error occurred ({type(error).__name__}); the worker's log has more"
+                f"an unexpected error occurred ({type(error).__name__}); the worker logged it"
             )
             _finish(report, ScoreReport.State.FAILED, error=f"They could not be made: {why}.")
         raise

@@ -22,6 +22,7 @@ pytestmark = pytest.mark.django_db
 
 TABS = ("", "models/", "alt-test/", "people/", "pairs/", "scores/", "composite/", "export/")
 FILES = ("report.html", "report.json", "judges.csv", "card.png", "badge.svg")
+PEOPLE = ("ann", "bob", "eve")
 VOTES = [vote(1, "ann", "A"), vote(1, "bob", "A"), vote(2, "ann", "B"), vote(2, "bob", "A")]
 
 
@@ -46,6 +47,11 @@ def one_of_two_judged():
     return imported(pair(1), pair(2), verdict(1, "gpt", "A"), *VOTES, baselines=None)
 
 
+def enough_people_without_judges():
+    votes = [passes(n, who, "pass" if n % 3 else "flag") for n in range(30) for who in PEOPLE]
+    return imported(*[item(n) for n in range(30)], *votes, baselines=None)
+
+
 def outputs_alone():
     return imported(pair(1), pair(2), baselines=None)
 
@@ -60,6 +66,7 @@ def nothing_is_remembered():
     [
         (pairs_without_judges, "No judge has given a verdict yet."),
         (items_without_judges, "No judge has given a verdict yet."),
+        (enough_people_without_judges, "No judge has given a verdict yet."),
         (one_of_two_judged, "gpt is the only judge: it agrees with people on 100"),
         (outputs_alone, "No votes yet"),
     ],
