@@ -66,8 +66,6 @@ _TASK: Final = "judge_eval.tasks.import_next"
 _BLOCK: Final = 1 << 20
 # While an import waits for another one, or for the database.
 PAUSE_SECONDS: Final = 0.5
-# SQLite says in the lower bits of a code what is wrong, and in the others more of it.
-_PRIMARY: Final = 0xFF
 Result = TypeVar("Result")
 
 _starting = threading.Lock()
@@ -279,8 +277,9 @@ def when_unlocked(do: Callable[[], Result], tell: Callable[[str], object]) -> Re
         try:
             return do()
         except OperationalError as error:
-            code = getattr(error.__cause__, "sqlite_errorcode", sqlite3.SQLITE_OK)
-            if code & _PRIMARY not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            # The lower byte of a code is its kind.
+            kind = getattr(error.__cause__, "sqlite_errorcode", sqlite3.SQLITE_OK) & 0xFF
+            if kind not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
                 raise
         if not is_told:
             tell("Another process is writing to the database; the import waits for it.")

@@ -104,6 +104,14 @@ class Scratch:
         select = "SELECT pair, count(*) FROM vote GROUP BY pair HAVING count(*) > ?"
         return dict(self._db.execute(select, [number]))
 
+    def pairs_with_outputs_and_votes(self) -> tuple[int, int, int]:
+        """Return how many pairs have an output, how many have votes, and how many have both."""
+        shown = "FROM pair WHERE output_a IS NOT NULL"
+        has_output = f"pair IN (SELECT replace(facts ->> 'pk', '-', '') {shown})"
+        voted = "count(DISTINCT pair)"
+        select = f"SELECT {voted}, {voted} FILTER (WHERE {has_output}) FROM vote"  # noqa: S608
+        return (self._one(f"SELECT count(*) {shown}"), *self._db.execute(select).fetchone())
+
     def judges(self) -> list[str]:
         return [name for (name,) in self._db.execute("SELECT name FROM judge ORDER BY rowid")]
 

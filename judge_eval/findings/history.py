@@ -235,8 +235,9 @@ class _Reading:
         """Let no item open behind its votes: earlier versions imported votes without an opening."""
         first: dict[int, int] = {}
         for vote in voted:
-            begin, _ = self._import_of(vote.seq)
-            first.setdefault(vote.comparison, begin or vote.seq)
+            if vote.comparison not in first:
+                begin, _ = self._import_of(vote.seq)
+                first[vote.comparison] = begin or vote.seq
         for event in opened:
             yield event._replace(seq=min(event.seq, first.pop(event.comparison, event.seq)))
 

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import lru_cache, partial
 from time import perf_counter
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -446,15 +447,14 @@ def new_entries(
 ) -> Iterator[Entry]:
     """Yield the `verdicts` entries, not saved yet, of items whose last one says something else."""
     stored = Entry.objects.filter(item__in=items, kind=Entry.Kind.VERDICTS).order_by("pk")
-    last = dict(stored.values_list("item", "payload"))
+    last: dict[UUID, Any] = dict(stored.values_list("item", "payload"))
     first = [item for item in items if item.pk not in last]
     for queue in {item.queue for item in first}:
         couple_items(queue, [item for item in first if item.queue == queue])
     for item in items:
-        entry = verdicts_entry(item, verdicts[item.pk])
-        known, new = last.get(item.pk), entry.payload
-        assert new is not None
-        if known is None or any(known[name] != new[name] for name in ("prompt", "verdicts")):
+        entry, known = verdicts_entry(item, verdicts[item.pk]), last.get(item.pk, {})
+        # Votes that are wanted later have an entry of their own.
+        if any(known.get(name) != (entry.payload or {})[name] for name in ("prompt", "verdicts")):
             yield entry
 
 

@@ -1,4 +1,4 @@
-"""Imports that are asked for at once, or while somebody else writes: each waits, and all come in."""
+"""Imports that are asked for at once, or while somebody else writes: each waits for its turn."""
 
 import io
 import json
@@ -14,7 +14,7 @@ from django.db import OperationalError, connection
 from judge_eval.exchange import import_jobs
 from judge_eval.management.commands.import_waiting import do_all
 from judge_eval.models import Import, Run
-from tests.helpers.imports import assert_whole, pair, study
+from tests.helpers.imports import assert_whole, study
 from tests.helpers.together import only, together
 from tests.makers import key_client, make_key, make_project
 from voting.models import Entry
