@@ -4,12 +4,14 @@ import json
 from collections import Counter
 
 import pytest
+from django.test import Client
 from scipy.stats import spearmanr
 
 from humanjudge.cli.lines import result_lines
 from judge_eval.exchange.export import export_run
 from judge_eval.findings.model import RunFindings
 from reports.shares.services import make_share
+from reports.shares.verify import verify
 from tests.helpers.bundles import empty_the_instance, numbers_of, restored
 from tests.helpers.imports import assert_whole, imported
 from tests.helpers.pages import text_of
@@ -190,3 +192,13 @@ def test_a_draft_counts_couples_and_what_a_prompt_can_bring_against_a_constant(
     shown = text_of(user_client().get(f"/runs/{run.pk}/draft/"))
     assert ("too few to tell" in shown) == bool(said)
     assert said in shown
+
+
+def test_a_bundle_of_a_report_of_ratings_verifies(tmp_path):
+    run = study(baselines=True)
+    compute(run)
+    _, token = make_share(run.queue.project, run, None)
+    path, head = tmp_path / "bundle.zip", run.queue.project.head
+    path.write_bytes(b"".join(Client().get(f"/r/{token}/bundle.zip").streaming_content))
+    empty_the_instance()
+    assert verify(path, head).report.head.hash == head
