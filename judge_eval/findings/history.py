@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import nan
 from operator import attrgetter
-from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Final, NamedTuple, TypeAlias
 from uuid import UUID
 
 from django.db.models import BooleanField, ExpressionWrapper, Max, Q, QuerySet
@@ -36,7 +36,6 @@ class Round(NamedTuple):
 
 
 Step: TypeAlias = Opened | Wanted | Round | Voted
-Held = TypeVar("Held", Opened, Voted)
 
 
 class History(NamedTuple):
@@ -51,7 +50,7 @@ class History(NamedTuple):
     Where answers are in an order, the choice of a `Voted` is its row in `votes`, `grades` say how
     good these votes say an item is, `groups` to which groups their voters belong, and
     `verdict_grades` are by comparison those of all judges, NaN of failed ones, and whether they
-    were asked. A comparison is opened with the second of its prompt, since alone it has no order.
+    were asked.
     """
 
     events: list[Event]
@@ -112,9 +111,6 @@ class _Reading:
         opened = list(self._before_votes(opened, voted))
         if self.imports:
             voted = sorted(map(self._at_once, voted), key=lambda v: (v.seq, self._place(v, order)))
-        if self.is_ordered:
-            whole = self._whole(opened)
-            opened, voted = self._held_back(opened, whole), self._held_back(voted, whole)
         line = _Line()
         steps: list[Step] = sorted([*opened, *asked, *voted], key=attrgetter("seq"))
         events = [event for step in steps for event in line.take(step)]
@@ -132,21 +128,6 @@ class _Reading:
         places = [keyed_number(str(self.run.queue_id), "comparison", item) for item in self.rows]
         about = self.changes, left, self.votes, self.imported
         return History(events, order, places, *about, self.grades, self.groups, self.verdict_grades)
-
-    def _whole(self, opened: Sequence[Opened]) -> dict[int, int]:
-        """Return by prompt with which entry the second of its comparisons opened."""
-        first: dict[int, int] = {}
-        whole: dict[int, int] = {}
-        for event in opened:
-            if first.setdefault(event.prompt, event.comparison) != event.comparison:
-                whole.setdefault(event.prompt, event.seq)
-        return whole
-
-    def _held_back(self, events: Sequence[Held], whole: Mapping[int, int]) -> list[Held]:
-        """Give events their place behind that entry, and leave out what is still alone."""
-        seqs = ((event, whole.get(self.prompt_of[event.comparison])) for event in events)
-        held = [event._replace(seq=max(event.seq, seq)) for event, seq in seqs if seq is not None]
-        return sorted(held, key=attrgetter("seq"))
 
     def _sealed(self, kind: str) -> QuerySet[Any]:
         # The project is there for the sake of indexes.

@@ -177,9 +177,12 @@ class EnteredPrompt(NamedTuple):
 class Line:
     """The prompts that are open and have not entered, in their order."""
 
-    def __init__(self, order: Order, comparison_order: Order | None, *, cuts: bool = True) -> None:
+    def __init__(
+        self, order: Order, comparison_order: Order | None = None, *, are_units: bool = False
+    ) -> None:
         self.order = order
-        self.cuts = cuts
+        # Units count once, so none is cut; alone in its unit nothing can be compared.
+        self.are_units = are_units
         self.comparison_order = comparison_order
         self.comparisons: dict[int, _Comparison] = {}
         self.of_prompt: dict[int, list[int]] = {}
@@ -225,6 +228,8 @@ class Line:
     def _place(self, prompt: int) -> None:
         """Put a prompt among those that wait to enter, or that votes are missing on."""
         own = [self.comparisons[number] for number in self.of_prompt[prompt]]
+        if self.are_units and len(own) < 2:
+            return
         if (before := self.sizes.get(prompt)) is not None:
             self.of_size[before] -= 1
         self.sizes[prompt] = sum(one.votes_wanted for one in own)
@@ -261,7 +266,7 @@ class Line:
     def _enter_first(self, seq: int) -> None:
         _, prompt = self.waiting.pop(0)
         left, most = self._most()
-        left = left if self.cuts else self.sizes[prompt]
+        left = self.sizes[prompt] if self.are_units else left
         self.most_votes = max(self.most_votes, most)
         votes = []
         for number in self._in_order(self.of_prompt[prompt]):

@@ -146,7 +146,7 @@ def enter_units(
     its row in `ratings`. The other arguments are those of `order_credits`. What enters of an item
     are its first wanted ratings.
     """
-    line = follow(events, Line(unit_order, None, cuts=False))
+    line = follow(events, Line(unit_order, are_units=True))
     entries = list(line.entries.values())
     rows = [[row for _, rated in entry.votes for row in rated] for entry in entries]
     own = ratings.where(np.array([row for of in rows for row in of], np.int64))

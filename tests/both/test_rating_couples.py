@@ -6,11 +6,11 @@ from functools import partial
 import pytest
 from django.utils import timezone
 
+from judge_eval.findings.agreement import agreement_of
 from judge_eval.findings.load import outcomes_of
 from judge_eval.findings.slices import Slice
 from judge_eval.models import Verdict
 from judge_eval.runs.verdicts import open_those_final
-from judge_eval.stats.entering import Opened
 from tests.helpers.scene import assert_sound
 from tests.helpers.together import together
 from tests.makers import (
@@ -116,12 +116,13 @@ def test_one_alone_is_no_evidence_until_the_second_opens():
     opened(run, [one])
     make_vote(make_voter(run), one, "3")
     seal_all(run.queue.project)
-    assert outcomes_of(run).history.events == []
+    entered = agreement_of(outcomes_of(run)).entered
+    assert (entered.prompts, entered.planned.tolist()) == ((), [])
     opened(run, [other])
-    events = outcomes_of(run).history.events
-    assert [type(event).__name__ for event in events] == ["Opened", "Opened", "Voted"]
-    assert len({event.prompt for event in events if isinstance(event, Opened)}) == 1
-    assert len({event.seq for event in events}) == 1
+    make_vote(make_voter(run), other, "5")
+    seal_all(run.queue.project)
+    entered = agreement_of(outcomes_of(run)).entered
+    assert (len(entered.prompts), entered.all_votes, entered.planned.tolist()) == (1, 2, [1])
 
 
 def test_a_part_has_both_items_of_a_couple_or_none():
