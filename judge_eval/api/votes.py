@@ -371,6 +371,9 @@ def results(request: HttpRequest, run_id: Prefix) -> Any:
     `overall_as_of` names; until they were `computed` once, overall agreement is of this moment and
     has no interval. A key that votes blindly, with the scope `vote` and without `verdicts`, is
     refused while it has pairs to vote on; what it has done itself is in `mine` of `pending`.
+
+    Where votes are ratings, overall agreement is that of their order, which is null until it was
+    computed; `agree` counts equal ratings, and nobody has an ELO.
     """
     run, is_sealed = _run_to_read(request, run_id)
     counted, computed = board(run), stored_ranking(run)
