@@ -48,6 +48,10 @@ def claim_in_words(winner: str, loser: str, is_baseline: bool) -> str:
     return f"{loser} is worse than {winner}" if is_baseline else f"{winner} beats {loser}"
 
 
+def _after(outlook: str) -> str:
+    return f": {outlook}" if outlook else ""
+
+
 def _first(texts: Sequence[str], rest: str) -> list[str]:
     """Return as many texts as a sentence has room for, and how many more there are."""
     more = [f"{len(texts) - MOST_NAMES} {rest}"] if len(texts) > MOST_NAMES else []
@@ -275,15 +279,12 @@ class Words:
             return f"{a} beats {b} (evidence {odds(claims.evidence[one, other])})."
         if standing == "both ways":
             return f"{a} and {b}: not settled, the evidence points both ways."
-        outlook = self._outlook(claims.forecast[one][other])
-        after = f": {outlook}" if outlook else ""
+        outlook = _after(self._outlook(claims.forecast[one][other]))
         if standing == "leads":
-            return f"{a} leads {b}, not settled (evidence {self._short_of(one, other)}){after}."
-        return f"{a} and {b} cannot be told apart yet{after}."
-
-    def _short_of(self, one: int, other: int) -> str:
-        claims = self.claims
-        return f"{odds(claims.evidence[one, other])} of {odds(claims.needed[one, other])}"
+            short = f"{odds(claims.evidence[one, other])} of {odds(claims.needed[one, other])}"
+            of = "" if claims.is_baseline[other] else "evidence "
+            return f"{a} leads {b}, not settled ({of}{short}){outlook}."
+        return f"{a} and {b} cannot be told apart yet{outlook}."
 
     def _outlook(self, votes: Forecast | None) -> str:
         """Say how many more votes it takes; nothing where no number of votes would do."""
@@ -356,12 +357,7 @@ class Words:
             least = _least([claims.evidence[m, n] for n in judges for m in low])
             return f"{self._names(judges)} {are} worse than {self._names(low)} (evidence {least})."
         if standing == "leads":
-            texts = [
-                f"{self.names[n]} leads {self.names[m]}, not settled ({self._short_of(n, m)})"
-                for n in judges
-                for m in low
-            ]
-            return f"{'; '.join(texts)}."
+            return " ".join(self._pair(n, m) for n in judges for m in low)
         who = f"{self._names(judges, 'or')} is"
         if len(judges) == len(self.judges) > 1:
             who = "any judge is"
@@ -427,9 +423,8 @@ class Words:
             distinct[at] = distinct[at[::-1]] = False
         for group in tie_group_members(distinct):
             if len(some := [judges[at] for at in group]) > 1:
-                outlook = self._forecast(combinations(some, 2))
-                after = f": {outlook}" if outlook else ""
-                yield f"{self._names(some)} cannot be told apart yet{after}."
+                outlook = _after(self._forecast(combinations(some, 2)))
+                yield f"{self._names(some)} cannot be told apart yet{outlook}."
 
     def _in_short(self) -> Iterator[str]:
         judges = self.judges
