@@ -68,7 +68,8 @@ class CompositeResults(BaseModel):
 class RunResults(BaseModel):
     """The findings of a run, and the ELO of its judges by their identifiers.
 
-    The identifier of the run is the seed of whatever is drawn at random in its figures.
+    The identifier of the run is the seed of whatever is drawn at random in its figures, the orders
+    of ELO aside, which have the same seed everywhere.
     """
 
     id: str
