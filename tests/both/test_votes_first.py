@@ -1,12 +1,24 @@
 """Votes that are there before any judge: people are counted at once, judges join later."""
 
+from io import BytesIO
+
 import pytest
 
 from judge_eval.config.run_config import JoiningJudges
+from judge_eval.exchange.formats import read
 from judge_eval.models import Verdict
 from judge_eval.runs.lifecycle import add_judges_to
 from judge_eval.runs.state import advance
-from tests.helpers.imports import added, assert_whole, imported, pair, verdict, vote
+from tests.helpers.imports import (
+    added,
+    assert_whole,
+    import_run,
+    imported,
+    pair,
+    run_of,
+    verdict,
+    vote,
+)
 from tests.helpers.run_findings import compute
 from tests.makers import elos_of, make_project, seal_all
 from voting.models import Entry
@@ -32,6 +44,17 @@ def test_votes_alone_are_figures_of_people_and_of_models():
     assert data["among_people"]["pairs"]["value"] == 0.5
     assert data["models"]["boards"][0]["by"] == "people"
     assert data["judges"] == []
+    assert_whole(run.queue.project)
+
+
+@pytest.mark.parametrize(
+    "text", [b"pair,voter,vote\n7,ann,tie\n", b"item,voter,vote\n7,ann,pass\n8,bob,flag\n"]
+)
+def test_a_few_lines_of_votes_are_enough(text):
+    report = import_run(make_project(), "Votes", read(BytesIO(text), "votes.csv"))
+    assert report.errors == []
+    run = run_of(report)
+    assert compute(run).data["as_of"]["votes"] == text.count(b"\n") - 1
     assert_whole(run.queue.project)
 
 
