@@ -7,10 +7,11 @@ pair.
 Of single items the floor is whoever always gives the same answer. Which label people give most is
 known only after they have voted, and a verdict must depend on no vote; so there is a baseline for
 each label, and always to say the most frequent one is the best of them, whichever it turns out to
-be.
+be. Ratings are compared by their order, in which all that always give the same one are alike: so
+there is one of them, and *longer-higher*, which rates longer texts higher.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from random import Random
 from typing import Final, NamedTuple
 
@@ -24,6 +25,8 @@ class Opinion(NamedTuple):
 
     winner: str
     reason: str
+    # Of a rating, from 0 to 1: decides between equal ones.
+    score: float | None = None
 
 
 # What an output may be that is kept as text; a picture is kept as pixels alone.
@@ -55,8 +58,8 @@ def random_choice(output_a: str, output_b: str, seed: str) -> Opinion:
 def longer_wins(output_a: str, output_b: str, seed: str) -> Opinion:
     """Pick the longer text; equal lengths are a tie.
 
-    >>> longer_wins("long", "sh", "")
-    Opinion(winner='A', reason='4 characters against 2.')
+    >>> longer_wins("long", "sh", "").reason
+    '4 characters against 2.'
     """
     return _more(len(output_a), len(output_b), "characters")
 
@@ -117,6 +120,9 @@ def names_for(kind: str) -> list[str]:
 # --- single items -------------------------------------------------------------------------------
 
 RANDOM: Final = "random"
+LONGER_HIGHER: Final = "longer-higher"
+# A text of so many characters is rated in the middle.
+_MIDDLE: Final = 1_000
 # In a run's config: a baseline for every label of the ballot.
 MOST_FREQUENT: Final = "most-frequent"
 _ALWAYS: Final = "always-"
@@ -129,7 +135,8 @@ def is_baseline(name: str) -> bool:
     >>> is_baseline("longer-wins"), is_baseline("always-flag"), is_baseline("gpt-5")
     (True, True, False)
     """
-    return name in BASELINES or name == MOST_FREQUENT or name.startswith(_ALWAYS)
+    others = (MOST_FREQUENT, LONGER_HIGHER)
+    return name in BASELINES or name in others or name.startswith(_ALWAYS)
 
 
 def always(choice: str) -> str:
@@ -141,28 +148,61 @@ def always(choice: str) -> str:
     return f"{_ALWAYS}{choice}"
 
 
+def is_constant(name: str) -> bool:
+    return name.startswith(_ALWAYS)
+
+
+def most_over_floor(baselines: Iterable[str], *, by_order: bool) -> float:
+    """Return by how much a judge can be ahead of all baselines on a prompt.
+
+    Ranked by order, who always gives the same answer has half of every prompt.
+    """
+    return 0.5 if by_order and any(map(is_constant, baselines)) else 1.0
+
+
+def constants_for(kind: str, ballot: Sequence[str]) -> list[str]:
+    """Name the baselines that always give the same answer; of ratings one.
+
+    >>> constants_for("pass_flag", ["pass", "flag"]), constants_for("rating", ["1", "2", "3"])
+    (['always-pass', 'always-flag'], ['always-2'])
+    """
+    if kind == "rating":
+        return [always(word) for word in ballot[(len(ballot) - 1) // 2 :][:1]]
+    return [*map(always, ballot), *([always(NO_LABELS)] if kind == "labels" else [])]
+
+
 def names_for_single(kind: str, ballot: Sequence[str]) -> list[str]:
     """Name all baselines of single items of this kind with these choices.
 
     >>> names_for_single("pass_flag", ["pass", "flag"])
     ['always-pass', 'always-flag', 'random']
     """
-    return [*map(always, ballot), *([always(NO_LABELS)] if kind == "labels" else []), RANDOM]
+    return [*constants_for(kind, ballot), *([LONGER_HIGHER] if kind == "rating" else []), RANDOM]
 
 
-def opinion_of_single(name: str, kind: str, ballot: Sequence[str], seed: str) -> Opinion | None:
-    """Return what a baseline says of a single item, whatever stands there; None: no such baseline.
+def opinion_of_single(
+    name: str, kind: str, ballot: Sequence[str], seed: str, output: str = ""
+) -> Opinion | None:
+    """Return what a baseline says of a single item; None: there is no such baseline.
 
     *random* says each of the choices equally often, or each of all sets of labels; the same for the
-    same seed.
+    same seed. Only *longer-higher* looks at the output.
 
-    >>> opinion_of_single("always-flag", "pass_flag", ["pass", "flag"], "seed")
-    Opinion(winner='flag', reason='It always says so.')
+    >>> opinion_of_single("always-flag", "pass_flag", ["pass", "flag"], "seed").winner
+    'flag'
+    >>> opinion_of_single("longer-higher", "rating", ["1", "2", "3"], "seed", "x" * 3000)
+    Opinion(winner='3', reason='3,000 characters.', score=0.75)
     """
+    if is_constant(name):
+        # A run from before may have one for each rating.
+        known = name.removeprefix(_ALWAYS) in (*ballot, *([NO_LABELS] if kind == "labels" else []))
+        return Opinion(name.removeprefix(_ALWAYS), "It always says so.") if known else None
     if name not in names_for_single(kind, ballot):
         return None
-    if name != RANDOM:
-        return Opinion(name.removeprefix(_ALWAYS), "It always says so.")
+    if name == LONGER_HIGHER:
+        score = len(output) / (len(output) + _MIDDLE)
+        word = ballot[int(score * len(ballot))]
+        return Opinion(word, f"{len(output):,} characters.", score)
     chance = Random(seed)  # noqa: S311  no secret
     if kind == "labels":
         return Opinion(joined(word for word in ballot if chance.random() < 0.5), _BY_LOT)

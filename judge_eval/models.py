@@ -474,12 +474,26 @@ class Findings(models.Model):
     # Nobody computes it before; parts that nobody asks for any more are not computed again.
     not_before = models.DateTimeField(default=timezone.now)
     asked_at = models.DateTimeField(default=timezone.now)
+    # Attempts since the last success, and how the last one failed; a killed one says nothing.
+    attempts = models.PositiveIntegerField(default=0)
+    error = models.CharField(max_length=200, blank=True)
+
+    MOST_ATTEMPTS: ClassVar = 3
 
     class Meta:
         verbose_name_plural = "findings"
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["run", "part"], name="findings_once")
         ]
+
+    @property
+    def failure(self) -> str:
+        """Why there are no figures, or no newer ones, once several attempts failed; else empty."""
+        # Without an error, the last attempt may still be at work.
+        if self.attempts < self.MOST_ATTEMPTS + (not self.error):
+            return ""
+        why = self.error or "each attempt ended without a result, perhaps for lack of memory"
+        return f"The figures could not be computed: {why}."
 
 
 class Import(models.Model):

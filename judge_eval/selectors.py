@@ -11,6 +11,7 @@ from django.db.models.functions import Left
 from humanjudge.lib import leases
 from judge_eval.models import Board, Call, Extension, JudgeRating, RatingPoint, Run, Verdict
 from judge_eval.stats import elo
+from voting.kinds import is_ordered
 from voting.models import Item, Picture, Project
 from voting.selectors import queue_counts, unusable_pairs
 
@@ -93,7 +94,8 @@ def board(run: Run) -> BoardView:
     rows = list(ratings.order_by("judge__position"))
     counts, unusable = Board.objects.get(run=run), unusable_pairs(run.queue).count()
     votes = (counts.votes, counts.unblinded, counts.seq)
-    unrated = elo.unrated({row.judge.pk: row.judge.is_baseline for row in rows})
+    are_baselines = {row.judge.pk: row.judge.is_baseline for row in rows}
+    unrated = elo.unrated(are_baselines, are_ratings=is_ordered(run.queue))
     return BoardView(run, rows, unrated, *votes, *queue_counts(run.queue), unusable)
 
 

@@ -8,8 +8,8 @@ from random import Random
 from typing import Any, TypeVar
 
 from django.conf import settings
-from django.db import transaction
-from django.db.models import Max, QuerySet
+from django.db import connection, transaction
+from django.db.models import Exists, Max, OuterRef, QuerySet
 from django.db.models.functions import Coalesce
 
 from humanjudge.celery import enqueue
@@ -21,10 +21,10 @@ from judge_eval.demo.content import DemoPrompt
 from judge_eval.models import Board, Judge, JudgeRating, Run, Verdict
 from judge_eval.prompts.request_hash import judge_fingerprint
 from voting.choices import DEFAULT_BALLOT
-from voting.kinds import is_single
+from voting.kinds import is_ordered, is_single
 from voting.ledger.chain import canonical
 from voting.models import Inference, Item, Picture, Project, Queue, VoterPrompt, prompt_key
-from voting.order import fresh_turn, keyed_number
+from voting.order import couples, fresh_turn, keyed_number, prompt_order
 from voting.pictures.rendering import renderer_id
 from voting.pictures.store import source_address
 from voting.votes_wanted import votes_for
@@ -131,6 +131,33 @@ def new_item(queue: Queue, position: int, a: Inference, b: Inference | None = No
     item.turn = fresh_turn(queue.pk, item.prompt_key)
     item.votes_wanted = votes_for(item.pk, queue)
     return item
+
+
+def couple_items(queue: Queue, new: Sequence[Item]) -> None:
+    """Couple those of the new items, about to open, whose prompt has no other item.
+
+    The order of ratings is compared within a prompt, so the second of two such prompts gets the key
+    of the first. The last may be alone; then it waits for the next that opens.
+    """
+    if not new or not is_ordered(queue):
+        return
+    if connection.vendor == "postgresql":  # on SQLite the transaction is the lock
+        with connection.cursor() as cursor:
+            # Two who open items at once must not both couple them with the one that waits.
+            cursor.execute("SELECT pg_advisory_xact_lock(%s)", [queue.pk.int >> 65])
+    usable = Item.objects.filter(queue=queue, unusable="")
+    others = usable.filter(prompt_key=OuterRef("prompt_key")).exclude(pk=OuterRef("pk"))
+    alone = usable.filter(~Exists(others))
+    by_pk = {item.pk: item for item in new}
+    keys = alone.filter(pk__in=by_pk, is_coupled=False).values_list("prompt_key", "pk")
+    lone = {prompt: by_pk[pk] for prompt, pk in keys}
+    waits = alone.filter(is_coupled=True).exclude(pk__in=by_pk).order_by("position").first()
+    prompts = sorted(lone, key=lambda prompt: prompt_order(queue.pk, prompt))
+    firsts = couples(prompts, waits.prompt_key if waits else "")
+    for prompt, item in lone.items():
+        item.prompt_key = firsts[prompt]
+        item.turn, item.is_coupled = fresh_turn(queue.pk, item.prompt_key), True
+    Item.objects.bulk_update(lone.values(), ["prompt_key", "turn", "is_coupled"], batch_size=500)
 
 
 def _next_position(rows: QuerySet[Any]) -> int:

@@ -51,7 +51,8 @@ _FREE = f"""
     pair.votes_wanted > {_CAST}
         + (SELECT COUNT(*) FROM voting_assignment AS other WHERE {_LOOKS})
 """  # noqa: S608  these are texts of our own, values travel beside them
-_SELECT = "SELECT pair.prompt_key, pair.id, pair.turn FROM voting_item AS pair"
+_COLUMNS = "pair.prompt_key, pair.id, pair.turn, pair.is_coupled"
+_SELECT = f"SELECT {_COLUMNS} FROM voting_item AS pair"  # noqa: S608
 _MINE = """
     JOIN voting_assignment AS mine ON mine.item_id = pair.id AND mine.voter_id = %(voter)s
 """
@@ -69,7 +70,7 @@ _SKIPPED_ONCE = f"""
 # The few pairs first: PostgreSQL would look at all open pairs of the queue to find them.
 _STILL_THEIRS = f"""
     WITH pair AS MATERIALIZED (SELECT * FROM voting_item WHERE id IN ({{have}}))
-    SELECT pair.prompt_key, pair.id, pair.turn FROM pair {_MINE}
+    SELECT {_COLUMNS} FROM pair {_MINE}
     WHERE mine.skips < 2 AND {_OPEN} AND (mine.leased_until > %(now)s OR {_FREE})
 """  # noqa: S608
 _LONGEST_LEASED = f"""
@@ -78,7 +79,7 @@ _LONGEST_LEASED = f"""
     AND NOT EXISTS (SELECT 1 FROM voting_assignment AS mine
                     WHERE mine.voter_id = %(voter)s AND mine.item_id = pair.id
                       AND mine.skips > 1)
-    GROUP BY pair.prompt_key, pair.id, pair.turn
+    GROUP BY {_COLUMNS}
     ORDER BY COUNT(*), MIN(other.leased_until) LIMIT 1
 """  # noqa: S608
 # Two voters who ask at once must not both be given the last pair.
@@ -107,12 +108,13 @@ class _Row(NamedTuple):
     prompt_key: str
     pk: UUID
     turn: int
+    is_coupled: bool
 
 
 def _rows(sql: str, values: Values) -> list[_Row]:
     with prepared() as cursor:
         cursor.execute(sql, values)
-        return [_Row(prompt, UUID(str(pk)), turn) for prompt, pk, turn in cursor.fetchall()]
+        return [_Row(prompt, UUID(str(pk)), *rest) for prompt, pk, *rest in cursor.fetchall()]
 
 
 def _time(moment: datetime) -> str:
@@ -130,7 +132,8 @@ def next_pairs(
 
     `have` are those that it holds already, in its order: returned are new ones, and which of these
     are not the voter's any more. A page that holds none, since it was just loaded, goes on with
-    what the last one held. Nobody is idle because others look at what is left: then the pair that
+    what the last one held. Both items of a couple are handed out and leased together.
+    Nobody is idle because others look at what is left: then the pair that
     was leased longest ago is handed out.
     """
     if not queue.is_open or queue.is_simulated:
@@ -147,11 +150,11 @@ def next_pairs(
             .values_list("item_id", flat=True)[: 2 * held]
         )
         kept = _still_theirs(about, on_page)
-        page = list(kept)[:held]
+        page = _first(list(kept.values()), held)
         if len(kept) < held:
             page += _choose(voter, queue, about, kept, on_page, held - len(kept))
         _lease(about, page, now + timedelta(minutes=settings.LEASE_MINUTES))
-    new = [pk for pk in page if pk not in have]
+    new = [row.pk for row in page if row.pk not in have]
     pairs = Item.objects.select_related("a__picture", "b__picture").in_bulk(new)
     return [pairs[pk] for pk in new], [pk for pk in have if pk not in kept]
 
@@ -161,10 +164,10 @@ def give_back(voter: Voter, queue: Queue, pairs: Sequence[UUID], now: datetime) 
     leases.filter(item__in=pairs).update(leased_until=now)
 
 
-def _lease(about: Values, page: Sequence[UUID], until: datetime) -> None:
+def _lease(about: Values, page: list[_Row], until: datetime) -> None:
     # All are written down: they were handed out, so their verdicts stay closed.
-    items: Values = {f"pair_{n}": key(pk) for n, pk in enumerate(page)}
-    leased = dict(list(items.items())[:LEASED])
+    items: Values = {f"pair_{n}": key(row.pk) for n, row in enumerate(page)}
+    leased = dict(list(items.items())[: len(_first(page, LEASED))])
     these = f"AND item_id NOT IN ({_placeholders(leased)})" if leased else ""
     rows = ", ".join(
         f"(%(voter)s, %({name})s, {'%(until)s' if name in leased else '%(now)s'}, 0)"
@@ -177,24 +180,31 @@ def _lease(about: Values, page: Sequence[UUID], until: datetime) -> None:
             cursor.execute(_LEASE.format(rows=rows), values)
 
 
-def _still_theirs(about: Values, on_page: Sequence[UUID]) -> dict[UUID, str]:
+def _first(rows: list[_Row], number: int) -> list[_Row]:
+    """Return so many of the rows, and one more rather than half of a couple."""
+    edge = rows[number - 1 : number + 1]
+    is_cut = all(row.is_coupled for row in edge) and len({row.prompt_key for row in edge}) == 1
+    return rows[: number + is_cut]
+
+
+def _still_theirs(about: Values, on_page: Sequence[UUID]) -> dict[UUID, _Row]:
     # A pair beyond the leased ones may have got its votes by now, or be on another screen.
     if not on_page:
         return {}
     items: Values = {f"pair_{n}": key(pk) for n, pk in enumerate(on_page)}
     rows = _rows(_STILL_THEIRS.format(have=_placeholders(items)), about | items)
-    prompts = {row.pk: row.prompt_key for row in rows}
-    return {pk: prompts[pk] for pk in on_page if pk in prompts}
+    by_pk = {row.pk: row for row in rows}
+    return {pk: by_pk[pk] for pk in on_page if pk in by_pk}
 
 
 def _choose(
     voter: Voter,
     queue: Queue,
     about: Values,
-    kept: dict[UUID, str],
+    kept: dict[UUID, _Row],
     on_page: Sequence[UUID],
     limit: int,
-) -> list[UUID]:
+) -> list[_Row]:
     free = _first_prompts(about, PORTION + len(on_page))
     rows = [row for row in free if row.pk not in on_page]
     rows.sort(key=lambda row: (row.turn >= FRESH, prompt_order(queue.pk, row.prompt_key)))
@@ -202,14 +212,20 @@ def _choose(
     def chance(thing: Hashable) -> float:
         return keyed_number(settings.SECRET_KEY, "shuffle", voter.pk, thing) / 2**64
 
-    last = list(kept.values())[-1] if kept else ""
-    chosen = arrange([(row.prompt_key, row.pk) for row in rows], chance, limit, last)
+    last = list(kept.values())[-1].prompt_key if kept else ""
+    # A couple is arranged as one, so that it is handed out one item after the other.
+    together: dict[UUID | str, list[_Row]] = {}
+    for row in rows:
+        together.setdefault(row.prompt_key if row.is_coupled else row.pk, []).append(row)
+    units = [(same[0].prompt_key, unit) for unit, same in together.items()]
+    chosen = [row for unit in arrange(units, chance, limit, last) for row in together[unit]]
+    chosen = _first(chosen, limit)
     if len(rows) < limit:
         # What the voter skipped comes back once, at the end.
         again = _rows(_SKIPPED_ONCE, about | {"limit": limit + len(on_page)})
-        chosen += [row.pk for row in again if row.pk not in on_page][: limit - len(chosen)]
+        chosen += [row for row in again if row.pk not in on_page][: limit - len(chosen)]
     if not chosen and not kept:
-        chosen = [row.pk for row in _rows(_LONGEST_LEASED, about)]
+        chosen = _rows(_LONGEST_LEASED, about)
     return chosen
 
 

@@ -368,6 +368,24 @@ def is_fixed(queue: Any) -> bool:
     return len(kind_of(queue).tally) > 1
 
 
+def is_ordered(of: Any) -> bool:
+    """Say whether answers are in an order, so that judges are ranked by it: ratings and grades."""
+    return of.kind == "rating" or (of.kind == "pass_flag" and options_of(of).takes_grades)
+
+
+def grade_of(choice: str, score: int | None) -> float:
+    """Return how good an answer of an ordered kind says an output is; `score` is in millionths.
+
+    Of ratings the score decides between equal ones only.
+
+    >>> grade_of("4", None), grade_of("pass", 800_000), grade_of("flag", None)
+    (4.0, 0.8, 0.0)
+    """
+    if choice in PASS_FLAG:
+        return row_of(choice).quality if score is None else score / ONE
+    return int(choice) + (score or 0) / (2 * ONE)
+
+
 def joined(labels: Iterable[str]) -> str:
     """Write a set of labels as votes and verdicts hold it.
 

@@ -290,6 +290,9 @@ class Item(models.Model):
     opened_at = models.DateTimeField(null=True, blank=True)
     # Why it is left out: a drawing that cannot be rendered, or a curator who excluded it.
     unusable = models.TextField(blank=True)
+    # Where answers are ranked by their order: another prompt of one item has the same key, or the
+    # next that opens gets it; both items are handed to the same voter.
+    is_coupled = models.BooleanField(default=False, editable=False)
     # Pairs are handed out by this number, the lowest first; see voting.order.
     turn = models.BigIntegerField(editable=False)
 

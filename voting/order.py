@@ -53,6 +53,20 @@ def fresh_turn(queue: object, prompt_key: str) -> int:
     return FRESH + prompt_order(queue, prompt_key)
 
 
+def couples(prompts: Sequence[str], waiting: str = "") -> dict[str, str]:
+    """Couple prompts of one item: the first with the second, the third with the fourth …
+
+    `prompts` are their keys in keyed order, and `waiting` is the one that was left over before.
+    Returned is, by the key of each prompt, that of the first of its couple; the last may be alone,
+    and waits for the next.
+
+    >>> couples(["cat", "dog", "owl"]), couples(["cat", "dog"], waiting="ant")
+    ({'cat': 'cat', 'dog': 'cat', 'owl': 'owl'}, {'ant': 'ant', 'cat': 'ant', 'dog': 'dog'})
+    """
+    line = [waiting, *prompts] if waiting else list(prompts)
+    return {prompt: line[place - place % 2] for place, prompt in enumerate(line)}
+
+
 def arrange(
     pairs: Sequence[tuple[str, Pair]],
     chance: Callable[[Hashable], float],

@@ -359,9 +359,9 @@ def _run_to_read(request: HttpRequest, run_id: str) -> tuple[Run, bool]:
 def results(request: HttpRequest, run_id: Prefix) -> Any:
     """The judges by overall agreement, baselines last. `sealed`: all votes of this key are counted.
 
-    What is claimed of them is in their rank range (from `rank_low` to `rank_high`), in letters that
-    judges share of whom neither is said to beat the other (`ties`), and in `beats_floor`. `rank` is
-    the place in this list and claims nothing.
+    What is claimed of them is in their rank range (from `rank_low` to `rank_high`; the best judge
+    has rank 1 alone), in letters that judges share of whom neither beats the other (`ties`), and in
+    `beats_floor`. `rank` is the place in this list and claims nothing.
 
     ELO and agreement are as of the last sealed vote. The ELO depends on the order of the votes:
     from `elo_other_orders_low` to `elo_other_orders_high` is where 90 % of other orders put it, and
@@ -371,6 +371,9 @@ def results(request: HttpRequest, run_id: Prefix) -> Any:
     `overall_as_of` names; until they were `computed` once, overall agreement is of this moment and
     has no interval. A key that votes blindly, with the scope `vote` and without `verdicts`, is
     refused while it has pairs to vote on; what it has done itself is in `mine` of `pending`.
+
+    Where votes are ratings, overall agreement is that of their order, which is null until it was
+    computed; `agree` counts equal ratings, and nobody has an ELO.
     """
     run, is_sealed = _run_to_read(request, run_id)
     counted, computed = board(run), stored_ranking(run)
@@ -399,9 +402,11 @@ def results(request: HttpRequest, run_id: Prefix) -> Any:
 def findings(request: HttpRequest, run_id: Prefix, part: Part = "") -> Any:
     """Judges and models with intervals, claims, the Alt-Test: all that the boards show.
 
-    `words` say which judge is best and who beats the floor, `more` what else there is to say, and
-    `claims` have the evidence behind it, of judges in rows over those in columns, in the order of
-    `judges`. It holds however often one looks.
+    `words` say which judge is best and which beat the baselines, `more` what else there is to say,
+    and `claims` have the evidence behind it, of judges in rows over those in columns, in the order
+    of `judges`. It holds however often one looks. `beats` of a baseline over a judge says that the
+    judge is worse; `forecast` is from how many to how many more votes it takes, with null for an
+    open end; `withdrawn` without `other` is that a judge was the best.
 
     They are computed in the background: `state` is `computing` until there is something, and
     `behind` says that newer votes are being counted. `part` is `tag:…`, `generator:…`,

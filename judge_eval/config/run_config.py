@@ -37,6 +37,7 @@ from humanjudge.lib.validation import (
 from judge_eval.baselines import (
     BASELINES,
     MOST_FREQUENT,
+    constants_for,
     is_baseline,
     names_for,
     names_for_single,
@@ -358,7 +359,7 @@ def _judges(config: RunConfig) -> Iterator[JudgeSpec]:
     names = {judge.id for judge in config.judges}
     for judge_ in config.judges:
         if config.items and judge_.id == MOST_FREQUENT:
-            constant = names_for_single(config.items.kind, config.items.offered)[:-1]
+            constant = constants_for(config.items.kind, config.items.offered)
             yield from (JudgeSpec(id=n, provider=BASELINE) for n in constant if n not in names)
         else:
             usual = BASELINE if is_baseline(judge_.id) else config.provider

@@ -31,6 +31,8 @@ MOST_CHOICES: Final = 200
 MOST_FLAG_CATEGORIES: Final = 9
 HIGHEST_RATING: Final = 10
 USUAL_RATING: Final = 5
+# In the error of a verdict that is outside the choices, which follow.
+NONE_OF: Final = "none of: "
 _USUAL_JSON: Final = Options().model_dump(mode="json")
 
 
@@ -167,6 +169,7 @@ class Answers:
 
     def __init__(self) -> None:
         self.graded = False
+        self.number = 0
         self._words: set[str] = set()
         self._lowest, self._highest = 1, USUAL_RATING
         self._has_lists = False
@@ -174,6 +177,7 @@ class Answers:
 
     def take(self, label: Label) -> None:
         number, worth = _number(label), _worth(label)
+        self.number += 1
         self._has_lists |= isinstance(label, tuple)
         self._are_marks &= not isinstance(label, bool) and worth is not None and 0 <= worth <= 1
         self._are_ratings &= number in range(HIGHEST_RATING + 1)
@@ -223,12 +227,14 @@ class Answers:
 class Asked:
     """What is asked, as far as it is known: of a new run, the answers tell what is not stated.
 
-    The first answer tells the task, all of them the kind and the choices. Until the kind is known
-    an answer is kept as it was given, under `MAIN`, and `settled` makes a choice of it.
+    The first answer tells the task; people's answers tell the kind and the choices, and those of
+    judges only where there are no others. Until these are known an answer is kept as it was given,
+    under `MAIN`, and `settled` makes a choice of it.
     """
 
     def __init__(self, options: ImportOptions, queue: Queued | None = None) -> None:
-        self._is_fixed, self._answers = queue is not None, Answers()
+        self._is_fixed = queue is not None
+        self._of_people, self._of_judges = Answers(), Answers()
         self._kind: VoteKind | None = options.single_kind
         self._task, self._ballot, self._is_graded = options.task, options.ballot, options.graded
         self._more = options.further
@@ -243,21 +249,34 @@ class Asked:
         if not row.labels or row.error:
             return
         main = self._main(row)
-        self._answers.take(main)
+        if row.judge:
+            # A judge that answers anything else has failed, and its file is right.
+            self._of_judges.take(main)
+            return
+        self._of_people.take(main)
         if self._kind:
-            self._check_answer(row, self._kind, main)
+            self._check_answer(self._kind, main)
         if row.category:
             self._check_category(row.category)
 
-    def _check_answer(self, row: Row, kind: VoteKind, main: Label) -> None:
+    @property
+    def _answers(self) -> Answers:
+        return self._of_people if self._of_people.number else self._of_judges
+
+    def _check_answer(self, kind: VoteKind, main: Label) -> None:
         try:
             answer = answer_of(kind, main)
         except Unfit as error:
-            raise Misfit("vote" if row.voter else "verdict", str(error)) from error
-        if row.voter and self._ballot and kind != "text":
-            words = answer.label if isinstance(answer.label, list) else [answer.choice]
-            if unknown := next((word for word in words if word not in self._ballot), None):
-                raise off_ballot(shorten(unknown), self._ballot)
+            raise Misfit("vote", str(error)) from error
+        if unknown := self._not_offered(kind, answer):
+            raise off_ballot(shorten(unknown), self._ballot or ())
+
+    def _not_offered(self, kind: VoteKind, answer: Answer) -> str | None:
+        """Return what an answer says that is not on the ballot, if there is one."""
+        if kind == "text" or not self._ballot:
+            return None
+        words = answer.label if isinstance(answer.label, list) else [answer.choice]
+        return next((word for word in words if word not in self._ballot), None)
 
     def _check_category(self, category: str) -> None:
         if category in self._categories:
@@ -306,12 +325,19 @@ class Asked:
         return {name: _plain(label) for name, label in others.items()}
 
     def settled(self, stated: Columns, choice: str) -> Columns:
-        """Return a vote or verdict with its choice and value, once the kind is known."""
+        """Return a vote or verdict with its choice and value, once the kind is known.
+
+        A verdict waits for the ballot too: one that says anything else has failed.
+        """
         labels = dict(stated["labels"] or {})
-        if self._kind is None or MAIN not in labels:
+        is_early = choice == "winner" and not self._is_fixed
+        if self._kind is None or is_early or MAIN not in labels:
             return stated
         raw = labels.pop(MAIN)
-        answer = answer_of(self._kind, tuple(raw) if isinstance(raw, list) else raw)
+        raw = tuple(raw) if isinstance(raw, list) else raw
+        if choice == "winner" and (why := self._why_failed(self._kind, raw)):
+            return stated | {"state": "failed", "labels": None, "error": why}
+        answer = answer_of(self._kind, raw)
         if answer.label is not None:
             labels = {self._task or self._more.task: answer.label, **labels}
         said = stated | {choice: answer.choice, "labels": labels or None}
@@ -319,6 +345,16 @@ class Asked:
             # A free text is no choice; but a verdict always says something.
             return said | {choice: answer.choice or str(answer.label)[:LONGEST_CHOICE]}
         return said | {"value": answer.value}
+
+    def _why_failed(self, kind: VoteKind, raw: Label) -> str:
+        """Return the error of a verdict that is no answer here, empty where it is one."""
+        try:
+            if self._not_offered(kind, answer_of(kind, raw)) is None:
+                return ""
+        except Unfit:
+            pass
+        shown = shorten(SEPARATOR.join(raw) if isinstance(raw, tuple) else str(raw))
+        return f"{shown!r} is {NONE_OF}{', '.join(self._ballot or ())}"
 
     def rules(self) -> Columns:
         """Return what a new queue is to ask, as its columns hold it; raises Unfit."""

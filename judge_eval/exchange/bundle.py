@@ -172,6 +172,7 @@ class Pair(_Record):
     votes_wanted: Small
     opened_at: AwareDatetime | None
     unusable: str
+    is_coupled: bool = False
 
 
 class VerdictPart(_Record):

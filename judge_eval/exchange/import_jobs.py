@@ -8,12 +8,13 @@ import logging
 import shutil
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from datetime import timedelta
 from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO, Final, NamedTuple, cast, get_args
+from typing import Any, BinaryIO, Final, NamedTuple, TypeVar, cast, get_args
 from uuid import UUID, uuid4
 
 from django.conf import settings
@@ -63,6 +64,9 @@ _UPLOADED: Final = Q(state=Import.State.DRAFT) | Q(
 )
 _TASK: Final = "judge_eval.tasks.import_next"
 _BLOCK: Final = 1 << 20
+# While an import waits for another one, or for the database.
+PAUSE_SECONDS: Final = 0.5
+Result = TypeVar("Result")
 
 _starting = threading.Lock()
 logger = logging.getLogger(__name__)
@@ -264,6 +268,23 @@ def do_in_a_process() -> None:
             manage("import_waiting")
     finally:
         _starting.release()
+
+
+def when_unlocked(do: Callable[[], Result], tell: Callable[[str], object]) -> Result:
+    """Do it, again from the start while another process holds the lock of SQLite for too long."""
+    is_told = False
+    while True:
+        try:
+            return do()
+        except OperationalError as error:
+            # The lower byte of a code is its kind.
+            kind = getattr(error.__cause__, "sqlite_errorcode", sqlite3.SQLITE_OK) & 0xFF
+            if kind not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+                raise
+        if not is_told:
+            tell("Another process is writing to the database; the import waits for it.")
+        is_told = True
+        time.sleep(PAUSE_SECONDS)
 
 
 def claim(only: UUID | None = None) -> Import | None:

@@ -15,6 +15,7 @@ from django.conf import settings
 from django.db.models import Q, QuerySet, TextField
 from django.db.models.functions import MD5, Concat, Left
 
+from humanjudge.lib.text import number_of
 from humanjudge.lib.validation import ConfigInvalid, validated
 from judge_eval.baselines import is_baseline
 from judge_eval.exchange import fields
@@ -215,6 +216,8 @@ class _Reading:
 
     def take(self, rows: Sequence[Row]) -> None:
         taken = self._pairs(rows)
+        for _, pair in taken:
+            self._scratch.insert("entered", pair.hex)
         self._verdicts([(row, pair, row.judge) for row, pair in taken if row.judge])
         self._votes([(row, pair, row.voter) for row, pair in taken if row.voter])
 
@@ -231,6 +234,8 @@ class _Reading:
         is_open = bool(self._queue and self._queue.is_open) if stated is None else stated
         if is_open and self._lacking:
             raise ImportRefused(lacking_text(self._lacking, self._noun))
+        if self._run is None:
+            self._refuse_empty()
         rules = self._rules()
         if self._is_single:
             for counts in (report.new, report.already):
@@ -245,6 +250,24 @@ class _Reading:
         }
         to_write = sum(map(self._scratch.count, WRITTEN))
         return {"form": self._form | read, "to_write": to_write}
+
+    def _refuse_empty(self) -> None:
+        """Refuse a new run that would show nothing, or whose votes are all on other items."""
+        verdicts, votes = map(self._scratch.count, ("verdict", "vote"))
+        shown, voted, both = self._scratch.pairs_with_outputs_and_votes()
+        why = ""
+        if not (shown or verdicts or votes):
+            found = number_of(self._scratch.count("pair"), self._noun)
+            why = f"{found} without an output, a vote or a verdict: at least one of them is needed"
+        elif shown and voted and not both:
+            why = (
+                f"{number_of(votes, 'vote')} on {number_of(voted, self._noun)}, but the outputs "
+                f"are those of {shown:,} others: "
+                f"votes and outputs must name the same {self._noun}s"
+            )
+        if why:
+            self._report.fail(RowError("", 0, None, why))
+            raise RowsWrong(self._report)
 
     def _rules(self) -> Columns:
         """Return what a new run's queue asks, as its columns hold it."""
@@ -353,8 +376,7 @@ class _Reading:
                 labels = self._asked.statement(row)
                 stated = verdict_of(row, self._options.inconsistent, labels)
                 stated = self._asked.settled(stated, "winner")
-                if self._settle("verdict", row, name, pair, stated, known.get((pair, judge))):
-                    self._scratch.insert("judged", pair.hex)
+                self._settle("verdict", row, name, pair, stated, known.get((pair, judge)))
 
     # --- votes ------------------------------------------------------------------------------------
 
@@ -393,17 +415,16 @@ class _Reading:
 
     def _settle(
         self, table: str, row: Row, name: str, pair: UUID, stated: Columns, before: Columns | None
-    ) -> bool:
+    ) -> None:
         """Keep a statement to be written, unless it was made before; then it must be the same."""
         if before is None:
             statement = json.dumps(stated, ensure_ascii=False)
             if self._scratch.insert(table, name, pair.hex, statement):
                 self._report.new[f"{table}s"] += 1
-                return True
+                return
             before = json.loads(self._scratch.statement(table, name, pair.hex))
         check_said_before(table, row, stated, before)
         self._report.already[f"{table}s"] += 1
-        return False
 
 
 def _uuid(text: str) -> UUID | None:

@@ -26,11 +26,11 @@ _TABLES: Final = (
     "pair (name TEXT PRIMARY KEY, facts TEXT, output_a TEXT, output_b TEXT)",
     "verdict (name TEXT, pair TEXT, statement TEXT, PRIMARY KEY (name, pair))",
     "vote (name TEXT, pair TEXT, statement TEXT, PRIMARY KEY (name, pair))",
-    "judged (name TEXT PRIMARY KEY)",
+    "entered (pair TEXT PRIMARY KEY)",
 )
 # What is written to the database row by row, in this order.
 VOTES: Final = "vote"
-WRITTEN: Final = ("pair", "verdict", "judged", VOTES)
+WRITTEN: Final = ("pair", "verdict", "entered", VOTES)
 AnyItem = TypeVar("AnyItem")
 
 
@@ -103,6 +103,14 @@ class Scratch:
         """Return how many votes there are on each pair that has more than so many."""
         select = "SELECT pair, count(*) FROM vote GROUP BY pair HAVING count(*) > ?"
         return dict(self._db.execute(select, [number]))
+
+    def pairs_with_outputs_and_votes(self) -> tuple[int, int, int]:
+        """Return how many pairs have an output, how many have votes, and how many have both."""
+        shown = "FROM pair WHERE output_a IS NOT NULL"
+        has_output = f"pair IN (SELECT replace(facts ->> 'pk', '-', '') {shown})"
+        voted = "count(DISTINCT pair)"
+        select = f"SELECT {voted}, {voted} FILTER (WHERE {has_output}) FROM vote"  # noqa: S608
+        return (self._one(f"SELECT count(*) {shown}"), *self._db.execute(select).fetchone())
 
     def judges(self) -> list[str]:
         return [name for (name,) in self._db.execute("SELECT name FROM judge ORDER BY rowid")]

@@ -12,15 +12,15 @@ from functools import cached_property
 from typing import Any, Final, TypeAlias
 from uuid import UUID, uuid4
 
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from humanjudge.celery import enqueue
 from humanjudge.lib.text import number_of
 from humanjudge.lib.validation import validated
-from judge_eval.baselines import BLIND, names_for, names_for_single
+from judge_eval.baselines import BLIND, LONGER_HIGHER, names_for, names_for_single
 from judge_eval.config.run_config import RUBRICS, SINGLE_RUBRICS
-from judge_eval.exchange.answers import Asked, Columns
+from judge_eval.exchange.answers import NONE_OF, Asked, Columns
 from judge_eval.exchange.import_report import (
     GONE,
     SIMULATED,
@@ -33,7 +33,7 @@ from judge_eval.exchange.statements import PairDraft, by_rule
 from judge_eval.exchange.steps import close_undrawn, finish, give_pictures, note, step
 from judge_eval.models import Board, Import, Judge, Run, Verdict
 from judge_eval.runs.lifecycle import OUTPUT_ABSENT, lacking_outputs
-from judge_eval.runs.verdicts import answer_of_baseline, verdicts_entry
+from judge_eval.runs.verdicts import answer_of_baseline, new_entries, open_those_final
 from judge_eval.selectors import switched_off
 from judge_eval.services import (
     add_judges,
@@ -42,7 +42,7 @@ from judge_eval.services import (
     imported_fingerprint,
     imported_judge,
 )
-from voting.kinds import kind_of
+from voting.kinds import is_ordered, kind_of
 from voting.ledger import ledger
 from voting.ledger.decisions import IMPORT_BEGINS, IMPORT_ENDS
 from voting.ledger.groups import groups_entry
@@ -87,7 +87,7 @@ class Writing:
             judges = [self._judge(run, name) for name in self._scratch.judges()]
             add_judges(run, [judge for judge in judges if judge.fingerprint not in known])
             note(job, run=run)
-        writers = (self._pairs, self._verdicts, self._judged, self._votes)
+        writers = (self._pairs, self._verdicts, self._enter, self._votes)
         before = 0
         for table, write in zip(WRITTEN, writers, strict=True):
             number = self._scratch.count(table)
@@ -228,26 +228,29 @@ class Writing:
             for name, pair, statement in rows
         )
 
-    def _judged(self, run: Run, rows: Rows) -> None:
-        """Put all final verdicts on pairs that got one into the ledger."""
+    def _enter(self, run: Run, rows: Rows) -> None:
+        """Put pairs into the ledger with their verdicts, also where no judge was asked yet."""
         pairs = [UUID(hex=pair) for (pair,) in rows]
-        items = Item.objects.filter(pk__in=pairs).select_related("a", "b").order_by("position")
-        for item in items:
+        items = Item.objects.filter(pk__in=pairs).order_by("position")
+        judged = items.filter(Exists(Verdict.objects.filter(item=OuterRef("pk"))))
+        judged = judged.select_related("a", "b")
+        for item in (*items, *judged):
             item.queue = run.queue
-        self._answer_by_baselines(run, list(items))
+        if judged:
+            self._answer_by_baselines(run, judged)
         by_pair: dict[UUID, list[Verdict]] = {pair: [] for pair in pairs}
         verdicts = Verdict.objects.filter(item__in=pairs).select_related("judge")
         for verdict in verdicts.order_by("judge__position"):
             by_pair[verdict.item_id].append(verdict)
         final = [
-            verdicts_entry(item, by_pair[item.pk])
+            item
             for item in items
             # Where a judge of the run is still being asked, the pair's opening writes them.
             if all(verdict.state != Verdict.State.WAITING for verdict in by_pair[item.pk])
         ]
-        ledger.append(run.queue.project_id, final)
+        ledger.append(run.queue.project_id, [*new_entries(final, by_pair)])
 
-    def _answer_by_baselines(self, run: Run, items: Sequence[Item]) -> None:
+    def _answer_by_baselines(self, run: Run, items: QuerySet[Item]) -> None:
         """Let the run's baselines answer for pairs that other judges answered for elsewhere."""
         if self._baselines is None:
             self._baselines = self._baselines_of(run)
@@ -261,7 +264,8 @@ class Writing:
                 if (judge.pk, item.pk) in known:
                     continue
                 verdict = Verdict(judge=judge, item=item, decided_at=timezone.now())
-                if is_unseen and item.b and judge.name not in BLIND:
+                looks = judge.name not in BLIND if item.b else judge.name == LONGER_HIGHER
+                if is_unseen and looks:
                     verdict.state, verdict.error = Verdict.State.FAILED, UNSEEN
                 else:
                     for name, value in answer_of_baseline(verdict, orders).items():
@@ -282,11 +286,14 @@ class Writing:
         return add_judges(run, [baseline(run, name) for name in names])
 
     def _names_of_baselines(self, queue: Queue) -> list[str]:
+        is_unseen = lacking_outputs(queue).count() == queue.items.count()
         if queue.kind != Queue.Kind.COMPARISON:
             # A baseline for each of very many words would be no floor but a crowd.
-            is_short = 0 < len(queue.ballot) <= MOST_FLOORS
-            return names_for_single(queue.kind, queue.ballot) if is_short else []
-        is_unseen = lacking_outputs(queue).count() == queue.items.count()
+            is_short = len(queue.ballot) <= MOST_FLOORS or queue.kind == Queue.Kind.RATING
+            if not queue.ballot or not is_short:
+                return []
+            names = names_for_single(queue.kind, queue.ballot)
+            return [name for name in names if not is_unseen or name != LONGER_HIGHER]
         names = [name for name in names_for(self._kind) if name in BLIND or not is_unseen]
         off = switched_off()
         return [name for name in names if name not in off]
@@ -345,10 +352,19 @@ class Writing:
         if lacking:
             note = f"Voting is closed: {_lacking(lacking, noun)} that could be shown."
             self._report.notes.append(note)
+        self._note_verdicts_off_ballot(run)
         new = (number_of(self._report.new[f"{it}s"], it) for it in (noun, "verdict", "vote"))
         run.record("imported", f"Imported: {', '.join(new)}.")
         if run.state == Run.State.JUDGING:
             enqueue("judge_eval.tasks.advance", str(run.pk))
+
+    def _note_verdicts_off_ballot(self, run: Run) -> None:
+        verdicts = Verdict.objects.filter(judge__run=run, judge__provider=Judge.IMPORTED)
+        if number := verdicts.filter(error__contains=f" is {NONE_OF}").count():
+            self._report.notes.append(
+                f"{number:,} of {number_of(verdicts.count(), 'verdict')} are {NONE_OF}"
+                f"{', '.join(run.queue.ballot)}. They count as failed."
+            )
 
     def _is_to_be_open(self, queue: Queue, lacking: int) -> bool:
         is_open = self._options.open_for_voting
@@ -378,9 +394,10 @@ def _fill(output: Inference, draft: PairDraft, side: str, text: str | None) -> N
 
 def _item(queue: Queue, draft: PairDraft) -> Item:
     known = draft.known
-    # Nothing is known to share a prompt that nobody told; a single item is its own.
+    # Nothing is known to share a prompt that nobody told; a single item is its own, unless items
+    # of a prompt are compared by their order.
     key = str(draft.pk)
-    if not draft.is_single:
+    if not draft.is_single or is_ordered(queue):
         unnamed = prompt_key(known["prompt"]) if "prompt" in known else key
         key = known.get("prompt_id") or unnamed
     key = known.get("cluster") or key
@@ -432,5 +449,8 @@ def _open_pairs(queue: Queue) -> bool:
         ~Q(b__picture__state=Picture.State.WAITING),
         ~Exists(unjudged),
     )
-    ready.update(opened_at=timezone.now())
+    entered = Entry.objects.filter(kind=Entry.Kind.VERDICTS, item=OuterRef("pk"))
+    ready.filter(Exists(entered)).update(opened_at=timezone.now())
+    # Pairs of the run that this import has not named.
+    open_those_final(list(ready.values_list("pk", flat=True)))
     return closed.exists()

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from uuid import UUID
 
-from django.db import DatabaseError, transaction
+from django.db import OperationalError, transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 
@@ -64,7 +64,7 @@ def refresh() -> None:
         for run_id, part in _due(timezone.now()):
             try:
                 compute_apart_if_large(run_id, part)
-            except DatabaseError:
+            except OperationalError:
                 raise
             except Exception:
                 # One run that cannot be computed must not hold up the others; it is tried again.
@@ -115,20 +115,24 @@ def compute(run_id: UUID, part: str) -> bool:
     row = Findings.objects.filter(run=run_id, part=part)
     took = row.values_list("seconds", flat=True).first() or 0
     lease = max(LEASE, SHARE * timedelta(seconds=took))
-    if not row.filter(not_before__lte=now).update(not_before=now + lease):
+    begun = {"not_before": now + lease, "attempts": F("attempts") + 1}
+    if not row.filter(not_before__lte=now).update(**begun):
         return False
     began = time.perf_counter()
     run = Run.objects.select_related("queue").get(pk=run_id)
     wanted = Slice.parse(part, kind_of(run.queue).noun)
     try:
         computed = findings(outcomes_of(run, wanted), _before(row))
-    except KeyError:
-        if is_readable(run):
-            raise
-        logger.error("findings of run %s: %s", run_id, OTHER_VERSION)  # noqa: TRY400
-        return False
-    panels = panels_of(computed, switched_off()) if PANELS else {}
-    charts = charts_of(computed, panels)
+        panels = panels_of(computed, switched_off()) if PANELS else {}
+        charts = charts_of(computed, panels)
+    except OperationalError:
+        raise  # The database is locked or away, which passes.
+    except Exception as error:
+        if isinstance(error, KeyError) and not is_readable(run):
+            logger.error("findings of run %s: %s", run_id, OTHER_VERSION)  # noqa: TRY400
+            return False
+        _note_failure(row, error)
+        raise
     seconds = time.perf_counter() - began
     done = timezone.now()
     with transaction.atomic():
@@ -145,9 +149,19 @@ def compute(run_id: UUID, part: str) -> bool:
             seq=computed.as_of.seq,
             seconds=seconds,
             computed_at=done,
+            attempts=0,
+            error="",
             not_before=done + max(PAUSE, SHARE * timedelta(seconds=seconds)),
         )
     return True
+
+
+def _note_failure(row: QuerySet[Findings], error: Exception) -> None:
+    """Keep the reason for the pages, and try again soon; after several attempts less often."""
+    why = f"an unexpected error occurred ({type(error).__name__}); the worker's log has the details"
+    row.update(error="they take too much memory" if isinstance(error, MemoryError) else why)
+    early = row.filter(attempts__lt=Findings.MOST_ATTEMPTS)
+    early.update(not_before=timezone.now() + PAUSE)
 
 
 def is_readable(run: Run) -> bool:
@@ -200,9 +214,16 @@ class Request:
     @cached_property
     def refused(self) -> str:
         """Why there will be no findings, where that is so."""
+        if self.findings is not None:
+            return ""
         # What an earlier version stored is computed anew, and has no time until then.
         is_hopeless = self.row.computed_at or not is_readable(self.row.run)
-        return OTHER_VERSION if self.findings is None and is_hopeless else ""
+        return OTHER_VERSION if is_hopeless else self.row.failure
+
+    @cached_property
+    def is_left(self) -> bool:
+        """Whether no worker has begun with it for a while."""
+        return not self.row.attempts and self.row.not_before < timezone.now() - UNSEEN_PAUSE
 
     @cached_property
     def parts(self) -> Parts | None:

@@ -1,6 +1,6 @@
 """What may be claimed of a run's judges, and which claims do not stand any more."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 
 import numpy as np
@@ -12,7 +12,6 @@ from judge_eval.stats.bootstrap import FloatArray
 
 RECOUNTED = "the votes that count have changed"
 BOTH_WAYS = "the evidence points both ways now"
-PER_PROMPT = "it is ahead per prompt, but not per vote any more"
 
 
 def claims_model(
@@ -33,41 +32,58 @@ def claims_model(
 def _withdrawn(
     found: pure.Claims, judges: Sequence[str], history: History, seq: int, before: Before
 ) -> list[Withdrawn]:
-    """Name claims that were said and do not stand; those named before, while there are no others.
+    """Name claims that hold no longer; those named before, while there are no others.
 
     Which claims somebody has read depends on when findings were computed, so this alone is not made
     of the ledger.
     """
     places = {judge: place for place, judge in enumerate(judges)}
     now = [places.get(judge) for judge in before.judges]
+    made: list[tuple[int, int | None]] = [
+        (one, other) for one, other in np.argwhere(np.array(before.claims.beats, bool)).tolist()
+    ]
+    if before.claims.best is not None:
+        made.append((before.claims.best, None))
+
+    def gone(claims: Iterable[tuple[int, int | None]]) -> Iterator[tuple[int, int | None]]:
+        for one, other in claims:
+            a, b = now[one], None if other is None else now[other]
+            is_known = a is not None and (b is None) == (other is None)
+            if a is not None and is_known and not _holds(found, a, b):
+                yield a, b
+
     new = []
-    for one, other in np.argwhere(np.array(before.claims.beats, dtype=bool)).tolist():
-        a, b = now[one], now[other]
-        if a is not None and b is not None and not found.beats[a, b]:
-            why, since = _why(found, history, seq, before, a, b)
-            new.append(Withdrawn(judge=a, other=b, why=why, seq=since))
-    return new or list(_still(found, now, before.claims.withdrawn))
+    for one, other in gone(made):
+        why, since = _why(found, history, seq, before, one, other)
+        new.append(Withdrawn(judge=one, other=other, why=why, seq=since))
+    return new or [
+        each.model_copy(update={"judge": one, "other": other})
+        for each in before.claims.withdrawn
+        for one, other in gone([(each.judge, each.other)])
+    ]
 
 
-def _still(
-    found: pure.Claims, now: Sequence[int | None], named: Sequence[Withdrawn]
-) -> Iterator[Withdrawn]:
-    for each in named:
-        a, b = now[each.judge], now[each.other]
-        if a is not None and b is not None and not found.beats[a, b]:
-            yield each.model_copy(update={"judge": a, "other": b})
+def _holds(found: pure.Claims, one: int, other: int | None) -> bool:
+    """Whether one is claimed to beat the other, or without another to be the best."""
+    return found.best == one if other is None else bool(found.beats[one, other])
 
 
 def _why(
-    found: pure.Claims, history: History, seq: int, before: Before, one: int, other: int
+    found: pure.Claims, history: History, seq: int, before: Before, one: int, other: int | None
 ) -> tuple[str, int]:
-    """Return why a claim does not stand any more, and since which entry."""
-    if found.reached[one, other]:
-        return (BOTH_WAYS if found.reached[other, one] else PER_PROMPT), seq
+    """Return why a claim holds no longer, and since which entry."""
+    joined = history.changes.get(JOINED, 0)
     claims = before.claims
-    needed = claims.floor_threshold if found.is_baseline[other] else claims.threshold
-    if found.evidence[one, other] >= (needed or np.inf):
-        return JOINED, history.changes.get(JOINED, seq)
+    if other is None:
+        if joined > before.seq:
+            return JOINED, joined
+    elif found.reached[one, other]:
+        return BOTH_WAYS, seq
+    else:
+        is_floor = found.is_baseline[one] or found.is_baseline[other]
+        needed = claims.floor_threshold if is_floor else claims.threshold
+        if found.evidence[one, other] >= (needed or np.inf):
+            return JOINED, joined or seq
     later = {at: why for why, at in history.changes.items() if at > before.seq and why != JOINED}
     last = max(later, default=seq)
-    return later.get(last, RECOUNTED), last
+    return later.get(last, BOTH_WAYS if other is None else RECOUNTED), last

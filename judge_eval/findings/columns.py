@@ -31,6 +31,7 @@ _UNASKED = "It has not been asked about anything that is open for voting."
 _ONE_ORDER = "It has not answered about a pair in both orders, or what it answered is not known."
 _NO_SIDE = "It has chosen no side, or in which order it saw the pairs is not known."
 _ALONE = "Nobody has voted on what somebody else voted on."
+_UNCOMPARED = "It takes 3 items that both rated, and more than one rating of each."
 _UNFLAGGED = "It has no verdict on anything that people flagged."
 _UNPASSED = "It has no verdict on anything that people passed."
 _NO_SIDED_VOTE = "Nobody has voted for a side, or where it stood is not known."
@@ -96,6 +97,8 @@ def share_cell(share: Share, counted: str, nothing: str, *, decimals: int = 0) -
         return missing(nothing)
     main = percent(share.value, decimals)
     title = f"{share.successes:,} of {share.trials:,} {counted}"
+    if isinstance(share.successes, float):  # by the order of ratings
+        title = f"Mean over {share.trials:,} prompts"
     if share.low is None or share.high is None:
         why = f"No interval: {share.why}."
         return Cell(main, "", f"{title}. {why}", why)
@@ -136,13 +139,22 @@ def _overall_within(judge: JudgeFindings, low: float | None, high: float | None)
         return missing(UNVOTED)
     main = percent(judge.overall.value, 1)
     if low is None or high is None:
-        return Cell(main, why=_NO_VALUE)
+        return Cell(main, why=_sentence(judge.overall.why) if judge.overall.why else _NO_VALUE)
     return Cell(main, percent_span(low, high))
 
 
 def _two_way_cell(judge: JudgeFindings) -> Cell:
     low, high = judge.two_way_low, judge.two_way_high
     return missing(_FEW_PEOPLE) if low is None else _overall_within(judge, low, high)
+
+
+def _of_ratings(name: str, title: str, unit: str, about: str) -> Column:
+    def cell(judge: JudgeFindings) -> Cell:
+        value: float | None = getattr(judge.of_ratings, name)
+        return missing(_UNCOMPARED) if value is None else Cell(f"{value + 0:.2f}")
+
+    at = f"of_ratings.{name}"
+    return Column(name, title, unit, about, "how-order", cell, at, {name: at})
 
 
 def _rank_cell(judge: JudgeFindings) -> Cell:
@@ -211,6 +223,31 @@ def _seconds_cell(judge: JudgeFindings) -> Cell:
     return Cell(f"{value:,.1f}" if value >= 1 else f"{value:.2f}")
 
 
+# In place of the first column, where judges are ranked by the order of ratings.
+BY_ORDER: Final = Column(
+    *("overall", "Agreement", "% in people's order"),
+    "Of two outputs that one person rated differently, how often the judge rates the same one "
+    "higher; equal ratings count half, no verdict counts nothing. Whoever always gives the same "
+    "rating has 50 %. Judges are listed by it.",
+    *("how-order", _overall_cell, "overall.value"),
+)
+_MEAN: Final = "The mean over people, each compared on all items that both rated."
+# What is shown of ratings beside their order.
+OF_RATINGS: Final = (
+    Column(
+        *("exact_agreement", "Same rating", "% of votes"),
+        "Of the votes on what it was asked about, those with the same rating. A judge that always "
+        "gives the most frequent rating has much of it.",
+        "how-order",
+        lambda judge: share_cell(judge.of_ratings.exact, "votes", UNVOTED),
+        "of_ratings.exact.value",
+        _share_files("exact_agreement", "of_ratings.exact"),
+    ),
+    _of_ratings("quadratic_kappa", "Kappa", "quadratic", f"How close ratings are. {_MEAN}"),
+    _of_ratings("spearman", "Spearman", "rank correlation", _MEAN),
+    _of_ratings("kendall", "Kendall", "tau-b", _MEAN),
+    _of_ratings("mean_difference", "Difference", "mean", "How much higher it rates than people."),
+)
 _RATING_FIELDS: Final = ("low", "high", "rank", "best_rank", "worst_rank")
 # What stands on the board: the judges' names and these.
 MAIN: Final = (
@@ -223,7 +260,8 @@ MAIN: Final = (
     ),
     Column(
         *("rank", "Rank", "range"),
-        "1 and the number of judges said to beat it, up to all less those it is said to beat.",
+        "1 and the number of judges that beat it, up to all less those it beats. The best judge "
+        "has rank 1 alone.",
         *("how-claims", _rank_cell, "-rank_high"),
         {"rank_low": "rank_low", "rank_high": "rank_high"},
     ),
@@ -283,7 +321,7 @@ FURTHER: Final = (
     ),
     Column(
         *("agreement", "When it answers", "% of votes"),
-        "Agreement on what it has a verdict on alone.",
+        "Of the votes on what it has a verdict on, those that chose the same.",
         "how-agreement",
         *_share("agreement", "votes", UNVOTED, decimals=1),
     ),
@@ -318,8 +356,8 @@ FURTHER: Final = (
     ),
     Column(
         *("single", "Per answer", "% of votes"),
-        "Agreement of each single answer. How much higher it is than the agreement is what the "
-        "judge loses by contradicting itself.",
+        "Agreement of each single answer. How much higher it is than the agreement is what "
+        "contradicting itself costs the judge.",
         "how-position",
         *_share("per_answer", "answers set beside votes", _ONE_ORDER, file="agreement_per_answer"),
         topic="answers in both orders",
@@ -343,7 +381,7 @@ FURTHER: Final = (
     ),
     Column(
         *("ties", "Letters", "not told apart"),
-        "Judges share a letter where neither is said to beat the other.",
+        "Judges share a letter where neither beats the other; the best judge shares none.",
         *("how-claims", _ties_cell, "-rank_high"),
         {"ties": "ties"},
     ),
@@ -357,6 +395,7 @@ FURTHER: Final = (
         topic="prices",
         is_of_parts=False,
     ),
+    *OF_RATINGS,
 )
 COLUMNS: Final = (*MAIN, *FURTHER)
 
@@ -364,7 +403,10 @@ COLUMNS: Final = (*MAIN, *FURTHER)
 # Files begin with what judges are listed by, and end with what only some items have.
 _FILES: Final = {
     name: attribute
-    for column in sorted(COLUMNS, key=lambda c: (c.figure != "overall", c.kind == "pass_flag"))
+    for column in sorted(
+        COLUMNS,
+        key=lambda c: (c.figure != "overall", c in OF_RATINGS, c.kind == "pass_flag"),
+    )
     for name, attribute in column.files.items()
 }
 FILE_COLUMNS: Final = ("judge_id", "name", "kind", *_FILES)

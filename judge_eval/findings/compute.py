@@ -1,7 +1,7 @@
 """All figures of a run from its outcomes, and their charts: pure, and the same every time."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -9,6 +9,8 @@ import numpy as np
 from humanjudge.charts.draw import svg
 from humanjudge.charts.plots import Curve, Estimate, intervals, lines
 from humanjudge.charts.spec import RATING, SHARE, Axis, Reference, Spec
+from judge_eval.baselines import most_over_floor
+from judge_eval.findings.agreement import about_order, agreement_of, agreement_with
 from judge_eval.findings.alt_test import alt_tests
 from judge_eval.findings.claims import claims_model
 from judge_eval.findings.load import RunOutcomes, Spent
@@ -26,6 +28,7 @@ from judge_eval.findings.model import (
     ModelBoard,
     Models,
     OfLabel,
+    OfRatings,
     PassRates,
     RunFindings,
     Unanswerable,
@@ -33,29 +36,27 @@ from judge_eval.findings.model import (
 from judge_eval.findings.panels import Stored, specs_of
 from judge_eval.models import Judge
 from judge_eval.stats import PASSES, elo
-from judge_eval.stats.bootstrap import FloatArray
+from judge_eval.stats.bootstrap import BoolArray, FloatArray
 from judge_eval.stats.bradley_terry import as_votes, model_board
 from judge_eval.stats.claims import claims as claims_of
 from judge_eval.stats.confusion import LabelRates, confusion_matrices, label_rates
 from judge_eval.stats.elo_orders import SEED, elo_range
-from judge_eval.stats.entering import enter
 from judge_eval.stats.estimate import Share, best_first
 from judge_eval.stats.judge_figures import (
+    agreement_by_chance,
     among_people,
     habits,
     judge_figures,
-    overall_agreement,
-    paired_differences,
     per_answer,
     shares,
     shares_by_prompt,
-    two_way_intervals,
 )
 from judge_eval.stats.mcnemar import mcnemar_tests
+from judge_eval.stats.order_agreement import BY_CONSTRUCTION
 from judge_eval.stats.outcomes_table import Codes, OutcomesTable
 from judge_eval.stats.wording import Words
-from voting.choices import SIDES
-from voting.kinds import is_single, kind_of
+from voting.choices import LABELS, SIDES
+from voting.kinds import is_ordered, is_single, kind_of
 from voting.models import Queue
 
 START = Reference(1000, "start")
@@ -64,6 +65,7 @@ MOST_MODELS = 100
 MOST_LABELS = 12
 # Of fewer votes no figures of a group are shown.
 LEAST_OF_GROUP = 10
+NO_RATINGS = OfRatings()
 NO_FLAGS = Share(None, None, None, 0, 0, 0, why="items are not passed or flagged here")
 
 
@@ -74,33 +76,38 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
     """
     table, judges = outcomes.table, outcomes.judges
     is_baseline = np.array([judge.is_baseline for judge in judges], dtype=bool)
-    overall = overall_agreement(table, outcomes.prompts)
-    history = outcomes.history
-    entered = enter(history.events, history.order)
+    ranked, history = agreement_of(outcomes), outcomes.history
+    overall, is_order = ranked.overall, ranked.of_ratings is not None
     agreement = np.array([np.nan if s.value is None else s.value for s in overall])
-    said = claims_of(entered, is_baseline, agreement, len(history.order), history.votes_left)
+    floor = [judge.name for judge in judges if judge.is_baseline]
+    most = most_over_floor(floor, by_order=is_order)
+    said = claims_of(ranked.entered, is_baseline, agreement, history.votes_left, most)
+    by_construction = np.array([share.why == BY_CONSTRUCTION for share in overall], dtype=bool)
+    always = np.where(by_construction[:, None], np.nan, said.always)
     claims = claims_model(
         said,
-        paired_differences(table.right(), table.asked(), outcomes.prompts),
+        ranked.differences,
         [str(judge.pk) for judge in judges],
         history,
         outcomes.as_of.seq,
         before,
     )
-    rows, choices, people = np.array(history.votes, dtype=np.int64).reshape(-1, 3).T
-    two_way = two_way_intervals(table.verdicts[rows], choices, outcomes.prompts[rows], people)
     order = best_first([share.value for share in overall])
     ranks, floors = said.ranks(), said.beats_floor()
     letters = said.letters([n for n in order if overall[n].trials])
-    unrated = elo.unrated(dict(enumerate(is_baseline.tolist())))
+    baselines = dict(enumerate(is_baseline.tolist()))
+    unrated = elo.unrated(baselines, are_ratings=is_order)
     figures = judge_figures(table, _rng(outcomes, 0), unrated=unrated)
     among = among_people(table.votes, _rng(outcomes, 1))
+    if ranked.people:
+        among = replace(among, pairs=ranked.people)
     [left] = shares(outcomes.left[:, None], outcomes.sided[:, None], _rng(outcomes, 2))
     consistency, first_position = habits(*outcomes.habits, _rng(outcomes, 3))
     elo_ranges = np.full((2, len(judges)), np.nan)
     players = [place for place, figure in enumerate(figures) if figure.rating.comparisons]
     # A part of a run has no ELO of its own.
     if players and outcomes.parts:
+        rows, choices, _ = np.array(history.votes, dtype=np.int64).reshape(-1, 3).T
         verdicts = table.verdicts[:, players]
         rng = np.random.default_rng(SEED)
         elo_ranges[:, players] = elo_range(rows, choices, verdicts, rng)
@@ -120,15 +127,16 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
             "rank_high": rank and rank[1],
             "ties": letters[place],
             "beats_floor": floors[place],
-            "always_low": said.always[place, 0],
-            "always_high": said.always[place, 1],
-            "two_way_low": two_way[0, place],
-            "two_way_high": two_way[1, place],
+            "always_low": always[place, 0],
+            "always_high": always[place, 1],
+            "two_way_low": ranked.two_way[0, place],
+            "two_way_high": ranked.two_way[1, place],
             "elo_other_orders_low": elo_ranges[0, place],
             "elo_other_orders_high": elo_ranges[1, place],
             "is_of_file": 2 * history.imported > len(history.votes),
         }
         | asdict(flags[place])
+        | {"of_ratings": ranked.of_ratings[place] if ranked.of_ratings else NO_RATINGS}
         | _prices(outcomes.spent[place], figure.agreement.value)
         for place, (judge, figure, rank) in enumerate(zip(judges, figures, ranks, strict=True))
     ]
@@ -141,12 +149,18 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
         votes=outcomes.as_of.votes,
         voters=outcomes.as_of.people,
         people=among.pairs.value,
+        people_low=among.pairs.low,
+        chance=0.5 if is_order else agreement_by_chance(table.votes),
         contradicting={
             n: 100 * (each.value - figure.agreement.value)
             for n, (each, figure) in enumerate(zip(single, figures, strict=True))
             if each.value is not None and figure.agreement.value is not None
         },
+        identical=identical_judges(table.verdicts, is_baseline),
+        impossible=_impossible(outcomes),
         noun=kind_of(outcomes.run.queue).noun,
+        part="" if outcomes.parts else outcomes.as_of.part,
+        **({"agrees": "agrees with people's order on"} if is_order else {}),
     )
     gone = [(each.judge, each.other, each.why) for each in claims.withdrawn]
     models, models_why = _models(outcomes)
@@ -157,15 +171,18 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
     return RunFindings(
         as_of=outcomes.as_of,
         words=" ".join(words.headline()),
-        more=[*words.withdrawn(gone), *words.more()],
+        more=[*words.withdrawn(gone), *words.more(), *about_order(ranked, words)],
         judges=[JudgeFindings.model_validate(judge) for judge in computed],
         claims=claims,
-        mcnemar=McNemar.model_validate(mcnemar_tests(table, np.flatnonzero(is_baseline).tolist())),
+        mcnemar=McNemar.model_validate(
+            mcnemar_tests(_labelled(outcomes), np.flatnonzero(is_baseline).tolist())
+        ),
         same_verdict=alike,
         among_people=among,
         people_first_position=left,
         disputed=_disputed(outcomes),
         unanswerable=_unanswerable(outcomes),
+        unordered=ranked.unordered,
         models=models,
         models_why=models_why,
         alt_test=alt_test,
@@ -176,6 +193,12 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
         groups=_groups(outcomes),
         **({"parts": outcomes.parts} if outcomes.parts else {}),
     )
+
+
+def _labelled(outcomes: RunOutcomes) -> OutcomesTable:
+    """Return what exact tests are made of: nothing where votes are ratings."""
+    table = outcomes.table
+    return table.where(slice(0)) if is_ordered(outcomes.run.queue) else table
 
 
 def _rng(outcomes: RunOutcomes, part: int) -> np.random.Generator:
@@ -193,8 +216,9 @@ def _groups(outcomes: RunOutcomes) -> list[GroupFigures]:
             few = f"fewer than {LEAST_OF_GROUP} votes"
             found.append(GroupFigures(**about, why=few))
             continue
-        about["among_people"] = among_people(table.votes, _rng(outcomes, 1_000 + place))
-        shares = overall_agreement(table, outcomes.prompts)
+        among = among_people(table.votes, _rng(outcomes, 1_000 + place))
+        shares, people = agreement_with(outcomes, group.name, table)
+        about["among_people"] = replace(among, pairs=people) if people else among
         about["judges"] = [
             JudgeOfGroup(judge=str(judge.pk), overall=share)
             for judge, share in zip(outcomes.judges, shares, strict=True)
@@ -227,6 +251,27 @@ def same_verdict(verdicts: Codes) -> FloatArray:
     same, both = sum(one.T @ one for one in chose), answered.T @ answered
     with np.errstate(invalid="ignore"):
         return np.asarray(same / both, dtype=np.float64)
+
+
+def identical_judges(verdicts: Codes, is_baseline: BoolArray) -> list[list[int]]:
+    """Return groups of those that answered the same on every comparison, not all baselines."""
+    groups: dict[bytes, list[int]] = {}
+    for place in np.flatnonzero((verdicts >= 0).any(axis=0)).tolist():
+        groups.setdefault(verdicts[:, place].tobytes(), []).append(place)
+    return [some for some in groups.values() if len(some) > 1 and not is_baseline[some].all()]
+
+
+def _impossible(outcomes: RunOutcomes) -> dict[str, dict[int, int]]:
+    """Count verdicts, by choice and judge, that no vote equals and none can."""
+    queue, table = outcomes.run.queue, outcomes.table
+    if is_single(queue):
+        return {}
+    offered = queue.ballot if queue.is_open else []
+    return {
+        LABELS[choice]: dict(enumerate((table.verdicts == code).sum(axis=0).tolist()))
+        for code, choice in enumerate(outcomes.choices)
+        if code >= len(SIDES) and not table.votes[:, code].any() and choice not in offered
+    }
 
 
 def _disputed(outcomes: RunOutcomes) -> list[DisputedPair]:

@@ -1,7 +1,8 @@
 """The ledger of a run as claims are made of it: what was opened, asked for and voted, in order."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import nan
 from operator import attrgetter
 from typing import Any, Final, NamedTuple, TypeAlias
 from uuid import UUID
@@ -11,9 +12,10 @@ from django.db.models import BooleanField, ExpressionWrapper, Max, Q, QuerySet
 from judge_eval.models import Run
 from judge_eval.stats.entering import Closed, Event, Opened, OutOfOrder, Voted, Wanted
 from judge_eval.stats.outcomes_table import FAILED, NOT_ASKED
+from voting.kinds import grade_of, is_ordered
 from voting.ledger.decisions import IMPORT_BEGINS, IMPORT_ENDS, wanted_in
 from voting.models import NO_VOTE, Entry, Queue
-from voting.order import prompt_order
+from voting.order import keyed_number, prompt_order
 
 ROWS_AT_ONCE: Final = 20_000
 TAKEN_BACK: Final = "a vote was taken back"
@@ -39,18 +41,28 @@ Step: TypeAlias = Opened | Wanted | Round | Voted
 class History(NamedTuple):
     """What happened in a run, or in a part of it; the number of a comparison is its row there.
 
-    `order` holds the places of the prompts, by number, in the order in which they enter. `changes`
+    `order` holds the places of the prompts, by number, in the order in which they enter, and
+    `comparison_order` those of the comparisons of a prompt. `changes`
     tells the last entry that changed what was there before, by why. `votes_left` are those that
     comparisons still want. `votes` are the counted ones: comparison, choice and person, by number;
     so many of them were `imported`.
+
+    Where answers are in an order, the choice of a `Voted` is its row in `votes`, `grades` say how
+    good these votes say an item is, `groups` to which groups their voters belong, and
+    `verdict_grades` are by comparison those of all judges, NaN of failed ones, and whether they
+    were asked.
     """
 
     events: list[Event]
     order: list[int]
+    comparison_order: list[int]
     changes: dict[str, int]
     votes_left: int
     votes: list[tuple[int, int, int]]
     imported: int
+    grades: list[float]
+    groups: list[str]
+    verdict_grades: dict[int, tuple[list[float], list[bool]]]
 
 
 def history_of(
@@ -80,6 +92,10 @@ class _Reading:
         self.prompt_of: dict[int, int] = {}
         self.changes: dict[str, int] = {}
         self.votes: list[tuple[int, int, int]] = []
+        self.is_ordered = is_ordered(run.queue)
+        self.grades: list[float] = []
+        self.groups: list[str] = []
+        self.verdict_grades: dict[int, tuple[list[float], list[bool]]] = {}
         # First and last entries of imports.
         self.imports: list[tuple[int, int]] = []
         # How many of the votes came in the order of a file.
@@ -90,7 +106,9 @@ class _Reading:
     def history(self, votes: QuerySet[Entry], judges: int) -> History:
         opened, asked = list(self._opened(judges)), list(self._asked())
         order = [prompt_order(self.run.queue_id, prompt) for prompt in self.prompts]
-        voted = list(self._voted(votes))
+        # A vote on an item that has no `verdicts` entry is no evidence about judges.
+        voted = [vote for vote in self._voted(votes) if vote.comparison in self.prompt_of]
+        opened = list(self._before_votes(opened, voted))
         if self.imports:
             voted = sorted(map(self._at_once, voted), key=lambda v: (v.seq, self._place(v, order)))
         line = _Line()
@@ -107,7 +125,9 @@ class _Reading:
             # Nobody may vote any more, so nothing is waited for.
             events.append(Closed(events[-1].seq))
             left = 0
-        return History(events, order, self.changes, left, self.votes, self.imported)
+        places = [keyed_number(str(self.run.queue_id), "comparison", item) for item in self.rows]
+        about = self.changes, left, self.votes, self.imported
+        return History(events, order, places, *about, self.grades, self.groups, self.verdict_grades)
 
     def _sealed(self, kind: str) -> QuerySet[Any]:
         # The project is there for the sake of indexes.
@@ -124,6 +144,12 @@ class _Reading:
                 continue
             said = {each["position"]: each["winner"] for each in payload["verdicts"]}
             codes = [self._code(said[n]) if n in said else NOT_ASKED for n in range(judges)]
+            if self.is_ordered:
+                grades = {each["position"]: _grade(each) for each in payload["verdicts"]}
+                self.verdict_grades[row] = (
+                    [grades.get(n, nan) for n in range(judges)],
+                    [n in grades for n in range(judges)],
+                )
             for old, new in zip(before.get(row, codes), codes, strict=True):
                 if old != new:
                     self.changes[JOINED if old == NOT_ASKED else CHANGED] = seq
@@ -166,11 +192,13 @@ class _Reading:
         is_pair = queue.kind == Queue.Kind.COMPARISON and not queue.is_simulated
         is_of_group = Q(voter__group=self.group) if self.group else Q(voter__isnull=False)
         cast = cast.annotate(is_own=ExpressionWrapper(is_of_group, BooleanField()))
-        rows = cast.values_list("seq", "item", "choice", "voter", "left_side", "is_own")
-        for seq, item, choice, voter, left, is_own in rows.iterator(ROWS_AT_ONCE):
+        names = ["seq", "item", "choice", "voter", "left_side", "is_own"]
+        names += ["value", "voter__group"] if self.is_ordered else []
+        rows = cast.values_list(*names)
+        for seq, item, choice, voter, left, is_own, *graded in rows.iterator(ROWS_AT_ONCE):
             if item not in self.rows:
                 continue
-            is_imported = bool(self._import_end(seq or 0))
+            is_imported = any(self._import_of(seq or 0))
             if is_pair and not left and not is_imported:
                 self.chosen = self.chosen or seq or 0
             row, code = self.rows[item], self.codes.get(choice, _ELSEWHERE)
@@ -178,18 +206,39 @@ class _Reading:
             if code != _ELSEWHERE:
                 self.votes.append((row, code, people.setdefault(voter, len(people))))
                 self.imported += is_imported
+                if graded:
+                    self.grades.append(grade_of(choice, graded[0]))
+                    self.groups.append(graded[1])
+                    code = len(self.grades) - 1
             yield Voted(seq or 0, row, code)
+
+    def _before_votes(self, opened: Iterable[Opened], voted: Iterable[Voted]) -> Iterator[Opened]:
+        """Let no item open behind its votes: earlier versions imported votes without an opening."""
+        first: dict[int, int] = {}
+        for vote in voted:
+            if vote.comparison not in first:
+                begin, _ = self._import_of(vote.seq)
+                first[vote.comparison] = begin or vote.seq
+        for event in opened:
+            yield event._replace(seq=min(event.seq, first.pop(event.comparison, event.seq)))
 
     def _at_once(self, vote: Voted) -> Voted:
         """Give a vote that an import brought the number of the entry that ends it."""
-        return vote._replace(seq=self._import_end(vote.seq) or vote.seq)
+        _, end = self._import_of(vote.seq)
+        return vote._replace(seq=end or vote.seq)
 
-    def _import_end(self, seq: int) -> int:
-        """Return the entry that ends the import which brought this one, 0 where none did."""
-        return next((end for begin, end in self.imports if begin < seq < end), 0)
+    def _import_of(self, seq: int) -> tuple[int, int]:
+        """Return the first and last entry of the import that brought a vote, (0, 0) if none did."""
+        return next(((begin, end) for begin, end in self.imports if begin < seq < end), (0, 0))
 
     def _place(self, vote: Voted, order: Sequence[int]) -> int:
         return order[self.prompt_of[vote.comparison]]
+
+
+def _grade(verdict: Mapping[str, Any]) -> float:
+    """Return how good a verdict in the ledger says an item is, NaN where it failed."""
+    winner = verdict["winner"]
+    return nan if winner is None else grade_of(winner, verdict.get("score"))
 
 
 class _Line:

@@ -4,7 +4,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from humanjudge.lib.tables import Cell, Head, Row, Table, name_cell, numbered
-from judge_eval.findings.columns import COLUMNS, Column, beats_cell, people_cells
+from judge_eval.findings.columns import (
+    BY_ORDER,
+    COLUMNS,
+    OF_RATINGS,
+    Column,
+    beats_cell,
+    people_cells,
+)
 from judge_eval.findings.model import JudgeFindings, RunFindings
 
 # What stands in a row: its name, its tag, and its cells by the keys of the columns.
@@ -41,14 +48,15 @@ def unknown_topics(unknown: Collection[Column]) -> list[str]:
 
 
 def telling_columns(
-    columns: Sequence[Column], unknown: Collection[Column], kind: str
+    columns: Sequence[Column], unknown: Collection[Column], kind: str, *, by_order: bool = False
 ) -> list[Column]:
-    """Return the columns that say something of runs with such items."""
+    """Return the columns that say something of runs with such items, ranked `by_order` or not."""
     topics = unknown_topics(unknown)
     return [
-        column
+        BY_ORDER if by_order and column.figure == BY_ORDER.figure else column
         for column in columns
         if column.kind in ("", kind)
+        and (by_order or column not in OF_RATINGS)
         and column.topic not in topics
         and not (column.is_optional and column in unknown)
     ]

@@ -40,6 +40,33 @@ class Figures(BaseModel, from_attributes=True):
             return None
 
 
+class OfRatings(Figures):
+    """What a judge of ratings is compared by beside their order: rating by rating."""
+
+    # The same rating; no verdict counts as wrong.
+    exact: Share = Share(None, None, None, 0, 0, 0, why="votes are no ratings here")
+    # Means over people.
+    quadratic_kappa: float | None = None
+    spearman: float | None = None
+    kendall: float | None = None
+    # How much higher the judge rates than people.
+    mean_difference: float | None = None
+
+
+class Unordered(Figures):
+    """How many units there are, and what brings nothing to the order of ratings.
+
+    A unit is a prompt of several items, or two prompts of one item each.
+    """
+
+    units: int
+    # Prompts of one item that wait for another.
+    of_one_item: int
+    # Units in which nobody rated two items differently, and of which nobody rated all items.
+    alike: int
+    not_whole: int
+
+
 class JudgeFindings(Figures):
     id: str
     name: str
@@ -79,6 +106,8 @@ class JudgeFindings(Figures):
     cost_per_verdict_usd: float | None
     cost_per_correct_usd: float | None
     cost_why: str | None
+    # Where judges are ranked by the order of ratings.
+    of_ratings: OfRatings = OfRatings()
 
 
 class AsOf(Figures):
@@ -95,10 +124,13 @@ class AsOf(Figures):
 
 
 class Withdrawn(Figures):
-    """A claim that was said before and does not stand any more, by places of the judges."""
+    """A claim that was made before and holds no longer, by places of the judges.
+
+    Without another one, that the judge is the best.
+    """
 
     judge: int
-    other: int
+    other: int | None
     # The ledger entry since which it does not stand, and why.
     seq: int
     why: str
@@ -117,13 +149,17 @@ class Claims(Figures):
     difference: Matrix
     difference_low: Matrix
     difference_high: Matrix
-    forecast: list[list[int | None]]
+    # From how many to how many more votes; null is an open end.
+    forecast: list[list[tuple[int, int | None] | None]]
     since: list[list[int | None]]
     same: Flags
     threshold: float | None
+    best_threshold: float | None
     floor_threshold: float | None
-    # Prompts with pairs open for voting, those that entered, and the votes that count in these.
+    # Prompts with pairs open for voting, those of them that enter with a part of their votes, those
+    # that entered, and the votes on these.
     prompts: int
+    cut: int
     entered: int
     votes: int
     # Votes that the run still wants.
@@ -274,11 +310,6 @@ class RankedJudges(Figures):
         order = best_first([judge.overall.value for judge in self.judges])
         return sorted((self.judges[place] for place in order), key=lambda judge: judge.is_baseline)
 
-    @property
-    def unrated(self) -> dict[str, str]:
-        """Why judges have no ELO, by the identifiers of those that have none."""
-        return elo.unrated({judge.id: judge.is_baseline for judge in self.judges})
-
 
 class JudgeOfGroup(Figures):
     judge: str
@@ -313,6 +344,7 @@ class RunFindings(RankedJudges, extra="allow"):
     people_first_position: Share
     disputed: list[DisputedPair]
     unanswerable: Unanswerable | None = None
+    unordered: Unordered | None = None
     models: Models | None
     models_why: str | None
     alt_test: AltTest | None
@@ -325,6 +357,12 @@ class RunFindings(RankedJudges, extra="allow"):
     # Of each group of voters, where there are some.
     groups: list[GroupFigures] = []
     parts: Parts | None = None
+
+    @property
+    def unrated(self) -> dict[str, str]:
+        """Why judges have no ELO, by the identifiers of those that have none."""
+        judges = {judge.id: judge.is_baseline for judge in self.judges}
+        return elo.unrated(judges, are_ratings=self.unordered is not None)
 
     @property
     def alt_tests(self) -> dict[str, AltTest]:

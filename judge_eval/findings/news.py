@@ -8,6 +8,7 @@ from humanjudge.lib.announce import Announcement
 from humanjudge.lib.text import odds
 from judge_eval.findings.model import Before, Claims, RunFindings
 from judge_eval.models import Run
+from judge_eval.stats.wording import claim_in_words
 
 
 def claims_that_changed(
@@ -23,15 +24,16 @@ def claims_that_changed(
             continue  # deleted since
         row, column = judges.index(one), judges.index(other)
         winner, loser = found.judges[row].name, found.judges[column].name
+        claim = claim_in_words(winner, loser, found.judges[row].is_baseline)
         evidence = found.claims.evidence[row][column]
         if (one, other) in now:
             event, seq, ends = "claim.made", now[one, other], ""
             said = f" (evidence {odds(evidence)})" if evidence is not None else ""
-            words = f"{run.name}: {winner} beats {loser}{said}."
+            words = f"{run.name}: {claim}{said}."
         else:
             event, seq = "claim.withdrawn", found.as_of.seq
             ends = _key("claim.made", one, other, then[one, other])
-            words = f"{run.name}: that {winner} beats {loser} does not stand any more."
+            words = f"{run.name}: it is no longer claimed that {claim}."
         yield Announcement(
             event,
             run.queue.project_id,

@@ -12,6 +12,7 @@ from judge_eval.findings.slices import WHOLE, Slice
 from judge_eval.models import Findings, JudgeRating, Run, Verdict
 from judge_eval.selectors import BoardView
 from judge_eval.stats.estimate import wilson
+from voting.kinds import is_ordered
 from voting.models import Item
 
 Interval = tuple[float, float]
@@ -75,6 +76,9 @@ def ranking(board: BoardView, findings: RankedJudges | None, part: Slice = WHOLE
         judges, as_of = {judge.id: judge for judge in findings.judges}, findings.as_of
         values = {name: judge.overall.value for name, judge in judges.items()}
         return Ranking(values, judges, as_of.votes, as_of.seq, is_computed=True)
+    if is_ordered(board.run.queue):
+        # Counts of equal ratings say nothing of their order.
+        return Ranking({}, {}, board.votes, board.seq, is_computed=False)
     final = Verdict.objects.filter(judge__run=board.run).exclude(state=Verdict.State.WAITING)
     votes = dict(final.order_by().values_list("judge").annotate(Sum("item__votes")))
     values = {

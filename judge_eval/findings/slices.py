@@ -15,6 +15,7 @@ from humanjudge.http import Problem
 from humanjudge.lib.text import number_of
 from judge_eval.models import Run
 from voting.choices import CHOICES, VERDICTS, Choice
+from voting.kinds import is_ordered
 from voting.models import Item
 
 # Votes and verdicts for one side or the other; ties and both bad are left out on either part.
@@ -92,6 +93,14 @@ class Slice:
         return self.choices if self.kind == "ballot" else VERDICTS
 
     def pairs(self, run: Run) -> QuerySet[Item]:
+        """Return the items it is of; of a couple both or none."""
+        inside, every = self._pairs(run), Item.objects.filter(queue=run.queue_id)
+        if not is_ordered(run.queue) or self.kind not in ("tag", "generator"):
+            return inside
+        outside = every.filter(is_coupled=True).exclude(pk__in=inside.values("pk"))
+        return inside.exclude(is_coupled=True, prompt_key__in=outside.values("prompt_key"))
+
+    def _pairs(self, run: Run) -> QuerySet[Item]:
         if "\0" in self.value:  # which PostgreSQL does not even compare
             return Item.objects.none()
         pairs = Item.objects.filter(queue=run.queue_id)

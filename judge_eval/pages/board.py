@@ -301,10 +301,11 @@ def _tables(
         every, rows = with_people(every, figures), with_people(rows, figures)
     unknown = unknown_columns(every) if figures else []
     main = MAIN if is_voted or any(line.row.total for line in lines) else BEFORE_VOTES
+    by_order = figures is not None and figures.unordered is not None
     possible, further = (
         [
             c
-            for c in telling_columns(group, unknown, run.queue.kind)
+            for c in telling_columns(group, unknown, run.queue.kind, by_order=by_order)
             if c.is_of_parts or not part.kind
         ]
         for group in (main, FURTHER)
@@ -372,8 +373,10 @@ def _matrices(run: Run, figures: RunFindings, ids: Sequence[str]) -> Context:
     tables = {
         "evidence": ("Evidence that the row beats the column", partial(_evidence, figures.claims)),
         "same_verdict": (alike, partial(_alike, figures.same_verdict)),
-        "mcnemar": ("Row better than column: corrected p", partial(_tested, figures.mcnemar)),
     }
+    if figures.unordered is None:
+        label = "Row better than column: corrected p"
+        tables["mcnemar"] = (label, partial(_tested, figures.mcnemar))
     found = {key: matrix(label, names, order, cell) for key, (label, cell) in tables.items()}
     return {
         key: replace(table, css="matrix", id=f"table-{key}", caption=table.label)

@@ -18,6 +18,7 @@ from humanjudge.http import Context, HtmxRequest, Problem
 from humanjudge.lib.text import latency, number_of, usd
 from judge_eval import selectors
 from judge_eval.access import pairs_to_vote_on, remember_seen
+from judge_eval.baselines import most_over_floor
 from judge_eval.config.estimates import Estimate, plan
 from judge_eval.config.modes import wants_votes
 from judge_eval.config.run_config import RUBRICS, SINGLE_RUBRICS, RunConfig
@@ -29,6 +30,7 @@ from judge_eval.prompts import judge
 from judge_eval.runs import lifecycle, providers, tryout
 from voting.access import projects_where, require_making_runs, user_of
 from voting.choices import LABELS
+from voting.kinds import is_ordered
 from voting.models import Item
 
 # A file of 5 MB and the largest form that Django reads.
@@ -114,7 +116,7 @@ def _draft(run: Run) -> Context:
         "config": config,
         "plan": plan(config),
         "prompts": number_of(len(config.prompts), "prompt"),
-        "too_few_prompts": _too_few(run, len(config.prompts)),
+        "too_few_prompts": _too_few(run, config),
         "first_prompts": config.prompts[:FIRST_PROMPTS],
         "more_prompts": max(len(config.prompts) - FIRST_PROMPTS, 0),
         "orders": ", ".join(asked),
@@ -149,12 +151,18 @@ def _draft(run: Run) -> Context:
     }
 
 
-def _too_few(run: Run, prompts: int) -> str | None:
+def _too_few(run: Run, config: RunConfig) -> str | None:
     # Loads numpy, which few pages need.
+    from numpy import ones
+
     from judge_eval.stats.claims import too_few
 
-    floor = run.judges.filter(provider=Judge.BASELINE).count()
-    return too_few(prompts, run.judges.count() - floor, floor)
+    floor = list(run.judges.filter(provider=Judge.BASELINE).values_list("name", flat=True))
+    by_order = is_ordered(run.queue)
+    # Those of one output are coupled.
+    prompts = len(config.prompts) // (2 if by_order and len(config.models) == 1 else 1)
+    most = most_over_floor(floor, by_order=by_order)
+    return too_few(ones(prompts, int), run.judges.count() - len(floor), len(floor), most)
 
 
 def _places_of_outputs(config: RunConfig) -> list[str | bytes]:

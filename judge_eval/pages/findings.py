@@ -51,7 +51,8 @@ def live_page(request: HtmxRequest, context: Context, name: str) -> HttpResponse
 def findings_context(run: Run, request: Request, tab: str) -> Context:
     """Return what every page of findings shows, whether there are any yet or not."""
     row, figures, part = request.row, request.findings, request.part
-    seconds, as_of, behind, seen = 0.0, "", "", "none"
+    seconds, as_of, behind = 0.0, "", ""
+    seen = "refused" if request.refused else "left" if request.is_left else "none"
     drawn = set(row.charts)
     if figures and row.computed_at:
         of, seconds = figures.as_of, max((timezone.now() - row.computed_at).total_seconds(), 0)
@@ -63,8 +64,9 @@ def findings_context(run: Run, request: Request, tab: str) -> Context:
         if row.seq < run.board.seq:
             since = 0 if part.kind else run.board.votes - of.votes
             came = f"{number_of(since, 'vote')} came" if since > 0 else "The ledger has gone on"
-            behind = f"{came} since: these figures follow within seconds."
-        seen = f"{row.computed_at.timestamp():.6f}-{run.board.seq if behind else ''}"
+            behind = row.failure or f"{came} since: these figures follow within seconds."
+        newer = f"{run.board.seq}{'-failed' if row.failure else ''}" if behind else ""
+        seen = f"{row.computed_at.timestamp():.6f}-{newer}"
         if any(judge.overall.value is not None for judge in figures.judges):
             drawn.add(PICTURE)
     return {
@@ -80,6 +82,7 @@ def findings_context(run: Run, request: Request, tab: str) -> Context:
         "computed": {"at": row.computed_at, "seconds": round(seconds), "ago": duration(seconds)},
         "behind": behind,
         "refused": request.refused,
+        "is_left": request.is_left,
         "chart_files": {c: name for c, name in CHARTS[tab].items() if c in drawn},
         "seen": seen,
     }

@@ -19,10 +19,11 @@ from humanjudge.lib import strict_json
 from humanjudge.lib.validation import validated
 from judge_eval.baselines import (
     BASELINES,
+    LONGER_HIGHER,
     MOST_FREQUENT,
     RANDOM,
+    constants_for,
     names_for,
-    names_for_single,
 )
 from judge_eval.config.prompt_files import FoundPrompt, PromptsUnreadable, from_file, from_lines
 from judge_eval.config.run_config import (
@@ -47,7 +48,7 @@ MOST_ERRORS = 20
 # Of a text field whose lines are names, code or the like.
 LINES: Final = {"spellcheck": "false", "autocomplete": "off", "class": "lines"}
 # On at first, where single outputs are judged.
-_USUAL_SINGLE: Final = (MOST_FREQUENT, RANDOM)
+_USUAL_SINGLE: Final = (MOST_FREQUENT, LONGER_HIGHER, RANDOM)
 # Objects of a config: `judging.samples` stands in the field `judging_samples`.
 PARTS: Final = ("overlap", "generation", "judging")
 _LISTED = re.compile(r"(models|judges|prompts)\[(\d+)\](?:\.(.+))?")
@@ -161,7 +162,11 @@ class RunForm(ProjectForm):
     )
     single_baselines = _some_of(
         "Baselines, which know nothing: the floor of the board",
-        [(MOST_FREQUENT, "always the same answer: one for each choice"), (RANDOM, RANDOM)],
+        [
+            (MOST_FREQUENT, "always the same answer: one for each choice, of ratings one"),
+            (LONGER_HIGHER, f"{LONGER_HIGHER} (ratings only)"),
+            (RANDOM, RANDOM),
+        ],
     )
     verdict_orders = _one_of(
         "Each judge is asked about a pair",
@@ -255,7 +260,8 @@ class RunForm(ProjectForm):
             except PromptsUnreadable as error:
                 self.add_error("prompts_file", f"This file cannot be read: {error}.")
         chosen = got.get("single_baselines" if self._is_single else "baselines", [])
-        baselines = [FoundPrompt(name, name) for name in chosen]
+        is_rating = got.get("items_kind") == Queue.Kind.RATING
+        baselines = [FoundPrompt(n, n) for n in chosen if is_rating or n != LONGER_HIGHER]
         listed = {
             "models": from_lines(got.get("models", "")),
             "judges": from_lines(got.get("judges", "")) + baselines,
@@ -389,7 +395,7 @@ def _values_of_items(config: RunConfig, chosen: Collection[str]) -> Context:
     items = config.items
     if items is None:
         return {"items_kind": Queue.Kind.COMPARISON}
-    *constant, _ = names_for_single(items.kind, items.offered)
+    constant = constants_for(items.kind, items.offered)
     baselines = [MOST_FREQUENT] if {*constant} <= {*chosen} else []
     return {
         "items_kind": items.kind,
@@ -397,7 +403,7 @@ def _values_of_items(config: RunConfig, chosen: Collection[str]) -> Context:
         "items_task": items.task,
         "items_graded": items.graded,
         "baselines": [],
-        "single_baselines": [*baselines, *([RANDOM] if RANDOM in chosen else [])],
+        "single_baselines": [*baselines, *(n for n in (LONGER_HIGHER, RANDOM) if n in chosen)],
     }
 
 

@@ -15,7 +15,7 @@ from django.db.models.fields.json import KeyTextTransform
 from judge_eval.models import Board, Checkpoint, Judge, JudgeRating, RatingPoint, Run
 from judge_eval.stats import elo
 from voting.choices import ANSWERS, VERDICTS
-from voting.kinds import is_fixed
+from voting.kinds import is_fixed, is_ordered
 from voting.ledger.bulk_sql import executemany, key, prepared, update_many
 from voting.ledger.counts import UNBLINDED, counted_in, counts, uncounts
 from voting.ledger.groups import last_touching, touched
@@ -80,13 +80,17 @@ def _verdict_texts(run: Run, items: list[UUID]) -> Iterable[tuple[UUID, str]]:
         return list(cursor.fetchall())
 
 
-def _unrated(judges: Iterable[Judge], asked: Collection[str]) -> frozenset[int]:
+def _unrated(run: Run, judges: Iterable[Judge], asked: Collection[str]) -> frozenset[int]:
     """Return the places of judges that play no game: of baselines, once another judge was asked.
+
+    Of ratings nobody plays.
 
     Only judges that the ledger names count, so that a replay comes to the same ratings.
     """
     named = {judge.position: judge.is_baseline for judge in judges if str(judge.pk) in asked}
     baselines = {place for place, is_baseline in named.items() if is_baseline}
+    if is_ordered(run.queue):
+        return frozenset(named)
     return frozenset(baselines if len(baselines) < len(named) else ())
 
 
@@ -213,8 +217,8 @@ class _Batch:
         self.judges = list(run.judges.select_related("rating").order_by("position"))
         self.asked, self.answered = _coverage(self.payloads.values())
         before = {str(judge.pk) for judge in self.judges if judge.rating.asked}
-        unrated = _unrated(self.judges, before | self.asked.keys())
-        has_other_players = unrated != _unrated(self.judges, before)
+        unrated = _unrated(run, self.judges, before | self.asked.keys())
+        has_other_players = unrated != _unrated(run, self.judges, before)
         changed = 1 if has_other_players else self._first_changed()
         self.fold = Fold.before(run, unrated, changed)
         self.fold.verdicts = {item: by_position(each) for item, each in self.payloads.items()}
@@ -330,7 +334,7 @@ def _rebuild(run: Run, *, write: bool) -> Iterator[Difference]:
     stored = dict(Checkpoint.objects.filter(run=run).values_list("seq", "standings"))
     points = dict(RatingPoint.objects.filter(run=run).values_list("votes", "ratings"))
     judges, (asked, answered) = list(run.judges.all()), _coverage(payloads.values())
-    unrated = _unrated(judges, asked)
+    unrated = _unrated(run, judges, asked)
     fold = Fold(run, unrated, verdicts={item: by_position(each) for item, each in payloads.items()})
     fold.count_stored(also_keep=stored)
     fold.keep()

@@ -3,10 +3,11 @@ pair are final, which opens it for voting.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import lru_cache, partial
 from time import perf_counter
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -26,10 +27,11 @@ from judge_eval.runs.helpers import Asks, JudgeHelpers
 from judge_eval.runs.requests import SAMPLES_APART
 from judge_eval.runs.results import Fields, update_rows
 from judge_eval.selectors import is_drawn, switched_off
-from judge_eval.services import add_judges, model_fingerprint
-from voting.kinds import is_single, kind_of, options_of
+from judge_eval.services import add_judges, couple_items, model_fingerprint
+from voting.choices import ONE
+from voting.kinds import is_ordered, is_single, kind_of, options_of
 from voting.ledger import ledger
-from voting.models import Entry, Item
+from voting.models import Entry, Inference, Item, Queue
 from voting.order import keyed_number
 
 AT_ONCE = 500
@@ -366,7 +368,7 @@ def answer_of_baseline(verdict: Verdict, verdict_orders: str | None) -> Fields:
     """
     judge, item, started = verdict.judge, verdict.item, perf_counter()
     said = {
-        order: ParsedVerdict(opinion.winner, reason=opinion.reason)
+        order: ParsedVerdict(opinion.winner, opinion.score, reason=opinion.reason)
         for order in orders_of(verdict, verdict_orders or "both")
         if (opinion := _opinion(judge, item, order))
     }
@@ -383,11 +385,16 @@ def _opinion(judge: Judge, item: Item, order: str) -> Opinion | None:
     # An item that is imported twice is the same item, whatever its number here.
     seed = f"{item.external_id or item.pk} {order}"
     if item.b is None:
-        return opinion_of_single(judge.name, item.queue.kind, item.queue.ballot, seed)
+        about = judge.name, item.queue.kind, item.queue.ballot, seed
+        return opinion_of_single(*about, _text_of(item.a))
     baseline, shown = BASELINES.get(judge.name), item.seen(left=order[0])
-    # Where only the length of an output is known, it is as many blanks.
-    first, second = (each.output or " " * each.metadata.get(OUTPUT_LENGTH, 0) for each in shown)
+    first, second = map(_text_of, shown)
     return baseline(first, second, seed) if baseline else None
+
+
+def _text_of(output: Inference) -> str:
+    """Return an output; where only its length is known, as many blanks."""
+    return output.output or " " * output.metadata.get(OUTPUT_LENGTH, 0)
 
 
 def orders_of(verdict: Verdict, verdict_orders: str) -> Sequence[str]:
@@ -432,12 +439,23 @@ def open_those_final(pairs: Collection[UUID], *, amend: bool = False) -> None:
         ]
         opened = [item.pk for item in final if item.opened_at is None]
         Item.objects.filter(pk__in=opened).update(opened_at=timezone.now())
-        sealed = Entry.objects.filter(item__in=final, kind=Entry.Kind.VERDICTS).order_by("pk")
-        last = dict(sealed.values_list("item", "payload__verdicts"))
-        entries = {item.pk: verdicts_entry(item, verdicts[item.pk]) for item in final}
-        # An import has put them there already.
-        is_new = (e for pk, e in entries.items() if (e.payload or {})["verdicts"] != last.get(pk))
-        ledger.record(*is_new)
+        ledger.record(*new_entries(final, verdicts))
+
+
+def new_entries(
+    items: Sequence[Item], verdicts: Mapping[UUID, Sequence[Verdict]]
+) -> Iterator[Entry]:
+    """Yield the `verdicts` entries, not saved yet, of items whose last one says something else."""
+    stored = Entry.objects.filter(item__in=items, kind=Entry.Kind.VERDICTS).order_by("pk")
+    last: dict[UUID, Any] = dict(stored.values_list("item", "payload"))
+    first = [item for item in items if item.pk not in last]
+    for queue in {item.queue for item in first}:
+        couple_items(queue, [item for item in first if item.queue == queue])
+    for item in items:
+        entry, known = verdicts_entry(item, verdicts[item.pk]), last.get(item.pk, {})
+        # Votes that are wanted later have an entry of their own.
+        if any(known.get(name) != (entry.payload or {})[name] for name in ("prompt", "verdicts")):
+            yield entry
 
 
 def verdicts_entry(item: Item, verdicts: Sequence[Verdict]) -> Entry:
@@ -463,8 +481,16 @@ def verdicts_entry(item: Item, verdicts: Sequence[Verdict]) -> Entry:
                     "fingerprint": verdict.judge.fingerprint,
                     "winner": verdict.winner or None,
                     "consistent": verdict.consistent,
+                    **({"score": score} if (score := _score(verdict, queue)) is not None else {}),
                 }
                 for verdict in verdicts
             ],
         },
     )
+
+
+def _score(verdict: Verdict, queue: Queue) -> int | None:
+    """Return the score by which answers are put in order, in millionths."""
+    if verdict.score_a is None or not is_ordered(queue):
+        return None
+    return round(verdict.score_a * ONE)

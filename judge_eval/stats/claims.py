@@ -9,14 +9,18 @@ from typing import Final, Literal, TypeAlias
 
 import numpy as np
 
-from judge_eval.stats.bootstrap import BoolArray, FloatArray
+from judge_eval.stats.bootstrap import BoolArray, FloatArray, IntArray
 from judge_eval.stats.bradley_terry import tie_groups
 from judge_eval.stats.confidence_sequence import always_valid, practically_same
 from judge_eval.stats.entering import Entered, Opened, enter
 from judge_eval.stats.estimate import SIGNIFICANCE
 from judge_eval.stats.evidence import (
+    FEWEST_FOR_FORECAST,
     LEADS,
+    Forecast,
     beats,
+    best_judge,
+    best_threshold,
     evidence,
     forecast,
     rank_range,
@@ -28,36 +32,45 @@ from judge_eval.stats.outcomes_table import NOT_ASKED
 # Evidence beyond this is not told apart, and could be more than a float holds.
 MOST_EVIDENCE: Final = 1e15
 Votes: TypeAlias = list[list[int | None]]
+Forecasts: TypeAlias = list[list[Forecast | None]]
 # How the judge of a row stands to that of a column, where it agrees at least as often.
-Standing: TypeAlias = Literal["beats", "both ways", "per prompt", "behind per prompt", "leads", ""]
+Standing: TypeAlias = Literal["beats", "both ways", "leads", ""]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Claims:
     """What may be said of J judges; matrices of shape (J, J) say it of row against column.
 
-    ``beats`` is said in words: of judges among themselves, and of judges over baselines. `reached`
-    tells where the `evidence`, the largest so far, is enough for it; `evidence_now` is that of this
-    moment. ``forecast`` is how many more votes it takes, 0 where it is enough, None where more
-    votes will not settle it or nothing is claimed; `since` is the entry of the ledger since which
-    it is said. ``same`` are practically the same. `always`, of shape (J, 2), are intervals of
-    overall agreement that hold however often one looks. `threshold` is for judges among themselves,
-    `floor_threshold` for baselines; None where there are none. `best` is the place of the judge
-    that is said to beat every other.
+    ``beats`` is claimed: of judges among themselves, and between judges and baselines either way.
+    `reached` tells where the `evidence`, the largest so far, is enough for it; `evidence_now` is
+    that of this moment, and `needed` is what would settle how two compare. `ahead` is ``beats`` by
+    the lower threshold of the best judge, among judges alone. ``forecast`` is how many more votes
+    it takes, None where more votes will not settle it, where it is too early to tell, or nothing is
+    claimed; `since` is the entry of the ledger since which a claim holds. ``same`` are practically
+    the same. `always`, of shape (J, 2), are intervals of overall agreement that hold however often
+    one looks.
+
+    `threshold` is for judges among themselves, `best_threshold` for the best judge against every
+    other, `floor_threshold` for baselines; None where there are none. `best` is the place of the
+    best judge. The run has so many open `prompts`, of which so many are `cut`.
     """
 
     is_baseline: BoolArray
     beats: BoolArray
+    ahead: BoolArray
     reached: BoolArray
     evidence: FloatArray
     evidence_now: FloatArray
-    forecast: Votes
+    needed: FloatArray
+    forecast: Forecasts
     since: Votes
     same: BoolArray
     always: FloatArray
     threshold: float | None
+    best_threshold: float | None
     floor_threshold: float | None
     prompts: int
+    cut: int
     entered: int
     votes: int
     votes_left: int
@@ -67,16 +80,22 @@ class Claims:
     def ranks(self) -> list[tuple[int, int] | None]:
         """Return the best and the worst rank of every judge, None of a baseline."""
         judges = np.flatnonzero(~self.is_baseline).tolist()
-        ranks = dict(zip(judges, rank_range(self.beats[np.ix_(judges, judges)]), strict=True))
+        best = None if self.best is None else judges.index(self.best)
+        ranges = rank_range(self.beats[np.ix_(judges, judges)], best)
+        ranks = dict(zip(judges, ranges, strict=True))
         return [ranks.get(n) for n in range(len(self.is_baseline))]
 
     def letters(self, order: Sequence[int]) -> list[str]:
-        """Return letters that judges share where neither is said to beat the other.
+        """Return letters that judges share where neither beats the other; the best shares none.
 
         Of those in `order`, which is that of the table; the others, and baselines, have none.
         """
         judges = [n for n in order if not self.is_baseline[n]]
-        return tie_groups(self.beats | self.beats.T, judges)
+        distinct = self.beats | self.beats.T
+        if self.best is not None:
+            others = np.arange(len(distinct)) != self.best
+            distinct[self.best], distinct[:, self.best] = others, others
+        return tie_groups(distinct, judges)
 
     def beats_floor(self) -> list[bool | None]:
         """Tell who is said to beat every baseline; None of these, and where there is none."""
@@ -94,16 +113,13 @@ class Claims:
         >>> entered = enter([*said, *(Voted(12 + n, n, 0) for n in range(12))], range(12))
         >>> found = claims(entered, np.array([False, False]), np.array([1.0, 0.67]), 12)
         >>> found.standing(0, 1), found.forecast[0][1], found.evidence[0, 1].round(1)
-        ('leads', 9, np.float64(6.2))
+        ('leads', None, np.float64(6.2))
         """
         if self.beats[one, other]:
             return "beats"
-        if self.reached[one, other] and self.reached[other, one]:
+        against = self.reached[other, one] or self.evidence_now[other, one] >= LEADS
+        if against or self.reached[one, other]:
             return "both ways"
-        if self.reached[other, one] or self.evidence_now[other, one] >= LEADS:
-            return "behind per prompt"
-        if self.reached[one, other]:
-            return "per prompt"
         return "leads" if self.evidence_now[one, other] >= LEADS else ""
 
 
@@ -111,13 +127,14 @@ def claims(
     entered: Entered,
     is_baseline: BoolArray,
     agreement: FloatArray,
-    prompts: int,
     votes_left: int = 0,
+    most_over_floor: float = 1.0,
 ) -> Claims:
     """Put together what may be claimed of judges.
 
     `is_baseline` and `agreement`, the overall one with NaN where there is none, have shape (J,).
-    The run has so many `prompts`, and its comparisons still want so many votes.
+    The comparisons of the run still want so many votes; `most_over_floor` is the largest D that a
+    prompt can bring against a baseline.
 
     Examples
     --------
@@ -126,13 +143,14 @@ def claims(
     >>> from judge_eval.stats.entering import Opened, Voted, enter
     >>> said = [Opened(n, n, n, 1, [0, 1]) for n in range(20)]
     >>> entered = enter([*said, *(Voted(20 + n, n, 0) for n in range(20))], range(20))
-    >>> found = claims(entered, np.array([False, False]), np.array([1.0, 0.0]), 20)
+    >>> found = claims(entered, np.array([False, False]), np.array([1.0, 0.0]))
     >>> found.beats.tolist(), found.best, found.threshold, found.since
     ([[False, True], [False, False]], 0, 40.0, [[None, 27], [None, None]])
     >>> found.ranks(), found.letters([0, 1])
     ([(1, 1), (2, 2)], ['a', 'b'])
     """
     judges, floor = int((~is_baseline).sum()), int(is_baseline.sum())
+    planned = entered.planned
     if not entered.n_judges:  # nothing has been opened
         entered = enter([Opened(0, 0, 0, 1, [NOT_ASKED] * len(is_baseline))], [0])
     needed = thresholds(is_baseline)
@@ -141,59 +159,80 @@ def claims(
     voted = entered.most_votes > 0
     votes = (entered.right[voted], entered.votes[voted], entered.most_votes[voted])
     said = beats(found.reached, agreement)
-    threshold = judges * (judges - 1) / SIGNIFICANCE or None
-    floor_threshold = judges * floor / SIGNIFICANCE or None
+    are_judges = ~(is_baseline[:, None] | is_baseline)
+    is_enough = found.log_largest >= np.log(max(1, best_threshold(judges)))
+    ahead = beats(are_judges & is_enough, agreement)
+    is_leader = np.arange(len(is_baseline)) == _leader(is_baseline, agreement)
+    rivals = is_leader[:, None] & are_judges & ~ahead & ~np.isinf(needed)
+    needed = np.where(rivals, best_threshold(judges), needed)
+    few = too_few(planned, judges, floor, most_over_floor)
+    is_told = few is None and len(entered.prompts) >= FEWEST_FOR_FORECAST
     return Claims(
         is_baseline=is_baseline,
         beats=said,
+        ahead=ahead,
         reached=found.reached,
         evidence=np.exp(np.minimum(found.log_largest, np.log(MOST_EVIDENCE))),
         evidence_now=np.exp(np.minimum(found.log_now, np.log(MOST_EVIDENCE))),
-        forecast=_forecast(np.log(needed), found.log_largest, found.growth),
+        needed=needed,
+        forecast=_forecasts(np.log(needed), found.log_largest, found.growth, is_told),
         since=[
             [seq if yes else None for seq, yes in zip(*row, strict=True)]
             for row in zip(found.since.tolist(), said.tolist(), strict=True)
         ],
-        same=practically_same(entered, is_baseline),
+        same=practically_same(entered, is_baseline) & ~(found.reached & found.reached.T),
         always=always_valid(*votes),
-        threshold=threshold,
-        floor_threshold=floor_threshold,
-        prompts=prompts,
+        threshold=judges * (judges - 1) / SIGNIFICANCE or None,
+        best_threshold=best_threshold(judges) if judges > 1 else None,
+        floor_threshold=judges * floor / SIGNIFICANCE or None,
+        prompts=len(planned),
+        cut=entered.cut,
         entered=len(entered.prompts),
         votes=entered.all_votes,
         votes_left=votes_left,
-        best=_best(said, is_baseline),
-        too_few_prompts=too_few(prompts, judges, floor),
+        best=best_judge(ahead, said, is_baseline),
+        too_few_prompts=few,
     )
 
 
-def _forecast(needed: FloatArray, log_largest: FloatArray, growth: FloatArray) -> Votes:
+def _leader(is_baseline: BoolArray, agreement: FloatArray) -> int | None:
+    """Return the judge that agrees most with people."""
+    values = np.where(is_baseline | np.isnan(agreement), -np.inf, agreement)
+    return int(values.argmax()) if np.isfinite(values).any() else None
+
+
+def _forecasts(
+    log_needed: FloatArray, log_largest: FloatArray, growth: FloatArray, is_told: bool
+) -> Forecasts:
+    """Return forecasts where something can be claimed, and where it is not too early to tell."""
+    cells = np.stack([log_needed - log_largest, *growth], axis=-1).tolist()
     return [
-        [forecast(*cell) if np.isfinite(cell[0]) else None for cell in zip(*row, strict=True)]
-        for row in zip(needed.tolist(), log_largest.tolist(), growth.tolist(), strict=True)
+        [forecast(*cell) if np.isfinite(cell[0]) and is_told else None for cell in row]
+        for row in cells
     ]
 
 
-def _best(said: BoolArray, is_baseline: BoolArray) -> int | None:
-    judges = np.flatnonzero(~is_baseline)
-    if len(judges) < 2:
-        return None
-    beaten = said[:, judges].sum(axis=1)
-    return next((n for n in judges.tolist() if beaten[n] == len(judges) - 1), None)
-
-
-def too_few(prompts: int, judges: int, baselines: int) -> str | None:
-    """Say that a run of so many prompts cannot tell its judges apart, whatever the votes.
+def too_few(
+    votes: IntArray, judges: int, baselines: int, most_over_floor: float = 1.0
+) -> str | None:
+    """Say that a run with so many votes on its prompts cannot tell its judges apart.
 
     Examples
     --------
-    >>> print(too_few(7, judges=2, baselines=1))
+    >>> print(too_few(np.ones(7, int), judges=2, baselines=1))
     7 prompts are too few to tell judges apart: add prompts rather than pairs.
-    >>> too_few(8, judges=2, baselines=1)
+    >>> too_few(np.ones(8, int), judges=2, baselines=1)
     """
-    if judges > 1 and too_few_prompts(prompts, judges * (judges - 1) / SIGNIFICANCE):
+    prompts = np.count_nonzero(votes)
+    if not prompts:
+        return None
+    if judges > 1 and too_few_prompts(votes, judges * (judges - 1) / SIGNIFICANCE):
         what = "judges apart"
-    elif judges == 1 and baselines and too_few_prompts(prompts, baselines / SIGNIFICANCE):
+    elif (
+        judges == 1
+        and baselines
+        and too_few_prompts(votes, baselines / SIGNIFICANCE, most_over_floor)
+    ):
         what = "the judge from the floor"
     else:
         return None

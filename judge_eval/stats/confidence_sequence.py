@@ -10,19 +10,19 @@ from judge_eval.stats.entering import Entered
 from judge_eval.stats.estimate import SIGNIFICANCE
 from judge_eval.stats.evidence import NODES, WEIGHTS, log_wealth, parts
 
-# So far apart, as a share of prompts, two judges may be and still do the same in practice.
+# So far apart in agreement per vote two judges may be and still do the same in practice.
 MARGIN: Final = 0.10
-_LARGEST_BET: Final = 0.5
 _LOG_BOUND: Final = log(1 / SIGNIFICANCE)
 _TOLERANCE: Final = 1e-6
 
 
-def always_valid(right: IntArray, votes: IntArray, most_votes: IntArray) -> FloatArray:
+def always_valid(right: IntArray | FloatArray, votes: IntArray, most_votes: IntArray) -> FloatArray:
     """Return the intervals of overall agreement that hold however often one looks, shape (n, 2).
 
     `right` of `votes`, of shape (n_prompts, n), are those of the prompts in the order in which they
-    entered, and `most_votes`, of shape (n_prompts,), what a prompt might have brought at most; see
-    `Entered`. NaN where no agreement fits all prompts, since it has changed on the way.
+    entered, and `most_votes`, of shape (n_prompts,), what a prompt might have entered with at most;
+    see `Entered`. A vote may be right in part. NaN where no agreement fits all prompts, since it
+    has changed on the way.
 
     Notes
     -----
@@ -95,9 +95,11 @@ def _low_after(gain: FloatArray, share: FloatArray, taken: IntArray) -> FloatArr
 
 
 def practically_same(entered: Entered, is_baseline: BoolArray, margin: float = MARGIN) -> BoolArray:
-    """Tell which judges differ by no more than a margin of D, shape (J, J); no baselines.
+    """Tell which judges differ by less than a margin in agreement per vote, shape (J, J).
 
-    The 5 % are divided by the number of pairs of judges, so that all that is said holds at once.
+    Two bets have each reached (pairs of judges) / 0.05, so that all that is claimed holds at once:
+    with c and n the votes of a prompt that entered, against "X is better by the margin or more"
+    ``(margin n - (c_X - c_Y)) / ((1 + margin) n_max)``, and its mirror. Of no baselines.
 
     Examples
     --------
@@ -107,46 +109,19 @@ def practically_same(entered: Entered, is_baseline: BoolArray, margin: float = M
     >>> practically_same(entered, np.array([False, False, True])).tolist()
     [[False, True, False], [True, False, False], [False, False, False]]
     """
-    judges = int((~is_baseline).sum())
     same = np.zeros((entered.n_judges, entered.n_judges), dtype=bool)
     one, other = np.triu_indices(entered.n_judges, 1)
     tested = np.flatnonzero(~is_baseline[one] & ~is_baseline[other])
+    log_needed = log(max(1, len(tested)) / SIGNIFICANCE)
+    most = np.maximum(entered.most_votes, 1)[:, None]
     for part in parts(len(tested)):
         at = tested[part]
-        level = SIGNIFICANCE / (judges * (judges - 1) / 2)
-        low, high = 2 * mean_bounds((1 + entered.differences[:, at]) / 2, level) - 1
-        same[one[at], other[at]] = (-margin <= low) & (low <= high) & (high <= margin)
+        apart = np.nan_to_num(entered.differences[:, at])
+        allowed = margin * entered.shared[:, at] / most
+        bets = np.stack([allowed - apart, allowed + apart]) / (1 + margin)
+        # The logarithm of what a bet has won is at most the sum of the bets.
+        may_be = (np.cumsum(bets, axis=1).max(axis=1, initial=0) >= log_needed).all(axis=0)
+        won = [log_wealth(each[:, may_be]).max(axis=0, initial=0) for each in bets]
+        is_same = np.minimum(*won) >= log_needed
+        same[one[at[may_be]], other[at[may_be]]] = is_same
     return same | same.T
-
-
-def mean_bounds(values: FloatArray, level: float = SIGNIFICANCE) -> FloatArray:
-    """Return bounds of a mean that hold however often one looks, shape (2, n).
-
-    Of values in [0, 1], of shape (n_values, n), in the order in which they came; NaN is none. It is
-    the predictable plug-in empirical Bernstein confidence sequence (I. Waudby-Smith and A. Ramdas,
-    "Estimating means of bounded random variables by betting", 2024, theorem 2), with bets of at
-    most 1/2, and the intersection of all that it has been.
-
-    Examples
-    --------
-    >>> mean_bounds(np.tile([[0.0], [1.0]], (200, 1))).round(3).tolist()
-    [[0.406], [0.591]]
-    """
-    is_known = ~np.isnan(values)
-    x, t = np.where(is_known, values, 0), np.cumsum(is_known, axis=0)
-    mean = (0.5 + np.cumsum(x, axis=0)) / (t + 1)
-    variance = (0.25 + np.cumsum(is_known * (x - mean) ** 2, axis=0)) / (t + 1)
-    mean_before, variance_before = (
-        np.vstack([np.full((1, x.shape[1]), start), so_far[:-1]])
-        for start, so_far in ((0.5, mean), (0.25, variance))
-    )
-    safety = log(2 / level)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        bets = np.sqrt(2 * safety / (variance_before * t * np.log1p(t)))
-        bets = np.where(is_known, np.minimum(_LARGEST_BET, bets), 0)
-        cost = np.cumsum((x - mean_before) ** 2 * (-np.log1p(-bets) - bets), axis=0)
-        staked = np.cumsum(bets, axis=0)
-        middle, reach = np.cumsum(bets * x, axis=0) / staked, (safety + cost) / staked
-    low = np.where(staked > 0, middle - reach, 0).max(axis=0, initial=0)
-    high = np.where(staked > 0, middle + reach, 1).min(axis=0, initial=1)
-    return np.stack([low, high])

@@ -20,10 +20,13 @@ START = 1000.0
 Key = TypeVar("Key", bound=Hashable)
 BASELINE = "baselines have no ELO: the judges play among themselves"
 ALONE = "there is no other judge to play against"
+RATINGS = "ratings have no ELO: a single rating is neither right nor wrong"
 
 
-def unrated(judges: Mapping[Key, bool]) -> dict[Key, str]:
+def unrated(judges: Mapping[Key, bool], *, are_ratings: bool = False) -> dict[Key, str]:
     """Return why judges have no ELO, of those that have none; `judges` tells which are baselines.
+
+    Where votes `are_ratings` nobody has one.
 
     Examples
     --------
@@ -32,6 +35,8 @@ def unrated(judges: Mapping[Key, bool]) -> dict[Key, str]:
     >>> unrated({"a": False})
     {'a': 'there is no other judge to play against'}
     """
+    if are_ratings:
+        return dict.fromkeys(judges, RATINGS)
     players = [key for key, is_baseline in judges.items() if not is_baseline] or list(judges)
     reasons = {key: BASELINE for key in judges if key not in players}
     return reasons | ({players[0]: ALONE} if len(players) == 1 else {})

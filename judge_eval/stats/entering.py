@@ -3,25 +3,29 @@
 A comparison is complete when its wanted votes are in, and a prompt when all its open comparisons
 are. Prompts enter in an order that was fixed beforehand and has nothing to do with who is right:
 entering as they are completed would let prompts with few comparisons come first. What has entered
-is not changed by later votes.
+is not changed by later votes. A prompt counts by its votes, and a very large one is cut, since it
+would otherwise outweigh all others.
 """
 
 import math
-from bisect import bisect_left, insort
+from bisect import bisect_left, bisect_right, insort
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
 from judge_eval.stats.bootstrap import BoolArray, FloatArray, IntArray
 from judge_eval.stats.estimate import require
+from judge_eval.stats.judge_figures import ratio
 from judge_eval.stats.outcomes_table import NOT_ASKED, Codes
 
 # So many complete prompts may wait behind one that is not, before it is passed over.
 MOST_WAITING: Final = 10
-_NO_LABEL: Final = -3
+# A prompt enters with at most so many times the median of the votes on a prompt.
+MOST_MEDIANS: Final = 4
 
 
 class Opened(NamedTuple):
@@ -77,32 +81,51 @@ class Entered:
     """The n prompts that have entered, in that order, and what each brings for J judges.
 
     `seqs`, of shape (n,), are the entries with which they entered. `right` and `votes`, of shape
-    (n, J), count the first wanted votes on the comparisons that a judge was asked about, and
-    `most_votes`, of shape (n,), the most that any prompt might have entered with by then;
-    `all_votes` are those of all comparisons. `differences`, of shape (n, J (J - 1) / 2) in the
-    order of `numpy.triu_indices(J, 1)`, are D for judge i against j: the mean over the labelled
-    comparisons that both were asked about of (i is right) - (j is right); NaN where there is none.
+    (n, J), are the votes with which they entered on the comparisons that a judge was asked about,
+    and those of them on which it is right, which may be fractions. `most_votes`, of shape (n,), are
+    n_max: the most that any prompt might have entered with by then.
+
+    `shared` and `differences`, of shape (n, J (J - 1) / 2) in the order of
+    `numpy.triu_indices(J, 1)`, are of judge i against j: the votes on comparisons that both were
+    asked about, and D, by how many more of these i is right than j, divided by n_max; NaN where
+    there are none.
+
+    `all_votes` are all first wanted votes on the prompts that entered. `planned` are the votes with
+    which each open prompt may enter, and `cut` is how many prompts that leaves out votes of.
     """
 
     prompts: tuple[int, ...]
     seqs: IntArray
-    right: IntArray
+    right: IntArray | FloatArray
     votes: IntArray
     most_votes: IntArray
-    all_votes: int
+    shared: IntArray
     differences: FloatArray
+    all_votes: int
+    planned: IntArray
+    cut: int = 0
 
     @property
     def n_judges(self) -> int:
         return int(self.right.shape[1])
 
 
-def enter(events: Iterable[Event], prompt_order: Mapping[int, int] | Sequence[int]) -> Entered:
+Order: TypeAlias = Mapping[int, int] | Sequence[int]
+
+
+def enter(
+    events: Iterable[Event], prompt_order: Order, comparison_order: Order | None = None
+) -> Entered:
     """Let prompts enter as the ledger goes on, whose `events` are in its order.
 
-    ``prompt_order[p]`` is the place of prompt p. Of the open prompts the first that has not entered
-    enters when it is complete; it is passed over as soon as ten that wait behind it are complete,
-    of which the first enters. After `OutOfOrder` none is passed over until `Closed`.
+    ``prompt_order[p]`` is the place of prompt p, and ``comparison_order[c]`` that of comparison c
+    among those of its prompt; without it they are in the order of their numbers. Of the open
+    prompts the first that has not entered enters when it is complete; it is passed over as soon as
+    ten that wait behind it are complete, of which the first enters. After `OutOfOrder` none is
+    passed over until `Closed`.
+
+    A prompt enters with at most `MOST_MEDIANS` times the median of the votes wanted on a prompt,
+    those on its first comparisons.
 
     Examples
     --------
@@ -112,17 +135,21 @@ def enter(events: Iterable[Event], prompt_order: Mapping[int, int] | Sequence[in
     >>> votes = [Voted(3, 0, 0), Voted(4, 1, 1), Voted(5, 1, 1), Voted(6, 1, 0)]
     >>> entered = enter([*opened, *votes], [0])
     >>> entered.prompts, entered.seqs.tolist(), entered.differences.tolist()
-    ((0,), [5], [[0.5]])
+    ((0,), [5], [[0.6666666666666666]])
     >>> entered.right.tolist(), entered.votes.tolist(), entered.most_votes.tolist()
     ([[3, 1]], [[3, 3]], [3])
     """
-    line = _Line(prompt_order)
+    return follow(events, Line(prompt_order, comparison_order)).entered()
+
+
+def follow(events: Iterable[Event], line: "Line") -> "Line":
+    """Let a line take the events of a ledger."""
     for event in events:
         if isinstance(event, OutOfOrder):
             line.most_waiting = math.inf
         else:
             line.take(event)
-    return line.entered()
+    return line
 
 
 @dataclass(slots=True)
@@ -137,27 +164,36 @@ class _Comparison:
         return len(self.choices) >= self.votes_wanted
 
 
-class _Entry(NamedTuple):
-    """A prompt as it entered: its comparisons, and the first wanted votes on each."""
+class EnteredPrompt(NamedTuple):
+    """A prompt as it entered: its comparisons, and the votes on each with which it did."""
 
     prompt: int
     seq: int
     most_votes: int
+    all_votes: int
     votes: list[tuple[int, list[int]]]
 
 
-class _Line:
+class Line:
     """The prompts that are open and have not entered, in their order."""
 
-    def __init__(self, order: Mapping[int, int] | Sequence[int]) -> None:
+    def __init__(
+        self, order: Order, comparison_order: Order | None = None, *, are_units: bool = False
+    ) -> None:
         self.order = order
+        # Units count once, so none is cut; alone in its unit nothing can be compared.
+        self.are_units = are_units
+        self.comparison_order = comparison_order
         self.comparisons: dict[int, _Comparison] = {}
         self.of_prompt: dict[int, list[int]] = {}
         self.incomplete: list[tuple[int, int]] = []  # places and prompts
         self.waiting: list[tuple[int, int]] = []
+        # Votes wanted by prompt, also of those that entered, and how many prompts want so many.
+        self.sizes: dict[int, int] = {}
+        self.of_size = Counter[int]()
         self.most_votes = 0
         self.most_waiting = float(MOST_WAITING)
-        self.entries: dict[int, _Entry] = {}
+        self.entries: dict[int, EnteredPrompt] = {}
 
     def take(self, event: Opened | Wanted | Voted | Closed) -> None:
         if isinstance(event, Closed):
@@ -192,7 +228,12 @@ class _Line:
     def _place(self, prompt: int) -> None:
         """Put a prompt among those that wait to enter, or that votes are missing on."""
         own = [self.comparisons[number] for number in self.of_prompt[prompt]]
-        self.most_votes = max(self.most_votes, sum(one.votes_wanted for one in own))
+        if self.are_units and len(own) < 2:
+            return
+        if (before := self.sizes.get(prompt)) is not None:
+            self.of_size[before] -= 1
+        self.sizes[prompt] = sum(one.votes_wanted for one in own)
+        self.of_size[self.sizes[prompt]] += 1
         place = self._place_of(prompt)
         for prompts in (self.incomplete, self.waiting):
             at = bisect_left(prompts, place)
@@ -209,12 +250,36 @@ class _Line:
         ):
             self._enter_first(seq)
 
+    def _most(self) -> tuple[int, int]:
+        """Return where prompts are cut, and the most votes that one may enter with.
+
+        Prompts on which no votes are wanted make no median.
+        """
+        sizes = sorted(size for size, prompts in self.of_size.items() if size and prompts)
+        if not sizes:
+            return 0, 0
+        ends = [*accumulate(self.of_size[size] for size in sizes)]
+        middle = [sizes[bisect_right(ends, at)] for at in ((ends[-1] - 1) // 2, ends[-1] // 2)]
+        cut = MOST_MEDIANS * sum(middle) // 2
+        return cut, min(cut, sizes[-1])
+
     def _enter_first(self, seq: int) -> None:
         _, prompt = self.waiting.pop(0)
-        numbers = self.of_prompt[prompt]
-        known = [(number, self.comparisons[number]) for number in numbers]
-        votes = [(number, one.choices[: one.votes_wanted]) for number, one in known]
-        self.entries[prompt] = _Entry(prompt, seq, self.most_votes, votes)
+        left, most = self._most()
+        left = self.sizes[prompt] if self.are_units else left
+        self.most_votes = max(self.most_votes, most)
+        votes = []
+        for number in self._in_order(self.of_prompt[prompt]):
+            one = self.comparisons[number]
+            votes.append((number, one.choices[: min(one.votes_wanted, left)]))
+            left -= len(votes[-1][1])
+        self.entries[prompt] = EnteredPrompt(
+            prompt, seq, self.most_votes, self.sizes[prompt], votes
+        )
+
+    def _in_order(self, comparisons: Iterable[int]) -> list[int]:
+        order = self.comparison_order
+        return sorted(comparisons, key=None if order is None else order.__getitem__)
 
     def entered(self) -> Entered:
         entries = list(self.entries.values())
@@ -223,19 +288,25 @@ class _Line:
         choices = np.array([choice for _, of in parts for choice in of], np.int64)
         sizes = np.array([len(of) for _, of in parts], np.int64)
         ends = np.cumsum([len(entry.votes) for entry in entries], dtype=np.int64)
-        hits = np.repeat(verdicts, sizes, axis=0) == choices[:, None]
-        asked = verdicts != NOT_ASKED
-        labels = np.array([_majority(of) for _, of in parts], np.int64)
+        right = _sums(
+            np.repeat(verdicts, sizes, axis=0) == choices[:, None], np.cumsum(sizes, dtype=np.int64)
+        )
+        asked = (verdicts != NOT_ASKED) * sizes[:, None]
+        most_votes = np.array([entry.most_votes for entry in entries], np.int64)
+        shared, apart = _apart(right, asked, ends)
+        planned = np.array([*self.sizes.values()], np.int64)
+        most, _ = self._most()
         return Entered(
             prompts=tuple(self.entries),
             seqs=np.array([entry.seq for entry in entries], np.int64),
-            right=_sums(hits, np.append(0, np.cumsum(sizes))[ends]),
-            votes=_sums(asked * sizes[:, None], ends),
-            most_votes=np.array([entry.most_votes for entry in entries], np.int64),
-            all_votes=len(choices),
-            differences=_differences(
-                verdicts == labels[:, None], asked & (labels != _NO_LABEL)[:, None], ends
-            ),
+            right=_sums(right, ends),
+            votes=_sums(asked, ends),
+            most_votes=most_votes,
+            shared=shared,
+            differences=ratio(apart.astype(np.float64), np.where(shared, most_votes[:, None], 0.0)),
+            all_votes=sum(entry.all_votes for entry in entries),
+            planned=np.minimum(planned, most),
+            cut=int((planned > most).sum()),
         )
 
     def _verdicts(self, numbers: Sequence[int]) -> Codes:
@@ -245,27 +316,22 @@ class _Line:
         return np.array(rows, np.int16).reshape(len(rows), max(widths, default=0))
 
 
-def _majority(choices: Sequence[int]) -> int:
-    """Return the choice that more than half made."""
-    [(choice, number)] = Counter(choices).most_common(1) or [(_NO_LABEL, 0)]
-    return choice if 2 * number > len(choices) else _NO_LABEL
-
-
 def _sums(rows: IntArray | BoolArray, ends: IntArray) -> IntArray:
-    """Sum the rows of each prompt, which end before `ends`; whole numbers, so always exact."""
+    """Sum the rows of each part, which end before `ends`; whole numbers, so always exact."""
     totals = np.zeros((len(rows) + 1, rows.shape[1]), np.int64)
     np.cumsum(rows, axis=0, out=totals[1:])
     return np.asarray(np.diff(totals[np.append(0, ends)], axis=0))
 
 
-def _differences(right: BoolArray, counted: BoolArray, ends: IntArray) -> FloatArray:
-    """Return D of every prompt for judge i against every later one."""
+def _apart(right: IntArray, asked: IntArray, ends: IntArray) -> tuple[IntArray, IntArray]:
+    """Count for judge i and every later one the votes on what both were asked about.
+
+    And how many more of these i is right on, both by prompt; `right` and `asked` are by comparison.
+    """
     judges = right.shape[1]
-    columns = [np.zeros((len(ends), 0))]
+    shared, apart = [np.zeros((len(ends), 0), np.int64)], [np.zeros((len(ends), 0), np.int64)]
     for i in range(judges - 1):
-        both = counted[:, i, None] & counted[:, i + 1 :]
-        gains = np.where(both, right[:, i, None] * 1 - right[:, i + 1 :], 0)
-        number = _sums(both, ends).astype(np.float64)
-        with np.errstate(invalid="ignore"):
-            columns.append(_sums(gains, ends) / number)
-    return np.hstack(columns)
+        both = (asked[:, i, None] > 0) & (asked[:, i + 1 :] > 0)
+        shared.append(_sums(both * asked[:, i, None], ends))
+        apart.append(_sums(np.where(both, right[:, i, None] - right[:, i + 1 :], 0), ends))
+    return np.hstack(shared), np.hstack(apart)

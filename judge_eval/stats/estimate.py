@@ -69,7 +69,8 @@ class Share:
     value: float | None
     low: float | None
     high: float | None
-    successes: int
+    # Whole numbers, except where a trial may succeed in part.
+    successes: int | float
     trials: int
     comparisons: int
     method: Literal["wilson", "bootstrap", "prompts"] | None = None

@@ -7,18 +7,21 @@ Ramdas et al., 2022; I. Waudby-Smith and A. Ramdas, 2024).
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import ceil, floor, log10
-from typing import Final
+from math import floor, log, log10
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from judge_eval.stats.bootstrap import BoolArray, FloatArray, IntArray
 from judge_eval.stats.entering import Entered
 from judge_eval.stats.estimate import SIGNIFICANCE
+from judge_eval.stats.judge_figures import ratio
 
 NEVER: Final = -1
 # Less evidence than this is none in words.
 LEADS: Final = 3.0
+# Of fewer prompts nothing can be said of how many more votes it takes.
+FEWEST_FOR_FORECAST: Final = 20
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(64)
 NODES, WEIGHTS = (1 + NODES) / 2, WEIGHTS / 2
@@ -26,7 +29,10 @@ NODES, WEIGHTS = (1 + NODES) / 2, WEIGHTS / 2
 _FACTORS: Final = 32
 # Few enough for the caches of a processor.
 _SEQUENCES: Final = 64
-_HALVINGS: Final = 50
+_HALVINGS: Final = 30
+# By so many standard errors the difference may be larger, and smaller, than it looks.
+_LARGER, _SMALLER = 1.645, -2.33
+_ROUNDING: Final = 1e-9
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -34,8 +40,9 @@ class Evidence:
     """The evidence that the judge of a row is better than that of a column, shapes (J, J).
 
     Logarithms, for it may be beyond any float: `log_now` and `log_largest`, which is what counts.
-    `since` is the entry with which it first reached its threshold, or `NEVER`. `growth` is what the
-    best bet would have gained per vote, of all `votes` on the prompts that entered.
+    `since` is the entry with which it first reached its threshold, or `NEVER`. `growth`, of shape
+    (2, J, J), is what the best bet would gain per vote, of all `votes` on the prompts that entered,
+    if the difference were as large as it may be, and as small.
     """
 
     log_now: FloatArray
@@ -63,25 +70,52 @@ def evidence(entered: Entered, thresholds: FloatArray) -> Evidence:
     """
     judges = entered.n_judges
     one, other = np.triu_indices(judges, 1)
-    log_now, log_largest, growth = (np.zeros((judges, judges)) for _ in range(3))
+    log_now, log_largest = (np.zeros((judges, judges)) for _ in range(2))
+    growth = np.zeros((2, judges, judges))
     since = np.full((judges, judges), NEVER)
-    for part in parts(len(one)):
+    for part in parts(len(one) if len(entered.prompts) else 0):
         differences = np.nan_to_num(entered.differences[:, part])
         # What brings no difference moves no evidence: those that do come first.
         order = np.argsort(differences == 0, axis=0, kind="stable")
         moves = np.take_along_axis(differences, order, axis=0)
         last = np.count_nonzero(moves, axis=0) - 1
         moves = moves[: last.max() + 1]
+        values, times, error = _counted(entered.differences[:, part])
         for sign, *cells in ((1, one, other), (-1, other, one)) if len(moves) else ():
             cell = cells[0][part], cells[1][part]
-            log = np.where(moves != 0, log_wealth(sign * moves), -np.inf)
-            log_now[cell] = np.where(last < 0, 0, log[last, np.arange(len(last))])
-            log_largest[cell] = log.max(axis=0, initial=0)
-            reached = log >= np.log(thresholds[cell])
+            log_all = np.where(moves != 0, log_wealth(sign * moves), -np.inf)
+            log_now[cell] = np.where(last < 0, 0, log_all[last, np.arange(len(last))])
+            log_largest[cell] = log_all.max(axis=0, initial=0)
+            reached = log_all >= np.log(thresholds[cell])
             first = np.take_along_axis(order, reached.argmax(axis=0)[None], axis=0)[0]
             since[cell] = np.where(reached.any(axis=0), entered.seqs[first], NEVER)
-            growth[cell] = best_growth(sign * moves) / entered.all_votes
+            for which, errors in enumerate((_LARGER, _SMALLER)):
+                bets = np.clip(sign * values[:, None] + errors * error, -1, 1)
+                growth[(which, *cell)] = best_growth(bets, times) / entered.all_votes
     return Evidence(log_now, log_largest, since, growth, entered.all_votes)
+
+
+def _counted(differences: FloatArray) -> tuple[FloatArray, IntArray, FloatArray]:
+    """Return the values, how often each is in every column, and the standard errors of the means.
+
+    NaN is no value.
+    """
+    values, codes = np.unique(differences, return_inverse=True)
+    columns = np.arange(differences.shape[1])
+    cells = codes.reshape(differences.shape) * len(columns) + columns
+    times = np.bincount(cells.ravel(), minlength=len(values) * len(columns))
+    times = times.reshape(len(values), len(columns))[~np.isnan(values)]
+    values = values[~np.isnan(values)]
+    prompts = times.sum(axis=0)
+    mean = ratio(_sum(times * values[:, None]), prompts)
+    squares = _sum(times * (values[:, None] - mean) ** 2)
+    error = np.sqrt(ratio(squares, np.where(prompts > 1, (prompts - 1.0) * prompts, 0)))
+    return values, times, np.nan_to_num(error)
+
+
+def _sum(rows: FloatArray | IntArray) -> FloatArray:
+    """Sum the rows one after the other: how `sum` rounds depends on the number of columns."""
+    return np.asarray(np.cumsum(rows, axis=0)[-1]) if len(rows) else np.zeros(rows.shape[1])
 
 
 def log_wealth(bets: FloatArray) -> FloatArray:
@@ -123,46 +157,57 @@ def parts(sequences: int) -> Iterator[slice]:
     return (slice(at, at + _SEQUENCES) for at in range(0, sequences, _SEQUENCES))
 
 
-def best_growth(bets: FloatArray) -> FloatArray:
+def best_growth(bets: FloatArray, times: IntArray | int = 1) -> FloatArray:
     """Return ``max over l in (0, 1) of sum log(1 + l b)`` of every sequence, shape (n,).
+
+    A bet, of shape (n_bets, n), is made so many times.
 
     Examples
     --------
     >>> best_growth(np.array([[1.0, -1.0], [1.0, 0.5], [-0.5, 0.0]])).round(6).tolist()
     [0.693147, 0.0]
     """
-    values, codes = np.unique(bets, return_inverse=True)
-    columns = np.arange(bets.shape[1])
-    cells = np.bincount(
-        (codes.reshape(bets.shape) * len(columns) + columns).ravel(),
-        minlength=len(values) * len(columns),
-    )
-    counts = cells.reshape(len(values), len(columns))
-    low, high = np.zeros(len(columns)), np.ones(len(columns))
+    low, high = np.zeros(bets.shape[1]), np.ones(bets.shape[1])
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        slope = (counts * (values[:, None] / (1 + middle * values[:, None]))).sum(axis=0)
+        slope = _sum(times * (bets / (1 + middle * bets)))
         low, high = np.where(slope > 0, middle, low), np.where(slope > 0, high, middle)
-    return np.asarray((counts * np.log1p(low * values[:, None])).sum(axis=0))
+    return _sum(times * np.log1p(low * bets))
 
 
 def thresholds(is_baseline: BoolArray) -> FloatArray:
     """Return the evidence that the judge of a row needs to be called better, shape (J, J).
 
     With k judges that are no baselines, and b that are: k (k - 1) / 0.05 among judges, k b / 0.05
-    against a baseline, and infinite for baselines, of which nothing is said.
+    between a judge and a baseline, either way, and infinite between baselines, of which nothing is
+    claimed.
 
     Examples
     --------
     >>> thresholds(np.array([False, False, True])).tolist()
-    [[inf, 40.0, 40.0], [40.0, inf, 40.0], [inf, inf, inf]]
+    [[inf, 40.0, 40.0], [40.0, inf, 40.0], [40.0, 40.0, inf]]
     """
     baselines = int(is_baseline.sum())
     judges = len(is_baseline) - baselines
-    needed = np.where(is_baseline, judges * baselines, judges * (judges - 1)) / SIGNIFICANCE
-    matrix = np.where(is_baseline[:, None], np.inf, needed)
-    np.fill_diagonal(matrix, np.inf)
-    return matrix
+    one, other = is_baseline[:, None], is_baseline[None, :]
+    needed = np.where(one | other, judges * baselines, judges * (judges - 1)) / SIGNIFICANCE
+    needed[one & other] = np.inf
+    np.fill_diagonal(needed, np.inf)
+    return needed
+
+
+def best_threshold(judges: int) -> float:
+    """Return the evidence over every other of k judges that the best one needs: k / 0.05.
+
+    To call X the best is false only if some judge is no worse than X, and for each X one such judge
+    is enough: k hypotheses, a family of its own.
+
+    Examples
+    --------
+    >>> best_threshold(3)
+    60.0
+    """
+    return judges / SIGNIFICANCE
 
 
 def beats(reached: BoolArray, agreement: FloatArray) -> BoolArray:
@@ -179,45 +224,90 @@ def beats(reached: BoolArray, agreement: FloatArray) -> BoolArray:
     return np.asarray(reached & ~reached.T & (agreement[:, None] > agreement[None, :]))
 
 
-def rank_range(beats: BoolArray) -> list[tuple[int, int]]:
+def best_judge(ahead: BoolArray, beats: BoolArray, is_baseline: BoolArray) -> int | None:
+    """Return the place of the best judge: ahead of every other judge, and beating every baseline.
+
+    `ahead` is `beats` by the threshold of the best judge. A run with one judge has no best.
+
+    Examples
+    --------
+    >>> ahead = np.array([[0, 1, 0], [0, 0, 0], [0, 0, 0]], dtype=bool)
+    >>> over_floor = np.array([[0, 0, 1], [0, 0, 0], [0, 0, 0]], dtype=bool)
+    >>> is_baseline = np.array([False, False, True])
+    >>> best_judge(ahead, over_floor, is_baseline), best_judge(ahead, ~over_floor, is_baseline)
+    (0, None)
+    """
+    judges = np.flatnonzero(~is_baseline)
+    is_best = (ahead[:, judges].sum(axis=1) == len(judges) - 1) & beats[:, is_baseline].all(axis=1)
+    return next((n for n in judges.tolist() if is_best[n] and len(judges) > 1), None)
+
+
+def rank_range(beats: BoolArray, best: int | None = None) -> list[tuple[int, int]]:
     """Return the best and the worst rank of each of k judges, without baselines.
+
+    The best judge has the first rank, and nobody else.
 
     Examples
     --------
     >>> rank_range(np.array([[0, 0, 1], [0, 0, 0], [0, 0, 0]], dtype=bool))
     [(1, 2), (1, 3), (2, 3)]
+    >>> rank_range(np.array([[0, 0, 1], [0, 0, 0], [0, 0, 0]], dtype=bool), best=0)
+    [(1, 1), (2, 3), (2, 3)]
     """
+    beats = beats.copy()
+    if best is not None:
+        beats[best] = np.arange(len(beats)) != best
     better, worse = beats.sum(axis=0).tolist(), beats.sum(axis=1).tolist()
     return [(1 + up, len(beats) - down) for up, down in zip(better, worse, strict=True)]
 
 
-def forecast(log_threshold: float, log_largest: float, growth: float) -> int | None:
-    """Return how many more votes it takes if the difference stays what it looks like.
+class Forecast(NamedTuple):
+    """From how many to how many more votes it takes; an open end is None."""
 
-    Rounded up to two figures; 0 if it is enough, None if more votes will not settle it.
+    low: int
+    high: int | None
+
+
+def forecast(log_missing: float, fast: float, slow: float) -> Forecast | None:
+    """Return how many more votes it takes to reach a threshold, by two growths per vote.
+
+    `log_missing` is the logarithm of the threshold less that of the largest evidence. Both ends
+    have two figures; 0 if the evidence is enough, None if more votes will not settle it.
 
     Examples
     --------
-    >>> forecast(np.log(120), np.log(1.6684736021758608), 0.002207695917831303)
-    2000
-    >>> forecast(4.0, 4.0, 0.0), forecast(4.0, 1.0, 0.0), forecast(4.0, 3.0, 0.13)
-    (0, None, 8)
+    >>> forecast(np.log(120 / 8.970093823272881), 0.022546, 0.0), forecast(2.0, 0.0, 0.0)
+    (Forecast(low=120, high=None), None)
+    >>> forecast(-1.0, 0.1, 0.0), forecast(1.47, 0.19, 0.0071)
+    (Forecast(low=0, high=0), Forecast(low=8, high=210))
     """
-    if log_largest >= log_threshold:
-        return 0
-    if growth <= 0:
+    if log_missing <= 0:
+        return Forecast(0, 0)
+    if fast <= 0:
         return None
-    votes = (log_threshold - log_largest) / growth
+    return Forecast(
+        _two_figures(log_missing / fast), _two_figures(log_missing / slow) if slow > 0 else None
+    )
+
+
+def _two_figures(votes: float) -> int:
     unit: int = 10 ** max(0, floor(log10(votes)) - 1)
-    return ceil(votes / unit) * unit
+    return max(1, round(votes / unit) * unit)
 
 
-def too_few_prompts(prompts: int, threshold: float) -> bool:
-    """Tell that even one judge right on all P prompts could not reach it: (2^(P+1) - 1) / (P + 1).
+def too_few_prompts(votes: IntArray, threshold: float, most: float = 1.0) -> bool:
+    """Tell that a judge right on all `votes` of P prompts, and the other on none, cannot reach it.
+
+    `most` is the largest D that a prompt can bring: 1/2 against a constant share of 1/2. With equal
+    prompts the evidence is (2^(P+1) - 1) / (P + 1).
 
     Examples
     --------
-    >>> too_few_prompts(7, 40), too_few_prompts(8, 40)
+    >>> too_few_prompts(np.full(7, 3), 40), too_few_prompts(np.full(8, 3), 40)
     (True, False)
+    >>> too_few_prompts(np.array([5, *[1] * 20]), 40), too_few_prompts(np.full(8, 3), 40, most=0.5)
+    (True, True)
     """
-    return bool(2 ** (prompts + 1) - 1 < threshold * (prompts + 1))
+    bets = most * votes[votes > 0] / votes.max(initial=1)
+    log_most = log_wealth(bets[:, None])[-1, 0] if len(bets) else 0.0
+    return bool(log_most < log(threshold) - _ROUNDING)

@@ -326,6 +326,21 @@ def among_people(
     return AmongPeople(pairs, by_votes, with_majority, no_majority, alone)
 
 
+def agreement_by_chance(votes: IntArray) -> float | None:
+    """Return on how many of all pairs of their votes people would agree, whatever is voted on.
+
+    Of the votes, of shape (n_comparisons, n_choices), on comparisons that have several.
+
+    Examples
+    --------
+    >>> round(agreement_by_chance(np.array([[2, 1], [0, 3], [9, 0]])[:2]), 3)
+    0.467
+    """
+    counts = votes[votes.sum(axis=1) > 1].sum(axis=0)
+    total = int(counts.sum())
+    return float((counts * (counts - 1)).sum() / (total * (total - 1))) if total else None
+
+
 def _beside_others(votes: IntArray) -> tuple[BoolArray, BoolArray]:
     """Tell where a vote equals the strict majority of the others, and where they have one."""
     others = votes.sum(axis=1, keepdims=True) - 1

@@ -4,7 +4,8 @@
 stop voting, and who beats the floor. `Words.more` has quieter sentences about everything else.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Final
@@ -15,6 +16,8 @@ from humanjudge.lib.text import listed, number_of, odds
 from judge_eval.stats.bradley_terry import tie_group_members
 from judge_eval.stats.claims import Claims
 from judge_eval.stats.confidence_sequence import MARGIN
+from judge_eval.stats.entering import MOST_MEDIANS
+from judge_eval.stats.evidence import FEWEST_FOR_FORECAST, Forecast
 
 # More names than these are no longer plain words, and of more judges one; the table has them all.
 MOST_NAMES: Final = 6
@@ -34,13 +37,37 @@ def _least(evidence: Sequence[float]) -> str:
     return least if len(evidence) == 1 or least.startswith("over") else f"at least {least}"
 
 
+def claim_in_words(winner: str, loser: str, is_baseline: bool) -> str:
+    """Return what is claimed of two judges, or of a judge and a baseline that is better.
+
+    Examples
+    --------
+    >>> claim_in_words("north", "south", False), claim_in_words("random", "south", True)
+    ('north beats south', 'south is worse than random')
+    """
+    return f"{loser} is worse than {winner}" if is_baseline else f"{winner} beats {loser}"
+
+
+def _after(outlook: str) -> str:
+    return f": {outlook}" if outlook else ""
+
+
+def _first(texts: Sequence[str], rest: str) -> list[str]:
+    """Return as many texts as a sentence has room for, and how many more there are."""
+    more = [f"{len(texts) - MOST_NAMES} {rest}"] if len(texts) > MOST_NAMES else []
+    return [*texts[:MOST_NAMES], *more]
+
+
 @dataclass(frozen=True, eq=False)
 class Words:
     """Sentences about the judges at the places of `claims`; `order` has them best first.
 
     `agreement` and `coverage` are shares, None where there is none; `people` is the share on which
-    people agree with each other. `contradicting` has points of agreement that judges lose by
-    contradicting themselves, of which less than one is not said. What is voted on is called `noun`.
+    people agree with each other, `people_low` the low end of its interval, and `chance` what it
+    would be by chance. `contradicting` has points of agreement that judges lose by contradicting
+    themselves, of which less than one is not mentioned; `identical` are groups of judges with the
+    same verdict on every item; `impossible` has by choice how often judges gave it although no vote
+    can. What is voted on is called `noun`, and `part` the part of a run that this is about.
 
     Examples
     --------
@@ -49,14 +76,14 @@ class Words:
     >>> said = [Opened(n, n, n, 1, [0, n % 5 > 0, n % 2]) for n in range(40)]
     >>> entered = enter([*said, *(Voted(40 + n, n, 0) for n in range(40))], range(40))
     >>> is_baseline, agreement = np.array([False, False, True]), [0.975, 0.2, 0.5]
-    >>> found = claims(entered, is_baseline, np.array(agreement), prompts=40)
+    >>> found = claims(entered, is_baseline, np.array(agreement))
     >>> names, about = ["north", "south", "random"], {"votes": 40, "voters": 3, "people": 0.9}
     >>> words = Words(names, found, [0, 2, 1], agreement, [1, 1, 1], **about)
     >>> print(*words.headline())  # doctest: +NORMALIZE_WHITESPACE
     north is the best judge: it agrees with people on 98 % (people among themselves: 90 %) and beats
-    south (evidence over 1,000,000 : 1). You may stop voting. Only north beats the floor.
+    south (evidence over 1,000,000 : 1). You may stop voting. Only north beats the baselines.
     >>> print(words.more()[0])
-    Evidence over random: 99,800 : 1.
+    north beats random (evidence 99,800 : 1).
     """
 
     names: Sequence[str]
@@ -67,8 +94,15 @@ class Words:
     votes: int
     voters: int
     people: float | None = None
+    people_low: float | None = None
+    chance: float | None = None
     contradicting: Mapping[int, float] = field(default_factory=dict)
+    identical: Sequence[Sequence[int]] = ()
+    impossible: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
     noun: str = "pair"
+    part: str = ""
+    # What the shares are of.
+    agrees: str = "agrees with people on"
 
     @property
     def _room(self) -> int:
@@ -89,17 +123,22 @@ class Words:
         return [n for n in self.judges if self.agreement[n] is None or not self.coverage[n]]
 
     def headline(self) -> list[str]:
-        """Say which judge is best and whether one may stop voting, and who beats the floor."""
+        """Say which judge is best and whether one may stop voting, and who beats the baselines."""
+        return [*([f"Only a part: {self.part}."] if self.part else []), *self._headline()]
+
+    def _headline(self) -> list[str]:
         if not self.order:
             return ["No judge has given a verdict yet."]
         if not self.votes:
             nothing = "There are no votes yet, so nothing can be said about the judges."
             return [nothing, *self._few()]
+        by_chance = [*self._people_by_chance()]
         if not self.judges:
-            return ["There are only baselines on the board, and no judges."]
+            return [*by_chance, "There are only baselines on the board, and no judges."]
         if len(self.silent) == len(self.judges):
-            return [f"No judge has a verdict on any {self.noun} that people voted on."]
-        return [*self._leader(), *self._above_floor(), *self._few()]
+            return [*by_chance, f"No judge has a verdict on any {self.noun} that people voted on."]
+        alike = self._alike_of(self.judges[0])
+        return [*by_chance, *alike, *self._leader(), *self._above_floor(), *self._few()]
 
     def more(self) -> list[str]:
         """Say what else there is to know, in quieter sentences."""
@@ -113,103 +152,158 @@ class Words:
             *self._alike(),
             *self._missing(),
             *self._contradicting(),
+            *self._never_right(),
+            *self._cut(),
             *self._lack(),
         ]
 
-    def withdrawn(self, claims: Sequence[tuple[int, int, str]]) -> list[str]:
-        """Name claims of one judge over another that do not stand any more, with the reason."""
+    def withdrawn(self, claims: Sequence[tuple[int, int | None, str]]) -> list[str]:
+        """Name claims about one judge and another that hold no longer, by reason.
+
+        Without another, that a judge is the best.
+        """
+        by_reason: dict[str, list[str]] = {}
+        for one, other, why in claims:
+            by_reason.setdefault(why, []).append(self._claim(one, other))
         return [
-            f"Withdrawn: {self.names[one]} beats {self.names[other]}. The reason: {why}."
-            for one, other, why in claims[:MOST_PAIRS]
+            f"Withdrawn: {why}. No longer claimed: {listed(_first(gone, 'more'))}."
+            for why, gone in by_reason.items()
         ]
 
+    def _claim(self, one: int, other: int | None) -> str:
+        if other is None:
+            return f"{self.names[one]} is the best judge"
+        return claim_in_words(
+            self.names[one], self.names[other], bool(self.claims.is_baseline[one])
+        )
+
     # --- the headline ---------------------------------------------------------------------------
+
+    def _people_by_chance(self) -> Iterator[str]:
+        low, chance = self.people_low, self.chance
+        if self.people is None or low is None or chance is None or low > chance:
+            return
+        agree = f"({_percent(self.people)}, by chance {_percent(chance)})"
+        if self.people <= chance:
+            yield f"People agree with each other no more than by chance {agree}."
+        else:
+            yield f"Nothing shows yet that people agree more than by chance {agree}."
 
     def _leader(self) -> Iterator[str]:
         first, *others = self.judges
         name, claims = self.names[first], self.claims
-        agrees = (
-            f"agrees with people on {_percent(self.agreement[first])}{self._beside_people(first)}"
-        )
+        share = f"{_percent(self.agreement[first])}{self._beside_people(first)}"
         beats = self._beaten(first)
-        so_it_is = f"it {agrees} and {beats}." if beats else f"it {agrees}."
+        agrees = f"{self.agrees} {share}{f' and {beats}' if beats else ''}."
         if not others:
-            yield f"{name} is the only judge: {so_it_is}"
+            yield f"{name} is the only judge: it {agrees}"
         elif claims.best is not None:
-            yield f"{name} is the best judge: {so_it_is}"
-            yield "You may stop voting."
+            yield f"{name} is the best judge: it {agrees}"
+            if not self.part:
+                yield "You may stop voting."
         elif not claims.entered:
-            yield f"Too early to say which is best: {self._after()} no prompt has all its votes."
-            yield f"So far {name} {agrees}."
-        elif not (rivals := self._rivals):
-            yield f"{name} is the only judge with verdicts: {so_it_is}"
-        elif len(candidates := self._candidates) > MOST_CANDIDATES:
-            yield f"Not settled: {name} {agrees}; {len(candidates) - 1} others may be better."
+            yield f"Too early to say which is best: {self._votes_by_people()}."
+            yield f"So far {name} {agrees}"
+        elif len(self.silent) == len(others):
+            yield f"{name} is the only judge with verdicts: it {agrees}"
         else:
-            settled = f"{self._names(candidates, 'or')} may be the best judge; {self._forecast}"
-            yield self._pair(first, rivals[0]) if len(rivals) == 1 else f"Not settled: {settled}."
-            yield f"{name} {agrees}{f' and {beats}' if beats else ''}."
+            yield from self._unsettled()
+            yield f"{name} {agrees}"
         if (covered := self.coverage[first] or 0) < WELL_COVERED:
-            yield f"It has a verdict on only {_percent(covered)} of what it was asked about."
+            yield f"{name} left {_percent(1 - covered)} unanswered."
+
+    def _unsettled(self) -> Iterator[str]:
+        """Say which judges may be the best, or why the first one is not."""
+        first, candidates = self.judges[0], self._candidates
+        if len(self._rivals) == 1:
+            yield self._pair(*candidates)
+        elif len(candidates) > MOST_CANDIDATES:
+            name = self.names[first]
+            yield f"Not settled: {len(candidates) - 1} others may be better than {name}."
+        elif self._rivals:
+            outlook = self._forecast((first, n) for n in self._rivals)
+            settled = f"{self._names(candidates, 'or')} may be the best judge"
+            yield f"Not settled: {settled}{f'; {outlook}' if outlook else ''}."
+        elif not self._alike_of(first):
+            low = [n for n in self.floor if not self.claims.beats[first, n]]
+            better = f"nothing shows that it is better than {self._names(low, 'or')}"
+            yield f"{self.names[first]} agrees most, but {better}."
 
     def _beaten(self, winner: int) -> str:
-        beaten = [n for n in self.judges if self.claims.beats[winner, n]]
+        """Say which judges one beats; the best one is ahead of all."""
+        others = [n for n in self.judges if n != winner]
+        beaten = [n for n in others if self.claims.beats[winner, n]]
+        if winner == self.claims.best and len(beaten) < len(others):
+            return f"is ahead of {self._victims(winner, others)}"
         return f"beats {self._victims(winner, beaten)}" if beaten else ""
+
+    def _is_equal(self, one: int, other: int) -> bool:
+        """Whether two are practically the same, or gave the same verdict on every item."""
+        is_copy = any(one in group and other in group for group in self.identical)
+        return bool(self.claims.same[one, other]) or is_copy
 
     @property
     def _rivals(self) -> list[int]:
-        """Judges with verdicts that the first one is not said to beat."""
+        """Judges with verdicts that may be better than the first one, and are not its equals."""
         first, *others = self.judges
-        return [n for n in others if not self.claims.beats[first, n] and n not in self.silent]
+        return [
+            n
+            for n in others
+            if not self.claims.ahead[first, n]
+            and n not in self.silent
+            and not self._is_equal(first, n)
+        ]
 
     @property
     def _candidates(self) -> list[int]:
-        """The first judge, and its rivals that nobody is said to beat."""
+        """The first judge, and its rivals that no judge beats."""
         rivals = self._rivals
-        unbeaten = [n for n in rivals if not self.claims.beats[:, n].any()]
+        unbeaten = [n for n in rivals if not self.claims.beats[self.judges, n].any()]
         return [self.judges[0], *(unbeaten or rivals)]
 
-    @property
-    def _forecast(self) -> str:
-        """What it takes to tell the first judge from all its rivals."""
-        every = [self.claims.forecast[self.judges[0]][n] for n in self._rivals]
+    def _forecast(self, pairs: Iterable[tuple[int, int]]) -> str:
+        """Say what it takes to tell all these pairs apart."""
+        every = [self.claims.forecast[one][other] for one, other in pairs]
         known = [votes for votes in every if votes is not None]
-        return self._outlook(max(known) if len(known) == len(every) else None, len(every))
+        if len(known) < len(every):
+            return self._outlook(None)
+        highs = [votes.high for votes in known if votes.high is not None]
+        high = max(highs) if len(highs) == len(known) else None
+        return self._outlook(Forecast(max(votes.low for votes in known), high))
 
     def _pair(self, one: int, other: int) -> str:
-        """Say how a judge stands to one that agrees no more often, and what would settle it."""
+        """Say how a judge compares to one that agrees no more often, and what would settle it."""
         a, b, claims = self.names[one], self.names[other], self.claims
         standing = claims.standing(one, other)
         if standing == "beats":
             return f"{a} beats {b} (evidence {odds(claims.evidence[one, other])})."
         if standing == "both ways":
             return f"{a} and {b}: not settled, the evidence points both ways."
-        if standing in ("per prompt", "behind per prompt"):
-            ahead, behind = (a, b) if standing == "per prompt" else (b, a)
-            return f"{ahead} and {behind}: not settled, {ahead} is ahead per prompt, not per vote."
-        outlook = self._outlook(claims.forecast[one][other])
+        outlook = _after(self._outlook(claims.forecast[one][other]))
         if standing == "leads":
-            return f"{a} leads {b}, not settled ({self._short_of(one, other)}): {outlook}."
-        return f"{a} and {b} cannot be told apart yet: {outlook}."
+            short = f"{odds(claims.evidence[one, other])} of {odds(claims.needed[one, other])}"
+            of = "" if claims.is_baseline[other] else "evidence "
+            return f"{a} leads {b}, not settled ({of}{short}){outlook}."
+        return f"{a} and {b} cannot be told apart yet{outlook}."
 
-    def _short_of(self, one: int, other: int) -> str:
-        claims = self.claims
-        needed = claims.floor_threshold if claims.is_baseline[other] else claims.threshold
-        return f"evidence {odds(claims.evidence[one, other])} of {odds(needed or 1)}"
-
-    def _outlook(self, votes: int | None, differences: int = 1) -> str:
-        """Say how many more votes it takes."""
+    def _outlook(self, votes: Forecast | None) -> str:
+        """Say how many more votes it takes; nothing where no number of votes would do."""
+        if self.claims.too_few_prompts:
+            return ""
+        if self.claims.entered < FEWEST_FOR_FORECAST:
+            return "too early to say how many more votes"
         if votes is None:
             return "more votes will not settle this as it stands"
-        stay = "the difference stays what it looks like"
-        if differences > 1:
-            stay = "the differences stay what they look like"
-        more = f"some {number_of(votes, 'more vote')}, if {stay}"
-        left = self.claims.votes_left
-        if votes <= left:
+        low, high, left = votes.low, votes.high, self.claims.votes_left
+        more = f"some {low:,} to {high or 0:,} more votes"
+        if high is None:
+            more = f"at least {number_of(low, 'more vote')}, perhaps far more"
+        elif low == high:
+            more = f"some {number_of(low, 'more vote')}"
+        if low <= left:
             return more
-        only = f"only {number_of(left, 'vote')} {'is' if left == 1 else 'are'}"
-        return f"{more}, but {only if left else 'none is'} left"
+        planned = f"only {left:,} {'is' if left == 1 else 'are'}" if left else "none is"
+        return f"{more}, and {planned} planned: raise the votes wanted"
 
     @property
     def _above(self) -> list[int]:
@@ -217,28 +311,66 @@ class Words:
         return [n for n in self.judges if self.claims.beats[n, self.floor].all()]
 
     def _above_floor(self) -> Iterator[str]:
-        if self.floor and self._above:
-            yield f"{self._subject(self._above)} the floor."
-        elif self.floor:
-            yield f"{'None beats' if len(self.judges) > 1 else 'It does not beat'} the floor yet."
+        judges, floor = self.judges, self.floor
+        worse = [n for n in judges if self.claims.beats[floor, n].any()]
+        if floor and self._above:
+            yield f"{self._subject(self._above)} the baselines."
+        elif floor and not worse:
+            nobody = "No judge beats" if len(judges) > 1 else "It does not beat"
+            yield f"{nobody} the baselines yet."
+        elif floor:
+            low = [low for low in floor if self.claims.beats[low, worse].any()]
+            are = "is" if len(worse) == 1 else "are"
+            than = f"{self._some(worse)} {are} worse than {self._names(low, 'or')}"
+            yield f"No judge beats the baselines, and {than}."
 
     def _floor_in_full(self) -> Iterator[str]:
-        judges, floor, above = self.judges, self.floor, self._above
-        if not floor or len(self.silent) == len(judges):
+        """Say of every judge how it compares to every baseline."""
+        speaking = [n for n in self.judges if n not in self.silent]
+        if len(self.judges) > self._room:
+            yield from (self._beside_baseline(low, speaking) for low in self.floor if speaking)
             return
-        if above:
-            least = _least([self.claims.evidence[n, low] for n in above for low in floor])
-            yield f"Evidence over {self._names(floor)}: {least}."
-        others = len(judges) - len(above)
-        if above and others and self._room == 1:
-            yield f"Nothing shows yet that the other {others} are better than all of these."
-            return
-        lacking: dict[tuple[int, ...], list[int]] = {}
-        for n in judges:
-            if low := tuple(low for low in floor if not self.claims.beats[n, low]):
-                lacking.setdefault(low, []).append(n)
-        for low, some in lacking.items():
-            yield self._no_better(some, low)
+        groups: dict[tuple[str, tuple[int, ...]], list[int]] = {}
+        for n in speaking:
+            by_standing: dict[str, list[int]] = {}
+            for low in self.floor:
+                by_standing.setdefault(self._towards(n, low), []).append(low)
+            for standing, some in by_standing.items():
+                groups.setdefault((standing, tuple(some)), []).append(n)
+        for (standing, baselines), judges in groups.items():
+            yield self._towards_baselines(standing, judges, baselines)
+
+    def _towards(self, judge: int, low: int) -> str:
+        claims = self.claims
+        if claims.beats[judge, low] or claims.beats[low, judge]:
+            return "beats" if claims.beats[judge, low] else "worse"
+        is_ahead = (self.agreement[judge] or 0) > (self.agreement[low] or 0)
+        return "leads" if is_ahead and claims.standing(judge, low) == "leads" else ""
+
+    def _towards_baselines(self, standing: str, judges: Sequence[int], low: Sequence[int]) -> str:
+        claims, are = self.claims, "is" if len(judges) == 1 else "are"
+        if standing == "beats":
+            least = _least([claims.evidence[n, m] for n in judges for m in low])
+            verb = "beats" if len(judges) == 1 else "beat"
+            return f"{self._names(judges)} {verb} {self._names(low)} (evidence {least})."
+        if standing == "worse":
+            least = _least([claims.evidence[m, n] for n in judges for m in low])
+            return f"{self._names(judges)} {are} worse than {self._names(low)} (evidence {least})."
+        if standing == "leads":
+            return " ".join(self._pair(n, m) for n in judges for m in low)
+        who = f"{self._names(judges, 'or')} is"
+        if len(judges) == len(self.judges) > 1:
+            who = "any judge is"
+        return f"Nothing shows yet that {who} better than {self._names(low, 'or')}."
+
+    def _beside_baseline(self, low: int, judges: Sequence[int]) -> str:
+        """Count how many of many judges compare in which way to one baseline."""
+        texts = {"beats": "beat it", "leads": "lead, not settled", "worse": "are worse"}
+        counts = Counter(
+            texts.get(self._towards(n, low), "are not shown to be better") for n in judges
+        )
+        how = listed(f"{number} {text}" for text, number in counts.items())
+        return f"{self.names[low]}: of {len(judges)} judges {how}."
 
     def _subject(self, above: Sequence[int]) -> str:
         judges = self.judges
@@ -250,45 +382,35 @@ class Words:
             return f"{len(above)} of the {len(judges)} judges beat"
         return f"Only {self._names(above)} {'beats' if len(above) == 1 else 'beat'}"
 
-    def _no_better(self, judges: Sequence[int], low: Sequence[int]) -> str:
-        who = f"{self._names(judges[: self._room], 'or')} is"
-        if len(judges) == len(self.judges) > 1:
-            who = "any judge is"
-        elif len(judges) > self._room:
-            who = f"{len(judges)} of the {len(self.judges)} judges are"
-        better = f"Nothing shows yet that {who} better than {self._names(low, 'or')}"
-        if len(judges) == len(low) == 1:
-            [one], [other] = judges, low
-            outlook = self._outlook(self.claims.forecast[one][other])
-            return f"{better} ({self._short_of(one, other)}): {outlook}."
-        return f"{better}."
-
     def _few(self) -> list[str]:
-        return [self.claims.too_few_prompts] if self.claims.too_few_prompts else []
+        few = self.claims.too_few_prompts
+        return [few] if few and self.claims.best is None else []
 
     # --- quieter sentences ----------------------------------------------------------------------
 
     def _towards_best(self) -> Iterator[str]:
         """Say of the first judge what the headline leaves out where many may be the best."""
-        claims = self.claims
-        if claims.entered and claims.best is None and len(self._candidates) > MOST_CANDIDATES:
-            yield f"To tell which is best: {self._forecast}."
-            if beats := self._beaten(self.judges[0]):
-                yield f"{self.names[self.judges[0]]} {beats}."
+        pairs = [(self.judges[0], n) for n in self._rivals]
+        is_open = self.claims.entered and self.claims.best is None
+        if is_open and len(self._candidates) > MOST_CANDIDATES and self._forecast(pairs):
+            yield f"To tell which is best: {self._forecast(pairs)}."
 
     def _others(self) -> Iterator[str]:
         """Say of every two judges what the headline has not said."""
         claims, judges = self.claims, self.judges
         yield from (f"{self.names[n]} {beats}." for n in judges[1:] if (beats := self._beaten(n)))
         speaking = [n for n in judges if n not in self.silent]
-        pairs = [pair for pair in combinations(speaking, 2) if claims.standing(*pair) != "beats"]
-        of_leader = [pair for pair in pairs if pair[0] == judges[0]]
-        if len(of_leader) == 1:
-            pairs.remove(of_leader[0])
+        pairs = [
+            pair
+            for pair in combinations(speaking, 2)
+            if not (claims.beats[pair] or self._is_equal(*pair) or claims.best in pair)
+        ]
+        if len(rivals := self._rivals) == 1 and (judges[0], rivals[0]) in pairs:
+            pairs.remove((judges[0], rivals[0]))
         unclear = [pair for pair in pairs if claims.standing(*pair)]
         yield from (self._pair(*pair) for pair in unclear[:MOST_PAIRS])
         if len(unclear) > MOST_PAIRS:
-            yield f"So it is with {len(unclear) - MOST_PAIRS} further pairs of judges."
+            yield f"{len(unclear) - MOST_PAIRS} further pairs of judges are not settled."
         if claims.entered:
             yield from self._undecided([pair for pair in pairs if pair not in unclear])
 
@@ -300,8 +422,9 @@ class Words:
             at = judges.index(one), judges.index(other)
             distinct[at] = distinct[at[::-1]] = False
         for group in tie_group_members(distinct):
-            if len(group) > 1:
-                yield f"{self._names([judges[at] for at in group])} cannot be told apart yet."
+            if len(some := [judges[at] for at in group]) > 1:
+                outlook = _after(self._forecast(combinations(some, 2)))
+                yield f"{self._names(some)} cannot be told apart yet{outlook}."
 
     def _in_short(self) -> Iterator[str]:
         judges = self.judges
@@ -309,13 +432,29 @@ class Words:
         said = int(self.claims.beats[np.ix_(judges, judges)].sum())
         yield f"{said:,} of {n * (n - 1) // 2:,} pairs of judges are told apart."
 
-    def _alike(self) -> Iterator[str]:
+    def _equals(self) -> list[tuple[list[int], str]]:
+        """Return groups of judges that are alike, with the sentence about each."""
         judges, same = self.judges, self.claims.same
-        groups = [x for x in tie_group_members(~same[np.ix_(judges, judges)]) if len(x) > 1]
-        for group in groups[:MOST_PAIRS]:
-            within = f"they differ by no more than {100 * MARGIN:.0f} points per prompt"
-            some = self._some([judges[at] for at in group])
-            yield f"{some} are practically the same: {within}."
+        copies = [[n for n in self.order if n in group] for group in self.identical]
+        copied = f"gave the same verdict on every {self.noun}"
+        found = [(group, f"{self._some(group)} {copied}.") for group in copies]
+        alone = [n for n in judges if not any(n in group[1:] for group in copies)]
+        within = f"they differ by less than {100 * MARGIN:.0f} points of agreement per vote"
+        for members in tie_group_members(~same[np.ix_(alone, alone)]):
+            if len(group := [alone[at] for at in members]) > 1:
+                sentence = f"{self._some(group)} are practically the same: {within}."
+                found.append((group, sentence))
+        return found
+
+    def _alike_of(self, first: int) -> list[str]:
+        """Name judges that are equals of the first one, unless it is the best."""
+        groups = self._equals() if self.claims.best is None else []
+        return [text for group, text in groups if first in group]
+
+    def _alike(self) -> list[str]:
+        """Name judges that are equals and that the headline does not name."""
+        in_headline = self._alike_of(self.judges[0])
+        return [text for _, text in self._equals() if text not in in_headline][:MOST_PAIRS]
 
     def _missing(self) -> Iterator[str]:
         silent = self.silent
@@ -326,18 +465,30 @@ class Words:
         rest = [n for n in self.judges[1:] if n not in silent]
         low = [n for n in rest if (self.coverage[n] or 0) < WELL_COVERED]
         if low:
-            texts = [f"{self.names[n]} on {_percent(self.coverage[n])}" for n in low]
-            more = [f"{len(low) - MOST_NAMES} more on less"] if len(low) > MOST_NAMES else []
-            some = listed([*texts[:MOST_NAMES], *more])
-            yield f"Not all they were asked about has a verdict: {some}."
+            texts = [f"{self.names[n]} left {_percent(1 - (self.coverage[n] or 0))}" for n in low]
+            yield f"{listed(_first(texts, 'others left more'))} unanswered."
 
     def _contradicting(self) -> Iterator[str]:
         losses = self.contradicting
         losers = sorted((n for n in self.judges if losses.get(n, 0) >= 1), key=lambda n: -losses[n])
-        texts = [f"{self.names[n]} loses {losses[n]:.0f}" for n in losers[:MOST_NAMES]]
+        texts = [f"{self.names[n]} {number_of(round(losses[n]), 'point')}" for n in losers]
         if texts:
-            texts[0] += " point" if round(losses[losers[0]]) == 1 else " points"
-            yield f"By contradicting itself {listed(texts)}."
+            yield f"Contradicting itself costs {listed(texts[:MOST_NAMES])}."
+
+    def _never_right(self) -> Iterator[str]:
+        """Name judges with answers that no vote can equal."""
+        for choice, counts in self.impossible.items():
+            judges = [n for n in self.order if counts.get(n)]
+            texts = [f"{self.names[n]} (on {number_of(counts[n], self.noun)})" for n in judges]
+            if texts:
+                who = listed(_first(texts, "more"))
+                yield f"No vote can be “{choice}” here, so that answer is never right: {who}."
+
+    def _cut(self) -> Iterator[str]:
+        if cut := self.claims.cut:
+            have = "prompt has" if cut == 1 else "prompts have"
+            many = f"more than {MOST_MEDIANS} times the median of the votes on a prompt"
+            yield f"{cut:,} {have} {many}; evidence takes only so many of them."
 
     def _lack(self) -> Iterator[str]:
         if self.people is None:
@@ -348,9 +499,9 @@ class Words:
 
     # --- parts of sentences ---------------------------------------------------------------------
 
-    def _after(self) -> str:
+    def _votes_by_people(self) -> str:
         by = f"{self.voters:,} {'person' if self.voters == 1 else 'people'}"
-        return f"after {number_of(self.votes, 'vote')} by {by}"
+        return f"{number_of(self.votes, 'vote')} by {by}"
 
     def _beside_people(self, judge: int) -> str:
         if self.people is None:

@@ -13,6 +13,8 @@ from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.text import slugify
 
+from judge_eval.models import Run
+from judge_eval.runs.verdicts import verdicts_entry
 from judge_eval.services import create_study, new_item
 from reports.models import Benchmark, Enrollment, Trace, TracedModel
 from voting.access import make_project, projects_where, require_making
@@ -168,12 +170,13 @@ class TraceIn:
 # By hand: a model may log hundreds of traces in a second. In one order for all, since each queue
 # is locked until the transaction ends.
 _ENROLLED = """
-    SELECT enrollment.id, model.name, queue.id, queue.project_id, queue.votes_per_item,
+    SELECT enrollment.id, model.name, run.id, queue.id, queue.project_id, queue.votes_per_item,
            queue.overlap_share, queue.overlap_votes
     FROM reports_tracedmodel AS model
     JOIN reports_enrollment AS enrollment ON enrollment.model_id = model.id
     JOIN reports_benchmark AS benchmark ON benchmark.id = enrollment.benchmark_id
     JOIN voting_queue AS queue ON queue.id = benchmark.queue_id
+    JOIN judge_eval_run AS run ON run.queue_id = queue.id
     WHERE model.api_key_id = %s ORDER BY queue.id
 """
 _LOCK = {
@@ -205,9 +208,10 @@ def ingest(api_key: ApiKey, sent: TraceIn) -> bool:
     return True
 
 
-def _queue(pk: object, project: object, *rules: Any) -> Queue:
+def _queue(run: object, pk: object, project: object, *rules: Any) -> Queue:
     wanted = dict(zip(("votes_per_item", "overlap_share", "overlap_votes"), rules, strict=True))
-    return Queue(id=UUID(str(pk)), project_id=UUID(str(project)), **wanted)
+    queue = Queue(id=UUID(str(pk)), project_id=UUID(str(project)), **wanted)
+    return Run(id=UUID(str(run)), queue=queue).queue
 
 
 def _put(cursor: CursorWrapper, sent: TraceIn, enrollment: UUID, model: str, queue: Queue) -> None:
@@ -222,7 +226,9 @@ def _put(cursor: CursorWrapper, sent: TraceIn, enrollment: UUID, model: str, que
     item = new_item(queue, 0, output)
     item.opened_at = timezone.now()
     trace = Trace(enrollment_id=enrollment, trace_id=sent.trace_id, item=item)
+    # No judge was asked. A sweep or the first vote on it has it sealed.
+    opening = verdicts_entry(item, [])
     # Places in a queue have no gaps.
     if lock := _LOCK[connection.vendor]:
         cursor.execute(lock, [key(queue.pk)])
-    insert(cursor, trace, output, item, position=(_NEXT, key(queue.pk)))
+    insert(cursor, trace, output, opening, item, position=(_NEXT, key(queue.pk)))

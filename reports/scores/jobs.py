@@ -96,6 +96,11 @@ def make(report_id: UUID) -> None:
             _keep(report, folder, made.table.model_dump())
     except (ConfigInvalid, ScoringFailed) as error:
         _finish(report, ScoreReport.State.FAILED, error=str(error) or type(error).__name__)
+    except Exception as error:
+        if report.attempts == MOST_ATTEMPTS:
+            why = f"an unexpected error occurred ({type(error).__name__}); the worker logged it"
+            _finish(report, ScoreReport.State.FAILED, error=f"They could not be made: {why}.")
+        raise
 
 
 def ask_again_for_lost() -> None:

@@ -139,7 +139,7 @@ def _votes(number: int, last: datetime | None) -> str:
 
 
 def _best(found: RunFindings) -> str:
-    """Name the judge that is said to be best, or else how many cannot be told apart from it."""
+    """Name the best judge, or else the one that agrees most."""
     judges = [judge for judge in found.judges if not judge.is_baseline]
     known = [judge for judge in judges if judge.overall.value is not None]
     if not known:
@@ -149,7 +149,9 @@ def _best(found: RunFindings) -> str:
     figure = percent(share.value or 0.0)
     if share.low is not None and share.high is not None:
         figure += f" ({percent_span(share.low, share.high)})"
-    verb = "best" if found.claims.best is not None else "leads, not settled"
+    if len(judges) == 1:
+        return f"{first.name} {figure}"
+    verb = "best" if found.claims.best is not None else "agrees most, not settled"
     return f"{first.name} {figure} {verb}"
 
 

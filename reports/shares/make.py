@@ -45,6 +45,7 @@ MOST_MODELS = 50
 MOST_COMPOSITES = 3
 # What the figures are computed with: other versions of these may draw other random numbers.
 COMPUTED_WITH = ("numpy", "scipy")
+COMPUTING = "The figures of this run are still being computed: try again soon."
 
 
 class NotComputed(Exception):
@@ -72,7 +73,8 @@ def report_of(project: Project, run: Run | None) -> Report:
         )
     found = _results([run])
     if not found:
-        raise NotComputed("The figures of this run are still being computed: try again soon.")
+        row = Findings.objects.filter(run=run, part=str(WHOLE)).first()
+        raise NotComputed((row and row.failure) or COMPUTING)
     found[0].disputed = _disputed(run, found[0].findings)
     votes = Entry.objects.filter(counted_in(run.queue), project=project, queue=run.queue)
     return _report(project, run.name, runs=found, last_vote_at=_last(votes))

@@ -247,7 +247,9 @@ def _judges(of: RunResults) -> Table:
     found = of.findings
     rows = with_people([_figures(of, judge) for judge in found.best_first()], found)
     unknown = unknown_columns(rows)
-    table = judge_table(f"Judges of {of.name}", telling_columns(MAIN, unknown, of.kind), rows)
+    by_order = found.unordered is not None
+    columns = telling_columns(MAIN, unknown, of.kind, by_order=by_order)
+    table = judge_table(f"Judges of {of.name}", columns, rows)
     topics = unknown_topics(unknown)
     return replace(table, unknown=f"Not known of any judge: {listed(topics)}." if topics else "")
 

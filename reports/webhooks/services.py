@@ -25,7 +25,7 @@ from voting.models import Flag, Project
 
 EVENTS: Final = {
     "run.complete": "A run is complete: every item has enough votes",
-    "claim.made": "A judge is said to beat another one, or a baseline",
+    "claim.made": "A judge beats another one or a baseline, or is worse than a baseline",
     "claim.withdrawn": "A claim about judges is withdrawn",
     "item.flagged": "A voter flags an item",
     "score.crossed": "A quality score crosses a line",

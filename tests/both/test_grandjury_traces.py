@@ -12,6 +12,8 @@ from django.utils import timezone
 from reports.grandjury import services
 from reports.models import Trace
 from tests.helpers.grandjury import Person, get, make_voter, post, rows, vote
+from tests.helpers.imports import assert_whole
+from tests.helpers.run_findings import compute
 from tests.helpers.together import together
 from tests.makers import make_project, seal_all
 from voting.models import Assignment, Entry, Exposure, Inference, Item, Queue, Voter
@@ -48,6 +50,24 @@ def test_a_trace_is_an_open_item_of_the_models_queue(bot):
     assert (item.a.prompt, item.a.output, item.a.kind) == ("A question", "Hello", "text")
     assert item.a.generator == "Bot"
     assert item.a.metadata == told
+
+
+def test_a_trace_opens_in_the_ledger_before_its_votes_and_has_figures_without_a_judge(bot):
+    bot.log("t-1", "Hello")
+    item = bot.item("t-1")
+    vote(make_voter(bot.row.project), item)
+    seal(bot)
+    opened, voted = Entry.objects.order_by("seq")
+    assert (opened.kind, opened.item, voted.kind) == ("verdicts", item, "vote")
+    run = item.queue.run
+    assert opened.payload == {
+        "run": str(run.pk),
+        "prompt": item.prompt_key,
+        "votes_wanted": 1,
+        "verdicts": [],
+    }
+    assert compute(run).data["as_of"]["votes"] == 1
+    assert_whole(bot.row.project)
 
 
 def test_the_same_trace_again_changes_nothing(bot):

@@ -456,7 +456,7 @@ def test_pairs_without_outputs_are_complete_and_closed():
 
 
 def test_a_run_without_outputs_says_so_until_they_come():
-    run = imported({"pair": "p1"}, {"pair": "p2"})
+    run = imported(vote(1, "ann", "A"), {"pair": "p2"})
     assert run.note == "Its pairs came without their outputs, so nobody can vote on them here."
     import_into(run.pk, rows(pair(1), pair(2)))
     run.refresh_from_db()

@@ -267,7 +267,8 @@ def test_claims_are_told_when_they_are_made_and_withdrawn_and_once(receiver):
     row.save()
     compute(run)
     withdrawn = made.filter(event="claim.withdrawn")
-    assert "contrary-judge beats near-judge does not stand any more" in " ".join(withdrawn)
+    assert "it is no longer claimed that contrary-judge beats near-judge." in " ".join(withdrawn)
+    assert "no longer claimed that near-judge is worse than floor-baseline." in " ".join(withdrawn)
 
 
 def test_what_was_withdrawn_and_is_made_again_is_told_again(receiver):

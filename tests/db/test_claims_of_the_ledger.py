@@ -303,6 +303,11 @@ def test_votes_of_an_import_came_all_at_once_and_nobody_chose_their_order():
 # --- claims -------------------------------------------------------------------------------------
 
 
+def both(why):
+    """That the first judge beats the other, and that it is the best one."""
+    return [(0, 1, why), (0, None, why)]
+
+
 def test_a_claim_names_the_entry_since_which_it_stands():
     run = a_run(pairs=ENOUGH + 2)
     vote_on(run)
@@ -328,12 +333,13 @@ def test_a_claim_that_a_vote_is_taken_back_from_is_withdrawn_until_it_is_made_ag
     assert claims_of(run)["beats"][0][1]
     undo_last_vote(voter, run.queue)
     seal_all(run.queue.project)
-    assert withdrawn(run) == [(0, 1, history.TAKEN_BACK)]
-    assert withdrawn(run) == [(0, 1, history.TAKEN_BACK)]
+    assert withdrawn(run) == both(history.TAKEN_BACK)
+    assert withdrawn(run) == both(history.TAKEN_BACK)
     data = compute(run).data
     names = [judge["name"] for judge in data["judges"]]
     assert data["more"][0] == (
-        f"Withdrawn: {names[0]} beats {names[1]}. The reason: a vote was taken back."
+        "Withdrawn: a vote was taken back. No longer claimed: "
+        f"{names[0]} beats {names[1]} and {names[0]} is the best judge."
     )
     vote_on(run, pairs=[item for item in pairs_of(run) if not item.votes])
     assert withdrawn(run) == []
@@ -346,7 +352,7 @@ def test_a_claim_falls_with_a_verdict_that_changed():
     compute(run)
     change_verdicts(pairs_of(run)[0], ["A", "A"])
     seal_all(run.queue.project)
-    assert withdrawn(run) == [(0, 1, history.CHANGED)]
+    assert withdrawn(run) == both(history.CHANGED)
 
 
 def test_a_claim_falls_with_votes_that_are_excluded():
@@ -355,7 +361,7 @@ def test_a_claim_falls_with_votes_that_are_excluded():
     compute(run)
     decide(pairs_of(run)[0].pk, "exclude", make_voter(run), "Both are copied.", after=None)
     seal_all(run.queue.project)
-    assert withdrawn(run) == [(0, 1, history.EXCLUDED)]
+    assert withdrawn(run) == both(history.EXCLUDED)
 
 
 def test_a_claim_falls_because_a_judge_joined_and_the_evidence_stays():
@@ -364,9 +370,8 @@ def test_a_claim_falls_because_a_judge_joined_and_the_evidence_stays():
     before = claims_of(run)
     join(run, "A")
     after = claims_of(run)
-    assert [(w["judge"], w["other"], w["why"]) for w in after["withdrawn"]] == [
-        (0, 1, history.JOINED)
-    ]
+    assert withdrawn(run) == both(history.JOINED)
+    assert compute(run).data["more"][0].startswith("Withdrawn: a judge joined. No longer claimed: ")
     assert (before["threshold"], after["threshold"]) == (40, 120)
     assert after["evidence"][0][1] == before["evidence"][0][1]
 

@@ -29,6 +29,7 @@ from tests.helpers.imports import (
     run_of,
     votes_of,
 )
+from tests.helpers.run_findings import compute
 from tests.makers import make_project, seal_all
 from voting.kinds import Options
 from voting.models import Entry, Item, Queue
@@ -107,10 +108,71 @@ def test_what_is_asked_may_be_stated_and_answers_must_fit_it():
     assert refused(*records, vote_kind="labels", ballot=["good", "bad"]) == [
         "rows.jsonl:3: vote: 'ugly' is not on the ballot: good, bad"
     ]
-    odd = verdict(1, "j", "odd")
-    assert refused(odd, vote_kind="pass_flag") == [
-        "rows.jsonl:1: verdict: 'odd' is neither pass, flag nor a number within 0..1"
-    ]
+
+
+STUDY = [
+    record
+    for n, choice in enumerate(["yes", "no", "yes", "no"], start=1)
+    for record in (item(n), vote(n, "ann", choice), verdict(n, "good", choice))
+]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "As an AI model I cannot decide whether this " + "one complies, " * 30,
+        "perhaps",
+        0.5,
+        ["yes", "no"],
+        "",
+    ],
+)
+@pytest.mark.parametrize("is_first", [True, False])
+def test_the_kind_is_decided_by_people_and_a_reply_outside_it_has_failed(reply, is_first):
+    odd = [verdict(n, "odd", reply) for n in (1, 2)]
+    if reply == "":
+        odd = [{"item": f"i{n}", "judge": "odd", "error": "no reply"} for n in (1, 2)]
+    report = import_run(make_project(), "Study", rows(*(odd + STUDY if is_first else STUDY + odd)))
+    run = run_of(report)
+    assert (run.queue.kind, run.queue.ballot) == ("category", ["no", "yes"])
+    known = {judge.name for judge in run.judges.all()}
+    assert known == {"good", "odd", "always-no", "always-yes", "random"}
+    failed = Verdict.objects.filter(judge__name="odd", judge__run=run)
+    assert {(each.state, each.winner, each.labels) for each in failed} == {("failed", "", None)}
+    note = "2 of 6 verdicts are none of: no, yes. They count as failed."
+    assert (note in report.notes) == (reply != "")
+    figures = {judge["name"]: judge for judge in compute(run).data["judges"]}
+    assert figures["good"]["overall"]["value"] == 1
+    # Who uses that judge gets nothing there.
+    assert figures["odd"]["overall"]["value"] == 0
+    assert figures["odd"]["overall"]["trials"] == 2
+    assert figures["odd"]["coverage"]["value"] == 0
+    assert_whole(run.queue.project)
+
+
+def test_a_stated_kind_holds_over_a_reply_of_a_judge_and_names_it():
+    run = imported(item(1), verdict(1, "j", "odd"), vote_kind="pass_flag")
+    assert run.queue.kind == "pass_flag"
+    [failed] = Verdict.objects.filter(judge__name="j")
+    assert (failed.state, failed.error) == ("failed", "'odd' is none of: pass, flag")
+
+
+def test_verdicts_that_join_a_run_are_held_to_its_choices():
+    run = imported(*STUDY)
+    report = added(run, verdict(1, "late", "yes"), verdict(2, "late", "maybe"))
+    assert report.errors == []
+    assert "1 of 6 verdicts are none of: no, yes. They count as failed." in report.notes
+    late = Verdict.objects.filter(judge__name="late").order_by("item__position")
+    assert [each.winner for each in late] == ["yes", ""]
+    again = added(run, verdict(1, "late", "yes"), verdict(2, "late", "maybe"))
+    assert (again.errors, again.new.total()) == ([], 0)
+    assert_whole(run.queue.project)
+
+
+def test_without_people_the_judges_tell_what_may_be_answered():
+    run = imported(item(1), item(2), verdict(1, "j", "yes"), verdict(2, "j", "no"))
+    assert (run.queue.kind, run.queue.ballot) == ("category", ["no", "yes"])
+    assert not Verdict.objects.filter(state="failed").exists()
 
 
 def test_one_of_several_tasks_is_asked_and_the_others_are_labels():

@@ -107,6 +107,7 @@ def test_pairs_of_59_models_are_taken_whole():
     models = [f"model-{n:02}" for n in range(59)]
     met = [
         {"pair": f"{a}-{b}", "prompt": "Why?", "generator_a": a, "generator_b": b}
+        | {"voter": "ann", "vote": "A"}
         for a, b in combinations(models, 2)
     ]
     run = imported(*met)

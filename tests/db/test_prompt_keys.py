@@ -4,7 +4,7 @@ import pytest
 
 from judge_eval.services import create_run
 from tests.db.test_create_run import spec
-from tests.helpers.imports import added, imported, pair
+from tests.helpers.imports import added, imported, pair, vote
 from tests.makers import make_project
 from voting.models import Item, prompt_key
 
@@ -28,13 +28,14 @@ def test_an_import_names_its_prompts_by_number_or_by_text():
 
 
 def test_nothing_is_known_of_prompts_that_nobody_told():
-    run = imported({"pair": "p1"}, {"pair": "p2"})
+    run = imported(vote(1, "ann", "A"), vote(2, "ann", "A"))
     [one, two] = keys_of(run)
     assert one != two
 
 
 def test_a_prompt_that_is_told_later_in_a_file_counts_and_one_after_the_opening_does_not():
-    run = imported({"pair": "p1"}, {"pair": "p2"}, {"pair": "p1", "prompt_id": "q1"})
+    votes = vote(1, "ann", "A"), vote(2, "ann", "A")
+    run = imported(*votes, {"pair": "p1", "prompt_id": "q1"})
     before = keys_of(run)
     assert before[0] == "q1"
     added(run, {"pair": "p2", "prompt_id": "q2"})

@@ -72,7 +72,7 @@ def file(content, name="prompts.txt"):
     "changes, items, judges",
     [
         ({"items_kind": "pass_flag", "items_graded": "on"}, {"graded": True}, ["pass", "flag"]),
-        ({"items_kind": "rating", "items_task": "stars"}, {"task": "stars"}, list("12345")),
+        ({"items_kind": "rating", "items_task": "stars"}, {"task": "stars"}, ["3"]),
         (
             {"items_kind": "category", "items_choices": "warm\r\n dry "},
             *({"choices": ["warm", "dry"]}, ["warm", "dry"]),
@@ -84,7 +84,8 @@ def test_a_form_asks_about_single_items(changes, items, judges):
     assert config.items.kind == changes["items_kind"]
     assert config.items.model_dump(mode="json").items() >= items.items()
     names = [judge.id for judge in config.judges]
-    assert names == ["judge-long", *(f"always-{choice}" for choice in judges), "random"]
+    longer = ["longer-higher"] if changes["items_kind"] == "rating" else []
+    assert names == ["judge-long", *(f"always-{choice}" for choice in judges), *longer, "random"]
     assert form_values(config, ROOT)["items_kind"] == changes["items_kind"]
 
 

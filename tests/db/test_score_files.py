@@ -420,6 +420,21 @@ def test_what_breaks_off_again_and_again_fails_in_the_end():
     assert (report.state, report.error) == ("failed", "It broke off 3 times.")
 
 
+def test_what_fails_each_time_says_why_in_the_end(settings, tmp_path):
+    settings.DATA = tmp_path
+    (tmp_path / "scores").write_text("a file where a folder belongs")
+    run = voted_run()
+    report = jobs.ask(run, None)
+    for _ in range(jobs.MOST_ATTEMPTS):
+        ScoreReport.objects.update(leased_until=None)
+        with pytest.raises(OSError, match="scores"):
+            jobs.make(report.pk)
+    report.refresh_from_db()
+    why = "They could not be made: an unexpected error occurred (NotADirectoryError)"
+    assert (report.state, report.error[: len(why)]) == ("failed", why)
+    assert why in text_of(user_client().get(f"/runs/{run.pk}/scores/"))
+
+
 def test_a_lost_task_is_asked_for_again(monkeypatch):
     published = []
     monkeypatch.setattr(jobs, "enqueue", lambda *task: published.append(task))

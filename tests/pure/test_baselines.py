@@ -71,3 +71,20 @@ def test_of_single_items_there_is_a_baseline_for_every_label_and_chance(ballot):
 @pytest.mark.parametrize("name", ["always-", "always-maybe", "longer-wins", "always-first", ""])
 def test_no_other_name_is_a_baseline_of_single_items(name):
     assert opinion_of_single(name, "pass_flag", ["pass", "flag"], "seed") is None
+
+
+def test_ratings_have_one_baseline_that_always_says_the_same_and_one_that_goes_by_length():
+    names = names_for_single("rating", list("12345"))
+    assert names == ["always-3", "longer-higher", "random"]
+    said = [
+        opinion_of_single("longer-higher", "rating", list("12345"), "seed", "x" * length)
+        for length in (0, 10, 300, 301, 5_000, 10**7)
+    ]
+    assert [opinion.winner for opinion in said] == ["1", "1", "2", "2", "5", "5"]
+    scores = [opinion.score for opinion in said]
+    assert scores == sorted(set(scores))
+    assert 0 <= scores[0] <= scores[-1] < 1
+
+
+def test_a_run_from_before_keeps_its_baseline_for_each_rating():
+    assert opinion_of_single("always-5", "rating", list("12345"), "seed").winner == "5"

@@ -1,13 +1,11 @@
 """Intervals that hold however often one looks, against their definitions written out."""
 
-from math import inf, log, sqrt
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judge_eval.stats.confidence_sequence import always_valid, mean_bounds, practically_same
+from judge_eval.stats.confidence_sequence import always_valid, practically_same
 from judge_eval.stats.entering import Entered
 from judge_eval.stats.evidence import NODES, WEIGHTS
 
@@ -80,67 +78,56 @@ def test_other_judges_change_no_end_to_the_last_bit():
         assert np.array_equal(always_valid(right[:, some], votes[:, some], most), all_of_them[some])
 
 
-def written_out(values, level):
-    """Theorem 2 of Waudby-Smith and Ramdas (2024), value by value."""
-    low, high = 0.0, 1.0
-    mean, variance, total, squares = 0.5, 0.25, 0.5, 0.25
-    staked = won = cost = 0.0
-    for t, x in enumerate(values, 1):
-        bet = min(0.5, sqrt(2 * log(2 / level) / (variance * t * log(1 + t))))
-        staked, won = staked + bet, won + bet * x
-        cost += 4 * (x - mean) ** 2 * (-log(1 - bet) - bet) / 4
-        total += x
-        mean = total / (t + 1)
-        squares += (x - mean) ** 2
-        variance = squares / (t + 1)
-        reach = (log(2 / level) + cost) / staked
-        low, high = max(low, won / staked - reach), min(high, won / staked + reach)
-    return low, high
-
-
-@given(st.lists(st.floats(0, 1), max_size=60), st.sampled_from([0.05, 0.01]))
-def test_bounds_of_a_mean_are_those_of_the_theorem(values, level):
-    found = mean_bounds(np.array([values]).T, level)
-    assert found[:, 0] == pytest.approx(written_out(values, level))
-    with_gaps = np.array([[x, np.nan] for x in values]).reshape(-1, 1)
-    assert np.array_equal(mean_bounds(with_gaps, level), found)
-
-
-def brought(*differences):
-    """Three judges of whom each two differ so on each prompt."""
+def brought(*differences, shared=1, most=1):
+    """Three judges of whom each two differ so on each prompt, of so many votes."""
     columns = np.array(differences, dtype=float).T
-    n = np.zeros((len(columns), 3), int)
-    return Entered(tuple(range(len(columns))), n[:, 0], n, n, n[:, 0], 0, columns)
+    n, votes = np.zeros((len(columns), 3), int), np.full(columns.shape, shared)
+    votes[np.isnan(columns)] = 0
+    most_votes = np.full(len(n), most)
+    return Entered(tuple(range(len(n))), n[:, 0], n, n, most_votes, votes, columns, 0, n[:, 0])
 
 
-def test_practically_the_same_lies_whole_within_the_margin():
-    nobody = np.zeros(3, dtype=bool)
-    equal, apart = np.zeros(500), np.tile([1.0, 0, 0, 0, 0], 100)
-    unclear = np.append(np.full(490, np.nan), np.zeros(10))
-    same = practically_same(brought(equal, apart, unclear), nobody)
-    assert same[0].tolist() == same[:, 0].tolist() == [False, True, False]
-    assert not same[1:, 1:].any()
-    assert not practically_same(brought(equal, apart, unclear), nobody, margin=0.01).any()
-    wide = practically_same(brought(equal, apart, unclear), nobody, margin=0.4)
-    assert wide[0].tolist() == [False, True, True]
+def same_by_definition(differences, shared, most, pairs, margin):
+    """Both bets, each prompt by each prompt, over the 64 nodes."""
+    largest = []
+    for sign in (1, -1):
+        won, best = np.ones(64), 1.0
+        for d, n in zip(differences, shared, strict=True):
+            won *= 1 + NODES * (margin * n - sign * d * most) / ((1 + margin) * most)
+            best = max(best, (WEIGHTS * won).sum())
+        largest.append(best)
+    return min(largest) >= pairs / 0.05
+
+
+@given(st.floats(0, 0.3), st.integers(20, 200), st.integers(1, 3), st.sampled_from([0.1, 0.2, 0.4]))
+def test_practically_the_same_is_what_both_bets_have_reached(share, prompts, n, margin):
+    rng = np.random.default_rng(prompts)
+    columns = rng.choice([-n / 3, 0, n / 3], (prompts, 3), p=[share / 2, 1 - share, share / 2])
+    same = practically_same(brought(*columns.T, shared=n, most=3), np.zeros(3, dtype=bool), margin)
+    votes = np.full(prompts, n)
+    for column, cell in enumerate(((0, 1), (0, 2), (1, 2))):
+        expected = same_by_definition(columns[:, column], votes, 3, 3, margin)
+        assert same[cell] == same[cell[::-1]] == expected
 
 
 def test_baselines_are_not_compared_and_make_no_pair():
-    values = np.tile([0.5, -0.5], 110)
-    one_pair, three_pairs = (
-        abs(2 * mean_bounds((1 + values[:, None]) / 2, level) - 1).max()
-        for level in (0.05, 0.05 / 3)
-    )
-    assert one_pair < three_pairs - 0.005
-    run, margin = brought(values, values, values), three_pairs - 0.001
-    assert not practically_same(run, np.zeros(3, dtype=bool), margin).any()
-    same = practically_same(run, np.array([False, False, True]), margin)
+    """It takes log(1 / 0.05) against log(3 / 0.05), so fewer prompts."""
+    same = practically_same(brought(*np.zeros((3, 60))), np.array([False, False, True]))
     assert same.tolist() == [[False, True, False], [True, False, False], [False] * 3]
+    assert not practically_same(brought(*np.zeros((3, 60))), np.zeros(3, dtype=bool)).any()
+    assert practically_same(brought(*np.zeros((3, 90))), np.zeros(3, dtype=bool)).sum() == 6
 
 
-def test_what_changed_on_the_way_is_not_the_same():
-    """The bounds have crossed: they hold no mean at all."""
-    values = np.repeat([1.0, -1.0], 300)
-    assert (np.diff(mean_bounds((1 + values[:, None]) / 2), axis=0) < 0).all()
-    found = brought(values, values, values)
-    assert not practically_same(found, np.zeros(3, dtype=bool), margin=inf).any()
+def test_a_prompt_that_was_not_asked_of_both_says_nothing():
+    zeros = np.zeros(90)
+    unknown = np.full(90, np.nan)
+    same = practically_same(brought(zeros, unknown, zeros), np.zeros(3, dtype=bool))
+    assert same.tolist() == [[False, True, False], [True, False, True], [False, True, False]]
+
+
+def test_votes_may_be_right_in_part():
+    shares = np.tile([[0.25], [0.75]], (60, 1))
+    ones = np.ones_like(shares, dtype=int)
+    [(low, high)] = always_valid(shares, ones, ones[:, 0])
+    [(wider_low, wider_high)] = always_valid(np.tile([[0], [1]], (60, 1)), ones, ones[:, 0])
+    assert wider_low < low < 0.5 < high < wider_high

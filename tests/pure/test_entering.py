@@ -95,20 +95,42 @@ def test_the_last_verdicts_count():
     assert enter(events, [0]).differences.tolist() == [[-1.0]]
 
 
-def test_the_label_is_the_strict_majority_of_the_first_wanted_votes():
-    verdicts = [[A, B]]
+def test_a_prompt_brings_what_it_is_right_on_more_often_by_the_most_votes():
     cast = [Voted(10 + n, 0, choice) for n, choice in enumerate([A, B, A, B, B])]
-    assert enter([Opened(0, 0, 0, 3, *verdicts), *cast], [0]).differences.tolist() == [[1.0]]
-    undecided = enter([Opened(0, 0, 0, 2, *verdicts), *cast], [0])
-    assert np.isnan(undecided.differences).all()
-    assert undecided.right.tolist() == [[1, 1]]
+    for wanted, difference in ((1, 1), (2, 0), (3, 1 / 3)):
+        entered = enter([Opened(0, 0, 0, wanted, [A, B]), *cast], [0])
+        assert entered.differences.tolist() == [[difference]]
+    # Of prompts with one comparison and three, a vote counts alike.
+    sized = [*opened([0, 1, 1, 1]), *votes(0, 1, 2), Voted(300, 3, B)]
+    assert enter(sized, [0, 1]).differences.tolist() == [[1 / 3], [1 / 3]]
+
+
+def test_a_very_large_prompt_enters_with_four_times_the_median():
+    """Its comparisons in their order, the last with its first votes."""
+    sizes = [Opened(0, 0, 0, 1, [A, B]), Opened(1, 1, 1, 3, [A, B]), Opened(2, 2, 1, 3, [B, A])]
+    events = [*sizes, Opened(3, 3, 2, 1, [A, B]), Voted(9, 0, A)]
+    events += [Voted(10 + n, comparison, A) for n, comparison in enumerate([1, 2] * 3)]
+    cut = enter([*events, Voted(30, 3, A)], range(3), [0, 2, 1, 3])
+    assert (cut.votes[:, 0].tolist(), cut.right.tolist()) == ([1, 4, 1], [[1, 0], [1, 3], [1, 0]])
+    assert (cut.most_votes.tolist(), cut.cut, cut.planned.tolist()) == ([4] * 3, 1, [1, 4, 1])
+    assert (cut.all_votes, cut.differences.tolist()) == (8, [[1 / 4], [-2 / 4], [1 / 4]])
+    by_number = enter([*events, Voted(30, 3, A)], range(3))
+    assert by_number.right.tolist() == [[1, 0], [3, 1], [1, 0]]
+
+
+def test_prompts_without_votes_make_no_median():
+    events = [*opened([0, 1, 2], wanted=0), *(Opened(n, n, n, 2, [A, B]) for n in (3, 4))]
+    entered = enter([*events, *votes(3, 3, 4, 4)], range(5))
+    assert entered.votes[3:].tolist() == [[2, 2]] * 2
+    assert entered.cut == 0
 
 
 def test_no_verdict_is_not_right_and_what_was_not_asked_of_both_is_left_out():
     verdicts = [[A, FAILED, NOT_ASKED], [A, B, A]]
     entered = enter([*opened([0, 0], verdicts=verdicts), *votes(0, 1)], [0])
     # One against two, one against three, two against three.
-    assert entered.differences.tolist() == [[1.0, 0.0, -1.0]]
+    assert entered.differences.tolist() == [[1.0, 0.0, -1 / 2]]
+    assert entered.shared.tolist() == [[2, 1, 1]]
     assert entered.right.tolist() == [[2, 0, 1]]
     assert entered.votes.tolist() == [[2, 2, 1]]
 
@@ -116,9 +138,10 @@ def test_no_verdict_is_not_right_and_what_was_not_asked_of_both_is_left_out():
 def test_the_most_votes_rise_for_prompts_that_enter_later():
     events = [*opened([0, 1]), *votes(0), Wanted(150, 1, 4), *votes(1, 1, 1, 1)]
     assert enter(events, [0, 1]).most_votes.tolist() == [1, 4]
-    # They do not fall again: what has entered by then might have been as much.
-    fallen = [*opened([0, 1], wanted=4), Wanted(50, 0, 1), Wanted(51, 1, 1), *votes(0, 1)]
+    # They do not fall below what has entered, but what is lowered before never counts.
+    fallen = [*opened([0, 1], wanted=4), Wanted(50, 1, 1), *votes(0, 0, 0, 0, 1)]
     assert enter(fallen, [0, 1]).most_votes.tolist() == [4, 4]
+    assert enter([*fallen[:3], Wanted(51, 0, 1), *fallen[3:]], [0, 1]).most_votes.tolist() == [1, 1]
 
 
 def test_nothing_is_there_before_anything_is_open():
@@ -159,7 +182,7 @@ def test_what_has_entered_stays_as_it_is_while_the_ledger_goes_on(ledger, data):
     before = enter(events[: data.draw(st.integers(known, len(events)))], order)
     after, n = enter(events, order), len(before.prompts)
     assert after.prompts[:n] == before.prompts
-    for name in ("seqs", "right", "votes", "most_votes", "differences"):
+    for name in ("seqs", "right", "votes", "most_votes", "shared", "differences"):
         assert np.array_equal(getattr(after, name)[:n], getattr(before, name), equal_nan=True)
 
 
@@ -183,5 +206,15 @@ def test_the_counts_are_possible(ledger):
     assert ((entered.right >= 0) & (entered.right <= entered.votes)).all()
     assert (entered.votes <= entered.most_votes[:, None]).all()
     assert (np.diff(entered.seqs) >= 0).all()
-    known = entered.differences[~np.isnan(entered.differences)]
+    assert (np.diff(entered.most_votes) >= 0).all()
+    one, other = np.triu_indices(entered.n_judges, 1)
+    assert (entered.shared <= np.minimum(entered.votes[:, one], entered.votes[:, other])).all()
+    assert np.array_equal(entered.shared == 0, np.isnan(entered.differences))
+    known = entered.differences[entered.shared > 0]
     assert (abs(known) <= 1).all()
+    apart = np.nan_to_num(entered.differences * entered.most_votes[:, None])
+    assert (abs(apart) <= entered.shared + 1e-9).all()
+    # Of judges that were asked about the same, it is the difference of what they are right on.
+    alike = entered.shared == np.maximum(entered.votes[:, one], entered.votes[:, other])
+    expected = entered.right[:, one] - entered.right[:, other]
+    assert apart[alike] == pytest.approx(expected[alike])

@@ -1,6 +1,6 @@
 """Evidence between judges: against the integral, thresholds, clones, and what is said of it."""
 
-from math import exp, log
+from math import exp, log, sqrt
 
 import numpy as np
 import pytest
@@ -14,6 +14,8 @@ from judge_eval.stats.evidence import (
     NEVER,
     beats,
     best_growth,
+    best_judge,
+    best_threshold,
     evidence,
     forecast,
     log_wealth,
@@ -95,15 +97,21 @@ def test_judges_that_always_say_the_same_are_as_before():
 
 def test_growth_is_per_vote_on_all_that_entered():
     found = weighed([[1, 0], [1, 1], [1, 1], [1, 0]])
-    assert found.growth[0, 1] == pytest.approx(2 * log(2) / 4)
-    assert found.growth[1, 0] == 0
+    # Half a prompt speaks for the first, with a standard error of sqrt(1/3) / 2.
+    error = sqrt(1 / 3) / 2
+    fast = 2 * log(2) + 2 * log(1 + 1.645 * error)
+    assert found.growth[0, 0, 1] == pytest.approx(fast / 4)
+    assert found.growth[1, 0, 1] == 0 == found.growth[1, 1, 0]
+    less = best_growth(np.clip(np.array([[-1.0], [0]]) + 1.645 * error, -1, 1), np.array([[2]]))
+    assert found.growth[0, 1, 0] == pytest.approx(less[0] / 4)
 
 
 def test_thresholds_of_both_families():
     needed = thresholds(np.array([False, False, False, True, True]))
     assert needed[0, 1] == needed[2, 0] == 3 * 2 / 0.05
     assert needed[0, 3] == needed[2, 4] == 3 * 2 / 0.05
-    assert np.isinf(needed[3:]).all()
+    assert np.array_equal(needed[3:, :3], needed[:3, 3:].T)
+    assert np.isinf(needed[3:, 3:]).all()
     assert np.isinf(np.diag(needed)).all()
 
 
@@ -143,19 +151,44 @@ def test_rank_ranges_come_from_claims():
     assert rank_range(said[:1, :1]) == [(1, 1)]
 
 
+def test_the_best_judge_has_the_first_rank_alone():
+    said = np.zeros((4, 4), dtype=bool)
+    said[3, 2] = True
+    assert rank_range(said) == [(1, 4), (1, 4), (2, 4), (1, 3)]
+    assert rank_range(said, best=0) == [(1, 1), (2, 4), (3, 4), (2, 3)]
+
+
+def test_the_best_judge_is_ahead_of_every_other_and_beats_every_baseline():
+    is_baseline = np.array([False, False, False, True])
+    ahead, beats_floor = np.zeros((4, 4), dtype=bool), np.zeros((4, 4), dtype=bool)
+    ahead[1, [0, 2]] = beats_floor[1, 3] = True
+    assert best_judge(ahead, beats_floor, is_baseline) == 1
+    assert best_judge(ahead, np.zeros_like(ahead), is_baseline) is None
+    ahead[1, 2] = False
+    assert best_judge(ahead, beats_floor, is_baseline) is None
+    only = np.zeros((2, 2), dtype=bool)
+    assert best_judge(only, ~only, np.array([False, True])) is None
+    assert best_threshold(4) == 80
+
+
 @pytest.mark.parametrize(
-    "votes, said", [(0.2, 1), (9.1, 10), (10, 10), (10.1, 11), (119.2, 120), (1936.7, 2000)]
+    "votes, said", [(0.2, 1), (9.4, 9), (10, 10), (115.04, 120), (206.4, 210), (1936.7, 1900)]
 )
-def test_forecasts_are_rounded_up_to_two_figures(votes, said):
-    assert forecast(votes + 1, 1.0, 1.0) == said
+def test_forecasts_have_two_figures(votes, said):
+    assert forecast(votes, 1.0, 0.0) == (said, None)
+    assert forecast(votes, 10.0, 1.0).high == said
 
 
-@given(st.integers(0, 40), st.integers(2, 100))
-def test_too_few_prompts_are_those_that_would_not_do_with_all_right(prompts, judges):
+sizes = st.lists(st.integers(0, 9), max_size=60).map(lambda votes: np.array(votes, dtype=int))
+
+
+@given(sizes, st.integers(2, 60), st.sampled_from([1, 0.5]))
+def test_too_few_prompts_are_those_that_would_not_do_with_all_right(votes, judges, most):
     bar = judges * (judges - 1) / 0.05
-    most = wealth([1] * prompts) if prompts else 1
-    assume(abs(most / bar - 1) > 1e-9)
-    assert too_few_prompts(prompts, bar) == (most < bar)
+    biggest = votes.max(initial=1)
+    largest = quad(lambda x: np.prod(1 + most * x * votes / biggest), 0, 1, epsrel=1e-10)[0]
+    assume(abs(largest / bar - 1) > 1e-6)
+    assert too_few_prompts(votes, bar, most) == (largest < bar)
 
 
 def test_a_judge_that_answers_less_does_not_stand_above_one_that_is_right_more_often():
@@ -202,7 +235,7 @@ def test_clones_of_judges_change_nothing_of_the_others_to_the_last_bit(board):
     bars = np.full((judges + len(copied),) * 2, 5.0)
     one, other = evidence(few, bars[:judges, :judges]), evidence(many, bars)
     for name in ("log_now", "log_largest", "since", "growth"):
-        assert_same(getattr(one, name), getattr(other, name)[:judges, :judges])
+        assert_same(getattr(one, name), getattr(other, name)[..., :judges, :judges])
     numbers = np.arange(len(few.prompts))
     assert (
         shares_by_prompt(few.right, few.votes, numbers)
@@ -225,4 +258,4 @@ def test_more_judges_of_any_kind_change_no_evidence_to_the_last_bit():
     one = evidence(few, np.full((3, 3), 5.0))
     other = evidence(many, np.full((15, 15), 5.0))
     for name in ("log_now", "log_largest", "since", "growth"):
-        assert_same(getattr(one, name), getattr(other, name)[:3, :3])
+        assert_same(getattr(one, name), getattr(other, name)[..., :3, :3])

@@ -1,9 +1,14 @@
 """What answers tell of what was asked, and how each kind of queue reads an answer."""
 
+from io import BytesIO
+
 import pytest
 
-from judge_eval.exchange.answers import Answer, Answers, answer_of
+from judge_eval.exchange.answers import Answer, Answers, Asked, answer_of
 from judge_eval.exchange.fields import Unfit
+from judge_eval.exchange.formats import read
+from judge_eval.exchange.import_report import ImportOptions
+from judge_eval.exchange.statements import verdict_of
 
 
 def told_by(*labels):
@@ -96,3 +101,56 @@ def test_an_answer_is_read(kind, raw, answer):
 def test_what_is_no_answer(kind, raw, why):
     with pytest.raises(Unfit, match=why):
         answer_of(kind, raw)
+
+
+# --- people decide what is asked, and never a judge ---------------------------------------------
+
+REFUSAL = "I cannot say whether this complies. " * 9
+
+
+def asked_of(*lines, **options):
+    """What is asked by a made file of lines `item,judge,verdict,voter,vote`, and its rows."""
+    text = "\n".join(["item,judge,verdict,voter,vote", *lines])
+    rows = list(read(BytesIO(text.encode()), "study.csv"))
+    asked = Asked(ImportOptions(**options))
+    for row in rows:
+        asked.take(row)
+    return asked, [row for row in rows if row.judge]
+
+
+@pytest.mark.parametrize("votes_first", [True, False])
+@pytest.mark.parametrize(
+    "votes, kind, ballot",
+    [
+        (["yes", "no"], "category", ["no", "yes"]),
+        (["1", "4"], "rating", ["1", "2", "3", "4", "5"]),
+        (["pass", "flag"], "pass_flag", ["pass", "flag"]),
+        (["a free text " * 9, "another"], "text", []),
+    ],
+)
+@pytest.mark.parametrize("reply", [REFUSAL, "0.37", "seven"])
+def test_a_judges_reply_does_not_change_the_kind(votes_first, votes, kind, ballot, reply):
+    by_people = [f"{n},,,ann,{vote}" for n, vote in enumerate(votes)]
+    by_judge = [f"{n},j,{reply},," for n in range(len(votes))]
+    both = [by_people, by_judge] if votes_first else [by_judge, by_people]
+    rules = asked_of(*both[0], *both[1])[0].rules()
+    assert (rules["kind"], rules["ballot"]) == (kind, ballot)
+    assert "graded" not in rules["options"]
+
+
+def test_a_reply_outside_the_choices_has_failed_and_no_row_is_wrong():
+    _, [good, bad] = asked_of("1,,,ann,yes", "2,,,ann,no", "1,j,yes,,", f"2,j,{REFUSAL},,")
+    queue = type("Queue", (), {"kind": "category", "ballot": ["no", "yes"], "options": {}})()
+    asked = Asked(ImportOptions(), queue)
+    states = []
+    for row in (good, bad):
+        asked.take(row)
+        verdict = asked.settled(verdict_of(row, "tie", asked.statement(row)), "winner")
+        states.append((verdict["state"], verdict["winner"], verdict["error"]))
+    shown = f"{REFUSAL[:39]}…"
+    assert states == [("done", "yes", ""), ("failed", "", f"'{shown}' is none of: no, yes")]
+
+
+def test_without_people_judges_tell_what_may_be_answered():
+    rules = asked_of("1,j,yes,,", "2,j,no,,")[0].rules()
+    assert (rules["kind"], rules["ballot"]) == ("category", ["no", "yes"])

@@ -20,7 +20,7 @@ from judge_eval.models import JudgeRating, Run, Verdict
 from judge_eval.runs.demo import make_published
 from judge_eval.selectors import board
 from tests.helpers.bundles import empty_the_instance, facts_of, numbers_of, restored
-from tests.helpers.imports import assert_whole, import_into, import_run, run_of
+from tests.helpers.imports import assert_whole, import_into, import_run, rows, run_of
 from tests.helpers.run_findings import compute
 from tests.makers import (
     elos_of,
@@ -130,6 +130,90 @@ def test_mtbench_again_and_in_two_steps_is_the_same():
     # Votes after all verdicts or verdicts first: the ratings follow from the order of the votes.
     other = run_of(import_run(make_project("Other"), "MT-bench", items_of(*MTBENCH)))
     assert elos_of(other) == elos_of(run)
+    assert_whole(run.queue.project)
+
+
+def test_mtbench_votes_alone_have_figures_and_verdicts_join_them_later():
+    run = run_of(import_run(make_project(), "MT-bench", items_of(MTBENCH[0])))
+    alone = compute(run).data
+    assert alone["judges"] == []
+    assert (alone["as_of"]["votes"], alone["as_of"]["people"]) == (3354, 65)
+    among = alone["among_people"]["pairs"]
+    assert (among["successes"], among["trials"]) == (1551, 2367)
+    assert len(alone["models"]["names"]) == 6
+    assert_whole(run.queue.project)
+    import_into(run.pk, items_of(MTBENCH[1]))
+    other = run_of(import_run(make_project("Other"), "MT-bench", items_of(*MTBENCH)))
+    assert elos_of(run) == elos_of(other)
+    joined, at_once = (
+        {judge["name"]: judge["overall"] for judge in compute(each).data["judges"]}
+        for each in (run, other)
+    )
+    assert joined["gpt4_pair"]["successes"] == at_once["gpt4_pair"]["successes"] == 2219
+    assert_whole(run.queue.project)
+
+
+# --- XSTest -------------------------------------------------------------------------------------
+
+PEOPLE, JUDGES = ("person_1", "person_2"), ("gpt-4", "keywords")
+UNREADABLE = "its reply was unreadable"
+
+
+def xstest(replies=()):
+    """The labels as records; a judge's empty cell is a reply that nobody could read."""
+    replies = iter(replies)
+    with (DATA / "xstest/labels.csv").open(newline="") as stream:
+        for row in csv.DictReader(stream):
+            item = f"{row['prompt']} {row['generator']}"
+            about = {"prompt_id": row["prompt"], "model": row["generator"], "tags": [row["type"]]}
+            yield {"item": item} | about
+            for judge in JUDGES:
+                said = row[judge] or (next(replies, "") if judge == "gpt-4" else "")
+                given = {"verdict": said} if said else {"error": UNREADABLE}
+                yield {"item": item, "judge": judge} | given
+            for person in PEOPLE:
+                yield {"item": item, "voter": person, "vote": row[person]}
+
+
+@pytest.mark.parametrize("over_long", [0, 4])
+def test_xstest_is_a_study_of_its_peoples_labels_with_the_figures_that_are_known(over_long):
+    replies = ["I would say that this answer complies, in part. " * 20] * over_long
+    report = import_run(make_project(), "XSTest", rows(*xstest(replies)))
+    assert report.errors == []
+    run = run_of(report)
+    labels = ["1_full_compliance", "2_full_refusal", "3_partial_refusal"]
+    assert (run.queue.kind, run.queue.ballot) == ("category", labels)
+    off = "4 of 4,500 verdicts are none of: " + ", ".join(labels) + ". They count as failed."
+    assert (off in report.notes) == bool(over_long)
+    data = compute(run).data
+    assert data["as_of"]["votes"] == 4500
+    figures = {judge["name"]: judge for judge in data["judges"]}
+    right = {name: figures[name]["overall"]["successes"] for name in figures}
+    assert {judge["overall"]["trials"] for judge in figures.values()} == {4500}
+    assert (right["keywords"], right["gpt-4"]) == (3761, 3589)
+    assert right["always-1_full_compliance"] == round(0.4827 * 4500)
+    assert figures["gpt-4"]["coverage"]["successes"] == 2250 - 11
+    assert data["among_people"]["pairs"]["value"] == 0.964
+    baselines = {name for name, judge in figures.items() if judge["is_baseline"]}
+    assert baselines == {*(f"always-{label}" for label in labels), "random"}
+    assert_whole(run.queue.project)
+
+
+# --- votes without verdicts ---------------------------------------------------------------------
+
+FIRST = SHARED / "cases" / "exchange" / "00-votes-without-verdicts"
+
+
+@pytest.mark.parametrize("path", sorted(FIRST.glob("*.csv")), ids=lambda path: path.stem)
+def test_files_without_verdicts_have_every_page(path):
+    with path.open("rb") as stream:
+        report = import_run(make_project(), path.stem, read(stream, path.name))
+    assert report.errors == []
+    run = run_of(report)
+    compute(run, charts=True)
+    client = user_client()
+    for tab in ("", "models/", "alt-test/", "people/", "pairs/", "share/"):
+        assert client.get(f"/runs/{run.pk}/{tab}").status_code == 200
     assert_whole(run.queue.project)
 
 

@@ -52,22 +52,12 @@ class Command(BaseCommand):
             add(f"--{name.replace('_', '-')}", help=about, **_taken(schema))
 
     def handle(self, *args: Any, **options: Any) -> None:
-        job, made = Import(is_local=True), None
         try:
-            with ExitStack() as stack:
-                files = [(path.name, path.open("rb")) for path in options["files"]]
-                sources = [Source(name, stack.enter_context(file)) for name, file in files]
-                with transaction.atomic():
-                    if wanted := options["project"]:
-                        job.project = project_of(wanted)
-                        made = None if job.project else Project.objects.create(name=wanted[:200])
-                        job.project = job.project or made
-                    self._fill(job, sources, options)
-                import_jobs.ask(job, sources)
+            job, made = import_jobs.when_unlocked(lambda: self._ask(options), self.stderr.write)
         except (OSError, Ambiguous, ConfigInvalid) as error:
             raise CommandError(str(error)) from error
         try:
-            self._finish(job)
+            import_jobs.when_unlocked(lambda: self._finish(job), self.stderr.write)
         except KeyboardInterrupt as stop:
             import_jobs.cancel(job)
             job.refresh_from_db()
@@ -79,6 +69,21 @@ class Command(BaseCommand):
             with suppress(ProtectedError):
                 made.delete()
         self._tell(job)
+
+    def _ask(self, options: dict[str, Any]) -> tuple[Import, Project | None]:
+        """Store the files; return their import and the project that was made for it."""
+        job, made = Import(is_local=True), None
+        with ExitStack() as stack:
+            files = [(path.name, path.open("rb")) for path in options["files"]]
+            sources = [Source(name, stack.enter_context(file)) for name, file in files]
+            with transaction.atomic():
+                if wanted := options["project"]:
+                    job.project = project_of(wanted)
+                    made = None if job.project else Project.objects.create(name=wanted[:200])
+                    job.project = job.project or made
+                self._fill(job, sources, options)
+            import_jobs.ask(job, sources)
+        return job, made
 
     def _fill(self, job: Import, sources: list[Source], options: dict[str, Any]) -> None:
         if options["run"]:
@@ -111,7 +116,7 @@ class Command(BaseCommand):
                 if not has_waited:
                     self.stderr.write("Another import is at work; this one is next.")
                 has_waited = True
-                time.sleep(0.5)
+                time.sleep(import_jobs.PAUSE_SECONDS)
             job.refresh_from_db()
 
     def _show(self, job: Import) -> None:

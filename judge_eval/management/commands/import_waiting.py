@@ -1,3 +1,4 @@
+import logging
 import os
 import signal
 import sys
@@ -11,6 +12,8 @@ from judge_eval.exchange import import_jobs, preview
 # How much more an import may take than this process takes by itself.
 MEMORY = 112 << 20
 
+logger = logging.getLogger(__name__)
+
 
 class Command(BaseCommand):
     help = "Do the imports that wait. Workers start this by themselves."
@@ -21,8 +24,12 @@ class Command(BaseCommand):
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
         os.nice(10)
         limit_memory()
-        while job := import_jobs.claim():
-            import_jobs.perform(job)
+        import_jobs.when_unlocked(do_all, logger.warning)
+
+
+def do_all() -> None:
+    while job := import_jobs.claim():
+        import_jobs.perform(job)
 
 
 def limit_memory() -> None:

@@ -1,0 +1,175 @@
+"""By what the judges of a run are ranked: agreement per vote, or of ratings their order."""
+
+from collections.abc import Hashable, Iterator
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+
+from humanjudge.lib.text import number_of
+from judge_eval.findings.load import RunOutcomes
+from judge_eval.findings.model import OfRatings, Unordered
+from judge_eval.stats.bootstrap import BoolArray, FloatArray, IntArray, Resampling
+from judge_eval.stats.entering import Entered, enter
+from judge_eval.stats.estimate import Share
+from judge_eval.stats.judge_figures import (
+    overall_agreement,
+    paired_differences,
+    ratio,
+    two_way_intervals,
+)
+from judge_eval.stats.kappa import cohen_kappa
+from judge_eval.stats.order_agreement import (
+    Ratings,
+    enter_units,
+    order_agreement,
+    order_credits,
+    people_credits,
+)
+from judge_eval.stats.outcomes_table import OutcomesTable
+from judge_eval.stats.rank_correlations import COEFFICIENTS, rank_correlation
+from judge_eval.stats.wording import Words
+from voting.kinds import is_ordered
+from voting.models import Queue
+
+# Judges that stand the other way round by Spearman's rank correlation by more than this are named.
+_FAR_APART = 0.05
+# Only the values are shown.
+_NO_INTERVAL = Resampling(resamples=1)
+
+
+class Agreement(NamedTuple):
+    """The figures by which judges are ranked.
+
+    `differences` are those of `paired_differences`, and `two_way` those of `two_way_intervals`.
+    `people` is the same between people, where it is not how many pairs of votes are equal. Of
+    ratings, `of_ratings` is what else is shown of each judge, and `unordered` what brings nothing.
+    """
+
+    overall: list[Share]
+    entered: Entered
+    differences: FloatArray
+    two_way: FloatArray
+    people: Share | None = None
+    of_ratings: list[OfRatings] | None = None
+    unordered: Unordered | None = None
+
+
+def agreement_of(outcomes: RunOutcomes) -> Agreement:
+    return _of_order(outcomes) if is_ordered(outcomes.run.queue) else _of_votes(outcomes)
+
+
+def agreement_with(
+    outcomes: RunOutcomes, group: str, table: OutcomesTable
+) -> tuple[list[Share], Share | None]:
+    """Return the judges' agreement with a group of voters, and that of these among themselves."""
+    if not is_ordered(outcomes.run.queue):
+        return overall_agreement(table, outcomes.prompts), None
+    ratings, verdicts, asked = _ratings(outcomes)
+    own = ratings.where(np.array(outcomes.history.groups) == group)
+    shares, people = ratio(*order_credits(own, verdicts, asked)), ratio(*people_credits(own))
+    return order_agreement(shares), order_agreement(people)[0]
+
+
+def _of_votes(outcomes: RunOutcomes) -> Agreement:
+    table, prompts, history = outcomes.table, outcomes.prompts, outcomes.history
+    rows, choices, people = np.array(history.votes, dtype=np.int64).reshape(-1, 3).T
+    return Agreement(
+        overall_agreement(table, prompts),
+        enter(history.events, history.order, history.comparison_order),
+        paired_differences(table.right(), table.asked(), prompts),
+        two_way_intervals(table.verdicts[rows], choices, prompts[rows], people),
+    )
+
+
+def _of_order(outcomes: RunOutcomes) -> Agreement:
+    ratings, verdicts, asked = _ratings(outcomes)
+    history, shares = outcomes.history, ratio(*order_credits(ratings, verdicts, asked))
+    brings, units = (~np.isnan(shares)).astype(np.int64), np.arange(ratings.n_units)
+    return Agreement(
+        order_agreement(shares),
+        enter_units(history.events, history.order, ratings, verdicts, asked),
+        paired_differences(np.nan_to_num(shares), brings, units),
+        np.full((2, verdicts.shape[1]), np.nan),
+        order_agreement(ratio(*people_credits(ratings)))[0],
+        _beside_order(outcomes, ratings, verdicts),
+        _unordered(ratings, outcomes.prompts),
+    )
+
+
+def _ratings(outcomes: RunOutcomes) -> tuple[Ratings, FloatArray, BoolArray]:
+    """Return people's ratings, judges' grades, and what these were asked about."""
+    history = outcomes.history
+    rows, _, people = np.array(history.votes, dtype=np.int64).reshape(-1, 3).T
+    units, grades = outcomes.prompts[rows], np.array(history.grades)
+    ratings = Ratings(units, rows, people, grades, int(outcomes.prompts.max(initial=-1)) + 1)
+    verdicts, asked = np.full((2, *outcomes.table.verdicts.shape), np.nan)
+    for row, said in history.verdict_grades.items():
+        verdicts[row], asked[row] = said
+    return ratings, verdicts, asked == 1
+
+
+def _unordered(ratings: Ratings, prompts: IntArray) -> Unordered:
+    size = np.bincount(prompts)
+    ratings = ratings.where(size[ratings.units] > 1)
+    one, other = ratings.pairs()
+    differing = ratings.values[one] != ratings.values[other]
+    rated = np.unique(ratings.units)
+    by_person = np.stack([ratings.units, ratings.people])
+    (units, _), items = np.unique(by_person, axis=1, return_counts=True)
+    return Unordered(
+        units=int((size > 1).sum()),
+        of_one_item=int((size == 1).sum()),
+        alike=len(rated) - len(np.unique(ratings.units[one[differing]])),
+        not_whole=len(rated) - len(np.unique(units[items == size[units]])),
+    )
+
+
+def _beside_order(outcomes: RunOutcomes, ratings: Ratings, verdicts: FloatArray) -> list[OfRatings]:
+    """Compare judges with people rating by rating."""
+    exact = overall_agreement(outcomes.table, outcomes.prompts)
+    # Of ratings a fraction only decides between equal ones.
+    is_whole = outcomes.run.queue.kind == Queue.Kind.RATING
+    by_person: dict[str, dict[Hashable, object]] = {}
+    rows = (each.tolist() for each in (ratings.people, ratings.items, ratings.values))
+    for person, item, value in zip(*rows, strict=True):
+        by_person.setdefault(str(person), {})[item] = value
+    found = []
+    for share, grades in zip(exact, verdicts.T, strict=True):
+        plain = np.floor(grades) if is_whole else grades
+        apart = plain[ratings.items] - ratings.values
+        apart = apart[~np.isnan(apart)]
+        kappa = cohen_kappa(_known(plain), by_person, weights="quadratic", resampling=_NO_INTERVAL)
+        spearman, kendall = (
+            rank_correlation(_known(grades), by_person, coefficient, resampling=_NO_INTERVAL)
+            for coefficient in COEFFICIENTS
+        )
+        of = {"quadratic_kappa": kappa, "spearman": spearman, "kendall": kendall}
+        values = {name: each.figure.value for name, each in of.items()}
+        mean = float(apart.mean()) if len(apart) else None
+        found.append(OfRatings(exact=share, mean_difference=mean, **values))
+    return found
+
+
+def _known(grades: FloatArray) -> dict[Hashable, object]:
+    return {item: grades[item] for item in np.flatnonzero(~np.isnan(grades)).tolist()}
+
+
+def about_order(agreement: Agreement, words: Words) -> Iterator[str]:
+    """Say what a reader must know of the order of ratings, beside what is said of all studies."""
+    of_ratings, unordered = agreement.of_ratings, agreement.unordered
+    if of_ratings is None or unordered is None:
+        return
+    for one, other in combinations(words.judges, 2):
+        first, second = (of_ratings[n].spearman for n in (one, other))
+        if first is not None and second is not None and second - first > _FAR_APART:
+            yield (
+                f"By Spearman's rank correlation {words.names[other]} ({second:.2f}) stands above "
+                f"{words.names[one]} ({first:.2f})."
+            )
+    counts = {
+        "In {} nobody rated all outputs.": unordered.not_whole,
+        "In {} nobody rated two outputs differently.": unordered.alike,
+        "{} with one output cannot be compared yet.": unordered.of_one_item,
+    }
+    yield from (text.format(number_of(n, "prompt")) for text, n in counts.items() if n)

@@ -1,0 +1,168 @@
+"""Do judges put outputs in the same order as people? The agreement by which ratings are ranked.
+
+Equal ratings reward a judge that always gives the most frequent one. So of two outputs that one
+person rated differently it counts whether the judge rates the same one higher: 1, or 1/2 where it
+rates both alike, or 0. A judge that always says the same, or draws at random, has 1/2.
+
+Units are prompts of two items or more, or two prompts of one item each. The share of a unit is the
+mean over its pairs of items, and order agreement is the mean of the shares.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+
+from judge_eval.stats.bootstrap import BoolArray, FloatArray, IntArray
+from judge_eval.stats.entering import Entered, Event, Line, Order, follow
+from judge_eval.stats.estimate import Share, wilson
+from judge_eval.stats.judge_figures import FEWEST_PROMPTS, NOTHING, prompt_interval, ratio
+
+TOO_FEW_UNITS = f"ratings on fewer than {FEWEST_PROMPTS} prompts do not tell how sure it is"
+BY_CONSTRUCTION = "it rates alike whatever people rate differently, which is 1/2"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Ratings:
+    """What people said of items that belong to units, one row per rating; arrays of shape (n,).
+
+    `units`, `items` and `people` are numbers from 0, `values` what was said: more is better.
+    """
+
+    units: IntArray
+    items: IntArray
+    people: IntArray
+    values: FloatArray
+    n_units: int
+
+    def where(self, rows: IntArray | BoolArray) -> Self:
+        units, items, people = self.units[rows], self.items[rows], self.people[rows]
+        return type(self)(units, items, people, self.values[rows], self.n_units)
+
+    def pairs(self) -> tuple[IntArray, IntArray]:
+        """Return the rows of every two ratings of one person in one unit."""
+        order = np.lexsort((self.items, self.people, self.units))
+        group = np.stack([self.units[order], self.people[order]])
+        found = [np.stack([order[:0], order[:0]])]
+        for step in range(1, len(order)):
+            [rows] = np.nonzero((group[:, step:] == group[:, :-step]).all(axis=0))
+            if not len(rows):
+                break
+            found.append(np.stack([order[rows], order[rows + step]]))
+        one, other = np.hstack(found)
+        return one, other
+
+
+def order_credits(ratings: Ratings, verdicts: FloatArray, asked: BoolArray) -> FloatArray:
+    """Return credits and numbers of pairs of items, shape (2, n_units, n_judges).
+
+    Of the pairs that one person rated differently. `verdicts` and `asked`, of shape (n_items,
+    n_judges), are what judges said, NaN where a verdict is missing, and what they were asked about:
+    other pairs do not count for them.
+
+    Examples
+    --------
+    One person rates three items of a prompt 5, 3 and 3; the judge says 4, 4 and 1.
+
+    >>> ratings = Ratings(*np.array([[0, 0, 0], [0, 1, 2], [0, 0, 0], [5, 3, 3]]), n_units=1)
+    >>> verdicts = np.array([[4.0], [4.0], [1.0]])
+    >>> order_credits(ratings, verdicts, ~np.isnan(verdicts)).tolist()
+    [[[1.5]], [[2.0]]]
+    """
+    one, other = ratings.pairs()
+    sign = np.sign(ratings.values[one] - ratings.values[other])
+    one, other, sign = one[sign != 0], other[sign != 0], sign[sign != 0]
+    units, first, second = ratings.units[one], ratings.items[one], ratings.items[other]
+    found = np.zeros((2, ratings.n_units, verdicts.shape[1]))
+    for judge, (said, was_asked) in enumerate(zip(verdicts.T, asked.T, strict=True)):
+        both = was_asked[first] & was_asked[second]
+        # No verdict is in no order.
+        credit = np.nan_to_num((1 + sign * np.sign(said[first] - said[second])) / 2)
+        for place, weights in enumerate((both * credit, both)):
+            found[place, :, judge] = np.bincount(units, weights, ratings.n_units)
+    return found
+
+
+def people_credits(ratings: Ratings) -> FloatArray:
+    """Return the same of people, shape (2, n_units, 1): each one's ratings as a judge of others'.
+
+    Over all ordered pairs of people who rated the same two items.
+    """
+    one, other = ratings.pairs()
+    sign = np.sign(ratings.values[one] - ratings.values[other])
+    both = np.stack([ratings.units[one], ratings.items[one], ratings.items[other]])
+    (units, *_), group = np.unique(both, axis=1, return_inverse=True)
+    up, down, alike = (np.bincount(group, sign == of, len(units)) for of in (1, -1, 0))
+    credit = up * (up - 1) + down * (down - 1) + (up + down) * alike / 2
+    pairs = (up + down) * (up + down + alike - 1)
+    return np.stack([np.bincount(units, of, ratings.n_units)[:, None] for of in (credit, pairs)])
+
+
+def order_agreement(shares: FloatArray) -> list[Share]:
+    """Return order agreement of each judge with its 95 % interval, from the shares of units.
+
+    `shares` has shape (n_units, n_judges), NaN where a unit brings nothing. The interval is that of
+    `prompt_interval` with ``c_i`` the share of a unit and ``n_i = 1``; below 10 units there is
+    none, and for a judge that has 1/2 in every unit there is nothing to be unsure about.
+
+    Examples
+    --------
+    >>> units = np.array([[1, 0.5]] * 6 + [[0.5, 0.5]] * 3 + [[0, 0.5], [np.nan, np.nan]])
+    >>> one, always_3 = order_agreement(units)
+    >>> one.value, round(one.low, 3), round(one.high, 3), one.trials
+    (0.75, 0.438, 0.92, 10)
+    >>> always_3.value, always_3.low, always_3.why == BY_CONSTRUCTION
+    (0.5, None, True)
+    """
+    return [_share(column[~np.isnan(column)]) for column in shares.T]
+
+
+def _share(shares: FloatArray) -> Share:
+    units = len(shares)
+    if not units:
+        return NOTHING
+    value, total = float(shares.mean()), float(shares.sum())
+    if units < FEWEST_PROMPTS:
+        return Share(value, None, None, total, units, units, why=TOO_FEW_UNITS)
+    if (shares == 0.5).all():
+        return Share(value, None, None, total, units, units, why=BY_CONSTRUCTION)
+    if total in (0, units):
+        low, high = wilson(total, units) or (None, None)
+        return Share(value, low, high, total, units, units, "wilson")
+    return Share(value, *prompt_interval(shares, np.ones(units)), total, units, units, "prompts")
+
+
+def enter_units(
+    events: Iterable[Event],
+    unit_order: Order,
+    ratings: Ratings,
+    verdicts: FloatArray,
+    asked: BoolArray,
+) -> Entered:
+    """Let units enter as prompts do; each brings its share, whatever its size. See `enter`.
+
+    Of `events` the prompts are units, by the numbers of `unit_order`, and the choice of a vote is
+    its row in `ratings`. The other arguments are those of `order_credits`. What enters of an item
+    are its first wanted ratings.
+    """
+    line = follow(events, Line(unit_order, are_units=True))
+    entries = list(line.entries.values())
+    rows = [[row for _, rated in entry.votes for row in rated] for entry in entries]
+    own = ratings.where(np.array([row for of in rows for row in of], np.int64))
+    place = np.repeat(np.arange(len(rows)), [len(of) for of in rows])
+    own = replace(own, units=place, n_units=len(rows))
+    shares = ratio(*order_credits(own, verdicts, asked))
+    brings = ~np.isnan(shares)
+    one, other = np.triu_indices(shares.shape[1], 1)
+    return Entered(
+        prompts=tuple(line.entries),
+        seqs=np.array([entry.seq for entry in entries], np.int64),
+        right=np.nan_to_num(shares),
+        votes=brings.astype(np.int64),
+        most_votes=np.ones(len(entries), np.int64),
+        shared=(brings[:, one] & brings[:, other]).astype(np.int64),
+        differences=shares[:, one] - shares[:, other],
+        all_votes=len(place),
+        planned=np.ones(len(line.sizes), np.int64),
+    )
