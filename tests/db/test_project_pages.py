@@ -97,7 +97,7 @@ class TestMembers:
             ("nobody", "There is no account “nobody”"),
             ("gone", "There is no account “gone”"),
             ("owner", "is a member already"),
-            ("two@example.org", "Several accounts have the address"),
+            ("two@example.org", "is the user name or the e-mail address of several accounts"),
             ("", "This field is required"),
         ],
     )
