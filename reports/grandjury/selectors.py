@@ -55,10 +55,14 @@ def _named(text: str, *columns: str) -> Q:
 
 
 def models_of(api_key: ApiKey) -> QuerySet[TracedModel]:
-    """Return the models that a key reads: its own, or its person's."""
+    """Return the models that a key reads: its own, or its person's.
+
+    None of a project that the key's person has left: a model's key then only logs traces.
+    """
+    models = TracedModel.objects.filter(project__in=projects_of(api_key))
     if api_key.kind == ApiKey.Kind.MODEL:
-        return TracedModel.objects.filter(api_key=api_key)
-    return TracedModel.objects.filter(owner=api_key.user_id, project__in=projects_of(api_key))
+        return models.filter(api_key=api_key)
+    return models.filter(owner=api_key.user_id)
 
 
 def person_of(api_key: ApiKey) -> User:

@@ -267,6 +267,12 @@ class TestKeys:
             f"Key “nightly ({key.prefix}…)” made: read, manage.",
         ]
 
+    def test_a_key_without_a_scope_is_listed(self):
+        project = make_project()
+        key, _ = make_key(project=project)
+        text = text_of(member_client(project, "owner").get(address(project, "keys/")))
+        assert f"hj_{key.prefix}… may do nothing." in text
+
     def test_it_never_does_more_than_its_maker_may(self):
         project = make_project()
         client = member_client(project, "owner")
