@@ -199,6 +199,18 @@ def test_no_operation_of_the_protocol_tells_the_key_of_a_person(study):
     assert not wrong, "\n".join(map(str, wrong.items()))
 
 
+def test_what_the_admin_shows_of_a_row_is_noted(study):
+    User.objects.filter(pk=study.owner.pk).update(is_staff=True, is_superuser=True)
+    verdict = Verdict.objects.filter(judge__run=study.run).last()
+    entry = Entry.objects.filter(queue=study.run.queue, kind="vote").last()
+    rows = f"judge_eval/verdict/{verdict.pk}/change", f"voting/entry/{entry.pk}/change"
+    for name in ("judge_eval/verdict", "judge_eval/call", "voting/entry", *rows):
+        address = f"/admin/{name}/"
+        assert study.client.get(address).status_code == 200
+        Exposure.objects.filter(voter=study.voter).delete()
+        assert not leaks(study, lambda a=address: study.client.get(a)), address
+
+
 def test_the_search_finds_what_is_told_after_the_votes():
     """Without this the other tests could pass by looking at nothing."""
     study = make_study(16)
