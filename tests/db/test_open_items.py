@@ -34,7 +34,7 @@ from tests.helpers.grandjury import vote as vote_on
 from tests.helpers.pages import HTMX
 from tests.helpers.run_findings import compute
 from tests.makers import key_client, make_key, make_vote, make_voter, pairs_of, seal_all
-from voting.models import ApiKey, Assignment, Entry, Exposure, Item, Queue
+from voting.models import ApiKey, Assignment, Entry, Exposure, Inference, Item, Queue
 from voting.services import flag
 from voting.voters import voter_of_user
 
@@ -197,6 +197,42 @@ def test_no_operation_of_the_protocol_tells_the_key_of_a_person(study):
             if found := leaks(study, ask):
                 wrong[name] = sorted(found)[:3]
     assert not wrong, "\n".join(map(str, wrong.items()))
+
+
+FIGURES = ("", "?part=ballot:decided", "tables/board.csv", "alt-test/", "models/", "people/")
+
+
+def figures_of(study, client, before, pages):
+    """With what each page, or operation, that shows figures of a run is answered."""
+    return {client.get(f"{before}/runs/{study.run.pk}/{page}").status_code for page in pages}
+
+
+def test_figures_of_few_items_are_refused_while_one_of_these_is_open(study):
+    key = key_client(make_key("read", "manage", user=study.owner)[1])
+    is_few = len(study.words) < 10
+    answers = {403} if is_few else {200}
+    assert figures_of(study, study.client, "", FIGURES) == answers
+    assert figures_of(study, key, "/api", ("judge-eval/results", "findings", "people")) == answers
+    other = study.scene.clients["evaluator"]
+    reader = voter_of_user(study.scene.project, User.objects.get(username="evaluator"))
+    assert figures_of(study, other, "", FIGURES) == {200}
+    seen = Exposure.objects.filter(voter=reader, item__queue=study.run.queue).count()
+    assert (seen >= 6) if is_few else seen
+    for pair in pairs_of(study.run)[4:]:
+        make_vote(study.voter, pair, "A")
+    assert figures_of(study, study.client, "", FIGURES) == {200}
+
+
+def test_a_part_of_few_items_is_refused_and_the_whole_is_not():
+    study = make_study(16)
+    rare = [pk for pair in pairs_of(study.run)[4:6] for pk in (pair.a_id, pair.b_id)]
+    Inference.objects.filter(pk__in=rare).update(tags=["rare"])
+    compute(study.run)
+    key = key_client(make_key("read", "manage", user=study.owner)[1])
+    tagged = f"/runs/{study.run.pk}/?part=tag:rare"
+    assert study.client.get(tagged).status_code == 403
+    assert key.get(f"/api/runs/{study.run.pk}/findings?part=tag:rare").status_code == 403
+    assert study.client.get(f"/runs/{study.run.pk}/").status_code == 200
 
 
 def test_what_the_admin_shows_of_a_row_is_noted(study):
