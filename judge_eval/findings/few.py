@@ -6,13 +6,21 @@ from uuid import UUID
 from django.db.models import QuerySet
 
 from humanjudge.http import Problem
-from judge_eval.access import VOTE_FIRST, Reader, hidden_from
+from judge_eval.access import Reader, hidden_from
 from judge_eval.findings.slices import WHOLE, Slice
 from judge_eval.models import Findings, Run
 from voting.models import Entry, Item, Project
 
 # Over so many items with votes, figures tell of none of them.
 LEAST_ITEMS: Final = 10
+WORDS: Final = (
+    "This is not shown while you have {noun}s to vote on: figures of fewer than ten would tell you "
+    "what others think of them. Vote first."
+)
+
+
+class VotesFirst(Problem):
+    """Whoever asks for figures has some of their few items to vote on."""
 
 
 def keep_few_from(reader: Reader, run: Run, part: Slice = WHOLE) -> None:
@@ -41,4 +49,4 @@ def _refuse(
 ) -> None:
     few = set(voted[:LEAST_ITEMS])
     if len(few) < LEAST_ITEMS and hidden_from(reader, project, few):
-        raise Problem(403, VOTE_FIRST.format(noun=noun))
+        raise VotesFirst(403, WORDS.format(noun=noun))

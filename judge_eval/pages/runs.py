@@ -27,6 +27,7 @@ from humanjudge.lib.text import duration, latency, number_of, usd
 from judge_eval import selectors
 from judge_eval.access import refusal, to_vote_on
 from judge_eval.config.run_config import MOST_USD, ConfigInvalid
+from judge_eval.findings.few import VotesFirst
 from judge_eval.models import Call, Provider, Run, Verdict
 from judge_eval.pages.run_form import JoiningForm
 from judge_eval.runs import deletion, leases, lifecycle
@@ -82,7 +83,13 @@ def run_page(action: Action) -> Callable[[View], View]:
         @wraps(view)
         def page(request: HtmxRequest, /, run_id: UUID, **options: object) -> HttpResponse:
             run = find_run(run_id)
-            return refusal(request, action, run) or view(request, run, **options)
+            try:
+                return refusal(request, action, run) or view(request, run, **options)
+            except VotesFirst as why:
+                if request.htmx:
+                    raise
+                context = {"run": run, "tab": "", "why": str(why)}
+                return render(request, "judge_eval/votes_first.html", context, status=403)
 
         return page
 

@@ -31,7 +31,7 @@ from tests.db.test_roles import (
 )
 from tests.helpers.grandjury import Model
 from tests.helpers.grandjury import vote as vote_on
-from tests.helpers.pages import HTMX
+from tests.helpers.pages import HTMX, text_of
 from tests.helpers.run_findings import compute
 from tests.makers import key_client, make_key, make_vote, make_voter, pairs_of, seal_all
 from voting.models import ApiKey, Assignment, Entry, Exposure, Inference, Item, Queue
@@ -212,6 +212,8 @@ def test_figures_of_few_items_are_refused_while_one_of_these_is_open(study):
     is_few = len(study.words) < 10
     answers = {403} if is_few else {200}
     assert figures_of(study, study.client, "", FIGURES) == answers
+    board = text_of(study.client.get(f"/runs/{study.run.pk}/"))
+    assert ("This is not shown while you have pairs to vote on" in board) == is_few
     assert figures_of(study, key, "/api", ("judge-eval/results", "findings", "people")) == answers
     other = study.scene.clients["evaluator"]
     reader = voter_of_user(study.scene.project, User.objects.get(username="evaluator"))
