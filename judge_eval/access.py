@@ -3,15 +3,20 @@
 Never a voter who could still vote on what they show. Boards and pairs of a run that is shared are
 for everybody. Calls name models and quote judges, so they are for members alone; one who also votes
 is kept from what was said of the pairs that are still open to them.
+
+Whatever shows votes or verdicts of single items calls `hidden_from`: it returns the items that the
+reader has to vote on first, and notes that the reader has seen the others. `findings.few` does the
+same for figures over a few items. A reader is a browser, by its login and the cookies of voters, or
+a key, which is also the person whose it is.
 """
 
-from collections.abc import Collection
-from typing import Final
+from collections.abc import Collection, Iterable
+from typing import Final, TypeAlias
 from uuid import UUID
 
 from django.contrib.auth.base_user import AbstractBaseUser
-from django.contrib.auth.models import AnonymousUser
-from django.db.models import Exists, OuterRef
+from django.contrib.auth.models import AnonymousUser, User
+from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils import timezone
@@ -20,17 +25,21 @@ from humanjudge.http import HtmxRequest, problem
 from judge_eval.models import Run
 from voting import access
 from voting.access import Action
-from voting.models import ApiKey, Assignment, Item, Project, Queue, Voter
-from voting.selectors import open_among, open_to, released_by_me
+from voting.models import ApiKey, Assignment, Exposure, Item, Project, Queue, Voter
+from voting.selectors import left_to, released_by_me
 from voting.services import record_exposure
-from voting.voters import voter_here, voter_of_key, voter_of_user
+from voting.voters import voter_id_here, voter_of_key, voter_of_user
 
+_ITEMS_AT_ONCE: Final = 500
+# Keys with either are voters of their own.
+_ABOUT_VOTES: Final = frozenset({ApiKey.Scope.VOTE, ApiKey.Scope.VERDICTS})
 # It takes a role in the project.
 ROLE: Final = "role"
 VOTE_FIRST = (
     "You still have {noun}s to vote on, and the board would tell you what others think. "
     "Vote first; evaluators can log in."
 )
+Reader: TypeAlias = HttpRequest | ApiKey | User
 PAIR_IS_OPEN = "You have not voted on this {noun} yet. Its page opens once you have."
 
 
@@ -46,7 +55,7 @@ def can(who: HttpRequest | ApiKey, action: Action, run: Run) -> bool:
         return False
     if ApiKey.Scope.VOTE not in who.scopes or ApiKey.Scope.VERDICTS in who.scopes:
         return True
-    return not has_pairs_left(voter_of_key(run.queue.project_id, who), run)
+    return not has_pairs_left([voter_of_key(run.queue.project_id, who)], run)
 
 
 def _obstacle(request: HttpRequest, action: Action, run: Run, pair: Item | None = None) -> str:
@@ -54,14 +63,13 @@ def _obstacle(request: HttpRequest, action: Action, run: Run, pair: Item | None 
 
     Not even a role helps a voter who has the pair open: it is the same pair of eyes.
     """
-    if pair is not None and pairs_to_vote_on(request, run, [pair.pk]):
+    if pair is not None and to_vote_on(request, [pair.pk], run.queue.project_id):
         return PAIR_IS_OPEN.format(noun=run.queue.noun)
     if access.can(request.user, action, run.queue.project_id):
         return ""
     if action == "see people":
         return ROLE
-    voter = voter_of_run(request, run)
-    if voter is not None and has_pairs_left(voter, run):
+    if has_pairs_left(voters_of(request, run.queue.project_id), run):
         return VOTE_FIRST.format(noun=run.queue.noun)
     return "" if run.is_shared and action == "see" else ROLE
 
@@ -77,7 +85,7 @@ def refusal(
     why = _obstacle(request, action, run, pair)
     if not why:
         if pair is not None:
-            remember_seen(request, run, [pair.pk])
+            note_seen(request, run.queue.project, {pair.pk})
         return None
     if why == ROLE:
         access.require(request, action, run.queue.project_id)
@@ -85,67 +93,92 @@ def refusal(
     return problem(request, 403, why, action=way_out)
 
 
-def remember_seen(request: HttpRequest, run: Run, pairs: Collection[UUID]) -> None:
-    remember_items_seen(request, run.queue.project, pairs)
+# --- whoever votes blind ------------------------------------------------------------------------
 
 
-def remember_items_seen(
-    request: HttpRequest, project: Project, items: Collection[UUID], known: Voter | None = None
-) -> None:
-    voter = known or voter_of_project(request, project.pk)
-    if voter is None and request.user.is_authenticated:
-        # An evaluator who only reads may vote one day; what was seen before must be known then.
-        voter = voter_of_user(project, request.user)
-    if voter is not None:
-        record_exposure(voter.pk, items, timezone.now())
+def hidden_from(reader: Reader, project: Project, items: Collection[UUID]) -> set[UUID]:
+    """Return those of a project's items whose votes and verdicts a reader may not see yet.
+
+    The others count as seen from now on: a later vote of the reader on them is not blind.
+    """
+    hidden = to_vote_on(reader, items, project.pk)
+    note_seen(reader, project, {*items} - hidden)
+    return hidden
 
 
-def voter_of_run(request: HttpRequest, run: Run) -> Voter | None:
-    return voter_of_project(request, run.queue.project_id)
+def hidden_positions(reader: Reader, run: Run, positions: Iterable[int]) -> set[int]:
+    """Return the places in a run of the items that are hidden from a reader."""
+    items = Item.objects.filter(queue=run.queue_id, position__in=positions)
+    places = dict(items.values_list("pk", "position"))
+    return {places[pk] for pk in hidden_from(reader, run.queue.project, places)}
 
 
-def voter_of_project(request: HttpRequest, project_id: UUID) -> Voter | None:
-    """Return who votes in this browser, or votes elsewhere with this login."""
-    voter = voter_here(request, project_id)
-    if voter is None and request.user.is_authenticated:
-        voter = Voter.objects.filter(project=project_id, user=request.user).first()
-    return voter
+def voters_of(reader: Reader, *projects: UUID) -> list[Voter]:
+    """Return as whom a reader may vote in projects: by invite, by login, or as a key."""
+    own, person = [], _person(reader)
+    if isinstance(reader, ApiKey) and _ABOUT_VOTES.intersection(reader.scopes):
+        own = [voter_of_key(project, reader).pk for project in projects]
+    elif isinstance(reader, HttpRequest):
+        own = [here for project in projects if (here := voter_id_here(reader, project))]
+    mine = Q(pk__in=own) | Q(user=person) if person else Q(pk__in=own)
+    voters = Voter.objects.filter(mine, project__in=projects, blocked_at=None)
+    return list(voters) if own or person else []
 
 
-def has_pairs_left(voter: Voter, run: Run) -> bool:
-    return open_to(voter, run.queue).filter(released_by_me(voter)).exists()
+def _person(reader: Reader) -> User | None:
+    """Return who is logged in, or whose key it is; with a model's key a program logs."""
+    if isinstance(reader, ApiKey) and reader.kind == ApiKey.Kind.MODEL:
+        return None
+    user = reader if isinstance(reader, User) else reader.user
+    # Who is not logged in is another class.
+    return user if isinstance(user, User) else None
+
+
+def note_seen(reader: Reader, project: Project, items: Collection[UUID]) -> None:
+    """Note that a reader has seen what others think of items.
+
+    A member who only reads may vote one day; what was seen before must be known then.
+    """
+    if not items:
+        return
+    voters, person = voters_of(reader, project.pk), _person(reader)
+    if person and all(voter.user_id is None for voter in voters):
+        voters.append(voter_of_user(project, person))
+    for voter in voters:
+        seen = Exposure.objects.filter(voter=voter, item__in=items).values_list("item", flat=True)
+        if new := {*items}.difference(seen):
+            record_exposure(voter.pk, new, timezone.now())
+
+
+def note_runs_seen(reader: Reader, runs: Iterable[Run]) -> None:
+    """Note that a reader has been given all verdicts and votes of runs."""
+    for run in runs:
+        items, position = run.queue.items.order_by("position"), -1
+        pairs = items.values_list("position", "pk")
+        while chunk := list(pairs.filter(position__gt=position)[:_ITEMS_AT_ONCE]):
+            note_seen(reader, run.queue.project, [pk for _, pk in chunk])
+            position = chunk[-1][0]
+
+
+def to_vote_on(reader: Reader, items: Collection[UUID], *projects: UUID) -> set[UUID]:
+    """Return those items, of these projects, that a reader could still vote on, blind."""
+    voters = voters_of(reader, *projects) if items else []
+    if isinstance(reader, ApiKey) and ApiKey.Scope.VERDICTS in reader.scopes:
+        voters = [voter for voter in voters if voter.api_key_id is None]
+    left = left_to(voters).filter(pk__in=items).values_list("pk", flat=True)
+    return set(left) if voters else set()
+
+
+def has_pairs_left(voters: Collection[Voter], run: Run) -> bool:
+    left = left_to(voters).filter(released_by_me(*voters), queue=run.queue_id)
+    return bool(voters) and left.exists()
 
 
 def is_voting(request: HttpRequest, run: Run) -> bool:
     """Say whether somebody was handed pairs of the run and could still vote on some."""
-    voter = voter_of_run(request, run)
-    return voter is not None and _has_been_asked(voter, run) and has_pairs_left(voter, run)
-
-
-def pairs_to_vote_on(request: HttpRequest, run: Run, pairs: Collection[UUID]) -> set[UUID]:
-    """Return those of a run's pairs that who reads this could still vote on.
-
-    An evaluator who has only read pair pages is no voter of the run until pairs are handed out.
-    """
-    voter = voter_of_run(request, run)
-    if voter is None or (voter.user_id is not None and not _has_been_asked(voter, run)):
-        return set()
-    return set(open_to(voter, run.queue).filter(pk__in=pairs).values_list("pk", flat=True))
-
-
-def items_to_vote_on(voter: Voter | None, items: Collection[UUID]) -> set[UUID]:
-    """Return those of a project's items that who reads this could still vote on, as for pairs."""
-    if voter is None:
-        return set()
-    left = open_among(voter, items)
-    if voter.user_id is not None:
-        asked = Assignment.objects.filter(voter=voter, item__queue=OuterRef("queue"))
-        left = left.filter(Exists(asked))
-    return set(left.values_list("pk", flat=True))
-
-
-def _has_been_asked(voter: Voter, run: Run) -> bool:
-    return Assignment.objects.filter(voter=voter, item__queue=run.queue_id).exists()
+    voters = voters_of(request, run.queue.project_id)
+    handed = Assignment.objects.filter(voter__in=voters, item__queue=run.queue_id)
+    return bool(voters) and handed.exists() and has_pairs_left(voters, run)
 
 
 def board_address(queue: Queue, user: AbstractBaseUser | AnonymousUser) -> str:

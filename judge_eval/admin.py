@@ -12,7 +12,7 @@ from judge_eval.config.estimates import Price
 from judge_eval.models import Call, Findings, Import, Judge, Provider, Run, RunEvent, Verdict
 from judge_eval.providers.protocols import OPENAI_COMPATIBLE, PROTOCOLS
 from judge_eval.runs import providers
-from voting.admin import ListAdmin, ReadOnlyAdmin, UnmakeableAdmin
+from voting.admin import ListAdmin, ReadOnlyAdmin, SeenAdmin, UnmakeableAdmin
 
 
 def dollars(nano: int | None) -> str:
@@ -114,8 +114,8 @@ class JudgeAdmin(ReadOnlyAdmin):
 
 
 @admin.register(Verdict)
-class VerdictAdmin(ReadOnlyAdmin):
-    list_display = ("judge", "item", "state", "winner", "feedback", "error", "latency_ms")
+class VerdictAdmin(SeenAdmin):
+    list_display = ("judge", "item", "state", "error", "latency_ms")
     list_filter = ("state", "order", "consistent")
     list_select_related = ("judge", "item")
     search_fields = ("judge__name", "judge__run__name", "item__external_id", "error")
@@ -125,7 +125,7 @@ class VerdictAdmin(ReadOnlyAdmin):
 
 
 @admin.register(Call)
-class CallAdmin(ReadOnlyAdmin):
+class CallAdmin(SeenAdmin):
     list_display = (
         "id",
         "run",

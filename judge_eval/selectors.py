@@ -1,7 +1,7 @@
 """What run pages and the API read, with a fixed number of queries."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable
 from typing import Any, Final, NamedTuple, TypeVar
 from uuid import UUID
 
@@ -118,7 +118,7 @@ def verdicts_on(item: Item) -> list[Verdict]:
     return list(verdicts.order_by("judge__position"))
 
 
-def pairs_at(run: Run, positions: Sequence[int], letters: int) -> dict[int, dict[str, Any]]:
+def pairs_at(run: Run, positions: Collection[int], letters: int) -> dict[int, dict[str, Any]]:
     """Return what names the pairs at some places, and how their prompts begin."""
     pairs = Item.objects.filter(queue=run.queue_id, position__in=positions).annotate(
         prompt=Left("a__prompt", letters),

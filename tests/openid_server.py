@@ -24,6 +24,8 @@ class OpenIDServer:
         self.who, self.lies, self.document_lies = dict(ADA), {}, {}
         self.signs = self.signed
         self.refuses, self.knows_secret = "", True
+        # What goes back to the browser beside code and state.
+        self.adds = {}
         self.codes, self.asked = {}, []
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self.issuer = f"http://127.0.0.1:{self._server.server_port}"
@@ -57,7 +59,7 @@ class OpenIDServer:
         else:
             sent = {"code": secrets.token_urlsafe(8)}
             self.codes[sent["code"]] = query
-        return f"{query['redirect_uri']}?{urlencode(sent | {'state': query['state']})}"
+        return f"{query['redirect_uri']}?{urlencode(sent | {'state': query['state']} | self.adds)}"
 
     def token(self, form, authorization):
         """Exchange a code, once, for who showed the verifier and the secret."""

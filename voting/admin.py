@@ -16,6 +16,7 @@ from django.forms import CheckboxSelectMultiple, ModelChoiceField, ModelForm, Mu
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.functional import cached_property
 
 from voting.choices import Choice, in_order
@@ -38,6 +39,7 @@ from voting.models import (
     Voter,
     VoterPrompt,
 )
+from voting.services import record_exposure
 from voting.voters import erase, invite_token, voter_of_user, withdraw
 
 admin.site.site_header = admin.site.site_title = "HumanJudge"
@@ -104,6 +106,22 @@ class UnmakeableAdmin(KeptAdmin):
 class ReadOnlyAdmin(UnmakeableAdmin):
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
+
+
+class SeenAdmin(ReadOnlyAdmin):
+    """Rows with a vote, or with a verdict; the list has neither.
+
+    A later vote of who has read one is not blind.
+    """
+
+    def get_object(self, request: HttpRequest, object_id: str, from_field: Any = None) -> Any:
+        row = super().get_object(request, object_id, from_field)
+        # Of a call, that of its verdict.
+        item = getattr(getattr(row, "verdict", row), "item", None)
+        if item is not None:
+            voter = voter_of_user(item.queue.project, cast(User, request.user))
+            record_exposure(voter.pk, [item.pk], timezone.now())
+        return row
 
 
 @admin.register(VoterPrompt)
@@ -397,8 +415,8 @@ class FlagAdmin(ReadOnlyAdmin):
 
 
 @admin.register(Entry)
-class EntryAdmin(ReadOnlyAdmin):
-    list_display = ("seq", "kind", "at", "project", "voter", "choice", "retracted", "excluded")
+class EntryAdmin(SeenAdmin):
+    list_display = ("seq", "kind", "at", "project", "voter", "retracted", "excluded")
     list_filter = ("kind", "retracted", "excluded", "simulated", "project")
     list_select_related = ("project", "voter")
     search_fields = ("uid", "voter__pseudonym", "voter__name", "queue__name")

@@ -11,6 +11,7 @@ from uuid import UUID
 
 from django.contrib.auth.models import User
 from django.db import connection, transaction
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from voting.access import scopes_within
@@ -70,6 +71,13 @@ def revoke_project_key(key: ApiKey, by: User) -> None:
     with transaction.atomic():
         if revoke(key):
             note_change(key.project, by, f"Key “{key}” revoked.")
+
+
+def live_keys(project: Project, user: User) -> QuerySet[ApiKey]:
+    """Return the valid keys of a project that belong to somebody, also after they have left it."""
+    lives = Q(expires_at__isnull=True) | Q(expires_at__gt=timezone.now())
+    keys = ApiKey.objects.filter(lives, project=project, user=user, revoked_at__isnull=True)
+    return keys.order_by("created_at", "pk")
 
 
 def revoke(key: ApiKey) -> bool:

@@ -47,17 +47,21 @@ def add_member(project: Project, account: str, role: str, by: User) -> Member:
 
 
 def _user_of(account: str) -> User:
-    named = Q(username=account) | Q(email__iexact=account)
-    found = list(User.objects.filter(named, is_active=True)[:2])
-    if not found:
+    # A name that looks like an address is that of an account only if an administrator gave it: at
+    # an identity provider people may have chosen it themselves.
+    named = Q(username=account, identities=None) if "@" in account else Q(username=account)
+    found = User.objects.filter(named | Q(email__iexact=account), is_active=True)
+    users = list(found.distinct()[:2])
+    if not users:
         raise CannotBeMember(
             f"There is no account “{account}”. An administrator makes accounts in the admin."
         )
-    # A name is one account's; an address may be that of several.
-    exact = [user for user in found if user.get_username() == account]
-    if len(found) > 1 and not exact:
-        raise CannotBeMember(f"Several accounts have the address {account}: give the user name.")
-    return exact[0] if exact else found[0]
+    if len(users) > 1:
+        raise CannotBeMember(
+            f"{account} is the user name or the e-mail address of several accounts. Give a user "
+            "name that is no address of another, or have an administrator change one."
+        )
+    return users[0]
 
 
 def change_role(project: Project, member_id: int, role: str, by: User) -> Member:

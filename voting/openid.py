@@ -6,7 +6,8 @@ that: whoever is new sees nothing until an owner adds them.
 """
 
 import logging
-from collections.abc import Iterator
+import unicodedata
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any, Final
@@ -54,6 +55,11 @@ _OFF = "Your account on this server is switched off."
 _ADMINISTERS = (
     "An account with your e-mail address administers this server, and is not handed to anybody "
     "by an address alone. Log in with its password; an admin can link it to your identity."
+)
+
+_LINKED = (
+    "The account with your e-mail address is linked to another identity at the provider, and only "
+    "that identity opens it. An administrator of this server can change the link."
 )
 
 logger = logging.getLogger(__name__)
@@ -116,12 +122,21 @@ def _proven(request: HttpRequest) -> Claims:
     """Return the claims of a token that is the provider's, for us, for this login, and valid."""
     with _refusing():
         provider = _provider()
+        _check_issuer(request, provider.server_metadata)
         must_be = {
             "iss": {"essential": True, "value": provider.server_metadata["issuer"]},
             "aud": {"essential": True, "value": settings.OIDC_CLIENT_ID},
         }
         token = provider.authorize_access_token(request, claims_options=must_be, leeway=60)
         return Claims.model_validate(dict(token["userinfo"]))
+
+
+def _check_issuer(request: HttpRequest, metadata: Mapping[str, Any]) -> None:
+    """Refuse an answer that another provider gave (RFC 9207), before its code is sent anywhere."""
+    is_required = metadata.get("authorization_response_iss_parameter_supported") is True
+    issuer = request.GET.get("iss")
+    if issuer != metadata["issuer"] and (issuer is not None or is_required):
+        raise ValueError(f"the answer is of another issuer: {issuer!r}")
 
 
 @contextmanager
@@ -190,19 +205,42 @@ def _account_of(claims: Claims) -> User:
 def _of_address(claims: Claims) -> User | None:
     if not claims.email or not claims.email_verified:
         return None
-    found = list(User.objects.filter(email__iexact=claims.email)[:2])
+    # Locked: two identities with this address may log in at once.
+    same = User.objects.select_for_update(no_key=True).filter(email__iexact=claims.email)
+    found = list(same[:2])
     if any(user.is_superuser or user.is_staff for user in found):
         raise Problem(403, _ADMINISTERS)
+    if Identity.objects.filter(user__in=found).exists():
+        raise Problem(403, _LINKED)
     return found[0] if len(found) == 1 else None
 
 
 def _new_account(claims: Claims) -> User:
     email = claims.email if claims.email_verified else ""
-    wanted = (claims.preferred_username or email or claims.name or "member")[:140]
-    taken = set(User.objects.filter(username__startswith=wanted).values_list("username", flat=True))
+    names = (claims.preferred_username, email.partition("@")[0], claims.name, "member")
+    wanted = next(name for name in map(_plain, names) if name)[:140]
+    alike = User.objects.filter(username__istartswith=wanted).values_list("username", flat=True)
+    taken = {name.casefold() for name in alike}
     numbered = (f"{wanted}-{number}" for number in range(2, len(taken) + 3))
-    name = next(name for name in (wanted, *numbered) if name not in taken)
-    return User.objects.create_user(name, email=email[:254], first_name=claims.name[:150])
+    name = next(name for name in (wanted, *numbered) if name.casefold() not in taken)
+    return User.objects.create_user(name, email=email[:254], first_name=_plain(claims.name)[:150])
+
+
+def _plain(name: str) -> str:
+    """Return a name that somebody chose, or nothing where it could be taken for another's.
+
+    Owners add members by their names and addresses, so no name is an address, and all letters are
+    ASCII: a Cyrillic "a" looks like a Latin one. Accents are left out.
+
+    Examples
+    --------
+    >>> _plain("José  García"), _plain("ada@example.org"), _plain("\u0430da")
+    ('Jose Garcia', '', '')
+    """
+    parts = unicodedata.normalize("NFKD", name)
+    letters = "".join(each for each in parts if not unicodedata.combining(each))
+    is_plain = letters.isascii() and "@" not in letters
+    return " ".join(letters.split()) if is_plain else ""
 
 
 def _follow_groups(user: User, claims: Claims) -> None:

@@ -1,6 +1,6 @@
 """Reads of more than one row, with a fixed number of queries whatever the size."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from statistics import median
@@ -51,9 +51,16 @@ def open_to(voter: Voter, queue: Queue) -> QuerySet[Item]:
     return _not_voted_on(voter).filter(_WANTED, queue=queue)
 
 
-def open_among(voter: Voter, items: Iterable[UUID]) -> QuerySet[Item]:
-    """Some items, of whichever queues, that want votes and that this voter has not voted on."""
-    return _not_voted_on(voter).filter(_WANTED, pk__in=items)
+def left_to(voters: Collection[Voter]) -> QuerySet[Item]:
+    """Items that want votes and that a person, who may be several voters, could still vote on.
+
+    A voter with a login is none of a queue until they are handed items of it.
+    """
+    invited = [voter.project_id for voter in voters if voter.user_id is None]
+    handed = Assignment.objects.filter(voter__in=voters, item__queue=OuterRef("queue"))
+    mine = Q(queue__project__in=invited) | Q(Exists(handed))
+    of_projects = {voter.project_id for voter in voters}
+    return _not_voted_on(*voters).filter(_WANTED, mine, queue__project__in=of_projects)
 
 
 def left_for_user(user: User) -> QuerySet[Item]:

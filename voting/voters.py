@@ -20,7 +20,7 @@ from voting.ledger.groups import group_of, groups_entry
 from voting.models import ApiKey, Assignment, Entry, Flag, Invite, Project, Queue, Voter
 
 _INVITE_SALT = "voting.invite"
-_COOKIE = "voter-"
+VOTER_COOKIE = "voter-"
 _COOKIE_SALT = "voting.voter"
 _COOKIE_LIFE = timedelta(days=180)
 MOST_COOKIES = 50
@@ -164,7 +164,7 @@ def has_come_in(voter: Voter, invite: Invite) -> bool:
 
 
 def _cookie(project_id: UUID) -> str:
-    return f"{_COOKIE}{project_id.hex[:12]}"
+    return f"{VOTER_COOKIE}{project_id.hex[:12]}"
 
 
 def voter_id_here(request: HttpRequest, project_id: UUID) -> UUID | None:
@@ -191,7 +191,7 @@ def voter_here(request: HttpRequest, project_id: UUID) -> Voter | None:
 
 def voters_here(request: HttpRequest) -> list[Voter]:
     """Return who votes in this browser, in whichever projects; those who are blocked do not."""
-    cookies = [name for name in request.COOKIES if name.startswith(_COOKIE)][:MOST_COOKIES]
+    cookies = [name for name in request.COOKIES if name.startswith(VOTER_COOKIE)][:MOST_COOKIES]
     known = [pk for cookie in cookies if (pk := _voter_in(request, cookie)) is not None]
     return list(Voter.objects.filter(pk__in=known, blocked_at=None)) if known else []
 

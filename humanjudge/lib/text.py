@@ -60,8 +60,8 @@ def latency(milliseconds: float | None) -> str:
 
 
 def listed(names: Iterable[str]) -> str:
-    """Join names as one says them: A, B and C."""
-    *before, last = names
+    """Join names as one says them: A, B and C; of no names, nothing."""
+    *before, last = [*names] or [""]
     return f"{', '.join(before)} and {last}" if before else last
 
 

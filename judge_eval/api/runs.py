@@ -19,6 +19,7 @@ from humanjudge.lib.validation import WHOLE, ConfigInvalid, Name, Part, json_sch
 from judge_eval.api.access import Counts, Json, KeyRouter, Prefix, key_of, project_for, run_of
 from judge_eval.config.estimates import Estimate, Plan, plan
 from judge_eval.config.run_config import JoiningJudges, RunConfig, Usd
+from judge_eval.findings.few import keep_few_from
 from judge_eval.models import Run
 from judge_eval.people import pace_of, people_of
 from judge_eval.runs import available, demo, lifecycle, simulation
@@ -357,7 +358,10 @@ def duplicate(request: HttpRequest, run_id: Prefix) -> Any:
 @router.get("/{run_id}/people", response=People)
 def people(request: HttpRequest, run_id: Prefix) -> Any:
     """Who votes in a run and how, by name, and when the votes that are missing may be in."""
-    queue = run_of(key_of(request, MANAGE), run_id, "see people").queue
+    api_key = key_of(request, MANAGE)
+    run = run_of(api_key, run_id, "see people")
+    keep_few_from(api_key, run)
+    queue = run.queue
     pace = pace_of(queue, timezone.now())
     return {"people": people_of(queue), "votes_left": pace.votes_left, "forecast": pace.forecast}
 

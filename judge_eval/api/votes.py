@@ -11,12 +11,12 @@ from django.conf import settings
 from django.db.models import Prefetch, prefetch_related_objects
 from django.http import HttpRequest, JsonResponse
 from django.urls import reverse
-from django.utils import timezone
 from ninja import Field, Schema
 from ninja.errors import HttpError
 from pydantic import BeforeValidator, ConfigDict, WithJsonSchema
 
 from humanjudge.lib.ratelimit import RateLimit
+from judge_eval.access import hidden_positions, note_seen
 from judge_eval.api.access import (
     Counts,
     Json,
@@ -30,9 +30,10 @@ from judge_eval.api.access import (
 )
 from judge_eval.findings.cache import request_findings
 from judge_eval.findings.columns import terminal_row
+from judge_eval.findings.few import keep_few_from
 from judge_eval.findings.model import DisputedPair, RunFindings
 from judge_eval.findings.ranking import agreement_intervals, elo_of, ranking, stored_ranking
-from judge_eval.findings.slices import LONGEST
+from judge_eval.findings.slices import LONGEST, Slice
 from judge_eval.models import Run, Verdict
 from judge_eval.selectors import board, by_prefix, pairs_at
 from voting.assignment import ballot_for
@@ -46,7 +47,6 @@ from voting.services import (
     cast_key_vote,
     cast_vote,
     is_unblinded,
-    record_exposure,
 )
 from voting.voters import voter_of_key
 
@@ -248,7 +248,7 @@ def pending(
     pairs = list(wanted.select_related("a", "b")[:limit])
     tasks = [_task(pair) for pair in pairs]
     if verdicts and ApiKey.Scope.VERDICTS in api_key.scopes:
-        record_exposure(voter.pk, [pair.pk for pair in pairs], timezone.now())
+        note_seen(api_key, run.queue.project, [pair.pk for pair in pairs])
         given = Verdict.objects.select_related("judge").order_by("judge__position")
         prefetch_related_objects(pairs, Prefetch("verdicts", given))
         for task, pair in zip(tasks, pairs, strict=True):
@@ -347,11 +347,12 @@ def _cast(api_key: ApiKey, run_id: str, body: VoteIn) -> RecordedVote:
     return cast_vote(ballot, answer.choice, left="", further=answer.further)
 
 
-def _run_to_read(request: HttpRequest, run_id: str) -> tuple[Run, bool]:
+def _run_to_read(request: HttpRequest, run_id: str, part: str = "") -> tuple[Run, bool]:
     """Return a run whose figures a key may see, and whether all its own votes are in them."""
     api_key = key_of(request, ApiKey.Scope.READ)
     run = run_of(api_key, run_id)
     keep_blind(api_key, run)
+    keep_few_from(api_key, run, Slice.parse(part))
     return run, own_votes(api_key, run)[1]
 
 
@@ -415,7 +416,7 @@ def findings(request: HttpRequest, run_id: Prefix, part: Part = "") -> Any:
     cannot be computed is null with a reason beside it. A key that votes blindly, with the scope
     `vote` and without `verdicts`, is refused while it has pairs to vote on.
     """
-    run, is_sealed = _run_to_read(request, run_id)
+    run, is_sealed = _run_to_read(request, run_id, part)
     requested = request_findings(run, part)
     figures = requested.findings
     if requested.refused:
@@ -425,7 +426,9 @@ def findings(request: HttpRequest, run_id: Prefix, part: Part = "") -> Any:
     is_behind = requested.row.seq < run.board.seq
     # Of a part, at most so many.
     counted = (requested.whole.data or {}).get("as_of", {}).get("votes", 0)
-    pairs = pairs_at(run, [pair.position for pair in figures.disputed], letters=1)
+    positions = [pair.position for pair in figures.disputed]
+    hidden = hidden_positions(key_of(request), run, positions)
+    pairs = pairs_at(run, set(positions) - hidden, letters=1)
     about = {
         "state": "ready",
         "computed_at": requested.row.computed_at,

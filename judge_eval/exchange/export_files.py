@@ -11,19 +11,18 @@ from io import StringIO
 from typing import Any, Final, Literal, NamedTuple
 from uuid import UUID
 
-from django.contrib.auth.models import User
 from django.db.models import F, Q
 from django.http import StreamingHttpResponse
 from django.utils.text import slugify
 
 from humanjudge.lib.text import harmless
+from judge_eval.access import Reader, note_runs_seen
 from judge_eval.exchange import mapping
 from judge_eval.exchange.export import export_run, in_chunks, with_costs
 from judge_eval.exchange.formats import table
 from judge_eval.exchange.import_write import CHANGES, NOTED
 from judge_eval.exchange.label_matrix import label_rows
 from judge_eval.exchange.rows import ITEMS, PAIRS
-from judge_eval.exchange.steps import remember_seen
 from judge_eval.models import Judge, Run, Verdict
 from judge_eval.prompts.orders import combine
 from judge_eval.prompts.parse import ParsedVerdict
@@ -33,7 +32,7 @@ from voting.kinds import SEPARATOR, options_of
 from voting.ledger import ledger
 from voting.ledger.chain import timestamp
 from voting.ledger.counts import COUNTED, counted_in
-from voting.models import ApiKey, Entry, Inference, Item, Queue
+from voting.models import Entry, Inference, Item, Queue
 
 _BLOCK: Final = 64 * 1024
 
@@ -335,12 +334,12 @@ def with_ends(lines: Iterable[str]) -> Iterator[str]:
     return (f"{line}\n" for line in lines)
 
 
-def export(run: Run, name: FormatName, who: ApiKey | User) -> StreamingHttpResponse:
+def export(run: Run, name: FormatName, who: Reader) -> StreamingHttpResponse:
     """Return a run as a file; who gets it knows from then on what judges and others say."""
     chosen = FORMATS[name]
     is_whole = name == "ledger"
     seen = Run.objects.filter(queue__project=run.queue.project) if is_whole else [run]
-    remember_seen(who, seen)
+    note_runs_seen(who, seen)
     file = f"{slugify(run.name) or 'run'}-{str(run.pk)[:8]}{chosen.ending}"
     headers = {"Content-Disposition": f'attachment; filename="{file}"'}
     lines = _blocks(chosen.lines(run))

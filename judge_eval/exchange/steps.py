@@ -7,28 +7,25 @@ from datetime import timedelta
 from typing import Any, Final, TypeVar
 from uuid import UUID
 
-from django.contrib.auth.models import User
 from django.db import connection, transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from humanjudge.lib import leases
+from judge_eval.access import note_runs_seen
 from judge_eval.exchange import import_scratch
 from judge_eval.exchange.import_report import ImportReport
 from judge_eval.models import Call, Import, Judge, Run, Verdict
 from judge_eval.runs.lifecycle import OUTPUT_ABSENT
-from voting.models import ApiKey, Flag, Inference, Item, Picture, Project, Queue
+from voting.models import Flag, Inference, Item, Picture, Project, Queue
 from voting.pictures.images import address_of, png_in, reader_id, size_of
 from voting.pictures.store import source_address
-from voting.services import record_exposure
-from voting.voters import voter_of_key, voter_of_user
 
 LEASE: Final = timedelta(seconds=60)
 # While rows are read: how often the lease is renewed and progress is told.
 RENEWED_EVERY: Final = 2.0
 # SQLite lets one write at a time, and whoever waits looks again every tenth of a second.
 LEAST_PAUSE: Final = 0.12
-_PAIRS_AT_ONCE: Final = 1000
 AnyItem = TypeVar("AnyItem")
 
 
@@ -66,25 +63,9 @@ def finish(job: Import, report: ImportReport) -> None:
     if report.new["verdicts"] or report.already["verdicts"]:
         who = job.api_key or job.user
         if who is not None:
-            remember_seen(who, Run.every.filter(pk__in=report.runs))
+            note_runs_seen(who, Run.every.filter(pk__in=report.runs))
     ended = {"state": Import.State.DONE, "run_id": report.run_id, "done_at": timezone.now()}
     note(job, report=report.model_dump(mode="json"), **ended)
-
-
-def remember_seen(who: ApiKey | User, runs: Iterable[Run]) -> None:
-    """Note that somebody knows what judges say, who may vote one day; not every key may."""
-    if isinstance(who, ApiKey) and ApiKey.Scope.VOTE not in who.scopes:
-        return
-    for run in runs:
-        project, position = run.queue.project, -1
-        if isinstance(who, ApiKey):
-            voter = voter_of_key(project.pk, who)
-        else:
-            voter = voter_of_user(project, who)
-        pairs = run.queue.items.order_by("position").values_list("position", "pk")
-        while chunk := list(pairs.filter(position__gt=position)[:_PAIRS_AT_ONCE]):
-            record_exposure(voter.pk, [pk for _, pk in chunk], timezone.now())
-            position = chunk[-1][0]
 
 
 @contextmanager

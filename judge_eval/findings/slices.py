@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from typing import Final
+from uuid import UUID
 
 from django.db import connection
 from django.db.models import Q, QuerySet, TextField, Value
@@ -16,7 +17,7 @@ from humanjudge.lib.text import number_of
 from judge_eval.models import Run
 from voting.choices import CHOICES, VERDICTS, Choice
 from voting.kinds import is_ordered
-from voting.models import Item
+from voting.models import Entry, Item
 
 # Votes and verdicts for one side or the other; ties and both bad are left out on either part.
 DECIDED: Final = "decided"
@@ -113,6 +114,17 @@ class Slice:
         # SQLite keeps the text as it was written, with the tag between quotation marks.
         place = StrIndex(Cast("a__tags", TextField()), Value(json.dumps(self.value)))
         return pairs.alias(place=place).filter(place__gt=0)
+
+    def voted(self, run: Run) -> QuerySet[Entry, UUID]:
+        """Return the items with votes of this part, each once."""
+        votes = Entry.objects.filter(queue=run.queue_id, kind=Entry.Kind.VOTE, retracted=False)
+        if self.kind == "group":
+            votes = votes.filter(voter__group=self.value)
+        elif self.kind == "ballot":
+            votes = votes.filter(choice__in=self.choices)
+        elif self.kind:
+            votes = votes.filter(item__in=self.pairs(run))
+        return votes.order_by().values_list("item", flat=True).distinct()
 
 
 WHOLE: Final = Slice()

@@ -22,6 +22,7 @@ from humanjudge.lib.tables import (
 )
 from humanjudge.lib.text import listed
 from judge_eval.findings.cache import request_findings
+from judge_eval.findings.few import keep_few_from
 from judge_eval.findings.model import AltTest, AltTestJudge
 from judge_eval.models import Run
 from judge_eval.pages.findings import findings_context, live_page, p_text
@@ -94,6 +95,7 @@ def run_alt_test(request: HtmxRequest, run: Run) -> HttpResponse:
 
 def _context(request: HtmxRequest, run: Run) -> Context:
     wanted = request_findings(run, request.GET.get("part", ""))
+    keep_few_from(request, run, wanted.part)
     figures = wanted.findings
     tests = figures.alt_tests if figures else {}
     task = request.GET.get("task") or next(iter(tests), "")

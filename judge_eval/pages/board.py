@@ -27,7 +27,7 @@ from humanjudge.lib.tables import (
 )
 from humanjudge.lib.text import listed, number_of, odds
 from judge_eval import selectors
-from judge_eval.access import can, is_voting
+from judge_eval.access import can, hidden_positions, is_voting
 from judge_eval.findings.cache import Request, request_findings
 from judge_eval.findings.columns import (
     COLUMNS,
@@ -38,6 +38,7 @@ from judge_eval.findings.columns import (
     elo_cell,
     share_cell,
 )
+from judge_eval.findings.few import keep_few_from
 from judge_eval.findings.group_table import group_table
 from judge_eval.findings.judge_table import (
     BASELINE,
@@ -103,6 +104,7 @@ class Line(NamedTuple):
 def run_board(request: HtmxRequest, run: Run) -> HttpResponse:
     """The board, or a part of it; htmx asks for its live part again while people vote."""
     order, wanted = _order(request), _requested(run, request.GET.get("part"))
+    keep_few_from(request, run, wanted.part)
     board, part = selectors.board(run), wanted.part
     ranked = ranking(board, wanted.findings, part)
     figures = wanted.findings if ranked.is_computed else None
@@ -130,9 +132,7 @@ def run_board(request: HtmxRequest, run: Run) -> HttpResponse:
         "hidden": len(lines) - len(shown),
         "has_all": len(shown) > len(front),
         "is_voting": hides,
-        "disputed": disputed_pairs(
-            run, [] if hides or not figures else figures.disputed[:MOST_DISPUTED]
-        ),
+        "disputed": [] if hides or not figures else _disputed(request, run, figures),
         # The list of pairs is of no part that is made of votes.
         "pairs_query": pairs_query(DISPUTED, WHOLE if part.is_of_votes else part),
         "first_step": None if board.votes else _first_step(run, board, runs_it=runs_it),
@@ -154,6 +154,12 @@ def run_board(request: HtmxRequest, run: Run) -> HttpResponse:
         context |= _matrices(run, figures, ids) | _confusion(figures, ids)
         context["panels"] = _panels(wanted)
     return live_page(request, context, "board")
+
+
+def _disputed(request: HtmxRequest, run: Run, figures: RunFindings) -> list[Context]:
+    worst = figures.disputed[:MOST_DISPUTED]
+    hidden = hidden_positions(request, run, [pair.position for pair in worst])
+    return disputed_pairs(run, [pair for pair in worst if pair.position not in hidden])
 
 
 def _panels(wanted: Request) -> list[Context]:

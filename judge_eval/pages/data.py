@@ -432,4 +432,4 @@ def run_file(request: HtmxRequest, run: Run, form: str) -> HttpResponse:
     if form not in export_files.FORMATS:
         raise Http404
     name = cast(export_files.FormatName, form)
-    return cast(HttpResponse, export_files.export(run, name, user_of(request)))
+    return cast(HttpResponse, export_files.export(run, name, request))

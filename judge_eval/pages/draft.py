@@ -17,7 +17,7 @@ from django.views.decorators.http import require_http_methods
 from humanjudge.http import Context, HtmxRequest, Problem
 from humanjudge.lib.text import latency, number_of, usd
 from judge_eval import selectors
-from judge_eval.access import pairs_to_vote_on, remember_seen
+from judge_eval.access import hidden_from
 from judge_eval.baselines import most_over_floor
 from judge_eval.config.estimates import Estimate, plan
 from judge_eval.config.modes import wants_votes
@@ -216,15 +216,6 @@ def _makers(item: Item) -> str:
     return f"A: {item.a.generator}, B: {item.b.generator}"
 
 
-def _is_open_to(request: HttpRequest, pair: Item) -> bool:
-    """Say whether somebody has yet to vote on a pair, blind; others have seen it from now on."""
-    run = pair.queue.run
-    if pairs_to_vote_on(request, run, [pair.pk]):
-        return True
-    remember_seen(request, run, [pair.pk])
-    return False
-
-
 def _tryout(request: HtmxRequest, run: Run) -> Context:
     """Return the last tryout of a run as who asks may see it."""
     last = tryout.latest(run)
@@ -232,6 +223,8 @@ def _tryout(request: HtmxRequest, run: Run) -> Context:
         return {"tryout": None}
     rows = Item.objects.select_related("queue__project", "queue__run", "a", "b")
     pairs, tried = rows.in_bulk(list(last.pairs)), []
+    told_of = [pk for number, pk in enumerate(last.pairs) if last.told.get(number)]
+    closed = hidden_from(request, run.queue.project, told_of)
     for number, pk in enumerate(last.pairs):
         pair, told = pairs[pk], last.told.get(number) or {}
         nano = told.get("cost_nano")
@@ -239,7 +232,7 @@ def _tryout(request: HtmxRequest, run: Run) -> Context:
             {
                 "pair": pair,
                 "told": told,
-                "is_closed": told and _is_open_to(request, pair),
+                "is_closed": pk in closed,
                 "picked": LABELS.get(told.get("winner", ""), told.get("winner", "")),
                 "made_by": _makers(pair),
                 "scores": scores_in_words(told.get("score_a"), told.get("score_b")),

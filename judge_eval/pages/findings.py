@@ -18,6 +18,7 @@ from humanjudge.lib.text import duration, number_of
 from judge_eval import selectors
 from judge_eval.findings.cache import Request, request_findings
 from judge_eval.findings.columns import Value, file_rows
+from judge_eval.findings.few import keep_few_from
 from judge_eval.findings.model import RunFindings
 from judge_eval.models import Run
 from judge_eval.pages.runs import run_page
@@ -160,6 +161,7 @@ def run_table(request: HtmxRequest, run: Run, table: str, form: str) -> HttpResp
     if table not in TABLES or form not in ("csv", "json"):
         raise Http404
     wanted = request_findings(run, request.GET.get("part", ""))
+    keep_few_from(request, run, wanted.part)
     if wanted.findings is None:
         raise Problem(409, wanted.refused or COMPUTING)
     rows = TABLES[table](run, wanted, wanted.findings)
@@ -174,6 +176,7 @@ def run_table(request: HtmxRequest, run: Run, table: str, form: str) -> HttpResp
 @run_page("see")
 def run_chart(request: HtmxRequest, run: Run, chart: str) -> HttpResponse:
     wanted = request_findings(run, request.GET.get("part", ""))
+    keep_few_from(request, run, wanted.part)
     if wanted.findings is None:
         raise Problem(409, wanted.refused or COMPUTING)
     drawn = wanted.row.charts.get(chart, "")

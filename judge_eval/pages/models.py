@@ -14,6 +14,7 @@ from humanjudge.lib.text import listed, number_of
 from judge_eval.config.modes import wants_votes
 from judge_eval.findings.cache import request_findings
 from judge_eval.findings.columns import share_cell
+from judge_eval.findings.few import keep_few_from
 from judge_eval.findings.model import PEOPLE, ModelBoard, Models, RunFindings
 from judge_eval.models import Run
 from judge_eval.pages.findings import findings_context, live_page, matrix
@@ -34,6 +35,7 @@ UNJUDGED = "It has given no verdict on its outputs."
 def run_models(request: HtmxRequest, run: Run) -> HttpResponse:
     """The boards; htmx asks for them again while votes come in."""
     wanted = request_findings(run, request.GET.get("part", ""))
+    keep_few_from(request, run, wanted.part)
     figures = wanted.findings
     models, why = (figures.models, figures.models_why) if figures else (None, None)
     unvoted = "Nobody has voted on pairs of two generators yet"

@@ -17,7 +17,7 @@ from django.views.decorators.http import require_safe
 from humanjudge.http import Context, HtmxRequest, Problem
 from humanjudge.lib.tables import DASH, percent
 from humanjudge.lib.text import latency, listed, number_of, usd
-from judge_eval.access import is_voting, refusal
+from judge_eval.access import hidden_from, is_voting, refusal
 from judge_eval.exchange.import_write import CHANGES
 from judge_eval.findings.cache import parts_of
 from judge_eval.findings.model import DisputedPair
@@ -83,6 +83,9 @@ def run_pairs(request: HtmxRequest, run: Run) -> HttpResponse:
         "query": pairs_query(order, part),
         "parts": parts_of(run),
         "is_voting": hides,
+        "closed": set()
+        if hides
+        else hidden_from(request, run.queue.project, [pair.pk for pair in pairs if pair.compared]),
         "orders": ORDERS,
         "has_ids": any(pair.external_id for pair in pairs),
         "has_pictures": any(pair.a.picture for pair in pairs[:1]),

@@ -30,6 +30,7 @@ from humanjudge.lib.tables import (
     span,
 )
 from humanjudge.lib.text import number_of
+from judge_eval.findings.few import keep_few_from
 from judge_eval.models import Run
 from judge_eval.pages.runs import lead_to, run_action, run_page
 from judge_eval.people import LEAST_PAIRS, Pace, Person, Share, Votes, pace_of, people_of
@@ -149,6 +150,7 @@ class ExcludeForm(forms.Form):
 def run_people(request: HtmxRequest, run: Run) -> HttpResponse:
     if run.state == Run.State.DRAFT:
         return lead_to(request, "run-draft", run)
+    keep_few_from(request, run)
     is_asked = "votes" in request.GET
     form = VotesWantedForm(run.queue, request.GET if is_asked else None)
     cost = form.cost() if is_asked and form.is_valid() else None

@@ -25,8 +25,9 @@ from humanjudge.lib.citation import Citation, version
 from humanjudge.lib.tables import Head, sort_link
 from humanjudge.lib.text import duration, latency, number_of, usd
 from judge_eval import selectors
-from judge_eval.access import pairs_to_vote_on, refusal
+from judge_eval.access import refusal, to_vote_on
 from judge_eval.config.run_config import MOST_USD, ConfigInvalid
+from judge_eval.findings.few import VotesFirst
 from judge_eval.models import Call, Provider, Run, Verdict
 from judge_eval.pages.run_form import JoiningForm
 from judge_eval.runs import deletion, leases, lifecycle
@@ -82,7 +83,13 @@ def run_page(action: Action) -> Callable[[View], View]:
         @wraps(view)
         def page(request: HtmxRequest, /, run_id: UUID, **options: object) -> HttpResponse:
             run = find_run(run_id)
-            return refusal(request, action, run) or view(request, run, **options)
+            try:
+                return refusal(request, action, run) or view(request, run, **options)
+            except VotesFirst as why:
+                if request.htmx:
+                    raise
+                context = {"run": run, "tab": "", "why": str(why)}
+                return render(request, "judge_eval/votes_first.html", context, status=403)
 
         return page
 
@@ -324,13 +331,14 @@ def run_calls(request: HtmxRequest, run: Run) -> HttpResponse:
     )
     latest = failed.select_related("judge", "item").order_by("-pk")
     verdicts = list(latest[: MOST_VERDICTS + 1])
+    project = run.queue.project_id
     about = [call.verdict.item_id for call in page if call.verdict is not None]
     context = {
         "run": run,
         "page": page,
         "verdicts": verdicts[:MOST_VERDICTS],
         "has_more_verdicts": len(verdicts) > MOST_VERDICTS,
-        "closed": pairs_to_vote_on(request, run, [*about, *(v.item_id for v in verdicts)]),
+        "closed": to_vote_on(request, [*about, *(v.item_id for v in verdicts)], project),
         "tab": "progress",
     }
     return render(request, "judge_eval/calls.html", context)
@@ -345,7 +353,7 @@ def run_call(request: HtmxRequest, run: Run, call_id: int) -> HttpResponse:
         return refused
     output = call.inference_id
     pairs = Item.objects.filter(Q(a=output) | Q(b=output)) if output else Item.objects.none()
-    if pairs_to_vote_on(request, run, list(pairs.values_list("pk", flat=True))):
+    if to_vote_on(request, pairs.values_list("pk", flat=True), run.queue.project_id):
         raise Problem(403, "You have this output open for voting; who made it is shown after that.")
     context = {
         "run": run,

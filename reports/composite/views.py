@@ -14,8 +14,9 @@ from django.shortcuts import redirect, render
 from humanjudge.http import Context, HtmxRequest, Problem
 from humanjudge.lib.tables import DASH, percent
 from humanjudge.lib.text import listed, number_of
-from judge_eval.access import can, pairs_to_vote_on, remember_seen
+from judge_eval.access import can, hidden_from
 from judge_eval.findings.cache import parts_of
+from judge_eval.findings.few import keep_few_from
 from judge_eval.findings.slices import Parts, Slice
 from judge_eval.models import Run
 from judge_eval.pages.runs import run_action, run_page
@@ -86,14 +87,13 @@ def _composite(request: HttpRequest, run: Run, configs: Sequence[CompositeConfig
     part = Slice.parse(request.GET.get("part", ""))
     if part.kind == "group":
         raise Problem(400, "part: a composite is of outputs, tag:… or generator:…, not of a group.")
+    keep_few_from(request, run, part)
     config, outputs = configs[0], sources.Outputs(run, configs, part)
     components = [outputs.components(each) for each in configs]
     ranked = [ranked_by(*each) for each in zip(components, configs, strict=True)]
     page = Paginator(list(ranked[0]), 50).get_page(request.GET.get("page"))
     pairs = {pair for output in page for pair in outputs.pairs[output]}
-    closed = pairs_to_vote_on(request, run, pairs)
-    if config.judges:
-        remember_seen(request, run, pairs - closed)
+    closed = hidden_from(request, run.queue.project, pairs)
     starts = Inference.objects.annotate(start=Left("prompt", 200)).only("generator")
     shown = starts.in_bulk(list(page))
     number = number_of(page.paginator.count, "output")

@@ -1,5 +1,6 @@
 """The page of an evaluator's models and keys: made here, told once, and revoked."""
 
+from collections.abc import Mapping
 from typing import cast
 from uuid import UUID
 
@@ -28,7 +29,10 @@ from voting.keys import revoke
 from voting.models import ApiKey, Project
 
 EVERY_PROJECT = "every project"
-SCOPES = {ApiKey.Scope.READ: "read results", ApiKey.Scope.MANAGE: "make and enrol models"}
+SCOPES: Mapping[str, str] = {
+    ApiKey.Scope.READ: "read results",
+    ApiKey.Scope.MANAGE: "make and enrol models",
+}
 
 
 def _one_project(label: str, otherwise: str) -> forms.Field:
@@ -117,7 +121,7 @@ def _key_row(key: ApiKey) -> Context:
     return {
         "key": key,
         "state": _key_state(key),
-        "may": ", ".join(SCOPES[ApiKey.Scope(scope)] for scope in key.scopes),
+        "may": ", ".join(SCOPES.get(scope, scope) for scope in key.scopes) or "do nothing",
         "where": key.project.name if key.project else EVERY_PROJECT,
     }
 

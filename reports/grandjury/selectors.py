@@ -11,15 +11,14 @@ from uuid import UUID
 
 from django.contrib.auth.models import User
 from django.db.models import Exists, F, OuterRef, Prefetch, Q, QuerySet, Sum
-from django.utils import timezone
 
+from judge_eval.access import note_seen
 from judge_eval.models import Run
 from reports.models import Benchmark, Enrollment, Trace, TracedModel
 from voting.access import can, projects_of
 from voting.ledger.counts import COUNTED
-from voting.models import ApiKey, Assignment, Entry, Project, Voter
-from voting.services import record_exposure
-from voting.voters import voter_of_user
+from voting.models import ApiKey, Entry, Item, Project, Voter
+from voting.selectors import left_to
 
 MOST_ROWS: Final = 1000
 Row: TypeAlias = dict[str, Any]
@@ -55,10 +54,14 @@ def _named(text: str, *columns: str) -> Q:
 
 
 def models_of(api_key: ApiKey) -> QuerySet[TracedModel]:
-    """Return the models that a key reads: its own, or its person's."""
+    """Return the models that a key reads: its own, or its person's.
+
+    None of a project that the key's person has left: a model's key then only logs traces.
+    """
+    models = TracedModel.objects.filter(project__in=projects_of(api_key))
     if api_key.kind == ApiKey.Kind.MODEL:
-        return TracedModel.objects.filter(api_key=api_key)
-    return TracedModel.objects.filter(owner=api_key.user_id, project__in=projects_of(api_key))
+        return models.filter(api_key=api_key)
+    return models.filter(owner=api_key.user_id)
 
 
 def person_of(api_key: ApiKey) -> User:
@@ -138,7 +141,7 @@ def benchmark_traces(
     return traces
 
 
-def trace_rows(traces: QuerySet[Trace], reader: int | None, window: Window) -> list[Row]:
+def trace_rows(traces: QuerySet[Trace], reader: User | None, window: Window) -> list[Row]:
     """Return traces that were voted on, oldest first, with what was voted."""
     return _read(
         traces.filter(item__votes__gt=0).order_by("pk"),
@@ -156,7 +159,7 @@ def trace_rows(traces: QuerySet[Trace], reader: int | None, window: Window) -> l
     )
 
 
-def vote_rows(traces: QuerySet[Trace], reader: int | None, window: Window) -> list[Row]:
+def vote_rows(traces: QuerySet[Trace], reader: User | None, window: Window) -> list[Row]:
     """Return the votes that count on traces, in the order of the ledger."""
     return _read(
         Entry.objects.filter(COUNTED, item__trace__in=traces).order_by("project", "seq"),
@@ -173,47 +176,32 @@ def vote_rows(traces: QuerySet[Trace], reader: int | None, window: Window) -> li
 
 
 def _read(
-    rows: QuerySet[Any], reader: int | None, window: Window, at: str, *names: str, **columns: F
+    rows: QuerySet[Any], reader: User | None, window: Window, at: str, *names: str, **columns: F
 ) -> list[Row]:
     """Return what a person may read of a window, whose times are in the column `at`; note it."""
     found = list(window.of(_readable(rows, reader), at).values("item", *names, **columns))
-    _remember_read(reader, found)
+    _note_read(reader, found)
     return found
 
 
-def _readable(rows: QuerySet[Any], reader: int | None) -> QuerySet[Any]:
-    """Leave out what a person was handed to vote on, or might be, and has not voted on yet.
-
-    An evaluator is no voter of a queue until they are handed an item of it.
-    """
-    if reader is None:
-        return rows
-    outer = OuterRef(OuterRef("item"))
-    voted = Entry.objects.filter(
-        voter=OuterRef("pk"), item=outer, kind=Entry.Kind.VOTE, retracted=False
-    )
-    handed = Assignment.objects.filter(
-        voter=OuterRef("pk"), item__queue=OuterRef(OuterRef("item__queue"))
-    )
-    voters = Voter.objects.filter(
-        ~Exists(voted), Exists(handed), user=reader, project=OuterRef("item__queue__project")
-    )
-    wanted = Q(item__opened_at__isnull=False, item__votes__lt=F("item__votes_wanted"))
-    return rows.exclude(Exists(voters) & wanted)
+def _readable(rows: QuerySet[Any], reader: User | None) -> QuerySet[Any]:
+    """Leave out what a person has to vote on first."""
+    voters = list(Voter.objects.filter(user=reader)) if reader else []
+    hidden = left_to(voters).filter(pk=OuterRef("item"))
+    return rows.filter(~Exists(hidden)) if voters else rows
 
 
-def _remember_read(reader: int | None, rows: Iterable[Row]) -> None:
+def _note_read(reader: User | None, rows: Iterable[Row]) -> None:
     """Note what others think that a person has read: a vote of theirs on it is not blind now."""
     if reader is None:
         return
     items = [row["item"] for row in rows]
-    open_items = Trace.objects.filter(item__in=items, item__votes__lt=F("item__votes_wanted"))
-    by_project: dict[UUID, list[UUID]] = defaultdict(list)
-    for item, project in open_items.values_list("item", "item__queue__project"):
-        by_project[project].append(item)
-    for pk, seen in by_project.items():
-        voter = voter_of_user(Project.objects.get(pk=pk), User.objects.get(pk=reader))
-        record_exposure(voter.pk, sorted(seen), timezone.now())
+    open_items = Item.objects.filter(pk__in=items, votes__lt=F("votes_wanted"))
+    by_project: dict[Project, list[UUID]] = defaultdict(list)
+    for item in open_items.select_related("queue__project"):
+        by_project[item.queue.project].append(item.pk)
+    for project, seen in by_project.items():
+        note_seen(reader, project, seen)
 
 
 def leaderboard(benchmark: Benchmark) -> list[Row]:

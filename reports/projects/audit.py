@@ -1,8 +1,7 @@
 """The audit of a project: its ledger entry by entry, and what was changed beside it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final
-from uuid import UUID
 
 from django import forms
 from django.core.paginator import Paginator
@@ -12,7 +11,7 @@ from django.shortcuts import render
 from django.utils.http import urlencode
 
 from humanjudge.http import Context
-from judge_eval.access import items_to_vote_on, remember_items_seen, voter_of_project
+from judge_eval.access import hidden_from
 from judge_eval.models import Run
 from judge_eval.selectors import Ambiguous, by_prefix
 from reports.projects.entries import KINDS, lines_of, loaded
@@ -145,7 +144,7 @@ def audit(request: HttpRequest, project: Project) -> HttpResponse:
     form = AuditForm(project, request.GET.dict())
     found = page_of(form) if form.is_valid() else []
     entries = found[:PER_PAGE]
-    closed = _closed(request, project, entries)
+    closed = hidden_from(request, project, {entry.item_id for entry in entries if entry.item_id})
     context: Context = {
         "project": project,
         "tab": "audit",
@@ -160,16 +159,6 @@ def audit(request: HttpRequest, project: Project) -> HttpResponse:
     return render(
         request, "reports/project_audit.html", context, status=422 if form.errors else 200
     )
-
-
-def _closed(request: HttpRequest, project: Project, entries: Sequence[Entry]) -> set[UUID]:
-    """Return the items that the reader has to vote on first; the others are seen from now on."""
-    items = {entry.item_id for entry in entries if entry.item_id}
-    voter = voter_of_project(request, project.pk)
-    closed = items_to_vote_on(voter, items)
-    if read := items - closed:
-        remember_items_seen(request, project, read, voter)
-    return closed
 
 
 def _changes(request: HttpRequest, project: Project) -> HttpResponse:

@@ -18,14 +18,15 @@ from django.utils.timesince import timesince
 
 from humanjudge.http import Context, Problem
 from humanjudge.lib.tables import DASH, Cell, Head, Row, Table, name_cell
-from humanjudge.lib.text import number_of
+from humanjudge.lib.text import listed, number_of
 from judge_eval.models import Run
 from reports.projects.head import project_action, project_page
 from voting import members
 from voting.access import can, user_of
 from voting.changes import LEAST_REPUTATION, MOST_REPUTATION, set_reputation
 from voting.choices import ONE
-from voting.models import Entry, Invite, Member, Project, Voter
+from voting.keys import live_keys
+from voting.models import ApiKey, Entry, Invite, Member, Project, Voter
 
 PER_PAGE: Final = 50
 LISTS: Final = {"members": "Members", "voters": "Voters", "invites": "Invites"}
@@ -132,7 +133,8 @@ def change_member(request: HttpRequest, project: Project, member_id: int) -> Htt
     try:
         if "remove" in request.POST:
             gone = members.remove_member(project, member_id, by)
-            messages.success(request, f"{gone.user.get_username()} is no member any more.")
+            words = f"{gone.user.get_username()} is no member any more. {_keys_left(gone)}"
+            messages.success(request, words.strip())
         elif form.is_valid():
             member = members.change_role(project, member_id, form.cleaned_data["role"], by)
             messages.success(request, f"{member.user.get_username()}: {member.role}.")
@@ -149,6 +151,15 @@ def change_member(request: HttpRequest, project: Project, member_id: int) -> Htt
     return redirect(
         "project-people" if still != Member.Role.VIEWER else "project-quality", project.pk
     )
+
+
+def _keys_left(gone: Member) -> str:
+    """Say which keys of a former member still exist, and what each may do from now on."""
+    keys = [
+        f"“{key}” {'only logs traces' if key.kind == ApiKey.Kind.MODEL else 'does nothing'}"
+        for key in live_keys(gone.project, gone.user)
+    ]
+    return f"Their keys remain: {listed(keys)}. Revoke them on the page Keys." if keys else ""
 
 
 # --- voters ---------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from humanjudge.http import Context, HtmxRequest
 from humanjudge.lib.tables import DASH, percent, percent_span
 from humanjudge.lib.text import duration, number_of
 from humanjudge.lib.validation import ConfigInvalid, validated
+from judge_eval.findings.few import keep_few_of_project_from
 from judge_eval.models import Run
 from judge_eval.pages.runs import find_run
 from judge_eval.stats.estimate import wilson
@@ -96,6 +97,7 @@ def project_quality(request: HtmxRequest, project_id: UUID) -> HttpResponse:
 
 
 def _page(request: HtmxRequest, project: Project, run: Run | None = None) -> HttpResponse:
+    keep_few_of_project_from(request, project)
     waiting = settings_of(project).filter(seq__isnull=True).values_list("pk", flat=True).first()
     seen = f"{project.head_seq}-{waiting or ''}"
     if request.htmx and request.GET.get("seen") == seen:

@@ -95,11 +95,17 @@ def list_reviews(
     limit: Annotated[int, Field(ge=1, le=MOST)] = 50,
     cursor: Annotated[int, Field(ge=0, le=2**63 - 1)] = 0,
 ) -> Any:
-    """What needs a curator, or did; pass `next_cursor` on until it is null."""
-    reviews = _reviews(key_of(request, ApiKey.Scope.MANAGE, ApiKey.Scope.READ), state)
+    """What needs a curator, or did; pass `next_cursor` on until it is null.
+
+    Items that the key, or its person, has to vote on first are left out.
+    """
+    api_key = key_of(request, ApiKey.Scope.MANAGE, ApiKey.Scope.READ)
+    reviews = _reviews(api_key, state)
     found = list(reviews.filter(pk__gt=cursor).order_by("pk")[: limit + 1])
     following = found[limit - 1].pk if len(found) > limit else None
-    return {"items": found[:limit], "next_cursor": following}
+    hidden = services.hidden_reviews(api_key, found[:limit])
+    shown = [review for review in found[:limit] if review.item_id not in hidden]
+    return {"items": shown, "next_cursor": following}
 
 
 @router.post("/{item_id}/decisions", response={201: DecisionOut})

@@ -1,10 +1,12 @@
 """What curators do with what waits for them: decide, and reverse what was decided."""
 
+from collections.abc import Collection
 from uuid import UUID
 
 from django.db import transaction
 from django.db.models import OuterRef, QuerySet, Subquery
 
+from judge_eval.access import Reader, to_vote_on
 from judge_eval.models import Run
 from reports.models import Review
 from reports.review.projection import touch
@@ -25,6 +27,12 @@ def reviews(state: str) -> QuerySet[Review]:
     if state == "waits":
         return found.filter(waits=True)
     return found.filter(waits=False).exclude(decided="") if state == "decided" else found
+
+
+def hidden_reviews(reader: Reader, reviews: Collection[Review]) -> set[UUID]:
+    """Return the items of some reviews that their reader has to vote on first."""
+    projects = {review.project_id for review in reviews}
+    return to_vote_on(reader, [review.item_id for review in reviews], *projects)
 
 
 def run_of(queue: Queue) -> Run:

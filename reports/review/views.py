@@ -10,7 +10,7 @@ from uuid import UUID, uuid4
 from django import forms
 from django.contrib import messages
 from django.core.paginator import Paginator
-from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Left
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
@@ -153,7 +153,7 @@ def review_list(request: HtmxRequest) -> HttpResponse:
     reviews = filters.reviews().annotate(prompt=Left("item__a__prompt", LETTERS))
     paginator = Paginator(reviews.select_related("project", "item__queue"), PER_PAGE)
     page = paginator.get_page(request.GET.get("page"))
-    closed = _still_to_vote_on(request.user, [review.item_id for review in page])
+    closed = services.hidden_reviews(request, list(page))
     context = {
         "filters": filters,
         "query": filters.query(),
@@ -165,21 +165,6 @@ def review_list(request: HtmxRequest) -> HttpResponse:
         "longest_why": services.LONGEST_WHY,
     }
     return render(request, "reports/review_list.html", context)
-
-
-def _still_to_vote_on(user: Who, items: Sequence[UUID]) -> set[UUID]:
-    """Return the items that this curator, as a voter, was handed and has not voted on."""
-    handed = Item.objects.filter(
-        pk__in=items,
-        assignments__voter__user=user.pk,
-        opened_at__isnull=False,
-        unusable="",
-        votes__lt=F("votes_wanted"),
-    )
-    voted = Entry.objects.filter(
-        item=OuterRef("pk"), kind=Entry.Kind.VOTE, retracted=False, voter__user=user.pk
-    )
-    return set(handed.filter(~Exists(voted)).values_list("pk", flat=True))
 
 
 def _row(review: Any, closed: set[UUID], user: Who) -> Context:

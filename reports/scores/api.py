@@ -12,6 +12,7 @@ from ninja.errors import HttpError
 from humanjudge.lib.validation import json_schema
 from judge_eval.access import can
 from judge_eval.api.access import KeyRouter, Prefix, keep_blind, key_of, located, run_of
+from judge_eval.findings.few import keep_few_from
 from judge_eval.models import Run
 from judge_eval.selectors import by_prefix
 from reports.models import ScoreReport
@@ -91,7 +92,10 @@ def state(request: HttpRequest, run_id: Prefix, report_id: Prefix) -> Any:
     api_key = key_of(request, ApiKey.Scope.READ)
     run = run_of(api_key, run_id)
     report = _report(run, report_id)
-    return _out(report, report.table or None if can(api_key, "see", run) else None)
+    is_shown = report.table and can(api_key, "see", run)
+    if is_shown:
+        keep_few_from(api_key, run, jobs.part_of(report))
+    return _out(report, report.table if is_shown else None)
 
 
 @router.get(
@@ -110,6 +114,7 @@ def download(request: HttpRequest, run_id: Prefix, report_id: Prefix) -> Any:
     run = run_of(api_key, run_id)
     keep_blind(api_key, run)
     report = _report(run, report_id)
+    keep_few_from(api_key, run, jobs.part_of(report))
     if report.state != ScoreReport.State.DONE:
         raise HttpError(409, report.error or "these files are still being made")
     response = zip_response(report)

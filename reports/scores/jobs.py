@@ -21,6 +21,7 @@ from django.utils.text import slugify
 from humanjudge.celery import enqueue
 from humanjudge.lib import leases
 from humanjudge.lib.validation import ConfigInvalid
+from judge_eval.findings.slices import Slice
 from judge_eval.models import Run
 from judge_eval.selectors import switched_off
 from reports.models import ScoreReport
@@ -67,6 +68,10 @@ def path_of(report: ScoreReport) -> Path:
 
 def folder_name(report: ScoreReport) -> str:
     return f"scores-{slugify(report.run.name)[:80] or 'run'}-{str(report.pk)[:8]}"
+
+
+def part_of(report: ScoreReport) -> Slice:
+    return Slice.parse((report.config or {}).get("part", ""))
 
 
 def reports_of(run: Run) -> QuerySet[ScoreReport]:

@@ -10,7 +10,7 @@ from humanjudge.http import Context, HtmxRequest, Problem
 from humanjudge.lib.text import number_of
 from humanjudge.lib.validation import ConfigInvalid
 from judge_eval.findings.cache import parts_of
-from judge_eval.findings.slices import Slice
+from judge_eval.findings.few import keep_few_from
 from judge_eval.models import Run
 from judge_eval.pages.runs import run_action, run_page
 from reports.models import ScoreReport
@@ -24,7 +24,7 @@ from reports.scores.table import ScoreTable, on_page
 def run_scores(request: HtmxRequest, run: Run) -> HttpResponse:
     """A run's score files; htmx asks for the list again while some are being made."""
     template = "reports/_score_files.html" if request.htmx else "reports/scores.html"
-    return render(request, template, _context(run))
+    return render(request, template, _context(request, run))
 
 
 @run_action("run")
@@ -39,7 +39,7 @@ def ask_for_scores(request: HttpRequest, run: Run) -> HttpResponse:
         errors = [str(refused)]
     else:
         return redirect("run-scores", run.pk)
-    context = _context(run, part) | {"errors": errors, "config": text}
+    context = _context(request, run, part) | {"errors": errors, "config": text}
     return render(request, "reports/scores.html", context, status=422)
 
 
@@ -47,15 +47,16 @@ def ask_for_scores(request: HttpRequest, run: Run) -> HttpResponse:
 def download_scores(request: HtmxRequest, run: Run, report_id: UUID) -> HttpResponse:
     done = ScoreReport.objects.select_related("run").filter(state=ScoreReport.State.DONE)
     report = get_object_or_404(done, pk=report_id, run=run)
+    keep_few_from(request, run, jobs.part_of(report))
     response = zip_response(report)
     if response is None:
         raise Problem(404, "These files are not there any more. Ask for them again.")
     return cast(HttpResponse, response)
 
 
-def _context(run: Run, part: str = "") -> Context:
+def _context(request: HttpRequest, run: Run, part: str = "") -> Context:
     reports = list(jobs.reports_of(run)[: jobs.MOST_KEPT])
-    parts = [Slice.parse((report.config or {}).get("part", "")).in_words for report in reports]
+    parts = [jobs.part_of(report).in_words for report in reports]
     context: Context = {
         "run": run,
         "reports": list(zip(reports, parts, strict=True)),
@@ -67,6 +68,7 @@ def _context(run: Run, part: str = "") -> Context:
     latest = next((report for report in reports if report.table), None)
     if latest is None:
         return context
+    keep_few_from(request, run, jobs.part_of(latest))
     table = ScoreTable.model_validate(latest.table)
     context |= {"latest": latest} | on_page(table)
     if as_of := table.as_of:

@@ -5,11 +5,12 @@ A wrong link, an expired and a revoked one get the same answer.
 
 import threading
 from collections.abc import Callable
-from functools import wraps
+from functools import lru_cache, wraps
 from hashlib import sha256
 from pathlib import Path
 
 from csp.constants import HEADER
+from django.conf import settings
 from django.contrib.staticfiles.finders import find
 from django.core.cache import cache
 from django.db.models import Count, Exists, Max, OuterRef, Q
@@ -24,7 +25,7 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.urls import reverse
-from django.utils.cache import patch_cache_control
+from django.utils.cache import patch_cache_control, patch_vary_headers
 from django.utils.http import parse_etags
 from django.utils.safestring import SafeString
 from django.utils.text import slugify
@@ -32,9 +33,18 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 from pydantic import ValidationError
 
-from humanjudge.http import Context, problem
+from humanjudge.http import Context, Problem, problem
 from humanjudge.lib.citation import Citation, version
-from judge_eval.access import VOTE_FIRST, has_pairs_left
+from humanjudge.lib.ratelimit import RateLimit
+from humanjudge.login import slow_down
+from judge_eval.access import (
+    VOTE_FIRST,
+    has_pairs_left,
+    hidden_positions,
+    note_runs_seen,
+    voters_of,
+)
+from judge_eval.findings.few import keep_few_from
 from judge_eval.models import Findings, Run
 from judge_eval.pages.findings import INERT
 from judge_eval.pages.pairs import outputs_beginning, pairs_beginning
@@ -48,13 +58,18 @@ from reports.shares.services import count_view, find_share
 from voting import access
 from voting.models import NO_VOTE, Assignment, Entry
 from voting.pictures.rendering import render as render_picture
-from voting.voters import voter_here
+from voting.selectors import left_to
+from voting.voters import VOTER_COOKIE
 
 View = Callable[..., HttpResponseBase]
 PAGE = "report.html"
 # While a bundle is made, who asks for another is told to come back after so long.
 BUNDLE_SECONDS = 10
-_bundling = threading.Lock()
+_bundling, _rendering = threading.Lock(), threading.Lock()
+# Of each web process; a picture has some 50 KB.
+MOST_PICTURES = 64
+# Of each address. A class that opens a report together is behind one.
+LIMIT = RateLimit(per_second=5, burst=200)
 SHORT_SECONDS = 300
 # What a name is changed to shows after so long.
 KEPT_SECONDS = 300
@@ -67,33 +82,64 @@ def public(view: View) -> View:
     @require_safe
     @wraps(view)
     def open_report(request: HttpRequest, token: str, **options: object) -> HttpResponseBase:
+        slow_down(LIMIT, request, "requests for reports")
         share = find_share(token)
         if share is None:
             raise Http404
-        if refused := _votes_first(request, share):
-            return refused
         try:
-            answer = view(request, share, token, **options)
+            answer = _votes_first(request, share) or view(request, share, token, **options)
         except NotComputed as pending:
             return problem(request, 409, str(pending), title="Not there yet")
         if not share.is_public:
             answer.headers["X-Robots-Tag"] = "noindex, nofollow"
+        # What a browser or a proxy keeps for strangers is not for voters, nor the other way round.
+        patch_vary_headers(answer, ["Cookie", "Authorization"])
+        if _may_be_known(request):
+            answer.headers["Cache-Control"] = "private, no-store"
         return answer
 
     return open_report
 
 
+def _may_be_known(request: HttpRequest) -> bool:
+    cookies = request.COOKIES
+    is_voter = any(name.startswith(VOTER_COOKIE) for name in cookies)
+    return is_voter or settings.SESSION_COOKIE_NAME in cookies or "Authorization" in request.headers
+
+
 def _votes_first(request: HttpRequest, share: Share) -> HttpResponse | None:
     """Refuse who would read here what others think of items that are still to be voted on."""
-    voter = voter_here(request, share.project_id)
-    if voter is None or access.can(request.user, "see", share.project_id):
+    voters = voters_of(request, share.project_id)
+    if not voters or access.can(request.user, "see", share.project_id):
         return None
-    asked = Assignment.objects.filter(voter=voter, item__queue=OuterRef("queue"))
+    asked = Assignment.objects.filter(voter__in=voters, item__queue=OuterRef("queue"))
     runs = Run.objects.filter(Exists(asked), queue__project=share.project_id)
     for run in [share.run] if share.run else runs.select_related("queue"):
-        if has_pairs_left(voter, run):
+        if has_pairs_left(voters, run):
             return problem(request, 403, VOTE_FIRST.format(noun=run.queue.noun))
     return None
+
+
+def _may_vote(request: HttpRequest, share: Share) -> bool:
+    """Say whether a reader is a voter of the project, or a member who may become one."""
+    is_member = access.can(request.user, "see", share.project_id)
+    return is_member or bool(voters_of(request, share.project_id))
+
+
+def _as_read_by(request: HttpRequest, share: Share) -> Report:
+    """Return what a link shows, without the items that its reader has to vote on first."""
+    report = current(share)
+    if not _may_vote(request, share):
+        return report
+    runs = Run.objects.select_related("queue__project", "board")
+    for of in report.runs:
+        # What was frozen of a run that was deleted since, nobody can vote on.
+        if run := runs.filter(pk=of.id).first():
+            keep_few_from(request, run)
+            hidden = hidden_positions(request, run, [p.position for p in of.findings.disputed])
+            of.disputed = [item for item in of.disputed if item.position not in hidden]
+            of.findings.disputed = [p for p in of.findings.disputed if p.position not in hidden]
+    return report
 
 
 def current(share: Share) -> Report:
@@ -130,7 +176,7 @@ def _erased_since(share: Share, report: Report) -> Since:
 @never_cache
 @public
 def shared_report(request: HttpRequest, share: Share, token: str) -> HttpResponse:
-    report = current(share)
+    report = _as_read_by(request, share)
     if request.method == "GET":
         count_view(share)
     return render(request, "reports/shared.html", page_context(request, share, token, report))
@@ -186,6 +232,7 @@ def shared_bundle(request: HttpRequest, share: Share, token: str) -> HttpRespons
     kept = FrozenRows.objects.filter(share=share).first() if is_frozen(share) else None
     if is_frozen(share) and kept is None:
         raise Http404
+    _note_bundle(request, share)
     if not _bundling.acquire(blocking=False):
         return problem(request, 429, "Another bundle is being made.", retry_after=BUNDLE_SECONDS)
     try:
@@ -196,10 +243,20 @@ def shared_bundle(request: HttpRequest, share: Share, token: str) -> HttpRespons
     return FileResponse(file, as_attachment=True, filename=name, content_type="application/zip")
 
 
+def _note_bundle(request: HttpRequest, share: Share) -> None:
+    """Note that a reader is given all votes and verdicts; who has any to vote on votes first."""
+    voters = voters_of(request, share.project_id)
+    if voters and left_to(voters).exists():
+        raise Problem(403, VOTE_FIRST.format(noun="item"))
+    if _may_vote(request, share):
+        runs = Run.objects.filter(queue__project=share.project_id)
+        note_runs_seen(request, runs.select_related("queue__project"))
+
+
 @public
 def shared_file(request: HttpRequest, share: Share, token: str, name: str) -> HttpResponse:
     """The report as a page, as JSON, as tables, its charts, its preview card or its badge."""
-    report = current(share)
+    report = _as_read_by(request, share)
     text = report_html(share, report) if name == PAGE else text_of(report, name)
     if text is None:
         raise Http404
@@ -209,12 +266,24 @@ def shared_file(request: HttpRequest, share: Share, token: str, name: str) -> Ht
         answer: HttpResponse = HttpResponseNotModified()
     else:
         suffix = name.rpartition(".")[2]
-        content = render_picture(text).png if suffix == "png" else text
+        content = png_of(text) if suffix == "png" else text
         answer = HttpResponse(content, content_type=TYPES[suffix])
         if name not in IN_PLACE:
             base = slugify(report.title)[:60] or "report"
             answer.headers["Content-Disposition"] = f'attachment; filename="{base}-{name}"'
     answer.headers["ETag"] = tag
     answer.headers[HEADER] = INERT
-    patch_cache_control(answer, max_age=SHORT_SECONDS, private=not share.is_public)
+    kept_by = {"public": True} if share.is_public else {"private": True}
+    patch_cache_control(answer, max_age=SHORT_SECONDS, **kept_by)
     return answer
+
+
+def png_of(drawing: str) -> bytes:
+    """Return the picture of a drawing, which is rendered once however many readers want it."""
+    with _rendering:
+        return _png_of(drawing)
+
+
+@lru_cache(maxsize=MOST_PICTURES)
+def _png_of(drawing: str) -> bytes:
+    return render_picture(drawing).png

@@ -461,7 +461,8 @@ def test_the_pages_cost_the_same_at_1_and_at_200_pairs():
         pages = ("alt-test/", "models/", "alt-test/items/")
         return [queries_of(client, f"/runs/{run.pk}/{page}", data=query) for page in pages]
 
-    assert costs(1, 1) == costs(200, 3)
+    # Figures over few items with votes need to know who reads them.
+    assert all(many <= few for few, many in zip(costs(1, 1), costs(200, 3), strict=True))
 
 
 # --- how many items -----------------------------------------------------------------------------

@@ -5,15 +5,17 @@ import re
 from datetime import timedelta
 
 import pytest
+from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
 from reports.grandjury import services
 from reports.models import Benchmark, Enrollment, TracedModel
-from tests.helpers.grandjury import Person, get, post, rows
-from tests.makers import key_client, make_project, user_client
+from tests.helpers.grandjury import Model, Person, get, make_voter, post, rows, vote
+from tests.helpers.pages import text_of
+from tests.makers import key_client, make_project, member_client, seal_all, user_client
 from voting.keys import USE_NOTED_EVERY, find_key
-from voting.models import ApiKey, Item, Queue
+from voting.models import ApiKey, Item, Member, Queue
 
 pytestmark = pytest.mark.django_db
 
@@ -289,6 +291,38 @@ def test_a_persons_key_on_the_page():
     assert user_client("bob").post(f"/models/keys/{key.pk}/revoke").status_code == 404
     assert browser.post(f"/models/keys/{key.pk}/revoke").status_code == 302
     assert get(key_client(secret), "models/me").status_code == 401
+
+
+def test_a_page_of_keys_shows_one_without_a_scope_and_one_with_another(ada):
+    for scopes in ([], ["vote"]):
+        services.create_person_key(ada.user, "odd", scopes, None)
+    page = text_of(user_client("ada").get("/models/"))
+    assert "May do nothing, for every project" in page
+    assert "May vote, for every project" in page
+
+
+def test_the_key_of_a_model_whose_owner_has_left_logs_and_reads_nothing():
+    project = make_project("Here")
+    client = member_client(project, "owner")
+    ben = User.objects.create_user("ben")
+    member = Member.objects.create(project=project, user=ben, role="evaluator")
+    model = Model(*services.create_model(ben, project, "Bot"))
+    services.create_person_key(ben, "laptop", ["read"], project)
+    vote(make_voter(project), *model.logged("t-1"))
+    seal_all(project)
+    arena = f"benchmarks/{model.benchmark.slug}/votes"
+    reads = ("models/me", model.path, f"models/{model.row.slug}", arena)
+    assert all(rows(model.client, path) for path in reads)
+    answer = client.post(f"/projects/{project.pk}/members/{member.pk}", {"remove": "yes"})
+    assert answer.status_code == 302
+    shown = text_of(client.get(answer["Location"]))
+    assert "ben is no member any more. Their keys remain: " in shown
+    assert f"“{model.row.api_key}” only logs traces and “laptop" in shown
+    assert "does nothing. Revoke them on the page Keys." in shown
+    assert rows(model.client, "models/me") == rows(model.client, arena) == []
+    for path in (model.path, f"models/{model.row.slug}"):
+        assert get(model.client, path).status_code == 404
+    assert model.log("t-2").status_code == 201
 
 
 def test_a_form_that_is_wrong_says_so():

@@ -15,7 +15,7 @@ from joserfc import jwk
 from tests.helpers.pages import text_of
 from tests.makers import make_run
 from tests.openid_server import ADA, CLIENT, OpenIDServer
-from voting import openid
+from voting import members, openid
 from voting.access import projects_where
 from voting.models import Identity, Member
 
@@ -127,14 +127,68 @@ def test_names_that_are_taken_are_numbered(provider):
 
 
 def test_whatever_people_call_themselves_it_is_a_name_of_one_line(provider):
-    hostile = "<script>alert(1)</script>\0\n\u202e" + "x" * 300
+    hostile = "<script>alert(1)</script>\0\n" + "x" * 300
     provider.who |= {"preferred_username": hostile, "name": hostile, "email_verified": False}
     client = Client()
     log_in(client)
     ada = user_of(client)
-    assert ada.username.startswith("<script>alert(1)</script>   x")
+    assert ada.username.startswith("<script>alert(1)</script> x")
     assert (len(ada.username), len(ada.first_name)) == (140, 150)
     assert b"<script>alert" not in client.get("/projects/").content
+
+
+def account_named(provider, name, sub="another", email="mallory@example.org"):
+    provider.who |= {"sub": sub, "email": email, "preferred_username": name, "name": name}
+    client = Client()
+    log_in(client)
+    return user_of(client)
+
+
+@pytest.mark.parametrize(
+    "name, username",
+    [
+        ("ada@example.org", "mallory"),  # another's address
+        ("ada\uff20example.org", "mallory"),  # the same with a wide "@"
+        ("\u0430da", "mallory"),  # a Cyrillic "a"
+        ("a\u202eda", "a da"),
+        ("\uff21\uff24\uff21", "ADA-2"),  # wide letters
+        (" ada ", "ada-2"),
+        ("Jos\xe9", "Jose"),
+        ("\u674e\u660e", "mallory"),
+    ],
+)
+def test_a_name_that_somebody_chose_is_no_address_and_looks_like_nobody_elses(
+    provider, name, username
+):
+    User.objects.create_user("ada", "ada@example.org")
+    made = account_named(provider, name)
+    assert made.username == username
+    assert made.first_name == username.removesuffix("-2").replace("mallory", "")
+
+
+def test_an_owner_who_adds_an_address_adds_the_account_that_has_it(provider):
+    project, by = make_run().queue.project, User.objects.create_user("owner")
+    mallory = account_named(provider, "ada@example.org")
+    # As accounts were named before.
+    User.objects.filter(pk=mallory.pk).update(username="ada@example.org")
+    with pytest.raises(members.CannotBeMember, match="no account"):
+        members.add_member(project, "ada@example.org", "viewer", by)
+    ada = User.objects.create_user("ada", "Ada@Example.org")
+    assert members.add_member(project, "ada@example.org", "viewer", by).user == ada
+    User.objects.create_user("Ada@Example.org", "ben@example.org")
+    with pytest.raises(members.CannotBeMember, match="several accounts"):
+        members.add_member(project, "Ada@Example.org", "viewer", by)
+
+
+def test_an_account_that_is_linked_to_an_identity_is_opened_by_no_other(provider):
+    log_in()
+    ada = User.objects.get()
+    client = Client()
+    provider.who["sub"] = "another"
+    answer = log_in(client)
+    assert (answer.status_code, user_of(client)) == (403, None)
+    assert "linked to another identity" in text_of(answer)
+    assert list(Identity.objects.values_list("user", "subject")) == [(ada.pk, ADA["sub"])]
 
 
 def test_who_loses_a_race_for_a_name_tries_again(provider, monkeypatch):
@@ -289,6 +343,21 @@ def test_an_answer_to_a_login_that_was_begun_elsewhere_lets_nobody_in(provider):
     assert arrive(victim, address).status_code == 400
     for query in ({}, {"code": "x"}, {"state": "x"}, {"code": "", "state": ""}):
         assert Client().get(BACK, query).status_code == 400
+
+
+def test_an_answer_of_another_issuer_lets_nobody_in(provider):
+    """RFC 9207: a provider that answers for another gets no code of ours."""
+    provider.adds = {"iss": "https://evil.example"}
+    refused(provider, 403, UNTRUSTED)
+    assert len(provider.codes) == 1  # never sent
+    provider.adds = {"iss": provider.issuer}
+    log_in(client := Client())
+    assert user_of(client) is not None
+
+
+def test_a_provider_that_always_names_its_issuer_must_do_so(provider):
+    provider.document_lies = {"authorization_response_iss_parameter_supported": True}
+    refused(provider, 403, UNTRUSTED)
 
 
 def test_a_code_counts_once(provider):

@@ -97,7 +97,7 @@ class TestMembers:
             ("nobody", "There is no account “nobody”"),
             ("gone", "There is no account “gone”"),
             ("owner", "is a member already"),
-            ("two@example.org", "Several accounts have the address"),
+            ("two@example.org", "is the user name or the e-mail address of several accounts"),
             ("", "This field is required"),
         ],
     )
@@ -266,6 +266,12 @@ class TestKeys:
             f"Key “nightly ({key.prefix}…)” revoked.",
             f"Key “nightly ({key.prefix}…)” made: read, manage.",
         ]
+
+    def test_a_key_without_a_scope_is_listed(self):
+        project = make_project()
+        key, _ = make_key(project=project)
+        text = text_of(member_client(project, "owner").get(address(project, "keys/")))
+        assert f"hj_{key.prefix}… may do nothing." in text
 
     def test_it_never_does_more_than_its_maker_may(self):
         project = make_project()

@@ -319,8 +319,9 @@ def test_who_could_still_vote_on_it_sees_nothing_of_it():
     make_skip(voter, pair)  # it was handed out
     client = user_client()
     row = text_of(client.get("/review/"))
-    assert "You have not voted on this item yet" in row
-    assert row.count("disputed") == 1
+    # It was handed one item of the run, and could be handed the other.
+    assert row.count("You have not voted on this item yet") == 2
+    assert row.count("disputed") == 0
     assert client.get(page_of(pair)).status_code == 403
     assert client.post(f"/review/{pair.pk}/decide", {"action": "keep"}).status_code == 403
     many = client.post("/review/decide", {"action": "keep", "item": [f"{pair.pk}:"]})

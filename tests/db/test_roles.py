@@ -284,13 +284,17 @@ PROTOCOL = {
 
 @pytest.fixture
 def scene():
+    return make_scene()
+
+
+def make_scene(pairs=4):
     """One of each thing that an address can name, in one project of which all roles are members."""
     project = make_project("Here")
     clients = {role: member_client(project, role) for role in ROLES}
     clients["stranger"] = member_client(project, "")
     owner = User.objects.get(username="owner")
     clients["superuser"] = user_client("root")
-    run = make_run(project, pairs=4, votes_wanted=3, baselines=())
+    run = make_run(project, pairs=pairs, votes_wanted=3, baselines=())
     voter, first, second = make_voter(run, name="Ann"), *pairs_of(run)[:2]
     vote = make_vote(voter, first)
     clients |= {"anonymous": Client(), "voter": voter_client(voter)}
@@ -463,11 +467,13 @@ def test_pages_take_no_other_method(scene):
         assert ask(scene, person, method, page)[0].status_code == 405, (page, method)
 
 
+def page_address(scene, page, **names):
+    named = scene.names | scene.of.get(page, {}) | names
+    return reverse(page, kwargs={name: named.get(name) for name in named_addresses()[0][page]})
+
+
 def ask(scene, person, method, page):
-    given = {name: scene.names.get(name) for name in named_addresses()[0][page]} | scene.of.get(
-        page, {}
-    )
-    address = reverse(page, kwargs=given)
+    address = page_address(scene, page)
     client = scene.clients[person]
     cookies = deepcopy(client.cookies)
     with written() as statements:
@@ -547,23 +553,25 @@ def test_every_operation_has_its_line():
 
 
 def call(scene, client, operation, body):
+    with written() as statements:
+        answer = requested(scene, client, operation, body)
+        answer.getvalue()
+    # When a key was used last is noted with every request.
+    return answer, [sql for sql in statements if not sql.startswith('UPDATE "voting_apikey"')]
+
+
+def requested(scene, client, operation, body):
     method, path = operation.split()
     # The protocol names a benchmark by its slug.
     names = scene.names | {"benchmark_id": scene.benchmark.slug} | scene.of.get(operation, {})
     address = path.format(**names)
-    with written() as statements:
-        if body == "files":
-            file = SimpleUploadedFile("rows.csv", b"prompt,output_a,output_b\na,b,c\n")
-            sent = {"file": file, "name": "Rows", "project": str(scene.project.pk)}
-            answer = client.post(address, sent)
-        else:
-            sent = bodies(scene).get(body)
-            answer = client.generic(
-                method, address, b"" if sent is None else json.dumps(sent), "application/json"
-            )
-        answer.getvalue()
-    # When a key was used last is noted with every request.
-    return answer, [sql for sql in statements if not sql.startswith('UPDATE "voting_apikey"')]
+    if body == "files":
+        file = SimpleUploadedFile("rows.csv", b"prompt,output_a,output_b\na,b,c\n")
+        sent = {"file": file, "name": "Rows", "project": str(scene.project.pk)}
+        return client.post(address, sent)
+    sent = bodies(scene).get(body)
+    data = b"" if sent is None else json.dumps(sent)
+    return client.generic(method, address, data, "application/json")
 
 
 def test_operations_are_done_for_whom_they_may(scene):

@@ -2,9 +2,11 @@
 
 import json
 import xml.etree.ElementTree as ElementTree
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
+from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.test import Client
 from django.utils import timezone
@@ -12,7 +14,7 @@ from django.utils import timezone
 from reports.composite import sources
 from reports.models import Share
 from reports.shares.files import badge_svg
-from reports.shares.public import current
+from reports.shares.public import LIMIT, _png_of, current, png_of
 from reports.shares.services import make_share, revoke_share
 from tests.helpers.pages import queries_of, text_of
 from tests.helpers.run_findings import compute, voted_run
@@ -31,9 +33,10 @@ from tests.makers import (
     voter_client,
 )
 from voting.ledger import ledger
-from voting.models import Entry, Flag, Inference, Item
+from voting.models import Assignment, Entry, Exposure, Flag, Inference, Item
+from voting.pictures.rendering import render as render_picture
 from voting.services import flag
-from voting.voters import erase
+from voting.voters import erase, voter_of_user
 
 pytestmark = pytest.mark.django_db
 WON = {"weight": 1, "reason": "It says the contrary."}
@@ -226,6 +229,115 @@ def test_who_still_has_pairs_to_vote_on_votes_first():
             answer = client.get(link + name)
             assert answer.status_code == 403
             assert "Vote first" in text_of(answer)
+
+
+def test_a_member_with_pairs_to_vote_on_reads_the_report_without_these():
+    run = voted_run()
+    Item.objects.filter(queue=run.queue).update(votes_wanted=9)
+    member = member_client(run.queue.project, "evaluator")
+    (_, of_run), (_, of_project) = share(run), share(run, of_project=True)
+    (_, frozen) = share(run, is_frozen=True)
+
+    def disputed(link):
+        [of] = json.loads(member.get(link + "report.json").content)["runs"]
+        return {pair["position"] for pair in [*of["disputed"], *of["findings"]["disputed"]]}
+
+    voter = voter_of_user(run.queue.project, User.objects.get(username="evaluator"))
+    worst = disputed(of_run)
+    seen = Exposure.objects.filter(voter=voter)
+    assert worst == {*seen.values_list("item__position", flat=True)}
+    seen.delete()
+    Assignment.objects.create(voter=voter, item=pairs_of(run)[0], leased_until=timezone.now())
+    done = pairs_of(run)[max(worst)]
+    make_vote(voter, done, "A")
+    for link in (of_run, of_project, frozen):
+        assert disputed(link) == {done.position}
+        assert member.get(f"{link}badge.svg").content == read(link, "badge.svg").content
+        answer = member.get(f"{link}bundle.zip")
+        assert (answer.status_code, "Vote first" in text_of(answer)) == (403, True)
+    assert {*seen.values_list("item", flat=True)} == {done.pk}
+    Item.objects.filter(queue=run.queue).update(votes_wanted=3)
+    assert member.get(f"{of_run}bundle.zip").getvalue()
+    assert seen.count() == 40
+
+
+def test_a_member_with_pairs_to_vote_on_reads_no_report_of_a_few():
+    run = voted_run(pairs=9)
+    Item.objects.filter(queue=run.queue).update(votes_wanted=9)
+    member = member_client(run.queue.project, "evaluator")
+    voter = voter_of_user(run.queue.project, User.objects.get(username="evaluator"))
+    Assignment.objects.create(voter=voter, item=pairs_of(run)[0], leased_until=timezone.now())
+    for of_project in (False, True):
+        _, link = share(run, of_project=of_project)
+        for name in ("", "badge.svg", "judges.csv"):
+            assert member.get(link + name).status_code == 403
+
+
+def test_files_are_kept_for_strangers_alone():
+    run = voted_run()
+    (_, public), (_, link) = share(run, is_public=True), share(run)
+    voter = make_voter(run)
+    key = {"Authorization": "Bearer x"}
+    readers = (user_client(), voter_client(voter), Client(headers=key))
+    for name in ("report.json", "badge.svg", "card.png"):
+        assert {*caching(read(public, name))} == {"public", "max-age=300"}
+        assert {*caching(read(link, name))} == {"private", "max-age=300"}
+        for address in (public, link):
+            answers = [client.get(address + name) for client in readers]
+            assert [caching(answer) for answer in answers] == [["private", "no-store"]] * 3
+            for answer in (*answers, read(address, name)):
+                assert {"Cookie", "Authorization"} <= {*answer.headers["Vary"].split(", ")}
+
+
+def caching(answer):
+    return answer.headers["Cache-Control"].split(", ")
+
+
+def test_who_reads_a_link_gets_no_cookie():
+    run = voted_run()
+    _, link = share(run)
+    for address in (link, f"{link}report.html", f"{link}nothing.txt", "/r/wrong/"):
+        assert not Client().get(address).cookies
+
+
+def test_an_address_that_asks_for_reports_again_and_again_waits(monkeypatch):
+    monkeypatch.setattr(LIMIT, "clock", lambda: 0.0)
+    _, link = share(voted_run())
+    # Wrong links count as well.
+    assert {read("/r/wrong/").status_code for _ in range(LIMIT.burst - 1)} == {404}
+    assert read(link, "badge.svg").status_code == 200
+    for name in ("", "badge.svg", "bundle.zip"):
+        refused = read(link, name)
+        assert (refused.status_code, "your address" in text_of(refused)) == (429, True)
+        assert refused.headers["Retry-After"]
+    assert Client(REMOTE_ADDR="192.0.2.7").get(f"{link}badge.svg").status_code == 200
+
+
+def test_a_picture_is_rendered_once_until_it_changes(monkeypatch):
+    rendered = []
+
+    def render(drawing):
+        rendered.append(drawing)
+        return render_picture(drawing)
+
+    monkeypatch.setattr("reports.shares.public.render_picture", render)
+    _png_of.cache_clear()
+    run = voted_run()
+    (_, one), (_, other) = share(run), share(run, is_public=True)
+    with ThreadPoolExecutor(4) as readers:
+        drawn = [draw_graph(1), draw_graph(1), draw_graph(2), draw_graph(1)]
+        assert len({*readers.map(png_of, drawn)}) == 2
+    assert len(rendered) == 2
+    for link in (one, other, one):
+        assert read(link, "card.png").content.startswith(b"\x89PNG")
+    assert len(rendered) == 3
+    another_vote(run)
+    read(one, "card.png")
+    assert len(rendered) == 4
+
+
+def draw_graph(width):
+    return f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="1"></svg>'
 
 
 def test_links_are_made_listed_and_revoked_by_scripts():

@@ -93,7 +93,7 @@ Page = Annotated[Paging, Query()]
 
 def _rows(api_key: ApiKey, wanted: Any, page: Paging, *, by_slug: bool = False) -> list[Row]:
     # Who reads with the key of a model is no person who might vote.
-    reader = api_key.user_id if api_key.kind == ApiKey.Kind.PERSON else None
+    reader = api_key.user if api_key.kind == ApiKey.Kind.PERSON else None
     if page.detail == "votes":
         return [_vote(row) for row in selectors.vote_rows(wanted, reader, page.window())]
     found = selectors.trace_rows(wanted, reader, page.window())

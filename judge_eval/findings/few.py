@@ -1,0 +1,52 @@
+"""Figures over few items tell what people and judges chose on single ones: who may see them."""
+
+from typing import Final
+from uuid import UUID
+
+from django.db.models import QuerySet
+
+from humanjudge.http import Problem
+from judge_eval.access import Reader, hidden_from
+from judge_eval.findings.slices import WHOLE, Slice
+from judge_eval.models import Findings, Run
+from voting.models import Entry, Item, Project
+
+# Over so many items with votes, figures tell of none of them.
+LEAST_ITEMS: Final = 10
+WORDS: Final = (
+    "This is not shown while you have {noun}s to vote on: figures of fewer than ten would tell you "
+    "what others think of them. Vote first."
+)
+
+
+class VotesFirst(Problem):
+    """Whoever asks for figures has some of their few items to vote on."""
+
+
+def keep_few_from(reader: Reader, run: Run, part: Slice = WHOLE) -> None:
+    """Refuse the figures of a part of a run to a reader whom they would tell what others think.
+
+    To other readers figures over few items are shown, and count as seen.
+    """
+    if not run.board.votes:
+        return
+    # Known in advance where there are many votes: to find ten different items takes longer.
+    computed = Findings.objects.filter(run=run, part=str(part))
+    voted = computed.values_list("data__as_of__voted", flat=True).first()
+    if (voted or 0) >= LEAST_ITEMS:
+        return
+    _refuse(reader, run.queue.project, part.voted(run), run.queue.noun)
+
+
+def keep_few_of_project_from(reader: Reader, project: Project) -> None:
+    """Refuse figures over all votes of a project in the same way."""
+    voted = Item.objects.filter(queue__project=project, votes__gt=0).order_by()
+    _refuse(reader, project, voted.values_list("pk", flat=True), "item")
+
+
+def _refuse(
+    reader: Reader, project: Project, voted: QuerySet[Item, UUID] | QuerySet[Entry, UUID], noun: str
+) -> None:
+    few = set(voted[:LEAST_ITEMS])
+    if len(few) < LEAST_ITEMS and hidden_from(reader, project, few):
+        raise VotesFirst(403, WORDS.format(noun=noun))
