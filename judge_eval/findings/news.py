@@ -8,13 +8,15 @@ from humanjudge.lib.announce import Announcement
 from humanjudge.lib.text import odds
 from judge_eval.findings.model import Before, Claims, RunFindings
 from judge_eval.models import Run
-from judge_eval.stats.wording import claim_in_words
 
 
 def claims_that_changed(
     run: Run, found: RunFindings, before: Before | None
 ) -> Iterator[Announcement]:
     """Yield claims that are made, and those of `before` that do not stand any more."""
+    # Loads numpy, which web servers do without.
+    from judge_eval.stats.wording import claim_in_words
+
     judges = [judge.id for judge in found.judges]
     now = _beaten(judges, found.claims)
     then = _beaten(before.judges, before.claims) if before else {}

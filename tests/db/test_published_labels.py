@@ -61,7 +61,7 @@ def test_its_board_has_the_published_figures():
     places = [[judge["name"] for judge in data["judges"]].index(name) for name in NAMES]
     evidence, beats = data["claims"]["evidence"], data["claims"]["beats"]
     both_ways = [evidence[one][other] for one, other in (places, places[::-1])]
-    assert [round(odds, 2) for odds in both_ways] == [1.89, 1.53]
+    assert [round(odds, 2) for odds in both_ways] == [3.52, 1.54]
     assert [sum(beats[place]) for place in places] == [3, 2]
 
     elos = dict(JudgeRating.objects.filter(judge__run=run).values_list("judge__name", "elo"))
