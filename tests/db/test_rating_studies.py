@@ -202,3 +202,25 @@ def test_a_bundle_of_a_report_of_ratings_verifies(tmp_path):
     path.write_bytes(b"".join(Client().get(f"/r/{token}/bundle.zip").streaming_content))
     empty_the_instance()
     assert verify(path, head).report.head.hash == head
+
+
+@pytest.mark.parametrize("is_graded", [True, False])
+def test_graded_passes_and_flags_are_ranked_by_order_and_plain_ones_by_agreement(is_graded):
+    """*soft* passes everything, with a score that rises as people's grades do."""
+    records = []
+    for n in range(12):
+        for m, grade in enumerate((0.9, 0.4)):
+            name = f"q{n}.{m}"
+            vote = grade if is_graded else ("pass" if grade > 0.5 else "flag")
+            score = {"score": grade / 2 + 0.5} if is_graded else {}
+            records += [
+                {"item": name, "prompt": f"q{n}", "output": name, "generator": "ada"},
+                {"item": name, "judge": "soft", "verdict": "pass"} | score,
+                {"item": name, "judge": "strict", "verdict": "flag"},
+                {"item": name, "voter": "ann", "vote": vote},
+            ]
+    found, judges = findings_of(imported(*records))
+    values = [judges[name].overall.value for name in ("soft", "strict")]
+    assert values == ([1, 0.5] if is_graded else [0.5, 0.5])
+    assert (found.unordered is not None) == is_graded
+    assert ("people's order" in found.words) == is_graded
