@@ -221,6 +221,7 @@ LEDGER_PROJECTIONS = [
     "judge_eval.ratings.projection.JudgeElo",
     "reports.quality.projection.QualityScore",
     "reports.review.projection.ReviewList",
+    "judge_eval.objects.Objects",
 ]
 
 VOTES_PER_SECOND = env.float("VOTES_PER_SECOND", 10.0)

@@ -120,6 +120,9 @@ class RunPart(_Record):
     spent_nano: Big
     created_at: AwareDatetime
     started_at: AwareDatetime | None
+    # Those of runs that were exported before there were any are empty.
+    salt: Annotated[str, Field(max_length=32)] = ""
+    private_salt: Annotated[str, Field(max_length=32)] = ""
 
     @model_validator(mode="after")
     def _offers_what_it_asks(self) -> Self:
@@ -146,6 +149,7 @@ class JudgePart(_Record):
     model: Name
     reported_model: Name
     fingerprint: Annotated[str, Field(max_length=64)]
+    recipe: dict[str, Any] | None = None
 
 
 class Output(_Record):
@@ -260,9 +264,21 @@ class Vote(_Sealed):
         return self
 
 
+class ObjectPayload(BaseModel):
+    """The hashes of a run or a judge, see `judge_eval.objects`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    type: Literal["run", "judge"]
+    id: UUID
+    sha256: Hex
+    config: Hex | None = None
+    project: Hex | None = None
+
+
 class EntryPart(_Sealed):
     type: Literal["entry"] = "entry"
-    kind: Literal["retraction", "verdicts", "decision", "parameters", "erasure"]
+    kind: Literal["retraction", "verdicts", "decision", "parameters", "erasure", "object"]
     target: UUID | None
     payload: Annotated[Any, AfterValidator(_hashable)]
     # Why a curator decided so: the payload holds its salted hash.
@@ -275,6 +291,10 @@ class EntryPart(_Sealed):
             raise ValueError("verdicts are on a pair")
         if self.comparison and not self.run:
             raise ValueError("a pair is of a run")
+        if self.kind == "object":
+            if self.run is None:
+                raise ValueError("an object is of a run")
+            ObjectPayload.model_validate(self.payload)
         if self.kind != "retraction" and self.payload is None:
             raise ValueError("it says nothing")
         if self.is_settling:

@@ -32,9 +32,10 @@ from judge_eval.exchange.import_scratch import DRAFT, VOTES, WRITTEN, Scratch
 from judge_eval.exchange.statements import PairDraft, by_rule
 from judge_eval.exchange.steps import close_undrawn, finish, give_pictures, note, step
 from judge_eval.models import Board, Import, Judge, Run, Verdict
+from judge_eval.objects import record_objects
 from judge_eval.runs.lifecycle import OUTPUT_ABSENT, lacking_outputs
 from judge_eval.runs.verdicts import answer_of_baseline, verdicts_entry
-from judge_eval.selectors import switched_off
+from judge_eval.selectors import switched_off, with_costs
 from judge_eval.services import (
     add_judges,
     baseline,
@@ -93,6 +94,9 @@ class Writing:
             number = self._scratch.count(table)
             while job.written < before + number:
                 with self._step() as run:
+                    if write in (self._judged, self._votes) and job.written == before:
+                        # Not before: a run that is not in the ledger can still be removed.
+                        record_objects(run, append=True)
                     if table == VOTES and job.written == before:
                         self._note_in_ledger(run, IMPORT_BEGINS)
                     rows = self._scratch.after(table, job.written - before)
@@ -236,7 +240,7 @@ class Writing:
             item.queue = run.queue
         self._answer_by_baselines(run, list(items))
         by_pair: dict[UUID, list[Verdict]] = {pair: [] for pair in pairs}
-        verdicts = Verdict.objects.filter(item__in=pairs).select_related("judge")
+        verdicts = with_costs(Verdict.objects.filter(item__in=pairs)).select_related("judge")
         for verdict in verdicts.order_by("judge__position"):
             by_pair[verdict.item_id].append(verdict)
         final = [
@@ -279,7 +283,9 @@ class Writing:
         if not names:
             return []
         self._report.notes.append(f"Baselines are on the board, as its floor: {', '.join(names)}.")
-        return add_judges(run, [baseline(run, name) for name in names])
+        added = add_judges(run, [baseline(run, name) for name in names])
+        record_objects(run, append=True)
+        return added
 
     def _names_of_baselines(self, queue: Queue) -> list[str]:
         if queue.kind != Queue.Kind.COMPARISON:
@@ -342,6 +348,7 @@ class Writing:
                 run.state = Run.State.VOTING
             run.note = NOTHING_TO_SHOW[noun] if run.state == Run.State.COMPLETE else ""
         run.save(update_fields=["state", "note"])
+        record_objects(run, append=True)
         if lacking:
             note = f"Voting is closed: {_lacking(lacking, noun)} that could be shown."
             self._report.notes.append(note)

@@ -26,7 +26,8 @@ from judge_eval.config.run_config import (
     parse,
 )
 from judge_eval.models import Board, Call, Judge, Provider, Run, Verdict
-from judge_eval.runs import available, leases, providers, state
+from judge_eval.objects import record_objects
+from judge_eval.runs import available, leases, providers, state, verdicts
 from judge_eval.runs.helpers import PlanHelpers
 from judge_eval.runs.progress import RETRIED
 from judge_eval.runs.requests import Question, answered_by_another
@@ -129,6 +130,7 @@ def start(run_id: UUID) -> Run:
         Call.objects.bulk_create(_planned(run, config), batch_size=AT_ONCE)
         run.started_at = timezone.now()
         state.set_state(run, Run.State.GENERATING)
+        record_objects(run)
         _go_on(run, "started", "Outputs are being asked for.")
     return run
 
@@ -258,6 +260,7 @@ def add_judges_to(run_id: UUID, joining: JoiningJudges) -> int:
             run.budget_nano = providers.nano(joining.budget_usd)
         run.save(update_fields=["config"])
         judges = add_judges(run, [judge_of(run, config, spec) for spec in new])
+        record_objects(run)
         wanted = state.want_verdicts(run, judges)
         state.set_state(run, Run.State.JUDGING)
         text = f"{listed(judge.name for judge in judges)} joined the judges of this run."
@@ -322,11 +325,14 @@ def retry_failed(run_id: UUID) -> int:
         # Verdicts first, those too that stand on a part of their samples: what is to be decided
         # anew, the calls tell only as long as they have failed.
         failed = Call.objects.filter(_has_failed(), verdict=OuterRef("pk"))
-        _begin_anew(Verdict.objects.filter(Exists(failed), judge__run=run))
+        anew = Verdict.objects.filter(Exists(failed), judge__run=run)
+        items = set(anew.values_list("item", flat=True))
+        _begin_anew(anew)
         # Each begins its tries anew; how many were made is still to be told.
         attempts = run.calls.filter(_has_failed()).aggregate(made=Sum("attempts"))["made"]
         calls = _begin_anew(run.calls.filter(_has_failed()), not_before=timezone.now())
         drawings = _draw_again(run)
+        verdicts.record_changed(items)
         if calls or drawings:
             said = [f"{calls} failed calls are made again."] if calls else []
             if drawings:

@@ -3,10 +3,11 @@ pair are final, which opens it for voting.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from functools import lru_cache, partial
 from time import perf_counter
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -20,12 +21,13 @@ from judge_eval.baselines import BASELINES, Opinion, opinion_of_single
 from judge_eval.config.judge_types import JUDGE_TYPES, Answer, NoVerdict
 from judge_eval.config.run_config import JudgePart, JudgeSpec, RunConfig, parse
 from judge_eval.models import Call, Judge, Run, Verdict
+from judge_eval.objects import item_hashes, record_objects, verdict_hash
 from judge_eval.prompts.orders import Combined, answer_in, majority
 from judge_eval.prompts.parse import ParsedVerdict
 from judge_eval.runs.helpers import Asks, JudgeHelpers
 from judge_eval.runs.requests import SAMPLES_APART
 from judge_eval.runs.results import Fields, update_rows
-from judge_eval.selectors import is_drawn, switched_off
+from judge_eval.selectors import is_drawn, switched_off, with_costs
 from judge_eval.services import add_judges, model_fingerprint
 from voting.kinds import is_single, kind_of, options_of
 from voting.ledger import ledger
@@ -321,6 +323,7 @@ def _competitor(verdict: Verdict, calls: Sequence[Call]) -> Judge:
             judge.reported_model = reported
             judge.fingerprint = _fingerprint(run, judge, config)
             judge.save(update_fields=["fingerprint", "reported_model"])
+            record_objects(run)
         if judge.reported_model == reported:
             return judge
         asked = {"provider": judge.provider, "model": judge.model, "reported_model": reported}
@@ -330,7 +333,9 @@ def _competitor(verdict: Verdict, calls: Sequence[Call]) -> Judge:
         changed.fingerprint = _fingerprint(run, changed, config)
         text = f"{judge.name} now answers as {reported}: it is a new judge and starts at 1000."
         run.record("judge_changed", text, judge=str(judge.pk))
-        return add_judges(run, [changed])[0]
+        [added] = add_judges(run, [changed])
+        record_objects(run)
+        return added
 
 
 def _fingerprint(run: Run, judge: Judge, config: RunConfig) -> str:
@@ -416,15 +421,12 @@ def open_those_final(pairs: Collection[UUID], *, amend: bool = False) -> None:
     with transaction.atomic(savepoint=False):
         items = (
             Item.objects.select_for_update(of=("self",), no_key=True)
-            .select_related("queue__run")
+            .select_related("a", "b", "queue__run")
             .defer("queue__run__config")
             .filter(wanted, pk__in=pairs)
             .order_by("pk")
         )
-        verdicts: dict[UUID, list[Verdict]] = {item.pk: [] for item in items}
-        about = Verdict.objects.filter(item__in=verdicts).select_related("judge")
-        for verdict in about.order_by("judge__position"):
-            verdicts[verdict.item_id].append(verdict)
+        verdicts = _verdicts_on(items)
         final = [
             item
             for item in items
@@ -432,12 +434,42 @@ def open_those_final(pairs: Collection[UUID], *, amend: bool = False) -> None:
         ]
         opened = [item.pk for item in final if item.opened_at is None]
         Item.objects.filter(pk__in=opened).update(opened_at=timezone.now())
-        sealed = Entry.objects.filter(item__in=final, kind=Entry.Kind.VERDICTS).order_by("pk")
-        last = dict(sealed.values_list("item", "payload__verdicts"))
-        entries = {item.pk: verdicts_entry(item, verdicts[item.pk]) for item in final}
-        # An import has put them there already.
-        is_new = (e for pk, e in entries.items() if (e.payload or {})["verdicts"] != last.get(pk))
-        ledger.record(*is_new)
+        # An import has put some there already.
+        ledger.record(*changed_entries(final, verdicts))
+
+
+def _verdicts_on(items: Iterable[Item]) -> dict[UUID, list[Verdict]]:
+    """Return the verdicts on items, each with what its calls cost, in the run's order of judges."""
+    verdicts: dict[UUID, list[Verdict]] = {item.pk: [] for item in items}
+    about = with_costs(Verdict.objects.filter(item__in=verdicts)).select_related("judge")
+    for verdict in about.order_by("judge__position"):
+        verdicts[verdict.item_id].append(verdict)
+    return verdicts
+
+
+def changed_entries(
+    items: Iterable[Item], verdicts: Mapping[UUID, Sequence[Verdict]]
+) -> list[Entry]:
+    """Return new entries for those items that differ from the last entries about them."""
+    entries = {item.pk: verdicts_entry(item, verdicts[item.pk]) for item in items}
+    sealed = Entry.objects.filter(item__in=entries, kind=Entry.Kind.VERDICTS).order_by("pk")
+    last = dict(sealed.values_list("item", "payload"))
+    return [
+        entry for pk, entry in entries.items() if _covered(entry.payload) != _covered(last.get(pk))
+    ]
+
+
+def _covered(payload: Any) -> dict[str, Any]:
+    # How many votes it wants is told by entries of another kind, too.
+    return {name: value for name, value in (payload or {}).items() if name != "votes_wanted"}
+
+
+def record_changed(pairs: Collection[UUID]) -> None:
+    """Put items into the ledger again that it knows, and of which something else has changed."""
+    known = Entry.objects.filter(item=OuterRef("pk"), kind=Entry.Kind.VERDICTS)
+    items = Item.objects.filter(Exists(known), pk__in=pairs).order_by("pk")
+    held = items.select_related("a", "b", "queue__run").defer("queue__run__config")
+    ledger.record(*changed_entries(held, _verdicts_on(held)))
 
 
 def verdicts_entry(item: Item, verdicts: Sequence[Verdict]) -> Entry:
@@ -456,6 +488,7 @@ def verdicts_entry(item: Item, verdicts: Sequence[Verdict]) -> Entry:
             "run": str(queue.run.pk),
             "prompt": item.prompt_key,
             "votes_wanted": item.votes_wanted - item.extra_votes,
+            **item_hashes(item, verdicts),
             "verdicts": [
                 {
                     "judge": str(verdict.judge_id),
@@ -463,6 +496,7 @@ def verdicts_entry(item: Item, verdicts: Sequence[Verdict]) -> Entry:
                     "fingerprint": verdict.judge.fingerprint,
                     "winner": verdict.winner or None,
                     "consistent": verdict.consistent,
+                    "sha256": verdict_hash(queue.run, verdict),
                 }
                 for verdict in verdicts
             ],

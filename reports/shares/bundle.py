@@ -27,6 +27,7 @@ LEDGER: Final = "project.jsonl"
 MANIFEST: Final = "manifest.json"
 # What is private, by the type of the record.
 PRIVATE: Final[dict[str, tuple[str, ...]]] = {
+    "run": ("private_salt",),
     "inference": ("output", "metadata"),
     "verdict": ("feedback",),
     "vote": ("comment",),

@@ -20,6 +20,7 @@ from judge_eval.exchange.bundle import BundleError
 from judge_eval.exchange.restore import Restoring
 from judge_eval.findings import cache
 from judge_eval.models import Findings, Import, Run
+from judge_eval.objects import Objects, gaps
 from reports.shares.bundle import LEDGER, MANIFEST, REPORT
 from reports.shares.composites import define_again
 from reports.shares.make import report_of
@@ -57,6 +58,8 @@ class Verified(NamedTuple):
 
     report: Report
     unchecked: list[str]
+    # What its ledger has no hashes of: it is older than they are.
+    gaps: list[str]
 
 
 def verify(path: Path, head: str = "") -> Verified:
@@ -74,10 +77,12 @@ def verify(path: Path, head: str = "") -> Verified:
         raise NotVerified(f"{path.name} is no bundle of a report: {error}") from error
     if project.head != report.head.hash or (head and head.strip().lower() != project.head):
         raise NotVerified(f"the ledger leads to the head {project.head}, not to the one stated")
+    for change in Objects(project).rebuild(write=False):
+        raise NotVerified(f"a row is not the one that its ledger holds: {change}")
     unchecked = _leave_out(report)
     for difference in differences(report, project):
         raise NotVerified(str(difference))
-    return Verified(report, unchecked)
+    return Verified(report, unchecked, gaps(project))
 
 
 def _check_sums(archive: ZipFile) -> None:

@@ -1,0 +1,339 @@
+"""The objects that the ledger covers: runs, judges, items with their outputs, and verdicts.
+
+Figures and names come from rows beside the ledger. Its entries hold salted hashes of these rows, so
+a row that was changed without a new entry is found. An `object` entry is about a run or a judge;
+the `verdicts` entry of an item holds the hashes of the item and of each verdict on it.
+
+A hash is SHA-256(salt || canonical JSON of the covered fields). Texts that public bundles leave out
+have a hash of their own, with a salt that these bundles leave out too. Deleting a run deletes both.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+from uuid import UUID
+
+from django.db.models import Exists, Model, OuterRef, QuerySet
+from django.utils import timezone
+
+from humanjudge.lib.text import number_of
+from judge_eval.models import Run, Verdict
+from judge_eval.selectors import with_costs
+from voting.ledger import ledger
+from voting.ledger.chain import canonical, salted_hash, timestamp
+from voting.ledger.decisions import EXCLUDED
+from voting.ledger.ledger import Difference, Fact
+from voting.models import Entry, Item, Picture, Project, Queue
+
+# The fields that are covered, by the names of their models. Every other field is in NOT_COVERED.
+COVERED: Final[Mapping[str, tuple[str, ...]]] = {
+    "Run": ("name", "epsilon", "created_at", "started_at"),
+    "Queue": (
+        *("kind", "options", "ballot", "votes_per_item", "overlap_share", "overlap_votes"),
+        *("reveal", "is_simulated"),
+    ),
+    "VoterPrompt": ("name", "text"),
+    "Judge": (
+        *("position", "name", "provider", "model", "reported_model", "fingerprint", "recipe"),
+    ),
+    "Item": ("position", "external_id", "prompt_key"),
+    "Inference": ("prompt", "kind", "generator", "tags", "created_at"),
+    "Verdict": (
+        *("state", "order", "winner", "consistent", "picks", "first_picks", "sample_consistency"),
+        *("score_a", "score_b", "error", "labels", "latency_ms", "decided_at"),
+    ),
+}
+# Covered too, by the hash of texts that public bundles leave out.
+PRIVATE: Final[Mapping[str, tuple[str, ...]]] = {
+    "Inference": ("output", "metadata"),
+    "Verdict": ("feedback",),
+}
+# What of these models is not in the hashes, in the words of docs/sharing.md.
+NOT_COVERED: Final[Mapping[str, tuple[str, ...]]] = {
+    "the state of a run, its note, its budget and what it has spent": (
+        *("Run.state", "Run.note", "Run.budget_nano", "Run.spent_nano", "Run.reserved_nano"),
+    ),
+    "whether a run is shared, archived or open for votes": (
+        *("Run.is_shared", "Run.archived_at", "Queue.is_open", "Queue.more_may_come"),
+        "Queue.deleted_at",
+    ),
+    "the name of a run on its voting page": ("Queue.name",),
+    "the version number of a rubric and when it was written": (
+        *("VoterPrompt.version", "VoterPrompt.created_at"),
+    ),
+    "when an item opened, and the order in which items are handed out": (
+        *("Item.opened_at", "Item.turn", "Queue.created_at"),
+    ),
+    "pictures that were rendered from outputs": ("Inference.picture",),
+}
+# Of these and nothing else is a hash or an entry made in another way.
+COVERED_OTHERWISE: Final = {
+    *("Run.config", "Item.unusable", "Verdict.cost_nano", "Verdict.unpriced"),
+    # What an entry is about.
+    *("Run.queue", "Queue.project", "Queue.rubric", "VoterPrompt.project", "Judge.run"),
+    *("Item.queue", "Item.a", "Item.b", "Inference.project", "Verdict.judge", "Verdict.item"),
+    # The salts with which the others are hashed.
+    *("Run.salt", "Run.private_salt"),
+}
+# Beside rows of these models.
+ALSO_NOT_COVERED: Final = (
+    "flags that voters raised, and the present weights of voters",
+    "single calls to models with their replies, tokens and times",
+    "definitions of composites",
+)
+# A verdict or an item of a bundle whose judges had not answered yet.
+UNASKED: Final = "no verdict had come when the run was exported"
+AT_ONCE: Final = 200
+
+
+# --- canonical forms ------------------------------------------------------------------------------
+
+
+def plain(value: Any) -> Any:
+    """Return a value as canonical JSON takes it.
+
+    A number is the same whether a database or a file returns it as 3 or as 3.0.
+
+    >>> plain({"rate": 0.5, "time": 3.0, "picks": ("A", None)})
+    {'rate': '0.5', 'time': 3, 'picks': ['A', None]}
+    """
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else repr(value)
+    if isinstance(value, datetime):
+        return timestamp(value)
+    if isinstance(value, Mapping):
+        return {name: plain(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(inner) for inner in value]
+    return value
+
+
+def digest(salt: str, form: Any) -> str:
+    """Return the salted hash of a form, for example of a config.
+
+    >>> digest("salt", {"name": "a"})[:12]
+    'f5e5a6a2c1e5'
+    """
+    return salted_hash(salt, canonical({"object": plain(form)}).decode())
+
+
+def _fields(row: Model, names: Mapping[str, tuple[str, ...]] = COVERED) -> dict[str, Any]:
+    return {name: getattr(row, name) for name in names[type(row).__name__]}
+
+
+def _run_form(run: Run) -> dict[str, Any]:
+    return _fields(run) | {"queue": _fields(run.queue), "rubric": _fields(run.queue.rubric)}
+
+
+def _item_form(item: Item) -> dict[str, Any]:
+    # Whether a curator excluded an item follows from decisions in the ledger.
+    unusable = "" if item.unusable in (EXCLUDED, UNASKED) else item.unusable
+    outputs = [_fields(output) for output in item.outputs]
+    return _fields(item) | {"unusable": unusable, "outputs": outputs}
+
+
+def _verdict_form(verdict: Verdict) -> dict[str, Any]:
+    if verdict.state == Verdict.State.WAITING or verdict.error == UNASKED:
+        return {"state": Verdict.State.WAITING}
+    # `with_costs` adds what calls cost that were made here.
+    return _fields(verdict) | {
+        "cost_nano": getattr(verdict, "all_nano", verdict.cost_nano),
+        "unpriced": getattr(verdict, "all_unpriced", verdict.unpriced),
+    }
+
+
+def _texts(item: Item, verdicts: Iterable[Verdict]) -> dict[str, str]:
+    """Return the hash of an item's private texts; none where a public bundle brought the run."""
+    salt = item.queue.run.private_salt
+    outputs = [_fields(output, PRIVATE) for output in item.outputs]
+    reasons = {str(each.judge.position): each.feedback for each in verdicts if each.feedback}
+    if not (salt or reasons or any(output["output"] for output in outputs)):
+        return {}
+    return {"texts": digest(salt, {"outputs": outputs, "reasons": reasons})}
+
+
+# --- entries --------------------------------------------------------------------------------------
+
+
+def item_hashes(item: Item, verdicts: Iterable[Verdict]) -> dict[str, str]:
+    """Return what a `verdicts` entry holds of its item and of the texts of it."""
+    return {"item": digest(item.queue.run.salt, _item_form(item)), **_texts(item, verdicts)}
+
+
+def verdict_hash(run: Run, verdict: Verdict) -> str:
+    return digest(run.salt, _verdict_form(verdict))
+
+
+def config_hash(run: Run, config: Any) -> str:
+    return digest(run.salt, config)
+
+
+def record_objects(run: Run, *, append: bool = False) -> None:
+    """Write an entry for the run and for each judge that differs from the last entry about it.
+
+    Whoever changes one calls this in the same transaction; `append` is for imports, which hold the
+    lock of the project and write entries that follow at once.
+    """
+    last = last_objects(run)
+    about = {"project_id": run.queue.project_id, "queue": run.queue, "at": timezone.now()}
+    entries = [
+        Entry(kind=Entry.Kind.OBJECT, payload=payload, **about)
+        for payload in _payloads(run, last)
+        if payload != last.get(payload["id"])
+    ]
+    if append:
+        ledger.append(run.queue.project_id, entries)
+    else:
+        ledger.record(*entries)
+
+
+def record_changed_queues(queues: QuerySet[Queue]) -> None:
+    """Do so for the runs of queues that were changed, unless the ledger does not know them yet."""
+    known = Entry.objects.filter(kind=Entry.Kind.OBJECT, queue=OuterRef("queue"))
+    for run in Run.objects.filter(Exists(known), queue__in=queues):
+        record_objects(run)
+
+
+def last_objects(run: Run) -> dict[str, dict[str, str]]:
+    """Return the last payload about the run and about each of its judges, by their numbers."""
+    entries = Entry.objects.filter(kind=Entry.Kind.OBJECT, queue=run.queue_id).order_by("pk")
+    return {payload["id"]: payload for payload in entries.values_list("payload", flat=True)}
+
+
+def _payloads(run: Run, last: Mapping[str, Any]) -> Iterator[dict[str, str]]:
+    of_run = {"type": "run", "id": str(run.pk), "sha256": digest(run.salt, _run_form(run))}
+    if run.config is None and "config" in last.get(str(run.pk), ()):
+        # A bundle brought the run; its config stayed where it came from.
+        config = last[str(run.pk)]["config"]
+    else:
+        config = config_hash(run, run.config)
+    yield of_run | {"config": config, "project": digest(run.salt, run.queue.project.name)}
+    for judge in run.judges.order_by("position"):
+        sha256 = digest(run.salt, _fields(judge))
+        yield {"type": "judge", "id": str(judge.pk), "sha256": sha256}
+
+
+# --- comparison -----------------------------------------------------------------------------------
+
+
+class Objects:
+    """Compares the rows beside the ledger with its entries; stands among the projections.
+
+    It has nothing to write, and cannot correct a row, of which the ledger has a hash alone.
+    """
+
+    def __init__(self, project: Project) -> None:
+        self.project = project
+
+    def read(self, batch: Sequence[Fact]) -> None: ...
+
+    def compute(self) -> None: ...
+
+    def write(self) -> None: ...
+
+    def rebuild(self, *, write: bool) -> Iterator[Difference]:  # noqa: ARG002
+        for run in Run.objects.filter(queue__project=self.project).order_by("pk"):
+            yield from _differences(run)
+
+
+def _differences(run: Run) -> Iterator[Difference]:
+    # What was changed between two queries is compared once more, while nobody can change it.
+    if list(_of_run(run)):
+        held = Run.objects.select_for_update(no_key=True).get(pk=run.pk)
+        yield from _of_run(held)
+    items = Item.objects.filter(queue=run.queue_id).order_by("position")
+    for first in range(0, items.count(), AT_ONCE):
+        chunk = items.filter(position__gte=first, position__lt=first + AT_ONCE)
+        if list(_of_items(run, chunk)):
+            yield from _of_items(run, chunk.select_for_update(of=("self",), no_key=True))
+
+
+def _of_run(run: Run) -> Iterator[Difference]:
+    last = last_objects(run)
+    if str(run.pk) not in last:
+        return
+    names = {str(judge.pk): f"judge {judge.name}" for judge in run.judges.all()}
+    for payload in _payloads(run, last):
+        where = names.get(payload["id"], f"run {run.name}")
+        stated = last.get(payload["id"], {})
+        for name in ("sha256", "config", "project"):
+            # A run that went into a project of another name has no hash of the first one's.
+            if payload.get(name, "") != stated.get(name, "") and not (
+                name == "project" and name not in stated
+            ):
+                what = {"config": "config of ", "project": "project name of "}.get(name, "")
+                yield _difference(f"{what}{where}", payload[name], stated.get(name))
+
+
+def _of_items(run: Run, items: QuerySet[Item]) -> Iterator[Difference]:
+    chunk = list(items.select_related("a", "b"))
+    sealed = Entry.objects.filter(kind=Entry.Kind.VERDICTS, item__in=chunk).order_by("pk")
+    last = dict(sealed.values_list("item", "payload"))
+    verdicts: dict[UUID, dict[str, Verdict]] = defaultdict(dict)
+    about = with_costs(Verdict.objects.filter(item__in=chunk)).select_related("judge")
+    for verdict in about.order_by("judge__position"):
+        verdicts[verdict.item_id][str(verdict.judge_id)] = verdict
+    for item in chunk:
+        item.queue = run.queue
+        if item.pk in last:
+            yield from _of_item(run, item, verdicts[item.pk], last[item.pk])
+
+
+def _of_item(
+    run: Run, item: Item, verdicts: Mapping[str, Verdict], stated: Mapping[str, Any]
+) -> Iterator[Difference]:
+    where = f"{run.queue.noun} {item.position + 1} of {run.name}"
+    sealed = {each["judge"]: each for each in stated["verdicts"]}
+    if "item" in stated:
+        hashes = item_hashes(item, verdicts.values())
+        if hashes["item"] != stated["item"]:
+            yield _difference(where, hashes["item"], stated["item"])
+        if "texts" in hashes and hashes["texts"] != stated.get("texts"):
+            yield _difference(f"texts of {where}", hashes["texts"], stated.get("texts"))
+        if item.opened_at is None and not item.unusable and not _waits_for_drawing(item):
+            yield Difference(f"whether {where} is open", False, True)  # noqa: FBT003
+    for number, verdict in verdicts.items():
+        said, name = sealed.pop(number, None), f"verdict of {verdict.judge.name} on {where}"
+        is_waiting = verdict.state == Verdict.State.WAITING or verdict.error == UNASKED
+        if said is None or "sha256" not in said:
+            # Sealed before verdicts were hashed: the entry has the winner alone.
+            found = (verdict.winner or None, verdict.consistent)
+            was = said and (said["winner"], said["consistent"])
+            if not is_waiting and found != was:
+                yield Difference(name, found, was)
+        elif (sha256 := verdict_hash(run, verdict)) != said["sha256"]:
+            yield _difference(name, sha256, said["sha256"])
+    for each in sealed.values():
+        yield Difference(f"verdict of judge {each['judge']} on {where}", None, each["winner"])
+
+
+def _waits_for_drawing(item: Item) -> bool:
+    drawings = [output.picture_id for output in item.outputs if output.picture_id]
+    return Picture.objects.filter(pk__in=drawings, state=Picture.State.WAITING).exists()
+
+
+def _difference(where: str, found: str, stated: str | None) -> Difference:
+    return Difference(f"hash of {where}", found, stated)
+
+
+def gaps(project: Project) -> list[str]:
+    """Say of what the ledger has no hashes, as it was sealed before there were any."""
+    runs = Run.objects.filter(queue__project=project)
+    objects = Entry.objects.filter(kind=Entry.Kind.OBJECT, queue=OuterRef("queue"))
+    bare = runs.filter(~Exists(objects)).count()
+    entries = Entry.objects.filter(kind=Entry.Kind.VERDICTS, item=OuterRef("pk"))
+    items = Item.objects.filter(
+        Exists(entries), ~Exists(entries.filter(payload__has_key="item")), queue__run__in=runs
+    ).count()
+    before = "sealed before the ledger covered them"
+    return [
+        *(
+            [f"settings of {number_of(bare, 'run')} and the names of its judges: {before}"]
+            * bool(bare)
+        ),
+        *(
+            [f"details of {number_of(items, 'item')} and of the verdicts on them: {before}"]
+            * bool(items)
+        ),
+    ]
