@@ -238,6 +238,8 @@ FLAGGED = "reports.review.services.flagged"
 RUN_IN_USE = "reports.grandjury.selectors.why_kept"
 # What is told of what happens in a project: see humanjudge.lib.announce.
 ANNOUNCE = "reports.webhooks.services.announce"
+# Who writes it into the ledger when the settings of queues, or their project's name, are changed.
+RECORD_QUEUES = "judge_eval.objects.record_changed_queues"
 
 # Networks with private addresses that webhooks may be sent to, without TLS too.
 WEBHOOK_ALLOW_PRIVATE: list[str] = env.list("WEBHOOK_ALLOW_PRIVATE", [])

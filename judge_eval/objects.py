@@ -134,13 +134,15 @@ def _item_form(item: Item) -> dict[str, Any]:
 
 
 def _verdict_form(verdict: Verdict) -> dict[str, Any]:
-    if verdict.state == Verdict.State.WAITING or verdict.error == UNASKED:
-        return {"state": Verdict.State.WAITING}
     # `with_costs` adds what calls cost that were made here.
     return _fields(verdict) | {
         "cost_nano": getattr(verdict, "all_nano", verdict.cost_nano),
         "unpriced": getattr(verdict, "all_unpriced", verdict.unpriced),
     }
+
+
+def _is_waiting(verdict: Verdict) -> bool:
+    return verdict.state == Verdict.State.WAITING or verdict.error == UNASKED
 
 
 def _texts(item: Item, verdicts: Iterable[Verdict]) -> dict[str, str]:
@@ -198,7 +200,8 @@ def record_changed_queues(queues: QuerySet[Queue]) -> None:
 def last_objects(run: Run) -> dict[str, dict[str, str]]:
     """Return the last payload about the run and about each of its judges, by their numbers."""
     entries = Entry.objects.filter(kind=Entry.Kind.OBJECT, queue=run.queue_id).order_by("pk")
-    return {payload["id"]: payload for payload in entries.values_list("payload", flat=True)}
+    payloads: Iterable[Any] = entries.values_list("payload", flat=True)
+    return {payload["id"]: payload for payload in payloads}
 
 
 def _payloads(run: Run, last: Mapping[str, Any]) -> Iterator[dict[str, str]]:
@@ -232,16 +235,32 @@ class Objects:
 
     def write(self) -> None: ...
 
-    def rebuild(self, *, write: bool) -> Iterator[Difference]:  # noqa: ARG002
+    def rebuild(self, *, write: bool) -> Iterator[Difference]:
         for run in Run.objects.filter(queue__project=self.project).order_by("pk"):
             yield from _differences(run)
+
+    def gaps(self) -> list[str]:
+        """Say of what the ledger has no hashes, as it was sealed before there were any."""
+        runs = Run.objects.filter(queue__project=self.project)
+        objects = Entry.objects.filter(kind=Entry.Kind.OBJECT, queue=OuterRef("queue"))
+        entries = Entry.objects.filter(kind=Entry.Kind.VERDICTS, item=OuterRef("pk"))
+        hashed = entries.filter(payload__has_key="item")
+        items = Item.objects.filter(Exists(entries), ~Exists(hashed), queue__run__in=runs)
+        bare = {
+            "settings and names of judges of {}": (runs.filter(~Exists(objects)).count(), "run"),
+            "outputs of {} and details of verdicts on them": (items.count(), "item"),
+        }
+        return [
+            f"{what.format(number_of(*number))}, sealed before the ledger covered them"
+            for what, number in bare.items()
+            if number[0]
+        ]
 
 
 def _differences(run: Run) -> Iterator[Difference]:
     # What was changed between two queries is compared once more, while nobody can change it.
     if list(_of_run(run)):
-        held = Run.objects.select_for_update(no_key=True).get(pk=run.pk)
-        yield from _of_run(held)
+        yield from _of_run(Run.objects.select_for_update(no_key=True).get(pk=run.pk))
     items = Item.objects.filter(queue=run.queue_id).order_by("position")
     for first in range(0, items.count(), AT_ONCE):
         chunk = items.filter(position__gte=first, position__lt=first + AT_ONCE)
@@ -257,55 +276,60 @@ def _of_run(run: Run) -> Iterator[Difference]:
     for payload in _payloads(run, last):
         where = names.get(payload["id"], f"run {run.name}")
         stated = last.get(payload["id"], {})
-        for name in ("sha256", "config", "project"):
-            # A run that went into a project of another name has no hash of the first one's.
-            if payload.get(name, "") != stated.get(name, "") and not (
-                name == "project" and name not in stated
-            ):
-                what = {"config": "config of ", "project": "project name of "}.get(name, "")
-                yield _difference(f"{what}{where}", payload[name], stated.get(name))
+        yield from _different(where, payload["sha256"], stated.get("sha256"))
+        if payload["type"] == "run":
+            yield from _different(f"config of {where}", payload["config"], stated.get("config"))
+            # It went into a project of another name if there is none.
+            if "project" in stated:
+                where = f"name of the project of {where}"
+                yield from _different(where, payload["project"], stated["project"])
 
 
 def _of_items(run: Run, items: QuerySet[Item]) -> Iterator[Difference]:
     chunk = list(items.select_related("a", "b"))
     sealed = Entry.objects.filter(kind=Entry.Kind.VERDICTS, item__in=chunk).order_by("pk")
     last = dict(sealed.values_list("item", "payload"))
-    verdicts: dict[UUID, dict[str, Verdict]] = defaultdict(dict)
+    verdicts: dict[UUID, list[Verdict]] = defaultdict(list)
     about = with_costs(Verdict.objects.filter(item__in=chunk)).select_related("judge")
     for verdict in about.order_by("judge__position"):
-        verdicts[verdict.item_id][str(verdict.judge_id)] = verdict
+        verdicts[verdict.item_id].append(verdict)
     for item in chunk:
-        item.queue = run.queue
-        if item.pk in last:
-            yield from _of_item(run, item, verdicts[item.pk], last[item.pk])
+        if stated := last.get(item.pk):
+            item.queue = run.queue
+            where = f"{run.queue.noun} {item.position + 1} of {run.name}"
+            if "item" in stated:
+                yield from _of_item(where, item, verdicts[item.pk], stated)
+            yield from _of_verdicts(where, run, verdicts[item.pk], stated["verdicts"])
 
 
 def _of_item(
-    run: Run, item: Item, verdicts: Mapping[str, Verdict], stated: Mapping[str, Any]
+    where: str, item: Item, verdicts: Sequence[Verdict], stated: Mapping[str, Any]
 ) -> Iterator[Difference]:
-    where = f"{run.queue.noun} {item.position + 1} of {run.name}"
-    sealed = {each["judge"]: each for each in stated["verdicts"]}
-    if "item" in stated:
-        hashes = item_hashes(item, verdicts.values())
-        if hashes["item"] != stated["item"]:
-            yield _difference(where, hashes["item"], stated["item"])
-        if "texts" in hashes and hashes["texts"] != stated.get("texts"):
-            yield _difference(f"texts of {where}", hashes["texts"], stated.get("texts"))
-        if item.opened_at is None and not item.unusable and not _waits_for_drawing(item):
-            yield Difference(f"whether {where} is open", False, True)  # noqa: FBT003
-    for number, verdict in verdicts.items():
-        said, name = sealed.pop(number, None), f"verdict of {verdict.judge.name} on {where}"
-        is_waiting = verdict.state == Verdict.State.WAITING or verdict.error == UNASKED
-        if said is None or "sha256" not in said:
-            # Sealed before verdicts were hashed: the entry has the winner alone.
-            found = (verdict.winner or None, verdict.consistent)
-            was = said and (said["winner"], said["consistent"])
-            if not is_waiting and found != was:
-                yield Difference(name, found, was)
-        elif (sha256 := verdict_hash(run, verdict)) != said["sha256"]:
-            yield _difference(name, sha256, said["sha256"])
-    for each in sealed.values():
-        yield Difference(f"verdict of judge {each['judge']} on {where}", None, each["winner"])
+    hashes = item_hashes(item, verdicts)
+    yield from _different(where, hashes["item"], stated["item"])
+    if "texts" in hashes:
+        yield from _different(f"texts of {where}", hashes["texts"], stated.get("texts"))
+    if item.opened_at is None and not item.unusable and not _waits_for_drawing(item):
+        yield Difference(f"{where} is closed", True, False, is_correctable=False)
+
+
+def _of_verdicts(
+    where: str, run: Run, verdicts: Iterable[Verdict], stated: Iterable[Mapping[str, Any]]
+) -> Iterator[Difference]:
+    sealed = {each["judge"]: each for each in stated}
+    # One that is still to come is in no entry.
+    for verdict in (each for each in verdicts if not _is_waiting(each)):
+        said = sealed.pop(str(verdict.judge_id), {})
+        what = f"verdict of {verdict.judge.name} on {where}"
+        if "sha256" in said:
+            yield from _different(what, verdict_hash(run, verdict), said["sha256"])
+        else:
+            # Sealed before the ledger covered verdicts: it has the winner alone.
+            found = [verdict.winner or None, verdict.consistent]
+            yield from _different(what, found, [said.get("winner", ""), said.get("consistent")])
+    for judge, said in sealed.items():
+        if "sha256" in said:
+            yield from _different(f"verdict of judge {judge} on {where}", None, said["sha256"])
 
 
 def _waits_for_drawing(item: Item) -> bool:
@@ -313,27 +337,6 @@ def _waits_for_drawing(item: Item) -> bool:
     return Picture.objects.filter(pk__in=drawings, state=Picture.State.WAITING).exists()
 
 
-def _difference(where: str, found: str, stated: str | None) -> Difference:
-    return Difference(f"hash of {where}", found, stated)
-
-
-def gaps(project: Project) -> list[str]:
-    """Say of what the ledger has no hashes, as it was sealed before there were any."""
-    runs = Run.objects.filter(queue__project=project)
-    objects = Entry.objects.filter(kind=Entry.Kind.OBJECT, queue=OuterRef("queue"))
-    bare = runs.filter(~Exists(objects)).count()
-    entries = Entry.objects.filter(kind=Entry.Kind.VERDICTS, item=OuterRef("pk"))
-    items = Item.objects.filter(
-        Exists(entries), ~Exists(entries.filter(payload__has_key="item")), queue__run__in=runs
-    ).count()
-    before = "sealed before the ledger covered them"
-    return [
-        *(
-            [f"settings of {number_of(bare, 'run')} and the names of its judges: {before}"]
-            * bool(bare)
-        ),
-        *(
-            [f"details of {number_of(items, 'item')} and of the verdicts on them: {before}"]
-            * bool(items)
-        ),
-    ]
+def _different(what: str, stored: object, sealed: object) -> Iterator[Difference]:
+    if stored != sealed:
+        yield Difference(what, stored, sealed, is_correctable=False)

@@ -12,7 +12,8 @@ from django.utils import timezone
 from PIL import Image
 
 from judge_eval.models import Board, Judge, JudgeRating, Run, Verdict
-from judge_eval.runs.verdicts import verdicts_entry
+from judge_eval.objects import record_objects
+from judge_eval.runs.verdicts import record_changed, verdicts_entry
 from voting.assignment import ballot_for
 from voting.keys import create_key
 from voting.ledger import ledger
@@ -236,6 +237,13 @@ def change_verdicts(item, winners):
 
 def judges_of(run):
     return list(Judge.objects.filter(run=run).order_by("position"))
+
+
+def restate(run):
+    """Write what a test has changed in rows into the ledger, as services do that change them."""
+    record_objects(run)
+    record_changed(run.queue.items.values_list("pk", flat=True))
+    seal_all(run.queue.project)
 
 
 def pairs_of(run):

@@ -34,8 +34,8 @@ from judge_eval.exchange.steps import close_undrawn, finish, give_pictures, note
 from judge_eval.models import Board, Import, Judge, Run, Verdict
 from judge_eval.objects import record_objects
 from judge_eval.runs.lifecycle import OUTPUT_ABSENT, lacking_outputs
-from judge_eval.runs.verdicts import answer_of_baseline, verdicts_entry
-from judge_eval.selectors import switched_off, with_costs
+from judge_eval.runs.verdicts import answer_of_baseline, verdicts_entry, verdicts_on
+from judge_eval.selectors import switched_off
 from judge_eval.services import (
     add_judges,
     baseline,
@@ -214,6 +214,10 @@ class Writing:
         # What is open already goes by the key that the ledger tells.
         closed = [_item(queue, draft) for draft in changed if not draft.is_open]
         Item.objects.bulk_update(closed, ["prompt_key", "turn"])
+        known = Entry.objects.filter(
+            kind=Entry.Kind.VERDICTS, item__in=[draft.pk for draft in changed]
+        )
+        self._put_into_ledger(run, set(known.values_list("item", flat=True)))
 
     def _store_images(self, outputs: Iterable[Inference]) -> None:
         for output in outputs:
@@ -239,15 +243,18 @@ class Writing:
         for item in items:
             item.queue = run.queue
         self._answer_by_baselines(run, list(items))
-        by_pair: dict[UUID, list[Verdict]] = {pair: [] for pair in pairs}
-        verdicts = with_costs(Verdict.objects.filter(item__in=pairs)).select_related("judge")
-        for verdict in verdicts.order_by("judge__position"):
-            by_pair[verdict.item_id].append(verdict)
+        self._put_into_ledger(run, pairs)
+
+    def _put_into_ledger(self, run: Run, pairs: Collection[UUID]) -> None:
+        items = Item.objects.filter(pk__in=pairs).select_related("a", "b").order_by("position")
+        for item in items:
+            item.queue = run.queue
+        verdicts = verdicts_on(items)
         final = [
-            verdicts_entry(item, by_pair[item.pk])
+            verdicts_entry(item, verdicts[item.pk])
             for item in items
             # Where a judge of the run is still being asked, the pair's opening writes them.
-            if all(verdict.state != Verdict.State.WAITING for verdict in by_pair[item.pk])
+            if all(verdict.state != Verdict.State.WAITING for verdict in verdicts[item.pk])
         ]
         ledger.append(run.queue.project_id, final)
 

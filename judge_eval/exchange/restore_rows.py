@@ -262,7 +262,7 @@ class Rows:
                     raise BundleError(1, "runs", why)
 
     def check_configs(self) -> None:
-        """Compare the configs of the file, which are not stored, with the last entries about them."""
+        """Compare the configs of the file, which are not stored, with their last entries."""
         for old, run in self.runs.items():
             last = last_objects(run).get(str(run.pk), {}).get("config")
             if last and last != config_hash(run, self._configs[old]):

@@ -331,6 +331,7 @@ def retry_failed(run_id: UUID) -> int:
         # Each begins its tries anew; how many were made is still to be told.
         attempts = run.calls.filter(_has_failed()).aggregate(made=Sum("attempts"))["made"]
         calls = _begin_anew(run.calls.filter(_has_failed()), not_before=timezone.now())
+        items |= set(_left_out_for_nothing(run).values_list("pk", flat=True))
         drawings = _draw_again(run)
         verdicts.record_changed(items)
         if calls or drawings:

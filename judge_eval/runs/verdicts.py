@@ -121,7 +121,10 @@ def decide(decisions: Sequence[tuple[Verdict, Fields]]) -> None:
         for verdict, _ in as_read:
             del current[verdict.pk]
         waiting = {v.item_id for v in current.values() if v.state == Verdict.State.WAITING}
-        open_those_final({verdict.item_id for verdict, _ in as_read} - waiting, amend=True)
+        decided = {verdict.item_id for verdict, _ in as_read}
+        open_those_final(decided - waiting, amend=True)
+        # Judges that join, or are asked again, answer on items that are open one by one.
+        record_changed(decided & waiting)
 
 
 def verdict_or_calls(
@@ -426,7 +429,7 @@ def open_those_final(pairs: Collection[UUID], *, amend: bool = False) -> None:
             .filter(wanted, pk__in=pairs)
             .order_by("pk")
         )
-        verdicts = _verdicts_on(items)
+        verdicts = verdicts_on(items)
         final = [
             item
             for item in items
@@ -438,7 +441,7 @@ def open_those_final(pairs: Collection[UUID], *, amend: bool = False) -> None:
         ledger.record(*changed_entries(final, verdicts))
 
 
-def _verdicts_on(items: Iterable[Item]) -> dict[UUID, list[Verdict]]:
+def verdicts_on(items: Iterable[Item]) -> dict[UUID, list[Verdict]]:
     """Return the verdicts on items, each with what its calls cost, in the run's order of judges."""
     verdicts: dict[UUID, list[Verdict]] = {item.pk: [] for item in items}
     about = with_costs(Verdict.objects.filter(item__in=verdicts)).select_related("judge")
@@ -465,15 +468,17 @@ def _covered(payload: Any) -> dict[str, Any]:
 
 
 def record_changed(pairs: Collection[UUID]) -> None:
-    """Put items into the ledger again that it knows, and of which something else has changed."""
+    """Put items that the ledger knows into it again where they or their verdicts have changed."""
+    if not pairs:
+        return
     known = Entry.objects.filter(item=OuterRef("pk"), kind=Entry.Kind.VERDICTS)
     items = Item.objects.filter(Exists(known), pk__in=pairs).order_by("pk")
     held = items.select_related("a", "b", "queue__run").defer("queue__run__config")
-    ledger.record(*changed_entries(held, _verdicts_on(held)))
+    ledger.record(*changed_entries(held, verdicts_on(held)))
 
 
 def verdicts_entry(item: Item, verdicts: Sequence[Verdict]) -> Entry:
-    """Return the entry, not saved yet, that puts final verdicts into the ledger.
+    """Return the entry, not saved yet, that puts an item and what is final into the ledger.
 
     It says what claims are made of: votes that are asked for because people disagree come later.
     """
@@ -499,6 +504,7 @@ def verdicts_entry(item: Item, verdicts: Sequence[Verdict]) -> Entry:
                     "sha256": verdict_hash(queue.run, verdict),
                 }
                 for verdict in verdicts
+                if verdict.state != Verdict.State.WAITING
             ],
         },
     )

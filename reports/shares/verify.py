@@ -20,7 +20,7 @@ from judge_eval.exchange.bundle import BundleError
 from judge_eval.exchange.restore import Restoring
 from judge_eval.findings import cache
 from judge_eval.models import Findings, Import, Run
-from judge_eval.objects import Objects, gaps
+from judge_eval.objects import Objects
 from reports.shares.bundle import LEDGER, MANIFEST, REPORT
 from reports.shares.composites import define_again
 from reports.shares.make import report_of
@@ -82,7 +82,7 @@ def verify(path: Path, head: str = "") -> Verified:
     unchecked = _leave_out(report)
     for difference in differences(report, project):
         raise NotVerified(str(difference))
-    return Verified(report, unchecked, gaps(project))
+    return Verified(report, unchecked, Objects(project).gaps())
 
 
 def _check_sums(archive: ZipFile) -> None:

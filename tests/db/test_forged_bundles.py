@@ -10,13 +10,12 @@ from django.core.cache import cache
 from django.test import Client
 
 from judge_eval.models import Verdict
-from judge_eval.objects import record_objects
 from reports.shares.bundle import LEDGER, MANIFEST, REPORT
 from reports.shares.services import make_share
 from reports.shares.verify import NotVerified, verify
 from tests.helpers.bundles import empty_the_instance
 from tests.helpers.run_findings import compute, voted_run
-from tests.makers import seal_all
+from tests.makers import restate
 
 pytestmark = pytest.mark.django_db
 TURNED = {"A": "B", "B": "A"}
@@ -28,9 +27,7 @@ def bundle(tmp_path):
     cache.clear()
     run = voted_run(pairs=24)
     Verdict.objects.filter(judge__run=run).update(latency_ms=1250.5, cost_nano=3_000)
-    record_objects(run)
     restate(run)
-    seal_all(run.queue.project)
     compute(run)
     _, token = make_share(run.queue.project, run, None)
     answer = Client().get(f"/r/{token}/bundle.zip")
@@ -39,12 +36,6 @@ def bundle(tmp_path):
     head = run.queue.project.head
     empty_the_instance()
     return tmp_path / "bundle.zip", members, head
-
-
-def restate(run):
-    from judge_eval.runs.verdicts import record_changed
-
-    record_changed(run.queue.items.values_list("pk", flat=True))
 
 
 def write(path, members, records):

@@ -95,8 +95,12 @@ class Difference:
     where: str
     stored: object
     replayed: object
+    # Not so where the ledger holds a hash alone.
+    is_correctable: bool = True
 
     def __str__(self) -> str:
+        if not self.is_correctable:
+            return f"{self.where}: not as the last ledger entry about it has it"
         return f"{self.where}: stored {self.stored!r}, replayed {self.replayed!r}"
 
 
@@ -414,6 +418,12 @@ def replay(project: Project, *, write: bool) -> list[Difference]:
             for projection in projections()
             for difference in projection(own).rebuild(write=write)
         ]
+
+
+def gaps(project: Project) -> list[str]:
+    """Say of what the ledger holds too little to compare it, as it is older than that."""
+    found = (getattr(projection(project), "gaps", list) for projection in projections())
+    return [gap for of_projection in found for gap in of_projection()]
 
 
 def export(project: Project, chunk: int = 2000) -> Iterator[str]:

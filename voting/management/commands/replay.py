@@ -24,17 +24,23 @@ class Command(BaseCommand):
             projects = projects.filter(pk=options["project"])
             if not projects:
                 raise CommandError(f"there is no project {options['project']}")
-        found = sum(self._replay(project, check=options["check"]) for project in projects)
-        if found and options["check"]:
-            raise CommandError(f"{found} figures are not what the ledger says")
+        left = sum(self._replay(project, check=options["check"]) for project in projects)
+        if left:
+            raise CommandError(f"{left} values are not what the ledger says")
 
     def _replay(self, project: Project, *, check: bool) -> int:
+        """Return how many differences are left."""
         differences = ledger.replay(project, write=not check)
         for difference in differences[:MOST_SHOWN]:
             self.stdout.write(str(difference))
-        state = "equal" if not differences else "differing" if check else "corrected"
+        left = [each for each in differences if check or not each.is_correctable]
+        state = "corrected" if differences else "equal"
+        if left:
+            state = "differing" if check else f"{len(left)} cannot be corrected"
         self.stdout.write(
             f"{project.pk} {project.name}: {project.head_seq} entries, "
             f"{len(differences)} differences, {state}"
         )
-        return len(differences)
+        for gap in ledger.gaps(project):
+            self.stdout.write(f"not compared: {gap}")
+        return len(left)
