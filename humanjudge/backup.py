@@ -250,7 +250,7 @@ def _read_table(source: ZipFile, table: Table, expected: TableStated, say: Say) 
     statement = f"INSERT INTO {into} ({quoted}) VALUES ({places})"  # noqa: S608  our own names
     rows = 0
     with source.open(table.member) as file, connection.cursor() as cursor:
-        lines = _lines(file, digest)
+        lines = _lines(file, digest, table.label)
         if next(lines, None) != [field.attname for field in fields]:
             raise BackupRefused(f"{table.label} has other columns here")
         writers = [_writer(field) for field in fields]
@@ -274,15 +274,15 @@ def _batch(
         raise BackupRefused(f"{where}: {error}") from error
 
 
-def _lines(file: IO[bytes], digest: Any) -> Iterator[Any]:
+def _lines(file: IO[bytes], digest: Any, label: str) -> Iterator[Any]:
     while line := file.readline(MOST_OF_LINE + 1):
         if len(line) > MOST_OF_LINE:
-            raise BackupRefused(f"a row has more than {MOST_OF_LINE:,} bytes")
+            raise BackupRefused(f"{label}: a row has more than {MOST_OF_LINE:,} bytes")
         digest.update(line)
         try:
             yield json.loads(line)
         except (ValueError, RecursionError) as error:
-            raise BackupRefused(f"a row is not JSON: {error}") from error
+            raise BackupRefused(f"{label}: a row is not JSON: {error}") from error
 
 
 def _writer(field: AnyField) -> Callable[[Any], Any]:

@@ -65,6 +65,7 @@ NOT_COVERED: Final[Mapping[str, tuple[str, ...]]] = {
     "when an item opened, and the order in which items are handed out": (
         *("Item.opened_at", "Item.turn", "Queue.created_at"),
     ),
+    "how many votes an item wants now": ("Item.votes_wanted",),
     "pictures that were rendered from outputs": ("Inference.picture",),
 }
 # Of these and nothing else is a hash or an entry made in another way.
@@ -262,10 +263,11 @@ def _differences(run: Run) -> Iterator[Difference]:
     if list(_of_run(run)):
         yield from _of_run(Run.objects.select_for_update(no_key=True).get(pk=run.pk))
     items = Item.objects.filter(queue=run.queue_id).order_by("position")
-    for first in range(0, items.count(), AT_ONCE):
-        chunk = items.filter(position__gte=first, position__lt=first + AT_ONCE)
-        if list(_of_items(run, chunk)):
-            yield from _of_items(run, chunk.select_for_update(of=("self",), no_key=True))
+    last = -1
+    while chunk := dict(items.filter(position__gt=last).values_list("pk", "position")[:AT_ONCE]):
+        last, some = max(chunk.values()), items.filter(pk__in=chunk)
+        if list(_of_items(run, some)):
+            yield from _of_items(run, some.select_for_update(of=("self",), no_key=True))
 
 
 def _of_run(run: Run) -> Iterator[Difference]:
