@@ -82,7 +82,10 @@ ALSO_NOT_COVERED: Final = (
     "flags that voters raised, and the present weights of voters",
     "single calls to models with their replies, tokens and times",
     "definitions of composites",
+    "a category given with a vote on a pair",
 )
+# What is left of the private fields of an output in a public bundle.
+LEFT_OUT: Final = {"output": "", "metadata": {"output_absent": True}}
 # A verdict or an item of a bundle whose judges had not answered yet.
 UNASKED: Final = "no verdict had come when the run was exported"
 AT_ONCE: Final = 200
@@ -151,7 +154,7 @@ def _texts(item: Item, verdicts: Iterable[Verdict]) -> dict[str, str]:
     salt = item.queue.run.private_salt
     outputs = [_fields(output, PRIVATE) for output in item.outputs]
     reasons = {str(each.judge.position): each.feedback for each in verdicts if each.feedback}
-    if not (salt or reasons or any(output["output"] for output in outputs)):
+    if not (salt or reasons) and all(output == LEFT_OUT for output in outputs):
         return {}
     return {"texts": digest(salt, {"outputs": outputs, "reasons": reasons})}
 
@@ -247,12 +250,16 @@ class Objects:
         entries = Entry.objects.filter(kind=Entry.Kind.VERDICTS, item=OuterRef("pk"))
         hashed = entries.filter(payload__has_key="item")
         items = Item.objects.filter(Exists(entries), ~Exists(hashed), queue__run__in=runs)
+        unknown = Item.objects.filter(
+            ~Exists(entries), queue__run__in=runs, opened_at__isnull=False
+        )
         bare = {
             "settings and names of judges of {}": (runs.filter(~Exists(objects)).count(), "run"),
             "outputs of {} and details of verdicts on them": (items.count(), "item"),
+            "outputs of {} without any entry": (unknown.count(), "open item"),
         }
         return [
-            f"{what.format(number_of(*number))}, sealed before the ledger covered them"
+            f"{what.format(number_of(*number))}, made before the ledger covered them"
             for what, number in bare.items()
             if number[0]
         ]
@@ -290,17 +297,19 @@ def _of_run(run: Run) -> Iterator[Difference]:
 def _of_items(run: Run, items: QuerySet[Item]) -> Iterator[Difference]:
     chunk = list(items.select_related("a", "b"))
     sealed = Entry.objects.filter(kind=Entry.Kind.VERDICTS, item__in=chunk).order_by("pk")
-    last = dict(sealed.values_list("item", "payload"))
+    last: dict[UUID, Any] = dict(sealed.values_list("item", "payload"))
     verdicts: dict[UUID, list[Verdict]] = defaultdict(list)
     about = with_costs(Verdict.objects.filter(item__in=chunk)).select_related("judge")
     for verdict in about.order_by("judge__position"):
         verdicts[verdict.item_id].append(verdict)
     for item in chunk:
-        if stated := last.get(item.pk):
-            item.queue = run.queue
-            where = f"{run.queue.noun} {item.position + 1} of {run.name}"
-            if "item" in stated:
-                yield from _of_item(where, item, verdicts[item.pk], stated)
+        item.queue = run.queue
+        stated = last.get(item.pk, {"verdicts": []})
+        where = f"{run.queue.noun} {item.position + 1} of {run.name}"
+        if "item" in stated:
+            yield from _of_item(where, item, verdicts[item.pk], stated)
+        # Before it opens, verdicts come one by one and are in no entry.
+        if item.pk in last or item.opened_at:
             yield from _of_verdicts(where, run, verdicts[item.pk], stated["verdicts"])
 
 

@@ -291,10 +291,6 @@ class EntryPart(_Sealed):
             raise ValueError("verdicts are on a pair")
         if self.comparison and not self.run:
             raise ValueError("a pair is of a run")
-        if self.kind == "object":
-            if self.run is None:
-                raise ValueError("an object is of a run")
-            ObjectPayload.model_validate(self.payload)
         if self.kind != "retraction" and self.payload is None:
             raise ValueError("it says nothing")
         if self.is_settling:
@@ -302,6 +298,16 @@ class EntryPart(_Sealed):
         if self.kind == "parameters":
             wanted_in(self.payload)
             groups_in(self.payload)
+        return self
+
+    @model_validator(mode="after")
+    def _is_covered(self) -> Self:
+        if self.kind == "object":
+            ObjectPayload.model_validate(self.payload)
+        if self.kind == "object" and self.run is None:
+            raise ValueError("an object is of a run")
+        if self.comment and not self.is_settling:
+            raise ValueError("only a decision has a comment")
         return self
 
     @property

@@ -1,6 +1,6 @@
 """Every stored value that a page shows is covered by the ledger, or is named as not covered."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -17,7 +17,7 @@ from judge_eval.objects import (
     record_objects,
 )
 from tests.makers import make_run, make_vote, make_voter, pairs_of, restate, seal_all
-from voting.ledger import ledger
+from voting.ledger import chain, ledger
 from voting.models import Entry, Inference, Item, Project, Queue, VoterPrompt
 
 pytestmark = pytest.mark.django_db
@@ -152,6 +152,36 @@ def test_rows_that_are_exchanged_added_or_removed_are_found(run, how, capsys):
     assert "cannot be corrected" in capsys.readouterr().out
 
 
+OF_VOTES = {
+    "a choice": {"choice": "B"},
+    "a comment": {"comment": "It is longer."},
+    "answers": {"labels": {"why": "It is longer."}},
+    "when it was cast": {"at": datetime(2026, 1, 1, tzinfo=UTC)},
+}
+
+
+@pytest.mark.parametrize("what", OF_VOTES)
+def test_a_vote_that_is_changed_in_the_database_is_found(run, what):
+    call_command("replay", "--check")
+    text, labels = ledger.hidden("It is right.", {"why": "It is right."}), {"why": "It is right."}
+    vote = make_vote(make_voter(run), pairs_of(run)[1], "A")
+    Entry.objects.filter(uid=vote.uid).update(comment="It is right.", labels=labels, **text)
+    seal_all(run.queue.project)
+    call_command("replay", "--check")
+    Entry.objects.filter(uid=vote.uid).update(**OF_VOTES[what])
+    with pytest.raises(CommandError, match="not what the ledger says"):
+        call_command("replay", "--check")
+
+
+def rehash(project):
+    """Make the chain of a project anew, for entries that were sealed in another way."""
+    head = chain.genesis(project.pk)
+    for entry in Entry.objects.filter(project=project).order_by("seq"):
+        head = chain.extend(head, ledger.content(entry))
+        Entry.objects.filter(pk=entry.pk).update(hash=head)
+    Project.objects.filter(pk=project.pk).update(head_hash=head)
+
+
 def test_what_the_ledger_does_not_cover_yet_is_said(capsys):
     run = make_run(pairs=3, judges=2)
     for entry in Entry.objects.filter(kind="verdicts"):
@@ -162,10 +192,11 @@ def test_what_the_ledger_does_not_cover_yet_is_said(capsys):
             for said in payload["verdicts"]
         ]
         Entry.objects.filter(pk=entry.pk).update(payload=payload)
+    rehash(run.queue.project)
     call_command("replay", "--check")
     said = capsys.readouterr().out
-    assert "settings and names of judges of 1 run, sealed before the ledger covered them" in said
-    assert "outputs of 3 items and details of verdicts on them, sealed before" in said
+    assert "settings and names of judges of 1 run, made before the ledger covered them" in said
+    assert "outputs of 3 items and details of verdicts on them, made before" in said
     # The winner stood in entries from the first.
     Verdict.objects.filter(judge__run=run, winner="A").update(winner="B")
     with pytest.raises(CommandError, match="3 values"):

@@ -31,6 +31,8 @@ class Command(BaseCommand):
     def _replay(self, project: Project, *, check: bool) -> int:
         """Return how many differences are left."""
         differences = ledger.replay(project, write=not check)
+        if check:
+            differences = [*ledger.changed_entries(project), *differences]
         for difference in differences[:MOST_SHOWN]:
             self.stdout.write(str(difference))
         left = [each for each in differences if check or not each.is_correctable]
