@@ -162,15 +162,15 @@ OF_VOTES = {
 
 @pytest.mark.parametrize("what", OF_VOTES)
 def test_a_vote_that_is_changed_in_the_database_is_found(run, what):
-    call_command("replay", "--check")
+    call_command("replay", "--check", "--chain")
     text, labels = ledger.hidden("It is right.", {"why": "It is right."}), {"why": "It is right."}
     vote = make_vote(make_voter(run), pairs_of(run)[1], "A")
     Entry.objects.filter(uid=vote.uid).update(comment="It is right.", labels=labels, **text)
     seal_all(run.queue.project)
-    call_command("replay", "--check")
+    call_command("replay", "--check", "--chain")
     Entry.objects.filter(uid=vote.uid).update(**OF_VOTES[what])
     with pytest.raises(CommandError, match="not what the ledger says"):
-        call_command("replay", "--check")
+        call_command("replay", "--check", "--chain")
 
 
 def rehash(project):

@@ -17,6 +17,11 @@ class Command(BaseCommand):
         parser.add_argument(
             "--check", action="store_true", help="write nothing, fail on a difference"
         )
+        parser.add_argument(
+            "--chain",
+            action="store_true",
+            help="also verify the chain and the texts of its entries",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         projects = Project.objects.order_by("created_at")
@@ -24,14 +29,15 @@ class Command(BaseCommand):
             projects = projects.filter(pk=options["project"])
             if not projects:
                 raise CommandError(f"there is no project {options['project']}")
-        left = sum(self._replay(project, check=options["check"]) for project in projects)
+        how = {"check": options["check"], "chain": options["chain"]}
+        left = sum(self._replay(project, **how) for project in projects)
         if left:
             raise CommandError(f"{left} values are not what the ledger says")
 
-    def _replay(self, project: Project, *, check: bool) -> int:
+    def _replay(self, project: Project, *, check: bool, chain: bool) -> int:
         """Return how many differences are left."""
         differences = ledger.replay(project, write=not check)
-        if check:
+        if chain:
             differences = [*ledger.changed_entries(project), *differences]
         for difference in differences[:MOST_SHOWN]:
             self.stdout.write(str(difference))
