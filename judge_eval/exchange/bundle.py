@@ -139,6 +139,15 @@ OF_QUEUE: Final = set(
 )
 
 
+class Recipe(_Record):
+    """How a judge of several models is asked; `version` is that of its type."""
+
+    type: Name
+    version: int | str
+    parts: list[dict[str, str]]
+    options: dict[str, Any]
+
+
 class JudgePart(_Record):
     type: Literal["judge"] = "judge"
     id: UUID
@@ -149,7 +158,7 @@ class JudgePart(_Record):
     model: Name
     reported_model: Name
     fingerprint: Annotated[str, Field(max_length=64)]
-    recipe: dict[str, Any] | None = None
+    recipe: Recipe | None = None
 
 
 class Output(_Record):

@@ -155,7 +155,7 @@ class Rows:
         self._configs[stated.id] = stated.config
 
     def _take_judge(self, line: int, stated: Any) -> None:
-        self.judges[stated.id] = Judge(**self.columns(line, stated))
+        self.judges[stated.id] = self._judge(line, stated)
 
     def _write_runs(self, lines: Lines) -> None:
         for line, stated in lines:
@@ -191,8 +191,14 @@ class Rows:
         Board.objects.create(run=run)
 
     def _write_judges(self, lines: Lines) -> None:
-        judges = Judge.objects.bulk_create(Judge(**self.columns(*line)) for line in lines)
+        judges = Judge.objects.bulk_create(self._judge(*line) for line in lines)
         JudgeRating.objects.bulk_create(JudgeRating(judge=judge) for judge in judges)
+
+    def _judge(self, line: int, stated: Any) -> Judge:
+        judge = Judge(**self.columns(line, stated))
+        if self._ends[judge.run_id][0] == Run.State.DRAFT:
+            judge.recipe = None  # it is asked as its config says when it is started here
+        return judge
 
     def _write_outputs(self, lines: Lines) -> None:
         rows = (self._output(*line) for line in lines)

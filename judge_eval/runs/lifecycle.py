@@ -331,9 +331,8 @@ def retry_failed(run_id: UUID) -> int:
         # Each begins its tries anew; how many were made is still to be told.
         attempts = run.calls.filter(_has_failed()).aggregate(made=Sum("attempts"))["made"]
         calls = _begin_anew(run.calls.filter(_has_failed()), not_before=timezone.now())
-        items |= set(_left_out_for_nothing(run).values_list("pk", flat=True))
-        drawings = _draw_again(run)
         verdicts.record_changed(items)
+        drawings = _draw_again(run)
         if calls or drawings:
             said = [f"{calls} failed calls are made again."] if calls else []
             if drawings:
@@ -361,6 +360,7 @@ def _draw_again(run: Run) -> int:
     failed = Verdict.objects.filter(item__in=back, state=Verdict.State.FAILED)
     _begin_anew(failed.filter(calls__isnull=True))
     Item.objects.filter(pk__in=back).update(unusable="")
+    verdicts.record_changed(back)
     return pictures or len(back)
 
 

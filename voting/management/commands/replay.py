@@ -20,7 +20,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--chain",
             action="store_true",
-            help="also verify the chain and the texts of its entries",
+            help="verify the chain and the texts of entries too",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
