@@ -41,7 +41,7 @@ COVERED: Final[Mapping[str, tuple[str, ...]]] = {
     "Inference": ("prompt", "kind", "generator", "tags", "created_at"),
     "Verdict": (
         *("state", "order", "winner", "consistent", "picks", "first_picks", "sample_consistency"),
-        *("score_a", "score_b", "error", "labels", "latency_ms", "decided_at"),
+        *("score_a", "score_b", "error", "labels", "latency_ms"),
     ),
 }
 # Covered too, by the hash of texts that public bundles leave out.
@@ -65,6 +65,7 @@ NOT_COVERED: Final[Mapping[str, tuple[str, ...]]] = {
     "when an item opened, and the order in which items are handed out": (
         *("Item.opened_at", "Item.turn", "Queue.created_at"),
     ),
+    "when a verdict was given": ("Verdict.decided_at",),
     "how many votes an item wants now": ("Item.votes_wanted",),
     "pictures that were rendered from outputs": ("Inference.picture",),
 }
@@ -89,6 +90,7 @@ LEFT_OUT: Final = {"output": "", "metadata": {"output_absent": True}}
 # A verdict or an item of a bundle whose judges had not answered yet.
 UNASKED: Final = "no verdict had come when the run was exported"
 AT_ONCE: Final = 200
+WAITING: Final = Verdict.State.WAITING
 
 
 # --- canonical forms ------------------------------------------------------------------------------
@@ -146,7 +148,7 @@ def _verdict_form(verdict: Verdict) -> dict[str, Any]:
 
 
 def _is_waiting(verdict: Verdict) -> bool:
-    return verdict.state == Verdict.State.WAITING or verdict.error == UNASKED
+    return verdict.state == WAITING or verdict.error == UNASKED
 
 
 def _texts(item: Item, verdicts: Iterable[Verdict]) -> dict[str, str]:
@@ -306,28 +308,36 @@ def _of_items(run: Run, items: QuerySet[Item]) -> Iterator[Difference]:
         item.queue = run.queue
         stated = last.get(item.pk, {"verdicts": []})
         where = f"{run.queue.noun} {item.position + 1} of {run.name}"
+        # Of those that are asked again, the ledger has what they said before.
+        is_asked = run.state in (*Run.AT_WORK, Run.State.STOPPED)
+        again = {each.judge_id for each in verdicts[item.pk] if is_asked and each.state == WAITING}
         if "item" in stated:
-            yield from _of_item(where, item, verdicts[item.pk], stated)
+            yield from _of_item(where, item, verdicts[item.pk], stated, has_texts=not again)
         # Before it opens, verdicts come one by one and are in no entry.
         if item.pk in last or item.opened_at:
-            yield from _of_verdicts(where, run, verdicts[item.pk], stated["verdicts"])
+            said = {s["judge"]: s for s in stated["verdicts"] if UUID(s["judge"]) not in again}
+            yield from _of_verdicts(where, run, verdicts[item.pk], said)
 
 
 def _of_item(
-    where: str, item: Item, verdicts: Sequence[Verdict], stated: Mapping[str, Any]
+    where: str,
+    item: Item,
+    verdicts: Sequence[Verdict],
+    stated: Mapping[str, Any],
+    *,
+    has_texts: bool,
 ) -> Iterator[Difference]:
     hashes = item_hashes(item, verdicts)
     yield from _different(where, hashes["item"], stated["item"])
-    if "texts" in hashes:
+    if has_texts and "texts" in hashes:
         yield from _different(f"texts of {where}", hashes["texts"], stated.get("texts"))
     if item.opened_at is None and not item.unusable and not _waits_for_drawing(item):
         yield Difference(f"{where} is closed", True, False, is_correctable=False)
 
 
 def _of_verdicts(
-    where: str, run: Run, verdicts: Iterable[Verdict], stated: Iterable[Mapping[str, Any]]
+    where: str, run: Run, verdicts: Iterable[Verdict], sealed: dict[str, Mapping[str, Any]]
 ) -> Iterator[Difference]:
-    sealed = {each["judge"]: each for each in stated}
     # One that is still to come is in no entry.
     for verdict in (each for each in verdicts if not _is_waiting(each)):
         said = sealed.pop(str(verdict.judge_id), {})

@@ -325,13 +325,10 @@ def retry_failed(run_id: UUID) -> int:
         # Verdicts first, those too that stand on a part of their samples: what is to be decided
         # anew, the calls tell only as long as they have failed.
         failed = Call.objects.filter(_has_failed(), verdict=OuterRef("pk"))
-        anew = Verdict.objects.filter(Exists(failed), judge__run=run)
-        items = set(anew.values_list("item", flat=True))
-        _begin_anew(anew)
+        _begin_anew(Verdict.objects.filter(Exists(failed), judge__run=run))
         # Each begins its tries anew; how many were made is still to be told.
         attempts = run.calls.filter(_has_failed()).aggregate(made=Sum("attempts"))["made"]
         calls = _begin_anew(run.calls.filter(_has_failed()), not_before=timezone.now())
-        verdicts.record_changed(items)
         drawings = _draw_again(run)
         if calls or drawings:
             said = [f"{calls} failed calls are made again."] if calls else []

@@ -34,7 +34,9 @@ PRIVATE: Final[dict[str, tuple[str, ...]]] = {
     "entry": ("comment", "salt"),
     "flag": ("comment",),
 }
-_MOVED: Final = "Votes came while the bundle was put together: ask again in a moment."
+_MOVED: Final = (
+    "Votes or verdicts are coming while the bundle is put together: ask again in a moment."
+)
 _NOT_WHOLE: Final = (
     "A run of this project was deleted, or is being imported, so its ledger cannot be given away "
     "whole."
