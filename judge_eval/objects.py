@@ -8,6 +8,7 @@ A hash is SHA-256(salt || canonical JSON of the covered fields). Texts that publ
 have a hash of their own, with a salt that these bundles leave out too. Deleting a run deletes both.
 """
 
+import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -21,7 +22,7 @@ from humanjudge.lib.text import number_of
 from judge_eval.models import Run, Verdict
 from judge_eval.selectors import with_costs
 from voting.ledger import ledger
-from voting.ledger.chain import canonical, salted_hash, timestamp
+from voting.ledger.chain import salted_hash, timestamp
 from voting.ledger.decisions import EXCLUDED
 from voting.ledger.ledger import Difference, Fact
 from voting.models import Entry, Item, Picture, Project, Queue
@@ -96,6 +97,10 @@ WAITING: Final = Verdict.State.WAITING
 # --- canonical forms ------------------------------------------------------------------------------
 
 
+_encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
+_PLAIN: Final = frozenset({str, int, bool, type(None)})
+
+
 def plain(value: Any) -> Any:
     """Return a value as canonical JSON takes it.
 
@@ -119,13 +124,21 @@ def digest(salt: str, form: Any) -> str:
     """Return the salted hash of a form, for example of a config.
 
     >>> digest("salt", {"name": "a"})[:12]
-    'f5e5a6a2c1e5'
+    '0af4f37730c5'
     """
-    return salted_hash(salt, canonical({"object": plain(form)}).decode())
+    return _hashed(salt, plain(form))
+
+
+def _hashed(salt: str, form: Any) -> str:
+    # `plain` leaves nothing that `chain.canonical` would refuse.
+    return salted_hash(salt, _encode({"object": form}))
 
 
 def _fields(row: Model, names: Mapping[str, tuple[str, ...]] = COVERED) -> dict[str, Any]:
-    return {name: getattr(row, name) for name in names[type(row).__name__]}
+    """Return the covered fields of a row as canonical JSON takes them."""
+    fields = ((name, getattr(row, name)) for name in names[type(row).__name__])
+    # An import makes very many hashes, and most values are plain already.
+    return {name: it if type(it) in _PLAIN else plain(it) for name, it in fields}
 
 
 def _run_form(run: Run) -> dict[str, Any]:
@@ -158,7 +171,7 @@ def _texts(item: Item, verdicts: Iterable[Verdict]) -> dict[str, str]:
     reasons = {str(each.judge.position): each.feedback for each in verdicts if each.feedback}
     if not (salt or reasons) and all(output == LEFT_OUT for output in outputs):
         return {}
-    return {"texts": digest(salt, {"outputs": outputs, "reasons": reasons})}
+    return {"texts": _hashed(salt, {"outputs": outputs, "reasons": reasons})}
 
 
 # --- entries --------------------------------------------------------------------------------------
@@ -166,11 +179,11 @@ def _texts(item: Item, verdicts: Iterable[Verdict]) -> dict[str, str]:
 
 def item_hashes(item: Item, verdicts: Iterable[Verdict]) -> dict[str, str]:
     """Return what a `verdicts` entry holds of its item and of the texts of it."""
-    return {"item": digest(item.queue.run.salt, _item_form(item)), **_texts(item, verdicts)}
+    return {"item": _hashed(item.queue.run.salt, _item_form(item)), **_texts(item, verdicts)}
 
 
 def verdict_hash(run: Run, verdict: Verdict) -> str:
-    return digest(run.salt, _verdict_form(verdict))
+    return _hashed(run.salt, _verdict_form(verdict))
 
 
 def config_hash(run: Run, config: Any) -> str:
@@ -211,15 +224,15 @@ def last_objects(run: Run) -> dict[str, dict[str, str]]:
 
 
 def _payloads(run: Run, last: Mapping[str, Any]) -> Iterator[dict[str, str]]:
-    of_run = {"type": "run", "id": str(run.pk), "sha256": digest(run.salt, _run_form(run))}
+    of_run = {"type": "run", "id": str(run.pk), "sha256": _hashed(run.salt, _run_form(run))}
     if run.config is None and "config" in last.get(str(run.pk), ()):
         # A bundle brought the run; its config stayed where it came from.
         config = last[str(run.pk)]["config"]
     else:
         config = config_hash(run, run.config)
-    yield of_run | {"config": config, "project": digest(run.salt, run.queue.project.name)}
+    yield of_run | {"config": config, "project": _hashed(run.salt, run.queue.project.name)}
     for judge in run.judges.order_by("position"):
-        sha256 = digest(run.salt, _fields(judge))
+        sha256 = _hashed(run.salt, _fields(judge))
         yield {"type": "judge", "id": str(judge.pk), "sha256": sha256}
 
 

@@ -249,7 +249,7 @@ class Writing:
         items = Item.objects.filter(pk__in=pairs).select_related("a", "b").order_by("position")
         for item in items:
             item.queue = run.queue
-        verdicts = verdicts_on(items)
+        verdicts = verdicts_on(items, have_calls=run.calls.exists())
         final = [
             verdicts_entry(item, verdicts[item.pk])
             for item in items

@@ -441,10 +441,12 @@ def open_those_final(pairs: Collection[UUID], *, amend: bool = False) -> None:
         ledger.record(*changed_entries(final, verdicts))
 
 
-def verdicts_on(items: Iterable[Item]) -> dict[UUID, list[Verdict]]:
+def verdicts_on(items: Iterable[Item], *, have_calls: bool = True) -> dict[UUID, list[Verdict]]:
     """Return the verdicts on items, each with what its calls cost, in the run's order of judges."""
     verdicts: dict[UUID, list[Verdict]] = {item.pk: [] for item in items}
-    about = with_costs(Verdict.objects.filter(item__in=verdicts)).select_related("judge")
+    about = Verdict.objects.filter(item__in=verdicts).select_related("judge")
+    if have_calls:
+        about = with_costs(about)
     for verdict in about.order_by("judge__position"):
         verdicts[verdict.item_id].append(verdict)
     return verdicts
