@@ -70,6 +70,8 @@ def test_a_later_verdict_is_a_second_entry_and_the_ratings_are_folded_anew(at, r
     before = elos_of(run)
 
     lifecycle.retry_failed(run.pk)
+    seal_all(run.queue.project)
+    assert ledger.replay(run.queue.project, write=False) == [], "while they are asked again"
     run = go_on(run)
     assert entries_of(run).count() == 6
     seal_all(run.queue.project)
