@@ -27,7 +27,7 @@ from voting.ledger.decisions import EXCLUDED
 from voting.ledger.ledger import Difference, Fact
 from voting.models import Entry, Item, Picture, Project, Queue
 
-# The fields that are covered, by the names of their models. Every other field is in NOT_COVERED.
+# The fields that are covered, by the names of their models.
 COVERED: Final[Mapping[str, tuple[str, ...]]] = {
     "Run": ("name", "epsilon", "created_at", "started_at"),
     "Queue": (
@@ -50,37 +50,16 @@ PRIVATE: Final[Mapping[str, tuple[str, ...]]] = {
     "Inference": ("output", "metadata"),
     "Verdict": ("feedback",),
 }
-# What of these models is not in the hashes, in the words of docs/sharing.md.
-NOT_COVERED: Final[Mapping[str, tuple[str, ...]]] = {
-    "the state of a run, its note, its budget and what it has spent": (
-        *("Run.state", "Run.note", "Run.budget_nano", "Run.spent_nano", "Run.reserved_nano"),
-    ),
-    "whether a run is shared, archived or open for votes": (
-        *("Run.is_shared", "Run.archived_at", "Queue.is_open", "Queue.more_may_come"),
-        "Queue.deleted_at",
-    ),
-    "the name of a run on its voting page": ("Queue.name",),
-    "the version number of a rubric and when it was written": (
-        *("VoterPrompt.version", "VoterPrompt.created_at"),
-    ),
-    "when an item opened, and the order in which items are handed out": (
-        *("Item.opened_at", "Item.turn", "Queue.created_at"),
-    ),
-    "when a verdict was given": ("Verdict.decided_at",),
-    "how many votes an item wants now": ("Item.votes_wanted",),
-    "pictures that were rendered from outputs": ("Inference.picture",),
-}
-# Of these and nothing else is a hash or an entry made in another way.
-COVERED_OTHERWISE: Final = {
-    *("Run.config", "Item.unusable", "Verdict.cost_nano", "Verdict.unpriced"),
-    # What an entry is about.
-    *("Run.queue", "Queue.project", "Queue.rubric", "VoterPrompt.project", "Judge.run"),
-    *("Item.queue", "Item.a", "Item.b", "Inference.project", "Verdict.judge", "Verdict.item"),
-    # The salts with which the others are hashed.
-    *("Run.salt", "Run.private_salt"),
-}
-# Beside rows of these models.
-ALSO_NOT_COVERED: Final = (
+# In the words of docs/sharing.md; tests/db/test_covered_rows.py says which fields these are.
+NOT_COVERED: Final = (
+    "the state of a run, its note, its budget and what it has spent",
+    "whether a run is shared, archived or open for votes",
+    "the name of a run on its voting page",
+    "the version number of a rubric and when it was written",
+    "when an item opened, and the order in which items are handed out",
+    "when a verdict was given",
+    "how many votes an item wants now",
+    "pictures that were rendered from outputs",
     "flags that voters raised, and the present weights of voters",
     "single calls to models with their replies, tokens and times",
     "definitions of composites",
@@ -118,15 +97,6 @@ def plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [plain(inner) for inner in value]
     return value
-
-
-def digest(salt: str, form: Any) -> str:
-    """Return the salted hash of a form, for example of a config.
-
-    >>> digest("salt", {"name": "a"})[:12]
-    '0af4f37730c5'
-    """
-    return _hashed(salt, plain(form))
 
 
 def _hashed(salt: str, form: Any) -> str:
@@ -187,7 +157,7 @@ def verdict_hash(run: Run, verdict: Verdict) -> str:
 
 
 def config_hash(run: Run, config: Any) -> str:
-    return digest(run.salt, config)
+    return _hashed(run.salt, plain(config))
 
 
 def record_objects(run: Run, *, append: bool = False) -> None:

@@ -9,33 +9,42 @@ import pytest
 from django.core.cache import cache
 from django.test import Client
 
-from judge_eval.models import Verdict
+from judge_eval.models import Findings, Verdict
 from reports.shares.bundle import LEDGER, MANIFEST, REPORT
 from reports.shares.services import make_share
 from reports.shares.verify import NotVerified, verify
 from tests.helpers.bundles import empty_the_instance
 from tests.helpers.run_findings import compute, voted_run
-from tests.makers import restate
+from tests.makers import forget_hashes, restate
 
 pytestmark = pytest.mark.django_db
 TURNED = {"A": "B", "B": "A"}
 
 
 @pytest.fixture
-def bundle(tmp_path):
-    """A genuine bundle: its files, and the head of its ledger."""
+def run():
     cache.clear()
     run = voted_run(pairs=8)
     Verdict.objects.filter(judge__run=run).update(latency_ms=1250.5, cost_nano=3_000)
     restate(run)
     compute(run)
+    return run
+
+
+@pytest.fixture
+def bundle(run, tmp_path):
+    return bundle_of(run, tmp_path / "bundle.zip")
+
+
+def bundle_of(run, path):
+    """Return a path, the files of a genuine bundle, and the head of its ledger."""
     _, token = make_share(run.queue.project, run, None)
     answer = Client().get(f"/r/{token}/bundle.zip")
     with ZipFile(io.BytesIO(b"".join(answer.streaming_content))) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
     head = run.queue.project.head
     empty_the_instance()
-    return tmp_path / "bundle.zip", members, head
+    return path, members, head
 
 
 def write(path, members, records):
@@ -186,3 +195,24 @@ def test_any_value_that_is_changed_in_a_bundle_is_found(bundle):
         not_found.add(".".join((kind, *leaf)))
     assert not_found <= NOT_FOUND
     assert len(places) > 100
+
+
+def test_a_bundle_of_before_rows_were_covered_verifies_as_far_as_it_goes(run, tmp_path):
+    forget_hashes(run.queue.project)
+    Findings.objects.all().delete()
+    compute(run)
+    path, members, head = bundle_of(run, tmp_path / "old.zip")
+    records = [json.loads(line) for line in members[LEDGER].splitlines()]
+    for record in records:
+        for name in ("salt", "private_salt") if record["type"] == "run" else ("recipe",):
+            record.pop(name, None) if record["type"] in ("run", "judge") else None
+    write(path, members, records)
+    assert verify(path, head).gaps == [
+        "settings and names of judges of 1 run, made before the ledger covered them",
+        "outputs of 8 items and details of verdicts on them, made before the ledger covered them",
+    ]
+    FORGED["all verdicts turned round"](records)
+    write(path, members, records)
+    empty_the_instance()
+    with pytest.raises(NotVerified, match="verdict of near-judge on pair 1"):
+        verify(path, head)

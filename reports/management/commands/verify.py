@@ -4,7 +4,7 @@ from typing import Any
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from judge_eval.objects import ALSO_NOT_COVERED, NOT_COVERED
+from judge_eval.objects import NOT_COVERED
 from reports.shares.verify import NotVerified, verify
 from voting.models import Project
 
@@ -38,5 +38,5 @@ class Command(BaseCommand):
         for gap in gaps:
             self.stdout.write(f"The ledger covers no {gap}.")
         self.stdout.write("Not covered by any ledger:")
-        for what in (*NOT_COVERED, *ALSO_NOT_COVERED):
+        for what in NOT_COVERED:
             self.stdout.write(f"- {what}")
