@@ -17,8 +17,7 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any, Final, TypeAlias
 from uuid import UUID
-from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile
-from zlib import error as ZlibError  # noqa: N812
+from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
 
 from django.apps import apps
 from django.core.files.storage import default_storage
@@ -26,7 +25,9 @@ from django.core.management.color import no_style
 from django.db import DatabaseError, connection, models, transaction
 from django.db.migrations.recorder import MigrationRecorder
 from django.utils import timezone
+from pydantic import BaseModel
 
+from humanjudge.lib.archives import UNREADABLE, check, read
 from voting.ledger import chain, ledger
 from voting.ledger.bulk_sql import one_moment
 from voting.models import Picture, Project
@@ -36,6 +37,10 @@ FORMAT: Final = "humanjudge-backup"
 VERSION: Final = 1
 MANIFEST: Final = "manifest.json"
 BATCH: Final = 2000
+MOST_OF_MANIFEST: Final = 1_000_000
+MOST_OF_PICTURE: Final = 100_000_000
+# A row may hold the config of a run with all its prompts.
+MOST_OF_LINE: Final = 100_000_000
 # Every migration makes these anew.
 MADE_BY_DJANGO: Final = {"contenttypes.contenttype", "auth.permission"}
 # What a server that runs writes by itself.
@@ -180,16 +185,17 @@ def restore(path: Path, say: Say) -> None:
     """Read a backup into an empty database, or leave it empty."""
     try:
         with ZipFile(path) as source:
+            check(source)
             manifest = _manifest(source)
             _refuse_what_is_not_empty()
             with transaction.atomic(durable=True):
                 _empty_what_migrations_fill()
                 for table in tables():
-                    _read_table(source, table, manifest["tables"][table.label], say)
-                _read_pictures(source, manifest["pictures"]["files"], say)
+                    _read_table(source, table, manifest.tables[table.label], say)
+                _read_pictures(source, manifest.pictures["files"], say)
                 _go_on_counting()
                 _verify(say)
-    except (BadZipFile, ZlibError, EOFError) as error:
+    except UNREADABLE as error:
         raise BackupRefused(f"{path} is damaged, or no backup: {error}") from error
     except KeyError as error:
         raise BackupRefused(f"the manifest or the file says nothing of {error}") from error
@@ -197,15 +203,27 @@ def restore(path: Path, say: Say) -> None:
         raise BackupRefused(f"the database refuses it: {error}".strip()) from error
 
 
-def _manifest(source: ZipFile) -> dict[str, Any]:
+class TableStated(BaseModel):
+    rows: int
+    sha256: str
+
+
+class Manifest(BaseModel):
+    format: str
+    version: int
+    migrations: list[str] = []
+    tables: dict[str, TableStated] = {}
+    pictures: dict[str, int] = {}
+
+
+def _manifest(source: ZipFile) -> Manifest:
     try:
-        manifest: dict[str, Any] = json.loads(source.read(MANIFEST))
-        is_ours = (manifest["format"], manifest["version"]) == (FORMAT, VERSION)
-    except (KeyError, ValueError, TypeError) as error:
+        manifest = Manifest.model_validate_json(read(source, MANIFEST, MOST_OF_MANIFEST))
+    except (KeyError, ValueError) as error:
         raise BackupRefused("this is no backup of HumanJudge: it has no manifest") from error
-    if not is_ours:
+    if (manifest.format, manifest.version) != (FORMAT, VERSION):
         raise BackupRefused("this is no backup that this version can read")
-    if manifest["migrations"] != applied():
+    if manifest.migrations != applied():
         raise BackupRefused(
             "another version made this backup: restore it with that one, upgrade then"
         )
@@ -224,7 +242,7 @@ def _empty_what_migrations_fill() -> None:
             table.rows.all()._raw_delete(using=connection.alias)
 
 
-def _read_table(source: ZipFile, table: Table, expected: dict[str, Any], say: Say) -> None:
+def _read_table(source: ZipFile, table: Table, expected: TableStated, say: Say) -> None:
     digest, fields = hashlib.sha256(), table.fields
     quoted = ", ".join(connection.ops.quote_name(str(field.column)) for field in fields)
     places = ", ".join(["%s"] * len(fields))
@@ -232,14 +250,14 @@ def _read_table(source: ZipFile, table: Table, expected: dict[str, Any], say: Sa
     statement = f"INSERT INTO {into} ({quoted}) VALUES ({places})"  # noqa: S608  our own names
     rows = 0
     with source.open(table.member) as file, connection.cursor() as cursor:
-        lines = _lines(file, digest)
+        lines = _lines(file, digest, table.label)
         if next(lines, None) != [field.attname for field in fields]:
             raise BackupRefused(f"{table.label} has other columns here")
         writers = [_writer(field) for field in fields]
         while batch := _batch(lines, writers, f"{table.label}, rows from {rows + 1:,}"):
             cursor.executemany(statement, batch)
             rows += len(batch)
-    if (rows, digest.hexdigest()) != (expected["rows"], expected["sha256"]):
+    if (rows, digest.hexdigest()) != (expected.rows, expected.sha256):
         raise BackupRefused(f"{table.label} is not what the manifest says: the file was changed")
     say(f"{table.label}: {rows:,} rows")
 
@@ -256,10 +274,15 @@ def _batch(
         raise BackupRefused(f"{where}: {error}") from error
 
 
-def _lines(file: IO[bytes], digest: Any) -> Iterator[Any]:
-    for line in file:
+def _lines(file: IO[bytes], digest: Any, label: str) -> Iterator[Any]:
+    while line := file.readline(MOST_OF_LINE + 1):
+        if len(line) > MOST_OF_LINE:
+            raise BackupRefused(f"{label}: a row has more than {MOST_OF_LINE:,} bytes")
         digest.update(line)
-        yield json.loads(line)
+        try:
+            yield json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise BackupRefused(f"{label}: a row is not JSON: {error}") from error
 
 
 def _writer(field: AnyField) -> Callable[[Any], Any]:
@@ -282,7 +305,7 @@ def _read_pictures(source: ZipFile, expected: int, say: Say) -> None:
     if len(names) != expected:
         raise BackupRefused(f"{len(names):,} pictures are here, {expected:,} were written")
     for name in names:
-        png = source.read(name)
+        png = read(source, name, MOST_OF_PICTURE)
         if hashlib.sha256(png).hexdigest() != Path(name).stem:
             raise BackupRefused(f"{name} is not the picture that was written")
         store(png)

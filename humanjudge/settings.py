@@ -221,6 +221,7 @@ LEDGER_PROJECTIONS = [
     "judge_eval.ratings.projection.JudgeElo",
     "reports.quality.projection.QualityScore",
     "reports.review.projection.ReviewList",
+    "judge_eval.objects.Objects",
 ]
 
 VOTES_PER_SECOND = env.float("VOTES_PER_SECOND", 10.0)
@@ -237,6 +238,8 @@ FLAGGED = "reports.review.services.flagged"
 RUN_IN_USE = "reports.grandjury.selectors.why_kept"
 # What is told of what happens in a project: see humanjudge.lib.announce.
 ANNOUNCE = "reports.webhooks.services.announce"
+# Who writes it into the ledger when the settings of queues, or their project's name, are changed.
+RECORD_QUEUES = "judge_eval.objects.record_changed_queues"
 
 # Networks with private addresses that webhooks may be sent to, without TLS too.
 WEBHOOK_ALLOW_PRIVATE: list[str] = env.list("WEBHOOK_ALLOW_PRIVATE", [])

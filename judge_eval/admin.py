@@ -1,5 +1,7 @@
 """The admin of runs: sharing and providers are set here; what was asked can be read."""
 
+from typing import Any
+
 from django import forms
 from django.contrib import admin
 from django.db.models import QuerySet
@@ -13,6 +15,8 @@ from judge_eval.models import Call, Findings, Import, Judge, Provider, Run, RunE
 from judge_eval.providers.protocols import OPENAI_COMPATIBLE, PROTOCOLS
 from judge_eval.runs import providers
 from voting.admin import ListAdmin, ReadOnlyAdmin, SeenAdmin, UnmakeableAdmin
+from voting.changes import record_queues
+from voting.models import Queue
 
 
 def dollars(nano: int | None) -> str:
@@ -42,6 +46,10 @@ class RunAdmin(UnmakeableAdmin):
     @admin.display(ordering="spent_nano")
     def spent(self, run: Run) -> str:
         return dollars(run.spent_nano)
+
+    def save_model(self, request: HttpRequest, obj: Run, form: Any, change: bool) -> None:
+        super().save_model(request, obj, form, change)
+        record_queues(Queue.objects.filter(pk=obj.queue_id))
 
     def view_on_site(self, run: Run) -> str:
         return reverse("run", args=[run.pk])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import uuid
 from collections.abc import Callable
 from decimal import Decimal
@@ -85,6 +86,10 @@ class Provider(models.Model):
         return self.name
 
 
+def new_salt() -> str:
+    return secrets.token_hex(16)
+
+
 class WholeRuns(models.Manager["Run"]):
     """Leaves out runs that are still being imported: nobody is shown half of one."""
 
@@ -126,6 +131,10 @@ class Run(models.Model):
     is_shared = models.BooleanField(default=False)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     started_at = models.DateTimeField(null=True, editable=False)
+    # For the hashes of its rows in the ledger: see judge_eval.objects. Public bundles have only the
+    # first; a run that one of them brought has no private one.
+    salt = models.CharField(max_length=32, default=new_salt, editable=False)
+    private_salt = models.CharField(max_length=32, default=new_salt, blank=True, editable=False)
     # Left out of lists, and still to be read.
     archived_at = models.DateTimeField(null=True, blank=True, editable=False)
 

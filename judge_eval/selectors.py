@@ -5,8 +5,20 @@ from collections.abc import Collection, Iterable
 from typing import Any, Final, NamedTuple, TypeVar
 from uuid import UUID
 
-from django.db.models import Avg, Count, F, Max, Model, Q, QuerySet, Sum
-from django.db.models.functions import Left
+from django.db.models import (
+    Avg,
+    Count,
+    F,
+    IntegerField,
+    Max,
+    Model,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+    Sum,
+)
+from django.db.models.functions import Coalesce, Left
 
 from humanjudge.lib import leases
 from judge_eval.models import Board, Call, Extension, JudgeRating, RatingPoint, Run, Verdict
@@ -61,6 +73,18 @@ def is_drawn(item: str = "") -> Q:
     undrawn = Picture.objects.exclude(state=Picture.State.DONE)
     a, b = f"{item}a__picture__in", f"{item}b__picture__in"
     return ~Q(**{a: undrawn}) & ~Q(**{b: undrawn})
+
+
+def with_costs(verdicts: QuerySet[Verdict]) -> QuerySet[Verdict]:
+    """Add what the calls of verdicts cost: they stay here, and what they cost is on the board."""
+    calls = Call.objects.filter(verdict=OuterRef("pk")).exclude(state=Call.State.WAITING)
+    of_one = calls.order_by().values("verdict")
+    nano = of_one.annotate(nano=Sum("cost_nano")).values("nano")
+    unpriced = of_one.annotate(unpriced=Count("pk", filter=UNPRICED)).values("unpriced")
+    return verdicts.annotate(
+        all_nano=Coalesce(Subquery(nano), "cost_nano"),
+        all_unpriced=Coalesce(Subquery(unpriced), "unpriced", output_field=IntegerField()),
+    )
 
 
 class BoardView(NamedTuple):

@@ -19,6 +19,7 @@ from judge_eval.config.judge_types import JUDGE_TYPES
 from judge_eval.config.run_config import ONE_MODEL, JudgeSpec, RunConfig
 from judge_eval.demo.content import DemoPrompt
 from judge_eval.models import Board, Judge, JudgeRating, Run, Verdict
+from judge_eval.objects import record_objects
 from judge_eval.prompts.request_hash import judge_fingerprint
 from voting.choices import DEFAULT_BALLOT
 from voting.kinds import is_ordered, is_single
@@ -74,6 +75,7 @@ def create_run(
         judges = add_judges(run, [baseline(run, name) for name in baselines])
         verdicts = [Verdict(judge=judge, item=item) for item in items for judge in judges]
         Verdict.objects.bulk_create(verdicts, batch_size=1000)
+        record_objects(run)
         enqueue("judge_eval.tasks.advance", str(run.pk))
     return run
 
@@ -85,6 +87,7 @@ def create_study(
     queue = create_queue(project, name, rubric, kind=kind, ballot=list(ballot), **rules)
     run = Run.objects.create(queue=queue, name=name, state=Run.State.VOTING)
     Board.objects.create(run=run)
+    record_objects(run)
     return run
 
 

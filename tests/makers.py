@@ -12,10 +12,11 @@ from django.utils import timezone
 from PIL import Image
 
 from judge_eval.models import Board, Judge, JudgeRating, Run, Verdict
-from judge_eval.runs.verdicts import verdicts_entry
+from judge_eval.objects import record_objects
+from judge_eval.runs.verdicts import record_changed, verdicts_entry
 from voting.assignment import ballot_for
 from voting.keys import create_key
-from voting.ledger import ledger
+from voting.ledger import chain, ledger
 from voting.models import (
     Entry,
     Exposure,
@@ -236,6 +237,32 @@ def change_verdicts(item, winners):
 
 def judges_of(run):
     return list(Judge.objects.filter(run=run).order_by("position"))
+
+
+def restate(run):
+    """Write what a test has changed in rows into the ledger, as services do that change them."""
+    record_objects(run)
+    record_changed(run.queue.items.values_list("pk", flat=True))
+    seal_all(run.queue.project)
+
+
+def forget_hashes(project):
+    """Make a sealed ledger one of before it covered rows, with a chain of its own."""
+    Entry.objects.filter(project=project, kind="object").delete()
+    head, entries = chain.genesis(project.pk), Entry.objects.filter(project=project).order_by("seq")
+    for seq, entry in enumerate(entries, start=1):
+        entry.seq = seq
+        if entry.kind == "verdicts":
+            said = [
+                {k: v for k, v in it.items() if k != "sha256"} for it in entry.payload["verdicts"]
+            ]
+            without = {k: v for k, v in entry.payload.items() if k not in ("item", "texts")}
+            entry.payload = without | {"verdicts": said}
+        entry.hash = head = chain.extend(head, ledger.content(entry))
+        entry.save()
+    Project.objects.filter(pk=project.pk).update(head_hash=head, head_seq=entries.count())
+    project.refresh_from_db()
+    ledger.replay(project, write=True)
 
 
 def pairs_of(run):

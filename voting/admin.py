@@ -19,6 +19,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.functional import cached_property
 
+from voting.changes import record_queues
 from voting.choices import Choice, in_order
 from voting.curating import decisions_on_voters, exclude_voter
 from voting.forms import GroupField
@@ -182,6 +183,10 @@ class QueueAdmin(UnmakeableAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Queue]:
         # Its name says its project, where it is chosen too.
         return super().get_queryset(request).select_related("project")
+
+    def save_model(self, request: HttpRequest, obj: Queue, form: Any, change: bool) -> None:
+        super().save_model(request, obj, form, change)
+        record_queues(Queue.objects.filter(pk=obj.pk))
 
     def view_on_site(self, queue: Queue) -> str:
         return reverse("vote", args=[queue.pk])
@@ -379,6 +384,10 @@ class ProjectAdmin(KeptAdmin):
     date_hierarchy = "created_at"
     readonly_fields = ("id", "head_seq", "head", "created_at")
     inlines = (MembersInline, NewMemberInline)
+
+    def save_model(self, request: HttpRequest, obj: Project, form: Any, change: bool) -> None:
+        super().save_model(request, obj, form, change)
+        record_queues(obj.queues.all())
 
 
 class IdentityInline(admin.TabularInline):  # type: ignore[type-arg]

@@ -7,14 +7,16 @@ the services that make them; the audit page of a project shows it.
 from decimal import Decimal
 from typing import Final
 
+from django.conf import settings
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.auth.models import User
 from django.contrib.contenttypes.models import ContentType
 from django.db import transaction
 from django.db.models import QuerySet
+from django.utils.module_loading import import_string
 
 from voting.choices import ONE
-from voting.models import Project, Voter
+from voting.models import Project, Queue, Voter
 
 # A voter whose votes should not count at all is excluded or blocked; the weight is always above 0.
 LEAST_REPUTATION: Final = Decimal("0.001")
@@ -45,11 +47,17 @@ def changes_of(project: Project) -> QuerySet[LogEntry]:
     return changes.select_related("user").order_by("-pk")
 
 
+def record_queues(queues: QuerySet[Queue]) -> None:
+    """Write into the ledger what queues and their project are like now."""
+    import_string(settings.RECORD_QUEUES)(queues)
+
+
 def rename(project: Project, name: str, by: User) -> None:
     with transaction.atomic():
         before = Project.objects.select_for_update(no_key=True).get(pk=project.pk).name
         if before != name:
             Project.objects.filter(pk=project.pk).update(name=name)
+            record_queues(project.queues.all())
             note_change(project, by, f"Renamed from “{before}” to “{name}”.")
 
 

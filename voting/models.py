@@ -533,6 +533,7 @@ class Entry(models.Model):
         DECISION = "decision"
         PARAMETERS = "parameters"
         ERASURE = "erasure"
+        OBJECT = "object"
 
     # For a vote from the page this is the number of its ballot, so a ballot counts once.
     uid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
@@ -606,7 +607,9 @@ class Entry(models.Model):
                 )
                 | Q(kind="retraction", voter__isnull=False, target__isnull=False)
                 | Q(kind="verdicts", item__isnull=False, payload__isnull=False)
-                | Q(kind__in=["decision", "parameters", "erasure"], payload__isnull=False),
+                | Q(
+                    kind__in=["decision", "parameters", "erasure", "object"], payload__isnull=False
+                ),
             ),
         ]
         indexes: ClassVar = [

@@ -120,6 +120,9 @@ class RunPart(_Record):
     spent_nano: Big
     created_at: AwareDatetime
     started_at: AwareDatetime | None
+    # Those of runs that were exported before there were any are empty.
+    salt: Annotated[str, Field(max_length=32)] = ""
+    private_salt: Annotated[str, Field(max_length=32)] = ""
 
     @model_validator(mode="after")
     def _offers_what_it_asks(self) -> Self:
@@ -136,6 +139,15 @@ OF_QUEUE: Final = set(
 )
 
 
+class Recipe(_Record):
+    """How a judge of several models is asked; `version` is that of its type."""
+
+    type: Name
+    version: int | str
+    parts: list[dict[str, str]]
+    options: dict[str, Any]
+
+
 class JudgePart(_Record):
     type: Literal["judge"] = "judge"
     id: UUID
@@ -146,6 +158,7 @@ class JudgePart(_Record):
     model: Name
     reported_model: Name
     fingerprint: Annotated[str, Field(max_length=64)]
+    recipe: Recipe | None = None
 
 
 class Output(_Record):
@@ -261,9 +274,21 @@ class Vote(_Sealed):
         return self
 
 
+class ObjectPayload(BaseModel):
+    """The hashes of a run or a judge, see `judge_eval.objects`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    type: Literal["run", "judge"]
+    id: UUID
+    sha256: Hex
+    config: Hex | None = None
+    project: Hex | None = None
+
+
 class EntryPart(_Sealed):
     type: Literal["entry"] = "entry"
-    kind: Literal["retraction", "verdicts", "decision", "parameters", "erasure"]
+    kind: Literal["retraction", "verdicts", "decision", "parameters", "erasure", "object"]
     target: UUID | None
     payload: Annotated[Any, AfterValidator(_hashable)]
     # Why a curator decided so: the payload holds its salted hash.
@@ -283,6 +308,16 @@ class EntryPart(_Sealed):
         if self.kind == "parameters":
             wanted_in(self.payload)
             groups_in(self.payload)
+        return self
+
+    @model_validator(mode="after")
+    def _is_covered(self) -> Self:
+        if self.kind == "object":
+            ObjectPayload.model_validate(self.payload)
+        if self.kind == "object" and self.run is None:
+            raise ValueError("an object is of a run")
+        if self.comment and not self.is_settling:
+            raise ValueError("only a decision has a comment")
         return self
 
     @property

@@ -10,13 +10,12 @@ from itertools import chain
 from typing import Any, Final, TypeVar
 from uuid import UUID
 
-from django.db.models import Count, Exists, F, IntegerField, OuterRef, Q, QuerySet, Subquery, Sum
-from django.db.models.functions import Coalesce
+from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
 from pydantic import BaseModel
 
 from judge_eval.exchange import bundle
-from judge_eval.models import Call, Run, Verdict
-from judge_eval.selectors import UNPRICED
+from judge_eval.models import Run, Verdict
+from judge_eval.selectors import with_costs
 from voting.ledger.groups import STATES_GROUPS
 from voting.models import Entry, Flag, Inference, Item, Project, Voter, VoterPrompt
 from voting.pictures.images import data_url
@@ -148,18 +147,6 @@ def _with_picture(output: bundle.Output) -> bundle.Output:
     if output.kind != "image":
         return output
     return output.model_copy(update={"output": data_url(output.output)})
-
-
-def with_costs(verdicts: QuerySet[Verdict]) -> QuerySet[Verdict]:
-    """Add what the calls of verdicts cost: they stay here, and what they cost is on the board."""
-    calls = Call.objects.filter(verdict=OuterRef("pk")).exclude(state=Call.State.WAITING)
-    of_one = calls.order_by().values("verdict")
-    nano = of_one.annotate(nano=Sum("cost_nano")).values("nano")
-    unpriced = of_one.annotate(unpriced=Count("pk", filter=UNPRICED)).values("unpriced")
-    return verdicts.annotate(
-        all_nano=Coalesce(Subquery(nano), "cost_nano"),
-        all_unpriced=Coalesce(Subquery(unpriced), "unpriced", output_field=IntegerField()),
-    )
 
 
 def _read(

@@ -18,7 +18,7 @@ from django.utils.text import slugify
 from humanjudge.lib.text import harmless
 from judge_eval.access import Reader, note_runs_seen
 from judge_eval.exchange import mapping
-from judge_eval.exchange.export import export_run, in_chunks, with_costs
+from judge_eval.exchange.export import export_run, in_chunks
 from judge_eval.exchange.formats import table
 from judge_eval.exchange.import_write import CHANGES, NOTED
 from judge_eval.exchange.label_matrix import label_rows
@@ -27,6 +27,7 @@ from judge_eval.models import Judge, Run, Verdict
 from judge_eval.prompts.orders import combine
 from judge_eval.prompts.parse import ParsedVerdict
 from judge_eval.runs.lifecycle import OUTPUT_ABSENT
+from judge_eval.selectors import with_costs
 from voting.choices import ONE, SWAPPED, WRONG, quality_of, row_of
 from voting.kinds import SEPARATOR, options_of
 from voting.ledger import ledger

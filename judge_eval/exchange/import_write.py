@@ -32,8 +32,14 @@ from judge_eval.exchange.import_scratch import DRAFT, VOTES, WRITTEN, Scratch
 from judge_eval.exchange.statements import PairDraft, by_rule
 from judge_eval.exchange.steps import close_undrawn, finish, give_pictures, note, step
 from judge_eval.models import Board, Import, Judge, Run, Verdict
+from judge_eval.objects import record_objects
 from judge_eval.runs.lifecycle import OUTPUT_ABSENT, lacking_outputs
-from judge_eval.runs.verdicts import answer_of_baseline, new_entries, open_those_final
+from judge_eval.runs.verdicts import (
+    answer_of_baseline,
+    changed_entries,
+    open_those_final,
+    verdicts_on,
+)
 from judge_eval.selectors import switched_off
 from judge_eval.services import (
     add_judges,
@@ -93,6 +99,9 @@ class Writing:
             number = self._scratch.count(table)
             while job.written < before + number:
                 with self._step() as run:
+                    if write in (self._enter, self._votes) and job.written == before:
+                        # Not before: a run that is not in the ledger can still be removed.
+                        record_objects(run, append=True)
                     if table == VOTES and job.written == before:
                         self._note_in_ledger(run, IMPORT_BEGINS)
                     rows = self._scratch.after(table, job.written - before)
@@ -210,6 +219,10 @@ class Writing:
         # What is open already goes by the key that the ledger tells.
         closed = [_item(queue, draft) for draft in changed if not draft.is_open]
         Item.objects.bulk_update(closed, ["prompt_key", "turn"])
+        known = Entry.objects.filter(
+            kind=Entry.Kind.VERDICTS, item__in=[draft.pk for draft in changed]
+        )
+        self._put_into_ledger(run, set(known.values_list("item", flat=True)))
 
     def _store_images(self, outputs: Iterable[Inference]) -> None:
         for output in outputs:
@@ -238,17 +251,20 @@ class Writing:
             item.queue = run.queue
         if judged:
             self._answer_by_baselines(run, judged)
-        by_pair: dict[UUID, list[Verdict]] = {pair: [] for pair in pairs}
-        verdicts = Verdict.objects.filter(item__in=pairs).select_related("judge")
-        for verdict in verdicts.order_by("judge__position"):
-            by_pair[verdict.item_id].append(verdict)
+        self._put_into_ledger(run, pairs)
+
+    def _put_into_ledger(self, run: Run, pairs: Collection[UUID]) -> None:
+        items = Item.objects.filter(pk__in=pairs).select_related("a", "b").order_by("position")
+        for item in items:
+            item.queue = run.queue
+        verdicts = verdicts_on(items, have_calls=run.calls.exists())
         final = [
             item
             for item in items
             # Where a judge of the run is still being asked, the pair's opening writes them.
-            if all(verdict.state != Verdict.State.WAITING for verdict in by_pair[item.pk])
+            if all(verdict.state != Verdict.State.WAITING for verdict in verdicts[item.pk])
         ]
-        ledger.append(run.queue.project_id, [*new_entries(final, by_pair)])
+        ledger.append(run.queue.project_id, changed_entries(final, verdicts))
 
     def _answer_by_baselines(self, run: Run, items: QuerySet[Item]) -> None:
         """Let the run's baselines answer for pairs that other judges answered for elsewhere."""
@@ -283,7 +299,9 @@ class Writing:
         if not names:
             return []
         self._report.notes.append(f"Baselines are on the board, as its floor: {', '.join(names)}.")
-        return add_judges(run, [baseline(run, name) for name in names])
+        added = add_judges(run, [baseline(run, name) for name in names])
+        record_objects(run, append=True)
+        return added
 
     def _names_of_baselines(self, queue: Queue) -> list[str]:
         is_unseen = lacking_outputs(queue).count() == queue.items.count()
@@ -349,6 +367,7 @@ class Writing:
                 run.state = Run.State.VOTING
             run.note = NOTHING_TO_SHOW[noun] if run.state == Run.State.COMPLETE else ""
         run.save(update_fields=["state", "note"])
+        record_objects(run, append=True)
         if lacking:
             note = f"Voting is closed: {_lacking(lacking, noun)} that could be shown."
             self._report.notes.append(note)

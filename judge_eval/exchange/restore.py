@@ -69,6 +69,8 @@ class Restoring:
             rows.finish()
             self._report.new["voters"] = start.new_voters().count()
             self._report.notes.append(appending.note())
+            if self._is_at_once:
+                rows.check_configs()
             self._report.runs = [run.pk for run in rows.runs.values()]
             finish(self._job, self._report)
 
@@ -287,6 +289,8 @@ class Ledger:
             fields["target"] = target or lacks(line, "target", stated.target)
         if stated.kind == "verdicts":
             fields["payload"] = self._verdicts(line, stated)
+        if stated.kind == "object":
+            fields["payload"] = self._object(line, stated)
         if wanted := wanted_in(stated.payload) if stated.kind == "parameters" else {}:
             fields["payload"] = self._wanted(line, stated, wanted, fields["queue"])
         return Entry(**fields)
@@ -310,6 +314,14 @@ class Ledger:
             raise BundleError(line, "payload", "the run has no such item")
         said = stated.payload[VOTES_WANTED] | payload_of(here)[VOTES_WANTED]
         return {**stated.payload, VOTES_WANTED: said}
+
+    def _object(self, line: int, stated: bundle.EntryPart) -> Any:
+        payload = dict(stated.payload)
+        known = self._rows.runs if payload["type"] == "run" else self._rows.judges
+        here = known.get(UUID(payload["id"])) or lacks(line, "payload.id", payload["id"])
+        if self._rows.project.name != self._rows.header.project.name:
+            payload.pop("project", None)
+        return payload | {"id": str(here.pk)}
 
     def _verdicts(self, line: int, stated: bundle.EntryPart) -> Any:
         try:

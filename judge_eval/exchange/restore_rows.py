@@ -15,13 +15,14 @@ from judge_eval.exchange import bundle as records
 from judge_eval.exchange.bundle import BundleError
 from judge_eval.exchange.steps import close_undrawn, give_pictures
 from judge_eval.models import Board, Judge, JudgeRating, Run, Verdict
+from judge_eval.objects import UNASKED, config_hash, last_objects
 from voting.ledger.decisions import EXCLUDED
 from voting.models import Flag, Inference, Item, Project, Queue, Voter, VoterPrompt
 from voting.order import fresh_turn
 from voting.pictures.images import NoPicture, kept
 
-UNASKED: Final = "no verdict had come when the run was exported"
 _OF_RUN: Final = set("name note epsilon budget_nano spent_nano created_at started_at".split())
+_SALTS: Final = {"salt", "private_salt"}
 
 # What a record calls otherwise than its row.
 _COLUMNS: Final = {"a": "a_id", "b": "b_id", "comparison": "item_id"}
@@ -68,6 +69,8 @@ class Rows:
         self._rubrics: dict[tuple[str, int], VoterPrompt] = {}
         # What becomes of each run when all of it is there: its state, and whether people may vote.
         self._ends: dict[UUID, tuple[str, bool]] = {}
+        # What they were made with, which only drafts keep here.
+        self._configs: dict[UUID, Any] = {}
 
     def look_up(self, lines: Lines) -> None:
         def named(*fields: str) -> dict[UUID, Any]:
@@ -149,9 +152,10 @@ class Rows:
         run = Run.every.select_related("queue").get(pk=self.number(stated.id))
         self.runs[stated.id] = run
         self._ends[run.pk] = (stated.state, stated.is_open)
+        self._configs[stated.id] = stated.config
 
     def _take_judge(self, line: int, stated: Any) -> None:
-        self.judges[stated.id] = Judge(**self.columns(line, stated))
+        self.judges[stated.id] = self._judge(line, stated)
 
     def _write_runs(self, lines: Lines) -> None:
         for line, stated in lines:
@@ -182,13 +186,19 @@ class Rows:
             queue=queue,
             state=Run.State.IMPORTING,
             config=config,
-            **stated.model_dump(include=_OF_RUN),
+            **stated.model_dump(include=_OF_RUN | (_SALTS if stated.salt else set())),
         )
         Board.objects.create(run=run)
 
     def _write_judges(self, lines: Lines) -> None:
-        judges = Judge.objects.bulk_create(Judge(**self.columns(*line)) for line in lines)
+        judges = Judge.objects.bulk_create(self._judge(*line) for line in lines)
         JudgeRating.objects.bulk_create(JudgeRating(judge=judge) for judge in judges)
+
+    def _judge(self, line: int, stated: Any) -> Judge:
+        judge = Judge(**self.columns(line, stated))
+        if self._ends[judge.run_id][0] == Run.State.DRAFT:
+            judge.recipe = None  # it is asked as its config says when it is started here
+        return judge
 
     def _write_outputs(self, lines: Lines) -> None:
         rows = (self._output(*line) for line in lines)
@@ -256,6 +266,13 @@ class Rows:
                     what = rows.model._meta.verbose_name_plural
                     why = f"the places of the {what} of run {run.pk} have gaps"
                     raise BundleError(1, "runs", why)
+
+    def check_configs(self) -> None:
+        """Compare the configs of the file, which are not stored, with their last entries."""
+        for old, run in self.runs.items():
+            last = last_objects(run).get(str(run.pk), {}).get("config")
+            if last and last != config_hash(run, self._configs[old]):
+                raise BundleError(1, "runs", f"the config of {run.name} is not the one sealed")
 
     def finish(self) -> None:
         """Show the runs, and let people vote where they could.

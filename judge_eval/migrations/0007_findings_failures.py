@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("judge_eval", "0006_elo_among_judges"),
+        ("judge_eval", "0006_run_salts"),
     ]
 
     operations = [

@@ -19,6 +19,7 @@ from judge_eval.baselines import names_for, names_for_single
 from judge_eval.demo import content
 from judge_eval.demo.content import Labelled
 from judge_eval.models import Board, Judge, Run, Verdict
+from judge_eval.objects import record_objects
 from judge_eval.runs.lifecycle import OUTPUT_ABSENT
 from judge_eval.runs.verdicts import OUTPUT_LENGTH, answer_of_baseline, verdicts_entry
 from judge_eval.services import add_judges, baseline, create_queue, create_run, imported_judge
@@ -127,6 +128,7 @@ def make_published(project: Project) -> Run:
     Board.objects.create(run=run)
     judges = [imported_judge(run, name) for name in content.PUBLISHED_JUDGES]
     judges = add_judges(run, judges + [baseline(run, name) for name in names_for("text")])
+    record_objects(run, append=True)
     items = _items_without_texts(queue, rows)
     verdicts = [_verdicts(judges, item, row) for item, row in zip(items, rows, strict=True)]
     Verdict.objects.bulk_create([one for of_item in verdicts for one in of_item])

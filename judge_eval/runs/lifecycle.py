@@ -26,7 +26,8 @@ from judge_eval.config.run_config import (
     parse,
 )
 from judge_eval.models import Board, Call, Judge, Provider, Run, Verdict
-from judge_eval.runs import available, leases, providers, state
+from judge_eval.objects import record_objects
+from judge_eval.runs import available, leases, providers, state, verdicts
 from judge_eval.runs.helpers import PlanHelpers
 from judge_eval.runs.progress import RETRIED
 from judge_eval.runs.requests import Question, answered_by_another
@@ -129,6 +130,7 @@ def start(run_id: UUID) -> Run:
         Call.objects.bulk_create(_planned(run, config), batch_size=AT_ONCE)
         run.started_at = timezone.now()
         state.set_state(run, Run.State.GENERATING)
+        record_objects(run)
         _go_on(run, "started", "Outputs are being asked for.")
     return run
 
@@ -258,6 +260,7 @@ def add_judges_to(run_id: UUID, joining: JoiningJudges) -> int:
             run.budget_nano = providers.nano(joining.budget_usd)
         run.save(update_fields=["config"])
         judges = add_judges(run, [judge_of(run, config, spec) for spec in new])
+        record_objects(run)
         wanted = state.want_verdicts(run, judges)
         state.set_state(run, Run.State.JUDGING)
         text = f"{listed(judge.name for judge in judges)} joined the judges of this run."
@@ -354,6 +357,7 @@ def _draw_again(run: Run) -> int:
     failed = Verdict.objects.filter(item__in=back, state=Verdict.State.FAILED)
     _begin_anew(failed.filter(calls__isnull=True))
     Item.objects.filter(pk__in=back).update(unusable="")
+    verdicts.record_changed(back)
     return pictures or len(back)
 
 

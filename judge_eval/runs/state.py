@@ -198,7 +198,7 @@ def _give_up_on_undrawable(run: Run) -> None:
     One that came with all its votes keeps them: nobody has to see it any more.
     """
     waiting = Verdict.objects.filter(item=OuterRef("pk"), state=Verdict.State.WAITING)
-    wants_votes = Q(votes__lt=F("votes_wanted"))
+    wants_votes, changed = Q(votes__lt=F("votes_wanted")), set[UUID]()
     for side in ("a", "b"):
         failed = Item.objects.filter(
             wants_votes | Exists(waiting),
@@ -207,6 +207,7 @@ def _give_up_on_undrawable(run: Run) -> None:
             **{f"{side}__picture__state": Picture.State.FAILED},
         ).select_related(f"{side}__picture")
         for item in failed:
+            changed.add(item.pk)
             picture = getattr(item, side).picture
             name = side.upper() if item.b_id else "The output"
             reason = f"{name} {COULD_NOT_BE_DRAWN} {picture.error}"
@@ -216,6 +217,7 @@ def _give_up_on_undrawable(run: Run) -> None:
             Verdict.objects.filter(item=item, state=Verdict.State.WAITING).update(
                 state=Verdict.State.FAILED, error=reason, decided_at=timezone.now()
             )
+    verdicts.record_changed(changed)
 
 
 def _closed_items(run: Run) -> QuerySet[Item]:

@@ -3,7 +3,7 @@ pair are final, which opens it for voting.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from functools import lru_cache, partial
 from time import perf_counter
@@ -21,12 +21,13 @@ from judge_eval.baselines import BASELINES, Opinion, opinion_of_single
 from judge_eval.config.judge_types import JUDGE_TYPES, Answer, NoVerdict
 from judge_eval.config.run_config import JudgePart, JudgeSpec, RunConfig, parse
 from judge_eval.models import Call, Judge, Run, Verdict
+from judge_eval.objects import item_hashes, record_objects, verdict_hash
 from judge_eval.prompts.orders import Combined, answer_in, majority
 from judge_eval.prompts.parse import ParsedVerdict
 from judge_eval.runs.helpers import Asks, JudgeHelpers
 from judge_eval.runs.requests import SAMPLES_APART
 from judge_eval.runs.results import Fields, update_rows
-from judge_eval.selectors import is_drawn, switched_off
+from judge_eval.selectors import is_drawn, switched_off, with_costs
 from judge_eval.services import add_judges, couple_items, model_fingerprint
 from voting.choices import ONE
 from voting.kinds import is_ordered, is_single, kind_of, options_of
@@ -121,7 +122,10 @@ def decide(decisions: Sequence[tuple[Verdict, Fields]]) -> None:
         for verdict, _ in as_read:
             del current[verdict.pk]
         waiting = {v.item_id for v in current.values() if v.state == Verdict.State.WAITING}
-        open_those_final({verdict.item_id for verdict, _ in as_read} - waiting, amend=True)
+        decided = {verdict.item_id for verdict, _ in as_read}
+        open_those_final(decided - waiting, amend=True)
+        # Judges that join, or are asked again, answer on items that are open one by one.
+        record_changed(decided & waiting)
 
 
 def verdict_or_calls(
@@ -323,6 +327,7 @@ def _competitor(verdict: Verdict, calls: Sequence[Call]) -> Judge:
             judge.reported_model = reported
             judge.fingerprint = _fingerprint(run, judge, config)
             judge.save(update_fields=["fingerprint", "reported_model"])
+            record_objects(run)
         if judge.reported_model == reported:
             return judge
         asked = {"provider": judge.provider, "model": judge.model, "reported_model": reported}
@@ -332,7 +337,9 @@ def _competitor(verdict: Verdict, calls: Sequence[Call]) -> Judge:
         changed.fingerprint = _fingerprint(run, changed, config)
         text = f"{judge.name} now answers as {reported}: it is a new judge and starts at 1000."
         run.record("judge_changed", text, judge=str(judge.pk))
-        return add_judges(run, [changed])[0]
+        [added] = add_judges(run, [changed])
+        record_objects(run)
+        return added
 
 
 def _fingerprint(run: Run, judge: Judge, config: RunConfig) -> str:
@@ -423,15 +430,12 @@ def open_those_final(pairs: Collection[UUID], *, amend: bool = False) -> None:
     with transaction.atomic(savepoint=False):
         items = (
             Item.objects.select_for_update(of=("self",), no_key=True)
-            .select_related("queue__run")
+            .select_related("a", "b", "queue__run")
             .defer("queue__run__config")
             .filter(wanted, pk__in=pairs)
             .order_by("pk")
         )
-        verdicts: dict[UUID, list[Verdict]] = {item.pk: [] for item in items}
-        about = Verdict.objects.filter(item__in=verdicts).select_related("judge")
-        for verdict in about.order_by("judge__position"):
-            verdicts[verdict.item_id].append(verdict)
+        verdicts = verdicts_on(items)
         final = [
             item
             for item in items
@@ -439,27 +443,53 @@ def open_those_final(pairs: Collection[UUID], *, amend: bool = False) -> None:
         ]
         opened = [item.pk for item in final if item.opened_at is None]
         Item.objects.filter(pk__in=opened).update(opened_at=timezone.now())
-        ledger.record(*new_entries(final, verdicts))
+        # An import has put some there already.
+        ledger.record(*changed_entries(final, verdicts))
 
 
-def new_entries(
+def verdicts_on(items: Iterable[Item], *, have_calls: bool = True) -> dict[UUID, list[Verdict]]:
+    """Return the verdicts on items, each with what its calls cost, in the run's order of judges."""
+    verdicts: dict[UUID, list[Verdict]] = {item.pk: [] for item in items}
+    about = Verdict.objects.filter(item__in=verdicts).select_related("judge")
+    if have_calls:
+        about = with_costs(about)
+    for verdict in about.order_by("judge__position"):
+        verdicts[verdict.item_id].append(verdict)
+    return verdicts
+
+
+def changed_entries(
     items: Sequence[Item], verdicts: Mapping[UUID, Sequence[Verdict]]
-) -> Iterator[Entry]:
-    """Yield the `verdicts` entries, not saved yet, of items whose last one says something else."""
+) -> list[Entry]:
+    """Return new entries, not saved yet, for items that differ from the last entries about them."""
     stored = Entry.objects.filter(item__in=items, kind=Entry.Kind.VERDICTS).order_by("pk")
     last: dict[UUID, Any] = dict(stored.values_list("item", "payload"))
     first = [item for item in items if item.pk not in last]
     for queue in {item.queue for item in first}:
         couple_items(queue, [item for item in first if item.queue == queue])
-    for item in items:
-        entry, known = verdicts_entry(item, verdicts[item.pk]), last.get(item.pk, {})
-        # Votes that are wanted later have an entry of their own.
-        if any(known.get(name) != (entry.payload or {})[name] for name in ("prompt", "verdicts")):
-            yield entry
+    entries = {item.pk: verdicts_entry(item, verdicts[item.pk]) for item in items}
+    return [
+        entry for pk, entry in entries.items() if _covered(entry.payload) != _covered(last.get(pk))
+    ]
+
+
+def _covered(payload: Any) -> dict[str, Any]:
+    # How many votes it wants is told by entries of another kind, too.
+    return {name: value for name, value in (payload or {}).items() if name != "votes_wanted"}
+
+
+def record_changed(pairs: Collection[UUID]) -> None:
+    """Put items that the ledger knows into it again where they or their verdicts have changed."""
+    if not pairs:
+        return
+    known = Entry.objects.filter(item=OuterRef("pk"), kind=Entry.Kind.VERDICTS)
+    items = Item.objects.filter(Exists(known), pk__in=pairs).order_by("pk")
+    held = items.select_related("a", "b", "queue__run").defer("queue__run__config")
+    ledger.record(*changed_entries(list(held), verdicts_on(held)))
 
 
 def verdicts_entry(item: Item, verdicts: Sequence[Verdict]) -> Entry:
-    """Return the entry, not saved yet, that puts final verdicts into the ledger.
+    """Return the entry, not saved yet, that puts an item and what is final into the ledger.
 
     It says what claims are made of: votes that are asked for because people disagree come later.
     """
@@ -474,6 +504,7 @@ def verdicts_entry(item: Item, verdicts: Sequence[Verdict]) -> Entry:
             "run": str(queue.run.pk),
             "prompt": item.prompt_key,
             "votes_wanted": item.votes_wanted - item.extra_votes,
+            **item_hashes(item, verdicts),
             "verdicts": [
                 {
                     "judge": str(verdict.judge_id),
@@ -482,8 +513,10 @@ def verdicts_entry(item: Item, verdicts: Sequence[Verdict]) -> Entry:
                     "winner": verdict.winner or None,
                     "consistent": verdict.consistent,
                     **({"score": score} if (score := _score(verdict, queue)) is not None else {}),
+                    "sha256": verdict_hash(queue.run, verdict),
                 }
                 for verdict in verdicts
+                if verdict.state != Verdict.State.WAITING
             ],
         },
     )

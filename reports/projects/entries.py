@@ -28,6 +28,7 @@ KINDS: Final[dict[str, str]] = {
     Entry.Kind.DECISION: "decision",
     Entry.Kind.PARAMETERS: "parameters",
     Entry.Kind.ERASURE: "erasure",
+    Entry.Kind.OBJECT: "run or judge",
 }
 DECISIONS: Final = {
     "keep": "keeps",
@@ -124,6 +125,8 @@ class _Teller:
                 return f"{_who(entry)} took back the vote of entry {_target(entry)}"
             case Entry.Kind.VERDICTS:
                 return self.verdicts(_said(entry))
+            case Entry.Kind.OBJECT:
+                return self.object(_said(entry))
             case Entry.Kind.DECISION:
                 return self.decision(entry)
             case Entry.Kind.PARAMETERS:
@@ -139,6 +142,10 @@ class _Teller:
             for each in _verdicts(said)
         ]
         return ", ".join(told) or "It opened for voting; no judge was asked"
+
+    def object(self, said: Mapping[str, Any]) -> str:
+        what = self.judges.get(str(said.get("id"))) or f"The {said.get('type')}"
+        return f"{what} was made or changed"
 
     def decision(self, entry: Entry) -> str:
         said = _said(entry)

@@ -27,13 +27,16 @@ LEDGER: Final = "project.jsonl"
 MANIFEST: Final = "manifest.json"
 # What is private, by the type of the record.
 PRIVATE: Final[dict[str, tuple[str, ...]]] = {
+    "run": ("private_salt",),
     "inference": ("output", "metadata"),
     "verdict": ("feedback",),
     "vote": ("comment",),
     "entry": ("comment", "salt"),
     "flag": ("comment",),
 }
-_MOVED: Final = "Votes came while the bundle was put together: ask again in a moment."
+_MOVED: Final = (
+    "Votes or verdicts are coming while the bundle is put together: ask again in a moment."
+)
 _NOT_WHOLE: Final = (
     "A run of this project was deleted, or is being imported, so its ledger cannot be given away "
     "whole."

@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from judge_eval.findings.model import RunFindings
 from judge_eval.findings.slices import WHOLE
-from judge_eval.models import Board, Findings, JudgeRating, Run
+from judge_eval.models import Board, Findings, JudgeRating, Run, Verdict
 from judge_eval.pages.pairs import disputed_pairs
 from judge_eval.people import HOUR, votes_over_time
 from reports.models import CompositeDefinition, Quality, Review
@@ -36,7 +36,7 @@ from reports.shares.report import (
 )
 from voting.choices import PASS_FLAG
 from voting.ledger.counts import OF_PEOPLE, counted_in
-from voting.models import Entry, Flag, Item, Project, Queue, Voter
+from voting.models import NO_VOTE, Entry, Flag, Item, Project, Queue, Voter
 
 MOST_DISPUTED = 10
 MOST_RUNS = 20
@@ -82,7 +82,16 @@ def report_of(project: Project, run: Run | None) -> Report:
 
 def is_current(report: Report) -> bool:
     """Say whether all figures are of the end of the ledger, or some still follow."""
-    boards = Board.objects.filter(run__in=[run.id for run in report.runs])
+    ids = [UUID(run.id) for run in report.runs]
+    boards = Board.objects.filter(run__in=ids)
+    # Rows are ahead of the ledger until what was changed in them is sealed.
+    unsealed = Entry.objects.filter(NO_VOTE, queue__run__in=ids, seq__isnull=True)
+    # So are those of judges that are asked again.
+    asked = Verdict.objects.filter(
+        judge__run__in=ids, state=Verdict.State.WAITING, item__opened_at__isnull=False
+    )
+    if unsealed.exists() or asked.exists():
+        return False
     seqs = {str(run): seq for run, seq in boards.values_list("run", "seq")}
     return all(run.findings.as_of.seq == seqs.get(run.id, 0) for run in report.runs)
 

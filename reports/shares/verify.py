@@ -3,7 +3,6 @@
 It wants a database of its own, which is empty: see the command `verify`.
 """
 
-import json
 import shutil
 from collections.abc import Iterator
 from hashlib import sha256
@@ -11,15 +10,18 @@ from math import isclose
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, Final, NamedTuple
-from zipfile import BadZipFile, ZipFile
+from zipfile import ZipFile
 
 from django.db import transaction
 from django.utils import timezone
+from pydantic import BaseModel
 
+from humanjudge.lib.archives import UNREADABLE, check, read
 from judge_eval.exchange.bundle import BundleError
 from judge_eval.exchange.restore import Restoring
 from judge_eval.findings import cache
 from judge_eval.models import Findings, Import, Run
+from judge_eval.objects import Objects
 from reports.shares.bundle import LEDGER, MANIFEST, REPORT
 from reports.shares.composites import define_again
 from reports.shares.make import report_of
@@ -28,6 +30,8 @@ from voting.models import Project
 
 TOLERANCE: Final = 1e-9
 CHUNK: Final = 1 << 20
+MOST_OF_MANIFEST: Final = 1_000_000
+MOST_OF_REPORT: Final = 50_000_000
 # What is no figure, or is not in a bundle: when and with what it was made, who has never voted, and
 # what was said before and does not hold any more.
 NOT_COMPARED: Final = {
@@ -35,6 +39,12 @@ NOT_COMPARED: Final = {
     # What follows from the rest, or is set where a report is read.
     *("charts", "since"),
 }
+
+
+class Manifest(BaseModel):
+    """What of a manifest is checked: the hashes of the other files."""
+
+    sha256: dict[str, str]
 
 
 class Difference(NamedTuple):
@@ -57,6 +67,8 @@ class Verified(NamedTuple):
 
     report: Report
     unchecked: list[str]
+    # What its ledger has no hashes of: it is older than they are.
+    gaps: list[str]
 
 
 def verify(path: Path, head: str = "") -> Verified:
@@ -67,24 +79,39 @@ def verify(path: Path, head: str = "") -> Verified:
     """
     try:
         with ZipFile(path) as archive:
+            check(archive)
             _check_sums(archive)
-            report = Report.model_validate_json(archive.read(REPORT))
+            report = Report.model_validate_json(read(archive, REPORT, MOST_OF_REPORT))
             project = _restored(archive)
-    except (OSError, BadZipFile, KeyError, ValueError) as error:
-        raise NotVerified(f"{path.name} is no bundle of a report: {error}") from error
+    except (*UNREADABLE, KeyError, ValueError) as error:
+        why = " ".join(str(error).split())
+        raise NotVerified(f"{path.name} is no bundle of a report: {why}") from error
+    try:
+        return _compared(report, project, head)
+    except NotVerified:
+        raise
+    except Exception as error:
+        # Whoever forges a bundle may write anything into it, and gets one sentence.
+        why = " ".join(f"{type(error).__name__}: {error}".split())
+        raise NotVerified(f"{path.name} cannot be computed anew: {why}") from error
+
+
+def _compared(report: Report, project: Project, head: str) -> Verified:
     if project.head != report.head.hash or (head and head.strip().lower() != project.head):
         raise NotVerified(f"the ledger leads to the head {project.head}, not to the one stated")
+    for change in Objects(project).rebuild(write=False):
+        raise NotVerified(f"a row is not the one that its ledger holds: {change}")
     unchecked = _leave_out(report)
     for difference in differences(report, project):
         raise NotVerified(str(difference))
-    return Verified(report, unchecked)
+    return Verified(report, unchecked, Objects(project).gaps())
 
 
 def _check_sums(archive: ZipFile) -> None:
-    manifest = json.loads(archive.read(MANIFEST))
-    if set(archive.namelist()) != {MANIFEST, *manifest["sha256"]}:
+    manifest = Manifest.model_validate_json(read(archive, MANIFEST, MOST_OF_MANIFEST))
+    if sorted(archive.namelist()) != sorted({MANIFEST, *manifest.sha256}):
         raise NotVerified("the files in it are not those that its manifest names")
-    for name, stated in manifest["sha256"].items():
+    for name, stated in manifest.sha256.items():
         digest = sha256()
         with archive.open(name) as member:
             while chunk := member.read(CHUNK):

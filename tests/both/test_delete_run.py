@@ -27,6 +27,7 @@ from tests.makers import (
     make_vote,
     make_voter,
     pairs_of,
+    restate,
     seal_all,
     user_client,
     voter_client,
@@ -133,6 +134,7 @@ def test_another_run_of_the_project_keeps_everything():
     # One output is shown by both.
     shared = pairs_of(run)[0].a
     Item.objects.filter(pk=pairs_of(other)[1].pk).update(a=shared)
+    restate(other)
     delete(run)
     assert_sound(run.queue.project)
     shared.refresh_from_db()

@@ -67,7 +67,7 @@ def test_a_vote_says_all_that_is_known_of_it():
     [record] = of_type(export_run(run), "vote")
     assert record == {
         "type": "vote",
-        "seq": 3,  # behind its opening and the entry with which an import begins
+        "seq": 4,  # behind the run, its opening and the entry with which an import begins
         "hash": bytes(stored.hash).hex(),
         "id": str(stored.uid),
         "at": AT,

@@ -34,6 +34,7 @@ from tests.makers import (
     make_vote,
     make_voter,
     pairs_of,
+    restate,
     seal_all,
 )
 from voting.ledger.decisions import Rules, wanted_in
@@ -263,6 +264,7 @@ def test_a_bundle_that_is_wrong_at_its_end_changes_nothing_of_a_project_that_sha
     second = make_run(project, pairs=3, rubric=other)
     shared = pairs_of(first)[0].a
     Item.objects.filter(pk=pairs_of(second)[0].pk).update(a=shared)
+    restate(second)
     known, stranger = Voter.objects.order_by("created_at").first(), make_voter(second)
     for voter in (known, stranger):
         make_vote(voter, pairs_of(second)[1])
@@ -380,7 +382,9 @@ def test_a_new_project_may_get_a_copy():
 def test_a_run_that_was_at_work_goes_on_without_its_models():
     run = make_run(pairs=2, judges=2)
     first, second = pairs_of(run)
-    Verdict.objects.filter(item=second, judge__position=1).update(state="waiting", winner="")
+    about = {"item": second, "judge__position": 1}
+    Verdict.objects.filter(**about).update(state="waiting", winner="", feedback="")
+    restate(run)
     Item.objects.filter(pk=second.pk).update(opened_at=None)
     Run.objects.update(state="judging", config={"models": ["m"]}, budget_nano=5, spent_nano=3)
     [back] = restored(exported(run))

@@ -120,7 +120,10 @@ def test_new_verdicts_are_a_new_entry_and_the_votes_are_counted_again():
     assert [judge.name for judge in judges_of(run)] == ["x", "y"]
     assert elos_of(run) == [984.0, 1016.0]
     kinds = Entry.objects.filter(queue=run.queue_id).order_by("seq").values_list("kind", flat=True)
-    assert list(kinds) == ["verdicts", "parameters", "vote", "parameters", "verdicts"]
+    assert list(kinds) == [
+        *("object", "object", "verdicts", "parameters", "vote", "parameters"),
+        *("object", "verdicts"),
+    ]
     assert_as_expected(run)
     assert_whole(run.queue.project)
 

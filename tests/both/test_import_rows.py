@@ -142,14 +142,16 @@ def test_the_ledger_holds_one_entry_of_verdicts_for_each_pair_before_the_votes()
     )
     entries = Entry.objects.filter(project=run.queue.project).order_by("seq")
     assert list(entries.values_list("seq", "kind", "item__external_id")) == [
-        (1, "verdicts", "p1"),
-        (2, "verdicts", "p2"),
-        (3, "parameters", None),
-        (4, "vote", "p1"),
-        (5, "vote", "p2"),
+        # The run and its judges.
+        *((seq, "object", None) for seq in (1, 2, 3)),
+        (4, "verdicts", "p1"),
+        (5, "verdicts", "p2"),
         (6, "parameters", None),
+        (7, "vote", "p1"),
+        (8, "vote", "p2"),
+        (9, "parameters", None),
     ]
-    assert [v["winner"] for v in entries[0].payload["verdicts"]] == ["A", "B"]
+    assert [v["winner"] for v in entries[3].payload["verdicts"]] == ["A", "B"]
     assert_whole(run.queue.project)
     assert_as_expected(run)
 

@@ -17,6 +17,7 @@ from tests.makers import (
     make_vote,
     make_voter,
     pairs_of,
+    restate,
     seal_all,
     user_client,
 )
@@ -46,7 +47,7 @@ def run():
         Item.objects.filter(pk=pair.pk).update(external_id=f"case-{place}")
         if place != 3:
             make_vote(voter, pair, "A")
-    seal_all(run.queue.project)
+    restate(run)
     return run
 
 

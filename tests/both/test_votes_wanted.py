@@ -177,9 +177,9 @@ def test_a_prompt_that_nobody_has_begun_stays_behind_those_that_were():
 
 
 def test_the_last_change_holds_also_for_what_opens_later():
-    run = make_run(pairs=2, votes_wanted=1)
-    closed = pairs_of(run)[1]
-    Item.objects.filter(pk=closed.pk).update(opened_at=None)
+    run = make_run(pairs=1, votes_wanted=1)
+    a, b = pairs_of(run)[0].pair
+    Item.objects.create(queue=run.queue, position=1, a=b, b=a, prompt_key="late", turn=1)
     lead = a_curator(run)
     change_for_all(run.queue, rules(4), lead)
     change_for_all(run.queue, rules(2), lead)

@@ -37,7 +37,7 @@ def test_replay_says_of_every_project_that_it_is_equal():
 def test_replay_check_fails_on_a_difference_and_changes_nothing():
     run = a_voted_run()
     Board.objects.filter(run=run).update(votes=9)
-    with pytest.raises(CommandError, match="1 figures are not what the ledger says"):
+    with pytest.raises(CommandError, match="1 values are not what the ledger says"):
         said("replay", "--check")
     assert Board.objects.get(run=run).votes == 9
 

@@ -70,6 +70,8 @@ def test_a_later_verdict_is_a_second_entry_and_the_ratings_are_folded_anew(at, r
     before = elos_of(run)
 
     lifecycle.retry_failed(run.pk)
+    seal_all(run.queue.project)
+    assert ledger.replay(run.queue.project, write=False) == [], "while they are asked again"
     run = go_on(run)
     assert entries_of(run).count() == 6
     seal_all(run.queue.project)
@@ -88,7 +90,7 @@ def test_a_later_verdict_is_a_second_entry_and_the_ratings_are_folded_anew(at, r
     assert sum(elos_of(run)) == pytest.approx(3000)
     project = run.queue.project
     assert ledger.replay(project, write=False) == []
-    assert chain.verify(ledger.export(project), project.head).entries == 9
+    assert chain.verify(ledger.export(project), project.head).entries == 15
     votes = Entry.objects.filter(kind="vote", retracted=False, seq__isnull=False)
     assert votes.count() == 3
 

@@ -25,7 +25,15 @@ from tests.helpers.bundles import empty_the_instance
 from tests.helpers.pages import text_of
 from tests.helpers.run_findings import compute, voted_run
 from tests.helpers.run_rows import set_state
-from tests.makers import make_judges, make_picture, make_vote, make_voter, pairs_of, seal_all
+from tests.makers import (
+    make_judges,
+    make_picture,
+    make_vote,
+    make_voter,
+    pairs_of,
+    restate,
+    seal_all,
+)
 from voting.curating import decide, exclude_voter
 from voting.models import Flag, Inference, Item
 from voting.services import flag, undo_last_vote
@@ -266,6 +274,8 @@ def test_nothing_private_is_in_a_bundle(study):
 def test_drawings_are_not_needed_to_verify_what_was_voted_on_them(study, tmp_path):
     outputs = Inference.objects.filter(project=study.queue.project)
     outputs.update(kind="svg", picture=make_picture())
+    restate(study)
+    compute(study)
     path = tmp_path / "bundle.zip"
     path.write_bytes(bundle_of(study))
     assert verified(path).runs[0].findings.as_of.open == 24

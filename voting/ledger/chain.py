@@ -162,7 +162,7 @@ def _read_header(numbered: Iterable[tuple[int, str]]) -> uuid.UUID:
 def _extended(number: int, previous: bytes, entry: Content) -> bytes:
     try:
         return extend(previous, entry)
-    except (TypeError, UnicodeEncodeError) as error:
+    except (TypeError, UnicodeEncodeError, RecursionError) as error:
         raise ChainBroken(number, str(error)) from error
 
 

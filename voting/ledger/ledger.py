@@ -95,8 +95,12 @@ class Difference:
     where: str
     stored: object
     replayed: object
+    # Not so where the ledger holds a hash alone.
+    is_correctable: bool = True
 
     def __str__(self) -> str:
+        if not self.is_correctable:
+            return f"{self.where}: not as the last ledger entry about it has it"
         return f"{self.where}: stored {self.stored!r}, replayed {self.replayed!r}"
 
 
@@ -414,6 +418,28 @@ def replay(project: Project, *, write: bool) -> list[Difference]:
             for projection in projections()
             for difference in projection(own).rebuild(write=write)
         ]
+
+
+def gaps(project: Project) -> list[str]:
+    """Say of what the ledger holds too little to compare it, as it is older than that."""
+    found = (getattr(projection(project), "gaps", list) for projection in projections())
+    return [gap for of_projection in found for gap in of_projection()]
+
+
+def changed_entries(project: Project) -> Iterator[Difference]:
+    """Verify the chain of a project as it is stored, and the texts whose hashes it holds."""
+    try:
+        chain.verify(export(project), head=project.head)
+    except chain.ChainBroken as error:
+        yield Difference(f"the ledger ({error})", None, None, is_correctable=False)
+    told = ~Q(comment="") | Q(labels__isnull=False)
+    for entry in Entry.objects.filter(told, project=project, seq__isnull=False).iterator():
+        payload = entry.payload or {}
+        sealed = payload.get("why") if entry.kind == Entry.Kind.DECISION else entry.comment_sha256
+        if entry.comment and chain.salted_hash(entry.salt, entry.comment) != sealed:
+            yield Difference(f"the comment of entry {entry.seq}", None, None, is_correctable=False)
+        if entry.labels and labels_sha256(entry.salt, entry.labels) != payload["labels_sha256"]:
+            yield Difference(f"the answers of entry {entry.seq}", None, None, is_correctable=False)
 
 
 def export(project: Project, chunk: int = 2000) -> Iterator[str]:

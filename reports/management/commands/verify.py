@@ -4,6 +4,7 @@ from typing import Any
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from judge_eval.objects import NOT_COVERED
 from reports.shares.verify import NotVerified, verify
 from voting.models import Project
 
@@ -24,7 +25,7 @@ class Command(BaseCommand):
                 "This database has projects. `humanjudge verify` makes an empty one."
             )
         try:
-            report, unchecked = verify(options["bundle"], options["head"])
+            report, unchecked, gaps = verify(options["bundle"], options["head"])
         except NotVerified as wrong:
             raise CommandError(f"NOT verified: {wrong}") from wrong
         known = "is as given" if options["head"] else "was not given: compare it with one you know"
@@ -34,3 +35,8 @@ class Command(BaseCommand):
         )
         for composite in unchecked:
             self.stdout.write(f"Not checked, as it asks for outputs: {composite}.")
+        for gap in gaps:
+            self.stdout.write(f"The ledger covers no {gap}.")
+        self.stdout.write("Not covered by any ledger:")
+        for what in NOT_COVERED:
+            self.stdout.write(f"- {what}")

@@ -17,6 +17,11 @@ class Command(BaseCommand):
         parser.add_argument(
             "--check", action="store_true", help="write nothing, fail on a difference"
         )
+        parser.add_argument(
+            "--chain",
+            action="store_true",
+            help="verify the chain and the texts of entries too",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         projects = Project.objects.order_by("created_at")
@@ -24,17 +29,26 @@ class Command(BaseCommand):
             projects = projects.filter(pk=options["project"])
             if not projects:
                 raise CommandError(f"there is no project {options['project']}")
-        found = sum(self._replay(project, check=options["check"]) for project in projects)
-        if found and options["check"]:
-            raise CommandError(f"{found} figures are not what the ledger says")
+        how = {"check": options["check"], "chain": options["chain"]}
+        left = sum(self._replay(project, **how) for project in projects)
+        if left:
+            raise CommandError(f"{left} values are not what the ledger says")
 
-    def _replay(self, project: Project, *, check: bool) -> int:
+    def _replay(self, project: Project, *, check: bool, chain: bool) -> int:
+        """Return how many differences are left."""
         differences = ledger.replay(project, write=not check)
+        if chain:
+            differences = [*ledger.changed_entries(project), *differences]
         for difference in differences[:MOST_SHOWN]:
             self.stdout.write(str(difference))
-        state = "equal" if not differences else "differing" if check else "corrected"
+        left = [each for each in differences if check or not each.is_correctable]
+        state = "corrected" if differences else "equal"
+        if left:
+            state = "differing" if check else f"{len(left)} cannot be corrected"
         self.stdout.write(
             f"{project.pk} {project.name}: {project.head_seq} entries, "
             f"{len(differences)} differences, {state}"
         )
-        return len(differences)
+        for gap in ledger.gaps(project):
+            self.stdout.write(f"not compared: {gap}")
+        return len(left)

@@ -9,6 +9,7 @@ from django.db import migrations
 def rate_again(apps: Any, schema_editor: Any) -> None:
     if not apps.get_model("judge_eval", "Board").objects.filter(votes__gt=0).exists():
         return
+    # By the code of today, so this migration must stay behind all that changes these tables.
     from judge_eval.ratings.projection import JudgeElo
     from voting.models import Project
 
@@ -22,8 +23,8 @@ def rate_again(apps: Any, schema_editor: Any) -> None:
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("judge_eval", "0005_extensions_retention"),
-        ("voting", "0005_members_identities_audit"),
+        ("judge_eval", "0007_findings_failures"),
+        ("voting", "0007_object_entries"),
     ]
 
     operations = [migrations.RunPython(rate_again, migrations.RunPython.noop)]

@@ -1,0 +1,346 @@
+"""The objects that the ledger covers: runs, judges, items with their outputs, and verdicts.
+
+Figures and names come from rows beside the ledger. Its entries hold salted hashes of these rows, so
+a row that was changed without a new entry is found. An `object` entry is about a run or a judge;
+the `verdicts` entry of an item holds the hashes of the item and of each verdict on it.
+
+A hash is SHA-256(salt || canonical JSON of the covered fields). Texts that public bundles leave out
+have a hash of their own, with a salt that these bundles leave out too. Deleting a run deletes both.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+from uuid import UUID
+
+from django.db.models import Exists, Model, OuterRef, QuerySet
+from django.utils import timezone
+
+from humanjudge.lib.text import number_of
+from judge_eval.models import Run, Verdict
+from judge_eval.selectors import with_costs
+from voting.ledger import ledger
+from voting.ledger.chain import salted_hash, timestamp
+from voting.ledger.decisions import EXCLUDED
+from voting.ledger.ledger import Difference, Fact
+from voting.models import Entry, Item, Picture, Project, Queue
+
+# The fields that are covered, by the names of their models.
+COVERED: Final[Mapping[str, tuple[str, ...]]] = {
+    "Run": ("name", "epsilon", "created_at", "started_at"),
+    "Queue": (
+        *("kind", "options", "ballot", "votes_per_item", "overlap_share", "overlap_votes"),
+        *("reveal", "is_simulated"),
+    ),
+    "VoterPrompt": ("name", "text"),
+    "Judge": (
+        *("position", "name", "provider", "model", "reported_model", "fingerprint", "recipe"),
+    ),
+    "Item": ("position", "external_id", "prompt_key", "is_coupled"),
+    "Inference": ("prompt", "kind", "generator", "tags", "created_at"),
+    "Verdict": (
+        *("state", "order", "winner", "consistent", "picks", "first_picks", "sample_consistency"),
+        *("score_a", "score_b", "error", "labels", "latency_ms"),
+    ),
+}
+# Covered too, by the hash of texts that public bundles leave out.
+PRIVATE: Final[Mapping[str, tuple[str, ...]]] = {
+    "Inference": ("output", "metadata"),
+    "Verdict": ("feedback",),
+}
+# In the words of docs/sharing.md; tests/db/test_covered_rows.py says which fields these are.
+NOT_COVERED: Final = (
+    "the state of a run, its note, its budget and what it has spent",
+    "whether a run is shared, archived or open for votes",
+    "the name of a run on its voting page",
+    "the version number of a rubric and when it was written",
+    "when an item opened, and the order in which items are handed out",
+    "when a verdict was given",
+    "how many votes an item wants now",
+    "pictures that were rendered from outputs",
+    "flags that voters raised, and the present weights of voters",
+    "single calls to models with their replies, tokens and times",
+    "definitions of composites",
+    "a category given with a vote on a pair",
+)
+# What is left of the private fields of an output in a public bundle.
+LEFT_OUT: Final = {"output": "", "metadata": {"output_absent": True}}
+# A verdict or an item of a bundle whose judges had not answered yet.
+UNASKED: Final = "no verdict had come when the run was exported"
+AT_ONCE: Final = 200
+WAITING: Final = Verdict.State.WAITING
+
+
+# --- canonical forms ------------------------------------------------------------------------------
+
+
+_encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
+_PLAIN: Final = frozenset({str, int, bool, type(None)})
+
+
+def plain(value: Any) -> Any:
+    """Return a value as canonical JSON takes it.
+
+    A number is the same whether a database or a file returns it as 3 or as 3.0.
+
+    >>> plain({"rate": 0.5, "time": 3.0, "picks": ("A", None)})
+    {'rate': '0.5', 'time': 3, 'picks': ['A', None]}
+    """
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else repr(value)
+    if isinstance(value, datetime):
+        return timestamp(value)
+    if isinstance(value, Mapping):
+        return {name: plain(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(inner) for inner in value]
+    return value
+
+
+def _hashed(salt: str, form: Any) -> str:
+    # `plain` leaves nothing that `chain.canonical` would refuse.
+    return salted_hash(salt, _encode({"object": form}))
+
+
+def _fields(row: Model, names: Mapping[str, tuple[str, ...]] = COVERED) -> dict[str, Any]:
+    """Return the covered fields of a row as canonical JSON takes them."""
+    fields = ((name, getattr(row, name)) for name in names[type(row).__name__])
+    # An import makes very many hashes, and most values are plain already.
+    return {name: it if type(it) in _PLAIN else plain(it) for name, it in fields}
+
+
+def _run_form(run: Run) -> dict[str, Any]:
+    return _fields(run) | {"queue": _fields(run.queue), "rubric": _fields(run.queue.rubric)}
+
+
+def _item_form(item: Item) -> dict[str, Any]:
+    # Whether a curator excluded an item follows from decisions in the ledger.
+    unusable = "" if item.unusable in (EXCLUDED, UNASKED) else item.unusable
+    outputs = [_fields(output) for output in item.outputs]
+    return _fields(item) | {"unusable": unusable, "outputs": outputs}
+
+
+def _verdict_form(verdict: Verdict) -> dict[str, Any]:
+    # `with_costs` adds what calls cost that were made here.
+    return _fields(verdict) | {
+        "cost_nano": getattr(verdict, "all_nano", verdict.cost_nano),
+        "unpriced": getattr(verdict, "all_unpriced", verdict.unpriced),
+    }
+
+
+def _is_waiting(verdict: Verdict) -> bool:
+    return verdict.state == WAITING or verdict.error == UNASKED
+
+
+def _texts(item: Item, verdicts: Iterable[Verdict]) -> dict[str, str]:
+    """Return the hash of an item's private texts; none where a public bundle brought the run."""
+    salt = item.queue.run.private_salt
+    outputs = [_fields(output, PRIVATE) for output in item.outputs]
+    reasons = {str(each.judge.position): each.feedback for each in verdicts if each.feedback}
+    if not (salt or reasons) and all(output == LEFT_OUT for output in outputs):
+        return {}
+    return {"texts": _hashed(salt, {"outputs": outputs, "reasons": reasons})}
+
+
+# --- entries --------------------------------------------------------------------------------------
+
+
+def item_hashes(item: Item, verdicts: Iterable[Verdict]) -> dict[str, str]:
+    """Return what a `verdicts` entry holds of its item and of the texts of it."""
+    return {"item": _hashed(item.queue.run.salt, _item_form(item)), **_texts(item, verdicts)}
+
+
+def verdict_hash(run: Run, verdict: Verdict) -> str:
+    return _hashed(run.salt, _verdict_form(verdict))
+
+
+def config_hash(run: Run, config: Any) -> str:
+    return _hashed(run.salt, plain(config))
+
+
+def record_objects(run: Run, *, append: bool = False) -> None:
+    """Write an entry for the run and for each judge that differs from the last entry about it.
+
+    Whoever changes one calls this in the same transaction; `append` is for imports, which hold the
+    lock of the project and write entries that follow at once.
+    """
+    last = last_objects(run)
+    about = {"project_id": run.queue.project_id, "queue": run.queue, "at": timezone.now()}
+    entries = [
+        Entry(kind=Entry.Kind.OBJECT, payload=payload, **about)
+        for payload in _payloads(run, last)
+        if payload != last.get(payload["id"])
+    ]
+    if append:
+        ledger.append(run.queue.project_id, entries)
+    else:
+        ledger.record(*entries)
+
+
+def record_changed_queues(queues: QuerySet[Queue]) -> None:
+    """Do so for the runs of queues that were changed, unless the ledger does not know them yet."""
+    known = Entry.objects.filter(kind=Entry.Kind.OBJECT, queue=OuterRef("queue"))
+    for run in Run.objects.filter(Exists(known), queue__in=queues):
+        record_objects(run)
+
+
+def last_objects(run: Run) -> dict[str, dict[str, str]]:
+    """Return the last payload about the run and about each of its judges, by their numbers."""
+    entries = Entry.objects.filter(kind=Entry.Kind.OBJECT, queue=run.queue_id).order_by("pk")
+    payloads: Iterable[Any] = entries.values_list("payload", flat=True)
+    return {payload["id"]: payload for payload in payloads}
+
+
+def _payloads(run: Run, last: Mapping[str, Any]) -> Iterator[dict[str, str]]:
+    of_run = {"type": "run", "id": str(run.pk), "sha256": _hashed(run.salt, _run_form(run))}
+    if run.config is None and "config" in last.get(str(run.pk), ()):
+        # A bundle brought the run; its config stayed where it came from.
+        config = last[str(run.pk)]["config"]
+    else:
+        config = config_hash(run, run.config)
+    yield of_run | {"config": config, "project": _hashed(run.salt, run.queue.project.name)}
+    for judge in run.judges.order_by("position"):
+        sha256 = _hashed(run.salt, _fields(judge))
+        yield {"type": "judge", "id": str(judge.pk), "sha256": sha256}
+
+
+# --- comparison -----------------------------------------------------------------------------------
+
+
+class Objects:
+    """Compares the rows beside the ledger with its entries; stands among the projections.
+
+    It has nothing to write, and cannot correct a row, of which the ledger has a hash alone.
+    """
+
+    def __init__(self, project: Project) -> None:
+        self.project = project
+
+    def read(self, batch: Sequence[Fact]) -> None: ...
+
+    def compute(self) -> None: ...
+
+    def write(self) -> None: ...
+
+    def rebuild(self, *, write: bool) -> Iterator[Difference]:
+        for run in Run.objects.filter(queue__project=self.project).order_by("pk"):
+            yield from _differences(run)
+
+    def gaps(self) -> list[str]:
+        """Say of what the ledger has no hashes, as it was sealed before there were any."""
+        runs = Run.objects.filter(queue__project=self.project)
+        objects = Entry.objects.filter(kind=Entry.Kind.OBJECT, queue=OuterRef("queue"))
+        entries = Entry.objects.filter(kind=Entry.Kind.VERDICTS, item=OuterRef("pk"))
+        hashed = entries.filter(payload__has_key="item")
+        items = Item.objects.filter(Exists(entries), ~Exists(hashed), queue__run__in=runs)
+        unknown = Item.objects.filter(
+            ~Exists(entries), queue__run__in=runs, opened_at__isnull=False
+        )
+        bare = {
+            "settings and names of judges of {}": (runs.filter(~Exists(objects)).count(), "run"),
+            "outputs of {} and details of verdicts on them": (items.count(), "item"),
+            "outputs of {} without any entry": (unknown.count(), "open item"),
+        }
+        return [
+            f"{what.format(number_of(*number))}, made before the ledger covered them"
+            for what, number in bare.items()
+            if number[0]
+        ]
+
+
+def _differences(run: Run) -> Iterator[Difference]:
+    # What was changed between two queries is compared once more, while nobody can change it.
+    if list(_of_run(run)):
+        yield from _of_run(Run.objects.select_for_update(no_key=True).get(pk=run.pk))
+    items = Item.objects.filter(queue=run.queue_id).order_by("position")
+    last = -1
+    while chunk := dict(items.filter(position__gt=last).values_list("pk", "position")[:AT_ONCE]):
+        last, some = max(chunk.values()), items.filter(pk__in=chunk)
+        if list(_of_items(run, some)):
+            yield from _of_items(run, some.select_for_update(of=("self",), no_key=True))
+
+
+def _of_run(run: Run) -> Iterator[Difference]:
+    last = last_objects(run)
+    if str(run.pk) not in last:
+        return
+    names = {str(judge.pk): f"judge {judge.name}" for judge in run.judges.all()}
+    for payload in _payloads(run, last):
+        where = names.get(payload["id"], f"run {run.name}")
+        stated = last.get(payload["id"], {})
+        yield from _different(where, payload["sha256"], stated.get("sha256"))
+        if payload["type"] == "run":
+            yield from _different(f"config of {where}", payload["config"], stated.get("config"))
+            # It went into a project of another name if there is none.
+            if "project" in stated:
+                where = f"name of the project of {where}"
+                yield from _different(where, payload["project"], stated["project"])
+
+
+def _of_items(run: Run, items: QuerySet[Item]) -> Iterator[Difference]:
+    chunk = list(items.select_related("a", "b"))
+    sealed = Entry.objects.filter(kind=Entry.Kind.VERDICTS, item__in=chunk).order_by("pk")
+    last: dict[UUID, Any] = dict(sealed.values_list("item", "payload"))
+    verdicts: dict[UUID, list[Verdict]] = defaultdict(list)
+    about = with_costs(Verdict.objects.filter(item__in=chunk)).select_related("judge")
+    for verdict in about.order_by("judge__position"):
+        verdicts[verdict.item_id].append(verdict)
+    for item in chunk:
+        item.queue = run.queue
+        stated = last.get(item.pk, {"verdicts": []})
+        where = f"{run.queue.noun} {item.position + 1} of {run.name}"
+        # Of those that are asked again, the ledger has what they said before.
+        is_asked = run.state in (*Run.AT_WORK, Run.State.STOPPED)
+        again = {each.judge_id for each in verdicts[item.pk] if is_asked and each.state == WAITING}
+        if "item" in stated:
+            yield from _of_item(where, item, verdicts[item.pk], stated, has_texts=not again)
+        # Before it opens, verdicts come one by one and are in no entry.
+        if item.pk in last or item.opened_at:
+            said = {s["judge"]: s for s in stated["verdicts"] if UUID(s["judge"]) not in again}
+            yield from _of_verdicts(where, run, verdicts[item.pk], said)
+
+
+def _of_item(
+    where: str,
+    item: Item,
+    verdicts: Sequence[Verdict],
+    stated: Mapping[str, Any],
+    *,
+    has_texts: bool,
+) -> Iterator[Difference]:
+    hashes = item_hashes(item, verdicts)
+    yield from _different(where, hashes["item"], stated["item"])
+    if has_texts and "texts" in hashes:
+        yield from _different(f"texts of {where}", hashes["texts"], stated.get("texts"))
+    if item.opened_at is None and not item.unusable and not _waits_for_drawing(item):
+        yield Difference(f"{where} is closed", True, False, is_correctable=False)
+
+
+def _of_verdicts(
+    where: str, run: Run, verdicts: Iterable[Verdict], sealed: dict[str, Mapping[str, Any]]
+) -> Iterator[Difference]:
+    # One that is still to come is in no entry.
+    for verdict in (each for each in verdicts if not _is_waiting(each)):
+        said = sealed.pop(str(verdict.judge_id), {})
+        what = f"verdict of {verdict.judge.name} on {where}"
+        if "sha256" in said:
+            yield from _different(what, verdict_hash(run, verdict), said["sha256"])
+        else:
+            # Sealed before the ledger covered verdicts: it has the winner alone.
+            found = [verdict.winner or None, verdict.consistent]
+            yield from _different(what, found, [said.get("winner", ""), said.get("consistent")])
+    for judge, said in sealed.items():
+        if "sha256" in said:
+            yield from _different(f"verdict of judge {judge} on {where}", None, said["sha256"])
+
+
+def _waits_for_drawing(item: Item) -> bool:
+    drawings = [output.picture_id for output in item.outputs if output.picture_id]
+    return Picture.objects.filter(pk__in=drawings, state=Picture.State.WAITING).exists()
+
+
+def _different(what: str, stored: object, sealed: object) -> Iterator[Difference]:
+    if stored != sealed:
+        yield Difference(what, stored, sealed, is_correctable=False)

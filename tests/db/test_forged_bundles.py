@@ -1,0 +1,218 @@
+"""`humanjudge verify` with the genuine head finds what was changed beside the ledger."""
+
+import io
+import json
+from hashlib import sha256
+from zipfile import ZipFile
+
+import pytest
+from django.core.cache import cache
+from django.test import Client
+
+from judge_eval.models import Findings, Verdict
+from reports.shares.bundle import LEDGER, MANIFEST, REPORT
+from reports.shares.services import make_share
+from reports.shares.verify import NotVerified, verify
+from tests.helpers.bundles import empty_the_instance
+from tests.helpers.run_findings import compute, voted_run
+from tests.makers import forget_hashes, restate
+
+pytestmark = pytest.mark.django_db
+TURNED = {"A": "B", "B": "A"}
+
+
+@pytest.fixture
+def run():
+    cache.clear()
+    run = voted_run(pairs=8)
+    Verdict.objects.filter(judge__run=run).update(latency_ms=1250.5, cost_nano=3_000)
+    restate(run)
+    compute(run)
+    return run
+
+
+@pytest.fixture
+def bundle(run, tmp_path):
+    return bundle_of(run, tmp_path / "bundle.zip")
+
+
+def bundle_of(run, path):
+    """Return a path, the files of a genuine bundle, and the head of its ledger."""
+    _, token = make_share(run.queue.project, run, None)
+    answer = Client().get(f"/r/{token}/bundle.zip")
+    with ZipFile(io.BytesIO(b"".join(answer.streaming_content))) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    head = run.queue.project.head
+    empty_the_instance()
+    return path, members, head
+
+
+def write(path, members, records):
+    """Write a bundle whose manifest fits, as somebody who cheats would."""
+    lines = "".join(f"{json.dumps(record)}\n" for record in records)
+    members = members | {LEDGER: lines.encode()}
+    manifest = json.loads(members[MANIFEST])
+    manifest["sha256"] = {name: sha256(members[name]).hexdigest() for name in (REPORT, LEDGER)}
+    members[MANIFEST] = json.dumps(manifest).encode()
+    with ZipFile(path, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+
+
+def every(kind, **changes):
+    def forge(records):
+        for record in records:
+            if record["type"] == kind:
+                record |= {k: v(record) if callable(v) else v for k, v in changes.items()}
+
+    return forge
+
+
+def exchanged(kind, *names):
+    def forge(records):
+        first, second = [record for record in records if record["type"] == kind][:2]
+        for name in names:
+            first[name], second[name] = second[name], first[name]
+
+    return forge
+
+
+def first(kind, **changes):
+    def forge(records):
+        record = next(record for record in records if record["type"] == kind)
+        record |= {k: v(record) if callable(v) else v for k, v in changes.items()}
+
+    return forge
+
+
+FORGED = {
+    "all verdicts turned round": every("verdict", winner=lambda it: TURNED.get(it["winner"], "A")),
+    "one verdict": first("verdict", winner=lambda it: TURNED.get(it["winner"], "A")),
+    "names of judges exchanged": exchanged("judge", "name"),
+    "judges exchanged": exchanged("judge", "id"),
+    "another model": first("judge", model="gpt-5"),
+    "another provider": first("judge", provider="openai"),
+    "generators exchanged": every(
+        "inference",
+        generator=lambda it: f"generator-{1 - int(it['generator'][-1])}",
+    ),
+    "cheaper": every("verdict", cost_nano=1),
+    "quicker": every("verdict", latency_ms=1.0),
+    "picks of both orders": every("verdict", order="both", picks=["A", "A"], consistent=False),
+    "what stood first": every("verdict", first_picks=1),
+    "scores": every("verdict", score_a=9.0, score_b=1.0),
+    "a failure in place of a verdict": first("verdict", state="failed", winner="", error="timeout"),
+    "a verdict that has not come": first("verdict", state="waiting", winner=""),
+    "the title": first("run", name="Another study"),
+    "the project": first("header", project=lambda it: it["project"] | {"name": "Another"}),
+    "the rubric": first("rubric", text="Which is longer?"),
+    "the config": first("run", config={"name": "Another"}),
+    "epsilon": first("run", epsilon=0.4),
+    "prompts": every("inference", prompt="Another question"),
+    "tags": every("inference", tags=["hard"]),
+    "prompts counted as one": every("comparison", prompt_key="one"),
+    "sides exchanged": exchanged("comparison", "a", "b"),
+    "items left out": first("comparison", unusable="A could not be drawn"),
+    "an item that is closed": first("comparison", opened_at=None),
+    "places exchanged": exchanged("comparison", "position"),
+    "another salt": first("run", salt="0" * 32),
+    "no salt": first("run", salt=""),
+}
+
+
+@pytest.mark.parametrize("kind", FORGED)
+def test_a_forged_bundle_is_refused_with_the_genuine_head(bundle, kind):
+    path, members, head = bundle
+    records = [json.loads(line) for line in members[LEDGER].splitlines()]
+    FORGED[kind](records)
+    write(path, members, records)
+    with pytest.raises(NotVerified) as wrong:
+        verify(path, head)
+    assert ": the report says" not in str(wrong.value), "found by its figures alone"
+
+
+def test_the_genuine_bundle_is_verified(bundle):
+    path, members, head = bundle
+    write(path, members, [json.loads(line) for line in members[LEDGER].splitlines()])
+    assert verify(path, head).gaps == []
+
+
+# Fields of a public bundle that are not shown, or are named as not covered.
+NOT_FOUND = {
+    *("run.note", "run.is_open", "run.budget_nano", "run.spent_nano", "run.private_salt"),
+    *("rubric.created_at", "comparison.opened_at", "comparison.votes_wanted"),
+    "vote.category",
+    *("voter.reputation", "vote.salt", "entry.salt", "flag.created_at"),
+    # What the report prints is the head, and how many entries there are is counted.
+    "header.project.head_seq",
+    # Quality scores begin then: a project's report shows these, and is found out by them.
+    "header.project.created_at",
+}
+
+
+def leaves(value, path=()):
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from leaves(inner, (*path, name))
+    else:
+        yield path
+
+
+def changed(value):
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int | float):
+        return value + 1
+    if isinstance(value, list):
+        return [*value, *value[:1]] or ["x"]
+    if value is None:
+        return 1
+    is_time = value[:2] == "20" and value.endswith("Z")
+    return value.replace("20", "19", 1) if is_time else f"{value}x"
+
+
+def test_any_value_that_is_changed_in_a_bundle_is_found(bundle):
+    path, members, head = bundle
+    records = [json.loads(line) for line in members[LEDGER].splitlines()]
+    not_found = set()
+    places = {}
+    for number, record in enumerate(records):
+        for leaf in leaves(record):
+            if leaf != ("type",):
+                places.setdefault((record["type"], *leaf), (number, leaf))
+    for (kind, *_), (number, leaf) in places.items():
+        forged = json.loads(json.dumps(records[number]))
+        holder = forged
+        for name in leaf[:-1]:
+            holder = holder[name]
+        holder[leaf[-1]] = changed(holder[leaf[-1]])
+        write(path, members, [*records[:number], forged, *records[number + 1 :]])
+        empty_the_instance()
+        try:
+            verify(path, head)
+        except NotVerified:
+            continue
+        not_found.add(".".join((kind, *leaf)))
+    assert not_found <= NOT_FOUND
+    assert len(places) > 100
+
+
+def test_a_bundle_of_before_rows_were_covered_verifies_as_far_as_it_goes(run, tmp_path):
+    forget_hashes(run.queue.project)
+    Findings.objects.all().delete()
+    compute(run)
+    path, members, head = bundle_of(run, tmp_path / "old.zip")
+    records = [json.loads(line) for line in members[LEDGER].splitlines()]
+    for record in records:
+        for name in ("salt", "private_salt") if record["type"] == "run" else ("recipe",):
+            record.pop(name, None) if record["type"] in ("run", "judge") else None
+    write(path, members, records)
+    assert verify(path, head).gaps == [
+        "settings and names of judges of 1 run, made before the ledger covered them",
+        "outputs of 8 items and details of verdicts on them, made before the ledger covered them",
+    ]
+    FORGED["all verdicts turned round"](records)
+    write(path, members, records)
+    empty_the_instance()
+    with pytest.raises(NotVerified, match="verdict of near-judge on pair 1"):
+        verify(path, head)
