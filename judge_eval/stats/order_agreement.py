@@ -19,6 +19,8 @@ from judge_eval.stats.entering import Entered, Event, Line, Order, follow
 from judge_eval.stats.estimate import Share, wilson
 from judge_eval.stats.judge_figures import FEWEST_PROMPTS, NOTHING, prompt_interval, ratio
 
+# Twenty thousand items of one prompt make 200 million pairs.
+MOST_NEIGHBOURS = 300
 TOO_FEW_UNITS = f"ratings on fewer than {FEWEST_PROMPTS} prompts do not tell how sure it is"
 BY_CONSTRUCTION = "it rates alike whatever people rate differently, which is 1/2"
 
@@ -41,11 +43,14 @@ class Ratings:
         return type(self)(units, items, people, self.values[rows], self.n_units)
 
     def pairs(self) -> tuple[IntArray, IntArray]:
-        """Return the rows of every two ratings of one person in one unit."""
+        """Return the rows of every two ratings of one person in one unit.
+
+        Where a person rated more than 300 items of a unit, each with the next 300.
+        """
         order = np.lexsort((self.items, self.people, self.units))
         group = np.stack([self.units[order], self.people[order]])
         found = [np.stack([order[:0], order[:0]])]
-        for step in range(1, len(order)):
+        for step in range(1, min(len(order), MOST_NEIGHBOURS + 1)):
             [rows] = np.nonzero((group[:, step:] == group[:, :-step]).all(axis=0))
             if not len(rows):
                 break

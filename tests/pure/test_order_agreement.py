@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from judge_eval.stats.judge_figures import ratio
 from judge_eval.stats.order_agreement import (
+    MOST_NEIGHBOURS,
     Ratings,
     order_agreement,
     order_credits,
@@ -92,3 +93,13 @@ def test_couples_do_not_depend_on_how_many_open_at_once(prompts, data):
     before = couples(prompts[:cut])
     alone = prompts[cut - 1] if cut % 2 else ""
     assert before | couples(prompts[cut:], alone) == at_once
+
+
+def test_of_very_many_items_each_is_compared_with_the_next_ones():
+    rows = np.arange(1_000)
+    ratings = Ratings(0 * rows, rows, 0 * rows, rows * 1.0, 1)
+    one, other = ratings.pairs()
+    assert len(one) == sum(1_000 - step for step in range(1, MOST_NEIGHBOURS + 1))
+    assert (other - one).max() == MOST_NEIGHBOURS
+    [share] = ratio(*order_credits(ratings, rows[:, None] * 2.0, rows[:, None] >= 0))
+    assert share.tolist() == [1]
