@@ -278,10 +278,11 @@ def _of_run(run: Run) -> Iterator[Difference]:
     last = last_objects(run)
     if str(run.pk) not in last:
         return
+    payloads = list(_payloads(run, last))
     names = {str(judge.pk): f"judge {judge.name}" for judge in run.judges.all()}
-    for payload in _payloads(run, last):
+    for payload in payloads:
         where = names.get(payload["id"], f"run {run.name}")
-        stated = last.get(payload["id"], {})
+        stated = last.pop(payload["id"], {})
         yield from _different(where, payload["sha256"], stated.get("sha256"))
         if payload["type"] == "run":
             yield from _different(f"config of {where}", payload["config"], stated.get("config"))
@@ -289,6 +290,8 @@ def _of_run(run: Run) -> Iterator[Difference]:
             if "project" in stated:
                 where = f"name of the project of {where}"
                 yield from _different(where, payload["project"], stated["project"])
+    for number, gone in last.items():
+        yield from _different(f"judge {number} of run {run.name}", None, gone["sha256"])
 
 
 def _of_items(run: Run, items: QuerySet[Item]) -> Iterator[Difference]:
