@@ -9,7 +9,6 @@ have a hash of their own, with a salt that these bundles leave out too. Deleting
 """
 
 import json
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
@@ -206,6 +205,19 @@ def _payloads(run: Run, last: Mapping[str, Any]) -> Iterator[dict[str, str]]:
         yield {"type": "judge", "id": str(judge.pk), "sha256": sha256}
 
 
+def verdicts_by_item(
+    items: Iterable[Item], *, have_calls: bool = True
+) -> dict[UUID, list[Verdict]]:
+    """Return the verdicts on items, each with what its calls cost, in the run's order of judges."""
+    verdicts: dict[UUID, list[Verdict]] = {item.pk: [] for item in items}
+    about = Verdict.objects.filter(item__in=verdicts).select_related("judge")
+    if have_calls:
+        about = with_costs(about)
+    for verdict in about.order_by("judge__position"):
+        verdicts[verdict.item_id].append(verdict)
+    return verdicts
+
+
 # --- comparison -----------------------------------------------------------------------------------
 
 
@@ -266,10 +278,11 @@ def _of_run(run: Run) -> Iterator[Difference]:
     last = last_objects(run)
     if str(run.pk) not in last:
         return
+    payloads = list(_payloads(run, last))
     names = {str(judge.pk): f"judge {judge.name}" for judge in run.judges.all()}
-    for payload in _payloads(run, last):
+    for payload in payloads:
         where = names.get(payload["id"], f"run {run.name}")
-        stated = last.get(payload["id"], {})
+        stated = last.pop(payload["id"], {})
         yield from _different(where, payload["sha256"], stated.get("sha256"))
         if payload["type"] == "run":
             yield from _different(f"config of {where}", payload["config"], stated.get("config"))
@@ -277,16 +290,15 @@ def _of_run(run: Run) -> Iterator[Difference]:
             if "project" in stated:
                 where = f"name of the project of {where}"
                 yield from _different(where, payload["project"], stated["project"])
+    for number, gone in last.items():
+        yield from _different(f"judge {number} of run {run.name}", None, gone["sha256"])
 
 
 def _of_items(run: Run, items: QuerySet[Item]) -> Iterator[Difference]:
     chunk = list(items.select_related("a", "b"))
     sealed = Entry.objects.filter(kind=Entry.Kind.VERDICTS, item__in=chunk).order_by("pk")
     last: dict[UUID, Any] = dict(sealed.values_list("item", "payload"))
-    verdicts: dict[UUID, list[Verdict]] = defaultdict(list)
-    about = with_costs(Verdict.objects.filter(item__in=chunk)).select_related("judge")
-    for verdict in about.order_by("judge__position"):
-        verdicts[verdict.item_id].append(verdict)
+    verdicts = verdicts_by_item(chunk)
     for item in chunk:
         item.queue = run.queue
         stated = last.get(item.pk, {"verdicts": []})

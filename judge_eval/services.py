@@ -128,7 +128,8 @@ def add_items(queue: Queue, new: Sequence[Sequence[Inference]]) -> list[Item]:
 
 def new_item(queue: Queue, position: int, a: Inference, b: Inference | None = None) -> Item:
     """Return an item, not saved and not open yet, with as many votes as its queue wants."""
-    item = Item(queue=queue, position=position, a=a, b=b)
+    # Its name is not left to the database, since the ledger has a hash of it.
+    item = Item(queue=queue, position=position, external_id="", a=a, b=b)
     # What has no prompt shares none.
     item.prompt_key = prompt_key(a.prompt) if a.prompt.strip() else str(item.pk)
     item.turn = fresh_turn(queue.pk, item.prompt_key)

@@ -32,14 +32,9 @@ from judge_eval.exchange.import_scratch import DRAFT, VOTES, WRITTEN, Scratch
 from judge_eval.exchange.statements import PairDraft, by_rule
 from judge_eval.exchange.steps import close_undrawn, finish, give_pictures, note, step
 from judge_eval.models import Board, Import, Judge, Run, Verdict
-from judge_eval.objects import record_objects
+from judge_eval.objects import record_objects, verdicts_by_item
 from judge_eval.runs.lifecycle import OUTPUT_ABSENT, lacking_outputs
-from judge_eval.runs.verdicts import (
-    answer_of_baseline,
-    changed_entries,
-    open_those_final,
-    verdicts_on,
-)
+from judge_eval.runs.verdicts import answer_of_baseline, changed_entries, open_those_final
 from judge_eval.selectors import switched_off
 from judge_eval.services import (
     add_judges,
@@ -257,7 +252,7 @@ class Writing:
         items = Item.objects.filter(pk__in=pairs).select_related("a", "b").order_by("position")
         for item in items:
             item.queue = run.queue
-        verdicts = verdicts_on(items, have_calls=run.calls.exists())
+        verdicts = verdicts_by_item(items, have_calls=run.calls.exists())
         final = [
             item
             for item in items

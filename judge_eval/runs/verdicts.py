@@ -21,13 +21,13 @@ from judge_eval.baselines import BASELINES, Opinion, opinion_of_single
 from judge_eval.config.judge_types import JUDGE_TYPES, Answer, NoVerdict
 from judge_eval.config.run_config import JudgePart, JudgeSpec, RunConfig, parse
 from judge_eval.models import Call, Judge, Run, Verdict
-from judge_eval.objects import item_hashes, record_objects, verdict_hash
+from judge_eval.objects import item_hashes, record_objects, verdict_hash, verdicts_by_item
 from judge_eval.prompts.orders import Combined, answer_in, majority
 from judge_eval.prompts.parse import ParsedVerdict
 from judge_eval.runs.helpers import Asks, JudgeHelpers
 from judge_eval.runs.requests import SAMPLES_APART
 from judge_eval.runs.results import Fields, update_rows
-from judge_eval.selectors import is_drawn, switched_off, with_costs
+from judge_eval.selectors import is_drawn, switched_off
 from judge_eval.services import add_judges, couple_items, model_fingerprint
 from voting.choices import ONE
 from voting.kinds import is_ordered, is_single, kind_of, options_of
@@ -435,7 +435,7 @@ def open_those_final(pairs: Collection[UUID], *, amend: bool = False) -> None:
             .filter(wanted, pk__in=pairs)
             .order_by("pk")
         )
-        verdicts = verdicts_on(items)
+        verdicts = verdicts_by_item(items)
         final = [
             item
             for item in items
@@ -447,19 +447,8 @@ def open_those_final(pairs: Collection[UUID], *, amend: bool = False) -> None:
         ledger.record(*changed_entries(final, verdicts))
 
 
-def verdicts_on(items: Iterable[Item], *, have_calls: bool = True) -> dict[UUID, list[Verdict]]:
-    """Return the verdicts on items, each with what its calls cost, in the run's order of judges."""
-    verdicts: dict[UUID, list[Verdict]] = {item.pk: [] for item in items}
-    about = Verdict.objects.filter(item__in=verdicts).select_related("judge")
-    if have_calls:
-        about = with_costs(about)
-    for verdict in about.order_by("judge__position"):
-        verdicts[verdict.item_id].append(verdict)
-    return verdicts
-
-
 def changed_entries(
-    items: Sequence[Item], verdicts: Mapping[UUID, Sequence[Verdict]]
+    items: Collection[Item], verdicts: Mapping[UUID, Sequence[Verdict]]
 ) -> list[Entry]:
     """Return new entries, not saved yet, for items that differ from the last entries about them."""
     stored = Entry.objects.filter(item__in=items, kind=Entry.Kind.VERDICTS).order_by("pk")
@@ -485,7 +474,7 @@ def record_changed(pairs: Collection[UUID]) -> None:
     known = Entry.objects.filter(item=OuterRef("pk"), kind=Entry.Kind.VERDICTS)
     items = Item.objects.filter(Exists(known), pk__in=pairs).order_by("pk")
     held = items.select_related("a", "b", "queue__run").defer("queue__run__config")
-    ledger.record(*changed_entries(list(held), verdicts_on(held)))
+    ledger.record(*changed_entries(held, verdicts_by_item(held)))
 
 
 def verdicts_entry(item: Item, verdicts: Sequence[Verdict]) -> Entry:

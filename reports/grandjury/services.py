@@ -170,8 +170,8 @@ class TraceIn:
 # By hand: a model may log hundreds of traces in a second. In one order for all, since each queue
 # is locked until the transaction ends.
 _ENROLLED = """
-    SELECT enrollment.id, model.name, run.id, queue.id, queue.project_id, queue.votes_per_item,
-           queue.overlap_share, queue.overlap_votes
+    SELECT enrollment.id, model.name, run.id, run.salt, run.private_salt, queue.id,
+           queue.project_id, queue.votes_per_item, queue.overlap_share, queue.overlap_votes
     FROM reports_tracedmodel AS model
     JOIN reports_enrollment AS enrollment ON enrollment.model_id = model.id
     JOIN reports_benchmark AS benchmark ON benchmark.id = enrollment.benchmark_id
@@ -183,7 +183,8 @@ _LOCK = {
     "postgresql": "SELECT 1 FROM voting_queue WHERE id = %s FOR NO KEY UPDATE",
     "sqlite": "",  # the transaction is the lock
 }
-_NEXT = "(SELECT COALESCE(MAX(position) + 1, 0) FROM voting_item WHERE queue_id = %s)"
+# Places in a queue have no gaps.
+_NEXT = "SELECT COALESCE(MAX(position) + 1, 0) FROM voting_item WHERE queue_id = %s"
 
 
 def ingest(api_key: ApiKey, sent: TraceIn) -> bool:
@@ -208,10 +209,13 @@ def ingest(api_key: ApiKey, sent: TraceIn) -> bool:
     return True
 
 
-def _queue(run: object, pk: object, project: object, *rules: Any) -> Queue:
+def _queue(
+    run: object, salt: str, private_salt: str, pk: object, project: object, *rules: Any
+) -> Queue:
     wanted = dict(zip(("votes_per_item", "overlap_share", "overlap_votes"), rules, strict=True))
     queue = Queue(id=UUID(str(pk)), project_id=UUID(str(project)), **wanted)
-    return Run(id=UUID(str(run)), queue=queue).queue
+    salts = {"salt": salt, "private_salt": private_salt}
+    return Run(id=UUID(str(run)), queue=queue, **salts).queue
 
 
 def _put(cursor: CursorWrapper, sent: TraceIn, enrollment: UUID, model: str, queue: Queue) -> None:
@@ -223,12 +227,12 @@ def _put(cursor: CursorWrapper, sent: TraceIn, enrollment: UUID, model: str, que
         generator=model,
         metadata=sent.metadata,
     )
-    item = new_item(queue, 0, output)
+    if lock := _LOCK[connection.vendor]:
+        cursor.execute(lock, [key(queue.pk)])
+    cursor.execute(_NEXT, [key(queue.pk)])
+    [position] = cursor.fetchone()
+    item = new_item(queue, position, output)
     item.opened_at = timezone.now()
     trace = Trace(enrollment_id=enrollment, trace_id=sent.trace_id, item=item)
     # No judge was asked. A sweep or the first vote on it has it sealed.
-    opening = verdicts_entry(item, [])
-    # Places in a queue have no gaps.
-    if lock := _LOCK[connection.vendor]:
-        cursor.execute(lock, [key(queue.pk)])
-    insert(cursor, trace, output, opening, item, position=(_NEXT, key(queue.pk)))
+    insert(cursor, trace, output, verdicts_entry(item, []), item)

@@ -7,7 +7,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import models, transaction
 
-from judge_eval.models import Judge, Run, Verdict
+from judge_eval.models import Judge, JudgeRating, Run, Verdict
 from judge_eval.objects import (
     COVERED,
     NOT_COVERED,
@@ -161,6 +161,11 @@ EXCHANGED = {
     "the name of the project": lambda run: Project.objects.update(name="Another"),
     "an item closed": lambda run: Item.objects.filter(pk=pairs_of(run)[0].pk).update(
         opened_at=None
+    ),
+    "a judge removed": lambda run: (
+        Verdict.objects.filter(judge__position=1).delete(),
+        JudgeRating.objects.filter(judge__position=1).delete(),
+        Judge.objects.filter(run=run, position=1).delete(),
     ),
     "a judge added": lambda run: Judge.objects.create(
         run=run, position=2, name="new", provider="default", fingerprint="5f" * 32

@@ -14,6 +14,8 @@ from django.core.cache import cache
 from django.core.management import CommandError, call_command
 from django.test import Client
 
+from judge_eval.models import Verdict
+from judge_eval.objects import NOT_COVERED
 from judge_eval.runs.deletion import delete
 from reports.composite import sources
 from reports.models import FrozenRows
@@ -153,6 +155,8 @@ def test_the_command_uses_a_database_of_its_own(study, tmp_path):
     assert done.returncode == 0, done.stderr
     assert f"every figure of {study.name!r} follows from its ledger" in done.stdout
     assert "compare it with one you know" in done.stdout
+    assert "Not covered by any ledger:" in done.stdout
+    assert all(f"- {what}\n" in done.stdout for what in NOT_COVERED)
     with pytest.raises(CommandError, match="This database has projects"):
         call_command("verify", str(path))
 
@@ -164,6 +168,14 @@ def test_a_bundle_is_of_the_moment_of_its_report(study):
     seal_all(project)
     with pytest.raises(NoBundle, match="ask again in a moment"):
         bundle_file(report, project)
+
+
+def test_no_bundle_is_given_while_judges_are_asked_again(study):
+    Verdict.objects.filter(pk=Verdict.objects.last().pk).update(state="waiting", winner="")
+    _, token = make_share(study.queue.project, study, None)
+    answer = Client().get(f"/r/{token}/bundle.zip")
+    assert answer.status_code == 409
+    assert "Votes or verdicts are coming" in text_of(answer)
 
 
 @pytest.mark.parametrize("of_project", [False, True])
