@@ -57,7 +57,7 @@ def test_a_trace_opens_in_the_ledger_before_its_votes_and_has_figures_without_a_
     item = bot.item("t-1")
     vote(make_voter(bot.row.project), item)
     seal(bot)
-    opened, voted = Entry.objects.order_by("seq")
+    _, opened, voted = Entry.objects.order_by("seq")  # behind that of the run
     assert (opened.kind, opened.item, voted.kind) == ("verdicts", item, "vote")
     run = item.queue.run
     assert opened.payload == {
