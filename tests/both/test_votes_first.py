@@ -35,7 +35,8 @@ def kinds_of(run):
 
 def test_votes_alone_are_figures_of_people_and_of_models():
     run = imported(pair(1), pair(2), *TWO_VOTES)
-    assert kinds_of(run) == ["verdicts", "verdicts", "parameters", *["vote"] * 4, "parameters"]
+    opening, votes = ["object", "verdicts", "verdicts"], ["vote"] * 4
+    assert kinds_of(run) == [*opening, "parameters", *votes, "parameters"]
     [first, _] = Entry.objects.filter(queue=run.queue, kind="verdicts").order_by("seq")
     assert first.payload["verdicts"] == []
     assert first.payload["prompt"] == first.item.prompt_key

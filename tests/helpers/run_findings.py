@@ -8,6 +8,7 @@ from django.utils import timezone
 from judge_eval.findings import cache
 from judge_eval.findings import compute as computing
 from judge_eval.models import Findings, Judge
+from tests.helpers.waiting import eventually
 from tests.makers import make_many_votes, make_run, make_voter, pairs_of, seal_all
 
 JUDGES = ["near-judge", "contrary-judge", "floor-baseline"]
@@ -19,10 +20,13 @@ def compute(run, part="", *, charts=False):
     Charts take most of the time, and few tests look at them.
     """
     Findings.objects.get_or_create(run=run, part=part)
-    Findings.objects.filter(run=run, part=part).update(not_before=timezone.now())
+    row = Findings.objects.filter(run=run, part=part)
+    row.update(not_before=timezone.now(), computed_at=None)
     with nullcontext() if charts else no_charts():
-        assert cache.compute(run.pk, part)
-    return Findings.objects.get(run=run, part=part)
+        if not cache.compute(run.pk, part):
+            # A worker of the running product, where there is one, was quicker.
+            eventually(row.filter(computed_at__isnull=False).exists, seconds=20)
+    return row.get()
 
 
 def no_charts():
