@@ -183,8 +183,7 @@ _LOCK = {
     "postgresql": "SELECT 1 FROM voting_queue WHERE id = %s FOR NO KEY UPDATE",
     "sqlite": "",  # the transaction is the lock
 }
-# Places in a queue have no gaps.
-_NEXT = "SELECT COALESCE(MAX(position) + 1, 0) FROM voting_item WHERE queue_id = %s"
+_NEXT = "(SELECT COALESCE(MAX(position) + 1, 0) FROM voting_item WHERE queue_id = %s)"
 
 
 def ingest(api_key: ApiKey, sent: TraceIn) -> bool:
@@ -227,12 +226,13 @@ def _put(cursor: CursorWrapper, sent: TraceIn, enrollment: UUID, model: str, que
         generator=model,
         metadata=sent.metadata,
     )
-    if lock := _LOCK[connection.vendor]:
-        cursor.execute(lock, [key(queue.pk)])
-    cursor.execute(_NEXT, [key(queue.pk)])
-    [position] = cursor.fetchone()
-    item = new_item(queue, position, output)
+    # The database gives it its place, which is known too late to be hashed.
+    item = new_item(queue, None, output)
     item.opened_at = timezone.now()
     trace = Trace(enrollment_id=enrollment, trace_id=sent.trace_id, item=item)
     # No judge was asked. A sweep or the first vote on it has it sealed.
-    insert(cursor, trace, output, verdicts_entry(item, []), item)
+    opening = verdicts_entry(item, [])
+    # Places in a queue have no gaps.
+    if lock := _LOCK[connection.vendor]:
+        cursor.execute(lock, [key(queue.pk)])
+    insert(cursor, trace, output, opening, item, position=(_NEXT, key(queue.pk)))

@@ -50,7 +50,7 @@ def prepared() -> Iterator[CursorWrapper]:
 def pipelined() -> Iterator[None]:
     """Run statements as one transaction that costs a single round trip to the database.
 
-    What is wrong with one is raised at the end, or when a result is fetched, which waits for it.
+    What is wrong with one is raised at the end, so nothing may be asked of a cursor before that.
     """
     if connection.vendor != "postgresql":
         with transaction.atomic():
@@ -65,19 +65,25 @@ def pipelined() -> Iterator[None]:
         yield
 
 
-def insert(cursor: CursorWrapper, *rows: Model) -> None:
-    """Insert rows as `save` does, at a tenth of its cost, in one statement where that can be."""
+def insert(cursor: CursorWrapper, *rows: Model, **expressions: tuple[str, object]) -> None:
+    """Insert rows as `save` does, at a tenth of its cost, and in one statement where that can be.
+
+    `expressions` are columns of the last row that the database computes, each of one value.
+    """
     database = connections[connection.alias]  # not looked up for each value
     statements: list[str] = []
     sent: list[list[Any]] = []
     for row in rows:
+        computed = expressions if row is rows[-1] else {}
         values = {
-            field.column: field.get_db_prep_save(value, database)
+            field.column: computed.get(field.name)
+            or ("%s", field.get_db_prep_save(value, database))
             for field in _fields(type(row))
             if not isinstance(value := field.pre_save(row, add=True), DatabaseDefault)
         }
-        statements.append(_insert_into(row._meta.db_table, tuple(values)))
-        sent.append([*values.values()])
+        columns = tuple((column, expression) for column, (expression, _) in values.items())
+        statements.append(_insert_into(row._meta.db_table, columns))
+        sent.append([value for _, value in values.values()])
     if database.vendor == "postgresql":
         *first, last = statements
         also = ", ".join(f"row{number} AS ({sql})" for number, sql in enumerate(first))
@@ -96,9 +102,9 @@ def _fields(model: type[Model]) -> list[Any]:
 
 
 @cache
-def _insert_into(table: str, columns: tuple[str, ...]) -> str:
-    names = ", ".join(map(connection.ops.quote_name, columns))
-    values = ", ".join(["%s"] * len(columns))
+def _insert_into(table: str, columns: tuple[tuple[str, str], ...]) -> str:
+    names = ", ".join(connection.ops.quote_name(name) for name, _ in columns)
+    values = ", ".join(expression for _, expression in columns)
     return f"INSERT INTO {table} ({names}) VALUES ({values})"  # noqa: S608  our names
 
 
