@@ -211,9 +211,11 @@ class Writing:
         for position, item in enumerate(items, start=0 if last is None else last + 1):
             item.position = position
         Item.objects.bulk_create(items)
-        # What is open already goes by the key that the ledger tells.
-        closed = [_item(queue, draft) for draft in changed if not draft.is_open]
-        Item.objects.bulk_update(closed, ["prompt_key", "turn"])
+        # What is open already, or in a couple, goes by the key that the ledger tells.
+        free = queue.items.filter(opened_at=None, is_coupled=False)
+        keyed = set(free.filter(pk__in=[d.pk for d in changed]).values_list("pk", flat=True))
+        keys = [_item(queue, draft) for draft in changed if draft.pk in keyed]
+        Item.objects.bulk_update(keys, ["prompt_key", "turn"])
         known = Entry.objects.filter(
             kind=Entry.Kind.VERDICTS, item__in=[draft.pk for draft in changed]
         )
