@@ -155,8 +155,9 @@ def verdict_hash(run: Run, verdict: Verdict) -> str:
     return _hashed(run.salt, _verdict_form(verdict))
 
 
-def config_hash(run: Run, config: Any) -> str:
-    return _hashed(run.salt, plain(config))
+def config_hash(run: Run) -> str:
+    # Public bundles leave it out: it holds the instructions of judges.
+    return _hashed(run.private_salt, plain(run.config))
 
 
 def record_objects(run: Run, *, append: bool = False) -> None:
@@ -198,7 +199,7 @@ def _payloads(run: Run, last: Mapping[str, Any]) -> Iterator[dict[str, str]]:
         # A bundle brought the run; its config stayed where it came from.
         config = last[str(run.pk)]["config"]
     else:
-        config = config_hash(run, run.config)
+        config = config_hash(run)
     yield of_run | {"config": config, "project": _hashed(run.salt, run.queue.project.name)}
     for judge in run.judges.order_by("position"):
         sha256 = _hashed(run.salt, _fields(judge))
@@ -241,24 +242,31 @@ class Objects:
             yield from _differences(run)
 
     def gaps(self) -> list[str]:
-        """Say of what the ledger has no hashes, as it was sealed before there were any."""
+        """Say what was sealed before there were hashes, and which configs are not stored here."""
         runs = Run.objects.filter(queue__project=self.project)
         objects = Entry.objects.filter(kind=Entry.Kind.OBJECT, queue=OuterRef("queue"))
+        old = runs.filter(~Exists(objects))
         entries = Entry.objects.filter(kind=Entry.Kind.VERDICTS, item=OuterRef("pk"))
         hashed = entries.filter(payload__has_key="item")
         items = Item.objects.filter(Exists(entries), ~Exists(hashed), queue__run__in=runs)
-        unknown = Item.objects.filter(
-            ~Exists(entries), queue__run__in=runs, opened_at__isnull=False
-        )
-        bare = {
-            "settings and names of judges of {}": (runs.filter(~Exists(objects)).count(), "run"),
-            "outputs of {} and details of verdicts on them": (items.count(), "item"),
-            "outputs of {} without any entry": (unknown.count(), "open item"),
+        unknown = Item.objects.filter(~Exists(entries), queue__run__in=old, opened_at__isnull=False)
+        without = runs.filter(Exists(objects), config__isnull=True)
+        elsewhere = [
+            run
+            for run in without
+            if last_objects(run).get(str(run.pk), {}).get("config") != config_hash(run)
+        ]
+        early = "made before the ledger covered them"
+        gaps = {
+            "settings and names of judges of {}": (old.count(), "run", early),
+            "outputs of {} and details of verdicts on them": (items.count(), "item", early),
+            "outputs of {} without any entry": (unknown.count(), "open item", early),
+            "configs of {}": (len(elsewhere), "run", "which are not stored here"),
         }
         return [
-            f"{what.format(number_of(*number))}, made before the ledger covered them"
-            for what, number in bare.items()
-            if number[0]
+            f"{what.format(number_of(number, noun))}, {why}"
+            for what, (number, noun, why) in gaps.items()
+            if number
         ]
 
 
@@ -308,6 +316,8 @@ def _of_items(run: Run, items: QuerySet[Item]) -> Iterator[Difference]:
         again = {each.judge_id for each in verdicts[item.pk] if is_asked and each.state == WAITING}
         if "item" in stated:
             yield from _of_item(where, item, verdicts[item.pk], stated, has_texts=not again)
+        elif item.opened_at and item.pk not in last and last_objects(run):
+            yield Difference(f"{where} is open", True, False, is_correctable=False)
         # Before it opens, verdicts come one by one and are in no entry.
         if item.pk in last or item.opened_at:
             said = {s["judge"]: s for s in stated["verdicts"] if UUID(s["judge"]) not in again}
