@@ -260,17 +260,20 @@ def test_judges_that_join_baselines_replace_them_from_the_first_vote_on(with_vot
     assert elos_of(run)[0] > 1000
     late = make_judges(run, ["judge-a", "judge-b"], first=2, baselines=())
     assert ledger.replay(run.queue.project, write=False) == [], "nobody has asked them yet"
-    for pair in pairs_of(run):
+
+    def answer(pair):
         for judge, winner in zip(late, "BA", strict=True):
             judge.verdicts.create(item=pair, state="done", winner=winner)
-    change_verdicts(pairs_of(run)[1], ["A", "B", "B", "A"])
+        change_verdicts(pair, ["A", "B", "B", "A"])
+
+    answer(pairs_of(run)[1])
     if with_votes:
         make_vote(make_voter(run), pairs_of(run)[1], "A")
     replayed_as_expected(run)
     assert elos_of(run)[:2] == [1000.0, 1000.0]
     assert elos_of(run)[3] > 1000
     for pair in (pairs_of(run)[0], pairs_of(run)[2]):
-        change_verdicts(pair, ["A", "B", "B", "A"])
+        answer(pair)
     replayed_as_expected(run)
     assert {votes: ratings[:2] for votes, ratings in rating_series(run, 3)} == {
         votes: [1000.0, 1000.0] for votes in (1, 2, 3)
@@ -289,7 +292,7 @@ def test_what_an_earlier_version_rated_with_baselines_is_rated_again():
     assert ledger.replay(run.queue.project, write=True) != []
     assert elos_of(run) != ours
     Judge.objects.filter(pk=judge.pk).update(provider=Judge.BASELINE)
-    import_module("judge_eval.migrations.0008_elo_among_judges").rate_again(apps, None)
+    import_module("judge_eval.migrations.0007_elo_among_judges").rate_again(apps, None)
     assert elos_of(run) == ours
     assert_as_expected(run)
     assert ledger.replay(run.queue.project, write=False) == []
