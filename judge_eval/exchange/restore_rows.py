@@ -162,7 +162,9 @@ class Rows:
         if stated.id not in self.header.runs:
             raise BundleError(line, "id", f"the header names no run {stated.id}")
         config = None
-        if stated.state == "draft" and stated.config:
+        # A public bundle has no private salt, and no config either.
+        is_public = stated.salt and not stated.private_salt
+        if stated.state == "draft" and not is_public:
             # What was started elsewhere keeps none: it asks no model here.
             try:
                 config = run_config.parse(stated.config).as_dict()
