@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any, Final, TypeAlias
 from uuid import UUID, uuid4
 
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 from humanjudge.celery import enqueue
@@ -241,19 +241,13 @@ class Writing:
     def _enter(self, run: Run, rows: Rows) -> None:
         """Put pairs into the ledger with their verdicts, also where no judge was asked yet."""
         pairs = [UUID(hex=pair) for (pair,) in rows]
-        items = Item.objects.filter(pk__in=pairs).order_by("position")
-        judged = items.filter(Exists(Verdict.objects.filter(item=OuterRef("pk"))))
-        judged = judged.select_related("a", "b")
-        for item in (*items, *judged):
-            item.queue = run.queue
-        if judged:
+        has_verdict = Exists(Verdict.objects.filter(item=OuterRef("pk")))
+        if judged := _items(run, pairs, has_verdict):
             self._answer_by_baselines(run, judged)
         self._put_into_ledger(run, pairs)
 
     def _put_into_ledger(self, run: Run, pairs: Collection[UUID]) -> None:
-        items = Item.objects.filter(pk__in=pairs).select_related("a", "b").order_by("position")
-        for item in items:
-            item.queue = run.queue
+        items = _items(run, pairs)
         verdicts = verdicts_by_item(items, have_calls=run.calls.exists())
         final = [
             item
@@ -263,7 +257,7 @@ class Writing:
         ]
         ledger.append(run.queue.project_id, changed_entries(final, verdicts))
 
-    def _answer_by_baselines(self, run: Run, items: QuerySet[Item]) -> None:
+    def _answer_by_baselines(self, run: Run, items: Sequence[Item]) -> None:
         """Let the run's baselines answer for pairs that other judges answered for elsewhere."""
         if self._baselines is None:
             self._baselines = self._baselines_of(run)
@@ -389,6 +383,11 @@ class Writing:
         if is_open and lacking:
             raise ImportRefused(lacking_text(lacking, kind_of(queue).noun))
         return is_open
+
+
+def _items(run: Run, pairs: Collection[UUID], *conditions: Exists) -> list[Item]:
+    items = run.queue.items.filter(*conditions, pk__in=pairs)
+    return list(items.select_related("a", "b").order_by("position"))
 
 
 def _fill(output: Inference, draft: PairDraft, side: str, text: str | None) -> None:
