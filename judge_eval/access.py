@@ -26,7 +26,7 @@ from judge_eval.models import Run
 from voting import access
 from voting.access import Action
 from voting.models import ApiKey, Assignment, Exposure, Item, Project, Queue, Voter
-from voting.selectors import left_to, released_by_me
+from voting.selectors import chunks, left_to, released_by_me
 from voting.services import record_exposure
 from voting.voters import voter_id_here, voter_of_key, voter_of_user
 
@@ -153,11 +153,8 @@ def note_seen(reader: Reader, project: Project, items: Collection[UUID]) -> None
 def note_runs_seen(reader: Reader, runs: Iterable[Run]) -> None:
     """Note that a reader has been given all verdicts and votes of runs."""
     for run in runs:
-        items, position = run.queue.items.order_by("position"), -1
-        pairs = items.values_list("position", "pk")
-        while chunk := list(pairs.filter(position__gt=position)[:_ITEMS_AT_ONCE]):
-            note_seen(reader, run.queue.project, [pk for _, pk in chunk])
-            position = chunk[-1][0]
+        for items in chunks(run.queue.items.only("position"), "position", _ITEMS_AT_ONCE):
+            note_seen(reader, run.queue.project, [item.pk for item in items])
 
 
 def to_vote_on(reader: Reader, items: Collection[UUID], *projects: UUID) -> set[UUID]:

@@ -25,6 +25,7 @@ from voting.ledger.chain import salted_hash, timestamp
 from voting.ledger.decisions import EXCLUDED
 from voting.ledger.ledger import Difference, Fact
 from voting.models import Entry, Item, Picture, Project, Queue
+from voting.selectors import chunks
 
 # The fields that are covered, by the names of their models.
 COVERED: Final[Mapping[str, tuple[str, ...]]] = {
@@ -275,9 +276,8 @@ def _differences(run: Run) -> Iterator[Difference]:
     if list(_of_run(run)):
         yield from _of_run(Run.objects.select_for_update(no_key=True).get(pk=run.pk))
     items = Item.objects.filter(queue=run.queue_id).order_by("position")
-    last = -1
-    while chunk := dict(items.filter(position__gt=last).values_list("pk", "position")[:AT_ONCE]):
-        last, some = max(chunk.values()), items.filter(pk__in=chunk)
+    for chunk in chunks(items.only("position"), "position", AT_ONCE):
+        some = items.filter(pk__in=[item.pk for item in chunk])
         if list(_of_items(run, some)):
             yield from _of_items(run, some.select_for_update(of=("self",), no_key=True))
 
@@ -286,18 +286,13 @@ def _of_run(run: Run) -> Iterator[Difference]:
     last = last_objects(run)
     if str(run.pk) not in last:
         return
-    payloads = list(_payloads(run, last))
     names = {str(judge.pk): f"judge {judge.name}" for judge in run.judges.all()}
-    for payload in payloads:
+    parts = {"config": "config of ", "project": "name of the project of "}
+    for payload in _payloads(run, dict(last)):
         where = names.get(payload["id"], f"run {run.name}")
-        stated = last.pop(payload["id"], {})
-        yield from _different(where, payload["sha256"], stated.get("sha256"))
-        if payload["type"] == "run":
-            yield from _different(f"config of {where}", payload["config"], stated.get("config"))
-            # It went into a project of another name if there is none.
-            if "project" in stated:
-                where = f"name of the project of {where}"
-                yield from _different(where, payload["project"], stated["project"])
+        # None states the project if it went into one of another name.
+        for field, sealed in last.pop(payload["id"], {"sha256": ""}).items():
+            yield from _different(f"{parts.get(field, '')}{where}", payload[field], sealed)
     for number, gone in last.items():
         yield from _different(f"judge {number} of run {run.name}", None, gone["sha256"])
 

@@ -20,6 +20,7 @@ from voting.ledger.counts import COUNTED, OF_PEOPLE, counts, is_of_people
 from voting.ledger.decisions import SETTLING
 from voting.ledger.ledger import Difference, Fact, correct, recounted_items
 from voting.models import Entry, Flag, Item, Project, Queue
+from voting.selectors import chunks
 
 # So many items are looked at together when all of a project are.
 CHUNK: Final = 2_000
@@ -284,8 +285,6 @@ class ReviewList:
 
 def _all_items(project: Project) -> Iterator[list[UUID]]:
     """Yield the items of a project, so many at a time."""
-    keys = Item.objects.filter(queue__project=project).order_by("pk").values_list("pk", flat=True)
-    chunk = list(keys[:CHUNK])
-    while chunk:
-        yield chunk
-        chunk = list(keys.filter(pk__gt=chunk[-1])[:CHUNK])
+    items = Item.objects.filter(queue__project=project).only("pk")
+    for chunk in chunks(items, "pk", CHUNK):
+        yield [item.pk for item in chunk]
