@@ -100,9 +100,8 @@ def _compared(report: Report, project: Project, head: str) -> Verified:
     if project.head != report.head.hash or (head and head.strip().lower() != project.head):
         raise NotVerified(f"the ledger leads to the head {project.head}, not to the one stated")
     with transaction.atomic():
-        changes = list(Objects(project).rebuild(write=False))
-    for change in changes:
-        raise NotVerified(f"a row is not the one that its ledger holds: {change}")
+        for change in Objects(project).rebuild(write=False):
+            raise NotVerified(f"a row is not the one that its ledger holds: {change}")
     unchecked = _leave_out(report)
     for difference in differences(report, project):
         raise NotVerified(str(difference))
