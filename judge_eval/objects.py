@@ -246,7 +246,8 @@ class Objects:
         """Say what was sealed before there were hashes, and which configs are not stored here."""
         runs = Run.objects.filter(queue__project=self.project)
         objects = Entry.objects.filter(kind=Entry.Kind.OBJECT, queue=OuterRef("queue"))
-        old = runs.filter(~Exists(objects))
+        # A draft has no items, and its judges are in no entry yet.
+        old = runs.filter(~Exists(objects), queue__items__isnull=False).distinct()
         entries = Entry.objects.filter(kind=Entry.Kind.VERDICTS, item=OuterRef("pk"))
         hashed = entries.filter(payload__has_key="item")
         items = Item.objects.filter(Exists(entries), ~Exists(hashed), queue__run__in=runs)

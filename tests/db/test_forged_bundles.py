@@ -13,11 +13,13 @@ from django.test import Client
 from judge_eval.exchange.export import export_run
 from judge_eval.models import Findings, Run, Verdict
 from judge_eval.objects import config_hash
+from judge_eval.runs import lifecycle
 from reports.shares.bundle import LEDGER, MANIFEST, REPORT
 from reports.shares.services import make_share
 from reports.shares.verify import NotVerified, verify
 from tests.helpers.bundles import empty_the_instance, restored
 from tests.helpers.run_findings import compute, voted_run
+from tests.helpers.run_rows import make_config
 from tests.makers import forget_hashes, restate
 
 pytestmark = pytest.mark.django_db
@@ -144,6 +146,7 @@ def test_the_genuine_bundle_is_verified(bundle):
 def test_a_public_bundle_has_no_config_and_nothing_to_test_guesses_of_one_with(run, tmp_path):
     run.config = CONFIG
     run.save(update_fields=["config"])
+    lifecycle.create(run.queue.project, make_config())  # a draft, which nothing was asked of
     restate(run)
     compute(run)
     path, members, head = bundle_of(run, tmp_path / "private.zip")
