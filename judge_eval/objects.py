@@ -23,8 +23,8 @@ from judge_eval.selectors import with_costs
 from voting.ledger import ledger
 from voting.ledger.chain import salted_hash, timestamp
 from voting.ledger.decisions import EXCLUDED
-from voting.ledger.ledger import Difference, Fact
-from voting.models import Entry, Item, Picture, Project, Queue
+from voting.ledger.ledger import Difference, Projection
+from voting.models import Entry, Item, Picture, Queue
 from voting.selectors import chunks
 
 # The fields that are covered, by the names of their models.
@@ -130,10 +130,6 @@ def _verdict_form(verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def _is_waiting(verdict: Verdict) -> bool:
-    return verdict.state == WAITING or verdict.error == UNASKED
-
-
 def _texts(item: Item, verdicts: Iterable[Verdict]) -> dict[str, str]:
     """Return the hash of an item's private texts; none where a public bundle brought the run."""
     salt = item.queue.run.private_salt
@@ -223,20 +219,11 @@ def verdicts_by_item(
 # --- comparison -----------------------------------------------------------------------------------
 
 
-class Objects:
+class Objects(Projection):
     """Compares the rows beside the ledger with its entries; stands among the projections.
 
     It has nothing to write, and cannot correct a row, of which the ledger has a hash alone.
     """
-
-    def __init__(self, project: Project) -> None:
-        self.project = project
-
-    def read(self, batch: Sequence[Fact]) -> None: ...
-
-    def compute(self) -> None: ...
-
-    def write(self) -> None: ...
 
     def rebuild(self, *, write: bool) -> Iterator[Difference]:
         for run in Run.objects.filter(queue__project=self.project).order_by("pk"):
@@ -340,7 +327,7 @@ def _of_verdicts(
     where: str, run: Run, verdicts: Iterable[Verdict], sealed: dict[str, Mapping[str, Any]]
 ) -> Iterator[Difference]:
     # One that is still to come is in no entry.
-    for verdict in (each for each in verdicts if not _is_waiting(each)):
+    for verdict in (each for each in verdicts if each.state != WAITING and each.error != UNASKED):
         said = sealed.pop(str(verdict.judge_id), {})
         what = f"verdict of {verdict.judge.name} on {where}"
         if "sha256" in said:
