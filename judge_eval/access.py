@@ -11,7 +11,7 @@ a key, which is also the person whose it is.
 """
 
 from collections.abc import Collection, Iterable
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 from uuid import UUID
 
 from django.contrib.auth.base_user import AbstractBaseUser
@@ -106,11 +106,12 @@ def hidden_from(reader: Reader, project: Project, items: Collection[UUID]) -> se
     return hidden
 
 
-def hidden_positions(reader: Reader, run: Run, positions: Iterable[int]) -> set[int]:
-    """Return the places in a run of the items that are hidden from a reader."""
-    items = Item.objects.filter(queue=run.queue_id, position__in=positions)
+def visible(reader: Reader, run: Run, rows: Collection[Any]) -> list[Any]:
+    """Return those rows about items of a run, known by their positions, that a reader may see."""
+    items = run.queue.items.filter(position__in=[row.position for row in rows])
     places = dict(items.values_list("pk", "position"))
-    return {places[pk] for pk in hidden_from(reader, run.queue.project, places)}
+    hidden = {places[pk] for pk in hidden_from(reader, run.queue.project, places)}
+    return [row for row in rows if row.position not in hidden]
 
 
 def voters_of(reader: Reader, *projects: UUID) -> list[Voter]:
