@@ -11,7 +11,7 @@ a key, which is also the person whose it is.
 """
 
 from collections.abc import Collection, Iterable
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 from uuid import UUID
 
 from django.contrib.auth.base_user import AbstractBaseUser
@@ -26,7 +26,7 @@ from judge_eval.models import Run
 from voting import access
 from voting.access import Action
 from voting.models import ApiKey, Assignment, Exposure, Item, Project, Queue, Voter
-from voting.selectors import left_to, released_by_me
+from voting.selectors import chunks, left_to, released_by_me
 from voting.services import record_exposure
 from voting.voters import voter_id_here, voter_of_key, voter_of_user
 
@@ -106,11 +106,12 @@ def hidden_from(reader: Reader, project: Project, items: Collection[UUID]) -> se
     return hidden
 
 
-def hidden_positions(reader: Reader, run: Run, positions: Iterable[int]) -> set[int]:
-    """Return the places in a run of the items that are hidden from a reader."""
-    items = Item.objects.filter(queue=run.queue_id, position__in=positions)
+def visible(reader: Reader, run: Run, rows: Collection[Any]) -> list[Any]:
+    """Return those rows about items of a run, known by their positions, that a reader may see."""
+    items = run.queue.items.filter(position__in=[row.position for row in rows])
     places = dict(items.values_list("pk", "position"))
-    return {places[pk] for pk in hidden_from(reader, run.queue.project, places)}
+    hidden = {places[pk] for pk in hidden_from(reader, run.queue.project, places)}
+    return [row for row in rows if row.position not in hidden]
 
 
 def voters_of(reader: Reader, *projects: UUID) -> list[Voter]:
@@ -153,11 +154,8 @@ def note_seen(reader: Reader, project: Project, items: Collection[UUID]) -> None
 def note_runs_seen(reader: Reader, runs: Iterable[Run]) -> None:
     """Note that a reader has been given all verdicts and votes of runs."""
     for run in runs:
-        items, position = run.queue.items.order_by("position"), -1
-        pairs = items.values_list("position", "pk")
-        while chunk := list(pairs.filter(position__gt=position)[:_ITEMS_AT_ONCE]):
-            note_seen(reader, run.queue.project, [pk for _, pk in chunk])
-            position = chunk[-1][0]
+        for items in chunks(run.queue.items.only("position"), "position", _ITEMS_AT_ONCE):
+            note_seen(reader, run.queue.project, [item.pk for item in items])
 
 
 def to_vote_on(reader: Reader, items: Collection[UUID], *projects: UUID) -> set[UUID]:

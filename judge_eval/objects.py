@@ -23,8 +23,9 @@ from judge_eval.selectors import with_costs
 from voting.ledger import ledger
 from voting.ledger.chain import salted_hash, timestamp
 from voting.ledger.decisions import EXCLUDED
-from voting.ledger.ledger import Difference, Fact
-from voting.models import Entry, Item, Picture, Project, Queue
+from voting.ledger.ledger import Difference, Projection
+from voting.models import Entry, Item, Picture, Queue
+from voting.selectors import chunks
 
 # The fields that are covered, by the names of their models.
 COVERED: Final[Mapping[str, tuple[str, ...]]] = {
@@ -129,10 +130,6 @@ def _verdict_form(verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def _is_waiting(verdict: Verdict) -> bool:
-    return verdict.state == WAITING or verdict.error == UNASKED
-
-
 def _texts(item: Item, verdicts: Iterable[Verdict]) -> dict[str, str]:
     """Return the hash of an item's private texts; none where a public bundle brought the run."""
     salt = item.queue.run.private_salt
@@ -155,8 +152,9 @@ def verdict_hash(run: Run, verdict: Verdict) -> str:
     return _hashed(run.salt, _verdict_form(verdict))
 
 
-def config_hash(run: Run, config: Any) -> str:
-    return _hashed(run.salt, plain(config))
+def config_hash(run: Run) -> str:
+    # Public bundles leave it out: it holds the instructions of judges.
+    return _hashed(run.private_salt, plain(run.config))
 
 
 def record_objects(run: Run, *, append: bool = False) -> None:
@@ -198,7 +196,7 @@ def _payloads(run: Run, last: Mapping[str, Any]) -> Iterator[dict[str, str]]:
         # A bundle brought the run; its config stayed where it came from.
         config = last[str(run.pk)]["config"]
     else:
-        config = config_hash(run, run.config)
+        config = config_hash(run)
     yield of_run | {"config": config, "project": _hashed(run.salt, run.queue.project.name)}
     for judge in run.judges.order_by("position"):
         sha256 = _hashed(run.salt, _fields(judge))
@@ -221,44 +219,43 @@ def verdicts_by_item(
 # --- comparison -----------------------------------------------------------------------------------
 
 
-class Objects:
+class Objects(Projection):
     """Compares the rows beside the ledger with its entries; stands among the projections.
 
     It has nothing to write, and cannot correct a row, of which the ledger has a hash alone.
     """
-
-    def __init__(self, project: Project) -> None:
-        self.project = project
-
-    def read(self, batch: Sequence[Fact]) -> None: ...
-
-    def compute(self) -> None: ...
-
-    def write(self) -> None: ...
 
     def rebuild(self, *, write: bool) -> Iterator[Difference]:
         for run in Run.objects.filter(queue__project=self.project).order_by("pk"):
             yield from _differences(run)
 
     def gaps(self) -> list[str]:
-        """Say of what the ledger has no hashes, as it was sealed before there were any."""
+        """Say what was sealed before there were hashes, and which configs are not stored here."""
         runs = Run.objects.filter(queue__project=self.project)
         objects = Entry.objects.filter(kind=Entry.Kind.OBJECT, queue=OuterRef("queue"))
+        # A draft has no items, and its judges are in no entry yet.
+        old = runs.filter(~Exists(objects), queue__items__isnull=False).distinct()
         entries = Entry.objects.filter(kind=Entry.Kind.VERDICTS, item=OuterRef("pk"))
         hashed = entries.filter(payload__has_key="item")
         items = Item.objects.filter(Exists(entries), ~Exists(hashed), queue__run__in=runs)
-        unknown = Item.objects.filter(
-            ~Exists(entries), queue__run__in=runs, opened_at__isnull=False
-        )
-        bare = {
-            "settings and names of judges of {}": (runs.filter(~Exists(objects)).count(), "run"),
-            "outputs of {} and details of verdicts on them": (items.count(), "item"),
-            "outputs of {} without any entry": (unknown.count(), "open item"),
+        unknown = Item.objects.filter(~Exists(entries), queue__run__in=old, opened_at__isnull=False)
+        without = runs.filter(Exists(objects), config__isnull=True)
+        elsewhere = [
+            run
+            for run in without
+            if last_objects(run).get(str(run.pk), {}).get("config") != config_hash(run)
+        ]
+        early = "made before the ledger covered them"
+        gaps = {
+            "settings and names of judges of {}": (old.count(), "run", early),
+            "outputs of {} and details of verdicts on them": (items.count(), "item", early),
+            "outputs of {} without any entry": (unknown.count(), "open item", early),
+            "configs of {}": (len(elsewhere), "run", "which are not stored here"),
         }
         return [
-            f"{what.format(number_of(*number))}, made before the ledger covered them"
-            for what, number in bare.items()
-            if number[0]
+            f"{what.format(number_of(number, noun))}, {why}"
+            for what, (number, noun, why) in gaps.items()
+            if number
         ]
 
 
@@ -267,9 +264,8 @@ def _differences(run: Run) -> Iterator[Difference]:
     if list(_of_run(run)):
         yield from _of_run(Run.objects.select_for_update(no_key=True).get(pk=run.pk))
     items = Item.objects.filter(queue=run.queue_id).order_by("position")
-    last = -1
-    while chunk := dict(items.filter(position__gt=last).values_list("pk", "position")[:AT_ONCE]):
-        last, some = max(chunk.values()), items.filter(pk__in=chunk)
+    for chunk in chunks(items.only("position"), "position", AT_ONCE):
+        some = items.filter(pk__in=[item.pk for item in chunk])
         if list(_of_items(run, some)):
             yield from _of_items(run, some.select_for_update(of=("self",), no_key=True))
 
@@ -278,18 +274,13 @@ def _of_run(run: Run) -> Iterator[Difference]:
     last = last_objects(run)
     if str(run.pk) not in last:
         return
-    payloads = list(_payloads(run, last))
     names = {str(judge.pk): f"judge {judge.name}" for judge in run.judges.all()}
-    for payload in payloads:
+    parts = {"config": "config of ", "project": "name of the project of "}
+    for payload in _payloads(run, dict(last)):
         where = names.get(payload["id"], f"run {run.name}")
-        stated = last.pop(payload["id"], {})
-        yield from _different(where, payload["sha256"], stated.get("sha256"))
-        if payload["type"] == "run":
-            yield from _different(f"config of {where}", payload["config"], stated.get("config"))
-            # It went into a project of another name if there is none.
-            if "project" in stated:
-                where = f"name of the project of {where}"
-                yield from _different(where, payload["project"], stated["project"])
+        # None states the project if it went into one of another name.
+        for field, sealed in last.pop(payload["id"], {"sha256": ""}).items():
+            yield from _different(f"{parts.get(field, '')}{where}", payload[field], sealed)
     for number, gone in last.items():
         yield from _different(f"judge {number} of run {run.name}", None, gone["sha256"])
 
@@ -308,6 +299,8 @@ def _of_items(run: Run, items: QuerySet[Item]) -> Iterator[Difference]:
         again = {each.judge_id for each in verdicts[item.pk] if is_asked and each.state == WAITING}
         if "item" in stated:
             yield from _of_item(where, item, verdicts[item.pk], stated, has_texts=not again)
+        elif item.opened_at and item.pk not in last and last_objects(run):
+            yield Difference(f"{where} is open", True, False, is_correctable=False)
         # Before it opens, verdicts come one by one and are in no entry.
         if item.pk in last or item.opened_at:
             said = {s["judge"]: s for s in stated["verdicts"] if UUID(s["judge"]) not in again}
@@ -334,7 +327,7 @@ def _of_verdicts(
     where: str, run: Run, verdicts: Iterable[Verdict], sealed: dict[str, Mapping[str, Any]]
 ) -> Iterator[Difference]:
     # One that is still to come is in no entry.
-    for verdict in (each for each in verdicts if not _is_waiting(each)):
+    for verdict in (each for each in verdicts if each.state != WAITING and each.error != UNASKED):
         said = sealed.pop(str(verdict.judge_id), {})
         what = f"verdict of {verdict.judge.name} on {where}"
         if "sha256" in said:

@@ -8,8 +8,9 @@ MOST_MEMBERS: Final = 1_000_000
 # JSON Lines become 3 to 30 times smaller; a bomb becomes 1,000 times smaller.
 MOST_RATIO: Final = 100
 ALWAYS_ALLOWED: Final = 64_000_000
-_ENCRYPTED: Final = 1
-# What reading a zip raises where it is damaged, cut, encrypted or packed in an unknown way.
+ENCRYPTED: Final = 1
+# What reading a zip raises where it is damaged, cut, encrypted or packed in an unknown way; a
+# RuntimeError is of a packing whose library is missing.
 UNREADABLE: Final = (BadZipFile, ZlibError, EOFError, OSError, NotImplementedError, RuntimeError)
 
 
@@ -22,7 +23,7 @@ def check(archive: ZipFile) -> None:
     if len(members) > MOST_MEMBERS:
         raise BadZipFile(f"it holds more than {MOST_MEMBERS:,} files")
     for member in members:
-        if member.flag_bits & _ENCRYPTED:
+        if member.flag_bits & ENCRYPTED:
             raise BadZipFile(f"{member.filename!r} is encrypted")
         if member.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
             raise BadZipFile(f"{member.filename!r} is compressed in an unknown way")

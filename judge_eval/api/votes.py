@@ -16,7 +16,7 @@ from ninja.errors import HttpError
 from pydantic import BeforeValidator, ConfigDict, WithJsonSchema
 
 from humanjudge.lib.ratelimit import RateLimit
-from judge_eval.access import hidden_positions, note_seen
+from judge_eval.access import note_seen, visible
 from judge_eval.api.access import (
     Counts,
     Json,
@@ -426,9 +426,8 @@ def findings(request: HttpRequest, run_id: Prefix, part: Part = "") -> Any:
     is_behind = requested.row.seq < run.board.seq
     # Of a part, at most so many.
     counted = (requested.whole.data or {}).get("as_of", {}).get("votes", 0)
-    positions = [pair.position for pair in figures.disputed]
-    hidden = hidden_positions(key_of(request), run, positions)
-    pairs = pairs_at(run, set(positions) - hidden, letters=1)
+    shown = visible(key_of(request), run, figures.disputed)
+    pairs = pairs_at(run, [pair.position for pair in shown], letters=1)
     about = {
         "state": "ready",
         "computed_at": requested.row.computed_at,

@@ -19,6 +19,7 @@ from judge_eval.selectors import with_costs
 from voting.ledger.groups import STATES_GROUPS
 from voting.models import Entry, Flag, Inference, Item, Project, Voter, VoterPrompt
 from voting.pictures.images import data_url
+from voting.selectors import chunks
 
 # Outputs are long.
 AT_ONCE: Final = 200
@@ -159,13 +160,7 @@ def _read(
 
 def in_chunks(rows: QuerySet[Any, Row], order: str) -> Iterator[Row]:
     """Yield rows in the order of a field that no two of them share, so many at a time."""
-    rows = rows.order_by(order)
-    chunk = list(rows[:AT_ONCE])
-    while chunk:
-        yield from chunk
-        last: Any = chunk[-1]
-        last = last[order] if isinstance(last, dict) else getattr(last, order)
-        chunk = list(rows.filter(**{f"{order}__gt": last})[:AT_ONCE])
+    return chain.from_iterable(chunks(rows, order, AT_ONCE))
 
 
 def _reference(rubric: VoterPrompt) -> bundle.RubricRef:

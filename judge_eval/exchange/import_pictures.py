@@ -12,9 +12,9 @@ from itertools import chain
 from lzma import LZMAError
 from pathlib import Path
 from typing import Any, BinaryIO, Final
-from zipfile import BadZipFile, ZipFile, ZipInfo
-from zlib import error as ZlibError  # noqa: N812
+from zipfile import ZipFile, ZipInfo
 
+from humanjudge.lib.archives import ENCRYPTED, MOST_RATIO, UNREADABLE
 from judge_eval.exchange.import_report import ImportTooLarge
 from judge_eval.exchange.rows import OUTPUTS, Item, Misfit, Row, RowError, column_of
 from voting.models import Inference
@@ -22,15 +22,7 @@ from voting.pictures.images import MAX_BYTES, NoPicture, address_of, data_in, re
 
 IMAGE: Final = Inference.Kind.IMAGE.value
 MOST_MEMBERS: Final = 20_000
-# Pictures are compressed already: what shrinks so much more is made to fill a memory.
-MOST_RATIO: Final = 100
-_ENCRYPTED: Final = 1
-# All that `zipfile` and the decompressors raise where a zip is damaged, or packed as none here can
-# unpack it; a RuntimeError is of a packing whose library is missing.
-_DAMAGED: Final = (
-    *(BadZipFile, ZlibError, LZMAError, EOFError, OSError),
-    *(NotImplementedError, RuntimeError, ValueError),
-)
+_DAMAGED: Final = (*UNREADABLE, LZMAError, ValueError)
 
 
 def is_zip(name: str) -> bool:
@@ -104,8 +96,9 @@ class Pictures:
             where = "in the zip" if self._members else "beside it, as there is no zip"
             raise NoPicture(f"{name[:100]!r} is neither a data URL nor a file {where}")
         archive, member = self._members[name]
-        if member.flag_bits & _ENCRYPTED:
+        if member.flag_bits & ENCRYPTED:
             raise NoPicture(f"{name!r} is encrypted")
+        # Pictures are compressed already: what shrinks so much more is made to fill a memory.
         if member.file_size > MOST_RATIO * max(member.compress_size, 1_000):
             raise NoPicture(f"{name!r} is compressed more than any picture")
         try:

@@ -459,6 +459,5 @@ def _stored_draft(pair: Pair, marks: tuple[str, str]) -> PairDraft:
         b.pk if b else uuid4(),
         pair.position,
         is_fixed=pair.external_id == "",
-        is_open=pair.opened_at is not None,
         is_single=b is None,
     )

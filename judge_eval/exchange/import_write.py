@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any, Final, TypeAlias
 from uuid import UUID, uuid4
 
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 from humanjudge.celery import enqueue
@@ -211,9 +211,11 @@ class Writing:
         for position, item in enumerate(items, start=0 if last is None else last + 1):
             item.position = position
         Item.objects.bulk_create(items)
-        # What is open already goes by the key that the ledger tells.
-        closed = [_item(queue, draft) for draft in changed if not draft.is_open]
-        Item.objects.bulk_update(closed, ["prompt_key", "turn"])
+        # What is open already, or in a couple, goes by the key that the ledger tells.
+        free = queue.items.filter(opened_at=None, is_coupled=False)
+        keyed = set(free.filter(pk__in=[d.pk for d in changed]).values_list("pk", flat=True))
+        keys = [_item(queue, draft) for draft in changed if draft.pk in keyed]
+        Item.objects.bulk_update(keys, ["prompt_key", "turn"])
         known = Entry.objects.filter(
             kind=Entry.Kind.VERDICTS, item__in=[draft.pk for draft in changed]
         )
@@ -239,19 +241,13 @@ class Writing:
     def _enter(self, run: Run, rows: Rows) -> None:
         """Put pairs into the ledger with their verdicts, also where no judge was asked yet."""
         pairs = [UUID(hex=pair) for (pair,) in rows]
-        items = Item.objects.filter(pk__in=pairs).order_by("position")
-        judged = items.filter(Exists(Verdict.objects.filter(item=OuterRef("pk"))))
-        judged = judged.select_related("a", "b")
-        for item in (*items, *judged):
-            item.queue = run.queue
-        if judged:
+        has_verdict = Exists(Verdict.objects.filter(item=OuterRef("pk")))
+        if judged := _items(run, pairs, has_verdict):
             self._answer_by_baselines(run, judged)
         self._put_into_ledger(run, pairs)
 
     def _put_into_ledger(self, run: Run, pairs: Collection[UUID]) -> None:
-        items = Item.objects.filter(pk__in=pairs).select_related("a", "b").order_by("position")
-        for item in items:
-            item.queue = run.queue
+        items = _items(run, pairs)
         verdicts = verdicts_by_item(items, have_calls=run.calls.exists())
         final = [
             item
@@ -261,7 +257,7 @@ class Writing:
         ]
         ledger.append(run.queue.project_id, changed_entries(final, verdicts))
 
-    def _answer_by_baselines(self, run: Run, items: QuerySet[Item]) -> None:
+    def _answer_by_baselines(self, run: Run, items: Sequence[Item]) -> None:
         """Let the run's baselines answer for pairs that other judges answered for elsewhere."""
         if self._baselines is None:
             self._baselines = self._baselines_of(run)
@@ -387,6 +383,11 @@ class Writing:
         if is_open and lacking:
             raise ImportRefused(lacking_text(lacking, kind_of(queue).noun))
         return is_open
+
+
+def _items(run: Run, pairs: Collection[UUID], *conditions: Exists) -> list[Item]:
+    items = run.queue.items.filter(*conditions, pk__in=pairs)
+    return list(items.select_related("a", "b").order_by("position"))
 
 
 def _fill(output: Inference, draft: PairDraft, side: str, text: str | None) -> None:

@@ -5,18 +5,17 @@ named so that the file can be imported again: `vote.` and a pseudonym, `verdict.
 """
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
 from typing import Any, Final
 from uuid import UUID
 
 from django.db.models import QuerySet
 
-from judge_eval.exchange.export import in_chunks
 from judge_eval.models import Run, Verdict
 from voting.choices import ONE, WRONG
 from voting.kinds import SEPARATOR, Options, options_of
 from voting.ledger.counts import counted_in
 from voting.models import Entry, Item, Queue
+from voting.selectors import chunks
 
 # Items whose labels are held at once.
 AT_ONCE: Final = 200
@@ -40,8 +39,7 @@ def label_rows(run: Run, judges: dict[UUID, str]) -> Iterator[list[Label]]:
     ]
     columns = {who: n for n, who in enumerate([*(pk for pk, _ in people), *judges], start=1)}
     items = Item.objects.filter(queue=queue.pk, unusable="").only("external_id", "position")
-    left = iter(in_chunks(items, "position"))
-    while chunk := list(islice(left, AT_ONCE)):
+    for chunk in chunks(items, "position", AT_ONCE):
         rows: dict[UUID, list[Label]] = {
             item.pk: [item.external_id or str(item.pk), *[None] * len(columns)] for item in chunk
         }

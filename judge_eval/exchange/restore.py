@@ -69,8 +69,6 @@ class Restoring:
             rows.finish()
             self._report.new["voters"] = start.new_voters().count()
             self._report.notes.append(appending.note())
-            if self._is_at_once:
-                rows.check_configs()
             self._report.runs = [run.pk for run in rows.runs.values()]
             finish(self._job, self._report)
 

@@ -15,7 +15,7 @@ from judge_eval.exchange import bundle as records
 from judge_eval.exchange.bundle import BundleError
 from judge_eval.exchange.steps import close_undrawn, give_pictures
 from judge_eval.models import Board, Judge, JudgeRating, Run, Verdict
-from judge_eval.objects import UNASKED, config_hash, last_objects
+from judge_eval.objects import UNASKED
 from voting.ledger.decisions import EXCLUDED
 from voting.models import Flag, Inference, Item, Project, Queue, Voter, VoterPrompt
 from voting.order import fresh_turn
@@ -69,8 +69,6 @@ class Rows:
         self._rubrics: dict[tuple[str, int], VoterPrompt] = {}
         # What becomes of each run when all of it is there: its state, and whether people may vote.
         self._ends: dict[UUID, tuple[str, bool]] = {}
-        # What they were made with, which only drafts keep here.
-        self._configs: dict[UUID, Any] = {}
 
     def look_up(self, lines: Lines) -> None:
         def named(*fields: str) -> dict[UUID, Any]:
@@ -152,7 +150,6 @@ class Rows:
         run = Run.every.select_related("queue").get(pk=self.number(stated.id))
         self.runs[stated.id] = run
         self._ends[run.pk] = (stated.state, stated.is_open)
-        self._configs[stated.id] = stated.config
 
     def _take_judge(self, line: int, stated: Any) -> None:
         self.judges[stated.id] = self._judge(line, stated)
@@ -165,7 +162,9 @@ class Rows:
         if stated.id not in self.header.runs:
             raise BundleError(line, "id", f"the header names no run {stated.id}")
         config = None
-        if stated.state == "draft":
+        # A public bundle has no private salt, and no config either.
+        is_public = stated.salt and not stated.private_salt
+        if stated.state == "draft" and not is_public:
             # What was started elsewhere keeps none: it asks no model here.
             try:
                 config = run_config.parse(stated.config).as_dict()
@@ -266,13 +265,6 @@ class Rows:
                     what = rows.model._meta.verbose_name_plural
                     why = f"the places of the {what} of run {run.pk} have gaps"
                     raise BundleError(1, "runs", why)
-
-    def check_configs(self) -> None:
-        """Compare the configs of the file, which are not stored, with their last entries."""
-        for old, run in self.runs.items():
-            last = last_objects(run).get(str(run.pk), {}).get("config")
-            if last and last != config_hash(run, self._configs[old]):
-                raise BundleError(1, "runs", f"the config of {run.name} is not the one sealed")
 
     def finish(self) -> None:
         """Show the runs, and let people vote where they could.

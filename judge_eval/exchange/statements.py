@@ -51,7 +51,6 @@ class PairDraft:
     b: UUID = field(default_factory=uuid4)
     position: int | None = None
     is_fixed: bool = False
-    is_open: bool = False
     is_changed: bool = False
     is_single: bool = False
     made_at: datetime | None = None

@@ -27,7 +27,7 @@ from humanjudge.lib.tables import (
 )
 from humanjudge.lib.text import listed, number_of, odds
 from judge_eval import selectors
-from judge_eval.access import can, hidden_positions, is_voting
+from judge_eval.access import can, is_voting, visible
 from judge_eval.findings.cache import Request, request_findings
 from judge_eval.findings.columns import (
     COLUMNS,
@@ -115,6 +115,7 @@ def run_board(request: HtmxRequest, run: Run) -> HttpResponse:
     words = figures.words if figures and is_begun else ""
     # On which pairs people and judges disagree says what to look for on the next one.
     hides, runs_it = is_voting(request, run), can(request, "see calls", run)
+    disputed = [] if hides or not figures else figures.disputed[:MOST_DISPUTED]
     context = findings_context(run, wanted, "board") | {"citation": citation_of(request, run)}
     # What changes whenever the board does, its findings left aside.
     counts = (run.queue.project.head_seq, board.done, board.preparing, board.unusable)
@@ -132,7 +133,7 @@ def run_board(request: HtmxRequest, run: Run) -> HttpResponse:
         "hidden": len(lines) - len(shown),
         "has_all": len(shown) > len(front),
         "is_voting": hides,
-        "disputed": [] if hides or not figures else _disputed(request, run, figures),
+        "disputed": disputed_pairs(run, visible(request, run, disputed)),
         # The list of pairs is of no part that is made of votes.
         "pairs_query": pairs_query(DISPUTED, WHOLE if part.is_of_votes else part),
         "first_step": None if board.votes else _first_step(run, board, runs_it=runs_it),
@@ -154,12 +155,6 @@ def run_board(request: HtmxRequest, run: Run) -> HttpResponse:
         context |= _matrices(run, figures, ids) | _confusion(figures, ids)
         context["panels"] = _panels(wanted)
     return live_page(request, context, "board")
-
-
-def _disputed(request: HtmxRequest, run: Run, figures: RunFindings) -> list[Context]:
-    worst = figures.disputed[:MOST_DISPUTED]
-    hidden = hidden_positions(request, run, [pair.position for pair in worst])
-    return disputed_pairs(run, [pair for pair in worst if pair.position not in hidden])
 
 
 def _panels(wanted: Request) -> list[Context]:

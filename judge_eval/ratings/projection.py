@@ -19,8 +19,8 @@ from voting.kinds import is_fixed, is_ordered
 from voting.ledger.bulk_sql import executemany, key, prepared, update_many
 from voting.ledger.counts import UNBLINDED, counted_in, counts, uncounts
 from voting.ledger.groups import last_touching, touched
-from voting.ledger.ledger import Difference, Fact, correct, votes_decided_on
-from voting.models import Entry, Item, Project
+from voting.ledger.ledger import Difference, Fact, Projection, correct, votes_decided_on
+from voting.models import Entry, Item
 
 CHUNK = 1_000
 # Standings are kept after so many votes, and after each batch.
@@ -165,13 +165,10 @@ class Fold:
         )
 
 
-class JudgeElo:
+class JudgeElo(Projection):
     """Keeps JudgeRating, Board, RatingPoint, Checkpoint, and how many judges answered what on each
     item.
     """
-
-    def __init__(self, project: Project) -> None:
-        self.project = project
 
     def read(self, batch: Sequence[Fact]) -> None:
         batches: dict[UUID | None, list[Fact]] = defaultdict(list)

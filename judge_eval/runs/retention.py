@@ -16,6 +16,7 @@ from judge_eval.models import Call, Run, RunEvent
 from judge_eval.runs.results import IT_HAD_SAID, TRIED
 from voting.changes import note_change
 from voting.models import Project
+from voting.selectors import chunks
 
 OVER: Final = (Run.State.COMPLETE, Run.State.STOPPED, Run.State.FAILED)
 AT_ONCE: Final = 500
@@ -56,12 +57,11 @@ def remove_old_replies(now: datetime) -> int:
 
 def _remove(old: QuerySet[Call], now: datetime) -> int:
     """Empty replies batch by batch, each in a statement of its own: nobody waits for long."""
-    removed, last = 0, 0
-    while batch := list(old.filter(pk__gt=last).order_by("pk").only("pk", "changes")[:AT_ONCE]):
+    removed = 0
+    for batch in chunks(old.only("changes"), "pk", AT_ONCE):
         for call in batch:
             call.changes = [_without_reply(change) for change in call.changes]
         Call.objects.bulk_update([call for call in batch if call.changes], ["changes"])
-        last = batch[-1].pk
         # Who retries a call meanwhile will have a new reply.
         removed += old.filter(pk__in=[call.pk for call in batch]).update(
             reply="", reply_removed_at=now

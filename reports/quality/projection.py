@@ -32,7 +32,7 @@ from reports.webhooks.services import score_changed
 from voting.choices import ONE, quality_of
 from voting.ledger.counts import OF_PEOPLE, is_of_people
 from voting.ledger.decisions import IMPORT_BEGINS, IMPORT_ENDS
-from voting.ledger.ledger import Difference, Fact, locked, votes_decided_on
+from voting.ledger.ledger import Difference, Fact, Projection, locked, votes_decided_on
 from voting.models import Entry, Project, Queue, Voter
 
 CHUNK: Final = 10_000
@@ -158,11 +158,8 @@ def stored_votes(
             return
 
 
-class QualityScore:
+class QualityScore(Projection):
     """Keeps `Quality` and `QualityPoint`, for single items and for pairs."""
-
-    def __init__(self, project: Project) -> None:
-        self.project = project
 
     def read(self, batch: Sequence[Fact]) -> None:
         self.parts: list[_Part] = []

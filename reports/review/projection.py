@@ -18,8 +18,9 @@ from voting.disputes import population_variance
 from voting.ledger.bulk_sql import update_many
 from voting.ledger.counts import COUNTED, OF_PEOPLE, counts, is_of_people
 from voting.ledger.decisions import SETTLING
-from voting.ledger.ledger import Difference, Fact, correct, recounted_items
+from voting.ledger.ledger import Difference, Fact, Projection, correct, recounted_items
 from voting.models import Entry, Flag, Item, Project, Queue
+from voting.selectors import chunks
 
 # So many items are looked at together when all of a project are.
 CHUNK: Final = 2_000
@@ -233,11 +234,8 @@ def _is_to_see(columns: Columns) -> bool:
     return columns.is_divided or columns.flags > 0
 
 
-class ReviewList:
+class ReviewList(Projection):
     """Keeps `Review`."""
-
-    def __init__(self, project: Project) -> None:
-        self.project = project
 
     def read(self, batch: Sequence[Fact]) -> None:
         self.new: dict[UUID, Counter[str]] = defaultdict(Counter)
@@ -255,9 +253,6 @@ class ReviewList:
         some = [sorted(new | recounted_items(batch))]
         # Other limits may hold behind new settings: everything is looked at again.
         self.chunks = _all_items(self.project) if any(map(is_settings, batch)) else iter(some)
-
-    def compute(self) -> None:
-        """Nothing is left to do: what is known of an item is seen at a glance."""
 
     def write(self) -> None:
         for items in self.chunks:
@@ -284,8 +279,6 @@ class ReviewList:
 
 def _all_items(project: Project) -> Iterator[list[UUID]]:
     """Yield the items of a project, so many at a time."""
-    keys = Item.objects.filter(queue__project=project).order_by("pk").values_list("pk", flat=True)
-    chunk = list(keys[:CHUNK])
-    while chunk:
-        yield chunk
-        chunk = list(keys.filter(pk__gt=chunk[-1])[:CHUNK])
+    items = Item.objects.filter(queue__project=project).only("pk")
+    for chunk in chunks(items, "pk", CHUNK):
+        yield [item.pk for item in chunk]

@@ -1,8 +1,8 @@
 """A report with all that it follows from, in one zip: the figures, the ledger, the verdicts.
 
-Texts of outputs, reasons of judges and comments of people are left out: no figure needs them, and
-the ledger holds their hashes. Of a frozen report the ledger is given away to its position; what
-stands beside the ledger was kept when it was frozen.
+Texts of outputs, configs, reasons of judges and comments of people are left out: no figure needs
+them, and the ledger holds their hashes. Of a frozen report the ledger is given away to its
+position; what stands beside the ledger was kept when it was frozen.
 """
 
 import gzip
@@ -27,7 +27,7 @@ LEDGER: Final = "project.jsonl"
 MANIFEST: Final = "manifest.json"
 # What is private, by the type of the record.
 PRIVATE: Final[dict[str, tuple[str, ...]]] = {
-    "run": ("private_salt",),
+    "run": ("config", "private_salt"),
     "inference": ("output", "metadata"),
     "verdict": ("feedback",),
     "vote": ("comment",),

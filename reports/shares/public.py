@@ -40,8 +40,8 @@ from humanjudge.login import slow_down
 from judge_eval.access import (
     VOTE_FIRST,
     has_pairs_left,
-    hidden_positions,
     note_runs_seen,
+    visible,
     voters_of,
 )
 from judge_eval.findings.few import keep_few_from
@@ -136,9 +136,9 @@ def _as_read_by(request: HttpRequest, share: Share) -> Report:
         # What was frozen of a run that was deleted since, nobody can vote on.
         if run := runs.filter(pk=of.id).first():
             keep_few_from(request, run)
-            hidden = hidden_positions(request, run, [p.position for p in of.findings.disputed])
-            of.disputed = [item for item in of.disputed if item.position not in hidden]
-            of.findings.disputed = [p for p in of.findings.disputed if p.position not in hidden]
+            of.findings.disputed = visible(request, run, of.findings.disputed)
+            shown = {pair.position for pair in of.findings.disputed}
+            of.disputed = [item for item in of.disputed if item.position in shown]
     return report
 
 

@@ -5,12 +5,12 @@ It wants a database of its own, which is empty: see the command `verify`.
 
 import shutil
 from collections.abc import Iterator
-from hashlib import sha256
+from hashlib import file_digest
 from math import isclose
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Any, Final, NamedTuple
-from zipfile import ZipFile
+from typing import Any, Final, NamedTuple, cast
+from zipfile import ZipExtFile, ZipFile
 
 from django.db import transaction
 from django.utils import timezone
@@ -29,7 +29,6 @@ from reports.shares.report import Report
 from voting.models import Project
 
 TOLERANCE: Final = 1e-9
-CHUNK: Final = 1 << 20
 MOST_OF_MANIFEST: Final = 1_000_000
 MOST_OF_REPORT: Final = 50_000_000
 # What is no figure, or is not in a bundle: when and with what it was made, who has never voted, and
@@ -100,9 +99,8 @@ def _compared(report: Report, project: Project, head: str) -> Verified:
     if project.head != report.head.hash or (head and head.strip().lower() != project.head):
         raise NotVerified(f"the ledger leads to the head {project.head}, not to the one stated")
     with transaction.atomic():
-        changes = list(Objects(project).rebuild(write=False))
-    for change in changes:
-        raise NotVerified(f"a row is not the one that its ledger holds: {change}")
+        for change in Objects(project).rebuild(write=False):
+            raise NotVerified(f"a row is not the one that its ledger holds: {change}")
     unchecked = _leave_out(report)
     for difference in differences(report, project):
         raise NotVerified(str(difference))
@@ -114,10 +112,8 @@ def _check_sums(archive: ZipFile) -> None:
     if sorted(archive.namelist()) != sorted({MANIFEST, *manifest.sha256}):
         raise NotVerified("the files in it are not those that its manifest names")
     for name, stated in manifest.sha256.items():
-        digest = sha256()
         with archive.open(name) as member:
-            while chunk := member.read(CHUNK):
-                digest.update(chunk)
+            digest = file_digest(cast(ZipExtFile, member), "sha256")
         if digest.hexdigest() != stated:
             raise NotVerified(f"{name} is not the file that its manifest names")
 

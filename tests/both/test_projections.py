@@ -262,8 +262,8 @@ def test_judges_that_join_baselines_replace_them_from_the_first_vote_on(with_vot
     assert ledger.replay(run.queue.project, write=False) == [], "nobody has asked them yet"
 
     def answer(pair):
-        for judge in late:
-            judge.verdicts.create(item=pair, state="done", winner="A")
+        for judge, winner in zip(late, "BA", strict=True):
+            judge.verdicts.create(item=pair, state="done", winner=winner)
         change_verdicts(pair, ["A", "B", "B", "A"])
 
     answer(pairs_of(run)[1])
@@ -292,7 +292,7 @@ def test_what_an_earlier_version_rated_with_baselines_is_rated_again():
     assert ledger.replay(run.queue.project, write=True) != []
     assert elos_of(run) != ours
     Judge.objects.filter(pk=judge.pk).update(provider=Judge.BASELINE)
-    import_module("judge_eval.migrations.0008_elo_among_judges").rate_again(apps, None)
+    import_module("judge_eval.migrations.0007_elo_among_judges").rate_again(apps, None)
     assert elos_of(run) == ours
     assert_as_expected(run)
     assert ledger.replay(run.queue.project, write=False) == []

@@ -14,7 +14,16 @@ from judge_eval.objects import (
     PRIVATE,
     record_objects,
 )
-from tests.makers import forget_hashes, make_run, make_vote, make_voter, pairs_of, restate, seal_all
+from tests.makers import (
+    forget_hashes,
+    make_item,
+    make_run,
+    make_vote,
+    make_voter,
+    pairs_of,
+    restate,
+    seal_all,
+)
 from voting.ledger import ledger
 from voting.models import Entry, Inference, Item, Project, Queue, VoterPrompt
 
@@ -159,6 +168,7 @@ EXCHANGED = {
         )
     ),
     "the name of the project": lambda run: Project.objects.update(name="Another"),
+    "an open item that is in no entry": lambda run: make_item(run.queue),
     "an item closed": lambda run: Item.objects.filter(pk=pairs_of(run)[0].pk).update(
         opened_at=None
     ),

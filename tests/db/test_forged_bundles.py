@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from hashlib import sha256
 from zipfile import ZipFile
 
@@ -9,16 +10,22 @@ import pytest
 from django.core.cache import cache
 from django.test import Client
 
-from judge_eval.models import Findings, Verdict
+from judge_eval.exchange.export import export_run
+from judge_eval.models import Findings, Run, Verdict
+from judge_eval.objects import config_hash
+from judge_eval.runs import lifecycle
 from reports.shares.bundle import LEDGER, MANIFEST, REPORT
 from reports.shares.services import make_share
 from reports.shares.verify import NotVerified, verify
-from tests.helpers.bundles import empty_the_instance
+from tests.helpers.bundles import empty_the_instance, restored
 from tests.helpers.run_findings import compute, voted_run
+from tests.helpers.run_rows import make_config
 from tests.makers import forget_hashes, restate
 
 pytestmark = pytest.mark.django_db
 TURNED = {"A": "B", "B": "A"}
+NO_CONFIG = "configs of 1 run, which are not stored here"
+CONFIG = {"judges": [{"id": "jury", "options": {"instructions": "Be strict"}}]}
 
 
 @pytest.fixture
@@ -106,7 +113,6 @@ FORGED = {
     "the title": first("run", name="Another study"),
     "the project": first("header", project=lambda it: it["project"] | {"name": "Another"}),
     "the rubric": first("rubric", text="Which is longer?"),
-    "the config": first("run", config={"name": "Another"}),
     "epsilon": first("run", epsilon=0.4),
     "prompts": every("inference", prompt="Another question"),
     "tags": every("inference", tags=["hard"]),
@@ -134,12 +140,46 @@ def test_a_forged_bundle_is_refused_with_the_genuine_head(bundle, kind):
 def test_the_genuine_bundle_is_verified(bundle):
     path, members, head = bundle
     write(path, members, [json.loads(line) for line in members[LEDGER].splitlines()])
-    assert verify(path, head).gaps == []
+    assert verify(path, head).gaps == [NO_CONFIG]
+
+
+def test_a_public_bundle_has_no_config_and_nothing_to_test_guesses_of_one_with(run, tmp_path):
+    run.config = CONFIG
+    run.save(update_fields=["config"])
+    lifecycle.create(run.queue.project, make_config())  # a draft, which nothing was asked of
+    restate(run)
+    compute(run)
+    path, members, head = bundle_of(run, tmp_path / "private.zip")
+    assert b"Be strict" not in b"".join(members.values())
+    write(path, members, [json.loads(line) for line in members[LEDGER].splitlines()])
+    assert verify(path, head).gaps == [NO_CONFIG]
+    lines = members[LEDGER].decode()
+    [*_, sealed] = re.findall(r'"config":"([0-9a-f]{64})"', lines)
+    guess = Run(config=CONFIG, private_salt=run.private_salt)
+    assert config_hash(guess) == sealed
+    for salt in {"", *re.findall(r'"([^"]*)"', lines)}:
+        guess.private_salt = salt
+        assert config_hash(guess) != sealed
+
+
+def test_a_report_of_a_run_that_a_bundle_brought_is_verified(run, tmp_path):
+    run.config = CONFIG
+    run.save(update_fields=["config"])
+    restate(run)
+    lines = list(export_run(run))
+    empty_the_instance()
+    [back] = restored(lines, None)
+    compute(back)
+    path, members, head = bundle_of(back, tmp_path / "again.zip")
+    write(path, members, [json.loads(line) for line in members[LEDGER].splitlines()])
+    assert verify(path, head).gaps == [NO_CONFIG]
 
 
 # Fields of a public bundle that are not shown, or are named as not covered.
 NOT_FOUND = {
     *("run.note", "run.is_open", "run.budget_nano", "run.spent_nano", "run.private_salt"),
+    # No public bundle holds one, and none is taken from it.
+    "run.config",
     *("rubric.created_at", "comparison.opened_at", "comparison.votes_wanted"),
     "vote.category",
     *("voter.reputation", "vote.salt", "entry.salt", "flag.created_at"),

@@ -13,7 +13,7 @@ from judge_eval.findings.model import RunFindings
 from reports.shares.services import make_share
 from reports.shares.verify import verify
 from tests.helpers.bundles import empty_the_instance, numbers_of, restored
-from tests.helpers.imports import assert_whole, imported
+from tests.helpers.imports import added, assert_whole, errors_of, imported
 from tests.helpers.pages import text_of
 from tests.helpers.run_findings import compute
 from tests.helpers.run_rows import make_draft, make_provider
@@ -72,6 +72,19 @@ def test_couples_are_fixed_in_the_ledger():
     entries = Entry.objects.filter(queue=run.queue_id, kind="verdicts")
     told = {entry.item_id: entry.payload["prompt"] for entry in entries}
     assert told == dict(Item.objects.filter(queue=run.queue_id).values_list("pk", "prompt_key"))
+    assert_whole(run.queue.project)
+
+
+def test_an_import_that_tells_more_of_a_closed_item_does_not_split_its_couple():
+    names = ("first", "second")
+    items = [{"item": name, "output": f"Answer {name}", "generator": "ada"} for name in names]
+    run = imported(*items, vote_kind="rating", ballot=["1", "2", "3"])
+    Item.objects.update(opened_at=None)
+    told = [item | {"prompt": f"Question {item['item']}"} for item in items]
+    assert errors_of(added(run, *told, {"item": "first", "voter": "ann", "vote": 3})) == []
+    couple = list(run.queue.items.values_list("a__prompt", "prompt_key", "is_coupled"))
+    assert {prompt for prompt, *_ in couple} == {"Question first", "Question second"}
+    assert len({tuple(others) for _, *others in couple}) == 1
     assert_whole(run.queue.project)
 
 

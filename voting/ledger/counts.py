@@ -14,6 +14,7 @@ from voting.ledger.decisions import EXCLUDED, Standing, Subject, wanted_in
 from voting.ledger.ledger import (
     Difference,
     Fact,
+    Projection,
     correct,
     decided_items,
     recounted_items,
@@ -138,15 +139,12 @@ def _unusable(why: str, stands: Standing) -> str:
     return EXCLUDED if stands.is_excluded else "" if why == EXCLUDED else why
 
 
-class VoteCounts:
+class VoteCounts(Projection):
     """Keeps the counts of votes on `Item`, its turn, and `Queue.done`: how many are done.
 
     It does to items what curators and leads decide: excluded ones are unusable, and they want more
     votes or fewer. It asks for more on disputed items, where the queue's options say so.
     """
-
-    def __init__(self, project: Project) -> None:
-        self.project = project
 
     def read(self, batch: Sequence[Fact]) -> None:
         self.batch, self.first_seq = batch, batch[0].seq or 0

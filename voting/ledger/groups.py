@@ -87,11 +87,8 @@ def states_groups(entry: ledger.Fact) -> bool:
     return entry.kind == Entry.Kind.PARAMETERS and KEY in (entry.payload or {})
 
 
-class VoterGroups:
+class VoterGroups(ledger.Projection):
     """Keeps `Voter.group`: what the last entry says of each."""
-
-    def __init__(self, project: Project) -> None:
-        self.project = project
 
     def read(self, batch: Sequence[ledger.Fact]) -> None:
         self.said = [groups_in(entry.payload) for entry in batch if states_groups(entry)]

@@ -14,7 +14,7 @@ from dataclasses import MISSING, dataclass, fields
 from datetime import datetime, timedelta
 from functools import cache, partial, reduce
 from operator import attrgetter, or_
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 from uuid import UUID
 
 from django.conf import settings
@@ -115,14 +115,15 @@ def correct(
         type(row)._default_manager.filter(pk=row.pk).update(**wrong)
 
 
-class Projection(Protocol):
+class Projection:
     """A score made of a project's entries and of nothing else.
 
     One is made for each batch that is sealed, and takes it in by three steps inside the sealing
     transaction. What it wants to remember of earlier batches it keeps in tables of its own.
     """
 
-    def __init__(self, project: Project) -> None: ...
+    def __init__(self, project: Project) -> None:
+        self.project = project
 
     def read(self, batch: Sequence[Fact]) -> None:
         """Read from the database what the numbered entries of a batch have to be set beside."""
@@ -130,10 +131,16 @@ class Projection(Protocol):
     def compute(self) -> None:
         """Make the new figures, without the database."""
 
-    def write(self) -> None: ...
+    def write(self) -> None:
+        """Write the new figures."""
 
     def rebuild(self, *, write: bool) -> Iterable[Difference]:
         """Compute everything from the entries, say what differs, and write it if asked."""
+        raise NotImplementedError
+
+    def gaps(self) -> list[str]:
+        """Say of what the ledger holds too little to compare it, as it is older than that."""
+        return []
 
 
 @cache
@@ -421,9 +428,7 @@ def replay(project: Project, *, write: bool) -> list[Difference]:
 
 
 def gaps(project: Project) -> list[str]:
-    """Say of what the ledger holds too little to compare it, as it is older than that."""
-    found = (getattr(projection(project), "gaps", list) for projection in projections())
-    return [gap for of_projection in found for gap in of_projection()]
+    return [gap for projection in projections() for gap in projection(project).gaps()]
 
 
 def changed_entries(project: Project) -> Iterator[Difference]:

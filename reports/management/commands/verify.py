@@ -36,7 +36,7 @@ class Command(BaseCommand):
         for composite in unchecked:
             self.stdout.write(f"Not checked, as it asks for outputs: {composite}.")
         for gap in gaps:
-            self.stdout.write(f"The ledger covers no {gap}.")
+            self.stdout.write(f"Not compared: {gap}.")
         self.stdout.write("Not covered by any ledger:")
         for what in NOT_COVERED:
             self.stdout.write(f"- {what}")

@@ -15,6 +15,16 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.AddField(
+            model_name="findings",
+            name="attempts",
+            field=models.PositiveIntegerField(default=0),
+        ),
+        migrations.AddField(
+            model_name="findings",
+            name="error",
+            field=models.CharField(blank=True, max_length=200),
+        ),
+        migrations.AddField(
             model_name="run",
             name="salt",
             field=models.CharField(

@@ -5,9 +5,14 @@ KINDS = ("vote", "retraction", "verdicts", "decision", "parameters", "erasure", 
 
 
 class Migration(migrations.Migration):
-    dependencies = [("voting", "0006_couples_of_prompts")]
+    dependencies = [("voting", "0005_members_identities_audit")]
 
     operations = [
+        migrations.AddField(
+            model_name="item",
+            name="is_coupled",
+            field=models.BooleanField(default=False, editable=False),
+        ),
         migrations.RemoveConstraint(model_name="entry", name="entry_shape"),
         migrations.AlterField(
             model_name="entry",

@@ -23,8 +23,8 @@ def rate_again(apps: Any, schema_editor: Any) -> None:
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("judge_eval", "0007_findings_failures"),
-        ("voting", "0007_object_entries"),
+        ("judge_eval", "0006_salts_and_failures"),
+        ("voting", "0006_objects_and_couples"),
     ]
 
     operations = [migrations.RunPython(rate_again, migrations.RunPython.noop)]
