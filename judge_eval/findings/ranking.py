@@ -1,6 +1,6 @@
 """Judges by overall agreement, whether findings say it already or the counts of this moment."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from math import inf
 from typing import Final, NamedTuple
 from uuid import UUID
@@ -33,18 +33,20 @@ class Ranking(NamedTuple):
     seq: int
     is_computed: bool
 
-    def best_first(self, rows: Sequence[JudgeRating]) -> list[JudgeRating]:
-        """Order judges by it, baselines behind the others; of whom it is not known stands last."""
-        return sorted(rows, key=self._place)
-
-    def rank(self, row: JudgeRating, rows: Sequence[JudgeRating]) -> int:
-        """Return the judge's place in that list; who agree equally share one."""
-        own = self._place(row)
-        return 1 + sum(self._place(other) < own for other in rows)
+    def lines(self, board: BoardView) -> list["Line"]:
+        """Return the best judge first, and baselines last; a judge without a value is behind."""
+        rows = sorted(board.rows, key=self._place)
+        places = [self._place(row) for row in rows]
+        return [self._line(row, board, 1 + places.index(self._place(row))) for row in rows]
 
     def _place(self, row: JudgeRating) -> tuple[bool, float]:
         value = self.values.get(str(row.judge.pk))
         return row.judge.is_baseline, inf if value is None else -value
+
+    def _line(self, row: JudgeRating, board: BoardView, rank: int) -> "Line":
+        found = self.findings.get(str(row.judge.pk))
+        elo = elo_of(row.elo, board.unrated.get(row.judge.pk, ""), found)
+        return Line(row, found, self.values.get(str(row.judge.pk)), elo, rank)
 
 
 class Elo(NamedTuple):
@@ -57,6 +59,27 @@ class Elo(NamedTuple):
     low: float | None
     high: float | None
     note: str
+
+
+class Line(NamedTuple):
+    """A judge on the board: its rating of this moment, what was `found` of it, and its agreement.
+
+    Judges of equal agreement share a `rank`.
+    """
+
+    row: JudgeRating
+    found: JudgeFindings | None
+    share: float | None
+    elo: Elo
+    rank: int
+
+    @property
+    def id(self) -> str:
+        return str(self.row.judge.pk)
+
+    @property
+    def is_baseline(self) -> bool:
+        return self.row.judge.is_baseline
 
 
 def elo_of(value: float | None, why: str, judge: JudgeFindings | None) -> Elo:
