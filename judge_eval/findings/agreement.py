@@ -103,10 +103,11 @@ def _ratings(outcomes: RunOutcomes) -> tuple[Ratings, FloatArray, BoolArray]:
     rows, _, people = np.array(history.votes, dtype=np.int64).reshape(-1, 3).T
     units, grades = outcomes.prompts[rows], np.array(history.grades)
     ratings = Ratings(units, rows, people, grades, int(outcomes.prompts.max(initial=-1)) + 1)
-    verdicts, asked = np.full((2, *outcomes.table.verdicts.shape), np.nan)
-    for row, said in history.verdict_grades.items():
-        verdicts[row], asked[row] = said
-    return ratings, verdicts, asked == 1
+    verdicts = np.full(outcomes.table.verdicts.shape, np.nan)
+    asked = np.zeros(verdicts.shape, bool)
+    for row, given in history.verdict_grades.items():
+        verdicts[row], asked[row] = given, [grade is not None for grade in given]
+    return ratings, verdicts, asked
 
 
 def _unordered(ratings: Ratings, prompts: IntArray) -> Unordered:

@@ -84,14 +84,7 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
     said = claims_of(ranked.entered, is_baseline, agreement, history.votes_left, most)
     by_construction = np.array([share.why == BY_CONSTRUCTION for share in overall], dtype=bool)
     always = np.where(by_construction[:, None], np.nan, said.always)
-    claims = claims_model(
-        said,
-        ranked.differences,
-        [str(judge.pk) for judge in judges],
-        history,
-        outcomes.as_of.seq,
-        before,
-    )
+    claims = claims_model(said, ranked.differences, outcomes, before)
     order = best_first([share.value for share in overall])
     ranks, floors = said.ranks(), said.beats_floor()
     letters = said.letters([n for n in order if overall[n].trials])

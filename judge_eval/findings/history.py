@@ -49,8 +49,8 @@ class History(NamedTuple):
 
     Where answers are in an order, the choice of a `Voted` is its row in `votes`, `grades` say how
     good these votes say an item is, `groups` to which groups their voters belong, and
-    `verdict_grades` are by comparison those of all judges, NaN of failed ones, and whether they
-    were asked.
+    `verdict_grades` are by comparison those of all judges, NaN of failed ones, and None of those
+    that were not asked.
     """
 
     events: list[Event]
@@ -62,7 +62,7 @@ class History(NamedTuple):
     imported: int
     grades: list[float]
     groups: list[str]
-    verdict_grades: dict[int, tuple[list[float], list[bool]]]
+    verdict_grades: dict[int, list[float | None]]
 
 
 def history_of(
@@ -95,7 +95,7 @@ class _Reading:
         self.is_ordered = is_ordered(run.queue)
         self.grades: list[float] = []
         self.groups: list[str] = []
-        self.verdict_grades: dict[int, tuple[list[float], list[bool]]] = {}
+        self.verdict_grades: dict[int, list[float | None]] = {}
         # First and last entries of imports.
         self.imports: list[tuple[int, int]] = []
         # How many of the votes came in the order of a file.
@@ -146,10 +146,7 @@ class _Reading:
             codes = [self._code(said[n]) if n in said else NOT_ASKED for n in range(judges)]
             if self.is_ordered:
                 grades = {each["position"]: _grade(each) for each in payload["verdicts"]}
-                self.verdict_grades[row] = (
-                    [grades.get(n, nan) for n in range(judges)],
-                    [n in grades for n in range(judges)],
-                )
+                self.verdict_grades[row] = [grades.get(n) for n in range(judges)]
             for old, new in zip(before.get(row, codes), codes, strict=True):
                 if old != new:
                     self.changes[JOINED if old == NOT_ASKED else CHANGED] = seq

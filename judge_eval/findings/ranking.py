@@ -99,10 +99,9 @@ def ranking(board: BoardView, findings: RankedJudges | None, part: Slice = WHOLE
         judges, as_of = {judge.id: judge for judge in findings.judges}, findings.as_of
         values = {name: judge.overall.value for name, judge in judges.items()}
         return Ranking(values, judges, as_of.votes, as_of.seq, is_computed=True)
-    if is_ordered(board.run.queue):
-        # Counts of equal ratings say nothing of their order.
-        return Ranking({}, {}, board.votes, board.seq, is_computed=False)
     final = Verdict.objects.filter(judge__run=board.run).exclude(state=Verdict.State.WAITING)
+    if is_ordered(board.run.queue):
+        final = final.none()  # counts of equal ratings say nothing of their order
     votes = dict(final.order_by().values_list("judge").annotate(Sum("item__votes")))
     values = {
         str(row.judge.pk): row.agree / votes[row.judge.pk] if votes.get(row.judge.pk) else None

@@ -223,18 +223,11 @@ def too_few(
     7 prompts are too few to tell judges apart: add prompts rather than pairs.
     >>> too_few(np.ones(8, int), judges=2, baselines=1)
     """
+    what, tests, most = "judges apart", judges * (judges - 1), 1.0
+    if judges == 1:
+        what, tests, most = "the judge from the floor", baselines, most_over_floor
     prompts = np.count_nonzero(votes)
-    if not prompts:
-        return None
-    if judges > 1 and too_few_prompts(votes, judges * (judges - 1) / SIGNIFICANCE):
-        what = "judges apart"
-    elif (
-        judges == 1
-        and baselines
-        and too_few_prompts(votes, baselines / SIGNIFICANCE, most_over_floor)
-    ):
-        what = "the judge from the floor"
-    else:
+    if not prompts or not tests or not too_few_prompts(votes, tests / SIGNIFICANCE, most):
         return None
     number = "1 prompt is" if prompts == 1 else f"{prompts:,} prompts are"
     return f"{number} too few to tell {what}: add prompts rather than pairs."

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, Self, TypeAlias
 
 import numpy as np
 
@@ -139,17 +139,7 @@ def enter(
     >>> entered.right.tolist(), entered.votes.tolist(), entered.most_votes.tolist()
     ([[3, 1]], [[3, 3]], [3])
     """
-    return follow(events, Line(prompt_order, comparison_order)).entered()
-
-
-def follow(events: Iterable[Event], line: "Line") -> "Line":
-    """Let a line take the events of a ledger."""
-    for event in events:
-        if isinstance(event, OutOfOrder):
-            line.most_waiting = math.inf
-        else:
-            line.take(event)
-    return line
+    return Line(prompt_order, comparison_order).follow(events).entered()
 
 
 @dataclass(slots=True)
@@ -195,7 +185,16 @@ class Line:
         self.most_waiting = float(MOST_WAITING)
         self.entries: dict[int, EnteredPrompt] = {}
 
-    def take(self, event: Opened | Wanted | Voted | Closed) -> None:
+    def follow(self, events: Iterable[Event]) -> Self:
+        """Take the events of a ledger."""
+        for event in events:
+            if isinstance(event, OutOfOrder):
+                self.most_waiting = math.inf
+            else:
+                self._take(event)
+        return self
+
+    def _take(self, event: Opened | Wanted | Voted | Closed) -> None:
         if isinstance(event, Closed):
             while self.waiting:
                 self._enter_first(event.seq)

@@ -15,13 +15,12 @@ from typing import Self
 import numpy as np
 
 from judge_eval.stats.bootstrap import BoolArray, FloatArray, IntArray
-from judge_eval.stats.entering import Entered, Event, Line, Order, follow
-from judge_eval.stats.estimate import Share, wilson
-from judge_eval.stats.judge_figures import FEWEST_PROMPTS, NOTHING, prompt_interval, ratio
+from judge_eval.stats.entering import Entered, Event, Line, Order
+from judge_eval.stats.estimate import Share
+from judge_eval.stats.judge_figures import ratio, share_of_prompts
 
 # Twenty thousand items of one prompt make 200 million pairs.
 MOST_NEIGHBOURS = 300
-TOO_FEW_UNITS = f"ratings on fewer than {FEWEST_PROMPTS} prompts do not tell how sure it is"
 BY_CONSTRUCTION = "it rates alike whatever people rate differently, which is 1/2"
 
 
@@ -124,18 +123,11 @@ def order_agreement(shares: FloatArray) -> list[Share]:
 
 
 def _share(shares: FloatArray) -> Share:
-    units = len(shares)
-    if not units:
-        return NOTHING
-    value, total = float(shares.mean()), float(shares.sum())
-    if units < FEWEST_PROMPTS:
-        return Share(value, None, None, total, units, units, why=TOO_FEW_UNITS)
-    if (shares == 0.5).all():
-        return Share(value, None, None, total, units, units, why=BY_CONSTRUCTION)
-    if total in (0, units):
-        low, high = wilson(total, units) or (None, None)
-        return Share(value, low, high, total, units, units, "wilson")
-    return Share(value, *prompt_interval(shares, np.ones(units)), total, units, units, "prompts")
+    once = np.ones(len(shares), np.int64)
+    share = share_of_prompts(shares, once, once, of_ratings=True)
+    if share.method == "prompts" and (shares == 0.5).all():
+        return replace(share, low=None, high=None, method=None, why=BY_CONSTRUCTION)
+    return share
 
 
 def enter_units(
@@ -151,7 +143,7 @@ def enter_units(
     its row in `ratings`. The other arguments are those of `order_credits`. What enters of an item
     are its first wanted ratings.
     """
-    line = follow(events, Line(unit_order, are_units=True))
+    line = Line(unit_order, are_units=True).follow(events)
     entries = list(line.entries.values())
     rows = [[row for _, rated in entry.votes for row in rated] for entry in entries]
     own = ratings.where(np.array([row for of in rows for row in of], np.int64))
