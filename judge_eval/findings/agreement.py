@@ -113,15 +113,14 @@ def _ratings(outcomes: RunOutcomes) -> tuple[Ratings, FloatArray, BoolArray]:
 def _unordered(ratings: Ratings, prompts: IntArray) -> Unordered:
     size = np.bincount(prompts)
     ratings = ratings.where(size[ratings.units] > 1)
-    one, other = ratings.pairs()
-    differing = ratings.values[one] != ratings.values[other]
+    one, _, sign = ratings.pairs()
     rated = np.unique(ratings.units)
     by_person = np.stack([ratings.units, ratings.people])
     (units, _), items = np.unique(by_person, axis=1, return_counts=True)
     return Unordered(
         units=int((size > 1).sum()),
         of_one_item=int((size == 1).sum()),
-        alike=len(rated) - len(np.unique(ratings.units[one[differing]])),
+        alike=len(rated) - len(np.unique(ratings.units[one[sign != 0]])),
         not_whole=len(rated) - len(np.unique(units[items == size[units]])),
     )
 

@@ -8,11 +8,9 @@ would otherwise outweigh all others.
 """
 
 import math
-from bisect import bisect_left, bisect_right, insort
-from collections import Counter
+from bisect import bisect_left, insort
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
 from typing import Final, NamedTuple, Self, TypeAlias
 
 import numpy as np
@@ -178,9 +176,9 @@ class Line:
         self.of_prompt: dict[int, list[int]] = {}
         self.incomplete: list[tuple[int, int]] = []  # places and prompts
         self.waiting: list[tuple[int, int]] = []
-        # Votes wanted by prompt, also of those that entered, and how many prompts want so many.
+        # Votes wanted by prompt, also of those that entered, and these numbers in order, without 0.
         self.sizes: dict[int, int] = {}
-        self.of_size = Counter[int]()
+        self.sorted_sizes: list[int] = []
         self.most_votes = 0
         self.most_waiting = float(MOST_WAITING)
         self.entries: dict[int, EnteredPrompt] = {}
@@ -229,10 +227,11 @@ class Line:
         own = [self.comparisons[number] for number in self.of_prompt[prompt]]
         if self.are_units and len(own) < 2:
             return
-        if (before := self.sizes.get(prompt)) is not None:
-            self.of_size[before] -= 1
+        if before := self.sizes.get(prompt):
+            del self.sorted_sizes[bisect_left(self.sorted_sizes, before)]
         self.sizes[prompt] = sum(one.votes_wanted for one in own)
-        self.of_size[self.sizes[prompt]] += 1
+        if self.sizes[prompt]:
+            insort(self.sorted_sizes, self.sizes[prompt])
         place = self._place_of(prompt)
         for prompts in (self.incomplete, self.waiting):
             at = bisect_left(prompts, place)
@@ -254,12 +253,10 @@ class Line:
 
         Prompts on which no votes are wanted make no median.
         """
-        sizes = sorted(size for size, prompts in self.of_size.items() if size and prompts)
+        sizes = self.sorted_sizes
         if not sizes:
             return 0, 0
-        ends = [*accumulate(self.of_size[size] for size in sizes)]
-        middle = [sizes[bisect_right(ends, at)] for at in ((ends[-1] - 1) // 2, ends[-1] // 2)]
-        cut = MOST_MEDIANS * sum(middle) // 2
+        cut = MOST_MEDIANS * (sizes[(len(sizes) - 1) // 2] + sizes[len(sizes) // 2]) // 2
         return cut, min(cut, sizes[-1])
 
     def _enter_first(self, seq: int) -> None:

@@ -430,10 +430,9 @@ def judge_figures(
         agreement = ratio(right, judged)
     players = np.array([n for n in range(judges) if n not in unrated], dtype=np.intp)
     games, drawn = OutcomesTable(voted.votes, voted.verdicts[:, players]), wins[:, players]
-    rated = rate(games.wins(), drawn[:, :, players], games.playing().sum(axis=0))
-    by_place = dict(zip(players.tolist(), rated, strict=True))
-    by_place |= {n: Rating(None, None, None, None, None, None, 0, unrated[n]) for n in unrated}
-    ratings = [by_place[n] for n in range(judges)]
+    rated = iter(rate(games.wins(), drawn[:, :, players], games.playing().sum(axis=0)))
+    nothing = {n: Rating(None, None, None, None, None, None, 0, why) for n, why in unrated.items()}
+    ratings = [nothing[n] if n in unrated else next(rated) for n in range(judges)]
     agreements = shares_of(voted.right(), voted.judged(), agreement)
     coverages = shares(1 * (table.verdicts >= 0), 1 * (table.verdicts != NOT_ASKED), rng)
     several = voted.votes.sum(axis=1) > 1

@@ -41,10 +41,11 @@ class Ratings:
         units, items, people = self.units[rows], self.items[rows], self.people[rows]
         return type(self)(units, items, people, self.values[rows], self.n_units)
 
-    def pairs(self) -> tuple[IntArray, IntArray]:
-        """Return the rows of every two ratings of one person in one unit.
+    def pairs(self) -> tuple[IntArray, IntArray, FloatArray]:
+        """Return the rows of every two ratings of one person in one unit, and which is higher.
 
-        Where a person rated more than 300 items of a unit, each with the next 300.
+        That is 1 for the first, -1 for the other, 0 for neither. Where a person rated more than 300
+        items of a unit, each with the next 300.
         """
         order = np.lexsort((self.items, self.people, self.units))
         group = np.stack([self.units[order], self.people[order]])
@@ -55,7 +56,7 @@ class Ratings:
                 break
             found.append(np.stack([order[rows], order[rows + step]]))
         one, other = np.hstack(found)
-        return one, other
+        return one, other, np.sign(self.values[one] - self.values[other])
 
 
 def order_credits(ratings: Ratings, verdicts: FloatArray, asked: BoolArray) -> FloatArray:
@@ -74,8 +75,7 @@ def order_credits(ratings: Ratings, verdicts: FloatArray, asked: BoolArray) -> F
     >>> order_credits(ratings, verdicts, ~np.isnan(verdicts)).tolist()
     [[[1.5]], [[2.0]]]
     """
-    one, other = ratings.pairs()
-    sign = np.sign(ratings.values[one] - ratings.values[other])
+    one, other, sign = ratings.pairs()
     one, other, sign = one[sign != 0], other[sign != 0], sign[sign != 0]
     units, first, second = ratings.units[one], ratings.items[one], ratings.items[other]
     found = np.zeros((2, ratings.n_units, verdicts.shape[1]))
@@ -93,8 +93,7 @@ def people_credits(ratings: Ratings) -> FloatArray:
 
     Over all ordered pairs of people who rated the same two items.
     """
-    one, other = ratings.pairs()
-    sign = np.sign(ratings.values[one] - ratings.values[other])
+    one, other, sign = ratings.pairs()
     both = np.stack([ratings.units[one], ratings.items[one], ratings.items[other]])
     (units, *_), group = np.unique(both, axis=1, return_inverse=True)
     up, down, alike = (np.bincount(group, sign == of, len(units)) for of in (1, -1, 0))

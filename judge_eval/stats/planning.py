@@ -8,7 +8,7 @@ differs by `difference`. Every item has a prompt of its own, and all its votes c
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import count, islice
 from math import ceil, sqrt
@@ -284,8 +284,3 @@ def plan(study: Study, method: Method, *, seconds_per_vote: float, hours_per_per
     hours = votes * seconds_per_vote / 3600
     people = max(study.votes_per_item, ceil(hours / hours_per_person))
     return Plan(study.votes_per_item, items, votes, hours, people)
-
-
-def with_votes(study: Study, votes: int) -> Study:
-    """Return the same study with another number of votes per item."""
-    return replace(study, votes_per_item=votes)

@@ -348,14 +348,12 @@ class Words:
         return "leads" if is_ahead and claims.standing(judge, low) == "leads" else ""
 
     def _towards_baselines(self, standing: str, judges: Sequence[int], low: Sequence[int]) -> str:
-        claims, are = self.claims, "is" if len(judges) == 1 else "are"
-        if standing == "beats":
-            least = _least([claims.evidence[n, m] for n in judges for m in low])
-            verb = "beats" if len(judges) == 1 else "beat"
+        verbs = {"beats": ("beats", "beat"), "worse": ("is worse than", "are worse than")}
+        if standing in verbs:
+            evidence = self.claims.evidence if standing == "beats" else self.claims.evidence.T
+            least = _least([evidence[n, m] for n in judges for m in low])
+            verb = verbs[standing][len(judges) > 1]
             return f"{self._names(judges)} {verb} {self._names(low)} (evidence {least})."
-        if standing == "worse":
-            least = _least([claims.evidence[m, n] for n in judges for m in low])
-            return f"{self._names(judges)} {are} worse than {self._names(low)} (evidence {least})."
         if standing == "leads":
             return " ".join(self._pair(n, m) for n in judges for m in low)
         who = f"{self._names(judges, 'or')} is"
