@@ -11,6 +11,7 @@ from judge_eval.findings.model import JudgeFindings, RankedJudges
 from judge_eval.findings.slices import WHOLE, Slice
 from judge_eval.models import Findings, JudgeRating, Run, Verdict
 from judge_eval.selectors import BoardView
+from judge_eval.stats import elo
 from judge_eval.stats.estimate import wilson
 from voting.kinds import is_ordered
 from voting.models import Item
@@ -35,18 +36,19 @@ class Ranking(NamedTuple):
 
     def lines(self, board: BoardView) -> list["Line"]:
         """Return the best judge first, and baselines last; a judge without a value is behind."""
-        rows = sorted(board.rows, key=self._place)
-        places = [self._place(row) for row in rows]
-        return [self._line(row, board, 1 + places.index(self._place(row))) for row in rows]
+        baselines = {str(row.judge.pk): row.judge.is_baseline for row in board.rows}
+        unrated = elo.unrated(baselines, are_ratings=is_ordered(board.run.queue))
+        places, lines = sorted(map(self._place, board.rows)), []
+        for row in sorted(board.rows, key=self._place):
+            judge, rank = str(row.judge.pk), 1 + places.index(self._place(row))
+            found = self.findings.get(judge)
+            live = elo_of(row.elo, unrated.get(judge, ""), found)
+            lines.append(Line(row, found, self.values.get(judge), live, rank))
+        return lines
 
     def _place(self, row: JudgeRating) -> tuple[bool, float]:
         value = self.values.get(str(row.judge.pk))
         return row.judge.is_baseline, inf if value is None else -value
-
-    def _line(self, row: JudgeRating, board: BoardView, rank: int) -> "Line":
-        found = self.findings.get(str(row.judge.pk))
-        elo = elo_of(row.elo, board.unrated.get(row.judge.pk, ""), found)
-        return Line(row, found, self.values.get(str(row.judge.pk)), elo, rank)
 
 
 class Elo(NamedTuple):

@@ -155,10 +155,8 @@ class _Comparison:
 class EnteredPrompt(NamedTuple):
     """A prompt as it entered: its comparisons, and the votes on each with which it did."""
 
-    prompt: int
     seq: int
     most_votes: int
-    all_votes: int
     votes: list[tuple[int, list[int]]]
 
 
@@ -269,9 +267,7 @@ class Line:
             one = self.comparisons[number]
             votes.append((number, one.choices[: min(one.votes_wanted, left)]))
             left -= len(votes[-1][1])
-        self.entries[prompt] = EnteredPrompt(
-            prompt, seq, self.most_votes, self.sizes[prompt], votes
-        )
+        self.entries[prompt] = EnteredPrompt(seq, self.most_votes, votes)
 
     def _in_order(self, comparisons: Iterable[int]) -> list[int]:
         order = self.comparison_order
@@ -300,7 +296,7 @@ class Line:
             most_votes=most_votes,
             shared=shared,
             differences=ratio(apart.astype(np.float64), np.where(shared, most_votes[:, None], 0.0)),
-            all_votes=sum(entry.all_votes for entry in entries),
+            all_votes=sum(self.sizes[prompt] for prompt in self.entries),
             planned=np.minimum(planned, most),
             cut=int((planned > most).sum()),
         )
