@@ -13,7 +13,7 @@ from judge_eval.stats.bootstrap import BoolArray, FloatArray, IntArray
 from judge_eval.stats.bradley_terry import tie_groups
 from judge_eval.stats.confidence_sequence import always_valid, practically_same
 from judge_eval.stats.entering import Entered, Opened, enter
-from judge_eval.stats.estimate import SIGNIFICANCE
+from judge_eval.stats.estimate import SIGNIFICANCE, best_first
 from judge_eval.stats.evidence import (
     FEWEST_FOR_FORECAST,
     LEADS,
@@ -155,15 +155,13 @@ def claims(
         entered = enter([Opened(0, 0, 0, 1, [NOT_ASKED] * len(is_baseline))], [0])
     needed = thresholds(is_baseline)
     found = evidence(entered, needed)
-    # Where no votes are wanted, or none of this part, a prompt enters without any.
-    voted = entered.most_votes > 0
-    votes = (entered.right[voted], entered.votes[voted], entered.most_votes[voted])
     said = beats(found.reached, agreement)
     are_judges = ~(is_baseline[:, None] | is_baseline)
     is_enough = found.log_largest >= np.log(max(1, best_threshold(judges)))
     ahead = beats(are_judges & is_enough, agreement)
-    is_leader = np.arange(len(is_baseline)) == _leader(is_baseline, agreement)
-    rivals = is_leader[:, None] & are_judges & ~ahead & ~np.isinf(needed)
+    values = np.where(is_baseline | np.isnan(agreement), -np.inf, agreement)
+    agrees_most = np.isin(np.arange(len(values)), best_first(values.tolist())[:1])
+    rivals = (agrees_most & np.isfinite(values))[:, None] & are_judges & ~ahead & ~np.isinf(needed)
     needed = np.where(rivals, best_threshold(judges), needed)
     few = too_few(planned, judges, floor, most_over_floor)
     is_told = few is None and len(entered.prompts) >= FEWEST_FOR_FORECAST
@@ -181,7 +179,7 @@ def claims(
             for row in zip(found.since.tolist(), said.tolist(), strict=True)
         ],
         same=practically_same(entered, is_baseline) & ~(found.reached & found.reached.T),
-        always=always_valid(*votes),
+        always=always_valid(entered.right, entered.votes, entered.most_votes),
         threshold=judges * (judges - 1) / SIGNIFICANCE or None,
         best_threshold=best_threshold(judges) if judges > 1 else None,
         floor_threshold=judges * floor / SIGNIFICANCE or None,
@@ -193,12 +191,6 @@ def claims(
         best=best_judge(ahead, said, is_baseline),
         too_few_prompts=few,
     )
-
-
-def _leader(is_baseline: BoolArray, agreement: FloatArray) -> int | None:
-    """Return the judge that agrees most with people."""
-    values = np.where(is_baseline | np.isnan(agreement), -np.inf, agreement)
-    return int(values.argmax()) if np.isfinite(values).any() else None
 
 
 def _forecasts(

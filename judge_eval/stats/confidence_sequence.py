@@ -40,7 +40,7 @@ def always_valid(right: IntArray | FloatArray, votes: IntArray, most_votes: IntA
     [[0.718, 0.912], [0.091, 0.283]]
     """
     found = np.zeros((right.shape[1], 2))
-    # Before anybody has voted there are none.
+    # Where no votes are wanted, or none of this part, a prompt enters without any.
     most = np.maximum(most_votes, 1)[:, None]
     for part in parts(right.shape[1]):
         share, gain = votes[:, part] / most, right[:, part] / most

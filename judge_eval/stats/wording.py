@@ -332,11 +332,10 @@ class Words:
             return
         groups: dict[tuple[str, tuple[int, ...]], list[int]] = {}
         for n in speaking:
-            by_standing: dict[str, list[int]] = {}
-            for low in self.floor:
-                by_standing.setdefault(self._towards(n, low), []).append(low)
-            for standing, some in by_standing.items():
-                groups.setdefault((standing, tuple(some)), []).append(n)
+            towards = {low: self._towards(n, low) for low in self.floor}
+            for standing in dict.fromkeys(towards.values()):
+                some = tuple(low for low in self.floor if towards[low] == standing)
+                groups.setdefault((standing, some), []).append(n)
         for (standing, baselines), judges in groups.items():
             yield self._towards_baselines(standing, judges, baselines)
 
