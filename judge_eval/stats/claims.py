@@ -174,10 +174,7 @@ def claims(
         evidence_now=np.exp(np.minimum(found.log_now, np.log(MOST_EVIDENCE))),
         needed=needed,
         forecast=_forecasts(np.log(needed), found.log_largest, found.growth, is_told),
-        since=[
-            [seq if yes else None for seq, yes in zip(*row, strict=True)]
-            for row in zip(found.since.tolist(), said.tolist(), strict=True)
-        ],
+        since=np.where(said, found.since, np.array(None)).tolist(),
         same=practically_same(entered, is_baseline) & ~(found.reached & found.reached.T),
         always=always_valid(entered.right, entered.votes, entered.most_votes),
         threshold=judges * (judges - 1) / SIGNIFICANCE or None,

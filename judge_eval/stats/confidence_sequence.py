@@ -8,7 +8,7 @@ import numpy as np
 from judge_eval.stats.bootstrap import BoolArray, FloatArray, IntArray
 from judge_eval.stats.entering import Entered
 from judge_eval.stats.estimate import SIGNIFICANCE
-from judge_eval.stats.evidence import NODES, WEIGHTS, log_wealth, parts
+from judge_eval.stats.evidence import NODES, WEIGHTS, log_wealth, parts, sum_of_rows
 
 # So far apart in agreement per vote two judges may be and still do the same in practice.
 MARGIN: Final = 0.10
@@ -84,12 +84,10 @@ def _low_after(gain: FloatArray, share: FloatArray, taken: IntArray) -> FloatArr
         bets = np.stack([gains / m - shares, (m * shares - gains) / (1 - m)])
         times = counts[:, column.astype(np.intp), None]
         logs = (times * np.log1p(bets[..., None] * NODES)).sum(axis=1)
-        top = logs.max(axis=(0, 2))
-        mixture = (np.exp(logs - top[:, None]) * WEIGHTS).sum(axis=2)
-        return np.asarray(np.log((mixture[0] + mixture[1]) / 2) + top - _LOG_BOUND)
+        mixtures = np.logaddexp.reduce(logs + np.log(WEIGHTS / 2), axis=2)
+        return np.asarray(np.logaddexp(*mixtures) - _LOG_BOUND)
 
-    # Not a sum: how that rounds depends on the number of columns.
-    gained, shared = (np.cumsum(of * is_taken, axis=0)[-1] for of in (gain, share))
+    gained, shared = (sum_of_rows(of * is_taken) for of in (gain, share))
     bracket = np.full(len(columns), log(1e-300)), np.log(np.minimum(gained / shared, 1 - 1e-9))
     return np.asarray(np.exp(find_root(above_bound, bracket, args=(columns * 1.0,)).x))
 

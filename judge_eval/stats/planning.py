@@ -199,9 +199,7 @@ def _least_wins(threshold: float, size: float) -> Iterator[int]:
     for bets in count(1):
         # One bet more takes as many wins, or one more.
         while wins <= bets:
-            logs = weights + wins * gain + (bets - wins) * loss
-            top = logs.max()
-            if top + np.log(np.exp(logs - top).sum()) >= log_threshold:
+            if np.logaddexp.reduce(weights + wins * gain + (bets - wins) * loss) >= log_threshold:
                 break
             wins += 1
         yield wins
