@@ -32,7 +32,7 @@ from judge_eval.stats.wording import Words
 from voting.kinds import is_ordered
 from voting.models import Queue
 
-# Judges that stand the other way round by Spearman's rank correlation by more than this are named.
+# Judges in the other order by Spearman's rank correlation are named if they differ by more.
 _FAR_APART = 0.05
 # Only the values are shown.
 _NO_INTERVAL = Resampling(resamples=1)
@@ -156,7 +156,7 @@ def _known(grades: FloatArray) -> dict[Hashable, object]:
 
 
 def about_order(agreement: Agreement, words: Words) -> Iterator[str]:
-    """Say what a reader must know of the order of ratings, beside what is said of all studies."""
+    """Say what a reader must know of the order of ratings, beside the words about any study."""
     of_ratings, unordered = agreement.of_ratings, agreement.unordered
     if of_ratings is None or unordered is None:
         return

@@ -142,8 +142,8 @@ class _Reading:
         for seq, item, payload in entries.iterator(ROWS_AT_ONCE):
             if (row := self.rows.get(item)) is None:
                 continue
-            said = {each["position"]: each["winner"] for each in payload["verdicts"]}
-            codes = [self._code(said[n]) if n in said else NOT_ASKED for n in range(judges)]
+            winners = {each["position"]: each["winner"] for each in payload["verdicts"]}
+            codes = [self._code(winners[n]) if n in winners else NOT_ASKED for n in range(judges)]
             if self.is_ordered:
                 grades = {each["position"]: _grade(each) for each in payload["verdicts"]}
                 self.verdict_grades[row] = [grades.get(n) for n in range(judges)]
@@ -159,31 +159,32 @@ class _Reading:
         return FAILED if winner is None else self.codes.get(winner, NOT_ASKED)
 
     def _asked(self) -> Iterator[Wanted | Round]:
-        """Return what is said of votes wanted, and note what else is said beside votes."""
+        """Return changes of the votes wanted, and note where imports begin and end."""
         begun = 0
-        for seq, said in self._sealed(Entry.Kind.PARAMETERS).values_list("seq", "payload"):
-            if said == IMPORT_BEGINS:
+        for seq, payload in self._sealed(Entry.Kind.PARAMETERS).values_list("seq", "payload"):
+            if payload == IMPORT_BEGINS:
                 begun = seq
-            elif said == IMPORT_ENDS:
+            elif payload == IMPORT_ENDS:
                 self.imports.append((begun, seq))
-            wanted = wanted_in(said).items()
+            wanted = wanted_in(payload).items()
             yield from (Wanted(seq, self.rows[item], n) for item, n in wanted if item in self.rows)
         yield from self._decided()
 
     def _decided(self) -> Iterator[Round]:
-        names = ("seq", "item", "payload", "retracted_seq")
-        for seq, item, said, reversed_at in self._sealed(Entry.Kind.DECISION).values_list(*names):
-            if said["action"] in ("exclude", "keep"):
+        decisions = self._sealed(Entry.Kind.DECISION)
+        rows = decisions.values_list("seq", "item", "payload", "retracted_seq")
+        for seq, item, payload, reversed_at in rows:
+            if payload["action"] in ("exclude", "keep"):
                 self.changes[EXCLUDED] = max(seq, reversed_at or 0, self.changes.get(EXCLUDED, 0))
-            elif said["action"] == "another_round" and item in self.rows:
-                yield Round(seq, self.rows[item], said["votes_wanted"])
+            elif payload["action"] == "another_round" and item in self.rows:
+                yield Round(seq, self.rows[item], payload["votes_wanted"])
                 if reversed_at:
                     yield Round(reversed_at, self.rows[item], 0)
 
     def _voted(self, votes: QuerySet[Entry]) -> Iterator[Voted]:
         people: dict[UUID, int] = {}
         cast = votes.exclude(choice="").order_by("seq")
-        # A ballot of a pair, by which the queue hands it out, says what stands on the left; a
+        # A ballot of a pair, by which the queue hands it out, says which side is on the left; a
         # script that names a pair does not. Of single items the ledger tells nothing of it.
         queue = self.run.queue
         is_pair = queue.kind == Queue.Kind.COMPARISON and not queue.is_simulated
@@ -243,7 +244,7 @@ class _Line:
 
     def __init__(self) -> None:
         self.opened: dict[int, int] = {}
-        # What is said apart from the opening holds over what is said there, also before it.
+        # Votes wanted that another entry states hold over those of the opening, also before it.
         self.changed: dict[int, int] = {}
         self.rounds: dict[int, int] = {}
         # A vote that is none in this part leaves one vote less to wait for.

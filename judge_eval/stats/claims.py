@@ -33,13 +33,13 @@ from judge_eval.stats.outcomes_table import NOT_ASKED
 MOST_EVIDENCE: Final = 1e15
 Votes: TypeAlias = list[list[int | None]]
 Forecasts: TypeAlias = list[list[Forecast | None]]
-# How the judge of a row stands to that of a column, where it agrees at least as often.
+# How the judge of a row compares to that of a column, where it agrees at least as often.
 Standing: TypeAlias = Literal["beats", "both ways", "leads", ""]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Claims:
-    """What may be said of J judges; matrices of shape (J, J) say it of row against column.
+    """What may be claimed of J judges; matrices of shape (J, J) are of row against column.
 
     ``beats`` is claimed: of judges among themselves, and between judges and baselines either way.
     `reached` tells where the `evidence`, the largest so far, is enough for it; `evidence_now` is
@@ -98,19 +98,19 @@ class Claims:
         return tie_groups(distinct, judges)
 
     def beats_floor(self) -> list[bool | None]:
-        """Tell who is said to beat every baseline; None of these, and where there is none."""
+        """Tell which judges beat every baseline; None of these, and where there is none."""
         floor = self.is_baseline
         above = np.asarray(self.beats[:, floor].all(axis=1))
         return [bool(above[n]) if floor.any() and not floor[n] else None for n in range(len(floor))]
 
     def standing(self, one: int, other: int) -> Standing:
-        """Say how a judge stands to one that agrees no more often than it.
+        """Say how a judge compares to one that agrees no more often than it.
 
         Examples
         --------
         >>> from judge_eval.stats.entering import Opened, Voted, enter
-        >>> said = [Opened(n, n, n, 1, [0, n % 3 // 2]) for n in range(12)]
-        >>> entered = enter([*said, *(Voted(12 + n, n, 0) for n in range(12))], range(12))
+        >>> opened = [Opened(n, n, n, 1, [0, n % 3 // 2]) for n in range(12)]
+        >>> entered = enter([*opened, *(Voted(12 + n, n, 0) for n in range(12))], range(12))
         >>> found = claims(entered, np.array([False, False]), np.array([1.0, 0.67]), 12)
         >>> found.standing(0, 1), found.forecast[0][1], found.evidence[0, 1].round(1)
         ('leads', None, np.float64(6.2))
@@ -141,8 +141,8 @@ def claims(
     Two judges over 20 prompts: one is right on all of them, the other on none.
 
     >>> from judge_eval.stats.entering import Opened, Voted, enter
-    >>> said = [Opened(n, n, n, 1, [0, 1]) for n in range(20)]
-    >>> entered = enter([*said, *(Voted(20 + n, n, 0) for n in range(20))], range(20))
+    >>> opened = [Opened(n, n, n, 1, [0, 1]) for n in range(20)]
+    >>> entered = enter([*opened, *(Voted(20 + n, n, 0) for n in range(20))], range(20))
     >>> found = claims(entered, np.array([False, False]), np.array([1.0, 0.0]))
     >>> found.beats.tolist(), found.best, found.threshold, found.since
     ([[False, True], [False, False]], 0, 40.0, [[None, 27], [None, None]])
@@ -155,7 +155,7 @@ def claims(
         entered = enter([Opened(0, 0, 0, 1, [NOT_ASKED] * len(is_baseline))], [0])
     needed = thresholds(is_baseline)
     found = evidence(entered, needed)
-    said = beats(found.reached, agreement)
+    beaten = beats(found.reached, agreement)
     are_judges = ~(is_baseline[:, None] | is_baseline)
     is_enough = found.log_largest >= np.log(max(1, best_threshold(judges)))
     ahead = beats(are_judges & is_enough, agreement)
@@ -167,14 +167,14 @@ def claims(
     is_told = few is None and len(entered.prompts) >= FEWEST_FOR_FORECAST
     return Claims(
         is_baseline=is_baseline,
-        beats=said,
+        beats=beaten,
         ahead=ahead,
         reached=found.reached,
         evidence=np.exp(np.minimum(found.log_largest, np.log(MOST_EVIDENCE))),
         evidence_now=np.exp(np.minimum(found.log_now, np.log(MOST_EVIDENCE))),
         needed=needed,
         forecast=_forecasts(np.log(needed), found.log_largest, found.growth, is_told),
-        since=np.where(said, found.since, np.array(None)).tolist(),
+        since=np.where(beaten, found.since, np.array(None)).tolist(),
         same=practically_same(entered, is_baseline) & ~(found.reached & found.reached.T),
         always=always_valid(entered.right, entered.votes, entered.most_votes),
         threshold=judges * (judges - 1) / SIGNIFICANCE or None,
@@ -185,7 +185,7 @@ def claims(
         entered=len(entered.prompts),
         votes=entered.all_votes,
         votes_left=votes_left,
-        best=best_judge(ahead, said, is_baseline),
+        best=best_judge(ahead, beaten, is_baseline),
         too_few_prompts=few,
     )
 

@@ -102,8 +102,8 @@ def practically_same(entered: Entered, is_baseline: BoolArray, margin: float = M
     Examples
     --------
     >>> from judge_eval.stats.entering import Opened, Voted, enter
-    >>> said = [Opened(n, n, n, 1, [n % 40 > 0, n % 40 > 1, n % 40 > 1]) for n in range(800)]
-    >>> entered = enter([*said, *(Voted(800 + n, n, 1) for n in range(800))], range(800))
+    >>> opened = [Opened(n, n, n, 1, [n % 40 > 0, n % 40 > 1, n % 40 > 1]) for n in range(800)]
+    >>> entered = enter([*opened, *(Voted(800 + n, n, 1) for n in range(800))], range(800))
     >>> practically_same(entered, np.array([False, False, True])).tolist()
     [[False, True, False], [True, False, False], [False, False, False]]
     """

@@ -20,7 +20,7 @@ from judge_eval.stats.judge_figures import ratio
 NEVER: Final = -1
 # Less evidence than this is none in words.
 LEADS: Final = 3.0
-# Of fewer prompts nothing can be said of how many more votes it takes.
+# With fewer prompts there is no forecast of how many more votes it takes.
 FEWEST_FOR_FORECAST: Final = 20
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(64)
@@ -211,7 +211,7 @@ def best_threshold(judges: int) -> float:
 
 
 def beats(reached: BoolArray, agreement: FloatArray) -> BoolArray:
-    """Tell which judge of a row is said to beat which of a column, shape (J, J).
+    """Tell which judge of a row beats which of a column, shape (J, J).
 
     It needs enough evidence, not the reverse as well, and more overall `agreement`, shape (J,).
 

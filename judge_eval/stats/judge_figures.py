@@ -233,9 +233,9 @@ def two_way_intervals(
     [0.303, 0.954]
     """
     found = np.full((2, verdicts.shape[1]), np.nan)
-    for judge, said in enumerate(verdicts.T):
-        asked = said != NOT_ASKED
-        right = (said == votes)[asked].astype(np.float64)
+    for judge, verdict in enumerate(verdicts.T):
+        asked = verdict != NOT_ASKED
+        right = (verdict == votes)[asked].astype(np.float64)
         if len(right) and 0 < right.sum() < len(right):
             found[:, judge] = _two_way_interval(right, prompts[asked], people[asked])
     return found

@@ -26,9 +26,9 @@ BY_CONSTRUCTION = "it rates alike whatever people rate differently, which is 1/2
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Ratings:
-    """What people said of items that belong to units, one row per rating; arrays of shape (n,).
+    """Ratings of items that belong to units, one row per rating; arrays of shape (n,).
 
-    `units`, `items` and `people` are numbers from 0, `values` what was said: more is better.
+    `units`, `items` and `people` are numbers from 0, `values` the ratings: more is better.
     """
 
     units: IntArray
@@ -63,7 +63,7 @@ def order_credits(ratings: Ratings, verdicts: FloatArray, asked: BoolArray) -> F
     """Return credits and numbers of pairs of items, shape (2, n_units, n_judges).
 
     Of the pairs that one person rated differently. `verdicts` and `asked`, of shape (n_items,
-    n_judges), are what judges said, NaN where a verdict is missing, and what they were asked about:
+    n_judges), are the judges' ratings, NaN where one is missing, and what they were asked about:
     other pairs do not count for them.
 
     Examples
@@ -79,10 +79,10 @@ def order_credits(ratings: Ratings, verdicts: FloatArray, asked: BoolArray) -> F
     one, other, sign = one[sign != 0], other[sign != 0], sign[sign != 0]
     units, first, second = ratings.units[one], ratings.items[one], ratings.items[other]
     found = np.zeros((2, ratings.n_units, verdicts.shape[1]))
-    for judge, (said, was_asked) in enumerate(zip(verdicts.T, asked.T, strict=True)):
+    for judge, (grades, was_asked) in enumerate(zip(verdicts.T, asked.T, strict=True)):
         both = was_asked[first] & was_asked[second]
         # No verdict is in no order.
-        credit = np.nan_to_num((1 + sign * np.sign(said[first] - said[second])) / 2)
+        credit = np.nan_to_num((1 + sign * np.sign(grades[first] - grades[second])) / 2)
         for place, weights in enumerate((both * credit, both)):
             found[place, :, judge] = np.bincount(units, weights, ratings.n_units)
     return found

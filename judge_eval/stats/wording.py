@@ -73,8 +73,8 @@ class Words:
     --------
     >>> from judge_eval.stats.claims import claims
     >>> from judge_eval.stats.entering import Opened, Voted, enter
-    >>> said = [Opened(n, n, n, 1, [0, n % 5 > 0, n % 2]) for n in range(40)]
-    >>> entered = enter([*said, *(Voted(40 + n, n, 0) for n in range(40))], range(40))
+    >>> opened = [Opened(n, n, n, 1, [0, n % 5 > 0, n % 2]) for n in range(40)]
+    >>> entered = enter([*opened, *(Voted(40 + n, n, 0) for n in range(40))], range(40))
     >>> is_baseline, agreement = np.array([False, False, True]), [0.975, 0.2, 0.5]
     >>> found = claims(entered, is_baseline, np.array(agreement))
     >>> names, about = ["north", "south", "random"], {"votes": 40, "voters": 3, "people": 0.9}
@@ -393,7 +393,7 @@ class Words:
             yield f"To tell which is best: {self._forecast(pairs)}."
 
     def _others(self) -> Iterator[str]:
-        """Say of every two judges what the headline has not said."""
+        """Say of every two judges what the headline leaves out."""
         claims, judges = self.claims, self.judges
         yield from (f"{self.names[n]} {beats}." for n in judges[1:] if (beats := self._beaten(n)))
         speaking = [n for n in judges if n not in self.silent]
@@ -426,8 +426,8 @@ class Words:
     def _in_short(self) -> Iterator[str]:
         judges = self.judges
         n = len(judges)
-        said = int(self.claims.beats[np.ix_(judges, judges)].sum())
-        yield f"{said:,} of {n * (n - 1) // 2:,} pairs of judges are told apart."
+        told_apart = int(self.claims.beats[np.ix_(judges, judges)].sum())
+        yield f"{told_apart:,} of {n * (n - 1) // 2:,} pairs of judges are told apart."
 
     def _equals(self) -> list[tuple[list[int], str]]:
         """Return groups of judges that are alike, with the sentence about each."""

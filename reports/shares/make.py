@@ -133,7 +133,7 @@ def _results(runs: Iterable[Run]) -> list[RunResults]:
             kind=run.queue.kind,
             source=run.note,
             findings=findings,
-            elo=elo[pk],
+            elo={judge: elo[pk][judge] for judge in elo[pk] if judge not in findings.unrated},
             composite=composites.get(pk),
             charts=charts,
         )
