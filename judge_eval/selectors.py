@@ -23,7 +23,6 @@ from django.db.models.functions import Coalesce, Left
 from humanjudge.lib import leases
 from judge_eval.models import Board, Call, Extension, JudgeRating, RatingPoint, Run, Verdict
 from judge_eval.stats import elo
-from voting.kinds import is_ordered
 from voting.models import Item, Picture, Project
 from voting.selectors import queue_counts, unusable_pairs
 
@@ -88,14 +87,10 @@ def with_costs(verdicts: QuerySet[Verdict]) -> QuerySet[Verdict]:
 
 
 class BoardView(NamedTuple):
-    """All that the board shows, as of one ledger entry; its rows are in the run's order.
-
-    `unrated` tells why judges have no ELO, by the keys of those that have none.
-    """
+    """All that the board shows, as of one ledger entry; its rows are in the run's order."""
 
     run: Run
     rows: list[JudgeRating]
-    unrated: dict[UUID, str]
     votes: int
     unblinded: int
     seq: int
@@ -118,9 +113,7 @@ def board(run: Run) -> BoardView:
     rows = list(ratings.order_by("judge__position"))
     counts, unusable = Board.objects.get(run=run), unusable_pairs(run.queue).count()
     votes = (counts.votes, counts.unblinded, counts.seq)
-    are_baselines = {row.judge.pk: row.judge.is_baseline for row in rows}
-    unrated = elo.unrated(are_baselines, are_ratings=is_ordered(run.queue))
-    return BoardView(run, rows, unrated, *votes, *queue_counts(run.queue), unusable)
+    return BoardView(run, rows, *votes, *queue_counts(run.queue), unusable)
 
 
 def left_out(run: Run) -> list[tuple[str, int]]:

@@ -32,7 +32,7 @@ from judge_eval.findings.cache import request_findings
 from judge_eval.findings.columns import terminal_row
 from judge_eval.findings.few import keep_few_from
 from judge_eval.findings.model import DisputedPair, RunFindings
-from judge_eval.findings.ranking import agreement_intervals, elo_of, ranking, stored_ranking
+from judge_eval.findings.ranking import agreement_intervals, ranking, stored_ranking
 from judge_eval.findings.slices import LONGEST, Slice
 from judge_eval.models import Run, Verdict
 from judge_eval.selectors import board, by_prefix, pairs_at
@@ -380,15 +380,8 @@ def results(request: HttpRequest, run_id: Prefix) -> Any:
     counted, computed = board(run), stored_ranking(run)
     overall, intervals = ranking(counted, computed), agreement_intervals(counted, computed)
     standings = [
-        SimpleNamespace(
-            row=row,
-            rank=overall.rank(row, counted.rows),
-            interval=intervals.get(row.judge.pk),
-            share=overall.values.get(str(row.judge.pk)),
-            found=(found := overall.findings.get(str(row.judge.pk))),
-            elo=elo_of(row.elo, counted.unrated.get(row.judge.pk, ""), found),
-        )
-        for row in overall.best_first(counted.rows)
+        SimpleNamespace(**line._asdict(), interval=intervals.get(line.row.judge.pk))
+        for line in overall.lines(counted)
     ]
     return counted._asdict() | {
         "leaderboard": standings,

@@ -32,7 +32,7 @@ from judge_eval.stats.wording import Words
 from voting.kinds import is_ordered
 from voting.models import Queue
 
-# Judges that stand the other way round by Spearman's rank correlation by more than this are named.
+# Judges in the other order by Spearman's rank correlation are named if they differ by more.
 _FAR_APART = 0.05
 # Only the values are shown.
 _NO_INTERVAL = Resampling(resamples=1)
@@ -103,24 +103,24 @@ def _ratings(outcomes: RunOutcomes) -> tuple[Ratings, FloatArray, BoolArray]:
     rows, _, people = np.array(history.votes, dtype=np.int64).reshape(-1, 3).T
     units, grades = outcomes.prompts[rows], np.array(history.grades)
     ratings = Ratings(units, rows, people, grades, int(outcomes.prompts.max(initial=-1)) + 1)
-    verdicts, asked = np.full((2, *outcomes.table.verdicts.shape), np.nan)
-    for row, said in history.verdict_grades.items():
-        verdicts[row], asked[row] = said
-    return ratings, verdicts, asked == 1
+    verdicts = np.full(outcomes.table.verdicts.shape, np.nan)
+    asked = np.zeros(verdicts.shape, bool)
+    for row, given in history.verdict_grades.items():
+        verdicts[row], asked[row] = given, [grade is not None for grade in given]
+    return ratings, verdicts, asked
 
 
 def _unordered(ratings: Ratings, prompts: IntArray) -> Unordered:
     size = np.bincount(prompts)
     ratings = ratings.where(size[ratings.units] > 1)
-    one, other = ratings.pairs()
-    differing = ratings.values[one] != ratings.values[other]
+    one, _, sign = ratings.pairs()
     rated = np.unique(ratings.units)
     by_person = np.stack([ratings.units, ratings.people])
     (units, _), items = np.unique(by_person, axis=1, return_counts=True)
     return Unordered(
         units=int((size > 1).sum()),
         of_one_item=int((size == 1).sum()),
-        alike=len(rated) - len(np.unique(ratings.units[one[differing]])),
+        alike=len(rated) - len(np.unique(ratings.units[one[sign != 0]])),
         not_whole=len(rated) - len(np.unique(units[items == size[units]])),
     )
 
@@ -156,7 +156,7 @@ def _known(grades: FloatArray) -> dict[Hashable, object]:
 
 
 def about_order(agreement: Agreement, words: Words) -> Iterator[str]:
-    """Say what a reader must know of the order of ratings, beside what is said of all studies."""
+    """Say what a reader must know of the order of ratings, beside the words about any study."""
     of_ratings, unordered = agreement.of_ratings, agreement.unordered
     if of_ratings is None or unordered is None:
         return

@@ -1,11 +1,12 @@
-"""What may be claimed of a run's judges, and which claims do not stand any more."""
+"""What may be claimed of a run's judges, and which claims hold no longer."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 
 import numpy as np
 
-from judge_eval.findings.history import JOINED, History
+from judge_eval.findings.history import JOINED
+from judge_eval.findings.load import RunOutcomes
 from judge_eval.findings.model import Before, Claims, Withdrawn
 from judge_eval.stats import claims as pure
 from judge_eval.stats.bootstrap import FloatArray
@@ -15,29 +16,22 @@ BOTH_WAYS = "the evidence points both ways now"
 
 
 def claims_model(
-    found: pure.Claims,
-    differences: FloatArray,
-    judges: Sequence[str],
-    history: History,
-    seq: int,
-    before: Before | None,
+    found: pure.Claims, differences: FloatArray, outcomes: RunOutcomes, before: Before | None
 ) -> Claims:
-    """Return claims as they are stored, with those that were said before and do not stand."""
-    gone = [] if before is None else _withdrawn(found, judges, history, seq, before)
+    """Return claims as they are stored, with those that were made before and hold no longer."""
+    gone = [] if before is None else _withdrawn(found, outcomes, before)
     names = ("difference", "difference_low", "difference_high")
     beside = dict(zip(names, differences, strict=True)) | {"withdrawn": gone}
     return Claims.model_validate(asdict(found) | beside)
 
 
-def _withdrawn(
-    found: pure.Claims, judges: Sequence[str], history: History, seq: int, before: Before
-) -> list[Withdrawn]:
+def _withdrawn(found: pure.Claims, outcomes: RunOutcomes, before: Before) -> list[Withdrawn]:
     """Name claims that hold no longer; those named before, while there are no others.
 
     Which claims somebody has read depends on when findings were computed, so this alone is not made
     of the ledger.
     """
-    places = {judge: place for place, judge in enumerate(judges)}
+    places = {str(judge.pk): place for place, judge in enumerate(outcomes.judges)}
     now = [places.get(judge) for judge in before.judges]
     made: list[tuple[int, int | None]] = [
         (one, other) for one, other in np.argwhere(np.array(before.claims.beats, bool)).tolist()
@@ -54,7 +48,7 @@ def _withdrawn(
 
     new = []
     for one, other in gone(made):
-        why, since = _why(found, history, seq, before, one, other)
+        why, since = _why(found, outcomes, before, one, other)
         new.append(Withdrawn(judge=one, other=other, why=why, seq=since))
     return new or [
         each.model_copy(update={"judge": one, "other": other})
@@ -69,11 +63,11 @@ def _holds(found: pure.Claims, one: int, other: int | None) -> bool:
 
 
 def _why(
-    found: pure.Claims, history: History, seq: int, before: Before, one: int, other: int | None
+    found: pure.Claims, outcomes: RunOutcomes, before: Before, one: int, other: int | None
 ) -> tuple[str, int]:
     """Return why a claim holds no longer, and since which entry."""
-    joined = history.changes.get(JOINED, 0)
-    claims = before.claims
+    changes, seq, claims = outcomes.history.changes, outcomes.as_of.seq, before.claims
+    joined = changes.get(JOINED, 0)
     if other is None:
         if joined > before.seq:
             return JOINED, joined
@@ -84,6 +78,6 @@ def _why(
         needed = claims.floor_threshold if is_floor else claims.threshold
         if found.evidence[one, other] >= (needed or np.inf):
             return JOINED, joined or seq
-    later = {at: why for why, at in history.changes.items() if at > before.seq and why != JOINED}
+    later = {at: why for why, at in changes.items() if at > before.seq and why != JOINED}
     last = max(later, default=seq)
     return later.get(last, BOTH_WAYS if other is None else RECOUNTED), last

@@ -116,7 +116,7 @@ def _share(
     """Return the cell of a column of shares, what it is sorted by, and its columns in files."""
 
     def cell(judge: JudgeFindings) -> Cell:
-        return share_cell(getattr(judge, attribute), counted, nothing, decimals=decimals)
+        return share_cell(attrgetter(attribute)(judge), counted, nothing, decimals=decimals)
 
     return cell, f"{attribute}.value", _share_files(file or attribute, attribute)
 
@@ -170,9 +170,9 @@ def _ties_cell(judge: JudgeFindings) -> Cell:
 
 
 def beats_cell(figures: RunFindings, place: int) -> Cell:
-    """Name the judges that the one at this place is said to beat, and whether it beats the floor.
+    """Name the judges that the one at this place beats, and whether it beats the floor.
 
-    Of many, or of long names, only the number is said.
+    Of many, or of long names, only the number is given.
     """
     if figures.judges[place].is_baseline:
         return Cell()
@@ -239,9 +239,7 @@ OF_RATINGS: Final = (
         "Of the votes on what it was asked about, those with the same rating. A judge that always "
         "gives the most frequent rating has much of it.",
         "how-order",
-        lambda judge: share_cell(judge.of_ratings.exact, "votes", UNVOTED),
-        "of_ratings.exact.value",
-        _share_files("exact_agreement", "of_ratings.exact"),
+        *_share("of_ratings.exact", "votes", UNVOTED, file="exact_agreement"),
     ),
     _of_ratings("quadratic_kappa", "Kappa", "quadratic", f"How close ratings are. {_MEAN}"),
     _of_ratings("spearman", "Spearman", "rank correlation", _MEAN),

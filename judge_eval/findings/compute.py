@@ -72,7 +72,7 @@ NO_FLAGS = Share(None, None, None, 0, 0, 0, why="items are not passed or flagged
 def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings:
     """Compute what a board shows beside the ELO; the run's number is the seed of all draws.
 
-    `before` is what was said before, to name what does not stand any more.
+    `before` has the claims made before, to name those that hold no longer.
     """
     table, judges = outcomes.table, outcomes.judges
     is_baseline = np.array([judge.is_baseline for judge in judges], dtype=bool)
@@ -81,20 +81,13 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
     agreement = np.array([np.nan if s.value is None else s.value for s in overall])
     floor = [judge.name for judge in judges if judge.is_baseline]
     most = most_over_floor(floor, by_order=is_order)
-    said = claims_of(ranked.entered, is_baseline, agreement, history.votes_left, most)
+    claimed = claims_of(ranked.entered, is_baseline, agreement, history.votes_left, most)
     by_construction = np.array([share.why == BY_CONSTRUCTION for share in overall], dtype=bool)
-    always = np.where(by_construction[:, None], np.nan, said.always)
-    claims = claims_model(
-        said,
-        ranked.differences,
-        [str(judge.pk) for judge in judges],
-        history,
-        outcomes.as_of.seq,
-        before,
-    )
+    always = np.where(by_construction[:, None], np.nan, claimed.always)
+    claims = claims_model(claimed, ranked.differences, outcomes, before)
     order = best_first([share.value for share in overall])
-    ranks, floors = said.ranks(), said.beats_floor()
-    letters = said.letters([n for n in order if overall[n].trials])
+    ranks, floors = claimed.ranks(), claimed.beats_floor()
+    letters = claimed.letters([n for n in order if overall[n].trials])
     baselines = dict(enumerate(is_baseline.tolist()))
     unrated = elo.unrated(baselines, are_ratings=is_order)
     figures = judge_figures(table, _rng(outcomes, 0), unrated=unrated)
@@ -142,7 +135,7 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
     ]
     words = Words(
         [judge.name for judge in judges],
-        said,
+        claimed,
         order,
         [share.value for share in overall],
         [figure.coverage.value for figure in figures],
@@ -242,7 +235,7 @@ def _prices(spent: Spent, agreement: float | None) -> dict[str, float | str | No
 
 
 def same_verdict(verdicts: Codes) -> FloatArray:
-    """Return on which share of the comparisons that both answered two judges said the same.
+    """Return the share of comparisons, of those both answered, on which two judges agree.
 
     `verdicts` has shape (n_comparisons, n_judges); NaN where two never answered together.
     """

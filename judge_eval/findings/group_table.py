@@ -22,7 +22,8 @@ def group_table(found: RunFindings) -> Table | None:
     """Return a row for each group; nothing where nobody is in one."""
     if not found.groups:
         return None
-    judges = _judges(found)
+    # The best by all votes, then the baselines.
+    judges = found.best_first()[:MOST_JUDGES]
     rows, notes = numbered([_row(group, judges) for group in found.groups])
     heads = [
         Head("Group", css="who"),
@@ -44,11 +45,6 @@ def group_table(found: RunFindings) -> Table | None:
         for row in rows
     ]
     return Table(label, heads, labelled, css="list as-cards", caption=label, notes=notes)
-
-
-def _judges(found: RunFindings) -> Sequence[JudgeFindings]:
-    """Return the judges that have a column: the best by all votes, then the baselines."""
-    return found.best_first()[:MOST_JUDGES]
 
 
 def _row(group: GroupFigures, judges: Sequence[JudgeFindings]) -> Row:

@@ -49,8 +49,8 @@ class History(NamedTuple):
 
     Where answers are in an order, the choice of a `Voted` is its row in `votes`, `grades` say how
     good these votes say an item is, `groups` to which groups their voters belong, and
-    `verdict_grades` are by comparison those of all judges, NaN of failed ones, and whether they
-    were asked.
+    `verdict_grades` are by comparison those of all judges, NaN of failed ones, and None of those
+    that were not asked.
     """
 
     events: list[Event]
@@ -62,7 +62,7 @@ class History(NamedTuple):
     imported: int
     grades: list[float]
     groups: list[str]
-    verdict_grades: dict[int, tuple[list[float], list[bool]]]
+    verdict_grades: dict[int, list[float | None]]
 
 
 def history_of(
@@ -95,7 +95,7 @@ class _Reading:
         self.is_ordered = is_ordered(run.queue)
         self.grades: list[float] = []
         self.groups: list[str] = []
-        self.verdict_grades: dict[int, tuple[list[float], list[bool]]] = {}
+        self.verdict_grades: dict[int, list[float | None]] = {}
         # First and last entries of imports.
         self.imports: list[tuple[int, int]] = []
         # How many of the votes came in the order of a file.
@@ -142,14 +142,11 @@ class _Reading:
         for seq, item, payload in entries.iterator(ROWS_AT_ONCE):
             if (row := self.rows.get(item)) is None:
                 continue
-            said = {each["position"]: each["winner"] for each in payload["verdicts"]}
-            codes = [self._code(said[n]) if n in said else NOT_ASKED for n in range(judges)]
+            winners = {each["position"]: each["winner"] for each in payload["verdicts"]}
+            codes = [self._code(winners[n]) if n in winners else NOT_ASKED for n in range(judges)]
             if self.is_ordered:
                 grades = {each["position"]: _grade(each) for each in payload["verdicts"]}
-                self.verdict_grades[row] = (
-                    [grades.get(n, nan) for n in range(judges)],
-                    [n in grades for n in range(judges)],
-                )
+                self.verdict_grades[row] = [grades.get(n) for n in range(judges)]
             for old, new in zip(before.get(row, codes), codes, strict=True):
                 if old != new:
                     self.changes[JOINED if old == NOT_ASKED else CHANGED] = seq
@@ -162,31 +159,32 @@ class _Reading:
         return FAILED if winner is None else self.codes.get(winner, NOT_ASKED)
 
     def _asked(self) -> Iterator[Wanted | Round]:
-        """Return what is said of votes wanted, and note what else is said beside votes."""
+        """Return changes of the votes wanted, and note where imports begin and end."""
         begun = 0
-        for seq, said in self._sealed(Entry.Kind.PARAMETERS).values_list("seq", "payload"):
-            if said == IMPORT_BEGINS:
+        for seq, payload in self._sealed(Entry.Kind.PARAMETERS).values_list("seq", "payload"):
+            if payload == IMPORT_BEGINS:
                 begun = seq
-            elif said == IMPORT_ENDS:
+            elif payload == IMPORT_ENDS:
                 self.imports.append((begun, seq))
-            wanted = wanted_in(said).items()
+            wanted = wanted_in(payload).items()
             yield from (Wanted(seq, self.rows[item], n) for item, n in wanted if item in self.rows)
         yield from self._decided()
 
     def _decided(self) -> Iterator[Round]:
-        names = ("seq", "item", "payload", "retracted_seq")
-        for seq, item, said, reversed_at in self._sealed(Entry.Kind.DECISION).values_list(*names):
-            if said["action"] in ("exclude", "keep"):
+        decisions = self._sealed(Entry.Kind.DECISION)
+        rows = decisions.values_list("seq", "item", "payload", "retracted_seq")
+        for seq, item, payload, reversed_at in rows:
+            if payload["action"] in ("exclude", "keep"):
                 self.changes[EXCLUDED] = max(seq, reversed_at or 0, self.changes.get(EXCLUDED, 0))
-            elif said["action"] == "another_round" and item in self.rows:
-                yield Round(seq, self.rows[item], said["votes_wanted"])
+            elif payload["action"] == "another_round" and item in self.rows:
+                yield Round(seq, self.rows[item], payload["votes_wanted"])
                 if reversed_at:
                     yield Round(reversed_at, self.rows[item], 0)
 
     def _voted(self, votes: QuerySet[Entry]) -> Iterator[Voted]:
         people: dict[UUID, int] = {}
         cast = votes.exclude(choice="").order_by("seq")
-        # A ballot of a pair, by which the queue hands it out, says what stands on the left; a
+        # A ballot of a pair, by which the queue hands it out, says which side is on the left; a
         # script that names a pair does not. Of single items the ledger tells nothing of it.
         queue = self.run.queue
         is_pair = queue.kind == Queue.Kind.COMPARISON and not queue.is_simulated
@@ -246,7 +244,7 @@ class _Line:
 
     def __init__(self) -> None:
         self.opened: dict[int, int] = {}
-        # What is said apart from the opening holds over what is said there, also before it.
+        # Votes wanted that another entry states hold over those of the opening, also before it.
         self.changed: dict[int, int] = {}
         self.rounds: dict[int, int] = {}
         # A vote that is none in this part leaves one vote less to wait for.

@@ -87,8 +87,8 @@ def outcomes_of(run: Run, part: Slice = WHOLE) -> RunOutcomes:
     seq = Board.objects.values_list("seq", flat=True).filter(run=run).first() or 0
     judges = list(run.judges.order_by("position"))
     items, rows, prompts, writers, tags = _items(run, part)
-    inside, all_votes = rows[:, 0], _votes_on(run, part)
-    votes = _votes(all_votes, part)
+    inside, all_votes = rows[:, 0], _votes(run)
+    votes = part.within(all_votes, run)
     choices = _choices(run, votes)
     verdicts = _verdicts(run, choices, int(inside.max(initial=-1)) + 1, len(judges))[inside]
     columns = len(choices)
@@ -133,7 +133,8 @@ def outcomes_of(run: Run, part: Slice = WHOLE) -> RunOutcomes:
         left=sided[:, 1],
         history=history_of(
             run,
-            all_votes,
+            # Also those on its items that are no part of it.
+            all_votes if part.is_of_votes else votes,
             items,
             _codes(run, part, choices),
             len(judges),
@@ -157,18 +158,8 @@ def outcomes_of(run: Run, part: Slice = WHOLE) -> RunOutcomes:
     )
 
 
-def _votes_on(run: Run, part: Slice) -> QuerySet[Entry]:
-    """Return all that count on the items of a part, also those that are no part of it."""
-    votes = Entry.objects.filter(counted_in(run.queue), queue=run.queue_id)
-    is_of_some = part.kind and not part.is_of_votes
-    return votes.filter(item__in=part.pairs(run)) if is_of_some else votes
-
-
-def _votes(votes: QuerySet[Entry], part: Slice) -> QuerySet[Entry]:
-    if part.kind == "group":
-        # A NUL, which PostgreSQL does not even compare, is in no name.
-        return votes.filter(voter__group=part.value) if "\0" not in part.value else votes.none()
-    return votes.filter(choice__in=part.choices) if part.kind == "ballot" else votes
+def _votes(run: Run) -> QuerySet[Entry]:
+    return Entry.objects.filter(counted_in(run.queue), queue=run.queue_id)
 
 
 def _choices(run: Run, votes: QuerySet[Entry]) -> tuple[str, ...]:
@@ -375,11 +366,11 @@ def labels_of(run: Run, part: Slice = WHOLE, *, up_to: int | None = None) -> Run
 
 
 def _votes_up_to(run: Run, part: Slice, up_to: int | None) -> QuerySet[Entry]:
-    votes = _votes_on(run, part)
+    votes = _votes(run)
     if up_to is not None:
         votes = votes.filter(seq__lte=up_to)
     if part.kind != "group":
-        return _votes(votes, part)
+        return part.within(votes, run)
     groups = groups_at(run.queue.project_id, up_to)
     own = [human for human, group in groups.items() if group == part.value]
     return votes.filter(voter__pseudonym__in=own)

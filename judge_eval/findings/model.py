@@ -79,12 +79,12 @@ class JudgeFindings(Figures):
     # By prompts and people, where enough of both voted.
     two_way_low: Known
     two_way_high: Known
-    # From 1 + the judges said to beat it to all less those it is said to beat; None of a baseline.
+    # From 1 + the judges that beat it to all less those it beats; None of a baseline.
     rank_low: int | None
     rank_high: int | None
-    # Judges share a letter where neither is said to beat the other; empty before a vote counts.
+    # Judges share a letter where neither beats the other; empty before a vote counts.
     ties: str
-    # Said to beat every baseline of the run; None where there is none, and of a baseline.
+    # Whether it beats every baseline of the run; None where there is none, and of a baseline.
     beats_floor: bool | None
     rating: Rating
     agreement: Share
@@ -170,7 +170,7 @@ class Claims(Figures):
 
 
 class Before(NamedTuple):
-    """What was said when findings were computed last, of judges by their identifiers."""
+    """The claims of the findings computed last, of judges by their identifiers."""
 
     judges: list[str]
     claims: Claims

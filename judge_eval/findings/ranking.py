@@ -1,6 +1,6 @@
 """Judges by overall agreement, whether findings say it already or the counts of this moment."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from math import inf
 from typing import Final, NamedTuple
 from uuid import UUID
@@ -11,6 +11,7 @@ from judge_eval.findings.model import JudgeFindings, RankedJudges
 from judge_eval.findings.slices import WHOLE, Slice
 from judge_eval.models import Findings, JudgeRating, Run, Verdict
 from judge_eval.selectors import BoardView
+from judge_eval.stats import elo
 from judge_eval.stats.estimate import wilson
 from voting.kinds import is_ordered
 from voting.models import Item
@@ -33,14 +34,17 @@ class Ranking(NamedTuple):
     seq: int
     is_computed: bool
 
-    def best_first(self, rows: Sequence[JudgeRating]) -> list[JudgeRating]:
-        """Order judges by it, baselines behind the others; of whom it is not known stands last."""
-        return sorted(rows, key=self._place)
-
-    def rank(self, row: JudgeRating, rows: Sequence[JudgeRating]) -> int:
-        """Return the judge's place in that list; who agree equally share one."""
-        own = self._place(row)
-        return 1 + sum(self._place(other) < own for other in rows)
+    def lines(self, board: BoardView) -> list["Line"]:
+        """Return the best judge first, and baselines last; a judge without a value is behind."""
+        baselines = {str(row.judge.pk): row.judge.is_baseline for row in board.rows}
+        unrated = elo.unrated(baselines, are_ratings=is_ordered(board.run.queue))
+        places, lines = sorted(map(self._place, board.rows)), []
+        for row in sorted(board.rows, key=self._place):
+            judge, rank = str(row.judge.pk), 1 + places.index(self._place(row))
+            found = self.findings.get(judge)
+            live = elo_of(row.elo, unrated.get(judge, ""), found)
+            lines.append(Line(row, found, self.values.get(judge), live, rank))
+        return lines
 
     def _place(self, row: JudgeRating) -> tuple[bool, float]:
         value = self.values.get(str(row.judge.pk))
@@ -57,6 +61,27 @@ class Elo(NamedTuple):
     low: float | None
     high: float | None
     note: str
+
+
+class Line(NamedTuple):
+    """A judge on the board: its rating of this moment, what was `found` of it, and its agreement.
+
+    Judges of equal agreement share a `rank`.
+    """
+
+    row: JudgeRating
+    found: JudgeFindings | None
+    share: float | None
+    elo: Elo
+    rank: int
+
+    @property
+    def id(self) -> str:
+        return str(self.row.judge.pk)
+
+    @property
+    def is_baseline(self) -> bool:
+        return self.row.judge.is_baseline
 
 
 def elo_of(value: float | None, why: str, judge: JudgeFindings | None) -> Elo:
@@ -76,10 +101,9 @@ def ranking(board: BoardView, findings: RankedJudges | None, part: Slice = WHOLE
         judges, as_of = {judge.id: judge for judge in findings.judges}, findings.as_of
         values = {name: judge.overall.value for name, judge in judges.items()}
         return Ranking(values, judges, as_of.votes, as_of.seq, is_computed=True)
-    if is_ordered(board.run.queue):
-        # Counts of equal ratings say nothing of their order.
-        return Ranking({}, {}, board.votes, board.seq, is_computed=False)
     final = Verdict.objects.filter(judge__run=board.run).exclude(state=Verdict.State.WAITING)
+    if is_ordered(board.run.queue):
+        final = final.none()  # counts of equal ratings say nothing of their order
     votes = dict(final.order_by().values_list("judge").annotate(Sum("item__votes")))
     values = {
         str(row.judge.pk): row.agree / votes[row.judge.pk] if votes.get(row.judge.pk) else None

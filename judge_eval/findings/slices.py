@@ -115,16 +115,19 @@ class Slice:
         place = StrIndex(Cast("a__tags", TextField()), Value(json.dumps(self.value)))
         return pairs.alias(place=place).filter(place__gt=0)
 
+    def within(self, votes: QuerySet[Entry], run: Run) -> QuerySet[Entry]:
+        """Return those votes of a run that are part of it."""
+        if self.kind == "group":
+            # A NUL, which PostgreSQL does not even compare, is in no name.
+            return votes.filter(voter__group=self.value) if "\0" not in self.value else votes.none()
+        if self.kind == "ballot":
+            return votes.filter(choice__in=self.choices)
+        return votes.filter(item__in=self.pairs(run)) if self.kind else votes
+
     def voted(self, run: Run) -> QuerySet[Entry, UUID]:
         """Return the items with votes of this part, each once."""
         votes = Entry.objects.filter(queue=run.queue_id, kind=Entry.Kind.VOTE, retracted=False)
-        if self.kind == "group":
-            votes = votes.filter(voter__group=self.value)
-        elif self.kind == "ballot":
-            votes = votes.filter(choice__in=self.choices)
-        elif self.kind:
-            votes = votes.filter(item__in=self.pairs(run))
-        return votes.order_by().values_list("item", flat=True).distinct()
+        return self.within(votes, run).order_by().values_list("item", flat=True).distinct()
 
 
 WHOLE: Final = Slice()

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from math import inf
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from django.db.models import Max
 from django.http import HttpResponse
@@ -53,15 +53,14 @@ from judge_eval.findings.judge_table import (
 from judge_eval.findings.model import (
     Claims,
     ConfusionMatrix,
-    JudgeFindings,
     Matrix,
     McNemar,
     RunFindings,
 )
 from judge_eval.findings.panels import Panel, Stored, chart_name, table_of
-from judge_eval.findings.ranking import Elo, Ranking, elo_of, ranking
+from judge_eval.findings.ranking import Line, Ranking, ranking
 from judge_eval.findings.slices import DECIDED, WHOLE, Slice
-from judge_eval.models import Judge, JudgeRating, Run, Verdict
+from judge_eval.models import Judge, Run, Verdict
 from judge_eval.pages.findings import findings_context, live_page, matrix, p_text, picture_of
 from judge_eval.pages.pairs import DISPUTED, disputed_pairs, pairs_query
 from judge_eval.pages.runs import citation_of, run_page
@@ -81,23 +80,6 @@ BEFORE_VOTES: Final = tuple(
 )
 SPACE: Final = "\N{NO-BREAK SPACE}"
 DECIDED_PART: Final = str(Slice("ballot", DECIDED))
-
-
-class Line(NamedTuple):
-    """A judge on the board: as of this moment, what the findings say of it, and its agreement."""
-
-    row: JudgeRating
-    judge: JudgeFindings | None
-    share: float | None
-    elo: Elo
-
-    @property
-    def id(self) -> str:
-        return str(self.row.judge.pk)
-
-    @property
-    def is_baseline(self) -> bool:
-        return self.row.judge.is_baseline
 
 
 @run_page("see")
@@ -148,7 +130,7 @@ def run_board(request: HtmxRequest, run: Run) -> HttpResponse:
     if context["refused"]:
         context["table"] = replace(context["table"], notes=[context["refused"]])
     if figures and figures.as_of.votes:
-        ids = [line.id for line in shown if line.judge]
+        ids = [line.id for line in shown if line.found]
         both = (picture_of(figures, is_narrow=narrow, shown=ids) for narrow in (False, True))
         context["pictures"] = [graph for graph in both if graph]
         context["groups"] = group_table(figures)
@@ -246,12 +228,7 @@ def _alarms(board: BoardView) -> list[tuple[str, str]]:
 
 def _lines(board: BoardView, ranked: Ranking, order: str, part: Slice) -> list[Line]:
     """Return a line for each judge, the best first and baselines last; of a part, those in it."""
-    lines = []
-    for row in ranked.best_first(board.rows):
-        judge = ranked.findings.get(str(row.judge.pk))
-        if judge or not part.kind:
-            elo = elo_of(row.elo, board.unrated.get(row.judge.pk, ""), judge)
-            lines.append(Line(row, judge, ranked.values.get(str(row.judge.pk)), elo))
+    lines = [line for line in ranked.lines(board) if line.found or not part.kind]
     return sorted(lines, key=lambda line: (line.is_baseline, SORTED_BY[order](line)))
 
 
@@ -260,7 +237,7 @@ def _falling(value: float | None) -> float:
 
 
 def _by(column: Column) -> Callable[[Line], float]:
-    return lambda line: _falling(column.order(line.judge) if line.judge else None)
+    return lambda line: _falling(column.order(line.found) if line.found else None)
 
 
 SORTED_BY: Final[Mapping[str, Callable[[Line], Any]]] = {
@@ -277,8 +254,8 @@ def _in_front(lines: Sequence[Line], figures: RunFindings | None) -> list[Line]:
     if len(judges) <= MOST_SHOWN:
         return list(lines)
     best, beaten = min(judges, key=SORTED_BY[AGREEMENT]), set()
-    if figures and best.judge:
-        beats = figures.claims.beats[figures.judges.index(best.judge)]
+    if figures and best.found:
+        beats = figures.claims.beats[figures.judges.index(best.found)]
         beaten = {judge.id for judge, said in zip(figures.judges, beats, strict=True) if said}
     front = [line for line in judges if line.id not in beaten][:MOST_SHOWN]
     return [line for line in lines if line in front or line.is_baseline]
@@ -334,8 +311,8 @@ def _unknown_in_words(topics: Sequence[str], lines: Sequence[Line], part: Slice)
 
 
 def _figures(line: Line, figures: RunFindings | None) -> Figures:
-    if figures and line.judge:
-        cells = judge_cells(line.judge, figures)
+    if figures and line.found:
+        cells = judge_cells(line.found, figures)
     else:
         absent = missing(LATER if figures else PENDING)
         free = line.is_baseline

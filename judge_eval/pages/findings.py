@@ -22,7 +22,7 @@ from judge_eval.findings.few import keep_few_from
 from judge_eval.findings.model import RunFindings
 from judge_eval.models import Run
 from judge_eval.pages.runs import run_page
-from judge_eval.stats.estimate import SIGNIFICANCE, Interval, best_first
+from judge_eval.stats.estimate import SIGNIFICANCE, Interval
 
 # The charts of each tab, by the names they are kept under, and what they are called as files.
 PICTURE: Final = "agreement"
@@ -93,9 +93,7 @@ def picture_of(
     figures: RunFindings, *, is_narrow: bool = False, shown: Collection[str] | None = None
 ) -> AgreementGraph | None:
     """Lay out the overall agreement of judges, of all or of those shown, by their identifiers."""
-    known = [judge for judge in figures.judges if judge.overall.value is not None]
-    by_agreement = best_first([judge.overall.value for judge in known])
-    ranked = [known[place] for place in by_agreement]
+    ranked = [judge for judge in figures.best_first() if judge.overall.value is not None]
     judges = [
         JudgeShare(
             judge.name,
@@ -199,8 +197,7 @@ def _attached(answer: HttpResponse, run: Run, wanted: Request, name: str) -> Htt
 def _board_rows(run: Run, wanted: Request, figures: RunFindings) -> list[FileRow]:
     # A part has no ELO of its own.
     rated = [] if wanted.part.kind else selectors.board(run).rows
-    elo = {pk: row.elo for row in rated if (pk := str(row.judge.pk)) not in figures.unrated}
-    return file_rows(figures, elo)
+    return file_rows(figures, {str(row.judge.pk): row.elo for row in rated})
 
 
 def _alt_test_rows(run: Run, wanted: Request, figures: RunFindings) -> list[FileRow]:

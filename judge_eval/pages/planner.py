@@ -1,6 +1,7 @@
 """The planner: how many items, votes and people a study needs, before anything is collected."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from math import ceil
 from typing import Any, Final
@@ -26,7 +27,6 @@ from judge_eval.stats.planning import (
     Study,
     items_for,
     plan,
-    with_votes,
 )
 from voting.access import require_login
 
@@ -123,7 +123,7 @@ def planned(study: Study, method: Method, seconds: float, hours: float) -> Conte
     costs = {"seconds_per_vote": seconds, "hours_per_person": hours}
     wanted = plan(study, method, **costs)
     tried = sorted({*ALTERNATIVES, study.votes_per_item})
-    plans = [plan(with_votes(study, votes), method, **costs) for votes in tried]
+    plans = [plan(replace(study, votes_per_item=votes), method, **costs) for votes in tried]
     return {
         "plan": wanted,
         "words": in_words(study, method, wanted, seconds),

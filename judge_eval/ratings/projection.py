@@ -81,17 +81,12 @@ def _verdict_texts(run: Run, items: list[UUID]) -> Iterable[tuple[UUID, str]]:
 
 
 def _unrated(run: Run, judges: Iterable[Judge], asked: Collection[str]) -> frozenset[int]:
-    """Return the places of judges that play no game: of baselines, once another judge was asked.
-
-    Of ratings nobody plays.
+    """Return the places of judges that play no game.
 
     Only judges that the ledger names count, so that a replay comes to the same ratings.
     """
     named = {judge.position: judge.is_baseline for judge in judges if str(judge.pk) in asked}
-    baselines = {place for place, is_baseline in named.items() if is_baseline}
-    if is_ordered(run.queue):
-        return frozenset(named)
-    return frozenset(baselines if len(baselines) < len(named) else ())
+    return frozenset(elo.unrated(named, are_ratings=is_ordered(run.queue)))
 
 
 @dataclass

@@ -13,7 +13,7 @@ from judge_eval.stats.bootstrap import BoolArray, FloatArray, IntArray
 from judge_eval.stats.bradley_terry import tie_groups
 from judge_eval.stats.confidence_sequence import always_valid, practically_same
 from judge_eval.stats.entering import Entered, Opened, enter
-from judge_eval.stats.estimate import SIGNIFICANCE
+from judge_eval.stats.estimate import SIGNIFICANCE, best_first
 from judge_eval.stats.evidence import (
     FEWEST_FOR_FORECAST,
     LEADS,
@@ -33,13 +33,13 @@ from judge_eval.stats.outcomes_table import NOT_ASKED
 MOST_EVIDENCE: Final = 1e15
 Votes: TypeAlias = list[list[int | None]]
 Forecasts: TypeAlias = list[list[Forecast | None]]
-# How the judge of a row stands to that of a column, where it agrees at least as often.
+# How the judge of a row compares to that of a column, where it agrees at least as often.
 Standing: TypeAlias = Literal["beats", "both ways", "leads", ""]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Claims:
-    """What may be said of J judges; matrices of shape (J, J) say it of row against column.
+    """What may be claimed of J judges; matrices of shape (J, J) are of row against column.
 
     ``beats`` is claimed: of judges among themselves, and between judges and baselines either way.
     `reached` tells where the `evidence`, the largest so far, is enough for it; `evidence_now` is
@@ -98,19 +98,19 @@ class Claims:
         return tie_groups(distinct, judges)
 
     def beats_floor(self) -> list[bool | None]:
-        """Tell who is said to beat every baseline; None of these, and where there is none."""
+        """Tell which judges beat every baseline; None of these, and where there is none."""
         floor = self.is_baseline
         above = np.asarray(self.beats[:, floor].all(axis=1))
         return [bool(above[n]) if floor.any() and not floor[n] else None for n in range(len(floor))]
 
     def standing(self, one: int, other: int) -> Standing:
-        """Say how a judge stands to one that agrees no more often than it.
+        """Say how a judge compares to one that agrees no more often than it.
 
         Examples
         --------
         >>> from judge_eval.stats.entering import Opened, Voted, enter
-        >>> said = [Opened(n, n, n, 1, [0, n % 3 // 2]) for n in range(12)]
-        >>> entered = enter([*said, *(Voted(12 + n, n, 0) for n in range(12))], range(12))
+        >>> opened = [Opened(n, n, n, 1, [0, n % 3 // 2]) for n in range(12)]
+        >>> entered = enter([*opened, *(Voted(12 + n, n, 0) for n in range(12))], range(12))
         >>> found = claims(entered, np.array([False, False]), np.array([1.0, 0.67]), 12)
         >>> found.standing(0, 1), found.forecast[0][1], found.evidence[0, 1].round(1)
         ('leads', None, np.float64(6.2))
@@ -141,8 +141,8 @@ def claims(
     Two judges over 20 prompts: one is right on all of them, the other on none.
 
     >>> from judge_eval.stats.entering import Opened, Voted, enter
-    >>> said = [Opened(n, n, n, 1, [0, 1]) for n in range(20)]
-    >>> entered = enter([*said, *(Voted(20 + n, n, 0) for n in range(20))], range(20))
+    >>> opened = [Opened(n, n, n, 1, [0, 1]) for n in range(20)]
+    >>> entered = enter([*opened, *(Voted(20 + n, n, 0) for n in range(20))], range(20))
     >>> found = claims(entered, np.array([False, False]), np.array([1.0, 0.0]))
     >>> found.beats.tolist(), found.best, found.threshold, found.since
     ([[False, True], [False, False]], 0, 40.0, [[None, 27], [None, None]])
@@ -155,33 +155,28 @@ def claims(
         entered = enter([Opened(0, 0, 0, 1, [NOT_ASKED] * len(is_baseline))], [0])
     needed = thresholds(is_baseline)
     found = evidence(entered, needed)
-    # Where no votes are wanted, or none of this part, a prompt enters without any.
-    voted = entered.most_votes > 0
-    votes = (entered.right[voted], entered.votes[voted], entered.most_votes[voted])
-    said = beats(found.reached, agreement)
+    beaten = beats(found.reached, agreement)
     are_judges = ~(is_baseline[:, None] | is_baseline)
     is_enough = found.log_largest >= np.log(max(1, best_threshold(judges)))
     ahead = beats(are_judges & is_enough, agreement)
-    is_leader = np.arange(len(is_baseline)) == _leader(is_baseline, agreement)
-    rivals = is_leader[:, None] & are_judges & ~ahead & ~np.isinf(needed)
+    values = np.where(is_baseline | np.isnan(agreement), -np.inf, agreement)
+    agrees_most = np.isin(np.arange(len(values)), best_first(values.tolist())[:1])
+    rivals = (agrees_most & np.isfinite(values))[:, None] & are_judges & ~ahead & ~np.isinf(needed)
     needed = np.where(rivals, best_threshold(judges), needed)
     few = too_few(planned, judges, floor, most_over_floor)
     is_told = few is None and len(entered.prompts) >= FEWEST_FOR_FORECAST
     return Claims(
         is_baseline=is_baseline,
-        beats=said,
+        beats=beaten,
         ahead=ahead,
         reached=found.reached,
         evidence=np.exp(np.minimum(found.log_largest, np.log(MOST_EVIDENCE))),
         evidence_now=np.exp(np.minimum(found.log_now, np.log(MOST_EVIDENCE))),
         needed=needed,
         forecast=_forecasts(np.log(needed), found.log_largest, found.growth, is_told),
-        since=[
-            [seq if yes else None for seq, yes in zip(*row, strict=True)]
-            for row in zip(found.since.tolist(), said.tolist(), strict=True)
-        ],
+        since=np.where(beaten, found.since, np.array(None)).tolist(),
         same=practically_same(entered, is_baseline) & ~(found.reached & found.reached.T),
-        always=always_valid(*votes),
+        always=always_valid(entered.right, entered.votes, entered.most_votes),
         threshold=judges * (judges - 1) / SIGNIFICANCE or None,
         best_threshold=best_threshold(judges) if judges > 1 else None,
         floor_threshold=judges * floor / SIGNIFICANCE or None,
@@ -190,15 +185,9 @@ def claims(
         entered=len(entered.prompts),
         votes=entered.all_votes,
         votes_left=votes_left,
-        best=best_judge(ahead, said, is_baseline),
+        best=best_judge(ahead, beaten, is_baseline),
         too_few_prompts=few,
     )
-
-
-def _leader(is_baseline: BoolArray, agreement: FloatArray) -> int | None:
-    """Return the judge that agrees most with people."""
-    values = np.where(is_baseline | np.isnan(agreement), -np.inf, agreement)
-    return int(values.argmax()) if np.isfinite(values).any() else None
 
 
 def _forecasts(
@@ -223,18 +212,11 @@ def too_few(
     7 prompts are too few to tell judges apart: add prompts rather than pairs.
     >>> too_few(np.ones(8, int), judges=2, baselines=1)
     """
+    what, tests, most = "judges apart", judges * (judges - 1), 1.0
+    if judges == 1:
+        what, tests, most = "the judge from the floor", baselines, most_over_floor
     prompts = np.count_nonzero(votes)
-    if not prompts:
-        return None
-    if judges > 1 and too_few_prompts(votes, judges * (judges - 1) / SIGNIFICANCE):
-        what = "judges apart"
-    elif (
-        judges == 1
-        and baselines
-        and too_few_prompts(votes, baselines / SIGNIFICANCE, most_over_floor)
-    ):
-        what = "the judge from the floor"
-    else:
+    if not prompts or not tests or not too_few_prompts(votes, tests / SIGNIFICANCE, most):
         return None
     number = "1 prompt is" if prompts == 1 else f"{prompts:,} prompts are"
     return f"{number} too few to tell {what}: add prompts rather than pairs."

@@ -8,7 +8,7 @@ import numpy as np
 from judge_eval.stats.bootstrap import BoolArray, FloatArray, IntArray
 from judge_eval.stats.entering import Entered
 from judge_eval.stats.estimate import SIGNIFICANCE
-from judge_eval.stats.evidence import NODES, WEIGHTS, log_wealth, parts
+from judge_eval.stats.evidence import NODES, WEIGHTS, log_wealth, parts, sum_of_rows
 
 # So far apart in agreement per vote two judges may be and still do the same in practice.
 MARGIN: Final = 0.10
@@ -40,7 +40,7 @@ def always_valid(right: IntArray | FloatArray, votes: IntArray, most_votes: IntA
     [[0.718, 0.912], [0.091, 0.283]]
     """
     found = np.zeros((right.shape[1], 2))
-    # Before anybody has voted there are none.
+    # Where no votes are wanted, or none of this part, a prompt enters without any.
     most = np.maximum(most_votes, 1)[:, None]
     for part in parts(right.shape[1]):
         share, gain = votes[:, part] / most, right[:, part] / most
@@ -84,12 +84,10 @@ def _low_after(gain: FloatArray, share: FloatArray, taken: IntArray) -> FloatArr
         bets = np.stack([gains / m - shares, (m * shares - gains) / (1 - m)])
         times = counts[:, column.astype(np.intp), None]
         logs = (times * np.log1p(bets[..., None] * NODES)).sum(axis=1)
-        top = logs.max(axis=(0, 2))
-        mixture = (np.exp(logs - top[:, None]) * WEIGHTS).sum(axis=2)
-        return np.asarray(np.log((mixture[0] + mixture[1]) / 2) + top - _LOG_BOUND)
+        mixtures = np.logaddexp.reduce(logs + np.log(WEIGHTS / 2), axis=2)
+        return np.asarray(np.logaddexp(*mixtures) - _LOG_BOUND)
 
-    # Not a sum: how that rounds depends on the number of columns.
-    gained, shared = (np.cumsum(of * is_taken, axis=0)[-1] for of in (gain, share))
+    gained, shared = (sum_of_rows(of * is_taken) for of in (gain, share))
     bracket = np.full(len(columns), log(1e-300)), np.log(np.minimum(gained / shared, 1 - 1e-9))
     return np.asarray(np.exp(find_root(above_bound, bracket, args=(columns * 1.0,)).x))
 
@@ -104,8 +102,8 @@ def practically_same(entered: Entered, is_baseline: BoolArray, margin: float = M
     Examples
     --------
     >>> from judge_eval.stats.entering import Opened, Voted, enter
-    >>> said = [Opened(n, n, n, 1, [n % 40 > 0, n % 40 > 1, n % 40 > 1]) for n in range(800)]
-    >>> entered = enter([*said, *(Voted(800 + n, n, 1) for n in range(800))], range(800))
+    >>> opened = [Opened(n, n, n, 1, [n % 40 > 0, n % 40 > 1, n % 40 > 1]) for n in range(800)]
+    >>> entered = enter([*opened, *(Voted(800 + n, n, 1) for n in range(800))], range(800))
     >>> practically_same(entered, np.array([False, False, True])).tolist()
     [[False, True, False], [True, False, False], [False, False, False]]
     """

@@ -87,7 +87,7 @@ class Standings:
     Examples
     --------
     >>> standings = Standings()
-    >>> standings.count("A", ("A", "B"))
+    >>> standings.apply([0], [1], judges=2)
     >>> standings.elo, standings.agree, standings.disagree, standings.votes
     ([1016.0, 984.0], [1, 0], [0, 1], 1)
     """
@@ -104,9 +104,6 @@ class Standings:
             self.elo += [START] * missing
             self.agree += [0] * missing
             self.disagree += [0] * missing
-
-    def count(self, choice: str, verdicts: Sequence[str | None]) -> None:
-        self.apply(*split(choice, verdicts), judges=len(verdicts))
 
     def apply(
         self,

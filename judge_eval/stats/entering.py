@@ -8,12 +8,10 @@ would otherwise outweigh all others.
 """
 
 import math
-from bisect import bisect_left, bisect_right, insort
-from collections import Counter
+from bisect import bisect_left, insort
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, Self, TypeAlias
 
 import numpy as np
 
@@ -139,17 +137,7 @@ def enter(
     >>> entered.right.tolist(), entered.votes.tolist(), entered.most_votes.tolist()
     ([[3, 1]], [[3, 3]], [3])
     """
-    return follow(events, Line(prompt_order, comparison_order)).entered()
-
-
-def follow(events: Iterable[Event], line: "Line") -> "Line":
-    """Let a line take the events of a ledger."""
-    for event in events:
-        if isinstance(event, OutOfOrder):
-            line.most_waiting = math.inf
-        else:
-            line.take(event)
-    return line
+    return Line(prompt_order, comparison_order).follow(events).entered()
 
 
 @dataclass(slots=True)
@@ -167,10 +155,8 @@ class _Comparison:
 class EnteredPrompt(NamedTuple):
     """A prompt as it entered: its comparisons, and the votes on each with which it did."""
 
-    prompt: int
     seq: int
     most_votes: int
-    all_votes: int
     votes: list[tuple[int, list[int]]]
 
 
@@ -188,14 +174,23 @@ class Line:
         self.of_prompt: dict[int, list[int]] = {}
         self.incomplete: list[tuple[int, int]] = []  # places and prompts
         self.waiting: list[tuple[int, int]] = []
-        # Votes wanted by prompt, also of those that entered, and how many prompts want so many.
+        # Votes wanted by prompt, also of those that entered, and these numbers in order, without 0.
         self.sizes: dict[int, int] = {}
-        self.of_size = Counter[int]()
+        self.sorted_sizes: list[int] = []
         self.most_votes = 0
         self.most_waiting = float(MOST_WAITING)
         self.entries: dict[int, EnteredPrompt] = {}
 
-    def take(self, event: Opened | Wanted | Voted | Closed) -> None:
+    def follow(self, events: Iterable[Event]) -> Self:
+        """Take the events of a ledger."""
+        for event in events:
+            if isinstance(event, OutOfOrder):
+                self.most_waiting = math.inf
+            else:
+                self._take(event)
+        return self
+
+    def _take(self, event: Opened | Wanted | Voted | Closed) -> None:
         if isinstance(event, Closed):
             while self.waiting:
                 self._enter_first(event.seq)
@@ -230,10 +225,11 @@ class Line:
         own = [self.comparisons[number] for number in self.of_prompt[prompt]]
         if self.are_units and len(own) < 2:
             return
-        if (before := self.sizes.get(prompt)) is not None:
-            self.of_size[before] -= 1
+        if before := self.sizes.get(prompt):
+            del self.sorted_sizes[bisect_left(self.sorted_sizes, before)]
         self.sizes[prompt] = sum(one.votes_wanted for one in own)
-        self.of_size[self.sizes[prompt]] += 1
+        if self.sizes[prompt]:
+            insort(self.sorted_sizes, self.sizes[prompt])
         place = self._place_of(prompt)
         for prompts in (self.incomplete, self.waiting):
             at = bisect_left(prompts, place)
@@ -255,12 +251,10 @@ class Line:
 
         Prompts on which no votes are wanted make no median.
         """
-        sizes = sorted(size for size, prompts in self.of_size.items() if size and prompts)
+        sizes = self.sorted_sizes
         if not sizes:
             return 0, 0
-        ends = [*accumulate(self.of_size[size] for size in sizes)]
-        middle = [sizes[bisect_right(ends, at)] for at in ((ends[-1] - 1) // 2, ends[-1] // 2)]
-        cut = MOST_MEDIANS * sum(middle) // 2
+        cut = MOST_MEDIANS * (sizes[(len(sizes) - 1) // 2] + sizes[len(sizes) // 2]) // 2
         return cut, min(cut, sizes[-1])
 
     def _enter_first(self, seq: int) -> None:
@@ -273,9 +267,7 @@ class Line:
             one = self.comparisons[number]
             votes.append((number, one.choices[: min(one.votes_wanted, left)]))
             left -= len(votes[-1][1])
-        self.entries[prompt] = EnteredPrompt(
-            prompt, seq, self.most_votes, self.sizes[prompt], votes
-        )
+        self.entries[prompt] = EnteredPrompt(seq, self.most_votes, votes)
 
     def _in_order(self, comparisons: Iterable[int]) -> list[int]:
         order = self.comparison_order
@@ -304,7 +296,7 @@ class Line:
             most_votes=most_votes,
             shared=shared,
             differences=ratio(apart.astype(np.float64), np.where(shared, most_votes[:, None], 0.0)),
-            all_votes=sum(entry.all_votes for entry in entries),
+            all_votes=sum(self.sizes[prompt] for prompt in self.entries),
             planned=np.minimum(planned, most),
             cut=int((planned > most).sum()),
         )

@@ -20,7 +20,7 @@ from judge_eval.stats.judge_figures import ratio
 NEVER: Final = -1
 # Less evidence than this is none in words.
 LEADS: Final = 3.0
-# Of fewer prompts nothing can be said of how many more votes it takes.
+# With fewer prompts there is no forecast of how many more votes it takes.
 FEWEST_FOR_FORECAST: Final = 20
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(64)
@@ -107,13 +107,13 @@ def _counted(differences: FloatArray) -> tuple[FloatArray, IntArray, FloatArray]
     times = times.reshape(len(values), len(columns))[~np.isnan(values)]
     values = values[~np.isnan(values)]
     prompts = times.sum(axis=0)
-    mean = ratio(_sum(times * values[:, None]), prompts)
-    squares = _sum(times * (values[:, None] - mean) ** 2)
+    mean = ratio(sum_of_rows(times * values[:, None]), prompts)
+    squares = sum_of_rows(times * (values[:, None] - mean) ** 2)
     error = np.sqrt(ratio(squares, np.where(prompts > 1, (prompts - 1.0) * prompts, 0)))
     return values, times, np.nan_to_num(error)
 
 
-def _sum(rows: FloatArray | IntArray) -> FloatArray:
+def sum_of_rows(rows: FloatArray | IntArray) -> FloatArray:
     """Sum the rows one after the other: how `sum` rounds depends on the number of columns."""
     return np.asarray(np.cumsum(rows, axis=0)[-1]) if len(rows) else np.zeros(rows.shape[1])
 
@@ -170,9 +170,9 @@ def best_growth(bets: FloatArray, times: IntArray | int = 1) -> FloatArray:
     low, high = np.zeros(bets.shape[1]), np.ones(bets.shape[1])
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        slope = _sum(times * (bets / (1 + middle * bets)))
+        slope = sum_of_rows(times * (bets / (1 + middle * bets)))
         low, high = np.where(slope > 0, middle, low), np.where(slope > 0, high, middle)
-    return _sum(times * np.log1p(low * bets))
+    return sum_of_rows(times * np.log1p(low * bets))
 
 
 def thresholds(is_baseline: BoolArray) -> FloatArray:
@@ -211,7 +211,7 @@ def best_threshold(judges: int) -> float:
 
 
 def beats(reached: BoolArray, agreement: FloatArray) -> BoolArray:
-    """Tell which judge of a row is said to beat which of a column, shape (J, J).
+    """Tell which judge of a row beats which of a column, shape (J, J).
 
     It needs enough evidence, not the reverse as well, and more overall `agreement`, shape (J,).
 

@@ -29,7 +29,10 @@ from judge_eval.stats.outcomes_table import NOT_ASKED, Codes, OutcomesTable
 NOTHING: Final = Share(None, None, None, 0, 0, 0, why="there is nothing to count")
 FEWEST_PROMPTS: Final = 10
 FEWEST_PEOPLE: Final = 5
-TOO_FEW_PROMPTS: Final = f"votes on fewer than {FEWEST_PROMPTS} prompts do not tell how sure it is"
+TOO_FEW_PROMPTS, TOO_FEW_RATINGS = (
+    f"{what} on fewer than {FEWEST_PROMPTS} prompts do not tell how sure it is"
+    for what in ("votes", "ratings")
+)
 
 # What floats leave of a sum of squares that is 0.
 _SAME: Final = 1e-12
@@ -143,28 +146,36 @@ def shares_by_prompt(right: IntArray, votes: IntArray, prompts: IntArray) -> lis
     (0.666667, 0.392234, 0.861072, 'prompts')
     """
     number = np.unique(prompts, return_inverse=True)[1]
-    sums = np.zeros((3, int(number.max(initial=-1)) + 1, right.shape[1]))
+    sums = np.zeros((3, int(number.max(initial=-1)) + 1, right.shape[1]), np.int64)
     for total, values in zip(sums, (right, votes, votes > 0), strict=True):
         np.add.at(total, number, values)
-    return [_share_by_prompt(*sums[:, sums[1, :, n] > 0, n]) for n in range(right.shape[1])]
+    return [share_of_prompts(*sums[:, sums[1, :, n] > 0, n]) for n in range(right.shape[1])]
 
 
-def _share_by_prompt(right: FloatArray, votes: FloatArray, pairs: FloatArray) -> Share:
-    good, total, comparisons = int(right.sum()), int(votes.sum()), int(pairs.sum())
+def share_of_prompts(
+    right: IntArray | FloatArray, votes: IntArray, pairs: IntArray, *, of_ratings: bool = False
+) -> Share:
+    """Make one share of counts by prompt, of shape (n_prompts,), with its interval.
+
+    Of ratings, of which a prompt may be right in part, it is never Wilson's unless all are alike.
+    """
+    good, total, comparisons = (each.sum().item() for each in (right, votes, pairs))
+    counts = good, total, comparisons
     if not total:
         return NOTHING
     value, prompts = good / total, len(votes)
-    is_plain = total == comparisons == prompts
     if prompts < FEWEST_PROMPTS:
-        return Share(value, None, None, good, total, comparisons, why=TOO_FEW_PROMPTS)
+        why = TOO_FEW_RATINGS if of_ratings else TOO_FEW_PROMPTS
+        return Share(value, None, None, *counts, why=why)
+    is_plain = total == comparisons == prompts and not of_ratings
     if is_plain or good in (0, total):
         low, high = wilson(value * prompts, prompts) or (None, None)
-        return Share(value, low, high, good, total, comparisons, "wilson")
-    return Share(value, *prompt_interval(right, votes), good, total, comparisons, "prompts")
+        return Share(value, low, high, *counts, "wilson")
+    return Share(value, *prompt_interval(right, votes), *counts, "prompts")
 
 
 def prompt_interval(
-    right: Sequence[int] | FloatArray, votes: Sequence[int] | FloatArray
+    right: Sequence[int] | IntArray | FloatArray, votes: Sequence[int] | IntArray
 ) -> tuple[float, float]:
     """Return the 95 % interval of a share whose trials come in prompts.
 
@@ -222,9 +233,9 @@ def two_way_intervals(
     [0.303, 0.954]
     """
     found = np.full((2, verdicts.shape[1]), np.nan)
-    for judge, said in enumerate(verdicts.T):
-        asked = said != NOT_ASKED
-        right = (said == votes)[asked].astype(np.float64)
+    for judge, verdict in enumerate(verdicts.T):
+        asked = verdict != NOT_ASKED
+        right = (verdict == votes)[asked].astype(np.float64)
         if len(right) and 0 < right.sum() < len(right):
             found[:, judge] = _two_way_interval(right, prompts[asked], people[asked])
     return found
@@ -419,10 +430,9 @@ def judge_figures(
         agreement = ratio(right, judged)
     players = np.array([n for n in range(judges) if n not in unrated], dtype=np.intp)
     games, drawn = OutcomesTable(voted.votes, voted.verdicts[:, players]), wins[:, players]
-    rated = rate(games.wins(), drawn[:, :, players], games.playing().sum(axis=0))
-    by_place = dict(zip(players.tolist(), rated, strict=True))
-    by_place |= {n: Rating(None, None, None, None, None, None, 0, unrated[n]) for n in unrated}
-    ratings = [by_place[n] for n in range(judges)]
+    rated = iter(rate(games.wins(), drawn[:, :, players], games.playing().sum(axis=0)))
+    nothing = {n: Rating(None, None, None, None, None, None, 0, why) for n, why in unrated.items()}
+    ratings = [nothing[n] if n in unrated else next(rated) for n in range(judges)]
     agreements = shares_of(voted.right(), voted.judged(), agreement)
     coverages = shares(1 * (table.verdicts >= 0), 1 * (table.verdicts != NOT_ASKED), rng)
     several = voted.votes.sum(axis=1) > 1

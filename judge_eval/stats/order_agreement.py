@@ -15,21 +15,20 @@ from typing import Self
 import numpy as np
 
 from judge_eval.stats.bootstrap import BoolArray, FloatArray, IntArray
-from judge_eval.stats.entering import Entered, Event, Line, Order, follow
-from judge_eval.stats.estimate import Share, wilson
-from judge_eval.stats.judge_figures import FEWEST_PROMPTS, NOTHING, prompt_interval, ratio
+from judge_eval.stats.entering import Entered, Event, Line, Order
+from judge_eval.stats.estimate import Share
+from judge_eval.stats.judge_figures import ratio, share_of_prompts
 
 # Twenty thousand items of one prompt make 200 million pairs.
 MOST_NEIGHBOURS = 300
-TOO_FEW_UNITS = f"ratings on fewer than {FEWEST_PROMPTS} prompts do not tell how sure it is"
 BY_CONSTRUCTION = "it rates alike whatever people rate differently, which is 1/2"
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Ratings:
-    """What people said of items that belong to units, one row per rating; arrays of shape (n,).
+    """Ratings of items that belong to units, one row per rating; arrays of shape (n,).
 
-    `units`, `items` and `people` are numbers from 0, `values` what was said: more is better.
+    `units`, `items` and `people` are numbers from 0, `values` the ratings: more is better.
     """
 
     units: IntArray
@@ -42,10 +41,11 @@ class Ratings:
         units, items, people = self.units[rows], self.items[rows], self.people[rows]
         return type(self)(units, items, people, self.values[rows], self.n_units)
 
-    def pairs(self) -> tuple[IntArray, IntArray]:
-        """Return the rows of every two ratings of one person in one unit.
+    def pairs(self) -> tuple[IntArray, IntArray, FloatArray]:
+        """Return the rows of every two ratings of one person in one unit, and which is higher.
 
-        Where a person rated more than 300 items of a unit, each with the next 300.
+        That is 1 for the first, -1 for the other, 0 for neither. Where a person rated more than 300
+        items of a unit, each with the next 300.
         """
         order = np.lexsort((self.items, self.people, self.units))
         group = np.stack([self.units[order], self.people[order]])
@@ -56,14 +56,14 @@ class Ratings:
                 break
             found.append(np.stack([order[rows], order[rows + step]]))
         one, other = np.hstack(found)
-        return one, other
+        return one, other, np.sign(self.values[one] - self.values[other])
 
 
 def order_credits(ratings: Ratings, verdicts: FloatArray, asked: BoolArray) -> FloatArray:
     """Return credits and numbers of pairs of items, shape (2, n_units, n_judges).
 
     Of the pairs that one person rated differently. `verdicts` and `asked`, of shape (n_items,
-    n_judges), are what judges said, NaN where a verdict is missing, and what they were asked about:
+    n_judges), are the judges' ratings, NaN where one is missing, and what they were asked about:
     other pairs do not count for them.
 
     Examples
@@ -75,15 +75,14 @@ def order_credits(ratings: Ratings, verdicts: FloatArray, asked: BoolArray) -> F
     >>> order_credits(ratings, verdicts, ~np.isnan(verdicts)).tolist()
     [[[1.5]], [[2.0]]]
     """
-    one, other = ratings.pairs()
-    sign = np.sign(ratings.values[one] - ratings.values[other])
+    one, other, sign = ratings.pairs()
     one, other, sign = one[sign != 0], other[sign != 0], sign[sign != 0]
     units, first, second = ratings.units[one], ratings.items[one], ratings.items[other]
     found = np.zeros((2, ratings.n_units, verdicts.shape[1]))
-    for judge, (said, was_asked) in enumerate(zip(verdicts.T, asked.T, strict=True)):
+    for judge, (grades, was_asked) in enumerate(zip(verdicts.T, asked.T, strict=True)):
         both = was_asked[first] & was_asked[second]
         # No verdict is in no order.
-        credit = np.nan_to_num((1 + sign * np.sign(said[first] - said[second])) / 2)
+        credit = np.nan_to_num((1 + sign * np.sign(grades[first] - grades[second])) / 2)
         for place, weights in enumerate((both * credit, both)):
             found[place, :, judge] = np.bincount(units, weights, ratings.n_units)
     return found
@@ -94,8 +93,7 @@ def people_credits(ratings: Ratings) -> FloatArray:
 
     Over all ordered pairs of people who rated the same two items.
     """
-    one, other = ratings.pairs()
-    sign = np.sign(ratings.values[one] - ratings.values[other])
+    one, other, sign = ratings.pairs()
     both = np.stack([ratings.units[one], ratings.items[one], ratings.items[other]])
     (units, *_), group = np.unique(both, axis=1, return_inverse=True)
     up, down, alike = (np.bincount(group, sign == of, len(units)) for of in (1, -1, 0))
@@ -124,18 +122,11 @@ def order_agreement(shares: FloatArray) -> list[Share]:
 
 
 def _share(shares: FloatArray) -> Share:
-    units = len(shares)
-    if not units:
-        return NOTHING
-    value, total = float(shares.mean()), float(shares.sum())
-    if units < FEWEST_PROMPTS:
-        return Share(value, None, None, total, units, units, why=TOO_FEW_UNITS)
-    if (shares == 0.5).all():
-        return Share(value, None, None, total, units, units, why=BY_CONSTRUCTION)
-    if total in (0, units):
-        low, high = wilson(total, units) or (None, None)
-        return Share(value, low, high, total, units, units, "wilson")
-    return Share(value, *prompt_interval(shares, np.ones(units)), total, units, units, "prompts")
+    once = np.ones(len(shares), np.int64)
+    share = share_of_prompts(shares, once, once, of_ratings=True)
+    if share.method == "prompts" and (shares == 0.5).all():
+        return replace(share, low=None, high=None, method=None, why=BY_CONSTRUCTION)
+    return share
 
 
 def enter_units(
@@ -151,7 +142,7 @@ def enter_units(
     its row in `ratings`. The other arguments are those of `order_credits`. What enters of an item
     are its first wanted ratings.
     """
-    line = follow(events, Line(unit_order, are_units=True))
+    line = Line(unit_order, are_units=True).follow(events)
     entries = list(line.entries.values())
     rows = [[row for _, rated in entry.votes for row in rated] for entry in entries]
     own = ratings.where(np.array([row for of in rows for row in of], np.int64))

@@ -8,7 +8,7 @@ differs by `difference`. Every item has a prompt of its own, and all its votes c
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import count, islice
 from math import ceil, sqrt
@@ -199,9 +199,7 @@ def _least_wins(threshold: float, size: float) -> Iterator[int]:
     for bets in count(1):
         # One bet more takes as many wins, or one more.
         while wins <= bets:
-            logs = weights + wins * gain + (bets - wins) * loss
-            top = logs.max()
-            if top + np.log(np.exp(logs - top).sum()) >= log_threshold:
+            if np.logaddexp.reduce(weights + wins * gain + (bets - wins) * loss) >= log_threshold:
                 break
             wins += 1
         yield wins
@@ -284,8 +282,3 @@ def plan(study: Study, method: Method, *, seconds_per_vote: float, hours_per_per
     hours = votes * seconds_per_vote / 3600
     people = max(study.votes_per_item, ceil(hours / hours_per_person))
     return Plan(study.votes_per_item, items, votes, hours, people)
-
-
-def with_votes(study: Study, votes: int) -> Study:
-    """Return the same study with another number of votes per item."""
-    return replace(study, votes_per_item=votes)

@@ -73,8 +73,8 @@ class Words:
     --------
     >>> from judge_eval.stats.claims import claims
     >>> from judge_eval.stats.entering import Opened, Voted, enter
-    >>> said = [Opened(n, n, n, 1, [0, n % 5 > 0, n % 2]) for n in range(40)]
-    >>> entered = enter([*said, *(Voted(40 + n, n, 0) for n in range(40))], range(40))
+    >>> opened = [Opened(n, n, n, 1, [0, n % 5 > 0, n % 2]) for n in range(40)]
+    >>> entered = enter([*opened, *(Voted(40 + n, n, 0) for n in range(40))], range(40))
     >>> is_baseline, agreement = np.array([False, False, True]), [0.975, 0.2, 0.5]
     >>> found = claims(entered, is_baseline, np.array(agreement))
     >>> names, about = ["north", "south", "random"], {"votes": 40, "voters": 3, "people": 0.9}
@@ -332,11 +332,10 @@ class Words:
             return
         groups: dict[tuple[str, tuple[int, ...]], list[int]] = {}
         for n in speaking:
-            by_standing: dict[str, list[int]] = {}
-            for low in self.floor:
-                by_standing.setdefault(self._towards(n, low), []).append(low)
-            for standing, some in by_standing.items():
-                groups.setdefault((standing, tuple(some)), []).append(n)
+            towards = {low: self._towards(n, low) for low in self.floor}
+            for standing in dict.fromkeys(towards.values()):
+                some = tuple(low for low in self.floor if towards[low] == standing)
+                groups.setdefault((standing, some), []).append(n)
         for (standing, baselines), judges in groups.items():
             yield self._towards_baselines(standing, judges, baselines)
 
@@ -348,14 +347,12 @@ class Words:
         return "leads" if is_ahead and claims.standing(judge, low) == "leads" else ""
 
     def _towards_baselines(self, standing: str, judges: Sequence[int], low: Sequence[int]) -> str:
-        claims, are = self.claims, "is" if len(judges) == 1 else "are"
-        if standing == "beats":
-            least = _least([claims.evidence[n, m] for n in judges for m in low])
-            verb = "beats" if len(judges) == 1 else "beat"
+        verbs = {"beats": ("beats", "beat"), "worse": ("is worse than", "are worse than")}
+        if standing in verbs:
+            evidence = self.claims.evidence if standing == "beats" else self.claims.evidence.T
+            least = _least([evidence[n, m] for n in judges for m in low])
+            verb = verbs[standing][len(judges) > 1]
             return f"{self._names(judges)} {verb} {self._names(low)} (evidence {least})."
-        if standing == "worse":
-            least = _least([claims.evidence[m, n] for n in judges for m in low])
-            return f"{self._names(judges)} {are} worse than {self._names(low)} (evidence {least})."
         if standing == "leads":
             return " ".join(self._pair(n, m) for n in judges for m in low)
         who = f"{self._names(judges, 'or')} is"
@@ -396,7 +393,7 @@ class Words:
             yield f"To tell which is best: {self._forecast(pairs)}."
 
     def _others(self) -> Iterator[str]:
-        """Say of every two judges what the headline has not said."""
+        """Say of every two judges what the headline leaves out."""
         claims, judges = self.claims, self.judges
         yield from (f"{self.names[n]} {beats}." for n in judges[1:] if (beats := self._beaten(n)))
         speaking = [n for n in judges if n not in self.silent]
@@ -429,8 +426,8 @@ class Words:
     def _in_short(self) -> Iterator[str]:
         judges = self.judges
         n = len(judges)
-        said = int(self.claims.beats[np.ix_(judges, judges)].sum())
-        yield f"{said:,} of {n * (n - 1) // 2:,} pairs of judges are told apart."
+        told_apart = int(self.claims.beats[np.ix_(judges, judges)].sum())
+        yield f"{told_apart:,} of {n * (n - 1) // 2:,} pairs of judges are told apart."
 
     def _equals(self) -> list[tuple[list[int], str]]:
         """Return groups of judges that are alike, with the sentence about each."""

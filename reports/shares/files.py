@@ -14,7 +14,7 @@ from humanjudge.lib.text import number_of
 from judge_eval.findings.columns import file_rows
 from judge_eval.findings.model import RunFindings
 from judge_eval.pages.findings import PICTURE
-from judge_eval.stats.estimate import best_first, wilson
+from judge_eval.stats.estimate import wilson
 from reports.shares.charts import Rows, charts_of
 from reports.shares.report import Report
 
@@ -140,12 +140,10 @@ def _votes(number: int, last: datetime | None) -> str:
 
 def _best(found: RunFindings) -> str:
     """Name the best judge, or else the one that agrees most."""
-    judges = [judge for judge in found.judges if not judge.is_baseline]
-    known = [judge for judge in judges if judge.overall.value is not None]
-    if not known:
+    judges = [judge for judge in found.best_first() if not judge.is_baseline]
+    if not judges or judges[0].overall.value is None:
         return ""
-    first = known[best_first([judge.overall.value for judge in known])[0]]
-    share = first.overall
+    first, share = judges[0], judges[0].overall
     figure = percent(share.value or 0.0)
     if share.low is not None and share.high is not None:
         figure += f" ({percent_span(share.low, share.high)})"

@@ -39,7 +39,7 @@ def plain_elo(votes, judges):
     standings = Standings()
     standings.grow(judges)
     for choice, said in votes:
-        standings.count(choice, said)
+        standings.apply(*split(choice, said), len(said))
     return standings.elo
 
 

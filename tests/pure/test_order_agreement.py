@@ -98,7 +98,7 @@ def test_couples_do_not_depend_on_how_many_open_at_once(prompts, data):
 def test_of_very_many_items_each_is_compared_with_the_next_ones():
     rows = np.arange(1_000)
     ratings = Ratings(0 * rows, rows, 0 * rows, rows * 1.0, 1)
-    one, other = ratings.pairs()
+    one, other, _ = ratings.pairs()
     assert len(one) == sum(1_000 - step for step in range(1, MOST_NEIGHBOURS + 1))
     assert (other - one).max() == MOST_NEIGHBOURS
     [share] = ratio(*order_credits(ratings, rows[:, None] * 2.0, rows[:, None] >= 0))

@@ -1,5 +1,7 @@
 """A plan says how many items tell judges apart: no fewer for less, and as often as it says."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
@@ -13,7 +15,6 @@ from judge_eval.stats.planning import (
     plan,
     power_by_evidence,
     power_by_interval,
-    with_votes,
 )
 
 USUAL = {"judges": 3, "people_agreement": 0.7, "difference": 0.1, "votes_per_item": 1, "ties": 0.1}
@@ -96,7 +97,9 @@ def test_people_are_as_many_as_the_hours_take_and_at_least_one_for_each_vote_on_
     alone = plan(study, "interval", seconds_per_vote=10, hours_per_person=100)
     assert alone.people == 1
     assert alone.hours == pytest.approx(alone.votes * 10 / 3600)
-    several = plan(with_votes(study, 5), "interval", seconds_per_vote=10, hours_per_person=100)
+    several = plan(
+        replace(study, votes_per_item=5), "interval", seconds_per_vote=10, hours_per_person=100
+    )
     assert several.people == 5
     many = plan(study, "interval", seconds_per_vote=3600, hours_per_person=2)
     assert many.people == -(-many.votes // 2)

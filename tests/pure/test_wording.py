@@ -68,6 +68,14 @@ def test_too_few_prompts_are_named_before_anybody_votes():
     assert too_few(np.zeros(3, int), judges=2, baselines=0) is None
 
 
+def test_a_judge_that_beats_its_rival_is_not_the_best_while_the_rival_may_be():
+    """The evidence for the rival was once enough for the best of four, not for beating one."""
+    right = [[0] * 9 + [1] * 40, [1] * 9 + [0] * 40, [0] * 49, [0] * 49]
+    found = words_of(right, ["north", "south", "west", "east"])
+    assert (found.claims.best, found.claims.beats[0, 1], found.claims.ahead[0, 1]) == (None, 1, 0)
+    assert found.headline()[0].startswith("north beats south (evidence ")
+
+
 def test_the_best_judge_is_named_and_voting_may_stop():
     board = [some(0.8), some(0.3), some(0.3)], ["good", "flaky", "random"]
     said = headline(*board)
