@@ -57,6 +57,7 @@ NOT_COVERED: Final = (
     "the name of a run on its voting page",
     "the version number of a rubric and when it was written",
     "when an item opened, and the order in which items are handed out",
+    "the places of items that were logged as traces",
     "when a verdict was given",
     "how many votes an item wants now",
     "pictures that were rendered from outputs",
@@ -69,6 +70,9 @@ NOT_COVERED: Final = (
 LEFT_OUT: Final = {"output": "", "metadata": {"output_absent": True}}
 # A verdict or an item of a bundle whose judges had not answered yet.
 UNASKED: Final = "no verdict had come when the run was exported"
+# The position with which a trace is hashed: the database settles its place, so that many may log
+# traces at once.
+UNPLACED: Final = -1
 AT_ONCE: Final = 200
 WAITING: Final = Verdict.State.WAITING
 
@@ -316,7 +320,9 @@ def _of_item(
     has_texts: bool,
 ) -> Iterator[Difference]:
     hashes = item_hashes(item, verdicts)
-    yield from _different(where, hashes["item"], stated["item"])
+    if hashes["item"] != stated["item"]:
+        item.position = UNPLACED
+        yield from _different(where, item_hashes(item, verdicts)["item"], stated["item"])
     if has_texts and "texts" in hashes:
         yield from _different(f"texts of {where}", hashes["texts"], stated.get("texts"))
     if item.opened_at is None and not item.unusable and not _waits_for_drawing(item):

@@ -126,7 +126,7 @@ def add_items(queue: Queue, new: Sequence[Sequence[Inference]]) -> list[Item]:
     return Item.objects.bulk_create(items, batch_size=1000)
 
 
-def new_item(queue: Queue, position: int | None, a: Inference, b: Inference | None = None) -> Item:
+def new_item(queue: Queue, position: int, a: Inference, b: Inference | None = None) -> Item:
     """Return an item, not saved and not open yet, with as many votes as its queue wants."""
     # Its name is not left to the database, since the ledger has a hash of it.
     item = Item(queue=queue, position=position, external_id="", a=a, b=b)

@@ -14,6 +14,7 @@ from django.utils import timezone
 from django.utils.text import slugify
 
 from judge_eval.models import Run
+from judge_eval.objects import UNPLACED
 from judge_eval.runs.verdicts import verdicts_entry
 from judge_eval.services import create_study, new_item
 from reports.models import Benchmark, Enrollment, Trace, TracedModel
@@ -226,8 +227,7 @@ def _put(cursor: CursorWrapper, sent: TraceIn, enrollment: UUID, model: str, que
         generator=model,
         metadata=sent.metadata,
     )
-    # The database gives it its place, which is known too late to be hashed.
-    item = new_item(queue, None, output)
+    item = new_item(queue, UNPLACED, output)
     item.opened_at = timezone.now()
     trace = Trace(enrollment_id=enrollment, trace_id=sent.trace_id, item=item)
     # No judge was asked. A sweep or the first vote on it has it sealed.
