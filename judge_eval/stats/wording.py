@@ -145,7 +145,7 @@ class Words:
         if not self.votes or not self.judges:
             return []
         sentences = self._others() if len(self.judges) <= MOST_NAMES else self._in_short()
-        return [
+        every = [
             *self._towards_best(),
             *self._floor_in_full(),
             *sentences,
@@ -156,6 +156,19 @@ class Words:
             *self._cut(),
             *self._lack(),
         ]
+        return list(self._with_one_hint(every))
+
+    def _with_one_hint(self, sentences: Iterable[str]) -> Iterator[str]:
+        """Give the hint to raise the votes wanted once, in the headline where that gives it."""
+        hint = self._too_few_planned
+        is_given = any(hint in sentence for sentence in self.headline())
+        for sentence in sentences:
+            if hint not in sentence or is_given:
+                yield sentence.replace(hint, "")
+                continue
+            is_given = True
+            before, after = sentence.split(hint, 1)
+            yield f"{before}{hint}{after.replace(hint, '')}"
 
     def withdrawn(self, claims: Sequence[tuple[int, int | None, str]]) -> list[str]:
         """Name claims about one judge and another that hold no longer, by reason.
@@ -294,16 +307,19 @@ class Words:
             return "too early to say how many more votes"
         if votes is None:
             return "more votes will not settle this as it stands"
-        low, high, left = votes.low, votes.high, self.claims.votes_left
+        low, high = votes.low, votes.high
         more = f"some {low:,} to {high or 0:,} more votes"
         if high is None:
             more = f"at least {number_of(low, 'more vote')}, perhaps far more"
         elif low == high:
             more = f"some {number_of(low, 'more vote')}"
-        if low <= left:
-            return more
+        return more if low <= self.claims.votes_left else more + self._too_few_planned
+
+    @property
+    def _too_few_planned(self) -> str:
+        left = self.claims.votes_left
         planned = f"only {left:,} {'is' if left == 1 else 'are'}" if left else "none is"
-        return f"{more}, and {planned} planned: raise the votes wanted"
+        return f", and {planned} planned: raise the votes wanted"
 
     @property
     def _above(self) -> list[int]:

@@ -162,6 +162,14 @@ def test_votes_that_are_planned_bound_what_can_be_settled(left, end):
     assert first.endswith(end)
 
 
+def test_the_hint_to_raise_the_votes_wanted_is_given_once():
+    right = [[1] * 40, [1] * 34 + [0] * 6, [1] * 33 + [0] * 7, [1] * 30 + [0] * 10]
+    words = words_of(right, ["a", "b", "c", "longer-wins"], left=0)
+    sentences = [*words.headline(), *words.more()]
+    assert sum("some " in s or "at least " in s for s in sentences) > 2
+    assert " ".join(sentences).count("none is planned: raise the votes wanted") == 1
+
+
 def test_equals_are_named_in_the_headline_and_cost_no_votes():
     words = words_of([some(0.7, 90), some(0.7, 90)], ["a", "b"], identical=[[0, 1]])
     assert words.headline()[0] == "a and b gave the same verdict on every pair."
