@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from judge_eval.selectors import board
-from judge_eval.stats.elo import Standings
+from judge_eval.stats.elo import Standings, split
 from tests.makers import elos_of, make_run, make_vote, make_voter, pairs_of, seal_all
 
 CASES = Path(__file__).resolve().parents[3] / "shared" / "cases" / "pathscore_judge_elo.json"
@@ -39,7 +39,7 @@ def test_ratings_are_as_recorded(name):
     standings = Standings()
     standings.grow(len(case["judges"]))
     for choice, said in facts_of(case):
-        standings.count(choice, said)
+        standings.apply(*split(choice, said), judges=len(said))
     assert standings.elo == pytest.approx([expected[judge] for judge in case["judges"]], abs=1e-9)
 
 

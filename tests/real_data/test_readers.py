@@ -10,7 +10,7 @@ import pytest
 
 from judge_eval.exchange.formats import pathscore, read, recognised
 from judge_eval.exchange.rows import MAIN, OF_A_PAIR, JudgeOrder, LeftOut, Row
-from judge_eval.stats.elo import Standings
+from judge_eval.stats.elo import Standings, split
 
 SHARED = Path(__file__).resolve().parents[3] / "shared"
 DATA = SHARED / "data"
@@ -236,7 +236,8 @@ def test_pathscore_runs_rate_as_recorded(name):
     standings = Standings()
     standings.grow(len(order.judges))
     for pair, choice in choices.items():
-        standings.count(choice, [said[pair].get(judge) for judge in order.judges])
+        verdicts = [said[pair].get(judge) for judge in order.judges]
+        standings.apply(*split(choice, verdicts), judges=len(verdicts))
     raw = [expected["raw"][judge] for judge in order.judges]
     assert standings.elo == pytest.approx(raw, abs=1e-9)
 
