@@ -293,7 +293,7 @@ def _of_items(run: Run, items: QuerySet[Item]) -> Iterator[Difference]:
     chunk = list(items.select_related("a", "b"))
     sealed = Entry.objects.filter(kind=Entry.Kind.VERDICTS, item__in=chunk).order_by("pk")
     last: dict[UUID, Any] = dict(sealed.values_list("item", "payload"))
-    verdicts = verdicts_by_item(chunk)
+    verdicts, is_covered = verdicts_by_item(chunk), bool(last_objects(run))
     for item in chunk:
         item.queue = run.queue
         stated = last.get(item.pk, {"verdicts": []})
@@ -303,7 +303,7 @@ def _of_items(run: Run, items: QuerySet[Item]) -> Iterator[Difference]:
         again = {each.judge_id for each in verdicts[item.pk] if is_asked and each.state == WAITING}
         if "item" in stated:
             yield from _of_item(where, item, verdicts[item.pk], stated, has_texts=not again)
-        elif item.opened_at and item.pk not in last and last_objects(run):
+        elif item.opened_at and item.pk not in last and is_covered:
             yield Difference(f"{where} is open", True, False, is_correctable=False)
         # Before it opens, verdicts come one by one and are in no entry.
         if item.pk in last or item.opened_at:
