@@ -17,6 +17,12 @@ from voting.pictures.rendering import PACKAGES
 
 APPS = ("voting", "judge_eval", "reports")
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
+# The names of earlier migrations differ from 0001_schema, so an earlier database is told apart.
+EARLIER = (
+    "Commit 0c489a9b is the last that reads it: run `manage.py export_run --project NAME "
+    "--out FILE` there for each project, and `manage.py import_run FILE` here."
+)
+LATER = "Run the version that made it, or start with an empty database."
 LEAST = {"WEB_THREADS": 1, "BODY_SECONDS": 1, "JUDGING_THREADS": 1, "VOTES_BURST": 1}
 
 
@@ -86,6 +92,6 @@ def other_version(
     for name in databases or ():
         applied = MigrationRecorder(connections[name]).applied_migrations().keys()
         if any(app in APPS and (app, step) not in here for app, step in applied):
+            is_later = ("voting", "0001_schema") in applied
             text = "This database was made by another version, and this one cannot read it."
-            hint = "Go on with that version, or begin with an empty database."
-            yield Error(text, hint=hint, id="humanjudge.E004")
+            yield Error(text, hint=LATER if is_later else EARLIER, id="humanjudge.E004")

@@ -1,13 +1,11 @@
 """Scores follow the ledger: votes, undos, changed verdicts, unblinded and late votes."""
 
 from datetime import timedelta
-from importlib import import_module
 
 import pytest
-from django.apps import apps
 from django.utils import timezone
 
-from judge_eval.models import Board, Checkpoint, Findings, Judge, RatingPoint
+from judge_eval.models import Board, Checkpoint, RatingPoint
 from judge_eval.selectors import rating_series
 from tests.helpers.reference import assert_as_expected, expected, stored
 from tests.makers import (
@@ -15,7 +13,6 @@ from tests.makers import (
     counts_of,
     elos_of,
     entry_of,
-    judges_of,
     make_exposure,
     make_judges,
     make_run,
@@ -278,26 +275,6 @@ def test_judges_that_join_baselines_replace_them_from_the_first_vote_on(with_vot
     assert {votes: ratings[:2] for votes, ratings in rating_series(run, 3)} == {
         votes: [1000.0, 1000.0] for votes in (1, 2, 3)
     }
-
-
-def test_what_an_earlier_version_rated_with_baselines_is_rated_again():
-    """The migration: that version let every judge play, and stored findings in another shape."""
-    run = make_run(pairs=3, says=[["A", "B", "B"]] * 3, baselines=["judge-2"])
-    vote_on_all(run)
-    seal(run)
-    kept = Findings.objects.create(run=run, data={"as_of": {}}, computed_at=timezone.now())
-    ours = elos_of(run)
-    judge = judges_of(run)[2]
-    Judge.objects.filter(pk=judge.pk).update(provider="default")
-    assert ledger.replay(run.queue.project, write=True) != []
-    assert elos_of(run) != ours
-    Judge.objects.filter(pk=judge.pk).update(provider=Judge.BASELINE)
-    import_module("judge_eval.migrations.0007_elo_among_judges").rate_again(apps, None)
-    assert elos_of(run) == ours
-    assert_as_expected(run)
-    assert ledger.replay(run.queue.project, write=False) == []
-    kept.refresh_from_db()
-    assert (kept.data, kept.computed_at) == ({"as_of": {}}, None), "computed anew"
 
 
 def test_the_graph_is_a_point_per_vote_at_first():

@@ -112,6 +112,7 @@ def test_it_runs_on_a_given_postgresql_and_redis(tmp_path):
 
 def test_a_database_that_an_earlier_version_left_half_way_is_not_started_on(data):
     with closing(sqlite3.connect(data / "humanjudge.sqlite3")) as database, database:
+        database.execute("DELETE FROM django_migrations WHERE app = 'voting'")
         database.execute(
             "INSERT INTO django_migrations (app, name, applied) VALUES ('voting', '0013_x', 'now')"
         )
@@ -119,7 +120,8 @@ def test_a_database_that_an_earlier_version_left_half_way_is_not_started_on(data
     assert tried.returncode != 0
     assert tried.stderr.splitlines()[-1] == (
         "humanjudge: This database was made by another version, and this one cannot read it. "
-        "Go on with that version, or begin with an empty database."
+        "Commit 0c489a9b is the last that reads it: run `manage.py export_run --project NAME "
+        "--out FILE` there for each project, and `manage.py import_run FILE` here."
     )
     assert all(line.startswith("humanjudge: ") for line in tried.stderr.splitlines())
 
