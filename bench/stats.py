@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import tomllib
 from pathlib import Path
 
@@ -11,6 +12,11 @@ from bench.lib.report import figure
 ROOT = Path(__file__).parents[1]
 APPS = ("humanjudge", "voting", "judge_eval", "reports")
 LONG_LINE = 200
+# Words that stand for a noun the field has a name for: `answered`, `requested`, `expected`, `row`.
+ODD_WORDS = set("said asked found told known stated wanted shown bring begin".split())
+ODD_NAMES = {"ask_again", "_do", "_give_up"}
+# A name of the config, of the REST API and of bundles.
+PUBLIC_NAMES = {"votes_wanted"}
 
 
 def main() -> None:
@@ -35,6 +41,17 @@ def main() -> None:
     figure("modules that are not empty", len(modules), "modules", "200")
     figure("import contracts", contract_names(), "names", "40")
     figure("mappings of Any or object", sum(map(is_of_anything, nodes)), "types", "60")
+    odd = sum(is_odd(name) for node in nodes if (name := name_of(node)))
+    figure("odd names", odd, "names", "200")
+    kinds = sum(
+        asks_for_kind(node)
+        for path, tree in zip(modules, trees, strict=True)
+        if path.name not in ("kinds.py", "models.py")
+        for node in ast.walk(tree)
+    )
+    figure("questions about a kind outside voting.kinds and models", kinds, "places", "15")
+    tests = sum(len(path.read_text().splitlines()) for path in (ROOT / "tests").rglob("*.py"))
+    figure("test lines", tests, "lines", "63,000")
     long = sum(len(line) > LONG_LINE for line in templates)
     figure(f"template lines over {LONG_LINE} characters", long, "lines", "0")
 
@@ -59,6 +76,32 @@ def is_of_anything(node: ast.AST) -> bool:
     of = ast.unparse(node.value).rpartition(".")[2]
     last = ast.unparse(node.slice.elts[-1])
     return of in ("dict", "Mapping", "MutableMapping") and last in ("Any", "object")
+
+
+def name_of(node: ast.AST) -> str | None:
+    """Return the identifier that a node of the syntax tree reads or binds."""
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name) | ast.arg(arg=name):
+            return name
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            return name
+        case ast.keyword(arg=name):
+            return name
+        case ast.alias(name=name, asname=asname):
+            return asname or name.rpartition(".")[2]
+    return None
+
+
+def is_odd(name: str) -> bool:
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower().split("_")
+    odd = name in ODD_NAMES or not ODD_WORDS.isdisjoint(words)
+    return odd and name.strip("_").lower() not in PUBLIC_NAMES
+
+
+def asks_for_kind(node: ast.AST) -> bool:
+    if isinstance(node, ast.Constant):
+        return node.value == "comparison"
+    return name_of(node) in ("is_single", "is_pair")
 
 
 if __name__ == "__main__":
