@@ -52,7 +52,7 @@ def done(client, *files, run=None, **fields):
     accepted = post(client, *files, run=run, **fields)
     assert accepted.status_code == 202, accepted.json()
     while job := import_jobs.claim():
-        import_jobs.perform(job)
+        import_jobs.run(job)
     return client.get(accepted.headers["Location"]).json()
 
 

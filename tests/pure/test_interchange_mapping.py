@@ -7,7 +7,7 @@ import pytest
 
 from humanjudge.lib.validation import ConfigInvalid
 from judge_eval.exchange.mapping import OWN_NAMES, parse, rows
-from judge_eval.exchange.rows import Note, Row, RowError
+from judge_eval.exchange.row_models import Note, Row, RowError
 from judge_eval.exchange.sources import Record, records
 
 VOTE = {"pair": "7", "voter": "ann", "vote": "A"}

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from humanjudge.lib.strict_json import MAX_RECORD
-from judge_eval.exchange.rows import RowError
+from judge_eval.exchange.row_models import RowError
 from judge_eval.exchange.sources import Record, UnknownFormat, format_of, records
 
 TOO_LARGE = "x" * (MAX_RECORD + 1)
