@@ -341,7 +341,9 @@ def _cast(api_key: ApiKey, run_id: str, body: VoteIn) -> RecordedVote:
     ballot = ballot_for(voter_of_key(run.queue.project_id, api_key), run.queue, item)
     if not is_single(run.queue):
         if body.winner not in ballot.choices:
-            raise HttpError(422, f"winner: {body.winner!r} is none of {', '.join(ballot.choices)}")
+            raise HttpError(
+                422, f"winner: {body.winner!r} must be one of {', '.join(ballot.choices)}"
+            )
         return cast_vote(ballot, str(body.winner), left="")
     answer = ballot.answer(body.posted())
     return cast_vote(ballot, answer.choice, left="", further=answer.further)

@@ -350,7 +350,7 @@ def _do_or_give_up(job: Import) -> None:
 
 def _import(job: Import) -> None:
     if job.attempts > MOST_ATTEMPTS:
-        raise ImportRefused(f"It broke off {MOST_ATTEMPTS} times.")
+        raise ImportRefused(f"The import failed {MOST_ATTEMPTS} times.")
     with _files(job) as files:
         if job.state != Import.State.WRITING:
             note(job, state=Import.State.READING, rows_read=0)

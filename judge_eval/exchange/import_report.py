@@ -60,7 +60,7 @@ def _offered(ballot: list[str], info: ValidationInfo) -> list[str]:
     if info.data.get("vote_kind") in (None, "comparison"):
         unknown = [word for word in ballot if word not in CHOICES]
         if unknown:
-            words = f"{unknown[0]!r} is none of {', '.join(CHOICES)}; vote_kind says what else"
+            words = f"{unknown[0]!r} must be one of {', '.join(CHOICES)}; vote_kind says what else"
             raise PydanticCustomError("ballot", "{words}", {"words": words})
     return ballot
 

@@ -321,11 +321,11 @@ def _nearest(column: str, names: Iterable[str]) -> str:
 
 
 def _unknown(columns: list[str], shape: Shape) -> str:
-    why = f"nothing is known of its columns: {_listed(columns)}"
+    why = f"unknown columns: {_listed(columns)}"
     other = next((sign for sign in ";\t|" if sign in columns[0]), None)
     if len(columns) == 1 and other:
         return f"{why}; commas stand between columns, not {other!r}"
-    return f"{why}; known are {', '.join(shape.fields)}"
+    return f"{why}; expected: {', '.join(shape.fields)}"
 
 
 def _listed(columns: list[str]) -> str:

@@ -269,7 +269,7 @@ def test_what_breaks_off_again_and_again_is_given_up_and_removed(small_chunks):
     Import.objects.update(attempts=import_jobs.MOST_ATTEMPTS)
     worked()
     job = Import.objects.get()
-    assert (job.state, job.detail) == ("refused", "It broke off 3 times.")
+    assert (job.state, job.detail) == ("refused", "The import failed 3 times.")
     for model in (Run.every, Item.objects, Inference.objects, Judge.objects, Voter.objects):
         assert not model.exists()
     assert not (settings.DATA / "imports" / str(job.pk)).exists()
@@ -312,7 +312,7 @@ def test_what_dies_at_one_point_again_and_again_is_given_up(small_chunks):
             import_jobs.run(job)
         Import.objects.update(leased_until=timezone.now() - timedelta(seconds=1))
     worked()
-    assert Import.objects.get().detail == "It broke off 3 times."
+    assert Import.objects.get().detail == "The import failed 3 times."
     assert not Run.every.exists()
 
 
@@ -435,7 +435,7 @@ def test_a_bundle_that_breaks_off_again_and_again_is_removed(small_chunks):
     lines = list(export_run(make_eventful_run()))
     empty_the_instance()
     before = rows_of_everything()
-    assert broken_off(lines, None, ledger=False) == "It broke off 3 times."
+    assert broken_off(lines, None, ledger=False) == "The import failed 3 times."
     assert rows_of_everything() == before
 
 
