@@ -429,7 +429,7 @@ def test_each_kind_of_failure_has_its_exit_code_and_one_line(shell, launcher, up
     assert "there is no run" in shell.refused(5, "judge-eval-status", missing)
     assert "Missing argument" in shell.refused(2, "judge-eval-vote")
     assert "No such option" in shell.refused(2, "list-runs", "--everything")
-    assert "'C' is none of A, B" in shell.refused(7, "judge-eval-vote", run, "C")
+    assert "'C' must be one of A, B" in shell.refused(7, "judge-eval-vote", run, "C")
     assert "has a CHOICE" in shell.refused(2, "judge-eval-vote", run, "--task", missing)
     assert "this run has no task" in shell.refused(
         5, "judge-eval-vote", run, "A", "--task", missing
