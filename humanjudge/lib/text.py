@@ -60,7 +60,7 @@ def latency(milliseconds: float | None) -> str:
 
 
 def listed(names: Iterable[str], word: str = "and") -> str:
-    """Join names as one says them: A, B and C; of no names, nothing."""
+    """Join names in a sentence: A, B and C; of no names, nothing."""
     *before, last = [*names] or [""]
     return f"{', '.join(before)} {word} {last}" if before else last
 

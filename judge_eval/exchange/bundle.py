@@ -47,7 +47,7 @@ Big: TypeAlias = Annotated[int, Field(ge=0, le=2**63 - 1)]
 Chosen: TypeAlias = Annotated[str, Field(max_length=LONGEST_CHOICE)]
 
 
-def _asked(options: dict[str, Any]) -> dict[str, Any]:
+def _question_options(options: dict[str, Any]) -> dict[str, Any]:
     Options.model_validate(options)
     return options
 
@@ -106,7 +106,7 @@ class RunPart(_Record):
     note: str
     rubric: RubricRef
     kind: Literal["comparison", "pass_flag", "category", "rating", "labels", "text"] = "comparison"
-    options: Annotated[dict[str, Any], AfterValidator(_asked)] = {}
+    options: Annotated[dict[str, Any], AfterValidator(_question_options)] = {}
     ballot: list[Chosen]
     votes_per_item: Annotated[int, Field(ge=1, le=32_767)]
     overlap_share: Annotated[float, Field(ge=0, le=1)]

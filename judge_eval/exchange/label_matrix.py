@@ -62,8 +62,8 @@ def _labels(
     run: Run, asks: Options, votes: QuerySet[Entry], items: Sequence[UUID]
 ) -> Iterator[tuple[UUID, UUID, Label]]:
     task = kind_of(run.queue).task(asks)
-    said: Any = votes.filter(item__in=items)
-    for who, item, choice, labels, value in said.values_list(
+    answers: Any = votes.filter(item__in=items)
+    for who, item, choice, labels, value in answers.values_list(
         "voter", "item", "choice", "labels", "value"
     ):
         grade = value / ONE if asks.takes_grades and value is not None else None

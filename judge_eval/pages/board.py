@@ -306,8 +306,8 @@ def _unknown_in_words(topics: Sequence[str], lines: Sequence[Line], part: Slice)
     if topics:
         # Baselines aside, every judge has answered elsewhere.
         providers = {line.row.judge.provider for line in lines if not line.is_baseline}
-        why = ", since the verdicts were imported" if providers == {Judge.IMPORTED} else ""
-        words.append(f"Not known of any judge: {listed(topics)}{why}.")
+        without = "Imported verdicts have" if providers == {Judge.IMPORTED} else "Judges have"
+        words.append(f"{without} no {listed(topics, 'or')}.")
     return " ".join(words)
 
 

@@ -246,7 +246,7 @@ def _is_behind(quality: Quality) -> bool:
 
 
 def fold_left_behind() -> None:
-    """Count the votes of imports that broke off."""
+    """Count the votes of imports that failed."""
     counted = Cast(KeyTextTransform("votes", "standing"), IntegerField())
     left = Quality.objects.alias(counted=counted).exclude(votes=F("counted"))
     for project, series in left.filter(~Exists(_imports_into(OuterRef("project")))).values_list(

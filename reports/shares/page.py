@@ -252,7 +252,7 @@ def _judges(of: RunResults) -> Table:
     columns = telling_columns(MAIN, unknown, kind_of(of), by_order=by_order)
     table = judge_table(f"Judges of {of.name}", columns, rows)
     topics = unknown_topics(unknown)
-    return replace(table, unknown=f"Not known of any judge: {listed(topics)}." if topics else "")
+    return replace(table, unknown=f"Judges have no {listed(topics, 'or')}." if topics else "")
 
 
 def _figures(of: RunResults, judge: JudgeFindings) -> Figures:

@@ -220,11 +220,11 @@ def test_what_is_logged_later_is_judged_too(server):
 @pytest.mark.parametrize(
     "joining, status, why",
     [
-        ({"judges": []}, 422, "the least is 1"),
-        ({"judges": ["always-maybe"]}, 422, "is none of the baselines here"),
+        ({"judges": []}, 422, "must have at least 1"),
+        ({"judges": ["always-maybe"]}, 422, "must be one of the baselines here"),
         ({"judges": ["j"], "budget_usd": 1}, 409, "price"),
         ({"judges": ["j"], "provider": "nobody"}, 409, "no provider named nobody"),
-        ({"judges": ["always-pass", "always-pass"]}, 422, "stands twice"),
+        ({"judges": ["always-pass", "always-pass"]}, 422, "is given twice"),
         ({"judge": ["j"]}, 422, "did you mean 'judges'"),
     ],
 )

@@ -436,9 +436,9 @@ def test_each_kind_of_failure_has_its_exit_code_and_one_line(shell, launcher, up
     )
     config = json.dumps(CONFIG | {"models": [{"id": "a"}, {"id": ""}], "judges": []})
     said = shell.refused(7, "judge-eval-create", "--config", "-", given=config)
-    assert said == "error|models[1].id: is empty; judges: has 0, the least is 1"
+    assert said == "error|models[1].id: is empty; judges: must have at least 1, has 0"
     twice = '{"name": "a", "name": "b"}'
-    assert "stands twice" in shell.refused(7, "judge-eval-create", "--config", "-", given=twice)
+    assert "is given twice" in shell.refused(7, "judge-eval-create", "--config", "-", given=twice)
 
     access, url = up.access(), f"http://127.0.0.1:{up.port}"
     wrong = Shell(launcher, tmp_path, up.data, HUMANJUDGE_API_KEY="hj_00000000_x")

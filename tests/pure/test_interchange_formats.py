@@ -14,7 +14,7 @@ from judge_eval.exchange.formats.mtbench import rows as mtbench
 from judge_eval.exchange.formats.pandalm import rows as pandalm
 from judge_eval.exchange.formats.pathscore import rows as pathscore
 from judge_eval.exchange.mapping import parse
-from judge_eval.exchange.rows import MAIN, OF_A_PAIR, JudgeOrder, LeftOut, Note, Row, RowError
+from judge_eval.exchange.row_models import MAIN, OF_A_PAIR, JudgeOrder, LeftOut, Note, Row, RowError
 
 JUDGEMENT = {
     "judge": "expert_1",

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from humanjudge.lib.validation import ConfigInvalid
 from judge_eval.exchange.formats import read
 from judge_eval.exchange.mapping import OWN_ITEM_NAMES, parse, rows
-from judge_eval.exchange.rows import ITEMS, MAIN, Note, Row, RowError
+from judge_eval.exchange.row_models import ITEMS, MAIN, Note, Row, RowError
 from judge_eval.exchange.sources import Record, records
 from tests.pure.test_interchange_round_trip import WRITERS
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from judge_eval.exchange.formats import pathscore, read, recognised
-from judge_eval.exchange.rows import MAIN, OF_A_PAIR, JudgeOrder, LeftOut, Row
+from judge_eval.exchange.row_models import MAIN, OF_A_PAIR, JudgeOrder, LeftOut, Row
 from judge_eval.stats.elo import Standings, split
 
 SHARED = Path(__file__).resolve().parents[3] / "shared"

@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 from humanjudge.lib.strict_json import Cursor, NotJson
 from judge_eval.exchange import fields
-from judge_eval.exchange.rows import MAIN, Item, LeftOut, Row, RowError, Values
+from judge_eval.exchange.row_models import MAIN, Item, LeftOut, Row, RowError, Values
 
 _NAME = re.compile(r"(human|llm)[-_]annotations?\b.*\.json", re.IGNORECASE)
 
