@@ -24,6 +24,7 @@ from judge_eval.findings.cache import PartUnknown, TooManyParts
 from judge_eval.findings.slices import SliceInvalid
 from judge_eval.runs.lifecycle import LifecycleRefused
 from judge_eval.selectors import Ambiguous
+from reports.composite.api import router as composite
 from reports.grandjury import api as grandjury
 from reports.grandjury.analysis import VoteInvalid
 from reports.grandjury.services import EnrollmentRefused
@@ -56,7 +57,7 @@ api = Api(
     docs_url="/docs",
 )
 # Django takes the first address that fits: fixed words stand before `/runs/{run_id}`.
-for router in (judge_eval, events, transfer, runs, scores):
+for router in (judge_eval, events, transfer, runs, scores, composite):
     api.add_router("/runs", router)
 api.add_router("/imports", imports)
 api.add_router("/planner", planner)

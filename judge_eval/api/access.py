@@ -11,6 +11,7 @@ from ninja.errors import HttpError
 from ninja.security import HttpBearer
 from pydantic import WithJsonSchema
 
+from humanjudge.lib import strict_json
 from humanjudge.lib.ratelimit import RateLimit
 from humanjudge.lib.validation import ConfigError, ConfigInvalid
 from humanjudge.login import slow_down
@@ -39,6 +40,7 @@ OWN_VOTES_SECONDS = 0.5
 # Of each address; a right key is never counted, whatever comes from beside it.
 WRONG_KEYS = RateLimit(per_second=1 / 3, burst=30)
 MOST_NAMED: Final = 20
+MOST_BYTES: Final = 1_000_000
 
 # What an endpoint answers, or adds to the OpenAPI document.
 Json: TypeAlias = dict[str, Any]
@@ -195,6 +197,17 @@ def own_votes(api_key: ApiKey, run: Run) -> tuple[Voter, bool]:
     """
     voter = voter_of_key(run.queue.project_id, api_key)
     return voter, wait_until_sealed(voter, OWN_VOTES_SECONDS)
+
+
+def json_of(request: HttpRequest, most_bytes: int = MOST_BYTES) -> Any:
+    """Read a body that is checked by hand; one that is too large is not read."""
+    length = request.headers.get("Content-Length", "")
+    if length.isdecimal() and int(length) > most_bytes:
+        raise HttpError(413, f"a body of more than {most_bytes:,} bytes")
+    try:
+        return strict_json.loads(request.read())
+    except strict_json.NotJson as error:
+        raise ConfigInvalid.at("", f"the body is not JSON: {error}") from error
 
 
 def keep_blind(api_key: ApiKey, run: Run) -> None:

@@ -14,9 +14,17 @@ from ninja import Field, Schema, Status
 from ninja.errors import HttpError
 from pydantic import BaseModel, ConfigDict
 
-from humanjudge.lib import strict_json
-from humanjudge.lib.validation import WHOLE, ConfigInvalid, Name, Part, json_schema, validated
-from judge_eval.api.access import Counts, Json, KeyRouter, Prefix, key_of, project_for, run_of
+from humanjudge.lib.validation import WHOLE, Name, Part, json_schema, validated
+from judge_eval.api.access import (
+    Counts,
+    Json,
+    KeyRouter,
+    Prefix,
+    json_of,
+    key_of,
+    project_for,
+    run_of,
+)
 from judge_eval.config.estimates import Estimate, Plan, plan
 from judge_eval.config.run_config import JoiningJudges, RunConfig, Usd
 from judge_eval.findings.few import keep_few_from
@@ -94,7 +102,7 @@ class Detailed(Listed):
     judges: list[JudgeOut]
 
 
-class ShareOut(Schema):
+class PersonShareOut(Schema):
     value: float
     n: int
     interval: tuple[float, float] | None
@@ -108,8 +116,8 @@ class PersonOut(Schema):
     last_seen: datetime
     votes: int
     median_seconds: float | None
-    agreement: ShareOut | None
-    left: ShareOut | None
+    agreement: PersonShareOut | None
+    left: PersonShareOut | None
     skips: int
     flags: int
     is_excluded: bool
@@ -182,21 +190,10 @@ CONFIG = _described(_SCHEMA, _EXAMPLE)
 
 def _config(request: HttpRequest) -> tuple[RunConfig, Beside]:
     """Read a config and what stands beside it."""
-    data = _body(request)
+    data = json_of(request, MOST_BYTES)
     named = Beside.model_fields.keys() & data if isinstance(data, dict) else set()
     beside = validated(Beside, {name: data.pop(name) for name in sorted(named)})
     return available.new_config(data), beside
-
-
-def _body(request: HttpRequest) -> Any:
-    """Read what was sent as JSON; a body that is too large is not read."""
-    length = request.headers.get("Content-Length", "")
-    if length.isdecimal() and int(length) > MOST_BYTES:
-        raise HttpError(413, f"a config of more than {MOST_BYTES:,} bytes")
-    try:
-        return strict_json.loads(request.read())
-    except strict_json.NotJson as error:
-        raise ConfigInvalid.at("", f"the body is not JSON: {error}") from error
 
 
 def _estimated(config: RunConfig, project: UUID | None) -> Json:
@@ -335,7 +332,8 @@ def add_judges(request: HttpRequest, run_id: Prefix) -> Any:
     Its outputs may have been imported, or logged by a client; what comes later is judged too.
     """
     run = _managed(request, run_id)
-    wanted = lifecycle.add_judges_to(run.pk, validated(JoiningJudges, _body(request)))
+    judges = validated(JoiningJudges, json_of(request, MOST_BYTES))
+    wanted = lifecycle.add_judges_to(run.pk, judges)
     run.refresh_from_db()
     return _state(run, verdicts=wanted)
 

@@ -1,4 +1,4 @@
-"""A composite as a form with a row for each component, or as JSON: both say the same config."""
+"""A composite as a form with a row for each component."""
 
 import json
 import re
@@ -14,7 +14,6 @@ from humanjudge.http import Context
 from humanjudge.lib import strict_json
 from humanjudge.lib.validation import ConfigError, ConfigInvalid
 from judge_eval.models import Run
-from judge_eval.pages.run_form import LINES, shortened
 from reports.composite.config import NAME, CompositeConfig, source_in_words
 from reports.composite.sources import offered, read_config
 
@@ -33,26 +32,6 @@ _IN_ROW: Final = re.compile(r"(?:weights|sources)\.c(\d+)\.?(.*)")
 _FIELDS: Final = {"": "low", "range": "low", "range[0]": "low", "range[1]": "high"}
 _TEXT: Final = {"autocomplete": "off"}
 _NUMBER: Final = _TEXT | {"inputmode": "decimal"}
-
-
-class JsonForm(forms.Form):
-    config = forms.CharField(max_length=50_000, widget=forms.Textarea(attrs=LINES | {"rows": 24}))
-    composite: CompositeConfig | None = None
-    is_json: Final = True
-
-    def __init__(self, run: Run, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.label_suffix, self._run = "", run
-
-    def clean_config(self) -> str:
-        text: str = self.cleaned_data["config"]
-        try:
-            self.composite = read_config(self._run, strict_json.loads(text))
-        except strict_json.NotJson as error:
-            raise forms.ValidationError(f"It is {error}.") from error
-        except ConfigInvalid as invalid:
-            raise forms.ValidationError(shortened(invalid.errors)) from invalid
-        return text
 
 
 def _text(label: str = "", attrs: dict[str, str] = _TEXT) -> forms.CharField:
@@ -87,7 +66,6 @@ class CompositeForm(forms.Form):
     label = _text("Name of the composite")
     check = forms.ChoiceField(label="Checked against", choices=[*CHECKS.items()])
     composite: CompositeConfig | None = None
-    is_json: Final = False
 
     def __init__(self, run: Run, rows: Sequence[Data], *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

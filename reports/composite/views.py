@@ -3,12 +3,12 @@
 import json
 from collections.abc import Collection, Mapping, Sequence
 from statistics import fmean
-from typing import Final, TypeAlias
+from typing import Final
 from uuid import UUID
 
 from django.core.paginator import Paginator
 from django.db.models.functions import Left
-from django.http import HttpRequest, HttpResponse, QueryDict
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
 from humanjudge.http import Context, HtmxRequest, Problem
@@ -23,14 +23,13 @@ from judge_eval.pages.runs import run_action, run_page
 from judge_eval.stats.bootstrap import Resampling
 from reports.composite import compute, sources
 from reports.composite.config import CompositeConfig, source_in_words
-from reports.composite.forms import CHECKS, CompositeForm, JsonForm, rows_of
+from reports.composite.forms import CHECKS, CompositeForm, rows_of
 from voting.models import Inference
 
 MOST_VERSIONS: Final = 4
 MOST_QUARTERS: Final = 8
 # What nobody has done where there is nothing to check the composite with.
 _UNCAST: Final = {"win_rate": "voted on a pair", "pass_rate": "passed or flagged an output"}
-Form: TypeAlias = CompositeForm | JsonForm
 
 
 @run_page("see")
@@ -40,37 +39,22 @@ def run_composite(request: HttpRequest, run: Run) -> HttpResponse:
 
 @run_action("run")
 def save_composite(request: HtmxRequest, run: Run) -> HttpResponse:
-    """Save what a form says, or show it with a row more or less, or in the other form."""
+    """Save what the form says, or show it with one row more or less."""
     change = request.POST.get("change", "")
-    if change in ("add", "json") or change.startswith("remove-"):
-        form = _changed(run, request.POST, change)
+    if change == "add" or change.startswith("remove-"):
+        form = CompositeForm.changed(run, request.POST, change)
         if request.htmx:
             return render(request, "reports/_composite_form.html", {"run": run, "form": form})
         return _page(request, run, form)
-    form = JsonForm(run, request.POST) if "config" in request.POST else _sent(run, request.POST)
+    form = CompositeForm(run, rows_of(request.POST), request.POST)
     if not form.is_valid() or form.composite is None:
         return _page(request, run, form, status=422)
-    if change == "form":
-        return _page(request, run, CompositeForm.of_data(run, form.composite.as_data))
     sources.store(run, form.composite)
     return redirect("run-composite", run.pk)
 
 
-def _changed(run: Run, post: QueryDict, change: str) -> Form:
-    if change != "json":
-        return CompositeForm.changed(run, post, change)
-    form = _sent(run, post)
-    form.full_clean()
-    text = json.dumps(form.as_data(), ensure_ascii=False, indent=2)
-    return JsonForm(run, initial={"config": text})
-
-
-def _sent(run: Run, post: QueryDict) -> CompositeForm:
-    return CompositeForm(run, rows_of(post), post)
-
-
 def _page(
-    request: HttpRequest, run: Run, form: Form | None = None, status: int = 200
+    request: HttpRequest, run: Run, form: CompositeForm | None = None, status: int = 200
 ) -> HttpResponse:
     versions = sources.versions_of(run, MOST_VERSIONS)
     if form is None and can(request, "run", run):

@@ -7,9 +7,8 @@ from uuid import UUID
 from django.http import HttpRequest
 from ninja import Schema
 
-from humanjudge.lib import strict_json
 from humanjudge.lib.validation import ConfigInvalid, Part, json_schema, validated
-from judge_eval.api.access import KeyRouter, Prefix, keep_blind, key_of, project_of
+from judge_eval.api.access import KeyRouter, Prefix, json_of, keep_blind, key_of, project_of
 from judge_eval.findings.few import keep_few_of_project_from
 from judge_eval.models import Run
 from judge_eval.stats.estimate import wilson
@@ -105,10 +104,7 @@ def change_parameters(request: HttpRequest, project_id: Prefix) -> Any:
     """
     api_key = key_of(request, ApiKey.Scope.MANAGE)
     project = project_of(api_key, project_id, "manage")
-    try:
-        data: Any = strict_json.loads(request.read())
-    except strict_json.NotJson as error:
-        raise ConfigInvalid.at("", f"the body is not JSON: {error}") from error
+    data = json_of(request)
     if not isinstance(data, dict):
         raise ConfigInvalid.at("", "the body must be an object")
     beside = validated(Beside, {n: data.pop(n) for n in Beside.model_fields if n in data})

@@ -18,6 +18,7 @@ from humanjudge.lib.ratelimit import RateLimit
 from judge_eval.api import access, events
 from judge_eval.models import Import
 from judge_eval.runs import lifecycle
+from reports.composite import sources
 from reports.models import ScoreReport
 from reports.scores import jobs
 from reports.shares.services import make_share
@@ -30,12 +31,12 @@ from voting.services import flag
 # Of the two databases PostgreSQL is the one that refuses what a schema forgot to forbid.
 pytestmark = [pytest.mark.django_db, pytest.mark.postgresql_only]
 
-# Beyond what a schema can say: names that must differ or exist, scorers with options of their own,
-# mappings that fit the files, what a run's own ballot offers. These bodies may be refused with 422,
-# which is declared.
+# Beyond what a schema can say: names that must differ or exist, characters that cannot be printed,
+# scorers with options of their own, mappings that fit the files, what a run's own ballot offers,
+# plans that no number of votes fulfils. These requests may be refused with 422, which is declared.
 RULED = (
     "^POST /api/runs(|/estimate|/demo|/import|/{run_id}/import|/{run_id}/scores|/{run_id}/judges"
-    "|/{run_id}/judge-eval/(vote|simulate))$"
+    "|/{run_id}/judge-eval/(vote|simulate))$|^POST .*/shares$|^PUT |^GET /api/planner$"
 )
 ACCEPTED = ["2xx", "3xx", "401", "403", "404", "409", "422", "429"]
 SECRET = "of all scopes"
@@ -78,6 +79,7 @@ RUNS = {
     "resume": "stopped",
     "simulate": "fresh",
     "findings": "found",
+    "composite": "composed",
 }
 
 
@@ -110,6 +112,15 @@ class Rows:
     @cached_property
     def found(self):
         compute(self.voted)
+        return self.voted
+
+    @cached_property
+    def composed(self):
+        config = {
+            "weights": {"liked": {"weight": 1, "reason": "x"}},
+            "sources": {"liked": "win_rate"},
+        }
+        sources.store(self.voted, sources.read_config(self.voted, config))
         return self.voted
 
     @cached_property

@@ -36,7 +36,7 @@ def test_made_with_the_keyboard_mended_and_read(product, window):
     assert violations(page) == []
 
 
-def test_without_scripts_rows_come_and_go_and_json_says_the_same(product, window):
+def test_without_scripts_rows_come_and_go(product, window):
     run = product.new_run(pairs=2)
     page = window(java_script_enabled=False)
     log_in(page, product)
@@ -47,5 +47,3 @@ def test_without_scripts_rows_come_and_go_and_json_says_the_same(product, window
     page.get_by_role("button", name="Remove component 3").click()
     expect(page.get_by_role("group", name="Component 3")).to_have_count(0)
     expect(page.get_by_label("Name of component 1")).to_have_value("liked")
-    page.get_by_role("button", name="As JSON, for scripts").click()
-    assert '"liked": {' in page.get_by_label("Config").input_value()

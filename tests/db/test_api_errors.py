@@ -76,7 +76,7 @@ def test_a_config_that_is_too_large_is_refused_unread(monkeypatch, path, caplog)
     monkeypatch.setattr(runs, "MOST_BYTES", 1_000)
     with caplog.at_level(logging.ERROR):
         said = detail_of(post(client(), path, " " * 1_001), 413)
-    assert said == "a config of more than 1,000 bytes"
+    assert said == "a body of more than 1,000 bytes"
     assert caplog.records == []
     assert post(client(), path, " " * 1_000).status_code != 413
 

@@ -17,6 +17,8 @@ from reports.models import CompositeDefinition
 from tests.helpers.pages import HTMX, queries_of, text_of
 from tests.helpers.run_findings import compute
 from tests.makers import (
+    key_client,
+    make_key,
     make_many_votes,
     make_passes,
     make_run,
@@ -46,6 +48,10 @@ CONFIG = {
     },
     "check": "pass_rate",
 }
+
+
+def address(run):
+    return f"/api/runs/{run.pk}/composite"
 
 
 def page_of(run, *more):
@@ -255,37 +261,56 @@ class TestAccess:
         assert "no-store" in user_client().get(page_of(make_scored()))["Cache-Control"]
 
 
-class TestSaving:
-    def save(self, run, config, client=None):
+class TestApi:
+    def put(self, run, config):
+        client = key_client(make_key("read", "manage")[1])
         text = config if isinstance(config, str) else json.dumps(config)
-        return (client or user_client()).post(page_of(run) + "save", {"config": text})
+        return client.put(address(run), text, content_type="application/json")
+
+    def test_what_is_put_is_read_again_and_shown(self):
+        run = make_scored(defined=False)
+        reader = key_client(make_key("read")[1])
+        assert reader.get(address(run)).status_code == 404
+        response = self.put(run, CONFIG)
+        assert response.status_code == 200
+        assert reader.get(address(run)).json() == response.json()
+        assert parse(response.json()["config"]) == parse(CONFIG)
+        assert response.json()["version"] == parse(CONFIG).version
+        assert "first try" in text_of(user_client().get(page_of(run)))
+
+    def test_mistakes_are_named_by_their_path_and_nothing_is_stored(self):
+        run = make_scored(defined=False)
+        response = self.put(run, CONFIG | {"gates": ["safe", "tasty"], "chek": 1})
+        errors = {each["path"]: each["message"] for each in response.json()["detail"]}
+        assert response.status_code == 422
+        assert errors["sources.tasty"] == "is missing"
+        assert errors["chek"].startswith("unknown; did you mean")
+        assert not CompositeDefinition.objects.exists()
+
+    @pytest.mark.parametrize(
+        "text, status", [("", 422), ("{", 422), ("[" * 5_000, 422), ("x" * 1_000_001, 413)]
+    )
+    def test_what_cannot_be_read(self, text, status):
+        run = make_scored(defined=False)
+        assert self.put(run, text).status_code == status
+        assert not CompositeDefinition.objects.exists()
+
+
+class TestSaving:
+    def save(self, run, client):
+        rows = [("name", "liked"), ("source", '{"from": "win_rate"}'), ("weight", "1")]
+        data = {f"{name}-0": value for name, value in [*rows, ("reason", "It is liked.")]}
+        return client.post(page_of(run) + "save", data | {"check": "pass_rate"})
 
     def test_a_new_composite_is_stored_and_shown(self):
         run = make_scored(defined=False)
-        response = self.save(run, CONFIG)
+        response = self.save(run, user_client())
         assert (response.status_code, response.url) == (302, page_of(run))
-        assert "first try" in text_of(user_client().get(page_of(run)))
-
-    def test_mistakes_are_shown_by_their_path_and_nothing_is_stored(self):
-        run = make_scored(defined=False)
-        wrong = CONFIG | {"gates": ["safe", "tasty"], "chek": 1}
-        response = self.save(run, wrong)
-        text = text_of(response)
-        assert response.status_code == 422
-        assert "sources.tasty: is missing" in text
-        assert "chek: unknown; did you mean" in text
-        assert json.loads(response.context["form"]["config"].value()) == wrong
-        assert not CompositeDefinition.objects.exists()
-
-    @pytest.mark.parametrize("text", ["", "{", "x" * 50_001, "[" * 5_000])
-    def test_what_cannot_be_read(self, text):
-        run = make_scored(defined=False)
-        assert self.save(run, text).status_code == 422
-        assert not CompositeDefinition.objects.exists()
+        assert "It is liked." in text_of(user_client().get(page_of(run)))
 
     def test_only_who_is_logged_in(self):
         run = make_scored(defined=False, shared=True)
-        assert self.save(run, CONFIG, Client()).status_code == 302
+        assert self.save(run, Client()).status_code == 302
         assert not CompositeDefinition.objects.exists()
 
     def test_not_by_a_link(self):
@@ -294,8 +319,7 @@ class TestSaving:
 
     def test_not_from_another_site(self):
         run = make_scored(defined=False)
-        client = user_client(enforce_csrf_checks=True)
-        assert self.save(run, CONFIG, client).status_code == 403
+        assert self.save(run, user_client(enforce_csrf_checks=True)).status_code == 403
 
 
 # What stands in the rows of `CONFIG`.
@@ -336,23 +360,13 @@ class TestForm:
         values = [row | {"gate": row["gate"] and "on"} for row in values]
         return [{k: v for k, v in row.items() if v not in (None, "", False)} for row in values]
 
-    def test_rows_and_json_say_the_same(self):
+    def test_rows_say_what_the_config_says(self):
         run, other = make_scored(defined=False), make_scored()
         assert self.post(run, *ROWS).status_code == 302
         mine, theirs = (CompositeDefinition.objects.get(run=each) for each in (run, other))
         assert json.loads(mine.config) == json.loads(theirs.config)
         as_form = self.values(user_client().get(page_of(run)))
         assert as_form == ROWS
-
-    def test_json_is_one_tap_away_and_so_is_the_form(self):
-        run = make_scored()
-        shown = self.post(run, *ROWS, change="json")
-        text = shown.context["form"]["config"].value()
-        assert parse(json.loads(text)) == parse(CONFIG)
-        data = {"config": text, "change": "form"}
-        back = user_client().post(page_of(run) + "save", data)
-        assert self.values(back) == ROWS
-        assert CompositeDefinition.objects.count() == 1
 
     def test_a_row_comes_or_goes_and_nothing_else_does(self):
         run = make_scored(defined=False)

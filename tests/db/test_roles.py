@@ -24,6 +24,7 @@ from django.urls import URLResolver, get_resolver, resolve, reverse
 from humanjudge.api import api, grandjury_api
 from humanjudge.settings import BASE_DIR
 from judge_eval.models import Import
+from reports.composite import sources
 from reports.grandjury import services as grandjury
 from reports.models import Delivery, ScoreReport, Webhook
 from reports.quality.parameters import DEFAULT
@@ -241,6 +242,8 @@ API = {
     f"POST {RUN}/scores": Takes("manage", "run"),
     f"GET {RUN}/scores/{{report_id}}": Takes("read", "see"),
     f"GET {RUN}/scores/{{report_id}}/download": Takes("read", "see"),
+    f"GET {RUN}/composite": Takes("read", "see"),
+    f"PUT {RUN}/composite": Takes("manage", "run", "composite"),
     f"GET {JUDGE_EVAL}/pending": Takes("read", "see"),
     f"GET {JUDGE_EVAL}/results": Takes("read", "see"),
     f"POST {JUDGE_EVAL}/vote": Takes("vote", "vote", "vote"),
@@ -258,6 +261,10 @@ API = {
     REVOKE: Takes("manage", "share"),
     "GET /api/projects/{project_id}/quality": Takes("read", "see"),
     "PATCH /api/projects/{project_id}/quality": Takes("manage", "manage", "parameters"),
+}
+COMPOSITE = {
+    "weights": {"preferred": {"weight": 1, "reason": "What people choose."}},
+    "sources": {"preferred": "win_rate"},
 }
 # As `API`; instead of an action, `own` is for whose model it is. A model has a key of its own.
 PROTOCOL = {
@@ -310,6 +317,7 @@ def make_scene(pairs=4):
     report = ScoreReport.objects.create(run=run, state=ScoreReport.State.DONE)
     jobs.path_of(report).parent.mkdir(parents=True, exist_ok=True)
     jobs.path_of(report).write_bytes(b"zip")
+    sources.store(run, sources.read_config(run, COMPOSITE))
     share, token = make_share(project, run, owner)
     make_provider()
     webhook = Webhook.objects.create(project=project, url="https://example.org/", events=["ping"])
@@ -538,6 +546,7 @@ def bodies(scene):
         "simulate": {"choice": "auto"},
         "decision": {"action": "note", "why": "Seen."},
         "parameters": {"min_votes": 4},
+        "composite": COMPOSITE,
         "trace": {"gj_inference_id": "t-1", "output": "An answer"},
         "model": {"name": "Another"},
         "score": {"previous_score": 0.5, "previous_timestamp": "2026-03-01", "votes": []},
