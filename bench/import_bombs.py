@@ -31,7 +31,7 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 from bench.imports import records
 from bench.lib.installation import NO_LIMIT
 from bench.lib.report import figure, note, quantile
-from judge_eval.exchange.preview import Wanted, preview
+from judge_eval.exchange.preview import PreviewRequest, preview
 from tests.helpers.waiting import eventually
 from tests.process.up import ROOT, Up, environment
 
@@ -189,7 +189,7 @@ def look_at(name: str, content: bytes) -> None:
         file.write(content)
         file.flush()
         began = time.perf_counter()
-        found = preview(Wanted(files=[(Path(file.name), "bomb.parquet")]))
+        found = preview(PreviewRequest(files=[(Path(file.name), "bomb.parquet")]))
     figure(f"preview of {name}", (time.perf_counter() - began) * 1000, "ms")
     note("; ".join(fault.why for fault in found.faults) or f"{len(found.items)} items shown")
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from judge_eval.exchange.formats import read
-from judge_eval.exchange.rows import Row
+from judge_eval.exchange.row_models import Row
 
 FILE = Path(__file__).parents[1] / "judge_eval" / "demo" / "published" / "pandalm.csv"
 FILES = (

@@ -58,7 +58,7 @@ def sweep() -> None:
             logger.exception("run %s cannot go on", run_id)
     state.complete_voted_runs()
     state.want_verdicts_on_new_items()
-    import_jobs.ask_again_for_lost()
+    import_jobs.submit_lost()
 
 
 @shared_task

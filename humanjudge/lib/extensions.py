@@ -135,7 +135,7 @@ def _as_entry(name: str) -> str:
 def _take(found: object, package: str) -> None:
     kinds = ", ".join(registry.kind.__name__ for registry in _registries)
     if not isinstance(found, type) or not issubclass(found, Extension):
-        raise ExtensionInvalid(f"{found!r} is none of {kinds}")
+        raise ExtensionInvalid(f"{found!r} must be one of {kinds}")
     extension = found()
     extension.package = package
     for registry in _registries:
@@ -143,7 +143,7 @@ def _take(found: object, package: str) -> None:
             registry.add(extension)
             _loaded.append((registry, extension.id))
             return
-    raise ExtensionInvalid(f"{extension.place} is none of {kinds}")
+    raise ExtensionInvalid(f"{extension.place} must be one of {kinds}")
 
 
 @contextmanager

@@ -19,7 +19,7 @@ def _without_duplicates(pairs: list[tuple[str, object]]) -> object:
     record = dict(pairs)
     if len(record) != len(pairs):
         keys = [key for key, _ in pairs]
-        raise NotJson(f"the key {next(k for k in keys if keys.count(k) > 1)!r} stands twice")
+        raise NotJson(f"the key {next(k for k in keys if keys.count(k) > 1)!r} is given twice")
     return record
 
 
@@ -36,7 +36,7 @@ def loads(text: str | bytes) -> object:
     Raises
     ------
     NotJson
-        Also for a key that stands twice, NaN and Infinity, which the json module lets through.
+        Also for a key that is given twice, NaN and Infinity, which the json module lets through.
 
     Examples
     --------
@@ -63,7 +63,7 @@ class Cursor:
     """Walks through one JSON text in bounded memory: only the current value is held.
 
     The stream is UTF-8, with or without a byte order mark. Our own because no streaming library is
-    as strict: ijson, the nearest, cannot well refuse a key that stands twice, and bounds no record.
+    as strict: ijson, the nearest, hardly refuses a key that is given twice, and bounds no record.
 
     Examples
     --------

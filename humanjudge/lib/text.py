@@ -59,10 +59,10 @@ def latency(milliseconds: float | None) -> str:
     return f"{milliseconds / 1000:.1f} s" if milliseconds >= 1000 else f"{milliseconds:.0f} ms"
 
 
-def listed(names: Iterable[str]) -> str:
-    """Join names as one says them: A, B and C; of no names, nothing."""
+def listed(names: Iterable[str], word: str = "and") -> str:
+    """Join names in a sentence: A, B and C; of no names, nothing."""
     *before, last = [*names] or [""]
-    return f"{', '.join(before)} and {last}" if before else last
+    return f"{', '.join(before)} {word} {last}" if before else last
 
 
 def number_of(number: int, thing: str) -> str:

@@ -236,7 +236,7 @@ _MESSAGES: Final = {
     "greater_than_equal": "must be at least {ge:,}",
     "less_than": "must be less than {lt:,}",
     "less_than_equal": "must be at most {le:,}",
-    "too_short": "has {length:,}, the least is {min_length:,}",
+    "too_short": "must have at least {min_length:,}, has {length:,}",
     "too_long": "has {length:,}, the most is {max_length:,}",
     "string_too_long": "has {length:,} characters, the most is {max_length:,}",
 }
@@ -265,7 +265,7 @@ def _message(error: ErrorDetails) -> str:
     if kind in ("literal_error", "union_tag_invalid"):
         options = re.findall("'([^']*)'", context.get("expected") or context["expected_tags"])
         chosen = str(context.get("tag", value))
-        return f"{excerpt(chosen, 60)} is none of {', '.join(options)}{meant(chosen, options)}"
+        return f"{excerpt(chosen, 60)} must be one of {', '.join(options)}{meant(chosen, options)}"
     if kind in _MESSAGES:
         length = len(value) if hasattr(value, "__len__") else 0
         whole = {k: int(v) for k, v in context.items() if isinstance(v, float) and v.is_integer()}

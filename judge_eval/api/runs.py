@@ -382,6 +382,6 @@ def simulate(request: HttpRequest, run_id: Prefix, body: SimulateIn) -> Any:
     run = run_of(api_key, run_id, "run")
     choices = (*run.queue.ballot, simulation.AUTO)
     if body.choice not in choices or not run.queue.ballot:
-        raise HttpError(422, f"choice: {body.choice!r} is none of {', '.join(choices)}")
+        raise HttpError(422, f"choice: {body.choice!r} must be one of {', '.join(choices)}")
     voter = voter_of_key(run.queue.project_id, api_key)
     return simulation.simulate(run, voter, body.choice, limit=body.limit, seed=body.seed)

@@ -73,7 +73,7 @@ def _too_few_models(config: Plain, mode: str) -> Iterator[tuple[Place, str]]:
     least = MODES[mode].fewest_models[config.get("items") is not None]
     models = config.get("models")
     if config.get("outputs") != "given" and isinstance(models, list) and len(models) < least:
-        yield ("models",), f"has {len(models)}, the least is {least}"
+        yield ("models",), f"must have at least {least}, has {len(models)}"
 
 
 def _judge(judge: Plain, off: Collection[str]) -> Iterator[tuple[Place, str]]:
@@ -126,7 +126,7 @@ def _wrong_parts(judge: JudgeSpec) -> Iterator[ConfigError]:
         yield ConfigError("parts", "are of a judge that asks models")
     for place, part in enumerate(judge.parts):
         if part in judge.parts[:place]:
-            yield ConfigError(f"parts[{place}]", f"{part.id} stands twice")
+            yield ConfigError(f"parts[{place}]", f"{part.id} is given twice")
         if part.provider == BASELINE or is_baseline(part.id):
             yield ConfigError(f"parts[{place}]", f"{part.id} is a baseline, no model")
 

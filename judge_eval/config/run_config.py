@@ -4,7 +4,7 @@ The shape is PathScore's. What `parse` returns is complete, every default filled
 stored config means the same later.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from types import MappingProxyType
 from typing import Annotated, Any, Final, Literal, TypeAlias, get_args
@@ -392,16 +392,19 @@ def _conflicts(config: Plain) -> Iterator[tuple[Place, str]]:
         for number, item in _objects(config, key):
             name = _line({"id": str(number + 1), **item} if key == "prompts" else item, "id")
             if name and name in seen:
-                yield (key, number, "id"), f"{excerpt(name, 60)} stands twice"
+                yield (key, number, "id"), f"{excerpt(name, 60)} is given twice"
             seen.add(name)
     if config.get("kind") == "image" and config.get("outputs") != "given":
         yield ("kind",), "is image: pictures are imported, and not generated here"
     yield from _conflicts_of_baselines(config)
     yield from _conflicts_of_numbers(config)
-    items = config.get("items")
+    items, ballot = config.get("items"), config.get("ballot")
     if isinstance(items, dict):
         yield from _conflicts_of_items(items)
-    yield from _conflicts_of_ballot(config.get("ballot"), is_single=isinstance(items, dict))
+        if ballot and isinstance(ballot, list | tuple):
+            yield ("ballot",), "is of pairs; single items are voted on with items.choices"
+    elif isinstance(ballot, list | tuple):
+        yield from _conflicts_of_ballot(ballot)
 
 
 def _conflicts_of_numbers(config: Plain) -> Iterator[tuple[Place, str]]:
@@ -410,18 +413,12 @@ def _conflicts_of_numbers(config: Plain) -> Iterator[tuple[Place, str]]:
         if is_given and config.get(key):
             yield (key,), "are of outputs that are generated; these were given"
     if not is_given and config.get("prompts") == []:
-        yield ("prompts",), "has 0, the least is 1"
+        yield ("prompts",), "must have at least 1, has 0"
 
 
-def _conflicts_of_ballot(ballot: object, *, is_single: bool) -> Iterator[tuple[Place, str]]:
-    if not isinstance(ballot, list | tuple):
-        return
-    if is_single:
-        if ballot:
-            yield ("ballot",), "is of pairs; single items are voted on with items.choices"
-        return
+def _conflicts_of_ballot(ballot: Sequence[object]) -> Iterator[tuple[Place, str]]:
     twice = [n for n, each in enumerate(ballot[:10]) if each in ballot[:n]]
-    yield from ((("ballot", n), "stands twice") for n in twice)
+    yield from ((("ballot", n), "is given twice") for n in twice)
     if not all(side in ballot for side in SIDES):
         yield ("ballot",), "must offer A and B"
 
@@ -431,7 +428,7 @@ def _conflicts_of_items(items: Plain) -> Iterator[tuple[Place, str]]:
     place: Place = ("items", "choices")
     if kind in ("category", "labels"):
         if len(words) < 2:
-            yield place, f"has {len(words)}, the least is 2"
+            yield place, f"must have at least 2, has {len(words)}"
         yield from ((("items", "choices", n), why) for n, why in _wrong_words(kind, words))
     elif words:
         yield place, f"{kind} has choices of its own"
@@ -443,7 +440,7 @@ def _conflicts_of_items(items: Plain) -> Iterator[tuple[Place, str]]:
 def _wrong_words(kind: str, words: list[str]) -> Iterator[tuple[int, str]]:
     for number, word in enumerate(words):
         if word in words[:number]:
-            yield number, "stands twice"
+            yield number, "is given twice"
         if kind == "labels" and word == NO_LABELS:
             yield number, f"{NO_LABELS} is what is kept where no label fits"
         if kind == "labels" and SEPARATOR in word:
@@ -473,7 +470,7 @@ def _misplaced(name: str, config: Plain) -> str:
         item_kind = str(items.get("kind", "pass_flag"))
         offered = _FIXED.get(item_kind, _words(items))
         known = [*names_for_single(item_kind, offered), MOST_FREQUENT]
-        return "" if name in known else f"is none of the baselines here: {', '.join(known)}"
+        return "" if name in known else f"must be one of the baselines here: {', '.join(known)}"
     if name not in BASELINES:
         return "judges single items only"
     if kind in KINDS and name not in names_for(kind):

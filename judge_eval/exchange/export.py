@@ -34,8 +34,8 @@ class LedgerNotWhole(Exception):
 def export_run(run: Run) -> Iterator[str]:
     """Yield the lines of a bundle of one run, without their ends."""
     project = Project.objects.get(queues__run=run)
-    told = Q(queue=run.queue_id) | STATES_GROUPS
-    sealed = Entry.objects.filter(told, project=project, seq__lte=project.head_seq)
+    of_run = Q(queue=run.queue_id) | STATES_GROUPS
+    sealed = Entry.objects.filter(of_run, project=project, seq__lte=project.head_seq)
     return _lines(project, [run], sealed)
 
 
@@ -60,11 +60,11 @@ def project_ledger(project: Project, runs: Collection[UUID], last: int) -> Itera
 
     Raises LedgerNotWhole where it holds entries of runs that are not among these.
     """
-    known = list(Run.objects.filter(pk__in=runs, queue__project=project))
-    sealed = _sealed(project, known).filter(seq__lte=last)
-    if len(known) < len(runs) or sealed.count() < last:
+    existing = list(Run.objects.filter(pk__in=runs, queue__project=project))
+    sealed = _sealed(project, existing).filter(seq__lte=last)
+    if len(existing) < len(runs) or sealed.count() < last:
         raise LedgerNotWhole
-    for record in _ledger(sealed, {run.queue_id: run.pk for run in known}):
+    for record in _ledger(sealed, {run.queue_id: run.pk for run in existing}):
         yield record.model_dump_json()
 
 
@@ -131,8 +131,10 @@ def _run(run: Run) -> Iterator[bundle.Record]:
     for output in _read(bundle.Output, Inference.objects.filter(used)):
         yield _with_picture(output)
     # What is asked for, without the votes that a dispute added: these follow from the ledger again.
-    asked = pairs.annotate(asked=F("votes_wanted") - F("extra_votes"))
-    yield from _read(bundle.Pair, asked, "position", run="queue__run", votes_wanted="asked")
+    without_extra = pairs.annotate(required=F("votes_wanted") - F("extra_votes"))
+    yield from _read(
+        bundle.Pair, without_extra, "position", run="queue__run", votes_wanted="required"
+    )
     verdicts = with_costs(Verdict.objects.filter(judge__run=run))
     yield from _read(
         bundle.VerdictPart,

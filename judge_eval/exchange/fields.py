@@ -89,13 +89,13 @@ def group(raw: object) -> str | None:
 
 def _one_of(meanings: dict[str, object], **also: str) -> Converter:
     """Return what takes one of some words, whatever its case, or what another stands for."""
-    known = {word.lower(): meaning for word, meaning in (meanings | also).items()}
+    synonyms = {word.lower(): meaning for word, meaning in (meanings | also).items()}
 
     def convert(raw: object) -> object:
         word = plain(raw).strip()
-        if word and word.lower() not in known:
+        if word and word.lower() not in synonyms:
             raise Unfit(f"{shorten(word)!r} is not one of {', '.join(meanings)}")
-        return known.get(word.lower())
+        return synonyms.get(word.lower())
 
     return convert
 

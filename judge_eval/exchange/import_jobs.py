@@ -41,15 +41,16 @@ from judge_eval.exchange.import_report import (
     TooManyWait,
 )
 from judge_eval.exchange.import_scratch import PICTURES, Scratch
+from judge_eval.exchange.import_steps import LEASE, LeaseLost, mine, note, remove
 from judge_eval.exchange.import_write import Writing
-from judge_eval.exchange.preview import Wanted, preview
+from judge_eval.exchange.preview import PreviewRequest, preview
 from judge_eval.exchange.restore import Restoring
-from judge_eval.exchange.rows import ITEMS, PAIRS, Broken, Item, RowError, Shape
+from judge_eval.exchange.row_models import SHAPES, Broken, Item, RowError, Shape
 from judge_eval.exchange.sources import Format, UnknownFormat, format_of
-from judge_eval.exchange.steps import LEASE, LeaseLost, mine, note, remove
 from judge_eval.models import Import, Run
 from judge_eval.selectors import switched_off
-from voting.models import Entry, Queue
+from voting.kinds import KINDS
+from voting.models import Entry
 
 MOST_ATTEMPTS: Final = 3
 # What no worker has taken up by then was lost on its way to the workers.
@@ -100,10 +101,10 @@ def form_of(
 
 def _of_rows(sources: Sequence[Source]) -> list[Source]:
     """Return the files that hold rows; the others hold pictures."""
-    found = [source for source in sources if not is_zip(source.name)]
-    if sources and not found:
+    readable = [source for source in sources if not is_zip(source.name)]
+    if sources and not readable:
         raise ConfigInvalid.at("file", "a zip holds pictures; a file with the rows comes beside it")
-    return found
+    return readable
 
 
 def sources_of(files: Sequence["UploadedFile[bytes]"]) -> list[Source]:
@@ -133,13 +134,13 @@ def recognise(job: Import, sources: Sequence[Source]) -> None:
         raise ConfigInvalid.at("file", "a bundle is a run of its own: import it as a new run")
 
 
-def bring(job: Import, sources: Sequence[Source]) -> Import:
+def save_upload(job: Import, sources: Sequence[Source]) -> Import:
     """Keep files as a draft, with what their beginning tells."""
     if Import.objects.filter(state=Import.State.DRAFT).count() >= MOST_WAITING:
         raise TooManyWait(f"{MOST_WAITING} uploads wait to be imported or discarded")
     recognise(job, sources)
     job.state, job.form = Import.State.DRAFT, form_of(sources, {}, None, None)
-    ask(job, sources)
+    submit(job, sources)
     seen = _preview(job, None)
     # By its columns' names, and as it is read at last.
     job.form |= {"found": seen, "preview": seen}
@@ -149,7 +150,7 @@ def bring(job: Import, sources: Sequence[Source]) -> Import:
 
 def _preview(job: Import, columns: dict[str, Any] | None) -> dict[str, Any]:
     shape = _shape_for(job)
-    wanted = Wanted(
+    request = PreviewRequest(
         files=[
             (_folder(job) / str(n), name)
             for n, name in enumerate(job.form["files"])
@@ -161,7 +162,7 @@ def _preview(job: Import, columns: dict[str, Any] | None) -> dict[str, Any]:
         extensions=settings.HUMANJUDGE_EXTENSIONS,
         off=sorted(switched_off()),
     )
-    return preview(wanted).model_dump(mode="json")
+    return preview(request).model_dump(mode="json")
 
 
 def change(job: Import, form: dict[str, Any], **facts: Any) -> bool:
@@ -175,7 +176,7 @@ def change(job: Import, form: dict[str, Any], **facts: Any) -> bool:
     return bool(changed)
 
 
-def begin(job: Import) -> None:
+def start(job: Import) -> None:
     """Let a worker import a draft."""
     check_room()
     waiting = {"state": Import.State.WAITING, "asked_at": timezone.now(), "attempts": 0}
@@ -198,7 +199,7 @@ def _idle(job: Import) -> QuerySet[Import]:
     return Import.objects.filter(_UPLOADED, pk=job.pk)
 
 
-def ask(job: Import, sources: Sequence[Source]) -> Import:
+def submit(job: Import, sources: Sequence[Source]) -> Import:
     """Store files, and let a worker import them.
 
     Not where they are a draft, or this process is about to do it (`is_local`).
@@ -219,7 +220,7 @@ def ask(job: Import, sources: Sequence[Source]) -> Import:
     return job
 
 
-def ask_again_for_lost() -> None:
+def submit_lost() -> None:
     now = timezone.now()
     if unfinished().filter(asked_at__lt=now - TAKEN_UP_WITHIN).exists() and not _is_at_work():
         enqueue(_TASK)
@@ -272,7 +273,7 @@ def do_in_a_process() -> None:
 
 def when_unlocked(do: Callable[[], Result], tell: Callable[[str], object]) -> Result:
     """Do it, again from the start while another process holds the lock of SQLite for too long."""
-    is_told = False
+    is_reported = False
     while True:
         try:
             return do()
@@ -281,9 +282,9 @@ def when_unlocked(do: Callable[[], Result], tell: Callable[[str], object]) -> Re
             kind = getattr(error.__cause__, "sqlite_errorcode", sqlite3.SQLITE_OK) & 0xFF
             if kind not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
                 raise
-        if not is_told:
+        if not is_reported:
             tell("Another process is writing to the database; the import waits for it.")
-        is_told = True
+        is_reported = True
         time.sleep(PAUSE_SECONDS)
 
 
@@ -305,7 +306,7 @@ def claim(only: UUID | None = None) -> Import | None:
         return job
 
 
-def perform(job: Import) -> Import:
+def run(job: Import) -> Import:
     try:
         _do_or_give_up(job)
     except LeaseLost:
@@ -326,17 +327,17 @@ def perform(job: Import) -> Import:
 def _do_or_give_up(job: Import) -> None:
     if job.status:
         # It was given up by a worker that died while what was written was removed.
-        _give_up(job)
+        _fail(job)
         return
     try:
-        _do(job)
+        _import(job)
     except (OperationalError, LeaseLost):
         raise
     except sqlite3.OperationalError:
         # The scratch file, on a disk that is full: tried anew when the lease is over, some times.
         raise
     except MemoryError:
-        _give_up(job, status=413, detail="Reading it takes more memory than an import may use.")
+        _fail(job, status=413, detail="Reading it takes more memory than an import may use.")
     except BundleError as error:
         report = ImportReport()
         report.fail(RowError(job.form["files"][0], error.line, error.field, error.why))
@@ -345,12 +346,12 @@ def _do_or_give_up(job: Import) -> None:
         _refuse(job, error)
     except Exception as error:
         logger.exception("import %s", job.pk)
-        _give_up(job, status=422, detail=f"It cannot be stored: {type(error).__name__}.")
+        _fail(job, status=422, detail=f"It cannot be stored: {type(error).__name__}.")
 
 
-def _do(job: Import) -> None:
+def _import(job: Import) -> None:
     if job.attempts > MOST_ATTEMPTS:
-        raise ImportRefused(f"It broke off {MOST_ATTEMPTS} times.")
+        raise ImportRefused(f"The import failed {MOST_ATTEMPTS} times.")
     with _files(job) as files:
         if job.state != Import.State.WRITING:
             note(job, state=Import.State.READING, rows_read=0)
@@ -377,9 +378,9 @@ def _files(job: Import) -> Iterator[Sequence[Source]]:
 
 
 def _items(job: Import, files: Sequence[Source]) -> Iterator[Item]:
-    stated, file_format = job.form["mapping"], job.form["format"]
+    given, file_format = job.form["mapping"], job.form["format"]
     shape = _shape_for(job)
-    columns = mapping.parse(stated, shape) if stated is not None else None
+    columns = mapping.parse(given, shape) if given is not None else None
     tables = _of_rows(files)
     for source in () if job.is_local else tables:
         if (file_format or format_of(source.name)) == "parquet":
@@ -400,9 +401,9 @@ def _items(job: Import, files: Sequence[Source]) -> Iterator[Item]:
 
 def _usual_kind(job: Import) -> str:
     """Return the kind of outputs whose rows do not say; nothing where it is not known before."""
-    stated: str | None = job.form["options"].get("kind")
+    given: str | None = job.form["options"].get("kind")
     last = job.run.queue.items.order_by("-position") if job.run else None
-    return stated or (last and last.values_list("a__kind", flat=True).first()) or ""
+    return given or (last and last.values_list("a__kind", flat=True).first()) or ""
 
 
 def _shape_for(job: Import) -> Shape | None:
@@ -413,7 +414,7 @@ def _shape(vote_kind: str | None) -> Shape | None:
     """Return what rows are about where that is known before they are looked at."""
     if vote_kind is None:
         return None
-    return PAIRS if vote_kind == Queue.Kind.COMPARISON else ITEMS
+    return SHAPES[KINDS[vote_kind].noun]
 
 
 def _refuse_large(source: Source) -> None:
@@ -430,10 +431,10 @@ def _refuse_large(source: Source) -> None:
 
 def _refuse(job: Import, error: ImportRefused) -> None:
     facts = {"report": error.report.model_dump(mode="json")} if error.report else {}
-    _give_up(job, status=error.status, detail=str(error), **facts)
+    _fail(job, status=error.status, detail=str(error), **facts)
 
 
-def _give_up(job: Import, **facts: Any) -> None:
+def _fail(job: Import, **facts: Any) -> None:
     """Leave nothing of a run that is not whole; what a run had added to it stays, row by row."""
     # From here on nobody goes on writing it.
     note(job, **facts)

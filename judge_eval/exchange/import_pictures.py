@@ -16,7 +16,7 @@ from zipfile import ZipFile, ZipInfo
 
 from humanjudge.lib.archives import ENCRYPTED, MOST_RATIO, UNREADABLE
 from judge_eval.exchange.import_report import ImportTooLarge
-from judge_eval.exchange.rows import OUTPUTS, Item, Misfit, Row, RowError, column_of
+from judge_eval.exchange.row_models import OUTPUTS, Item, Misfit, Row, RowError, column_of
 from voting.models import Inference
 from voting.pictures.images import MAX_BYTES, NoPicture, address_of, data_in, reencoded
 
@@ -39,7 +39,7 @@ class Pictures:
         self._left = most_bytes
         self._members: dict[str, tuple[ZipFile, ZipInfo]] = {}
         # By the hash of what came: the same picture is read once.
-        self._known: dict[str, str] = {}
+        self._sources: dict[str, str] = {}
         self._zips = zips
 
     def _wrong_zips(self) -> Iterator[RowError]:
@@ -84,12 +84,12 @@ class Pictures:
         if data is None:
             data = self._member(text)
         came = sha256(data).hexdigest()
-        if came not in self._known:
+        if came not in self._sources:
             png = reencoded(data)
-            self._known[came] = sha256(png).hexdigest()
+            self._sources[came] = sha256(png).hexdigest()
             self._folder.mkdir(exist_ok=True)
-            (self._folder / self._known[came]).write_bytes(png)
-        return self._known[came]
+            (self._folder / self._sources[came]).write_bytes(png)
+        return self._sources[came]
 
     def _member(self, name: str) -> bytes:
         if name not in self._members:

@@ -19,7 +19,15 @@ from humanjudge.lib.text import number_of
 from humanjudge.lib.validation import ConfigInvalid, validated
 from judge_eval.baselines import is_baseline
 from judge_eval.exchange import fields
-from judge_eval.exchange.answers import Asked, AskedOfPairs, Columns
+from judge_eval.exchange.drafts import (
+    COMPARED,
+    PairDraft,
+    check_consistent,
+    of_another_shape,
+    quote,
+    verdict_of,
+    vote_of,
+)
 from judge_eval.exchange.import_report import (
     GONE,
     MOST_ERRORS,
@@ -31,8 +39,10 @@ from judge_eval.exchange.import_report import (
     RowsWrong,
 )
 from judge_eval.exchange.import_scratch import WRITTEN, Scratch, pieces, text_of
+from judge_eval.exchange.import_steps import counted
 from judge_eval.exchange.import_write import CHANGES, NOTED, lacking_text, voters_of
-from judge_eval.exchange.rows import (
+from judge_eval.exchange.question import Columns, PairQuestion, Question
+from judge_eval.exchange.row_models import (
     OUTPUTS,
     Item,
     JudgeOrder,
@@ -42,21 +52,13 @@ from judge_eval.exchange.rows import (
     Row,
     RowError,
     RunFacts,
+    ShapeName,
 )
-from judge_eval.exchange.statements import (
-    COMPARED,
-    PairDraft,
-    check_said_before,
-    of_another_shape,
-    quote,
-    verdict_of,
-    vote_of,
-)
-from judge_eval.exchange.steps import counted
 from judge_eval.models import Import, Run, Verdict
 from judge_eval.runs.lifecycle import OUTPUT_ABSENT, lacking_outputs
 from judge_eval.services import imported_fingerprint
-from voting.models import Entry, Queue
+from voting.kinds import KINDS
+from voting.models import Entry
 from voting.models import Item as Pair
 
 # In an output's metadata, beside what sources say of it.
@@ -140,32 +142,28 @@ class _Reading:
         last = self._queue.items.order_by("-position") if self._queue else Pair.objects.none()
         self._kind = options.kind or last.values_list("a__kind", flat=True).first() or "text"
         # What is asked of people; of a new run, as is stated or as its first row says.
-        self._asked: Asked | AskedOfPairs | None = None
+        self._question: Question | PairQuestion | None = None
         if kind := run.queue.kind if run else options.vote_kind:
-            self._ask(is_single=kind != Queue.Kind.COMPARISON)
+            self._ask(KINDS[kind].noun)
         # How many pairs of the run will have no outputs.
         self._lacking = lacking_outputs(self._queue).count() if self._queue else 0
         # By their fingerprints, in their places; those that the run is to get have no key yet.
         stored = run.judges.order_by("position").values_list("fingerprint", "pk") if run else ()
         self._judges: dict[str, UUID | None] = dict(stored)
         self._stored_judges = [pk for pk in self._judges.values() if pk]
-        wanted = options.baselines
-        self._wants_baselines = not self._judges if wanted is None else wanted
+        baselines_option = options.baselines
+        self._wants_baselines = not self._judges if baselines_option is None else baselines_option
         # Those that the source names among its judges.
         self._baselines: list[str] = []
 
-    def _ask(self, *, is_single: bool) -> Asked | AskedOfPairs:
-        kind = Asked if is_single else AskedOfPairs
-        self._asked = kind(self._options, self._queue)
-        return self._asked
+    def _ask(self, shape: ShapeName) -> Question | PairQuestion:
+        kind = PairQuestion if shape == "pair" else Question
+        self._question = kind(self._options, self._queue)
+        return self._question
 
     @property
-    def _is_single(self) -> bool:
-        return isinstance(self._asked, Asked)
-
-    @property
-    def _noun(self) -> str:
-        return "item" if self._is_single else "pair"
+    def _noun(self) -> ShapeName:
+        return "item" if isinstance(self._question, Question) else "pair"
 
     def fitting(self, items: Iterable[Item]) -> Iterator[Row]:
         """Yield the rows that may be taken, and give judges their places; report all else."""
@@ -191,8 +189,8 @@ class _Reading:
             self._report.fail(RowError(row.file, row.line, error.field, error.why))
 
     def _fits(self, row: Row) -> bool:
-        asked = self._asked or self._ask(is_single=row.is_single)
-        if row.is_single != self._is_single:
+        question = self._question or self._ask(row.shape)
+        if row.shape != self._noun:
             why = of_another_shape(row)
             self._report.fail(RowError(row.file, row.line, None, why, is_fatal=True))
             raise RowsWrong(self._report)
@@ -206,7 +204,7 @@ class _Reading:
                     fields.output(task)
                 except fields.Unfit as error:
                     raise Misfit("labels", f"the name of a task {error}") from error
-            asked.take(row)
+            question.take(row)
             if row.judge:
                 verdict_of(row, self._options.inconsistent, None)
                 if self._judge(row.judge) is None:
@@ -222,22 +220,22 @@ class _Reading:
         self._votes([(row, pair, row.voter) for row, pair in taken if row.voter])
 
     def finish(self) -> dict[str, Any]:
-        report, stated = self._report, self._options.open_for_voting
+        report, given = self._report, self._options.open_for_voting
         has_stored = bool(self._queue and self._queue.items.exists())
         has_pairs = has_stored or self._scratch.count("pair") > 0
         if not report.failures and not has_pairs:
-            what = "an item" if self._is_single else "a pair"
+            what = "an item" if self._noun == "item" else "a pair"
             report.fail(RowError("", 0, None, f"no row names {what}"))
         is_skipping = self._options.skip_errors and not report.is_fatal
         if report.failures and not (is_skipping and has_pairs):
             raise RowsWrong(report)
-        is_open = bool(self._queue and self._queue.is_open) if stated is None else stated
+        is_open = bool(self._queue and self._queue.is_open) if given is None else given
         if is_open and self._lacking:
             raise ImportRefused(lacking_text(self._lacking, self._noun))
         if self._run is None:
             self._refuse_empty()
         rules = self._rules()
-        if self._is_single:
+        if self._noun == "item":
             for counts in (report.new, report.already):
                 counts.pop("pairs", None)
         self._scratch.finish()
@@ -254,15 +252,15 @@ class _Reading:
     def _refuse_empty(self) -> None:
         """Refuse a new run that would show nothing, or whose votes are all on other items."""
         verdicts, votes = map(self._scratch.count, ("verdict", "vote"))
-        shown, voted, both = self._scratch.pairs_with_outputs_and_votes()
+        with_outputs, voted, both = self._scratch.pairs_with_outputs_and_votes()
         why = ""
-        if not (shown or verdicts or votes):
-            found = number_of(self._scratch.count("pair"), self._noun)
-            why = f"{found} without an output, a vote or a verdict: at least one of them is needed"
-        elif shown and voted and not both:
+        if not (with_outputs or verdicts or votes):
+            items = number_of(self._scratch.count("pair"), self._noun)
+            why = f"{items} without an output, a vote or a verdict: at least one of them is needed"
+        elif with_outputs and voted and not both:
             why = (
                 f"{number_of(votes, 'vote')} on {number_of(voted, self._noun)}, but the outputs "
-                f"are those of {shown:,} others: "
+                f"are those of {with_outputs:,} others: "
                 f"votes and outputs must name the same {self._noun}s"
             )
         if why:
@@ -271,10 +269,10 @@ class _Reading:
 
     def _rules(self) -> Columns:
         """Return what a new run's queue asks, as its columns hold it."""
-        if self._queue or self._asked is None:
+        if self._queue or self._question is None:
             return {}
         try:
-            return self._asked.rules()
+            return self._question.rules()
         except fields.Unfit as error:
             self._report.fail(RowError("", 0, None, str(error)))
             raise RowsWrong(self._report) from error
@@ -294,8 +292,8 @@ class _Reading:
         drafts |= stored
         self._lacking -= sum(draft.lacks_output for draft in drafts.values())
         for name in new:
-            drafts[name] = PairDraft(name, {"kind": self._kind}, is_single=self._is_single)
-        before = {name: dict(draft.known) for name, draft in drafts.items()}
+            drafts[name] = PairDraft(name, {"kind": self._kind}, noun=self._noun)
+        before = {name: dict(draft.facts) for name, draft in drafts.items()}
         texts: dict[str, dict[str, str]] = {name: {} for name in names}
         taken = []
         for row in rows:
@@ -304,7 +302,7 @@ class _Reading:
                 taken.append((row, drafts[row.item].pk))
         for name in names:
             draft = drafts[name]
-            is_changed = draft.known != before[name]
+            is_changed = draft.facts != before[name]
             self._report.filled += is_changed and draft.position is not None
             self._lacking += draft.lacks_output
             if is_changed or name in unmet:
@@ -331,24 +329,24 @@ class _Reading:
 
     # --- verdicts ---------------------------------------------------------------------------------
 
-    def _order(self, stated: JudgeOrder) -> None:
+    def _order(self, given: JudgeOrder) -> None:
         self._wants_baselines = bool(self._options.baselines)
         fingerprints = []
-        self._baselines = sorted(stated.baselines)
-        for name in stated.judges[:MOST_JUDGES]:
+        self._baselines = sorted(given.baselines)
+        for name in given.judges[:MOST_JUDGES]:
             try:
                 why = None if fields.name(name) else "a judge has no name"
             except fields.Unfit as error:
                 why = f"the name of a judge {error}"
-            if name in stated.baselines and not is_baseline(name):
+            if name in given.baselines and not is_baseline(name):
                 why = f"no baseline is called {quote(name)}"
             if why:
-                self._report.fail(RowError(stated.file, 0, "judges", why))
+                self._report.fail(RowError(given.file, 0, "judges", why))
             elif fingerprint := self._judge(name):
                 fingerprints.append(fingerprint)
         if list(dict.fromkeys(fingerprints)) != [it for it in self._judges if it in fingerprints]:
             self._report.notes.append(
-                f"{stated.file}: the judges stand in another order here, and keep it."
+                f"{given.file}: the judges stand in another order here, and keep it."
             )
 
     def _judge(self, name: str) -> str | None:
@@ -363,20 +361,20 @@ class _Reading:
         return fingerprint
 
     def _verdicts(self, rows: Sequence[tuple[Row, UUID, str]]) -> None:
-        known: dict[tuple[UUID, UUID | None], Columns] = {}
+        existing: dict[tuple[UUID, UUID | None], Columns] = {}
         if self._stored_judges:
             pairs = {pair for _, pair, _ in rows}
             stored = Verdict.objects.filter(item__in=pairs, judge__in=self._stored_judges)
             columns = stored.values("item_id", "judge_id", *COMPARED["verdict"])
-            known = {(one["item_id"], one["judge_id"]): one for one in columns}
+            existing = {(one["item_id"], one["judge_id"]): one for one in columns}
         for row, pair, name in rows:
             judge = self._judges[imported_fingerprint(name, self._options.source)]
             with self._reported(row):
-                assert self._asked is not None  # rows were there
-                labels = self._asked.statement(row)
-                stated = verdict_of(row, self._options.inconsistent, labels)
-                stated = self._asked.settled(stated, "winner")
-                self._settle("verdict", row, name, pair, stated, known.get((pair, judge)))
+                assert self._question is not None  # rows were there
+                labels = self._question.statement(row)
+                given = verdict_of(row, self._options.inconsistent, labels)
+                given = self._question.settled(given, "winner")
+                self._settle("verdict", row, name, pair, given, existing.get((pair, judge)))
 
     # --- votes ------------------------------------------------------------------------------------
 
@@ -385,7 +383,7 @@ class _Reading:
         for *_, name in rows:
             if self._scratch.insert("voter", name, "") and name not in voters:
                 self._report.new["voters"] += 1
-        known = {}
+        existing = {}
         if self._run:
             standing = Entry.objects.filter(
                 kind=Entry.Kind.VOTE,
@@ -394,14 +392,16 @@ class _Reading:
                 item__in={pair for _, pair, _ in rows},
             )
             for one in standing.values("item_id", "voter_id", *COMPARED["vote"]):
-                known[one["item_id"], one["voter_id"]] = one | {"at": one["at"].isoformat()}
+                existing[one["item_id"], one["voter_id"]] = one | {"at": one["at"].isoformat()}
         for row, pair, name in rows:
-            before = known.get((pair, voters[name].pk)) if name in voters else None
+            before = existing.get((pair, voters[name].pk)) if name in voters else None
             with self._reported(row):
-                assert self._asked is not None  # rows were there
+                assert self._question is not None  # rows were there
                 self._check_group(row, name, voters[name].group if name in voters else "")
-                stated = self._asked.settled(vote_of(row, self._asked.statement(row)), "choice")
-                self._settle("vote", row, name, pair, stated, before)
+                given = self._question.settled(
+                    vote_of(row, self._question.statement(row)), "choice"
+                )
+                self._settle("vote", row, name, pair, given, before)
 
     def _check_group(self, row: Row, voter: str, stored: str) -> None:
         """Keep the group of a voter; raises Misfit where it is in another one."""
@@ -414,16 +414,16 @@ class _Reading:
             raise Misfit("voter_group", why)
 
     def _settle(
-        self, table: str, row: Row, name: str, pair: UUID, stated: Columns, before: Columns | None
+        self, table: str, row: Row, name: str, pair: UUID, given: Columns, before: Columns | None
     ) -> None:
         """Keep a statement to be written, unless it was made before; then it must be the same."""
         if before is None:
-            statement = json.dumps(stated, ensure_ascii=False)
+            statement = json.dumps(given, ensure_ascii=False)
             if self._scratch.insert(table, name, pair.hex, statement):
                 self._report.new[f"{table}s"] += 1
                 return
             before = json.loads(self._scratch.statement(table, name, pair.hex))
-        check_said_before(table, row, stated, before)
+        check_consistent(table, row, given, before)
         self._report.already[f"{table}s"] += 1
 
 
@@ -437,7 +437,7 @@ def _uuid(text: str) -> UUID | None:
 
 def _stored_draft(pair: Pair, marks: tuple[str, str]) -> PairDraft:
     a, b = pair.a, pair.b
-    known = {
+    facts = {
         "kind": a.kind,
         "prompt": a.prompt,
         "tags": a.tags,
@@ -446,18 +446,18 @@ def _stored_draft(pair: Pair, marks: tuple[str, str]) -> PairDraft:
         **{name: a.metadata.get(name) for name in NOTED},
     }
     if b is None:
-        known["metadata"] = {k: v for k, v in a.metadata.items() if k not in (*NOTED, *KEPT)}
-    known = {field: value for field, value in known.items() if value}
+        facts["metadata"] = {k: v for k, v in a.metadata.items() if k not in (*NOTED, *KEPT)}
+    facts = {field: value for field, value in facts.items() if value}
     for field, output, mark in zip(OUTPUTS, (a, b), marks, strict=True):
         if output and not output.metadata.get(OUTPUT_ABSENT):
-            known[field] = mark
+            facts[field] = mark
     return PairDraft(
         pair.external_id or str(pair.pk),
-        known,
+        facts,
         pair.pk,
         a.pk,
         b.pk if b else uuid4(),
         pair.position,
         is_fixed=pair.external_id == "",
-        is_single=b is None,
+        noun="pair" if b else "item",
     )

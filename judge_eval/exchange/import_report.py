@@ -22,9 +22,9 @@ from humanjudge.lib.strict_json import NotJson, loads
 from humanjudge.lib.text import number_of
 from humanjudge.lib.validation import WHOLE, ConfigInvalid, Part, Text
 from judge_eval.config.run_config import Epsilon
-from judge_eval.exchange.rows import Kind, LeftOut, RowError
+from judge_eval.exchange.row_models import Kind, LeftOut, RowError
 from voting.choices import CHOICES
-from voting.kinds import Criterion, Options, Word
+from voting.kinds import COMPARISON, Criterion, Options, Word
 
 VoteKind = Literal["pass_flag", "category", "rating", "labels", "text"]
 MOST_LISTED: Final = 1000
@@ -57,10 +57,10 @@ class TooManyWait(ImportRefused):
 
 
 def _offered(ballot: list[str], info: ValidationInfo) -> list[str]:
-    if info.data.get("vote_kind") in (None, "comparison"):
+    if info.data.get("vote_kind") in (None, COMPARISON.name):
         unknown = [word for word in ballot if word not in CHOICES]
         if unknown:
-            words = f"{unknown[0]!r} is none of {', '.join(CHOICES)}; vote_kind says what else"
+            words = f"{unknown[0]!r} must be one of {', '.join(CHOICES)}; vote_kind says what else"
             raise PydanticCustomError("ballot", "{words}", {"words": words})
     return ballot
 
@@ -128,8 +128,8 @@ class ImportOptions(Part):
     @property
     def further(self) -> Options:
         """What a new queue of single items is to ask beside its kind, where it is stated."""
-        stated = self.model_dump(include={*Options.model_fields}, exclude_none=True)
-        return Options.model_validate(stated)
+        given = self.model_dump(include={*Options.model_fields}, exclude_none=True)
+        return Options.model_validate(given)
 
 
 def json_text(path: str, text: str) -> object:

@@ -13,8 +13,8 @@ from typing import Any, Final, TypeVar
 
 from pydantic import TypeAdapter
 
-from judge_eval.exchange.rows import OUTPUTS, Item, Row
-from judge_eval.exchange.statements import PairDraft
+from judge_eval.exchange.drafts import PairDraft
+from judge_eval.exchange.row_models import OUTPUTS, Item, Row
 
 # A chunk is held and written at once: so many rows, or fewer where their texts are long.
 MOST_ROWS: Final = 500
@@ -106,11 +106,11 @@ class Scratch:
 
     def pairs_with_outputs_and_votes(self) -> tuple[int, int, int]:
         """Return how many pairs have an output, how many have votes, and how many have both."""
-        shown = "FROM pair WHERE output_a IS NOT NULL"
-        has_output = f"pair IN (SELECT replace(facts ->> 'pk', '-', '') {shown})"
+        from_pairs = "FROM pair WHERE output_a IS NOT NULL"
+        has_output = f"pair IN (SELECT replace(facts ->> 'pk', '-', '') {from_pairs})"
         voted = "count(DISTINCT pair)"
         select = f"SELECT {voted}, {voted} FILTER (WHERE {has_output}) FROM vote"  # noqa: S608
-        return (self._one(f"SELECT count(*) {shown}"), *self._db.execute(select).fetchone())
+        return (self._one(f"SELECT count(*) {from_pairs}"), *self._db.execute(select).fetchone())
 
     def judges(self) -> list[str]:
         return [name for (name,) in self._db.execute("SELECT name FROM judge ORDER BY rowid")]

@@ -20,7 +20,7 @@ from humanjudge.lib.text import number_of
 from humanjudge.lib.validation import validated
 from judge_eval.baselines import BLIND, LONGER_HIGHER, names_for, names_for_single
 from judge_eval.config.run_config import RUBRICS, SINGLE_RUBRICS
-from judge_eval.exchange.answers import NONE_OF, Asked, Columns
+from judge_eval.exchange.drafts import PairDraft, by_rule
 from judge_eval.exchange.import_report import (
     GONE,
     SIMULATED,
@@ -29,8 +29,8 @@ from judge_eval.exchange.import_report import (
     ImportReport,
 )
 from judge_eval.exchange.import_scratch import DRAFT, VOTES, WRITTEN, Scratch
-from judge_eval.exchange.statements import PairDraft, by_rule
-from judge_eval.exchange.steps import close_undrawn, finish, give_pictures, note, step
+from judge_eval.exchange.import_steps import close_undrawn, finish, give_pictures, note, step
+from judge_eval.exchange.question import NONE_OF, Columns, Question
 from judge_eval.models import Board, Import, Judge, Run, Verdict
 from judge_eval.objects import record_objects, verdicts_by_item
 from judge_eval.runs.lifecycle import OUTPUT_ABSENT, lacking_outputs
@@ -84,9 +84,9 @@ class Writing:
     def write(self) -> None:
         job = self._job
         with self._step() as run:
-            known = set(run.judges.values_list("fingerprint", flat=True))
+            existing = set(run.judges.values_list("fingerprint", flat=True))
             judges = [self._judge(run, name) for name in self._scratch.judges()]
-            add_judges(run, [judge for judge in judges if judge.fingerprint not in known])
+            add_judges(run, [judge for judge in judges if judge.fingerprint not in existing])
             note(job, run=run)
         writers = (self._pairs, self._verdicts, self._enter, self._votes)
         before = 0
@@ -106,8 +106,8 @@ class Writing:
         with self._step() as run:
             if self._scratch.count(VOTES):
                 self._note_in_ledger(run, IMPORT_ENDS)
-            is_told = self._options.open_for_voting is not None
-            if job.name or self._report.changed or is_told:
+            is_decided = self._options.open_for_voting is not None
+            if job.name or self._report.changed or is_decided:
                 self._open(run)
             self._report.runs.append(run.pk)
             finish(job, self._report)
@@ -161,10 +161,10 @@ class Writing:
 
         Chance is keyed by them: with the same ones, the same board is computed.
         """
-        stated = {name: UUID(it) for name, it in self._job.form.get("numbers", {}).items()}
-        taken = Q(pk=stated.get("run")) | Q(queue=stated.get("queue"))
-        is_taken = not stated or Run.every.filter(taken).exists()
-        return {} if is_taken or Queue.objects.filter(pk=stated["queue"]).exists() else stated
+        given = {name: UUID(it) for name, it in self._job.form.get("numbers", {}).items()}
+        taken = Q(pk=given.get("run")) | Q(queue=given.get("queue"))
+        is_taken = not given or Run.every.filter(taken).exists()
+        return {} if is_taken or Queue.objects.filter(pk=given["queue"]).exists() else given
 
     def _usual_rubric(self, rules: Columns) -> str:
         if "kind" not in rules:
@@ -216,10 +216,10 @@ class Writing:
         keyed = set(free.filter(pk__in=[d.pk for d in changed]).values_list("pk", flat=True))
         keys = [_item(queue, draft) for draft in changed if draft.pk in keyed]
         Item.objects.bulk_update(keys, ["prompt_key", "turn"])
-        known = Entry.objects.filter(
+        existing = Entry.objects.filter(
             kind=Entry.Kind.VERDICTS, item__in=[draft.pk for draft in changed]
         )
-        self._put_into_ledger(run, set(known.values_list("item", flat=True)))
+        self._put_into_ledger(run, set(existing.values_list("item", flat=True)))
 
     def _store_images(self, outputs: Iterable[Inference]) -> None:
         for output in outputs:
@@ -262,13 +262,13 @@ class Writing:
         if self._baselines is None:
             self._baselines = self._baselines_of(run)
         stored = Verdict.objects.filter(judge__in=self._baselines, item__in=items)
-        known = set(stored.values_list("judge", "item"))
+        existing = set(stored.values_list("judge", "item"))
         orders = (run.config or {}).get("verdict_orders")
         verdicts = []
         for item in items:
             is_unseen = any(output.metadata.get(OUTPUT_ABSENT) for output in item.outputs)
             for judge in self._baselines:
-                if (judge.pk, item.pk) in known:
+                if (judge.pk, item.pk) in existing:
                     continue
                 verdict = Verdict(judge=judge, item=item, decided_at=timezone.now())
                 looks = judge.name not in BLIND if item.b else judge.name == LONGER_HIGHER
@@ -283,9 +283,9 @@ class Writing:
         Verdict.objects.bulk_create(verdicts)
 
     def _baselines_of(self, run: Run) -> list[Judge]:
-        known = list(run.judges.filter(provider=Judge.BASELINE).order_by("position"))
-        if known or not self._options.baselines:
-            return known
+        existing = list(run.judges.filter(provider=Judge.BASELINE).order_by("position"))
+        if existing or not self._options.baselines:
+            return existing
         names = self._names_of_baselines(run.queue)
         if not names:
             return []
@@ -313,8 +313,8 @@ class Writing:
         voters = voters_of(project, names)
         new = [Voter(project_id=project, external_id=n) for n in sorted(names - voters.keys())]
         voters |= {voter.external_id: voter for voter in Voter.objects.bulk_create(new)}
-        stated = self._scratch.groups(names).items()
-        groups = {voters[n].pseudonym: group for n, group in stated if not voters[n].group}
+        given = self._scratch.groups(names).items()
+        groups = {voters[n].pseudonym: group for n, group in given if not voters[n].group}
         if groups:
             # Before the votes, so that no board has to move for it.
             ledger.append(project, [groups_entry(project, groups)])
@@ -329,15 +329,15 @@ class Writing:
 
     def _note_in_ledger(self, run: Run, payload: dict[str, str]) -> None:
         """Tell where votes begin and end that came at once."""
-        told = Entry(kind=Entry.Kind.PARAMETERS, at=timezone.now(), queue=run.queue)
-        told.project_id, told.payload = run.queue.project_id, payload
-        ledger.append(run.queue.project_id, [told])
+        boundary = Entry(kind=Entry.Kind.PARAMETERS, at=timezone.now(), queue=run.queue)
+        boundary.project_id, boundary.payload = run.queue.project_id, payload
+        ledger.append(run.queue.project_id, [boundary])
 
     def _settled(self, run: Run, statement: str, choice: str) -> Columns:
-        stated: Columns = json.loads(statement)
+        given: Columns = json.loads(statement)
         if run.queue.kind == Queue.Kind.COMPARISON:
-            return stated
-        return Asked(self._options, run.queue).settled(stated, choice)
+            return given
+        return Question(self._options, run.queue).settled(given, choice)
 
     def _open(self, run: Run) -> None:
         """Open pairs for voting, and the queue if it is to be, and set what the run does next."""
@@ -391,15 +391,15 @@ def _items(run: Run, pairs: Collection[UUID], *conditions: Exists) -> list[Item]
 
 
 def _fill(output: Inference, draft: PairDraft, side: str, text: str | None) -> None:
-    known = draft.known
-    output.prompt = known.get("prompt", "")
-    output.tags = known.get("tags", [])
-    output.generator = known.get(f"generator_{side}", "")
-    output.kind = known["kind"]
+    facts = draft.facts
+    output.prompt = facts.get("prompt", "")
+    output.tags = facts.get("tags", [])
+    output.generator = facts.get(f"generator_{side}", "")
+    output.kind = facts["kind"]
     output.metadata = {k: v for k, v in output.metadata.items() if k != OUTPUT_ABSENT}
-    output.metadata |= known.get("metadata", {})
-    output.metadata |= {name: known[name] for name in NOTED if name in known}
-    if f"output_{side}" not in known:
+    output.metadata |= facts.get("metadata", {})
+    output.metadata |= {name: facts[name] for name in NOTED if name in facts}
+    if f"output_{side}" not in facts:
         output.metadata[OUTPUT_ABSENT] = True
     elif text is not None:
         output.output = text
@@ -408,14 +408,14 @@ def _fill(output: Inference, draft: PairDraft, side: str, text: str | None) -> N
 
 
 def _item(queue: Queue, draft: PairDraft) -> Item:
-    known = draft.known
+    facts = draft.facts
     # Nothing is known to share a prompt that nobody told; a single item is its own, unless items
     # of a prompt are compared by their order.
     key = str(draft.pk)
-    if not draft.is_single or is_ordered(queue):
-        unnamed = prompt_key(known["prompt"]) if "prompt" in known else key
-        key = known.get("prompt_id") or unnamed
-    key = known.get("cluster") or key
+    if draft.noun == "pair" or is_ordered(queue):
+        unnamed = prompt_key(facts["prompt"]) if "prompt" in facts else key
+        key = facts.get("prompt_id") or unnamed
+    key = facts.get("cluster") or key
     return Item(
         pk=draft.pk,
         queue=queue,
@@ -427,12 +427,12 @@ def _item(queue: Queue, draft: PairDraft) -> Item:
     )
 
 
-def _vote(stated: Columns, now: datetime) -> Entry:
+def _vote(given: Columns, now: datetime) -> Entry:
     """Make a vote, cast now if it states no time, without its voter and its pair."""
-    at = stated.pop("at")
-    hidden = ledger.hidden(stated["comment"], stated["labels"])
+    at = given.pop("at")
+    hidden = ledger.hidden(given["comment"], given["labels"])
     at = datetime.fromisoformat(at) if at else now
-    return Entry(kind=Entry.Kind.VOTE, at=at, **stated, **hidden)
+    return Entry(kind=Entry.Kind.VOTE, at=at, **given, **hidden)
 
 
 def voters_of(project: UUID | None, names: Collection[str]) -> dict[str, Voter]:

@@ -13,7 +13,7 @@ from pydantic import AfterValidator, Field
 from humanjudge.lib.validation import ConfigError, ConfigInvalid, Part, meant, validated
 from judge_eval.exchange import fields
 from judge_eval.exchange.fields import Converter, Label
-from judge_eval.exchange.rows import (
+from judge_eval.exchange.row_models import (
     ITEMS,
     PAIRS,
     SHAPES,
@@ -110,11 +110,14 @@ class ColumnMapping:
                 values[shape.name] = name_by_content(shape, values)
             about = {name: values.get(name) for name in (shape.name, *shape.about)}
             wide = [
-                about | {who: name, said: answer}
-                for group, who, said in ((JUDGES, "judge", "verdict"), (VOTERS, "voter", "vote"))
+                about | {who: name, field: answer}
+                for group, who, field in (
+                    (JUDGES, "judge", "verdict"),
+                    (VOTERS, "voter", "vote"),
+                )
                 for name, answer in self._group(group, raw)
             ]
-            if not wide or any(values.get(name) is not None for name in shape.stated):
+            if not wide or any(values.get(name) is not None for name in shape.answer_fields):
                 yield from assemble(shape, file, record.line, values, labels, constants)
             for statement in wide:
                 yield from assemble(shape, file, record.line, statement, {}, ())
@@ -318,11 +321,11 @@ def _nearest(column: str, names: Iterable[str]) -> str:
 
 
 def _unknown(columns: list[str], shape: Shape) -> str:
-    why = f"nothing is known of its columns: {_listed(columns)}"
+    why = f"unknown columns: {_listed(columns)}"
     other = next((sign for sign in ";\t|" if sign in columns[0]), None)
     if len(columns) == 1 and other:
         return f"{why}; commas stand between columns, not {other!r}"
-    return f"{why}; known are {', '.join(shape.fields)}"
+    return f"{why}; expected: {', '.join(shape.fields)}"
 
 
 def _listed(columns: list[str]) -> str:
@@ -451,8 +454,8 @@ class _Parser:
 
     def column(self, field: str, spec: object, convert: Converter) -> Column:
         try:
-            stated = {"column": spec} if isinstance(spec, str) else spec
-            source = validated(_Source, stated, path=f"mapping.{field}")
+            given = {"column": spec} if isinstance(spec, str) else spec
+            source = validated(_Source, given, path=f"mapping.{field}")
         except ConfigInvalid as invalid:
             self.errors += invalid.errors
             return Column(field, None, convert)
@@ -476,10 +479,10 @@ class _Parser:
         return Column(field, source.column, convert)
 
     def _refuse_misplaced(self, field: str, source: _Source) -> None:
-        stated, is_label = source.model_fields_set, field.startswith(f"{LABELS}.")
-        if ("column" in stated) == ("value" in stated):
+        given, is_label = source.model_fields_set, field.startswith(f"{LABELS}.")
+        if ("column" in given) == ("value" in given):
             self.refuse(field, "needs one of column and value")
-        elif "value" in stated and (field in ("pair", "item") or source.values):
+        elif "value" in given and (field in ("pair", "item") or source.values):
             self.refuse(f"{field}.value", "cannot stand here: it is the same for every row")
         allowed = {
             "separator": is_label or field == "tags",
@@ -487,7 +490,7 @@ class _Parser:
             "type": is_label,
         }
         for setting in [name for name, belongs in allowed.items() if not belongs]:
-            if setting in stated:
+            if setting in given:
                 self.refuse(f"{field}.{setting}", "does not belong here")
 
     def _value(self, path: str, raw: object, convert: Converter) -> object:

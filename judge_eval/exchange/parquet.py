@@ -7,7 +7,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
 from humanjudge.lib.strict_json import MAX_RECORD, MOST_COLUMNS
-from judge_eval.exchange.rows import Broken
+from judge_eval.exchange.row_models import Broken
 
 # A record may have 2 MB, and is held twice while it is read.
 _ROWS = 16

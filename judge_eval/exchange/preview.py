@@ -19,9 +19,10 @@ from pydantic import BaseModel
 
 from humanjudge.lib import extensions
 from judge_eval.exchange import bundle, fields, mapping
+from judge_eval.exchange.drafts import Together
 from judge_eval.exchange.formats import LOOKED_AT_FIRST, detect, read
 from judge_eval.exchange.import_scratch import text_of
-from judge_eval.exchange.rows import (
+from judge_eval.exchange.row_models import (
     ITEMS,
     SHAPES,
     Item,
@@ -35,15 +36,14 @@ from judge_eval.exchange.rows import (
     shape_of,
 )
 from judge_eval.exchange.sources import Record, format_of, records
-from judge_eval.exchange.statements import Together
 
 # So many records of a file are looked at, or fewer where their texts are long.
 LOOKED_AT: Final = 200
 MOST_TEXT: Final = 2_000_000
 # So many items are shown, so many statements of each, so much of each text.
-SHOWN: Final = 5
+MOST_ITEMS: Final = 5
 MOST_STATEMENTS: Final = 20
-LONGEST_SHOWN: Final = 600
+LONGEST_TEXT: Final = 600
 MOST_COLUMNS: Final = 100
 # A column with more values, or longer ones, holds no choices.
 MOST_VALUES: Final = 12
@@ -58,7 +58,7 @@ TOO_MUCH: Final = (
 )
 
 
-class Wanted(BaseModel):
+class PreviewRequest(BaseModel):
     """Files by path and name, how their import will read them, and whether they are a bundle."""
 
     files: list[tuple[Path, str]]
@@ -90,7 +90,7 @@ class Output(BaseModel):
     text: str | None = None
 
 
-class Shown(BaseModel):
+class PreviewItem(BaseModel):
     """An item as an import takes it, and who says what of it in the first rows."""
 
     name: str
@@ -108,7 +108,7 @@ class Preview(BaseModel):
     # With the values that occur, where these may be choices.
     columns: dict[str, list[str]] = {}
     more_columns: int = 0
-    items: list[Shown] = []
+    items: list[PreviewItem] = []
     faults: list[Fault] = []
     left_out: list[Fault] = []
     notes: list[str] = []
@@ -121,12 +121,12 @@ def _where_packages_are() -> dict[str, str]:
     return {name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ}
 
 
-def preview(wanted: Wanted) -> Preview:
+def preview(request: PreviewRequest) -> Preview:
     """Look at files in a process that ends where they are too much for it."""
     try:
         child = subprocess.run(
             [sys.executable, "-m", "judge_eval.exchange.preview"],
-            input=wanted.model_dump_json().encode(),
+            input=request.model_dump_json().encode(),
             capture_output=True,
             cwd=_ROOT,
             # No secret; and the other pools take much more at once than they need.
@@ -135,42 +135,42 @@ def preview(wanted: Wanted) -> Preview:
             check=True,
         )
     except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
-        fault = Fault(file=wanted.files[0][1], row=0, field=None, why=TOO_MUCH)
+        fault = Fault(file=request.files[0][1], row=0, field=None, why=TOO_MUCH)
         return Preview(faults=[fault])
     return Preview.model_validate_json(child.stdout)
 
 
-def look(wanted: Wanted) -> Preview:
+def look(request: PreviewRequest) -> Preview:
     """Read the beginning of files as their import would.
 
     Faults are those that a row has by itself or beside these others: whether it contradicts what
     stands behind them or is stored, its import says. Raises ConfigInvalid where the mapping is
     wrong.
     """
-    found = Preview()
-    if wanted.is_bundle:
-        _look_at_bundle(*wanted.files[0], found)
-        return found
-    shape = SHAPES[wanted.shape] if wanted.shape else None
-    columns = None if wanted.mapping is None else mapping.parse(wanted.mapping, shape)
-    told = columns.shape if columns else shape
-    rows = _Rows(found)
-    for path, name in wanted.files:
+    result = Preview()
+    if request.is_bundle:
+        _look_at_bundle(*request.files[0], result)
+        return result
+    shape = SHAPES[request.shape] if request.shape else None
+    columns = None if request.mapping is None else mapping.parse(request.mapping, shape)
+    row_shape = columns.shape if columns else shape
+    rows = _Rows(result)
+    for path, name in request.files:
         with path.open("rb") as stream:
             first = list(_first_records(stream, name))
             stream.seek(0)
-            _note_columns(first, found)
-            told = told or shape_of({column for record in first for column in record})
-            found.shape = "item" if told is ITEMS else "pair"
+            _note_columns(first, result)
+            row_shape = row_shape or shape_of({column for record in first for column in record})
+            result.shape = "item" if row_shape is ITEMS else "pair"
             if public := detect(name, first[:LOOKED_AT_FIRST]):
-                found.formats[name] = public
-            for item in islice(read(stream, name, columns, None, shape, wanted.off), LOOKED_AT):
+                result.formats[name] = public
+            for item in islice(read(stream, name, columns, None, shape, request.off), LOOKED_AT):
                 rows.take(item)
                 if rows.text > MOST_TEXT:
                     break
-    found.items = list(rows.items.values())
-    found.faults, found.left_out = grouped(rows.faults), grouped(rows.left_out)
-    return found
+    result.items = list(rows.items.values())
+    result.faults, result.left_out = grouped(rows.faults), grouped(rows.left_out)
+    return result
 
 
 def _first_records(stream: BinaryIO, name: str) -> Iterator[Values]:
@@ -183,14 +183,14 @@ def _first_records(stream: BinaryIO, name: str) -> Iterator[Values]:
             return
 
 
-def _note_columns(records: list[Values], found: Preview) -> None:
+def _note_columns(records: list[Values], result: Preview) -> None:
     names = dict.fromkeys(name for values in records for name in values)
     fitting = [name for name in names if len(name) <= fields.MAX_NAME and name.isprintable()]
-    new = [name for name in fitting if name not in found.columns]
-    room = MOST_COLUMNS - len(found.columns)
-    found.more_columns += len(names) - len(fitting) + len(new[room:])
+    new = [name for name in fitting if name not in result.columns]
+    room = MOST_COLUMNS - len(result.columns)
+    result.more_columns += len(names) - len(fitting) + len(new[room:])
     for name in new[:room]:
-        found.columns[name] = _values_of(name, records)
+        result.columns[name] = _values_of(name, records)
 
 
 def _values_of(column: str, records: list[Values]) -> list[str]:
@@ -208,9 +208,9 @@ def _values_of(column: str, records: list[Values]) -> list[str]:
 class _Rows:
     """Puts together what rows say of the first items."""
 
-    def __init__(self, found: Preview) -> None:
-        self._found = found
-        self.items: dict[str, Shown] = {}
+    def __init__(self, result: Preview) -> None:
+        self._preview = result
+        self.items: dict[str, PreviewItem] = {}
         self.faults: list[RowError] = []
         self.left_out: list[LeftOut] = []
         self.text = 0
@@ -220,7 +220,7 @@ class _Rows:
         if isinstance(item, Row):
             self._take_row(item)
         elif isinstance(item, Note):
-            self._found.notes.append(f"{item.file}: {item.text}")
+            self._preview.notes.append(f"{item.file}: {item.text}")
         elif isinstance(item, RowError):
             self.faults.append(item)
         elif isinstance(item, LeftOut):
@@ -232,31 +232,31 @@ class _Rows:
             self._together.take(row)
         except Misfit as error:
             self.faults.append(RowError(row.file, row.line, error.field, error.why))
-        self._found.shape = "item" if row.is_single else "pair"
+        self._preview.shape = row.shape
         if row.item not in self.items:
-            if len(self.items) == SHOWN:
+            if len(self.items) == MOST_ITEMS:
                 return
-            outputs = [Output() for _ in range(1 if row.is_single else 2)]
-            self.items[row.item] = Shown(name=row.item, outputs=outputs)
+            outputs = [Output() for _ in SHAPES[row.shape].outputs]
+            self.items[row.item] = PreviewItem(name=row.item, outputs=outputs)
         _add(self.items[row.item], row)
 
 
-def _add(shown: Shown, row: Row) -> None:
-    shown.prompt = shown.prompt or _cut(row.prompt or row.prompt_id or "")
-    shown.kind = shown.kind or row.kind or ""
-    stated = ((row.generator_a, row.output_a), (row.generator_b, row.output_b))
-    for output, (generator, text) in zip(shown.outputs, stated, strict=False):
+def _add(item: PreviewItem, row: Row) -> None:
+    item.prompt = item.prompt or _cut(row.prompt or row.prompt_id or "")
+    item.kind = item.kind or row.kind or ""
+    outputs = ((row.generator_a, row.output_a), (row.generator_b, row.output_b))
+    for output, (generator, text) in zip(item.outputs, outputs, strict=False):
         output.generator = output.generator or generator or ""
         output.text = output.text if text is None else _cut(text)
     labels = [
         f"{task}: {_word(label)}" if task else _word(label) for task, label in row.labels.items()
     ]
-    if row.judge and len(shown.verdicts) < MOST_STATEMENTS:
+    if row.judge and len(item.verdicts) < MOST_STATEMENTS:
         verdict = _in_both_orders(row) if row.pick_ab else row.verdict or ""
         verdict = f"no verdict: {_cut(row.error)}" if row.error else verdict
-        shown.verdicts.append((row.judge, _joined(verdict, labels)))
-    if row.voter and len(shown.votes) < MOST_STATEMENTS:
-        shown.votes.append((row.voter, _joined(row.vote or "", labels)))
+        item.verdicts.append((row.judge, _joined(verdict, labels)))
+    if row.voter and len(item.votes) < MOST_STATEMENTS:
+        item.votes.append((row.voter, _joined(row.vote or "", labels)))
 
 
 def _joined(choice: str, labels: list[str]) -> str:
@@ -272,7 +272,7 @@ def _word(label: fields.Label) -> str:
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}…"
+    return text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}…"
 
 
 def grouped(errors: Iterable[RowError | LeftOut]) -> list[Fault]:
@@ -296,17 +296,17 @@ def grouped(errors: Iterable[RowError | LeftOut]) -> list[Fault]:
     return list(faults.values())
 
 
-def _look_at_bundle(path: Path, name: str, found: Preview) -> None:
-    found.formats[name] = "bundle"
+def _look_at_bundle(path: Path, name: str, result: Preview) -> None:
+    result.formats[name] = "bundle"
     with path.open("rb") as stream:
         try:
             for _, record in islice(bundle.read(stream), _LINES_OF_BUNDLE):
                 if isinstance(record, bundle.Header):
-                    found.project = record.project.name
+                    result.project = record.project.name
                 elif isinstance(record, bundle.RunPart):
-                    found.runs.append(record.name)
+                    result.runs.append(record.name)
         except bundle.BundleError as error:
-            found.faults.append(Fault(file=name, row=error.line, field=error.field, why=error.why))
+            result.faults.append(Fault(file=name, row=error.line, field=error.field, why=error.why))
 
 
 def limit_memory(more: int) -> None:
@@ -320,14 +320,14 @@ def limit_memory(more: int) -> None:
 
 
 def main() -> None:
-    wanted = Wanted.model_validate_json(sys.stdin.buffer.read())
-    if any(format_of(name) == "parquet" for _, name in wanted.files):
+    request = PreviewRequest.model_validate_json(sys.stdin.buffer.read())
+    if any(format_of(name) == "parquet" for _, name in request.files):
         import judge_eval.exchange.parquet  # noqa: F401  what it takes is not the files'
     # This process has no Django, which loads them elsewhere.
-    extensions.load(wanted.extensions)
+    extensions.load(request.extensions)
     limit_memory(_MEMORY)
     resource.setrlimit(resource.RLIMIT_CPU, (_SECONDS, _SECONDS))
-    sys.stdout.write(look(wanted).model_dump_json())
+    sys.stdout.write(look(request).model_dump_json())
 
 
 if __name__ == "__main__":

@@ -21,11 +21,12 @@ from judge_eval.exchange import bundle
 from judge_eval.exchange.bundle import BundleError
 from judge_eval.exchange.import_report import ImportReport
 from judge_eval.exchange.import_scratch import pieces
+from judge_eval.exchange.import_steps import counted, finish, note, remove, remove_unused, step
 from judge_eval.exchange.restore_rows import Columns, Lines, Rows, Start, lacks
-from judge_eval.exchange.steps import counted, finish, note, remove, remove_unused, step
 from judge_eval.models import Import, Run
 from voting.access import can_make_projects, make_project, projects_where
-from voting.choices import CHOICES, PASS_FLAG, WRONG
+from voting.choices import WRONG
+from voting.kinds import kind_of
 from voting.ledger import chain, ledger
 from voting.ledger.decisions import VOTES_WANTED, payload_of, wanted_in
 from voting.models import Entry, Project, Queue, Voter, VoterPrompt
@@ -54,7 +55,7 @@ class Restoring:
         """Write what is not written yet; after a BundleError, that must be taken back."""
         lines = self._lines()
         _, header = next(lines)
-        start = self._start() or self._begin(header)
+        start = self._start() or self._new_start(header)
         if start is None:
             with transaction.atomic():
                 finish(self._job, self._report)
@@ -73,10 +74,10 @@ class Restoring:
             finish(self._job, self._report)
 
     def _start(self) -> Start | None:
-        stated = self._job.form.get("start")
-        return Start.model_validate(stated) if stated else None
+        record = self._job.form.get("start")
+        return Start.model_validate(record) if record else None
 
-    def _begin(self, header: bundle.Header) -> Start | None:
+    def _new_start(self, header: bundle.Header) -> Start | None:
         """Settle where it goes; None where its runs are there already."""
         here: list[UUID] = []
         with transaction.atomic():
@@ -150,9 +151,9 @@ class Restoring:
         for chunk in self._chunks(shared):
             with step(start.project):
                 remove_unused([start.number(it.id) for _, it in chunk if it.type == "inference"])
-                for _, stated in chunk:
-                    if stated.type == "rubric":
-                        _remove(rubrics.filter(name=stated.name, text=stated.text))
+                for _, record in chunk:
+                    if record.type == "rubric":
+                        _remove(rubrics.filter(name=record.name, text=record.text))
                 note(self._job)
         with step(start.project):
             _remove(start.new_voters())
@@ -196,17 +197,17 @@ def _project(header: bundle.Header, job: Import) -> tuple[Project, bool]:
     A project of its name is taken, of those in which whoever asked may make runs; a command may in
     every one.
     """
-    stated, who = header.project, job.api_key or job.user or AnonymousUser()
-    known = Project.objects.all() if job.is_local else projects_where(who, "run")
-    project = job.project or known.filter(name=stated.name).order_by("created_at").first()
+    record, who = header.project, job.api_key or job.user or AnonymousUser()
+    existing = Project.objects.all() if job.is_local else projects_where(who, "run")
+    project = job.project or existing.filter(name=record.name).order_by("created_at").first()
     if project is not None:
         return Project.objects.select_for_update(no_key=True).get(pk=project.pk), False
     if not (job.is_local or can_make_projects(who)):
         why = "there is none of this name in which you may make runs, and you may make none"
         raise BundleError(1, "project", why)
-    is_taken = Project.objects.filter(pk=stated.id).exists()
-    pk, by = uuid4() if is_taken else stated.id, job.api_key.user if job.api_key else job.user
-    return make_project(stated.name, by, pk=pk, created_at=stated.created_at), True
+    is_taken = Project.objects.filter(pk=record.id).exists()
+    pk, by = uuid4() if is_taken else record.id, job.api_key.user if job.api_key else job.user
+    return make_project(record.name, by, pk=pk, created_at=record.created_at), True
 
 
 def _remove(rows: QuerySet[Any]) -> None:
@@ -231,9 +232,9 @@ class Ledger:
     def append(self, lines: Lines) -> None:
         entries = list(self._entries(lines))
         ledger.append(self._rows.project.pk, entries)
-        for (line, stated), entry in zip(lines, entries, strict=True) if self._is_checked else ():
-            if entry.seq != stated.seq or bytes(entry.hash or b"").hex() != stated.hash:
-                raise BundleError(line, "hash", _ANOTHER.format(stated.seq))
+        for (line, record), entry in zip(lines, entries, strict=True) if self._is_checked else ():
+            if entry.seq != record.seq or bytes(entry.hash or b"").hex() != record.hash:
+                raise BundleError(line, "hash", _ANOTHER.format(record.seq))
 
     def note(self) -> str:
         self._rows.project.refresh_from_db()
@@ -247,54 +248,54 @@ class Ledger:
         self._rows.look_up(lines)
         targets = [target for _, record in lines if (target := getattr(record, "target", None))]
         stored = self._stored(list(map(self._rows.number, targets)))
-        self._known = {entry.uid: entry for entry in stored}
+        self._existing = {entry.uid: entry for entry in stored}
         for line, record in lines:
             if record.seq <= self._last:
                 raise BundleError(line, "seq", f"{record.seq} stands behind {self._last}")
             self._last = record.seq
             is_vote = record.type == "vote"
             entry = self._vote(line, record) if is_vote else self._other(line, record)
-            self._known[entry.uid] = entry
+            self._existing[entry.uid] = entry
             yield entry
 
     def _stored(self, uids: Collection[UUID]) -> Iterable[Entry]:
         stored = Entry.objects.filter(project=self._rows.project, uid__in=uids)
         return stored.select_related("voter")
 
-    def _vote(self, line: int, stated: bundle.Vote) -> Entry:
-        salt, comment, labels = stated.salt, stated.comment, stated.labels
-        if comment and chain.salted_hash(salt, comment) != stated.comment_sha256:
+    def _vote(self, line: int, record: bundle.Vote) -> Entry:
+        salt, comment, labels = record.salt, record.comment, record.labels
+        if comment and chain.salted_hash(salt, comment) != record.comment_sha256:
             raise BundleError(line, "comment_sha256", "is not the hash of what was said")
-        if labels and ledger.labels_sha256(salt, labels) != stated.labels_sha256:
+        if labels and ledger.labels_sha256(salt, labels) != record.labels_sha256:
             raise BundleError(line, "labels_sha256", "is not the hash of what was said")
-        fields = self._fields(line, stated)
-        if stated.choice not in _offered(fields["queue"], stated.choice):
-            raise BundleError(line, "choice", f"{stated.choice!r} is no vote on its item")
-        if stated.labels_sha256:
-            fields["payload"] = {"labels_sha256": stated.labels_sha256}
-        rubric = self._rows.rubric(line, stated.rubric)
+        fields = self._fields(line, record)
+        if record.choice not in _offered(fields["queue"], record.choice):
+            raise BundleError(line, "choice", f"{record.choice!r} is no vote on its item")
+        if record.labels_sha256:
+            fields["payload"] = {"labels_sha256": record.labels_sha256}
+        rubric = self._rows.rubric(line, record.rubric)
         return Entry(kind=Entry.Kind.VOTE, rubric=rubric, **fields)
 
-    def _other(self, line: int, stated: bundle.EntryPart) -> Entry:
-        fields = self._fields(line, stated)
-        target = self._known.get(self._rows.number(stated.target)) if stated.target else None
-        if stated.kind == "retraction":
+    def _other(self, line: int, record: bundle.EntryPart) -> Entry:
+        fields = self._fields(line, record)
+        target = self._existing.get(self._rows.number(record.target)) if record.target else None
+        if record.kind == "retraction":
             _retract(line, target, fields.get("voter"))
-        if stated.is_settling:
-            fields["comment_sha256"] = _why(line, stated)
-            _reverse(line, stated, target)
-        if stated.target:
-            fields["target"] = target or lacks(line, "target", stated.target)
-        if stated.kind == "verdicts":
-            fields["payload"] = self._verdicts(line, stated)
-        if stated.kind == "object":
-            fields["payload"] = self._object(line, stated)
-        if wanted := wanted_in(stated.payload) if stated.kind == "parameters" else {}:
-            fields["payload"] = self._wanted(line, stated, wanted, fields["queue"])
+        if record.is_settling:
+            fields["comment_sha256"] = _why(line, record)
+            _reverse(line, record, target)
+        if record.target:
+            fields["target"] = target or lacks(line, "target", record.target)
+        if record.kind == "verdicts":
+            fields["payload"] = self._verdicts(line, record)
+        if record.kind == "object":
+            fields["payload"] = self._object(line, record)
+        if required := wanted_in(record.payload) if record.kind == "parameters" else {}:
+            fields["payload"] = self._votes_required(line, record, required, fields["queue"])
         return Entry(**fields)
 
-    def _fields(self, line: int, stated: bundle.LedgerRecord) -> Columns:
-        fields = self._rows.columns(line, stated, _MADE_ANEW)
+    def _fields(self, line: int, record: bundle.LedgerRecord) -> Columns:
+        fields = self._rows.columns(line, record, _MADE_ANEW)
         run = fields.pop("run", None)
         return fields | {
             "uid": fields.pop("id"),
@@ -302,40 +303,40 @@ class Ledger:
             "queue": run and run.queue,
         }
 
-    def _wanted(
-        self, line: int, stated: bundle.EntryPart, wanted: Mapping[UUID, int], queue: Queue | None
+    def _votes_required(
+        self, line: int, record: bundle.EntryPart, required: Mapping[UUID, int], queue: Queue | None
     ) -> Any:
         """Return changed votes wanted with the numbers that items have here."""
-        here = {self._rows.number(item): votes for item, votes in wanted.items()}
-        known = queue.items.values_list("pk", flat=True) if queue else ()
-        if not here.keys() <= set(known):
+        here = {self._rows.number(item): votes for item, votes in required.items()}
+        existing = queue.items.values_list("pk", flat=True) if queue else ()
+        if not here.keys() <= set(existing):
             raise BundleError(line, "payload", "the run has no such item")
-        said = stated.payload[VOTES_WANTED] | payload_of(here)[VOTES_WANTED]
-        return {**stated.payload, VOTES_WANTED: said}
+        votes = record.payload[VOTES_WANTED] | payload_of(here)[VOTES_WANTED]
+        return {**record.payload, VOTES_WANTED: votes}
 
-    def _object(self, line: int, stated: bundle.EntryPart) -> Any:
-        payload = dict(stated.payload)
-        known = self._rows.runs if payload["type"] == "run" else self._rows.judges
-        here = known.get(UUID(payload["id"])) or lacks(line, "payload.id", payload["id"])
+    def _object(self, line: int, record: bundle.EntryPart) -> Any:
+        payload = dict(record.payload)
+        existing = self._rows.runs if payload["type"] == "run" else self._rows.judges
+        here = existing.get(UUID(payload["id"])) or lacks(line, "payload.id", payload["id"])
         if self._rows.project.name != self._rows.header.project.name:
             payload.pop("project", None)
         return payload | {"id": str(here.pk)}
 
-    def _verdicts(self, line: int, stated: bundle.EntryPart) -> Any:
+    def _verdicts(self, line: int, record: bundle.EntryPart) -> Any:
         try:
-            verdicts = [self._verdict(line, stated, item) for item in stated.payload["verdicts"]]
-            run = self._rows.runs[UUID(stated.payload["run"])]
+            verdicts = [self._verdict(line, record, item) for item in record.payload["verdicts"]]
+            run = self._rows.runs[UUID(record.payload["run"])]
         except (KeyError, TypeError, ValueError) as error:
             raise BundleError(line, "payload", "is not what verdicts are written as") from error
         # What claims are made of beside the verdicts.
-        if [type(stated.payload.get(name)) for name in ("prompt", "votes_wanted")] != [str, int]:
+        if [type(record.payload.get(name)) for name in ("prompt", "votes_wanted")] != [str, int]:
             raise BundleError(line, "payload", "names no prompt, or no number of votes wanted")
-        return {**stated.payload, "run": str(run.pk), "verdicts": verdicts}
+        return {**record.payload, "run": str(run.pk), "verdicts": verdicts}
 
-    def _verdict(self, line: int, stated: bundle.EntryPart, item: Any) -> Any:
+    def _verdict(self, line: int, record: bundle.EntryPart, item: Any) -> Any:
         old = UUID(item["judge"])
         judge = self._rows.judges.get(old) or lacks(line, "judge", old)
-        run = stated.run and self._rows.runs.get(stated.run)
+        run = record.run and self._rows.runs.get(record.run)
         if judge.run != run or judge.position != item["position"]:
             raise BundleError(line, "payload", f"judge {judge.name} has no such place in this run")
         if item["winner"] not in (*_offered(judge.run.queue, item["winner"]), WRONG, None):
@@ -343,11 +344,9 @@ class Ledger:
         return {**item, "judge": str(judge.pk)}
 
 
-def _offered(queue: Queue, said: str | None) -> Sequence[str | None]:
+def _offered(queue: Queue, choice: str | None) -> Sequence[str | None]:
     """Return what may be said of an item; where words are free, whatever `said` is."""
-    if queue.kind == Queue.Kind.COMPARISON:
-        return CHOICES
-    return PASS_FLAG if queue.kind == Queue.Kind.PASS_FLAG else (said,)
+    return kind_of(queue).choices or (choice,)
 
 
 def _retract(line: int, target: Entry | None, voter: Voter | None) -> None:
@@ -359,15 +358,15 @@ def _retract(line: int, target: Entry | None, voter: Voter | None) -> None:
     target.retracted = True
 
 
-def _why(line: int, stated: bundle.EntryPart) -> str:
-    digest = stated.payload.get("why", "")
-    if stated.comment and chain.salted_hash(stated.salt, stated.comment) != digest:
+def _why(line: int, record: bundle.EntryPart) -> str:
+    digest = record.payload.get("why", "")
+    if record.comment and chain.salted_hash(record.salt, record.comment) != digest:
         raise BundleError(line, "payload.why", "is not the hash of what was said")
     return str(digest)
 
 
-def _reverse(line: int, stated: bundle.EntryPart, target: Entry | None) -> None:
-    if stated.payload.get("action") != "reverse":
+def _reverse(line: int, record: bundle.EntryPart, target: Entry | None) -> None:
+    if record.payload.get("action") != "reverse":
         return
     if not target or target.kind != Entry.Kind.DECISION:
         raise BundleError(line, "target", "is no decision")
@@ -396,25 +395,25 @@ class Rehearsal(Ledger):
     def append(self, lines: Lines) -> None:
         # What stands in the ledger already and could contradict these lines.
         entries, number = Entry.objects.select_related("voter"), self._rows.number
-        self._keep_known(entries.filter(uid__in=[number(record.id) for _, record in lines]))
-        for (line, stated), entry in zip(lines, self._entries(lines), strict=True):
+        self._keep_existing(entries.filter(uid__in=[number(record.id) for _, record in lines]))
+        for (line, record), entry in zip(lines, self._entries(lines), strict=True):
             self._keep(line, entry)
-            self._check_hash(line, stated, entry)
+            self._check_hash(line, record, entry)
 
     def finish(self) -> None:
-        stated, head = self._rows.header.project, self._head.hex()
-        if self._is_verbatim and self._seq == stated.head_seq and head != stated.head:
+        record, head = self._rows.header.project, self._head.hex()
+        if self._is_verbatim and self._seq == record.head_seq and head != record.head:
             raise BundleError(1, "project.head", f"the entries of the file end at {head}")
 
     def _stored(self, uids: Collection[UUID]) -> Iterable[Entry]:
-        self._keep_known(super()._stored(uids))
+        self._keep_existing(super()._stored(uids))
         marks = ", ".join("?" * len(uids))
         select = f"SELECT uid, kind, voter, stands FROM entry WHERE uid IN ({marks})"  # noqa: S608
         for uid, kind, voter, stands in self._db.execute(select, [uid.hex for uid in uids]):
             who = self._rows.voters.get(voter)
             yield Entry(uid=UUID(hex=uid), kind=kind, voter=who, retracted=not stands)
 
-    def _keep_known(self, entries: Iterable[Entry]) -> None:
+    def _keep_existing(self, entries: Iterable[Entry]) -> None:
         rows = map(_row, entries)
         self._db.executemany("INSERT OR IGNORE INTO entry VALUES (?, ?, ?, ?, ?)", rows)
 
@@ -429,15 +428,15 @@ class Rehearsal(Ledger):
             gone = [entry.target.uid.hex]
             self._db.execute("UPDATE entry SET stands = FALSE WHERE uid = ?", gone)
 
-    def _check_hash(self, line: int, stated: bundle.LedgerRecord, entry: Entry) -> None:
+    def _check_hash(self, line: int, record: bundle.LedgerRecord, entry: Entry) -> None:
         """Find what was changed in the file, as long as it is the same chain from its start."""
         self._seq += 1
         entry.seq = self._seq
-        self._is_verbatim = self._is_verbatim and entry.seq == stated.seq
+        self._is_verbatim = self._is_verbatim and entry.seq == record.seq
         if self._is_verbatim:
             self._head = chain.extend(self._head, ledger.content(entry))
-            if self._head.hex() != stated.hash:
-                raise BundleError(line, "hash", _ANOTHER.format(stated.seq))
+            if self._head.hex() != record.hash:
+                raise BundleError(line, "hash", _ANOTHER.format(record.seq))
 
 
 def _row(entry: Entry) -> tuple[object, ...]:

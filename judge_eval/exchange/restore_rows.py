@@ -13,7 +13,7 @@ from humanjudge.celery import enqueue
 from judge_eval.config import run_config
 from judge_eval.exchange import bundle as records
 from judge_eval.exchange.bundle import BundleError
-from judge_eval.exchange.steps import close_undrawn, give_pictures
+from judge_eval.exchange.import_steps import close_undrawn, give_pictures
 from judge_eval.models import Board, Judge, JudgeRating, Run, Verdict
 from judge_eval.objects import UNASKED
 from voting.ledger.decisions import EXCLUDED
@@ -72,32 +72,32 @@ class Rows:
 
     def look_up(self, lines: Lines) -> None:
         def named(*fields: str) -> dict[UUID, Any]:
-            found = {getattr(stated, field, None) for _, stated in lines for field in fields}
-            return {self.number(old): old for old in found if old}
+            matches = {getattr(record, field, None) for _, record in lines for field in fields}
+            return {self.number(old): old for old in matches if old}
 
         pairs, outputs = named("comparison"), named("a", "b")
         mine = Item.objects.filter(queue__in=[run.queue_id for run in self.runs.values()])
         self._queues = dict(mine.filter(pk__in=pairs).values_list("pk", "queue_id"))
         stored = Inference.objects.filter(project=self.project, pk__in=outputs)
-        found = {outputs[pk]: pk for pk in stored.values_list("pk", flat=True)}
-        names = {getattr(stated, "voter", None) for _, stated in lines}
+        matches = {outputs[pk]: pk for pk in stored.values_list("pk", flat=True)}
+        names = {getattr(record, "voter", None) for _, record in lines}
         voters = Voter.objects.filter(project=self.project, pseudonym__in=names - {None})
         self.voters = {voter.pseudonym: voter for voter in voters}
-        self._known: dict[str, Mapping[Any, Any]] = {
+        self._lookups: dict[str, Mapping[Any, Any]] = {
             "run": self.runs,
             "judge": self.judges,
-            "a": found,
-            "b": found,
+            "a": matches,
+            "b": matches,
             "comparison": {pairs[pk]: pk for pk in self._queues},
             "voter": self.voters,
         }
 
-    def columns(self, line: int, stated: BaseModel, without: Collection[str] = ()) -> Columns:
+    def columns(self, line: int, record: BaseModel, without: Collection[str] = ()) -> Columns:
         """Return a record as columns of a row, with what it refers to as that is called here."""
-        columns = stated.model_dump(exclude={"type", *without})
-        for name, known in self._known.items():
+        columns = record.model_dump(exclude={"type", *without})
+        for name, existing in self._lookups.items():
             if name in columns and (old := columns.pop(name)) is not None:
-                columns[_COLUMNS.get(name, name)] = known.get(old) or lacks(line, name, old)
+                columns[_COLUMNS.get(name, name)] = existing.get(old) or lacks(line, name, old)
         if "id" in columns:
             columns["id"] = self.number(columns["id"])
         run = columns["judge"].run if "judge" in columns else columns.get("run")
@@ -106,9 +106,9 @@ class Rows:
             raise BundleError(line, "comparison", f"run {run.pk} has no such pair")
         return columns
 
-    def rubric(self, line: int, stated: records.RubricRef) -> VoterPrompt:
-        rubric = self._rubrics.get((stated.name, stated.version))
-        return rubric or lacks(line, "rubric", f"{stated.name} v{stated.version}")
+    def rubric(self, line: int, record: records.RubricRef) -> VoterPrompt:
+        rubric = self._rubrics.get((record.name, record.version))
+        return rubric or lacks(line, "rubric", f"{record.name} v{record.version}")
 
     # --- writing ----------------------------------------------------------------------------------
 
@@ -129,63 +129,63 @@ class Rows:
             self.look_up(same if is_new else [])
             if is_new and kind in writers:
                 writers[kind](same)
-            for line, stated in same if kind in takers else ():
-                takers[kind](line, stated)
+            for line, record in same if kind in takers else ():
+                takers[kind](line, record)
 
-    def _take_rubric(self, line: int, stated: Any) -> None:
-        versions = VoterPrompt.objects.filter(project=self.project, name=stated.name)
-        same, version = versions.filter(text=stated.text), stated.version
-        known = same.filter(version=version).first()
-        if known is None and versions.filter(version=version).exists():
+    def _take_rubric(self, line: int, record: Any) -> None:
+        versions = VoterPrompt.objects.filter(project=self.project, name=record.name)
+        same, version = versions.filter(text=record.text), record.version
+        existing = same.filter(version=version).first()
+        if existing is None and versions.filter(version=version).exists():
             # A version that people were shown never changes: another text is another one.
-            known, last = same.order_by("version").last(), versions.order_by("version").last()
+            existing, last = same.order_by("version").last(), versions.order_by("version").last()
             version = last.version + 1 if last else version
-        self._rubrics[stated.name, stated.version] = known or VoterPrompt.objects.create(
+        self._rubrics[record.name, record.version] = existing or VoterPrompt.objects.create(
             project=self.project,
             version=version,
-            **stated.model_dump(include={"name", "text", "created_at"}),
+            **record.model_dump(include={"name", "text", "created_at"}),
         )
 
-    def _take_run(self, line: int, stated: Any) -> None:
-        run = Run.every.select_related("queue").get(pk=self.number(stated.id))
-        self.runs[stated.id] = run
-        self._ends[run.pk] = (stated.state, stated.is_open)
+    def _take_run(self, line: int, record: Any) -> None:
+        run = Run.every.select_related("queue").get(pk=self.number(record.id))
+        self.runs[record.id] = run
+        self._ends[run.pk] = (record.state, record.is_open)
 
-    def _take_judge(self, line: int, stated: Any) -> None:
-        self.judges[stated.id] = self._judge(line, stated)
+    def _take_judge(self, line: int, record: Any) -> None:
+        self.judges[record.id] = self._judge(line, record)
 
     def _write_runs(self, lines: Lines) -> None:
-        for line, stated in lines:
-            self._write_run(line, stated)
+        for line, record in lines:
+            self._write_run(line, record)
 
-    def _write_run(self, line: int, stated: Any) -> None:
-        if stated.id not in self.header.runs:
-            raise BundleError(line, "id", f"the header names no run {stated.id}")
+    def _write_run(self, line: int, record: Any) -> None:
+        if record.id not in self.header.runs:
+            raise BundleError(line, "id", f"the header names no run {record.id}")
         config = None
         # A public bundle has no private salt, and no config either.
-        is_public = stated.salt and not stated.private_salt
-        if stated.state == "draft" and not is_public:
+        is_public = record.salt and not record.private_salt
+        if record.state == "draft" and not is_public:
             # What was started elsewhere keeps none: it asks no model here.
             try:
-                config = run_config.parse(stated.config).as_dict()
+                config = run_config.parse(record.config).as_dict()
             except run_config.ConfigInvalid as invalid:
                 why = "; ".join(map(str, invalid.errors))
                 raise BundleError(line, "config", why) from invalid
         queue = Queue.objects.create(
-            pk=self.number(stated.queue),
+            pk=self.number(record.queue),
             project=self.project,
-            rubric=self.rubric(line, stated.rubric),
-            more_may_come=stated.state == Run.State.DRAFT,
+            rubric=self.rubric(line, record.rubric),
+            more_may_come=record.state == Run.State.DRAFT,
             is_open=False,
-            name=stated.name,
-            **stated.model_dump(include=records.OF_QUEUE),
+            name=record.name,
+            **record.model_dump(include=records.OF_QUEUE),
         )
         run = Run.every.create(
-            pk=self.number(stated.id),
+            pk=self.number(record.id),
             queue=queue,
             state=Run.State.IMPORTING,
             config=config,
-            **stated.model_dump(include=_OF_RUN | (_SALTS if stated.salt else set())),
+            **record.model_dump(include=_OF_RUN | (_SALTS if record.salt else set())),
         )
         Board.objects.create(run=run)
 
@@ -193,8 +193,8 @@ class Rows:
         judges = Judge.objects.bulk_create(self._judge(*line) for line in lines)
         JudgeRating.objects.bulk_create(JudgeRating(judge=judge) for judge in judges)
 
-    def _judge(self, line: int, stated: Any) -> Judge:
-        judge = Judge(**self.columns(line, stated))
+    def _judge(self, line: int, record: Any) -> Judge:
+        judge = Judge(**self.columns(line, record))
         if self._ends[judge.run_id][0] == Run.State.DRAFT:
             judge.recipe = None  # it is asked as its config says when it is started here
         return judge
@@ -202,17 +202,17 @@ class Rows:
     def _write_outputs(self, lines: Lines) -> None:
         rows = (self._output(*line) for line in lines)
         new = {row.pk: row for row in rows}
-        for known in Inference.objects.filter(pk__in=new):
+        for existing in Inference.objects.filter(pk__in=new):
             # Runs of one project may share an output.
-            stated = new.pop(known.pk)
+            record = new.pop(existing.pk)
             same = ("project_id", "prompt", "output", "kind", "generator")
-            if any(getattr(stated, name) != getattr(known, name) for name in same):
-                raise BundleError(lines[0][0], "id", f"another output is called {known.pk} here")
+            if any(getattr(record, name) != getattr(existing, name) for name in same):
+                raise BundleError(lines[0][0], "id", f"another output is called {existing.pk} here")
         give_pictures(new)
         Inference.objects.bulk_create(new.values())
 
-    def _output(self, line: int, stated: Any) -> Inference:
-        output = Inference(project=self.project, **self.columns(line, stated))
+    def _output(self, line: int, record: Any) -> Inference:
+        output = Inference(project=self.project, **self.columns(line, record))
         if output.kind == Inference.Kind.IMAGE and output.output:
             try:
                 output.output = kept(output.output)
@@ -244,12 +244,12 @@ class Rows:
 
     def _write_voters(self, lines: Lines) -> None:
         voters = Voter.objects.filter(project=self.project)
-        known = voters.filter(pseudonym__in=[stated.pseudonym for _, stated in lines])
-        names = set(known.values_list("pseudonym", flat=True))
+        existing = voters.filter(pseudonym__in=[record.pseudonym for _, record in lines])
+        names = set(existing.values_list("pseudonym", flat=True))
         Voter.objects.bulk_create(
-            Voter(project=self.project, created_at=self.start.at, **self.columns(line, stated))
-            for line, stated in lines
-            if stated.pseudonym not in names
+            Voter(project=self.project, created_at=self.start.at, **self.columns(line, record))
+            for line, record in lines
+            if record.pseudonym not in names
         )
 
     def _write_flags(self, lines: Lines) -> None:

@@ -6,7 +6,7 @@ from pathlib import PurePath
 from typing import BinaryIO, Final, Literal, NamedTuple, TypeAlias, get_args
 
 from humanjudge.lib.strict_json import MAX_RECORD, MOST_COLUMNS, Cursor, NotJson, loads
-from judge_eval.exchange.rows import Broken, RowError, Values
+from judge_eval.exchange.row_models import Broken, RowError, Values
 
 Format = Literal["csv", "json", "jsonl", "parquet"]
 # Where the rows stand in a JSON file that is an object.
@@ -97,9 +97,9 @@ class _CsvLines:
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
         self.number = 0
-        self.begin()
+        self.reset()
 
-    def begin(self) -> None:
+    def reset(self) -> None:
         self.size = 0
         self.wrong = ""
 
@@ -135,7 +135,7 @@ def _csv(stream: BinaryIO) -> Numbered:
     header: list[str] = []
     try:
         while True:
-            lines.begin()
+            lines.reset()
             start = lines.number + 1
             cells = next(reader, None)
             if not header and (cells or cells is None):

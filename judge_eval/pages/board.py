@@ -66,6 +66,7 @@ from judge_eval.pages.pairs import DISPUTED, disputed_pairs, pairs_query
 from judge_eval.pages.runs import citation_of, run_page
 from judge_eval.selectors import BoardView, switched_off
 from voting.choices import short_name
+from voting.kinds import kind_of
 
 LATER = "The judge joined after these figures were computed; they follow within seconds."
 OF_THE_WHOLE = "ELO, prices and times are those of the whole run."
@@ -283,7 +284,7 @@ def _tables(
     possible, further = (
         [
             c
-            for c in telling_columns(group, unknown, run.queue.kind, by_order=by_order)
+            for c in telling_columns(group, unknown, kind_of(run.queue), by_order=by_order)
             if c.is_of_parts or not part.kind
         ]
         for group in (main, FURTHER)
@@ -305,8 +306,8 @@ def _unknown_in_words(topics: Sequence[str], lines: Sequence[Line], part: Slice)
     if topics:
         # Baselines aside, every judge has answered elsewhere.
         providers = {line.row.judge.provider for line in lines if not line.is_baseline}
-        why = ", since the verdicts were imported" if providers == {Judge.IMPORTED} else ""
-        words.append(f"Not known of any judge: {listed(topics)}{why}.")
+        without = "Imported verdicts have" if providers == {Judge.IMPORTED} else "Judges have"
+        words.append(f"{without} no {listed(topics, 'or')}.")
     return " ".join(words)
 
 

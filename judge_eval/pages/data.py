@@ -23,7 +23,7 @@ from judge_eval.exchange.formats import READERS
 from judge_eval.exchange.import_read import open_to_imports
 from judge_eval.exchange.import_report import ImportRefused, ImportReport
 from judge_eval.exchange.preview import Preview, grouped
-from judge_eval.exchange.rows import ITEMS, SHAPES, Values
+from judge_eval.exchange.row_models import ITEMS, SHAPES, Values
 from judge_eval.models import Import, Run
 from judge_eval.pages.run_form import ProjectForm
 from judge_eval.pages.runs import citation_of, find_run, run_page
@@ -304,7 +304,7 @@ def _brought(request: HttpRequest, run: Run | None) -> Import:
     job = Import(user=user_of(request))
     if run is not None:
         job.run, job.project = open_to_imports(Run.objects.filter(pk=run.pk)), run.queue.project
-    return import_jobs.bring(job, sources)
+    return import_jobs.save_upload(job, sources)
 
 
 # --- one import ---------------------------------------------------------------------------------
@@ -364,7 +364,7 @@ def _take(job: Import, form: ImportForm) -> None:
     project = form.make_project()
     name = form.cleaned_data.get("name", "").strip()
     if import_jobs.change(job, form.form, project=project, name=name):
-        import_jobs.begin(job)
+        import_jobs.start(job)
 
 
 def _progress(request: HtmxRequest, job: Import) -> HttpResponse:

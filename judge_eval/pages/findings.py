@@ -64,8 +64,9 @@ def findings_context(run: Run, request: Request, tab: str) -> Context:
         )
         if row.seq < run.board.seq:
             since = 0 if part.kind else run.board.votes - of.votes
-            came = f"{number_of(since, 'vote')} came" if since > 0 else "The ledger has gone on"
-            behind = row.failure or f"{came} since: these figures follow within seconds."
+            newer = f"{since:,} newer {'vote' if since == 1 else 'votes'}"
+            newer = newer if since > 0 else "The ledger has newer entries"
+            behind = row.failure or f"{newer}; updating."
         newer = f"{run.board.seq}{'-failed' if row.failure else ''}" if behind else ""
         seen = f"{row.computed_at.timestamp():.6f}-{newer}"
         if any(judge.overall.value is not None for judge in figures.judges):

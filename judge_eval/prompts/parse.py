@@ -12,14 +12,14 @@ time is linear in its length.
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from html import unescape
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from humanjudge.lib.text import excerpt
 from judge_eval.prompts.judge import Asked
 from voting.choices import CHOICES, PASSES_FROM, TABLE
-from voting.kinds import joined
+from voting.kinds import Noun, joined, kind_of
 
 _Object: TypeAlias = dict[str, Any]
 
@@ -343,24 +343,35 @@ def parse_verdict(reply: str, asked: Asked) -> ParsedVerdict:
 
     ``winner`` may be in any case, and ``both bad`` is ``both_bad``. Scores (0 to 10) and reason may
     be left out or null; a number in quotes is no number. Keys that nobody asked for are ignored; a
-    key that stands twice is not. Of a single item ``answer`` may be in any case too, and a rating a
-    number; a score that was asked for must be there, and must not contradict the answer.
+    key that is given twice is not. Of a single item ``answer`` may be in any case too, and a rating
+    a number; a score that was asked for must be there, and must not contradict the answer.
 
     >>> parse_verdict('Well. {"winner": "a", "score_a": 8, "reason": "Fuller."}', Asked("AB"))
     ParsedVerdict(winner='A', score_a=8.0, score_b=None, reason='Fuller.')
     >>> parse_verdict('{"answer": ["rude", "long"]}', Asked(["long", "rude"], "labels")).winner
     'long;rude'
     """
-    verdict = _last_object(_said(reply))
-    if asked.is_single:
-        answer = _answer(verdict, asked)
-        return ParsedVerdict(answer, _grade(verdict, answer, asked), None, _reason(verdict))
+    return _READERS[kind_of(asked).noun](_last_object(_said(reply)), asked)
+
+
+def _of_pair(verdict: _Object, asked: Asked) -> ParsedVerdict:
     scores = _score(verdict, "score_a"), _score(verdict, "score_b")
     return ParsedVerdict(_winner(verdict, asked), *scores, _reason(verdict))
 
 
+def _of_item(verdict: _Object, asked: Asked) -> ParsedVerdict:
+    answer = _answer(verdict, asked)
+    return ParsedVerdict(answer, _grade(verdict, answer, asked), None, _reason(verdict))
+
+
+_READERS: Final[Mapping[Noun, Callable[[_Object, Asked], ParsedVerdict]]] = {
+    "pair": _of_pair,
+    "item": _of_item,
+}
+
+
 class _Repeated(_Object):
-    """An object in which a key stands twice."""
+    """An object in which a key is given twice."""
 
 
 def _object(pairs: list[tuple[str, Any]]) -> _Object:
@@ -397,7 +408,7 @@ def _last_object(text: str) -> _Object:
     if last is None:
         raise ReplyUnreadable(f"it has no JSON object: {excerpt(text)}")
     if isinstance(last, _Repeated):
-        raise ReplyUnreadable("a key stands twice in its JSON object")
+        raise ReplyUnreadable("a key is given twice in its JSON object")
     return last
 
 
@@ -409,7 +420,7 @@ def _winner(verdict: _Object, asked: Asked) -> str:
     quoted = excerpt(stated, 40) if isinstance(stated, str) else "it gives"
     offered = ", ".join(asked.ballot)
     if winner is None:
-        raise ReplyUnreadable(f"the winner {quoted} is none of {offered}")
+        raise ReplyUnreadable(f"the winner {quoted} must be one of {offered}")
     if winner not in asked.ballot:
         raise ReplyUnreadable(f"the winner {quoted} is not on the ballot ({offered})")
     return winner
@@ -435,7 +446,7 @@ def _choice(stated: object, asked: Asked) -> str:
     same = [choice for choice in asked.ballot if choice.casefold() == word.casefold()]
     if word not in asked.ballot and len(same) != 1:
         offered = ", ".join(asked.ballot)
-        raise ReplyUnreadable(f"the answer {excerpt(text, 40)} is none of {offered}")
+        raise ReplyUnreadable(f"the answer {excerpt(text, 40)} must be one of {offered}")
     return word if word in asked.ballot else same[0]
 
 

@@ -188,7 +188,7 @@ class Line:
             was_sent = connection.sock is not None
             raise CallFailed(waited, retryable=True, was_sent=was_sent) from None
         except (OSError, HTTPException):
-            broken = "the connection broke off before the reply was complete"
+            broken = "the connection ended before the reply was complete"
             raise CallFailed(broken, retryable=True) from None
         finally:
             if connection.used == connection.ends:

@@ -42,7 +42,7 @@ PUBLISHED_RUN = "PandaLM test set"
 PUBLISHED_AT = "https://github.com/WeOpenML/PandaLM"
 PUBLISHED_BALLOT = ("A", "B", "tie")
 FLAG_CATEGORIES = ("not funny", "not for work", "heard before", "makes no sense", "other")
-# What is made along with the demo is called so.
+# The names of what is made along with the demo.
 FIRST_START = "made on first start"
 
 

@@ -45,7 +45,7 @@ def _range(ends: tuple[float, float]) -> tuple[float, float]:
 
 def _gates(names: tuple[str, ...]) -> tuple[str, ...]:
     twice = [name for place, name in enumerate(names) if name in names[:place]]
-    _must(not twice, f"{', '.join(twice)}: stands twice")
+    _must(not twice, f"{', '.join(twice)}: is given twice")
     return names
 
 

@@ -62,7 +62,7 @@ class AuditForm(forms.Form):
         found = list(named.order_by("name", "pseudonym")[: MOST_NAMED + 1])
         exact = [voter for voter in found if voter.pseudonym == text.lower()]
         if not found:
-            raise forms.ValidationError("No voter is called so.")
+            raise forms.ValidationError("No voter has that name.")
         if len(exact or found) > 1:
             self.several = found[:MOST_NAMED]
             raise forms.ValidationError("Several voters are called so: choose one of them.")

@@ -40,8 +40,8 @@ CHUNK: Final = 10_000
 # of a chart are.
 CHECKPOINT_EVERY: Final = 128
 SERIES: Final[dict[str, str]] = {
-    "comparison": Quality.Series.PAIRS,
-    "pass_flag": Quality.Series.ITEMS,
+    Queue.Kind.COMPARISON: Quality.Series.PAIRS,
+    Queue.Kind.PASS_FLAG: Quality.Series.ITEMS,
 }
 _KINDS: Final = {series: kind for kind, series in SERIES.items()}
 # Where a vote stands in the order in which votes are folded: its time in microseconds, its number.
@@ -246,7 +246,7 @@ def _is_behind(quality: Quality) -> bool:
 
 
 def fold_left_behind() -> None:
-    """Count the votes of imports that broke off."""
+    """Count the votes of imports that failed."""
     counted = Cast(KeyTextTransform("votes", "standing"), IntegerField())
     left = Quality.objects.alias(counted=counted).exclude(votes=F("counted"))
     for project, series in left.filter(~Exists(_imports_into(OuterRef("project")))).values_list(

@@ -197,14 +197,14 @@ def _factory(name: str, reach: Reach) -> Callable[..., object]:
 
 
 class _StrictLoader(yaml.SafeLoader):
-    """Reads plain values only, and refuses a key that stands twice."""
+    """Reads plain values only, and refuses a key that is given twice."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         keys = [self.construct_object(key, deep=True) for key, _ in node.value]
         twice = next((key for n, key in enumerate(keys) if key in keys[:n]), None)
         if twice is not None:
             raise yaml.MarkedYAMLError(
-                problem=f"the key {twice!r} stands twice", problem_mark=node.start_mark
+                problem=f"the key {twice!r} is given twice", problem_mark=node.start_mark
             )
         return super().construct_mapping(node, deep)
 

@@ -89,7 +89,7 @@ def make(report_id: UUID) -> None:
         return
     report = ScoreReport.objects.select_related("run__queue").get(pk=report_id)
     if report.attempts > MOST_ATTEMPTS:
-        _finish(report, ScoreReport.State.FAILED, error=f"It broke off {MOST_ATTEMPTS} times.")
+        _finish(report, ScoreReport.State.FAILED, error=f"The import failed {MOST_ATTEMPTS} times.")
         return
     try:
         with _renewed(report), TemporaryDirectory() as place:

@@ -123,7 +123,7 @@ def change_webhook(request: HttpRequest, webhook_id: UUID, action: str) -> HttpR
         return _page(request, context)
     if action == "test":
         services.ping(webhook)
-        messages.success(request, "A test is on its way: see below how it gets on.")
+        messages.success(request, "Test sent; the result appears below.")
     elif action in ("on", "off"):
         services.turn(webhook, is_active=action == "on", by=user_of(request))
     elif action == "delete":

@@ -79,13 +79,13 @@ def job_of(project, *, run=None, name="Run", **options):
 
 
 def asked(project, *sources, **how):
-    return import_jobs.ask(job_of(project, **how), sources)
+    return import_jobs.submit(job_of(project, **how), sources)
 
 
 def worked():
     """Do what waits, as a worker does."""
     while job := import_jobs.claim():
-        import_jobs.perform(job)
+        import_jobs.run(job)
 
 
 class Killed(SystemExit):
@@ -102,7 +102,7 @@ def kill_at(job, step):
 
     job.on_progress = on_progress
     with pytest.raises(Killed):
-        import_jobs.perform(job)
+        import_jobs.run(job)
 
 
 @pytest.fixture
@@ -254,9 +254,9 @@ def test_who_lost_the_lease_writes_nothing_more(small_chunks):
     second = import_jobs.claim()
     assert second.pk == first.pk
     written = Item.objects.count(), Entry.objects.count()
-    import_jobs.perform(first)
+    import_jobs.run(first)
     assert (Item.objects.count(), Entry.objects.count()) == written
-    assert import_jobs.perform(second).state == "done"
+    assert import_jobs.run(second).state == "done"
     assert_whole(Run.objects.get().queue.project)
 
 
@@ -269,7 +269,7 @@ def test_what_breaks_off_again_and_again_is_given_up_and_removed(small_chunks):
     Import.objects.update(attempts=import_jobs.MOST_ATTEMPTS)
     worked()
     job = Import.objects.get()
-    assert (job.state, job.detail) == ("refused", "It broke off 3 times.")
+    assert (job.state, job.detail) == ("refused", "The import failed 3 times.")
     for model in (Run.every, Item.objects, Inference.objects, Judge.objects, Voter.objects):
         assert not model.exists()
     assert not (settings.DATA / "imports" / str(job.pk)).exists()
@@ -284,7 +284,7 @@ def test_a_scratch_file_on_a_full_disk_is_tried_again_when_there_may_be_space(sm
 
     job.on_progress = full
     with pytest.raises(sqlite3.OperationalError):
-        import_jobs.perform(job)
+        import_jobs.run(job)
     assert Import.objects.get().state in Import.UNFINISHED
     Import.objects.update(leased_until=timezone.now() - timedelta(seconds=1))
     worked()
@@ -309,10 +309,10 @@ def test_what_dies_at_one_point_again_and_again_is_given_up(small_chunks):
 
         job.on_progress = cut_at_the_next_chunk
         with pytest.raises(PowerCut):
-            import_jobs.perform(job)
+            import_jobs.run(job)
         Import.objects.update(leased_until=timezone.now() - timedelta(seconds=1))
     worked()
-    assert Import.objects.get().detail == "It broke off 3 times."
+    assert Import.objects.get().detail == "The import failed 3 times."
     assert not Run.every.exists()
 
 
@@ -327,7 +327,7 @@ def test_of_what_is_refused_nothing_is_left():
 def test_what_a_command_died_over_a_worker_goes_on_with():
     job = job_of(make_project())
     job.is_local = True
-    import_jobs.ask(job, [file_of(*SOURCE)])
+    import_jobs.submit(job, [file_of(*SOURCE)])
     kill_at(import_jobs.claim(job.pk), 1)
     worked()
     assert Import.objects.get().state == "done"
@@ -347,7 +347,7 @@ def test_of_what_is_stopped_before_it_is_read_no_file_is_left():
 def bundle_of(lines, project=None):
     key, _ = make_key("manage")
     job = Import(project=project, is_bundle=True, form={}, api_key=key)
-    return import_jobs.ask(job, [Source("run.jsonl", as_file(lines))])
+    return import_jobs.submit(job, [Source("run.jsonl", as_file(lines))])
 
 
 def steps_of(lines):
@@ -413,10 +413,10 @@ def test_who_asked_may_die_over_a_bundle_as_soon_as_all_of_it_was_read(small_chu
     expected, lines = facts_of(run), list(export_run(run))
     empty_the_instance()
     job = Import(is_bundle=True, is_local=True, form={})
-    job = import_jobs.claim(import_jobs.ask(job, [Source("run.jsonl", as_file(lines))]).pk)
+    job = import_jobs.claim(import_jobs.submit(job, [Source("run.jsonl", as_file(lines))]).pk)
     job.on_progress = lambda: job.written and sys.exit()
     with pytest.raises(SystemExit):
-        import_jobs.perform(job)
+        import_jobs.run(job)
     worked()
     assert facts_of(Run.objects.get()) == expected
 
@@ -435,7 +435,7 @@ def test_a_bundle_that_breaks_off_again_and_again_is_removed(small_chunks):
     lines = list(export_run(make_eventful_run()))
     empty_the_instance()
     before = rows_of_everything()
-    assert broken_off(lines, None, ledger=False) == "It broke off 3 times."
+    assert broken_off(lines, None, ledger=False) == "The import failed 3 times."
     assert rows_of_everything() == before
 
 
@@ -461,7 +461,7 @@ def test_a_bundle_goes_only_where_who_brought_it_may_make_runs():
 
     def bring():
         job = Import(is_bundle=True, form={}, api_key=key)
-        import_jobs.ask(job, [Source("run.jsonl", as_file(lines))])
+        import_jobs.submit(job, [Source("run.jsonl", as_file(lines))])
         worked()
         job.refresh_from_db()
         return job

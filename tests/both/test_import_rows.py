@@ -10,7 +10,7 @@ from judge_eval.exchange.formats import read
 from judge_eval.exchange.import_read import MOST_JUDGES
 from judge_eval.exchange.import_report import MOST_LISTED, ImportOptions, ImportRefused, RowsWrong
 from judge_eval.exchange.mapping import parse
-from judge_eval.exchange.rows import JudgeOrder, LeftOut
+from judge_eval.exchange.row_models import JudgeOrder, LeftOut
 from judge_eval.models import Judge, Run, RunEvent, Verdict
 from judge_eval.services import imported_fingerprint
 from tests.helpers.imports import (

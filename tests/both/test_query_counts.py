@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from judge_eval.exchange.import_report import ImportReport
 from judge_eval.exchange.preview import Preview
-from judge_eval.exchange.rows import RowError
+from judge_eval.exchange.row_models import RowError
 from judge_eval.models import Findings, Import, Judge
 from tests.helpers.pages import HTMX, queries_of, token_of
 from tests.helpers.run_findings import compute

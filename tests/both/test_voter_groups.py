@@ -182,8 +182,8 @@ def test_a_bundle_of_one_run_brings_the_groups_with_it():
     job = Import(is_local=True, project=elsewhere)
     sources = [Source("bundle.jsonl", BytesIO(lines.encode()))]
     import_jobs.recognise(job, sources)
-    import_jobs.ask(job, sources)
-    done = import_jobs.perform(import_jobs.claim(job.pk))
+    import_jobs.submit(job, sources)
+    done = import_jobs.run(import_jobs.claim(job.pk))
     assert done.state == Import.State.DONE, done.report
     named = {v.pseudonym: v.group for v in elsewhere.voters.all()}
     groups = ["nurses", "nurses", "doctors", "doctors"]

@@ -187,12 +187,12 @@ def test_errors_are_said_with_their_lines_and_lead_to_their_fields(at, product, 
     field(page, "Models that generate").fill("model-a\n\nmodel-a")
     page.get_by_role("button", name="Create draft").click()
     alert = page.get_by_role("alert")
-    expect(alert).to_contain_text("Models that generate: Line 3: 'model-a' stands twice.")
+    expect(alert).to_contain_text("Models that generate: Line 3: 'model-a' is given twice.")
     expect(field(page, "Prompts")).to_have_value(re.compile("Kept: a storm"))
     alert.get_by_role("link").click()
     page.keyboard.press("Tab")
     expect(field(page, "Models that generate")).to_have_accessible_description(
-        re.compile("stands twice")
+        re.compile("is given twice")
     )
 
 

@@ -31,9 +31,9 @@ def test_judges_join_by_a_form_on_the_progress_page():
 @pytest.mark.parametrize(
     "judges, why",
     [
-        ("", "the least is 1"),
-        ("longer-wins", "is none of the baselines here"),
-        ("a\na", "stands twice"),
+        ("", "must have at least 1"),
+        ("longer-wins", "must be one of the baselines here"),
+        ("a\na", "is given twice"),
     ],
 )
 def test_what_is_wrong_is_said_beside_the_judges_and_what_was_typed_stays(judges, why):

@@ -341,7 +341,7 @@ def test_it_says_as_of_which_vote_and_when_there_are_newer_ones():
     pair.save()
     make_vote(make_voter(run), pair, "A")
     seal_all(run.queue.project)
-    assert "1 vote came since: these figures follow within seconds." in text_of(shown(run))
+    assert "1 newer vote; updating." in text_of(shown(run))
 
 
 def test_it_waits_for_what_is_being_computed():

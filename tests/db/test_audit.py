@@ -148,7 +148,7 @@ class TestSearch:
         [
             ("?kind=secret", "Select a valid choice"),
             ("?run=nothing", "is not a valid UUID"),
-            ("?voter=zoe", "No voter is called so"),
+            ("?voter=zoe", "No voter has that name"),
             ("?item=1", "Choose the run"),
             ("?item=00000000", "There is no such item"),
             ("?item=%00", "Null characters"),

@@ -85,7 +85,7 @@ def test_newer_votes_are_said_to_be_in_the_elo_alone():
     vote_all(run, 1, places=[0, 1, 2])
     response = get(run)
     after = cells_of(response, "good")
-    assert "3 votes came since: these figures follow within seconds." in text_of(response)
+    assert "3 newer votes; updating." in text_of(response)
     assert before["elo"].main != after["elo"].main
     assert before["overall"] == after["overall"]
 
@@ -98,7 +98,7 @@ def test_a_vote_that_was_taken_back_since_is_the_ledger_going_on():
     compute(run)
     undo_last_vote(voter, run.queue)
     seal_all(run.queue.project)
-    assert "The ledger has gone on since: these figures follow" in text_of(get(run))
+    assert "The ledger has newer entries" in text_of(get(run))
 
 
 def test_how_long_ago_they_were_computed():
@@ -283,12 +283,12 @@ def test_what_is_known_of_no_judge_takes_no_columns():
     table = response.context["table"]
     assert [head.figure for head in table.heads] == ["name", "overall", "rank", "beats", "elo"]
     assert cells_of(response, "good").keys().isdisjoint({"consistency", "cost"})
-    said = "Not known of any judge: prices, times and answers in both orders, since the verdicts"
-    assert f"{said} were imported." in text_of(response)
+    sentence = "Imported verdicts have no prices, times or answers in both orders."
+    assert sentence in text_of(response)
     notes = [cell.note for cell in table.rows[0].cells if cell.note]
     assert all(note <= len(table.notes) for note in notes)
     Judge.objects.filter(run=run, name="good").update(provider="default")
-    assert "were imported" not in text_of(get(run))
+    assert "Imported verdicts" not in text_of(get(run))
 
 
 def test_a_column_is_shown_where_one_judge_has_a_figure():

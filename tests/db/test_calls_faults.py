@@ -25,7 +25,7 @@ LASTING = {
     "429": ("429 Too Many Requests: rate limit reached (Rate limit reached.)", "rate_limit"),
     "500": ("500 Internal Server Error: The server had an error.", "server_error"),
     "503": ("503 Service Unavailable: the provider is overloaded or down (Overloaded.)", "Over"),
-    "disconnect": ("the connection broke off before the reply was complete", ""),
+    "disconnect": ("the connection ended before the reply was complete", ""),
     "malformed": ("200 OK: the reply is not a JSON object", '{"id": "broken"'),
     "error_200": ("502 Bad Gateway: Upstream failed.", "Upstream"),
 }

@@ -86,7 +86,7 @@ def test_there_is_never_a_second_repair(at, run):
     assert [was_repair(body) for body in asked_of(at, "judge-x")] == [False, True]
     call = judge_call()
     assert (call.state, call.is_repaired, call.winner) == ("failed", True, "")
-    assert call.error == "the winner 'C' is none of A, B, both_bad"
+    assert call.error == "the winner 'C' must be one of A, B, both_bad"
     assert (call.reply, call.cost_nano) == ('{"winner": "C"}', 2 * COST)
     assert 'it had said: {"winner": "C"}' in call.changes[0]
 

@@ -387,8 +387,8 @@ class TestForm:
             (0, {"high": ""}, "high-0", "Must be a number, not text."),
             (2, {"low": "0", "high": "1"}, "low-2", "Say which 'range' becomes"),
             (0, {"source": '{"from": "judge_score", "judge": "gpt"}'}, "source-0", "No judge of"),
-            (0, {"source": '{"from": "rendred"}'}, "source-0", "'rendred' is none of"),
-            (0, {"source": "[" * 999}, "source-0", "is none of"),
+            (0, {"source": '{"from": "rendred"}'}, "source-0", "'rendred' must be one of"),
+            (0, {"source": "[" * 999}, "source-0", "must be one of"),
         ],
     )
     def test_a_mistake_stands_at_its_field_and_all_else_stays(self, place, change, field, said):

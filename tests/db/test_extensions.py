@@ -287,7 +287,7 @@ def test_what_is_broken_is_reported_and_the_others_work(found, settings):
     why = {each.name: each.error for each in extensions.broken}
     assert "AttributeError" in why["humanjudge_consensus:Nothing"]
     assert "ModuleNotFoundError" in why["no_such_module:Judge"]
-    assert "is none of" in why["humanjudge_consensus:Counter"]
+    assert "must be one of" in why["humanjudge_consensus:Counter"]
     warned = [check for check in run_checks() if check.id == "humanjudge.W001"]
     assert len(warned) == len(extensions.broken) == 4
     refuse_errors("humanjudge")  # `manage.py up` starts all the same

@@ -100,7 +100,7 @@ def test_a_mapping_comes_from_a_file(write, tmp_path):
         (["nowhere.jsonl", "--project", "P"], "No such file"),
         (["FILE"], "--project: say where"),
         (["FILE", "--run", "00000000"], "there is no run"),
-        (["FILE", "--project", "P", "--ballot", "A"], "ballot: has 1, the least is 2"),
+        (["FILE", "--project", "P", "--ballot", "A"], "ballot: must have at least 2, has 1"),
         (["FILE", "--project", "P", "--open-for-voting"], "has no outputs"),
         (["FILE", "--project", "P", "--mapping", "FILE"], "nothing was imported"),
     ],

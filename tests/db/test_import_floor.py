@@ -5,7 +5,7 @@ import pytest
 from judge_eval.baselines import longer_wins, random_choice
 from judge_eval.exchange.import_report import ImportOptions
 from judge_eval.exchange.import_write import UNSEEN
-from judge_eval.exchange.rows import JudgeOrder
+from judge_eval.exchange.row_models import JudgeOrder
 from judge_eval.models import Verdict
 from tests.helpers.imports import (
     added,

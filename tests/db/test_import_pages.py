@@ -64,7 +64,7 @@ def fields_of(client, address, *, roles=None, **more):
 
 def work():
     while job := import_jobs.claim():
-        import_jobs.perform(job)
+        import_jobs.run(job)
 
 
 def imported_by(client, address, **more):
@@ -88,7 +88,7 @@ def test_columns_are_chosen_and_their_values_and_a_worker_imports_them():
     client, project = user_client(), make_project()
     address = brought(client, csv_of(ROWS))
     first = client.get(address)
-    assert "nothing is known of its columns" in text_of(first)
+    assert "unknown columns" in text_of(first)
     assert client.post(address, fields_of(client, address, roles=ROLES)).status_code == 302
     second = text_of(client.get(address))
     assert "votes.csv, row 2, vote : '2' is not one of A, B, tie, both_bad" in second
@@ -290,7 +290,7 @@ def test_uploads_that_nobody_imports_are_removed_after_a_day():
     assert shown.count('href="/imports/') == 2
     row = Import.objects.get(pk=old.split("/")[2])
     Import.objects.filter(pk=row.pk).update(asked_at=timezone.now() - timedelta(days=2))
-    import_jobs.ask_again_for_lost()
+    import_jobs.submit_lost()
     assert client.get(old).status_code == 404
     assert not import_jobs._folder(row).exists()
     assert client.get(new).status_code == 200

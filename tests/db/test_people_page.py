@@ -220,7 +220,7 @@ def test_it_is_sorted_by_each_column_and_searched():
     assert names_on(client.get(address(run, "?sort=agreement")))[0] == "Cy"
     assert names_on(client.get(address(run, "?q=AN"))) == ["Ann"]
     assert names_on(client.get(address(run, f"?q={bob.pseudonym}"))) == ["Bob"]
-    assert "No voter is called so." in text_of(client.get(address(run, "?q=nobody")))
+    assert "No voter has that name." in text_of(client.get(address(run, "?q=nobody")))
     assert client.get(address(run, "?sort=colour")).status_code == 400
     assert ann.pseudonym in text_of(client.get(address(run)))
 

@@ -93,7 +93,7 @@ def test_what_is_wrong_with_a_label_is_said_beside_the_labels():
     said = errors_of(post(filled(items_kind="labels", items_choices="a;b\nc")))
     assert "must not hold" in said["items_choices"][0].lower()
     said = errors_of(post(filled(items_kind="category")))
-    assert said == {"items_choices": ["Has 0, the least is 2."]}
+    assert said == {"items_choices": ["Must have at least 2, has 0."]}
 
 
 def test_a_form_makes_a_draft():
@@ -182,19 +182,19 @@ DRAWINGS_ONLY = "more-elements-wins judges drawings only; the kind of this run i
 @pytest.mark.parametrize(
     "changes, expected",
     [
-        ({"models": "model-a"}, {"models": ["Has 1, the least is 2."]}),
-        ({"models": ""}, {"models": ["Has 0, the least is 2."]}),
+        ({"models": "model-a"}, {"models": ["Must have at least 2, has 1."]}),
+        ({"models": ""}, {"models": ["Must have at least 2, has 0."]}),
         (
             {"models": "\r\nm\r\n\r\nm\r\nrandom"},
-            {"models": ["Line 4: 'm' stands twice.", f"Line 5: {GENERATES_NOTHING}"]},
+            {"models": ["Line 4: 'm' is given twice.", f"Line 5: {GENERATES_NOTHING}"]},
         ),
-        ({"judges": "j\r\n\r\nj"}, {"judges": ["Line 3: 'j' stands twice."]}),
-        ({"judges": "", "baselines": []}, {"judges": ["Has 0, the least is 1."]}),
+        ({"judges": "j\r\n\r\nj"}, {"judges": ["Line 3: 'j' is given twice."]}),
+        ({"judges": "", "baselines": []}, {"judges": ["Must have at least 1, has 0."]}),
         (
             {"baselines": ["random", "more-elements-wins"]},
             {"baselines": [f"more-elements-wins: {DRAWINGS_ONLY}"]},
         ),
-        ({"prompts": " \r\n"}, {"prompts": ["Has 0, the least is 1."]}),
+        ({"prompts": " \r\n"}, {"prompts": ["Must have at least 1, has 0."]}),
         (
             {"prompts": f"a\r\n\r\n{'b' * 20_001}"},
             {"prompts": ["Line 3: has 20,001 characters, the most is 20,000."]},
@@ -272,7 +272,7 @@ def test_prompts_come_from_a_file(name, content, prompts):
     "name, content, error",
     [
         ("p.json", "[1, ", "This file cannot be read: not JSON: Expecting value"),
-        ("p.json", '{"a": 1, "a": 2}', "This file cannot be read: the key 'a' stands twice."),
+        ("p.json", '{"a": 1, "a": 2}', "This file cannot be read: the key 'a' is given twice."),
         ("p.json", '{"text": "x"}', "it must be a JSON array"),
         ("p.json", '["x", {"txt": "y"}]', "Item 2, text: is missing."),
         ("p.json", "[1]", "Item 1: must be text or an object, not a number."),
@@ -281,11 +281,11 @@ def test_prompts_come_from_a_file(name, content, prompts):
         ("p.csv", "\n", "its first line must name the columns"),
         ("p.csv", 'text\n"x', "it is not CSV"),
         ("p.csv", "text\nx,y\n", "row 2 has more cells than there are columns"),
-        ("p.csv", "id,text\nsame,x\nsame,y\n", "Row 3: 'same' stands twice."),
+        ("p.csv", "id,text\nsame,x\nsame,y\n", "Row 3: 'same' is given twice."),
         ("p.csv", "id,text\nlonely\n", "Row 2, text: is empty."),
         ("p.txt", b"\xff\xfe", "it is not UTF-8"),
         ("p.txt", b"a\0b", "Line 1: must hold no NUL"),
-        ("p.txt", "  \n", "Has 0, the least is 1."),
+        ("p.txt", "  \n", "Must have at least 1, has 0."),
     ],
 )
 def test_what_is_wrong_with_a_file_is_said_of_its_line(name, content, error):
@@ -406,7 +406,7 @@ def test_a_config_may_be_a_file():
     [
         ('{"name": "x", "models": [{"id": ""}, "b"]}', "models[0].id: is empty"),
         ('{"name": ', "It is not JSON: Expecting value at character 9."),
-        ('{"name": 1, "name": 2}', "It is the key 'name' stands twice."),
+        ('{"name": 1, "name": 2}', "It is the key 'name' is given twice."),
         ("[]", "must be an object, not a list"),
         ('{"nmae": "x"}', "nmae: unknown; did you mean 'name'?"),
         ("[" * 100_000, "It is nested too deeply."),

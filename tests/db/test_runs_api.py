@@ -123,7 +123,7 @@ def test_every_error_of_a_config_is_named_by_its_path():
         ("", "", "not JSON"),
         ("{", "", "not JSON"),
         ('{"name": NaN}', "", "NaN is not a JSON value"),
-        ('{"name": "a", "name": "b"}', "", "stands twice"),
+        ('{"name": "a", "name": "b"}', "", "is given twice"),
         ("[]", "", "must be an object"),
         ("\x00", "", "not JSON"),
         (CONFIG | {"start": "yes"}, "start", "true or false"),

@@ -125,7 +125,7 @@ def test_without_a_body_the_usual_metrics_are_computed():
     "body, path, message",
     [
         ("{", "", "not JSON"),
-        ('{"metrics": [], "metrics": []}', "", "stands twice"),
+        ('{"metrics": [], "metrics": []}', "", "is given twice"),
         ({"metrics": [{"scorer": "kapa"}]}, "metrics[0].scorer", "no scorer is called 'kapa'"),
         ({"metrics": [{"scorer": "os.getcwd"}]}, "metrics[0].scorer", "no scorer is called"),
         (ASKED | {"modules": ["antigravity"]}, "modules", "on the command line only"),
@@ -417,7 +417,7 @@ def test_what_breaks_off_again_and_again_fails_in_the_end():
     ScoreReport.objects.update(attempts=jobs.MOST_ATTEMPTS)
     jobs.make(report.pk)
     report.refresh_from_db()
-    assert (report.state, report.error) == ("failed", "It broke off 3 times.")
+    assert (report.state, report.error) == ("failed", "The import failed 3 times.")
 
 
 def test_what_fails_each_time_says_why_in_the_end(settings, tmp_path):

@@ -106,8 +106,8 @@ def test_a_key_answers_what_people_are_asked(kind, ballot, options, said, stored
 @pytest.mark.parametrize(
     "kind, options, said, why",
     [
-        ("pass_flag", {}, {"winner": "maybe"}, "choice: this ballot does not offer it"),
-        ("pass_flag", {}, {}, "choice: this ballot does not offer it"),
+        ("pass_flag", {}, {"winner": "maybe"}, "winner: 'maybe' must be one of pass, flag"),
+        ("pass_flag", {}, {}, "winner: '' must be one of pass, flag"),
         ("pass_flag", {}, {"winner": "flag", "category": "rude"}, "category: "),
         ("pass_flag", {"graded": True}, {"winner": "pass"}, "value: must be a number"),
         ("pass_flag", {"graded": True}, {"value": 1.5}, "less than or equal to 1"),
@@ -220,11 +220,11 @@ def test_what_is_logged_later_is_judged_too(server):
 @pytest.mark.parametrize(
     "joining, status, why",
     [
-        ({"judges": []}, 422, "the least is 1"),
-        ({"judges": ["always-maybe"]}, 422, "is none of the baselines here"),
+        ({"judges": []}, 422, "must have at least 1"),
+        ({"judges": ["always-maybe"]}, 422, "must be one of the baselines here"),
         ({"judges": ["j"], "budget_usd": 1}, 409, "price"),
         ({"judges": ["j"], "provider": "nobody"}, 409, "no provider named nobody"),
-        ({"judges": ["always-pass", "always-pass"]}, 422, "stands twice"),
+        ({"judges": ["always-pass", "always-pass"]}, 422, "is given twice"),
         ({"judge": ["j"]}, 422, "did you mean 'judges'"),
     ],
 )

@@ -52,7 +52,7 @@ def done(client, *files, run=None, **fields):
     accepted = post(client, *files, run=run, **fields)
     assert accepted.status_code == 202, accepted.json()
     while job := import_jobs.claim():
-        import_jobs.perform(job)
+        import_jobs.run(job)
     return client.get(accepted.headers["Location"]).json()
 
 
@@ -179,7 +179,7 @@ def test_with_skip_errors_the_others_are_imported():
         ({"format": "xml"}, "format", "'xml' is not one of csv, json, jsonl, parquet"),
         ({"mapping": "{"}, "mapping", "not JSON"),
         ({"mapping": '{"pairs": "x"}'}, "mapping.pairs", "unknown; did you mean 'pair'?"),
-        ({"options": '{"ballot": ["A"]}'}, "ballot", "has 1, the least is 2"),
+        ({"options": '{"ballot": ["A"]}'}, "ballot", "must have at least 2, has 1"),
         ({"options": '{"ballott": []}'}, "ballott", "unknown; did you mean 'ballot'?"),
         ({"options": "[]"}, "", "must be an object"),
         ({"options": '{"votes_per_pair": 0}'}, "votes_per_pair", "must be at least 1"),

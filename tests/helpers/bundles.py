@@ -8,7 +8,7 @@ from django.apps import apps
 from judge_eval.exchange.bundle import BundleError
 from judge_eval.exchange.import_report import ImportReport
 from judge_eval.exchange.restore import Restoring
-from judge_eval.exchange.rows import RowError
+from judge_eval.exchange.row_models import RowError
 from judge_eval.models import (
     Board,
     Call,

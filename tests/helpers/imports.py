@@ -10,8 +10,8 @@ from judge_eval.exchange.formats import read
 from judge_eval.exchange.import_read import read as read_all
 from judge_eval.exchange.import_report import ImportOptions, ImportReport, RowsWrong
 from judge_eval.exchange.import_scratch import Scratch
+from judge_eval.exchange.import_steps import note
 from judge_eval.exchange.import_write import Writing
-from judge_eval.exchange.steps import note
 from judge_eval.models import Import, Run
 from tests.makers import make_project
 from voting.ledger import chain, ledger

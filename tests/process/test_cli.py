@@ -429,16 +429,16 @@ def test_each_kind_of_failure_has_its_exit_code_and_one_line(shell, launcher, up
     assert "there is no run" in shell.refused(5, "judge-eval-status", missing)
     assert "Missing argument" in shell.refused(2, "judge-eval-vote")
     assert "No such option" in shell.refused(2, "list-runs", "--everything")
-    assert "'C' is none of A, B" in shell.refused(7, "judge-eval-vote", run, "C")
+    assert "'C' must be one of A, B" in shell.refused(7, "judge-eval-vote", run, "C")
     assert "has a CHOICE" in shell.refused(2, "judge-eval-vote", run, "--task", missing)
     assert "this run has no task" in shell.refused(
         5, "judge-eval-vote", run, "A", "--task", missing
     )
     config = json.dumps(CONFIG | {"models": [{"id": "a"}, {"id": ""}], "judges": []})
     said = shell.refused(7, "judge-eval-create", "--config", "-", given=config)
-    assert said == "error|models[1].id: is empty; judges: has 0, the least is 1"
+    assert said == "error|models[1].id: is empty; judges: must have at least 1, has 0"
     twice = '{"name": "a", "name": "b"}'
-    assert "stands twice" in shell.refused(7, "judge-eval-create", "--config", "-", given=twice)
+    assert "is given twice" in shell.refused(7, "judge-eval-create", "--config", "-", given=twice)
 
     access, url = up.access(), f"http://127.0.0.1:{up.port}"
     wrong = Shell(launcher, tmp_path, up.data, HUMANJUDGE_API_KEY="hj_00000000_x")

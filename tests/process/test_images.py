@@ -152,8 +152,8 @@ def bring(records, *zips, options=None, **where):
     files += [Source(f"pictures-{n}.zip", io.BytesIO(data)) for n, data in enumerate(zips)]
     where = where or {"project": make_project(), "name": "Pictures"}
     job = Import(is_local=True, form=import_jobs.form_of(files, options or {}, None, None), **where)
-    import_jobs.ask(job, files)
-    return import_jobs.perform(import_jobs.claim(job.pk))
+    import_jobs.submit(job, files)
+    return import_jobs.run(import_jobs.claim(job.pk))
 
 
 def pair(output_a, output_b, name="p1"):
@@ -302,5 +302,5 @@ def test_pictures_are_brought_on_the_page_and_a_zip_does_not_come_alone():
     client.post(brought.headers["Location"], sent)
     job = Import.objects.get()
     assert job.state == "waiting", text_of(client.get(brought.headers["Location"]))
-    import_jobs.perform(import_jobs.claim(job.pk))
+    import_jobs.run(import_jobs.claim(job.pk))
     assert Picture.objects.filter(state="done").count() == 2

@@ -138,7 +138,7 @@ def test_an_import_goes_on_with_another_worker_when_its_own_is_killed(site, sett
     text = "".join(f"{json.dumps(record)}\n" for record in source)
     form = {"options": {"baselines": False}, "mapping": None, "format": None}
     job = Import(project=project, name="Imported", form=form)
-    import_jobs.ask(job, [Source("rows.jsonl", io.BytesIO(text.encode()))])
+    import_jobs.submit(job, [Source("rows.jsonl", io.BytesIO(text.encode()))])
     site.beat()
 
     def written():

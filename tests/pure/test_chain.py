@@ -114,7 +114,7 @@ def test_a_chain_of_another_project_is_found():
 def test_a_key_that_stands_twice_is_refused():
     lines, _ = export_of(PROJECT, ledger_of(1))
     lines[1] = lines[1].replace('"choice":"A"', '"choice":"B","choice":"A"')
-    assert "a key stands twice" in str(broken(lines))
+    assert "a key is given twice" in str(broken(lines))
 
 
 def test_a_float_is_refused():

@@ -117,5 +117,5 @@ def test_a_bound_is_what_the_page_says(key):
 
 @pytest.mark.parametrize("key", ["kind", "reveal", "verdict_orders"])
 def test_the_options_are_what_the_page_says(key):
-    offered = complaints(least() | {key: "nonsense"})[key].split(" is none of ")[1]
+    offered = complaints(least() | {key: "nonsense"})[key].split(" must be one of ")[1]
     assert offered.split(", ") == re.findall(r'`"(\w+)"`', KEYS[key]["why"])

@@ -123,7 +123,7 @@ class TestFailure:
         model.control(mode="disconnect")
         failed = failure(endpoint)
         assert failed.retryable
-        assert failed.reason == "the connection broke off before the reply was complete"
+        assert failed.reason == "the connection ended before the reply was complete"
         assert failed.may_be_billed
 
     def test_nobody_listens(self):

@@ -7,15 +7,15 @@ import pytest
 from humanjudge.lib.validation import ConfigInvalid
 from judge_eval.exchange import mapping
 from judge_eval.exchange.preview import (
-    LONGEST_SHOWN,
+    LONGEST_TEXT,
     LOOKED_AT,
     MOST_COLUMNS,
+    MOST_ITEMS,
     MOST_STATEMENTS,
-    SHOWN,
-    Wanted,
+    PreviewRequest,
     look,
 )
-from judge_eval.exchange.rows import ITEMS, PAIRS
+from judge_eval.exchange.row_models import ITEMS, PAIRS
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def seen(tmp_path):
     def look_at(*records, name="rows.jsonl", **more):
         path = tmp_path / "0"
         path.write_text("".join(f"{json.dumps(record)}\n" for record in records))
-        return look(Wanted(files=[(path, name)], **more))
+        return look(PreviewRequest(files=[(path, name)], **more))
 
     return look_at
 
@@ -60,8 +60,8 @@ def test_only_a_beginning_is_read_and_shown(seen):
         {"pair": "last", "vote": 1}
     ]
     found = seen(*rows)
-    assert len(found.items) == SHOWN
-    assert len(found.items[0].outputs[0].text) == LONGEST_SHOWN + 1
+    assert len(found.items) == MOST_ITEMS
+    assert len(found.items[0].outputs[0].text) == LONGEST_TEXT + 1
     assert found.faults == []
     votes = [{"pair": 0, "voter": n, "vote": "A"} for n in range(50)]
     assert len(seen(*votes).items[0].votes) == MOST_STATEMENTS
@@ -121,11 +121,13 @@ def test_rows_that_contradict_each_other_are_faults(seen, rows, said):
 def test_rows_of_two_files_contradict_each_other_too(tmp_path):
     (tmp_path / "0").write_text('{"pair": 1, "prompt": "Q"}\n')
     (tmp_path / "1").write_text("pair,prompt\n1,Why?\n")
-    found = look(Wanted(files=[(tmp_path / "0", "a.jsonl"), (tmp_path / "1", "b.csv")]))
+    found = look(PreviewRequest(files=[(tmp_path / "0", "a.jsonl"), (tmp_path / "1", "b.csv")]))
     [fault] = found.faults
     assert (fault.where, fault.why) == ("b.csv, row 2", "'Why?', but pair '1' has 'Q'")
     (tmp_path / "1").write_text("item,output\n1,x\n")
-    [fault] = look(Wanted(files=[(tmp_path / "0", "a.jsonl"), (tmp_path / "1", "b.csv")])).faults
+    [fault] = look(
+        PreviewRequest(files=[(tmp_path / "0", "a.jsonl"), (tmp_path / "1", "b.csv")])
+    ).faults
     assert (fault.where, fault.why) == ("b.csv, row 2", "a single item; this run is made of pairs")
 
 
@@ -133,7 +135,7 @@ def test_several_files_are_one_source(tmp_path):
     (tmp_path / "0").write_text('{"pair": 1, "prompt": "Q"}\n')
     (tmp_path / "1").write_text("pair,voter,vote\n1,ann,A\n")
     files = [(tmp_path / "0", "pairs.jsonl"), (tmp_path / "1", "votes.csv")]
-    found = look(Wanted(files=files))
+    found = look(PreviewRequest(files=files))
     assert list(found.columns) == ["pair", "prompt", "voter", "vote"]
     assert found.items[0].votes == [("ann", "A")]
 

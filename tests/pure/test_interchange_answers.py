@@ -4,11 +4,11 @@ from io import BytesIO
 
 import pytest
 
-from judge_eval.exchange.answers import Answer, Answers, Asked, answer_of
+from judge_eval.exchange.drafts import verdict_of
 from judge_eval.exchange.fields import Unfit
 from judge_eval.exchange.formats import read
 from judge_eval.exchange.import_report import ImportOptions
-from judge_eval.exchange.statements import verdict_of
+from judge_eval.exchange.question import Answer, Answers, Question, answer_of
 
 
 def told_by(*labels):
@@ -112,7 +112,7 @@ def asked_of(*lines, **options):
     """What is asked by a made file of lines `item,judge,verdict,voter,vote`, and its rows."""
     text = "\n".join(["item,judge,verdict,voter,vote", *lines])
     rows = list(read(BytesIO(text.encode()), "study.csv"))
-    asked = Asked(ImportOptions(**options))
+    asked = Question(ImportOptions(**options))
     for row in rows:
         asked.take(row)
     return asked, [row for row in rows if row.judge]
@@ -141,7 +141,7 @@ def test_a_judges_reply_does_not_change_the_kind(votes_first, votes, kind, ballo
 def test_a_reply_outside_the_choices_has_failed_and_no_row_is_wrong():
     _, [good, bad] = asked_of("1,,,ann,yes", "2,,,ann,no", "1,j,yes,,", f"2,j,{REFUSAL},,")
     queue = type("Queue", (), {"kind": "category", "ballot": ["no", "yes"], "options": {}})()
-    asked = Asked(ImportOptions(), queue)
+    asked = Question(ImportOptions(), queue)
     states = []
     for row in (good, bad):
         asked.take(row)

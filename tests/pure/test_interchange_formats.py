@@ -14,7 +14,7 @@ from judge_eval.exchange.formats.mtbench import rows as mtbench
 from judge_eval.exchange.formats.pandalm import rows as pandalm
 from judge_eval.exchange.formats.pathscore import rows as pathscore
 from judge_eval.exchange.mapping import parse
-from judge_eval.exchange.rows import MAIN, OF_A_PAIR, JudgeOrder, LeftOut, Note, Row, RowError
+from judge_eval.exchange.row_models import MAIN, OF_A_PAIR, JudgeOrder, LeftOut, Note, Row, RowError
 
 JUDGEMENT = {
     "judge": "expert_1",
@@ -192,7 +192,7 @@ def test_alttest_labels_are_votes_on_single_items():
     name = "human_annotations.json"
 
     def label(line, item, voter, given):
-        return Row(name, line, item, voter=voter, labels={MAIN: given}, is_single=True)
+        return Row(name, line, item, voter=voter, labels={MAIN: given}, shape="item")
 
     assert list(alttest(as_json(data), name)) == [
         label(1, "1", "ann", "yes"),
@@ -250,8 +250,8 @@ OF_THE_TOOL = {
 def test_metaevaluator_names_who_answered_by_the_file(name, who):
     tasks = {"rejection": "rejection", "explanation": "It refuses."}
     assert list(metaevaluator(io.BytesIO(CSV), name)) == [
-        Row(name, 2, "s1", **who, labels=tasks, is_single=True),
-        Row(name, 3, "s2", **who, labels={"rejection": "not rejection"}, is_single=True),
+        Row(name, 2, "s1", **who, labels=tasks, shape="item"),
+        Row(name, 3, "s2", **who, labels={"rejection": "not rejection"}, shape="item"),
     ]
 
 

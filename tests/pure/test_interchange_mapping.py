@@ -7,7 +7,7 @@ import pytest
 
 from humanjudge.lib.validation import ConfigInvalid
 from judge_eval.exchange.mapping import OWN_NAMES, parse, rows
-from judge_eval.exchange.rows import Note, Row, RowError
+from judge_eval.exchange.row_models import Note, Row, RowError
 from judge_eval.exchange.sources import Record, records
 
 VOTE = {"pair": "7", "voter": "ann", "vote": "A"}
@@ -267,7 +267,7 @@ def test_a_time_without_a_zone_needs_one_in_the_mapping():
         (
             {"pair": "p", "labels": {"r": {"column": "x", "type": "int"}}},
             "labels.r.type",
-            "'int' is none of text, number, truth",
+            "'int' must be one of text, number, truth",
         ),
         ({"pair": "p", "labels": {"r": 1}}, "labels.r", None),
     ],
@@ -333,7 +333,7 @@ def test_of_many_and_long_columns_some_are_named():
 def test_a_table_that_other_signs_part_names_what_was_found(sign):
     [error] = table(sign.join(["pair", "voter", "vote"]) + f"\n7{sign}ann{sign}A\n")
     assert error.why == (
-        f"nothing is known of its columns: {sign.join(['pair', 'voter', 'vote'])!r}; "
+        f"unknown columns: {sign.join(['pair', 'voter', 'vote'])!r}; "
         f"commas stand between columns, not {sign!r} (so with every row that has these columns)"
     )
 
@@ -342,7 +342,7 @@ def test_a_record_of_nothing_but_unknown_columns_names_them():
     unknown = [Record(n, {"id": 7, "who": "ann"}) for n in (1, 2, 3)]
     error, row = rows([*unknown, Record(4, {"pair": 7})], OWN_NAMES, "f")
     assert error.row == 1
-    assert error.why.startswith("nothing is known of its columns: 'id', 'who'; known are pair,")
+    assert error.why.startswith("unknown columns: 'id', 'who'; expected: pair,")
     assert row.item == "7"
 
 

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from judge_eval.exchange.formats import read
-from judge_eval.exchange.rows import Row
+from judge_eval.exchange.row_models import Row
 
 # Three times the most that was measured (JSON); the rows themselves would take six times it.
 BOUND = 900_000

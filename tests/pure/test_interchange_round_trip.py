@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judge_eval.exchange.mapping import OWN_NAMES, rows
-from judge_eval.exchange.rows import FIELDS, Row
+from judge_eval.exchange.row_models import FIELDS, Row
 from judge_eval.exchange.sources import records
 
 characters = st.characters(codec="utf-8", exclude_characters="\0")

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from humanjudge.lib.strict_json import MAX_RECORD
-from judge_eval.exchange.rows import RowError
+from judge_eval.exchange.row_models import RowError
 from judge_eval.exchange.sources import Record, UnknownFormat, format_of, records
 
 TOO_LARGE = "x" * (MAX_RECORD + 1)
@@ -193,7 +193,7 @@ def test_json_lines_skip_blank_ones_and_keep_their_numbers():
     [
         (b'{"a": 1', "not JSON: Expecting ',' delimiter at character 8"),
         (b'{"a": NaN}', "NaN is not a JSON value"),
-        (b'{"a": 1, "a": 2}', "the key 'a' stands twice"),
+        (b'{"a": 1, "a": 2}', "the key 'a' is given twice"),
         (b"[1, 2]", "not an object with named values"),
         (b'{"a": "\xe9"}', "not UTF-8 (byte 0xe9 at 8): save the file as UTF-8"),
         (b'{"a": ' + b"9" * 5000 + b"}", "not JSON: Exceeds the limit"),
@@ -257,7 +257,7 @@ def test_json_without_records(data):
         ('[{"a": 1}, {"a', 1, "not JSON: Unterminated string"),
         ('[{"a": 1}] x', 1, "something follows where the JSON ends"),
         ('{"rows": []}\n{"rows": []}', 0, "something follows where the JSON ends"),
-        ('[{"a": 1, "a": 2}]', 0, "the key 'a' stands twice"),
+        ('[{"a": 1, "a": 2}]', 0, "the key 'a' is given twice"),
         ('[{"a": Infinity}]', 0, "Infinity is not a JSON value"),
         pytest.param('[{"a": ' + "[" * 200_000, 0, "nested too deeply", id="deep"),
         pytest.param('[{"a": ' + "9" * 5000 + "}]", 0, "not JSON: Exceeds", id="digits"),

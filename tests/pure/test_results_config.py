@@ -97,7 +97,7 @@ def test_the_winner_is_what_is_scored_where_no_task_is_named():
     [
         (7, "must be an object with a list of metrics"),
         ("classification", "must be an object with a list of metrics"),
-        ({"metrics": []}, "metrics: has 0, the least is 1"),
+        ({"metrics": []}, "metrics: must have at least 1, has 0"),
         ({"metrics": {}}, "metrics: must be a list, not an object"),
         ({"metrics": [7]}, "metrics[0]: must be text or an object, not a number"),
         ({"metrics": [metric()], "metrik": 1}, "metrik: unknown"),
@@ -137,11 +137,11 @@ def test_the_winner_is_what_is_scored_where_no_task_is_named():
         ),
         (
             [metric(task_strategy="all")],
-            "metrics[0].task_strategy: 'all' is none of single, multitask, multilabel",
+            "metrics[0].task_strategy: 'all' must be one of single, multitask, multilabel",
         ),
         (
             [metric(annotator_aggregation="majority")],
-            "metrics[0].annotator_aggregation: 'majority' is none of",
+            "metrics[0].annotator_aggregation: 'majority' must be one of",
         ),
         ([metric(display_name="../up")], "metrics[0]: '../up' cannot be a name"),
         ([metric(display_name="..")], "metrics[0]: '..' cannot be a name"),
@@ -231,7 +231,7 @@ def test_yaml_and_json_say_the_same(tmp_path):
     "text, why",
     [
         ("metrics: [", "cannot be read"),
-        ("metrics: 1\nmetrics: 2\n", "the key 'metrics' stands twice"),
+        ("metrics: 1\nmetrics: 2\n", "the key 'metrics' is given twice"),
         ("metrics: !!python/object/apply:os.getcwd []", "could not determine a constructor"),
         ("? [a, b]\n: 1\n? [a, b]\n: 2\n", "cannot be read"),
         ("\x00", "cannot be read"),
@@ -243,7 +243,7 @@ def test_yaml_that_is_not_plain_is_refused(tmp_path, text, why):
 
 
 def test_json_with_a_key_twice_is_refused(tmp_path):
-    with pytest.raises(ConfigInvalid, match="stands twice"):
+    with pytest.raises(ConfigInvalid, match="is given twice"):
         read_config(written(tmp_path, '{"metrics": 1, "metrics": 2}', "metrics.json"))
 
 

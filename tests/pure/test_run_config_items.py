@@ -64,12 +64,12 @@ def test_the_most_frequent_label_is_one_of_the_constant_ones():
 @pytest.mark.parametrize(
     "items, changes, error",
     [
-        ({"kind": "category"}, {}, "items.choices: has 0, the least is 2"),
-        ({"kind": "labels", "choices": ["a"]}, {}, "items.choices: has 1, the least is 2"),
+        ({"kind": "category"}, {}, "items.choices: must have at least 2, has 0"),
+        ({"kind": "labels", "choices": ["a"]}, {}, "items.choices: must have at least 2, has 1"),
         ({"kind": "rating", "choices": ["1"]}, {}, "items.choices: rating has choices of its own"),
         (
             {"kind": "category", "choices": ["a", "b", "a"]},
-            *({}, "items.choices[2]: stands twice"),
+            *({}, "items.choices[2]: is given twice"),
         ),
         (
             {"kind": "labels", "choices": ["a", "none"]},
@@ -85,13 +85,17 @@ def test_the_most_frequent_label_is_one_of_the_constant_ones():
             "items.graded: is of items that are passed or flagged",
         ),
         ({"kinds": "rating"}, {}, "items.kinds: unknown; did you mean 'kind'?"),
-        ({"kind": "text"}, {}, "items.kind: 'text' is none of pass_flag, category, rating, labels"),
+        (
+            {"kind": "text"},
+            {},
+            "items.kind: 'text' must be one of pass_flag, category, rating, labels",
+        ),
         (
             {},
             {"ballot": ["A", "B"]},
             "ballot: is of pairs; single items are voted on with items.choices",
         ),
-        ({}, {"models": []}, "models: has 0, the least is 1"),
+        ({}, {"models": []}, "models: must have at least 1, has 0"),
     ],
 )
 def test_what_cannot_be_is_refused_where_it_stands(items, changes, error):
@@ -100,7 +104,7 @@ def test_what_cannot_be_is_refused_where_it_stands(items, changes, error):
 
 def test_a_baseline_of_pairs_is_none_of_single_items():
     [said] = errors({}, judges=["longer-wins"])
-    assert "longer-wins is none of the baselines here" in said
+    assert "longer-wins must be one of the baselines here" in said
     assert said.endswith(": always-pass, always-flag, random, most-frequent")
 
 

@@ -94,7 +94,7 @@ def test_a_winner_in_any_case(winner, choice):
 )
 def test_another_winner_is_never_guessed(winner):
     reason = refused(json.dumps({"winner": winner}))
-    assert reason.endswith("is none of A, B, tie, both_bad")
+    assert reason.endswith("must be one of A, B, tie, both_bad")
 
 
 @pytest.mark.parametrize("winner", [1, None, True, ["A"], {"A": 1}])
@@ -191,7 +191,7 @@ def test_a_last_object_that_is_broken_is_malformed_whatever_stands_before(reply)
 
 @pytest.mark.parametrize("reply", ['{"winner":"A","winner":"B"}', '{"winner":"A","winner":"A"}'])
 def test_a_key_that_stands_twice_is_malformed(reply):
-    assert refused(reply) == "a key stands twice in its JSON object"
+    assert refused(reply) == "a key is given twice in its JSON object"
 
 
 def test_a_key_that_stands_twice_in_a_draft_is_only_a_draft():
@@ -260,15 +260,15 @@ def test_what_a_judge_answers_of_a_single_item(asked, reply, answer):
     "asked, reply, why",
     [
         (PASS_FLAG, '{"winner": "pass"}', "no answer"),
-        (PASS_FLAG, '{"answer": "maybe"}', "'maybe' is none of pass, flag"),
+        (PASS_FLAG, '{"answer": "maybe"}', "'maybe' must be one of pass, flag"),
         (PASS_FLAG, '{"answer": ["pass"]}', "not text"),
         (PASS_FLAG, '{"answer": true}', "not text"),
         (PASS_FLAG, "I would rather not say.", "no JSON object"),
-        (Asked(["Us", "us"], "category"), '{"answer": "US"}', "none of"),
-        (RATING, '{"answer": 6}', "'6' is none of 1, 2, 3, 4, 5"),
+        (Asked(["Us", "us"], "category"), '{"answer": "US"}', "must be one of"),
+        (RATING, '{"answer": 6}', "'6' must be one of 1, 2, 3, 4, 5"),
         (RATING, '{"answer": 4.5}', "not text"),
         (LABELS, '{"answer": "rude"}', "not a list of labels"),
-        (LABELS, '{"answer": ["rude", "silly"]}', "'silly' is none of"),
+        (LABELS, '{"answer": ["rude", "silly"]}', "'silly' must be one of"),
         (LABELS, '{"answer": [null]}', "not text"),
     ],
 )

@@ -26,6 +26,16 @@ RETIRED = {
     "the difference stays what": "some 120 to 900 more votes",
     "not all they were asked about": "… left 11 % unanswered",
     "said to beat the floor": "beats the baselines",
+    "is called so.": "has that name",
+    "there are no figures beside elo": "Only ELO is available",
+    "stands twice": "is given twice",
+    ", the least is": "must have at least 1, has 0",
+    "broke off": "The import failed three times",
+    "nothing is known of its columns": "Unknown columns: …. Expected: …",
+    "see below how it gets on": "Test sent; the result appears below",
+    "whoever receives a delivery can tell": "The receiver verifies the sender with this secret",
+    "not known of any judge": "Imported verdicts have no prices, times or second order",
+    "these figures follow within seconds": "10 newer votes; updating",
 }
 # A rounding mode of the standard library.
 ALLOWED = "ROUND_CEILING"

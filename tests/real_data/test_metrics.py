@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from judge_eval.exchange.formats import read
-from judge_eval.exchange.rows import MAIN, Row
+from judge_eval.exchange.row_models import MAIN, Row
 from judge_eval.stats import (
     AltTestScorer,
     AltTestSettings,

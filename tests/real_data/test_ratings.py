@@ -8,7 +8,7 @@ import pytest
 
 from judge_eval.baselines import always_first, longer_wins, random_choice
 from judge_eval.exchange.formats import read
-from judge_eval.exchange.rows import Row
+from judge_eval.exchange.row_models import Row
 from judge_eval.stats.bradley_terry import as_votes, model_board
 from judge_eval.stats.claims import claims
 from judge_eval.stats.elo_orders import elo_range, shuffled_elo

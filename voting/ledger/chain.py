@@ -193,7 +193,7 @@ def _parse(number: int, line: str) -> Content:
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> Content:
     record = dict(pairs)
     if len(record) != len(pairs):
-        raise ValueError("a key stands twice")
+        raise ValueError("a key is given twice")
     return record
 
 

@@ -19,7 +19,7 @@ from judge_eval.exchange.formats import (
     table,
 )
 from judge_eval.exchange.mapping import OWN_ITEM_NAMES, OWN_NAMES, ColumnMapping, rows
-from judge_eval.exchange.rows import ITEMS, PAIRS, Item, RowError, Shape, Values, shape_of
+from judge_eval.exchange.row_models import ITEMS, PAIRS, Item, RowError, Shape, Values, shape_of
 from judge_eval.exchange.sources import Record, records
 
 

@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 from humanjudge.lib.strict_json import Cursor, NotJson
 from judge_eval.exchange import fields
-from judge_eval.exchange.rows import MAIN, Item, LeftOut, Row, RowError, Values
+from judge_eval.exchange.row_models import MAIN, Item, LeftOut, Row, RowError, Values
 
 _NAME = re.compile(r"(human|llm)[-_]annotations?\b.*\.json", re.IGNORECASE)
 
@@ -63,4 +63,4 @@ def _row(name: str, number: int, annotator: str, item: str, raw: object) -> Item
         return LeftOut(name, number, f"{who} gave {what} no label")
     judge, voter = (who, None) if by_judges(name) else (None, who)
     labels = {MAIN: label}
-    return Row(name, number, what, judge=judge, voter=voter, labels=labels, is_single=True)
+    return Row(name, number, what, judge=judge, voter=voter, labels=labels, shape="item")

@@ -20,7 +20,7 @@ from typing import BinaryIO
 
 from judge_eval.exchange import fields
 from judge_eval.exchange.mapping import own_items, rows_of
-from judge_eval.exchange.rows import Item, LeftOut, Misfit, RowError, Values, plain
+from judge_eval.exchange.row_models import Item, LeftOut, Misfit, RowError, Values, plain
 from judge_eval.exchange.sources import Record
 
 ITEM, JUDGE, PERSON, AT = "original_id", "judge_id", "annotator_id", "annotation_timestamp"
@@ -54,15 +54,15 @@ def rows(stream: BinaryIO, name: str, file_format: str | None = None) -> Iterato
 
 def _rows(name: str, record: Record) -> Iterator[Item]:
     values = record.values
-    said: Values = {"item": values.get(ITEM)} | _who(name, values)
+    common: Values = {"item": values.get(ITEM)} | _who(name, values)
     tasks = {task: answer for task, answer in values.items() if task not in SYSTEM}
     status = plain("status", values.get("status") or ANSWERED[0]).lower()
-    if status in FAILED and "judge" in said:
+    if status in FAILED and "judge" in common:
         why = values.get("error_message") or status
-        yield from own_items(name, record.line, said | {"error": why})
+        yield from own_items(name, record.line, common | {"error": why})
     elif status in ANSWERED and any(answer not in (None, "") for answer in tasks.values()):
-        at = {} if "judge" in said else {"voted_at": _moment(values.get(AT))}
-        yield from own_items(name, record.line, said | at | {"labels": tasks})
+        at = {} if "judge" in common else {"voted_at": _moment(values.get(AT))}
+        yield from own_items(name, record.line, common | at | {"labels": tasks})
     else:
         why = f"it says {status!r}" if status not in ANSWERED else "it answers no task"
         yield LeftOut(name, record.line, why)

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from judge_eval.exchange.mapping import own_row, rows_of
-from judge_eval.exchange.rows import Item, LeftOut, Misfit, Row, Values, need, one_of, plain
+from judge_eval.exchange.row_models import Item, LeftOut, Misfit, Row, Values, need, one_of, plain
 from judge_eval.exchange.sources import Record
 
 COLUMNS = ("question_id", "model_a", "model_b", "winner", "judge", "turn")
@@ -40,11 +40,11 @@ def rows(stream: BinaryIO, name: str, file_format: str | None = None) -> Iterato
 
     def make(record: Record) -> Iterator[Item]:
         row = own_row(name, record.line, _values(record))
-        said = f"{row.item}__{row.judge or row.voter}" if isinstance(row, Row) else ""
-        if said in seen:
-            yield LeftOut(name, record.line, f"{said} was stated before")
+        identity = f"{row.item}__{row.judge or row.voter}" if isinstance(row, Row) else ""
+        if identity in seen:
+            yield LeftOut(name, record.line, f"{identity} was stated before")
             return
-        seen.update([said] if said else [])
+        seen.update([identity] if identity else [])
         yield row
 
     return rows_of(stream, name, file_format, make)

@@ -25,7 +25,7 @@ from pathlib import PurePath
 from typing import BinaryIO
 
 from judge_eval.exchange.mapping import own_row, rows_of
-from judge_eval.exchange.rows import Item, Misfit, Values, need, plain
+from judge_eval.exchange.row_models import Item, Misfit, Values, need, plain
 from judge_eval.exchange.sources import Record
 
 TEXTS = ("idx", "cmp_key", "instruction", "response1", "response2")

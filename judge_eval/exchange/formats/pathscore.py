@@ -15,7 +15,7 @@ from typing import BinaryIO
 
 from humanjudge.lib.strict_json import Cursor, NotJson, loads
 from judge_eval.exchange.mapping import own_row, rows_of
-from judge_eval.exchange.rows import Item, JudgeOrder, LeftOut, Misfit, Values, plain
+from judge_eval.exchange.row_models import Item, JudgeOrder, LeftOut, Misfit, Values, plain
 from judge_eval.exchange.sources import Record, format_of
 
 VOTER = "pathscore"
@@ -33,14 +33,14 @@ def rows(stream: BinaryIO, name: str, file_format: str | None = None) -> Iterato
     """
     order: tuple[str, ...] = ()
     if (file_format or format_of(name)) == "json":
-        order = _stated_order(stream)
+        order = _config_order(stream)
         stream.seek(0)
     if order:
         yield JudgeOrder(name, order)
     yield from rows_of(stream, name, file_format, partial(_task, name, order))
 
 
-def _stated_order(stream: BinaryIO) -> tuple[str, ...]:
+def _config_order(stream: BinaryIO) -> tuple[str, ...]:
     cursor = Cursor(stream)
     try:
         if cursor.peek() != "{":
@@ -57,16 +57,16 @@ def _stated_order(stream: BinaryIO) -> tuple[str, ...]:
     return ()
 
 
-def _judges(stated: object) -> tuple[str, ...]:
+def _judges(value: object) -> tuple[str, ...]:
     """Find the judges in a run, in its config, or in a config written as a JSON text."""
-    if isinstance(stated, str):
-        stated = loads(stated)
-    if not isinstance(stated, dict):
+    if isinstance(value, str):
+        value = loads(value)
+    if not isinstance(value, dict):
         return ()
-    judges = stated.get("judges")
+    judges = value.get("judges")
     if judges and isinstance(judges, list) and all(isinstance(judge, str) for judge in judges):
         return tuple(judges)
-    return _judges(stated.get("config"))
+    return _judges(value.get("config"))
 
 
 def _task(name: str, order: Sequence[str], record: Record) -> Iterator[Item]:
@@ -130,14 +130,14 @@ def _verdicts(raw: object, order: Sequence[str]) -> Sequence[Values]:
     return [_verdict(verdict) for verdict in raw]
 
 
-def _verdict(stated: Values) -> Values:
-    judge = plain("verdicts.judge_model", stated.get("judge_model"))
-    if stated.get("winner") is None:
+def _verdict(value: Values) -> Values:
+    judge = plain("verdicts.judge_model", value.get("judge_model"))
+    if value.get("winner") is None:
         # PathScore keeps the scores of a reply whose winner it could not read; they score nothing.
-        error = stated.get("error") or "no winner could be read"
-        return {"judge": judge, "error": error, "feedback": stated.get("feedback")}
-    scores = {name: stated.get(name) for name in ("score_a", "score_b", "feedback")}
-    return {"judge": judge, "verdict": stated["winner"], **scores}
+        error = value.get("error") or "no winner could be read"
+        return {"judge": judge, "error": error, "feedback": value.get("feedback")}
+    scores = {name: value.get(name) for name in ("score_a", "score_b", "feedback")}
+    return {"judge": judge, "verdict": value["winner"], **scores}
 
 
 def _moment(raw: object) -> object:

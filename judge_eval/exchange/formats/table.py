@@ -17,7 +17,7 @@ from humanjudge.lib.strict_json import NotJson, loads
 from humanjudge.lib.text import harmless
 from humanjudge.lib.validation import ConfigInvalid, Part, Storable, StorableJson, validated
 from judge_eval.exchange.mapping import OWN_ITEM_NAMES, OWN_NAMES, rows_of
-from judge_eval.exchange.rows import Item, JudgeOrder, Misfit, RunFacts, Values
+from judge_eval.exchange.row_models import Item, JudgeOrder, Misfit, RunFacts, Values
 from judge_eval.exchange.sources import Record
 
 MARK: Final = "humanjudge"

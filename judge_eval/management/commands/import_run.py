@@ -82,7 +82,7 @@ class Command(BaseCommand):
                     made = None if job.project else Project.objects.create(name=wanted[:200])
                     job.project = job.project or made
                 self._fill(job, sources, options)
-            import_jobs.ask(job, sources)
+            import_jobs.submit(job, sources)
         return job, made
 
     def _fill(self, job: Import, sources: list[Source], options: dict[str, Any]) -> None:
@@ -111,7 +111,7 @@ class Command(BaseCommand):
             if claimed := import_jobs.claim(job.pk):
                 if self.stderr.isatty():
                     claimed.on_progress = lambda: self._show(claimed)
-                import_jobs.perform(claimed)
+                import_jobs.run(claimed)
             else:
                 if not has_waited:
                     self.stderr.write("Another import is at work; this one is next.")

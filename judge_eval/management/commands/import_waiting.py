@@ -29,7 +29,7 @@ class Command(BaseCommand):
 
 def do_all() -> None:
     while job := import_jobs.claim():
-        import_jobs.perform(job)
+        import_jobs.run(job)
 
 
 def limit_memory() -> None:

@@ -8,7 +8,7 @@ from typing import Any, BinaryIO, Final, get_args
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from judge_eval.exchange.rows import RowError
+from judge_eval.exchange.row_models import RowError
 from judge_eval.exchange.sources import Format, UnknownFormat, records
 from reports.grandjury import analysis
 from reports.grandjury.analysis import Row, VoteInvalid

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from judge_eval.exchange.mapping import own_row
-from judge_eval.exchange.rows import Item, RowError, Values
+from judge_eval.exchange.row_models import Item, RowError, Values
 from judge_eval.exchange.sources import records
 from judge_eval.extensions import ImportFormat
 

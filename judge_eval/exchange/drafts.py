@@ -7,8 +7,16 @@ from hashlib import md5
 from typing import Any, Final
 from uuid import UUID, uuid4
 
-from judge_eval.exchange.answers import Columns, plain_labels
-from judge_eval.exchange.rows import MAIN, OF_A_PAIR, OUTPUTS, Misfit, Row, column_of
+from judge_eval.exchange.question import Columns, plain_labels
+from judge_eval.exchange.row_models import (
+    MAIN,
+    OF_A_PAIR,
+    OUTPUTS,
+    Misfit,
+    Row,
+    ShapeName,
+    column_of,
+)
 from judge_eval.prompts.orders import combine, swap
 from judge_eval.prompts.parse import ParsedVerdict, with_namespaces
 from voting.choices import WRONG
@@ -45,14 +53,14 @@ class PairDraft:
     """
 
     name: str
-    known: dict[str, Any]
+    facts: dict[str, Any]
     pk: UUID = field(default_factory=uuid4)
     a: UUID = field(default_factory=uuid4)
     b: UUID = field(default_factory=uuid4)
     position: int | None = None
     is_fixed: bool = False
     is_changed: bool = False
-    is_single: bool = False
+    noun: ShapeName = "pair"
     made_at: datetime | None = None
     votes_wanted: int | None = None
     changes: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -63,32 +71,32 @@ class PairDraft:
         Raises Misfit where it contradicts; then nothing of it is added.
         """
         names = (*OF_A_PAIR, "metadata")
-        stated = {name: value for name in names if (value := getattr(row, name))}
-        stated |= {name: list(value) for name, value in stated.items() if isinstance(value, tuple)}
+        given = {name: value for name in names if (value := getattr(row, name))}
+        given |= {name: list(value) for name, value in given.items() if isinstance(value, tuple)}
         texts: dict[str, str] = {}
         changes: dict[str, tuple[str, ...]] = {}
         for name in OUTPUTS:
             text = getattr(row, name)
             if text is None:
                 continue
-            if stated.get("kind", self.known.get("kind")) == "svg":
+            if given.get("kind", self.facts.get("kind")) == "svg":
                 # Drawings get what drawings that are generated here are given, too.
                 drawing = with_namespaces(text)
                 text = drawing.output
                 changes |= {name: drawing.changes} if drawing.changes else {}
-            texts[name], stated[name] = text, mark(text)
-        for name, value in stated.items():
-            is_guess = name == "kind" and not self.known.keys() & {*OUTPUTS}
-            if not is_guess and self.known.get(name, value) != value:
-                here, before = texts.get(name, value), self.known[name]
+            texts[name], given[name] = text, mark(text)
+        for name, value in given.items():
+            is_guess = name == "kind" and not self.facts.keys() & {*OUTPUTS}
+            if not is_guess and self.facts.get(name, value) != value:
+                here, before = texts.get(name, value), self.facts[name]
                 before = before[_MD5_LENGTH:] if name in texts else before
                 why = f"{quote(here)}, but {self.noun} {self.name!r} has {quote(before)}"
                 raise Misfit(column_of(row, name), why)
         if self.is_fixed:
             return {}
-        new = {name: text for name, text in texts.items() if name not in self.known}
-        self.is_changed |= any(self.known.get(name) != value for name, value in stated.items())
-        self.known |= stated
+        new = {name: text for name, text in texts.items() if name not in self.facts}
+        self.is_changed |= any(self.facts.get(name) != value for name, value in given.items())
+        self.facts |= given
         self.changes |= changes
         self.made_at = self.made_at or row.made_at
         if self.votes_wanted is None:
@@ -96,17 +104,13 @@ class PairDraft:
         return new
 
     @property
-    def noun(self) -> str:
-        return "item" if self.is_single else "pair"
-
-    @property
     def outputs(self) -> dict[str, UUID]:
         """The numbers of its outputs by their sides."""
-        return {"a": self.a} if self.is_single else {"a": self.a, "b": self.b}
+        return {"a": self.a, "b": self.b} if self.noun == "pair" else {"a": self.a}
 
     @property
     def lacks_output(self) -> bool:
-        return any(f"output_{side}" not in self.known for side in self.outputs)
+        return any(f"output_{side}" not in self.facts for side in self.outputs)
 
 
 # --- verdicts and votes ---------------------------------------------------------------------------
@@ -177,64 +181,61 @@ COMPARED: Final = {
 _FIELDS: Final = {"winner": "verdict", "choice": "vote", "at": "voted_at"}
 
 
-def check_said_before(
-    table: str, row: Row, stated: Mapping[str, Any], before: Mapping[str, Any]
+def check_consistent(
+    table: str, row: Row, given: Mapping[str, Any], before: Mapping[str, Any]
 ) -> None:
     """Raise Misfit where a verdict or vote contradicts what its judge or voter said before."""
-    stated, before = _answered(stated, COMPARED[table][0]), _answered(before, COMPARED[table][0])
+    given, before = _answered(given, COMPARED[table][0]), _answered(before, COMPARED[table][0])
     for column in COMPARED[table]:
         # What is not stated contradicts nothing; but of a verdict it says that it failed.
         unstated = "failed" if column == "winner" else None
-        value, known = (
+        value, facts = (
             unstated if columns[column] in ("", []) else columns[column]
-            for columns in (stated, before)
+            for columns in (given, before)
         )
-        if value is not None and value != known:
+        if value is not None and value != facts:
             name = row.judge if table == "verdict" else row.voter
-            noun = "item" if row.is_single else "pair"
-            before_it = f"{name} said {quote(known)} on {noun} {row.item!r} before"
+            before_it = f"{name} said {quote(facts)} on {row.shape} {row.item!r} before"
             field = column_of(row, _FIELDS.get(column, column))
             raise Misfit(field, f"{quote(value)}, but {before_it}")
 
 
-def _answered(stated: Mapping[str, Any], choice: str) -> Mapping[str, Any]:
+def _answered(given: Mapping[str, Any], choice: str) -> Mapping[str, Any]:
     """Return a vote or verdict with its answer in place of a choice, where that is not known."""
-    labels = dict(stated["labels"] or {})
+    labels = dict(given["labels"] or {})
     if MAIN not in labels:
-        return stated
-    return {**stated, choice: labels.pop(MAIN), "labels": labels or None}
+        return given
+    return {**given, choice: labels.pop(MAIN), "labels": labels or None}
 
 
 def of_another_shape(row: Row) -> str:
     """Return why a row cannot stand beside others that are not about what it is about."""
-    return (
-        "a single item; this run is made of pairs"
-        if row.is_single
-        else "a pair; this run is made of single items"
-    )
+    return {
+        "pair": "a pair; this run is made of single items",
+        "item": "a single item; this run is made of pairs",
+    }[row.shape]
 
 
 class Together:
     """Finds rows that contradict each other, of few rows and as far as they say it themselves."""
 
     def __init__(self) -> None:
-        self._is_single: bool | None = None
+        self._shape: ShapeName | None = None
         self._drafts: dict[str, PairDraft] = {}
-        self._said: dict[tuple[str, str, str], Columns] = {}
+        self._answers: dict[tuple[str, str, str], Columns] = {}
 
     def take(self, row: Row) -> None:
         """Take in one more row; raises Misfit."""
-        if self._is_single is None:
-            self._is_single = row.is_single
-        if row.is_single != self._is_single:
+        self._shape = self._shape or row.shape
+        if row.shape != self._shape:
             raise Misfit(None, of_another_shape(row))
-        new = PairDraft(row.item, {"kind": row.kind or "text"}, is_single=row.is_single)
+        new = PairDraft(row.item, {"kind": row.kind or "text"}, noun=row.shape)
         self._drafts.setdefault(row.item, new).take(row)
         if row.judge:
             self._settle("verdict", row.judge, row, verdict_of(row, "tie", plain_labels(row)))
         if row.voter:
             self._settle("vote", row.voter, row, vote_of(row, plain_labels(row)))
 
-    def _settle(self, table: str, name: str, row: Row, stated: Columns) -> None:
-        before = self._said.setdefault((table, name, row.item), stated)
-        check_said_before(table, row, stated, before)
+    def _settle(self, table: str, name: str, row: Row, given: Columns) -> None:
+        before = self._answers.setdefault((table, name, row.item), given)
+        check_consistent(table, row, given, before)

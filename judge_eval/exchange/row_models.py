@@ -73,7 +73,7 @@ class Row:
     left_side: Annotated[Side | None, fields.side] = None
     voter_group: Annotated[str | None, fields.group] = None
     labels: Mapping[str, Label] = field(default_factory=dict)
-    is_single: bool = False
+    shape: ShapeName = "pair"
     made_at: datetime | None = None
     metadata: Mapping[str, object] = field(default_factory=dict)
     category: str | None = None
@@ -213,7 +213,7 @@ class Shape:
     needs: Mapping[str, Sequence[str]]
 
     @property
-    def stated(self) -> set[str]:
+    def answer_fields(self) -> set[str]:
         """The columns of which any makes more of a row than its item."""
         return {*self.says, "vote", "voter", "judge"}
 
@@ -332,9 +332,9 @@ def assemble(
         _drop(given, shape.vote, constants, "stands without a vote")
     elif "voter" not in given:
         raise Misfit("voter", "missing: a vote must name its voter")
-    row = partial(Row, file, line, is_single=shape is ITEMS)
+    row = partial(Row, file, line, shape=shape.name)
     if shape is ITEMS:
-        return [row(**_stored(one), labels=said) for one, said in _statements(given, labels)]
+        return [row(**_stored(one), labels=answers) for one, answers in _statements(given, labels)]
     return [row(**_stored(given), labels=dict(labels))]
 
 
@@ -355,12 +355,12 @@ def _stored(given: Values) -> Values:
 def _statements(given: Values, labels: Mapping[str, Label]) -> Iterator[tuple[Values, Values]]:
     """Yield the verdict and the vote on a single item, each with its answers, or the item alone."""
     parts = [(ITEMS.verdict, "verdict"), (ITEMS.vote, "vote")]
-    said = [({n: given.pop(n) for n in names if n in given}, answer) for names, answer in parts]
-    for statement, answer in said:
+    answers = [({n: given.pop(n) for n in names if n in given}, answer) for names, answer in parts]
+    for statement, answer in answers:
         if statement:
             main = statement.pop(answer, None if labels else statement.get("score"))
             yield given | statement, dict(labels) if main is None else {MAIN: main, **labels}
-    if not any(statement for statement, _ in said):
+    if not any(statement for statement, _ in answers):
         yield given, {}
 
 
@@ -407,4 +407,4 @@ def name_by_content(shape: Shape, values: Values) -> str:
 def column_of(row: Row, name: str) -> str:
     """Return what a field of a row is called in its file."""
     columns = {field: column for column, field in _STORED_AS.items() if column != "pair"}
-    return columns.get(name, name) if row.is_single else name
+    return columns.get(name, name) if row.shape == "item" else name

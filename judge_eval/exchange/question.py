@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 from judge_eval.exchange import fields
 from judge_eval.exchange.fields import Label, Unfit, shorten
 from judge_eval.exchange.import_report import ImportOptions, VoteKind
-from judge_eval.exchange.rows import MAIN, Misfit, Row
+from judge_eval.exchange.row_models import MAIN, Misfit, Row
 from voting.choices import DEFAULT_BALLOT, ONE, PASS_FLAG, in_order
 from voting.kinds import (
     LONGEST_CHOICE,
@@ -74,8 +74,8 @@ def answer_of(kind: VoteKind, raw: Label) -> Answer:
 def _pass_flag(raw: Label) -> Answer:
     worth = _worth(raw)
     if worth is None or not 0 <= worth <= 1:
-        shown = shorten(str(raw))
-        raise Unfit(f"{shown!r} is neither {PASS}, {FLAG} nor a number within 0..1")
+        quoted = shorten(str(raw))
+        raise Unfit(f"{quoted!r} is neither {PASS}, {FLAG} nor a number within 0..1")
     value = round(worth * ONE)
     return Answer(PASS if 2 * value >= ONE else FLAG, value=value)
 
@@ -224,7 +224,7 @@ class Answers:
 # --- what is asked --------------------------------------------------------------------------------
 
 
-class Asked:
+class Question:
     """What is asked, as far as it is known: of a new run, the answers tell what is not stated.
 
     The first answer tells the task; people's answers tell the kind and the choices, and those of
@@ -284,8 +284,8 @@ class Asked:
         if self._is_fixed or len(self._categories) == MOST_FLAG_CATEGORIES:
             near = get_close_matches(category, self._categories, 1)
             guess = f"; did you mean {near[0]!r}?" if near else ""
-            known = ", ".join(self._categories)
-            raise Misfit("category", f"{shorten(category)!r} is not one of {known}{guess}")
+            names = ", ".join(self._categories)
+            raise Misfit("category", f"{shorten(category)!r} is not one of {names}{guess}")
         self._categories.append(category)
 
     def _main(self, row: Row) -> Label:
@@ -324,27 +324,27 @@ class Asked:
         others[MAIN] = self._main(row)
         return {name: _plain(label) for name, label in others.items()}
 
-    def settled(self, stated: Columns, choice: str) -> Columns:
+    def settled(self, columns: Columns, choice: str) -> Columns:
         """Return a vote or verdict with its choice and value, once the kind is known.
 
         A verdict waits for the ballot too: one that says anything else has failed.
         """
-        labels = dict(stated["labels"] or {})
+        labels = dict(columns["labels"] or {})
         is_early = choice == "winner" and not self._is_fixed
         if self._kind is None or is_early or MAIN not in labels:
-            return stated
+            return columns
         raw = labels.pop(MAIN)
         raw = tuple(raw) if isinstance(raw, list) else raw
         if choice == "winner" and (why := self._why_failed(self._kind, raw)):
-            return stated | {"state": "failed", "labels": None, "error": why}
+            return columns | {"state": "failed", "labels": None, "error": why}
         answer = answer_of(self._kind, raw)
         if answer.label is not None:
             labels = {self._task or self._more.task: answer.label, **labels}
-        said = stated | {choice: answer.choice, "labels": labels or None}
+        settled_columns = columns | {choice: answer.choice, "labels": labels or None}
         if choice == "winner":
             # A free text is no choice; but a verdict always says something.
-            return said | {choice: answer.choice or str(answer.label)[:LONGEST_CHOICE]}
-        return said | {"value": answer.value}
+            return settled_columns | {choice: answer.choice or str(answer.label)[:LONGEST_CHOICE]}
+        return settled_columns | {"value": answer.value}
 
     def _why_failed(self, kind: VoteKind, raw: Label) -> str:
         """Return the error of a verdict that is no answer here, empty where it is one."""
@@ -353,8 +353,8 @@ class Asked:
                 return ""
         except Unfit:
             pass
-        shown = shorten(SEPARATOR.join(raw) if isinstance(raw, tuple) else str(raw))
-        return f"{shown!r} is {NONE_OF}{', '.join(self._ballot or ())}"
+        quoted = shorten(SEPARATOR.join(raw) if isinstance(raw, tuple) else str(raw))
+        return f"{quoted!r} is {NONE_OF}{', '.join(self._ballot or ())}"
 
     def rules(self) -> Columns:
         """Return what a new queue is to ask, as its columns hold it; raises Unfit."""
@@ -376,7 +376,7 @@ class Asked:
         }
 
 
-class AskedOfPairs:
+class PairQuestion:
     """The same of pairs, whose choices are few and known."""
 
     def __init__(self, options: ImportOptions, queue: Queued | None = None) -> None:
@@ -393,15 +393,15 @@ class AskedOfPairs:
     def statement(self, row: Row) -> Columns | None:
         return plain_labels(row)
 
-    def settled(self, stated: Columns, choice: str) -> Columns:
-        return stated
+    def settled(self, columns: Columns, choice: str) -> Columns:
+        return columns
 
     def rules(self) -> Columns:
         return {"ballot": in_order(self._ballot)}
 
 
-def off_ballot(said: str, ballot: Iterable[str]) -> Misfit:
-    return Misfit("vote", f"{said!r} is not on the ballot: {', '.join(ballot)}")
+def off_ballot(choice: str, ballot: Iterable[str]) -> Misfit:
+    return Misfit("vote", f"{choice!r} is not on the ballot: {', '.join(ballot)}")
 
 
 def plain_labels(row: Row) -> Columns | None:

@@ -141,8 +141,8 @@ def _give_images(outputs: dict[UUID, Inference]) -> None:
         for png in sorted(set(stored.values()))
     ]
     Picture.objects.bulk_create(rows, ignore_conflicts=True)
-    known = Picture.objects.filter(source_sha256__in=[row.source_sha256 for row in rows])
-    pictures = dict(known.values_list("png_sha256", "pk"))
+    existing = Picture.objects.filter(source_sha256__in=[row.source_sha256 for row in rows])
+    pictures = dict(existing.values_list("png_sha256", "pk"))
     for pk, png in stored.items():
         outputs[pk].picture_id = pictures[png]
 
