@@ -22,7 +22,7 @@ from judge_eval.models import Board, Judge, JudgeRating, Run, Verdict
 from judge_eval.objects import record_objects
 from judge_eval.prompts.request_hash import judge_fingerprint
 from voting.choices import DEFAULT_BALLOT
-from voting.kinds import is_ordered, is_single
+from voting.kinds import Kind, is_ordered, kind_of
 from voting.ledger.chain import canonical
 from voting.models import Inference, Item, Picture, Project, Queue, VoterPrompt, prompt_key
 from voting.order import couples, fresh_turn, keyed_number, prompt_order
@@ -68,7 +68,8 @@ def create_run(
                 for output in prompt.outputs
             ]
             by_pk = {output.pk: output for output in Inference.objects.bulk_create(outputs)}
-            new += [[by_pk[pk] for pk in shown] for shown in shown_together(queue, list(by_pk))]
+            together = shown_together(kind_of(queue), list(by_pk), settings.SECRET_KEY)
+            new += [[by_pk[pk] for pk in item] for item in together]
         # Neighbours in the list would otherwise be of one prompt.
         Random(str(queue.pk)).shuffle(new)  # noqa: S311  an order, not a secret
         items = add_items(queue, new)
@@ -102,18 +103,14 @@ def create_queue(project: Project, name: str, rubric: str, **rules: Any) -> Queu
     return Queue.objects.create(project=project, name=name, rubric=last, **rules)
 
 
-def shown_together(queue: Queue, outputs: Sequence[Output]) -> Sequence[Sequence[Output]]:
-    """Return the items that the outputs of one prompt make: each by itself, or every pair."""
-    if is_single(queue):
-        return [[output] for output in outputs]
-    return all_pairs(outputs, settings.SECRET_KEY)
+def shown_together(kind: Kind, outputs: Sequence[Output], key: str) -> list[tuple[Output, ...]]:
+    """Return the items that the outputs of one prompt make: each by itself, or every pair.
 
-
-def all_pairs(outputs: Sequence[Output], key: str) -> list[tuple[Output, Output]]:
-    """Pair every output of one prompt with every other; a keyed hash decides who is A."""
+    A keyed hash decides which of a pair is A.
+    """
     return [
-        (second, first) if keyed_number(key, "pair", first, second) & 1 else (first, second)
-        for first, second in combinations(outputs, 2)
+        each[::-1] if keyed_number(key, "pair", *each) & 1 else each
+        for each in combinations(outputs, len(kind.sides))
     ]
 
 

@@ -20,7 +20,7 @@ from django.utils import timezone
 from django.utils.functional import cached_property
 
 from voting.changes import record_queues
-from voting.choices import Choice, in_order
+from voting.choices import CHOICES, LABELS, Choice, in_order
 from voting.curating import decisions_on_voters, exclude_voter
 from voting.forms import GroupField
 from voting.keys import create_key
@@ -140,7 +140,7 @@ class VoterPromptAdmin(KeptAdmin):
 
 class QueueForm(ModelForm):  # type: ignore[type-arg]
     ballot = MultipleChoiceField(
-        choices=COMPARISON.labels.items(),
+        choices=[(choice, LABELS[choice]) for choice in CHOICES],
         widget=CheckboxSelectMultiple,
         help_text="What voters are offered: A and B always.",
     )

@@ -10,7 +10,7 @@ from uuid import UUID
 from django.core import signing
 
 from voting.choices import Side
-from voting.kinds import Answer, Posted, kind_of, options_of
+from voting.kinds import COMPARISON, Answer, Posted, kind_of, options_of
 
 MAX_AGE = timedelta(hours=24)
 
@@ -32,12 +32,16 @@ class Ballot:
     # Of a pair; a single output has no sides.
     left: Side | Literal[""]
     choices: tuple[str, ...]
-    kind: str = "comparison"
+    kind: str = COMPARISON.name
     options: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
-    def answer(self, posted: Posted) -> Answer:
-        """Return what a form says; raise AnswerInvalid for what this ballot does not offer."""
-        return kind_of(self).answer(posted, self.choices, options_of(self), self.left)
+    def answer(self, posted: Posted, left: str | None = None) -> Answer:
+        """Return what a form says; raise AnswerInvalid for what this ballot does not offer.
+
+        A script is told A and B and is shown no sides: for it `left` is empty.
+        """
+        side = self.left if left is None else left
+        return kind_of(self).answer(posted, self.choices, options_of(self), side)
 
 
 @cache

@@ -12,6 +12,7 @@ Side = Literal["A", "B"]
 Choice = Literal["A", "B", "tie", "both_bad"]
 # Of a single output.
 PassFlag = Literal["pass", "flag"]
+Fixed = Choice | PassFlag
 # What a choice is called where it is not known which output is A: on the voting page.
 Position = Literal["left", "right", "tie", "both_bad", "pass", "flag"]
 # What a judge's verdict may be beside the choices: right for no vote.
@@ -48,7 +49,7 @@ class ChoiceRow:
 
 
 # In the order in which ballots and figures name them.
-TABLE: Final[dict[Choice | PassFlag, ChoiceRow]] = {
+TABLE: Final[dict[Fixed, ChoiceRow]] = {
     "A": ChoiceRow("A", "left", "Left", "←1", "ArrowLeft 1", (1.0, 0.0), 1.0, "is better"),
     "B": ChoiceRow("B", "right", "Right", "→2", "ArrowRight 2", (0.0, 1.0), 1.0, "is better"),
     "tie": ChoiceRow("tie", "tie", "Tie", "↑4", "ArrowUp 4", (0.5, 0.5), 1.0),
@@ -81,7 +82,7 @@ def in_order(choices: Collection[str]) -> list[Choice]:
 
 def row_of(choice: str) -> ChoiceRow:
     # As text: made anew for each of a million votes, the type would cost more than the look-up.
-    return TABLE[cast("Choice | PassFlag", choice)]
+    return TABLE[cast(Fixed, choice)]
 
 
 def quality_of(choice: str, value: int | None) -> float | None:

@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 from functools import cache
 from itertools import zip_longest
 from math import fsum
-from typing import Annotated, Any, Final, TypeAlias, cast
+from typing import Annotated, Any, Final, Literal, TypeAlias, cast
 
 from pydantic import Field
 
+from humanjudge.lib.text import listed, number_of
 from humanjudge.lib.validation import Line, Part
 from voting.choices import (
     CHOICES,
-    LABELS,
     ONE,
     PASS_FLAG,
     PASSES_FROM,
@@ -26,8 +26,11 @@ from voting.choices import (
     TABLE,
     VOTES_FOR,
     WITHOUT_SIDE,
+    WRONG,
     Choice,
     ChoiceRow,
+    Fixed,
+    Side,
     row_of,
 )
 
@@ -43,6 +46,10 @@ Label: TypeAlias = str | int | float | list[str]
 # What a form has sent, by the names of its fields.
 Posted: TypeAlias = Mapping[str, str]
 LONGEST_WORD: Final = 60
+Noun = Literal["pair", "item"]
+# What only some kinds have: each judge's labels beside people's, how it finds what people flag, how
+# models do against each other, and how a judge answers in both orders of the outputs.
+Figure = Literal["confusion", "flags", "models", "orders"]
 Word = Annotated[Line, Field(max_length=LONGEST_WORD)]
 
 
@@ -51,6 +58,7 @@ class AnswerInvalid(ValueError):
 
     def __init__(self, field: str, why: str) -> None:
         super().__init__(f"{field}: {why}")
+        self.field, self.why = field, why
 
 
 class Criterion(Part):
@@ -148,37 +156,123 @@ class Button:
         return self.keys
 
 
-class Comparison:
+class Kind:
+    """What is asked of an item, and what all its votes and verdicts are like."""
+
+    # What queues, configs, files and the API call it.
+    name: str
+    # What one item is called on pages, and what the ledger calls it.
+    noun: Noun = "item"
+    subject: str = "item"
+    # The sides of an item, each an output, and what outputs are called on the voting page.
+    sides: tuple[Side, ...] = ("A",)
+    names: tuple[str, ...] = ("Output",)
+    template: str = "voting/_item.html"
+    # The columns of an item that count its votes: all of them first.
+    tally: tuple[str, ...] = ("votes",)
+    # The choices, where they are the same for all queues, and those that every ballot offers.
+    choices: tuple[Fixed, ...] = ()
+    required: tuple[str, ...] = ()
+    # Choices that prefer no output. A judge in two minds gives the first of them.
+    without_side: tuple[str, ...] = ()
+    # What a verdict may be beside the choices: right for no vote.
+    never_right: tuple[str, ...] = ()
+    # Whether a vote is its choice alone, without comment, value and labels.
+    is_choice_only: bool = False
+    # Figures that not all kinds have.
+    figures: tuple[Figure, ...] = ("confusion",)
+    # How far people liked an output, as sources of composites: the usual one first.
+    shares: tuple[str, ...] = ("pass_rate",)
+    # How a judge's choice and its scores are called on the page of an item.
+    verb: str = "Said"
+    scores: tuple[str, ...] = ("Score",)
+    # Why a run ends that needs items and has none.
+    lacking: str = "No output came."
+
+    def task(self, options: Options) -> str:
+        """Return the name of what is asked, among the labels of votes and verdicts."""
+        return options.task
+
+    def request(self, ballot: Sequence[str], options: Options) -> str:
+        """Say what a voter will do with each item."""
+        raise NotImplementedError
+
+    def config(self, ballot: Sequence[str], options: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what the config of a run says of such items."""
+        return {"items": {"kind": self.name, **options}, "ballot": []}
+
+    def buttons(self, ballot: Collection[str]) -> Sequence[ChoiceRow | Button]:
+        """Return the choices in their order; the first nine have keys."""
+        keys = "123456789"[: len(ballot)]
+        return [Button(word, word, key) for word, key in zip_longest(ballot, keys, fillvalue="")]
+
+    def answer(self, posted: Posted, ballot: Sequence[str], options: Options, left: str) -> Answer:
+        """Return what a form says, in terms of the stored item; raise AnswerInvalid.
+
+        Where nothing stood on the `left`, the form names the stored outputs.
+        """
+        choice = _offered("choice", posted.get("choice", ""), ballot)
+        return Answer(choice, _further(posted, labels=self.labelled(choice, options)))
+
+    def labelled(self, choice: str, options: Options) -> dict[str, Label]:
+        """Return what a choice says as labels of the task: what a vote or a verdict keeps."""
+        return {options.task: choice}
+
+    def spoken(self, choice: str, left: str) -> str:
+        """Return what a stored choice is called on the screen of a voter with this left side."""
+        return choice
+
+    def counted(self, choice: str, left_side: str, value: int | None) -> tuple[int, ...]:
+        """Return what one vote adds to each column of `tally`."""
+        return (1,)
+
+    def is_ordered(self, options: Options) -> bool:
+        """Say whether answers are in an order, so that judges are ranked by it."""
+        return False
+
+
+class Comparison(Kind):
     """Two outputs for one prompt: which is better, or neither."""
 
-    # How one item stands on the voting page, and what it is called there.
-    template: Final = "voting/_pair.html"
-    noun: Final = "pair"
-    # Of its outputs as they stand on a page.
-    names: Sequence[str] = ("Left output", "Right output")
-    # What the ledger calls it.
-    subject: Final = "comparison"
-    # The columns of an item that count its votes: all of them first, at last, of the votes for a
-    # side, how many saw it on the left or right, and how many chose the left.
-    tally: tuple[str, ...] = (
-        "votes",
-        *(VOTES_FOR[choice] for choice in CHOICES),
-        "votes_sided",
-        "votes_left",
-    )
-    labels: Final = {choice: LABELS[choice] for choice in CHOICES}
-    # What every ballot offers.
-    required: Final = SIDES
+    name = "comparison"
+    noun = "pair"
+    subject = "comparison"
+    sides = SIDES
+    names = ("Left output", "Right output")
+    template = "voting/_pair.html"
+    # At last, of the votes for a side, how many saw it on the left or right, and how many chose
+    # the left.
+    tally = ("votes", *(VOTES_FOR[choice] for choice in CHOICES), "votes_sided", "votes_left")
+    choices = CHOICES
+    required = SIDES
+    without_side = WITHOUT_SIDE
+    never_right = (WRONG,)
+    is_choice_only = True
+    figures = ("models", "orders")
+    shares = ("win_rate", "pass_rate")
+    verb = "Picked"
+    scores = ("A", "B")
+    lacking = "No two outputs of a prompt came, so there is no pair."
+
+    def task(self, options: Options) -> str:
+        return "winner"
+
+    def request(self, ballot: Sequence[str], options: Options) -> str:
+        return "You will see two outputs for one prompt and say which is better."
+
+    def config(self, ballot: Sequence[str], options: Mapping[str, Any]) -> dict[str, Any]:
+        return {"items": None, "ballot": ballot}
 
     def buttons(self, ballot: Collection[str]) -> Sequence[ChoiceRow]:
         """Return the choices of a ballot in the order of the page: a side's stands on that side."""
         return [row_of(choice) for choice in ("A", *WITHOUT_SIDE, "B") if choice in ballot]
 
     def answer(self, posted: Posted, ballot: Sequence[str], options: Options, left: str) -> Answer:
-        """Return what a form says, in terms of the stored item; raise AnswerInvalid."""
-        choice = self.choice_at(posted.get("choice", ""), left)
+        named = posted.get("choice", "")
+        choice = self.choice_at(named, left) if left else named
         if choice is None or choice not in ballot:
-            raise AnswerInvalid("choice", "this ballot does not offer it")
+            offered = [self.spoken(each, left) for each in ballot] if left else ballot
+            raise AnswerInvalid("choice", f"{named!r} must be one of {', '.join(offered)}")
         return Answer(choice)
 
     def choice_at(self, position: str, left: str) -> str | None:
@@ -204,7 +298,6 @@ class Comparison:
         return {}
 
     def counted(self, choice: str, left_side: str, value: int | None) -> tuple[int, ...]:
-        """Return what one vote adds to each column of `tally`."""
         return _counted_of_pair(choice, left_side)
 
 
@@ -217,47 +310,23 @@ def _counted_of_pair(choice: str, left_side: str) -> tuple[int, ...]:
     return tuple(int(column in names) for column in Comparison.tally)
 
 
-class Single:
-    """One output, and a question about it that a word of the ballot answers."""
-
-    template: Final = "voting/_item.html"
-    noun: Final = "item"
-    names: Sequence[str] = ("Output",)
-    subject: Final = "item"
-    tally: tuple[str, ...] = ("votes",)
-    required: tuple[str, ...] = ()
-
-    def answer(self, posted: Posted, ballot: Sequence[str], options: Options, left: str) -> Answer:
-        choice = _offered("choice", posted.get("choice", ""), ballot)
-        return Answer(choice, self._further(posted, labels=self.labelled(choice, options)))
-
-    def labelled(self, choice: str, options: Options) -> dict[str, Label]:
-        """Return what a choice says as labels of the task: what a vote or a verdict keeps."""
-        return {options.task: choice}
-
-    def buttons(self, ballot: Collection[str]) -> Sequence[ChoiceRow | Button]:
-        """Return the choices in their order; the first nine have keys."""
-        keys = "123456789"[: len(ballot)]
-        return [Button(word, word, key) for word, key in zip_longest(ballot, keys, fillvalue="")]
-
-    def spoken(self, choice: str, left: str) -> str:
-        return choice
-
-    def counted(self, choice: str, left_side: str, value: int | None) -> tuple[int, ...]:
-        return (1,)
-
-    def _further(self, posted: Posted, **given: Any) -> Further:
-        comment = posted.get("comment", "").strip()
-        if len(comment) > LONGEST_COMMENT:
-            raise AnswerInvalid("comment", f"longer than {LONGEST_COMMENT} characters")
-        return Further(comment=_storable("comment", comment), **given)
-
-
-class PassFlag(Single):
+class PassFlag(Kind):
     """One output that passes or is flagged, or is graded between the two."""
 
+    name = "pass_flag"
     tally = ("votes", *(VOTES_FOR[choice] for choice in PASS_FLAG), "value_sum", "value_squares")
+    choices = PASS_FLAG
     required = PASS_FLAG
+    figures = ("confusion", "flags")
+
+    def request(self, ballot: Sequence[str], options: Options) -> str:
+        if options.criteria:
+            names = listed(f"{c.name} (must pass)" if c.gate else c.name for c in options.criteria)
+            questions = number_of(len(options.criteria), "question")
+            return _of_one(f"answer {questions} about it: {names}")
+        if options.graded:
+            return _of_one("grade it, from 0 to 1, which is as good as it can be")
+        return _of_one("say whether it passes, or flag it")
 
     def answer(self, posted: Posted, ballot: Sequence[str], options: Options, left: str) -> Answer:
         """Return a vote with its value: of the criteria, the grade, or the choice itself."""
@@ -272,14 +341,14 @@ class PassFlag(Single):
             value = _grade("value", posted, is_graded=True)
         else:
             # Whoever says why, flags.
-            said = posted.get("choice") or "flag" * bool(posted.get("category"))
-            value = row_of(_offered("choice", said, PASS_FLAG)).quality
+            named = posted.get("choice") or "flag" * bool(posted.get("category"))
+            value = row_of(_offered("choice", named, PASS_FLAG)).quality
         choice = PASS_FLAG[value < PASSES_FROM]
         category = posted.get("category", "") if choice == "flag" else ""
         if category:
             _offered("category", category, options.flag_categories)
         further = {"value": round(value * ONE), "category": category, "labels": labels}
-        return Answer(choice, self._further(posted, **further))
+        return Answer(choice, _further(posted, **further))
 
     def labelled(self, choice: str, options: Options) -> dict[str, Label]:
         return {}
@@ -294,9 +363,32 @@ class PassFlag(Single):
         is_pass, worth = choice == "pass", value or 0
         return (1, int(is_pass), int(not is_pass), worth, worth * worth)
 
+    def is_ordered(self, options: Options) -> bool:
+        return options.takes_grades
 
-class Rating(Single):
+
+class Category(Kind):
+    """One output, and which one word of the ballot fits it."""
+
+    name = "category"
+
+    def request(self, ballot: Sequence[str], options: Options) -> str:
+        return _of_one(f"choose what fits it: {listed(ballot, 'or')}")
+
+    def config(self, ballot: Sequence[str], options: Mapping[str, Any]) -> dict[str, Any]:
+        return {"items": {"kind": self.name, "choices": ballot, **options}, "ballot": []}
+
+
+class Rating(Kind):
     """One output, and how good it is from 1 to 5."""
+
+    name = "rating"
+
+    def request(self, ballot: Sequence[str], options: Options) -> str:
+        return _of_one("rate it, from 1, the lowest, to 5, the highest")
+
+    def is_ordered(self, options: Options) -> bool:
+        return True
 
     def buttons(self, ballot: Collection[str]) -> Sequence[ChoiceRow | Button]:
         ends = {"1": "lowest", "5": "highest"}
@@ -306,8 +398,14 @@ class Rating(Single):
         return {options.task: int(choice)}
 
 
-class Labels(Single):
+class Labels(Category):
     """One output, and which of some labels fit it. The choices come in one field, separated."""
+
+    name = "labels"
+
+    def request(self, ballot: Sequence[str], options: Options) -> str:
+        words = listed(ballot, "or")
+        return _of_one(f"choose whichever of these fit it: {words}. None is an answer too")
 
     def spoken(self, choice: str, left: str) -> str:
         """Return a set in words.
@@ -320,31 +418,30 @@ class Labels(Single):
     def answer(self, posted: Posted, ballot: Sequence[str], options: Options, left: str) -> Answer:
         chosen = {word for word in posted.get("choice", "").split(SEPARATOR) if word}
         choice = joined(_offered("choice", word, ballot) for word in chosen - {NO_LABELS})
-        return Answer(choice, self._further(posted, labels=self.labelled(choice, options)))
+        return Answer(choice, _further(posted, labels=self.labelled(choice, options)))
 
     def labelled(self, choice: str, options: Options) -> dict[str, Label]:
         return {options.task: [] if choice == NO_LABELS else choice.split(SEPARATOR)}
 
 
-class Text(Single):
+class Text(Kind):
     """One output, and a free text about it."""
+
+    name = "text"
+
+    def request(self, ballot: Sequence[str], options: Options) -> str:
+        return _of_one("answer in your own words")
 
     def answer(self, posted: Posted, ballot: Sequence[str], options: Options, left: str) -> Answer:
         text = _storable("text", posted.get("text", "").strip())
         if not 0 < len(text) <= LONGEST_COMMENT:
             raise AnswerInvalid("text", f"between 1 and {LONGEST_COMMENT} characters")
-        return Answer("", self._further(posted, labels={options.task: text}))
+        return Answer("", _further(posted, labels={options.task: text}))
 
 
-Kind: TypeAlias = Comparison | Single
 COMPARISON: Final = Comparison()
 KINDS: Final[Mapping[str, Kind]] = {
-    "comparison": COMPARISON,
-    "pass_flag": PassFlag(),
-    "category": Single(),
-    "rating": Rating(),
-    "labels": Labels(),
-    "text": Text(),
+    kind.name: kind for kind in (COMPARISON, PassFlag(), Category(), Rating(), Labels(), Text())
 }
 
 
@@ -358,19 +455,9 @@ def options_of(of: Any) -> Options:
     return Options.model_validate(of.options) if of.options else DEFAULT_OPTIONS
 
 
-def is_single(queue: Any) -> bool:
-    """Say whether the items of a queue are single outputs."""
-    return isinstance(kind_of(queue), Single)
-
-
-def is_fixed(queue: Any) -> bool:
-    """Say whether an item has a column for each choice that its votes and verdicts can be."""
-    return len(kind_of(queue).tally) > 1
-
-
 def is_ordered(of: Any) -> bool:
     """Say whether answers are in an order, so that judges are ranked by it: ratings and grades."""
-    return of.kind == "rating" or (of.kind == "pass_flag" and options_of(of).takes_grades)
+    return kind_of(of).is_ordered(options_of(of))
 
 
 def grade_of(choice: str, score: int | None) -> float:
@@ -418,8 +505,19 @@ def combined(criteria: Sequence[Criterion], grades: Mapping[str, Any]) -> float:
 
 def _offered(field: str, word: str, offered: Collection[str]) -> str:
     if word not in offered:
-        raise AnswerInvalid(field, "this ballot does not offer it")
+        raise AnswerInvalid(field, f"{word!r} must be one of {', '.join(offered)}")
     return word
+
+
+def _of_one(request: str) -> str:
+    return f"You will see one output at a time and {request}."
+
+
+def _further(posted: Posted, **given: Any) -> Further:
+    comment = posted.get("comment", "").strip()
+    if len(comment) > LONGEST_COMMENT:
+        raise AnswerInvalid("comment", f"longer than {LONGEST_COMMENT} characters")
+    return Further(comment=_storable("comment", comment), **given)
 
 
 def _grade(field: str, posted: Posted, *, is_graded: bool) -> float:

@@ -19,7 +19,7 @@ from django.utils import timezone
 from django.utils.functional import cached_property
 
 from voting.choices import ANSWERS, ANSWERS_FOR, FIXED, ONE, PASS_FLAG, VOTES_FOR
-from voting.kinds import LONGEST_CHOICE, kind_of
+from voting.kinds import LONGEST_CHOICE, Figure, Noun, kind_of
 from voting.ledger import chain
 
 
@@ -221,9 +221,13 @@ class Queue(Identified):
         return f"{self.name} ({self.project.name})"
 
     @property
-    def noun(self) -> str:
+    def noun(self) -> Noun:
         """What its items are called on pages."""
         return kind_of(self).noun
+
+    @property
+    def figures(self) -> tuple[Figure, ...]:
+        return kind_of(self).figures
 
 
 def prompt_key(prompt: str) -> str:

@@ -5,9 +5,18 @@ from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import Final, TypeAlias
 
-from humanjudge.lib.text import duration, excerpt, listed, number_of
+from humanjudge.lib.text import duration, excerpt, number_of
 from voting.choices import ONE, PASS_FLAG, ChoiceRow, row_of
-from voting.kinds import SEPARATOR, Button, Criterion, Options, Posted, kind_of, options_of
+from voting.kinds import (
+    COMPARISON,
+    SEPARATOR,
+    Button,
+    Criterion,
+    Options,
+    Posted,
+    kind_of,
+    options_of,
+)
 from voting.models import Entry, Queue
 
 # Nobody is told to sit longer than this at once.
@@ -162,7 +171,7 @@ def _of_text(queue: Queue, said: Posted) -> Question:
 
 
 _QUESTIONS: Final[Mapping[str, Callable[[Queue, Posted], Question]]] = {
-    "comparison": _of_pair,
+    COMPARISON.name: _of_pair,
     "pass_flag": _of_pass_flag,
     "category": _of_words,
     "rating": _of_words,
@@ -266,24 +275,4 @@ def effort_in_words(items: int, noun: str, seconds: float) -> str:
 
 def asked_in_words(queue: Queue) -> str:
     """Return what a voter will be asked to do, before the first item is seen."""
-    if queue.kind == "comparison":
-        return "You will see two outputs for one prompt and say which is better."
-    *before, last = queue.ballot or [""]
-    words = f"{', '.join(before)} or {last}" if before else last
-    asked = {
-        "pass_flag": _asked_of_one(options_of(queue)),
-        "category": f"choose what fits it: {words}",
-        "rating": "rate it, from 1, the lowest, to 5, the highest",
-        "labels": f"choose whichever of these fit it: {words}. None is an answer too",
-        "text": "answer in your own words",
-    }
-    return f"You will see one output at a time and {asked[queue.kind]}."
-
-
-def _asked_of_one(options: Options) -> str:
-    if options.criteria:
-        names = listed(f"{c.name} (must pass)" if c.gate else c.name for c in options.criteria)
-        return f"answer {number_of(len(options.criteria), 'question')} about it: {names}"
-    if options.graded:
-        return "grade it, from 0 to 1, which is as good as it can be"
-    return "say whether it passes, or flag it"
+    return kind_of(queue).request(queue.ballot, options_of(queue))

@@ -38,8 +38,8 @@ from judge_eval.models import Run, Verdict
 from judge_eval.selectors import board, by_prefix, pairs_at
 from voting.assignment import ballot_for
 from voting.choices import CHOICES, FIXED, PassFlag
-from voting.kinds import AnswerInvalid, Options, Posted, is_single, joined
-from voting.models import ApiKey, Inference, Item, Queue
+from voting.kinds import KINDS, AnswerInvalid, Options, Posted, joined, kind_of
+from voting.models import ApiKey, Inference, Item
 from voting.pictures.images import png_in
 from voting.selectors import in_turn, open_to, progress
 from voting.services import (
@@ -257,7 +257,7 @@ def pending(
     about = queue.options | {"kind": queue.kind, "choices": queue.ballot}
     return {
         "tasks": tasks,
-        **({"asked": about} if is_single(queue) else {}),
+        **({} if kind_of(queue).is_choice_only else {"asked": about}),
         "mine": so_far,
         "total": so_far.total,
         "done": so_far.done,
@@ -300,7 +300,8 @@ def vote(request: HttpRequest, run_id: Prefix, body: VoteIn) -> Any:
     try:
         recorded = _cast_at_once(api_key, run_id, body) or _cast(api_key, run_id, body)
     except AnswerInvalid as invalid:
-        raise HttpError(422, str(invalid)) from invalid
+        field = "winner" if invalid.field == "choice" else invalid.field
+        raise HttpError(422, f"{field}: {invalid.why}") from invalid
     return {
         "ok": True,
         "task_id": recorded.item,
@@ -320,8 +321,9 @@ def _cast_at_once(api_key: ApiKey, run_id: str, body: VoteIn) -> RecordedVote | 
     except (ValueError, Run.DoesNotExist):
         return None  # a prefix, or no run
     # A label may be called as a side is.
-    is_pair = kind == Queue.Kind.COMPARISON
-    return cast_key_vote(api_key, queue, item, str(body.winner)) if is_pair else None
+    if not KINDS[kind].is_choice_only:
+        return None
+    return cast_key_vote(api_key, queue, item, str(body.winner))
 
 
 @lru_cache(maxsize=1000)
@@ -339,13 +341,7 @@ def _cast(api_key: ApiKey, run_id: str, body: VoteIn) -> RecordedVote:
     if item.opened_at is None or item.unusable:
         raise HttpError(409, item.unusable or "this task is not open for voting yet")
     ballot = ballot_for(voter_of_key(run.queue.project_id, api_key), run.queue, item)
-    if not is_single(run.queue):
-        if body.winner not in ballot.choices:
-            raise HttpError(
-                422, f"winner: {body.winner!r} must be one of {', '.join(ballot.choices)}"
-            )
-        return cast_vote(ballot, str(body.winner), left="")
-    answer = ballot.answer(body.posted())
+    answer = ballot.answer(body.posted(), left="")
     return cast_vote(ballot, answer.choice, left="", further=answer.further)
 
 

@@ -4,7 +4,7 @@ The shape is PathScore's. What `parse` returns is complete, every default filled
 stored config means the same later.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from types import MappingProxyType
 from typing import Annotated, Any, Final, Literal, TypeAlias, get_args
@@ -398,10 +398,13 @@ def _conflicts(config: Plain) -> Iterator[tuple[Place, str]]:
         yield ("kind",), "is image: pictures are imported, and not generated here"
     yield from _conflicts_of_baselines(config)
     yield from _conflicts_of_numbers(config)
-    items = config.get("items")
+    items, ballot = config.get("items"), config.get("ballot")
     if isinstance(items, dict):
         yield from _conflicts_of_items(items)
-    yield from _conflicts_of_ballot(config.get("ballot"), is_single=isinstance(items, dict))
+        if ballot and isinstance(ballot, list | tuple):
+            yield ("ballot",), "is of pairs; single items are voted on with items.choices"
+    elif isinstance(ballot, list | tuple):
+        yield from _conflicts_of_ballot(ballot)
 
 
 def _conflicts_of_numbers(config: Plain) -> Iterator[tuple[Place, str]]:
@@ -413,13 +416,7 @@ def _conflicts_of_numbers(config: Plain) -> Iterator[tuple[Place, str]]:
         yield ("prompts",), "must have at least 1, has 0"
 
 
-def _conflicts_of_ballot(ballot: object, *, is_single: bool) -> Iterator[tuple[Place, str]]:
-    if not isinstance(ballot, list | tuple):
-        return
-    if is_single:
-        if ballot:
-            yield ("ballot",), "is of pairs; single items are voted on with items.choices"
-        return
+def _conflicts_of_ballot(ballot: Sequence[object]) -> Iterator[tuple[Place, str]]:
     twice = [n for n, each in enumerate(ballot[:10]) if each in ballot[:n]]
     yield from ((("ballot", n), "is given twice") for n in twice)
     if not all(side in ballot for side in SIDES):

@@ -22,8 +22,8 @@ from pydantic import (
 
 from humanjudge.lib.strict_json import NotJson, loads
 from judge_eval.config.run_config import Epsilon
-from voting.choices import CHOICES, ONE, PASS_FLAG, SIDES
-from voting.kinds import LONGEST_CHOICE, Options
+from voting.choices import ONE, PASS_FLAG
+from voting.kinds import KINDS, LONGEST_CHOICE, Options
 from voting.ledger.chain import canonical
 from voting.ledger.decisions import Decision, wanted_in
 from voting.ledger.group_names import groups_in
@@ -126,9 +126,8 @@ class RunPart(_Record):
 
     @model_validator(mode="after")
     def _offers_what_it_asks(self) -> Self:
-        of_kind = {"comparison": CHOICES, "pass_flag": PASS_FLAG}.get(self.kind, self.ballot)
-        least = {"comparison": SIDES, "pass_flag": PASS_FLAG}.get(self.kind, ())
-        if not {*least} <= {*self.ballot} <= {*of_kind}:
+        kind = KINDS[self.kind]
+        if not {*kind.required} <= {*self.ballot} <= {*(kind.choices or self.ballot)}:
             raise ValueError(f"no ballot of the kind {self.kind}: {', '.join(self.ballot)}")
         return self
 

@@ -8,7 +8,15 @@ from typing import Any, Final
 from uuid import UUID, uuid4
 
 from judge_eval.exchange.question import Columns, plain_labels
-from judge_eval.exchange.row_models import MAIN, OF_A_PAIR, OUTPUTS, Misfit, Row, column_of
+from judge_eval.exchange.row_models import (
+    MAIN,
+    OF_A_PAIR,
+    OUTPUTS,
+    Misfit,
+    Row,
+    ShapeName,
+    column_of,
+)
 from judge_eval.prompts.orders import combine, swap
 from judge_eval.prompts.parse import ParsedVerdict, with_namespaces
 from voting.choices import WRONG
@@ -52,7 +60,7 @@ class PairDraft:
     position: int | None = None
     is_fixed: bool = False
     is_changed: bool = False
-    is_single: bool = False
+    noun: ShapeName = "pair"
     made_at: datetime | None = None
     votes_wanted: int | None = None
     changes: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -96,13 +104,9 @@ class PairDraft:
         return new
 
     @property
-    def noun(self) -> str:
-        return "item" if self.is_single else "pair"
-
-    @property
     def outputs(self) -> dict[str, UUID]:
         """The numbers of its outputs by their sides."""
-        return {"a": self.a} if self.is_single else {"a": self.a, "b": self.b}
+        return {"a": self.a, "b": self.b} if self.noun == "pair" else {"a": self.a}
 
     @property
     def lacks_output(self) -> bool:
@@ -191,8 +195,7 @@ def check_consistent(
         )
         if value is not None and value != facts:
             name = row.judge if table == "verdict" else row.voter
-            noun = "item" if row.is_single else "pair"
-            before_it = f"{name} said {quote(facts)} on {noun} {row.item!r} before"
+            before_it = f"{name} said {quote(facts)} on {row.shape} {row.item!r} before"
             field = column_of(row, _FIELDS.get(column, column))
             raise Misfit(field, f"{quote(value)}, but {before_it}")
 
@@ -207,28 +210,26 @@ def _answered(given: Mapping[str, Any], choice: str) -> Mapping[str, Any]:
 
 def of_another_shape(row: Row) -> str:
     """Return why a row cannot stand beside others that are not about what it is about."""
-    return (
-        "a single item; this run is made of pairs"
-        if row.is_single
-        else "a pair; this run is made of single items"
-    )
+    return {
+        "pair": "a pair; this run is made of single items",
+        "item": "a single item; this run is made of pairs",
+    }[row.shape]
 
 
 class Together:
     """Finds rows that contradict each other, of few rows and as far as they say it themselves."""
 
     def __init__(self) -> None:
-        self._is_single: bool | None = None
+        self._shape: ShapeName | None = None
         self._drafts: dict[str, PairDraft] = {}
         self._answers: dict[tuple[str, str, str], Columns] = {}
 
     def take(self, row: Row) -> None:
         """Take in one more row; raises Misfit."""
-        if self._is_single is None:
-            self._is_single = row.is_single
-        if row.is_single != self._is_single:
+        self._shape = self._shape or row.shape
+        if row.shape != self._shape:
             raise Misfit(None, of_another_shape(row))
-        new = PairDraft(row.item, {"kind": row.kind or "text"}, is_single=row.is_single)
+        new = PairDraft(row.item, {"kind": row.kind or "text"}, noun=row.shape)
         self._drafts.setdefault(row.item, new).take(row)
         if row.judge:
             self._settle("verdict", row.judge, row, verdict_of(row, "tie", plain_labels(row)))

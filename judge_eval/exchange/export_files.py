@@ -22,14 +22,14 @@ from judge_eval.exchange.export import export_run, in_chunks
 from judge_eval.exchange.formats import table
 from judge_eval.exchange.import_write import CHANGES, NOTED
 from judge_eval.exchange.label_matrix import label_rows
-from judge_eval.exchange.row_models import ITEMS, PAIRS
+from judge_eval.exchange.row_models import PAIRS, SHAPES, Shape
 from judge_eval.models import Judge, Run, Verdict
 from judge_eval.prompts.orders import combine
 from judge_eval.prompts.parse import ParsedVerdict
 from judge_eval.runs.lifecycle import OUTPUT_ABSENT
 from judge_eval.selectors import with_costs
 from voting.choices import ONE, SWAPPED, WRONG, quality_of, row_of
-from voting.kinds import SEPARATOR, options_of
+from voting.kinds import SEPARATOR, kind_of, options_of
 from voting.ledger import ledger
 from voting.ledger.chain import timestamp
 from voting.ledger.counts import COUNTED, counted_in
@@ -48,13 +48,12 @@ def run_csv(run: Run) -> Iterator[str]:
     First stands the run, then its items, the verdicts of each judge, and the votes that count.
     """
     run = Run.objects.select_related("queue__rubric").get(pk=run.pk)
-    is_pair = run.queue.kind == Queue.Kind.COMPARISON
-    shape = PAIRS if is_pair else ITEMS
+    shape = SHAPES[run.queue.noun]
     # The cluster of an item says what its prompt is called.
     first_columns = [name for name in shape.fields if name != "prompt_id"]
     columns = [table.MARK, *first_columns, *mapping.nested_in(shape)]
     yield _line(columns)
-    for cells in _statements(run, is_pair=is_pair):
+    for cells in _statements(run, shape):
         yield _line([_cell(name, cells.get(name)) for name in columns])
 
 
@@ -66,7 +65,7 @@ def _cell(name: str, value: object) -> object:
     return table.quoted(value) if isinstance(value, str) else value
 
 
-def _statements(run: Run, *, is_pair: bool) -> Iterator[Cells]:
+def _statements(run: Run, shape: Shape) -> Iterator[Cells]:
     judges = list(run.judges.order_by("position"))
     names = _names_of(judges)
     verdicts = Verdict.objects.filter(judge__run=run, item__unusable="")
@@ -74,19 +73,21 @@ def _statements(run: Run, *, is_pair: bool) -> Iterator[Cells]:
     yield {table.MARK: _about(run, judges, names, has_wrong=verdicts.filter(winner=WRONG).exists())}
     items = run.queue.items.filter(unusable="")
     for item in in_chunks(items.select_related("a", "b"), "position"):
-        yield _of_pair(item) if is_pair else _of_item(item)
-    task = options_of(run.queue).task
+        yield _of_pair(item) if shape is PAIRS else _of_item(item)
+    task = kind_of(run.queue).task(options_of(run.queue))
     for judge in judges:
         of_one = with_costs(verdicts.filter(judge=judge)).annotate(place=F("item__position"))
         for verdict in in_chunks(of_one.select_related("item"), "place"):
-            answer = _verdict_on_pair(verdict) if is_pair else _verdict_on_item(verdict, task)
+            answer = (
+                _verdict_on_pair(verdict) if shape is PAIRS else _verdict_on_item(verdict, task)
+            )
             yield _name_of(verdict.item) | {"judge": names[judge.pk]} | answer | _costs(verdict)
     votes = Entry.objects.filter(counted_in(run.queue), queue=run.queue_id, item__unusable="")
     # Pretend votes would come back as those of people.
     votes = votes.filter(simulated=False).select_related("voter", "item")
     for vote in in_chunks(votes, "seq"):
         assert vote.item is not None  # it is a vote
-        yield _name_of(vote.item) | _vote_on(vote, "" if is_pair else task)
+        yield _name_of(vote.item) | _vote_on(vote, task)
 
 
 def _names_of(judges: Sequence[Judge]) -> dict[UUID, str]:
@@ -208,7 +209,7 @@ def _verdict_on_item(verdict: Verdict, task: str) -> Cells:
 
 def _vote_on(vote: Entry, task: str) -> Cells:
     assert vote.voter is not None  # it is a vote
-    main, labels = _answer(task, vote.choice, vote.labels) if task else (vote.choice, vote.labels)
+    main, labels = _answer(task, vote.choice, vote.labels)
     return {
         "voter": vote.voter.pseudonym,
         "vote": main if vote.value is None else vote.value / ONE,

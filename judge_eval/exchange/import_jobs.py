@@ -45,11 +45,12 @@ from judge_eval.exchange.import_steps import LEASE, LeaseLost, mine, note, remov
 from judge_eval.exchange.import_write import Writing
 from judge_eval.exchange.preview import PreviewRequest, preview
 from judge_eval.exchange.restore import Restoring
-from judge_eval.exchange.row_models import ITEMS, PAIRS, Broken, Item, RowError, Shape
+from judge_eval.exchange.row_models import SHAPES, Broken, Item, RowError, Shape
 from judge_eval.exchange.sources import Format, UnknownFormat, format_of
 from judge_eval.models import Import, Run
 from judge_eval.selectors import switched_off
-from voting.models import Entry, Queue
+from voting.kinds import KINDS
+from voting.models import Entry
 
 MOST_ATTEMPTS: Final = 3
 # What no worker has taken up by then was lost on its way to the workers.
@@ -413,7 +414,7 @@ def _shape(vote_kind: str | None) -> Shape | None:
     """Return what rows are about where that is known before they are looked at."""
     if vote_kind is None:
         return None
-    return PAIRS if vote_kind == Queue.Kind.COMPARISON else ITEMS
+    return SHAPES[KINDS[vote_kind].noun]
 
 
 def _refuse_large(source: Source) -> None:

@@ -52,11 +52,13 @@ from judge_eval.exchange.row_models import (
     Row,
     RowError,
     RunFacts,
+    ShapeName,
 )
 from judge_eval.models import Import, Run, Verdict
 from judge_eval.runs.lifecycle import OUTPUT_ABSENT, lacking_outputs
 from judge_eval.services import imported_fingerprint
-from voting.models import Entry, Queue
+from voting.kinds import KINDS
+from voting.models import Entry
 from voting.models import Item as Pair
 
 # In an output's metadata, beside what sources say of it.
@@ -142,7 +144,7 @@ class _Reading:
         # What is asked of people; of a new run, as is stated or as its first row says.
         self._question: Question | PairQuestion | None = None
         if kind := run.queue.kind if run else options.vote_kind:
-            self._ask(is_single=kind != Queue.Kind.COMPARISON)
+            self._ask(KINDS[kind].noun)
         # How many pairs of the run will have no outputs.
         self._lacking = lacking_outputs(self._queue).count() if self._queue else 0
         # By their fingerprints, in their places; those that the run is to get have no key yet.
@@ -154,18 +156,14 @@ class _Reading:
         # Those that the source names among its judges.
         self._baselines: list[str] = []
 
-    def _ask(self, *, is_single: bool) -> Question | PairQuestion:
-        kind = Question if is_single else PairQuestion
+    def _ask(self, shape: ShapeName) -> Question | PairQuestion:
+        kind = PairQuestion if shape == "pair" else Question
         self._question = kind(self._options, self._queue)
         return self._question
 
     @property
-    def _is_single(self) -> bool:
-        return isinstance(self._question, Question)
-
-    @property
-    def _noun(self) -> str:
-        return "item" if self._is_single else "pair"
+    def _noun(self) -> ShapeName:
+        return "item" if isinstance(self._question, Question) else "pair"
 
     def fitting(self, items: Iterable[Item]) -> Iterator[Row]:
         """Yield the rows that may be taken, and give judges their places; report all else."""
@@ -191,8 +189,8 @@ class _Reading:
             self._report.fail(RowError(row.file, row.line, error.field, error.why))
 
     def _fits(self, row: Row) -> bool:
-        question = self._question or self._ask(is_single=row.is_single)
-        if row.is_single != self._is_single:
+        question = self._question or self._ask(row.shape)
+        if row.shape != self._noun:
             why = of_another_shape(row)
             self._report.fail(RowError(row.file, row.line, None, why, is_fatal=True))
             raise RowsWrong(self._report)
@@ -226,7 +224,7 @@ class _Reading:
         has_stored = bool(self._queue and self._queue.items.exists())
         has_pairs = has_stored or self._scratch.count("pair") > 0
         if not report.failures and not has_pairs:
-            what = "an item" if self._is_single else "a pair"
+            what = "an item" if self._noun == "item" else "a pair"
             report.fail(RowError("", 0, None, f"no row names {what}"))
         is_skipping = self._options.skip_errors and not report.is_fatal
         if report.failures and not (is_skipping and has_pairs):
@@ -237,7 +235,7 @@ class _Reading:
         if self._run is None:
             self._refuse_empty()
         rules = self._rules()
-        if self._is_single:
+        if self._noun == "item":
             for counts in (report.new, report.already):
                 counts.pop("pairs", None)
         self._scratch.finish()
@@ -294,7 +292,7 @@ class _Reading:
         drafts |= stored
         self._lacking -= sum(draft.lacks_output for draft in drafts.values())
         for name in new:
-            drafts[name] = PairDraft(name, {"kind": self._kind}, is_single=self._is_single)
+            drafts[name] = PairDraft(name, {"kind": self._kind}, noun=self._noun)
         before = {name: dict(draft.facts) for name, draft in drafts.items()}
         texts: dict[str, dict[str, str]] = {name: {} for name in names}
         taken = []
@@ -461,5 +459,5 @@ def _stored_draft(pair: Pair, marks: tuple[str, str]) -> PairDraft:
         b.pk if b else uuid4(),
         pair.position,
         is_fixed=pair.external_id == "",
-        is_single=b is None,
+        noun="pair" if b else "item",
     )

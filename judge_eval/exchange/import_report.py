@@ -24,7 +24,7 @@ from humanjudge.lib.validation import WHOLE, ConfigInvalid, Part, Text
 from judge_eval.config.run_config import Epsilon
 from judge_eval.exchange.row_models import Kind, LeftOut, RowError
 from voting.choices import CHOICES
-from voting.kinds import Criterion, Options, Word
+from voting.kinds import COMPARISON, Criterion, Options, Word
 
 VoteKind = Literal["pass_flag", "category", "rating", "labels", "text"]
 MOST_LISTED: Final = 1000
@@ -57,7 +57,7 @@ class TooManyWait(ImportRefused):
 
 
 def _offered(ballot: list[str], info: ValidationInfo) -> list[str]:
-    if info.data.get("vote_kind") in (None, "comparison"):
+    if info.data.get("vote_kind") in (None, COMPARISON.name):
         unknown = [word for word in ballot if word not in CHOICES]
         if unknown:
             words = f"{unknown[0]!r} must be one of {', '.join(CHOICES)}; vote_kind says what else"

@@ -412,7 +412,7 @@ def _item(queue: Queue, draft: PairDraft) -> Item:
     # Nothing is known to share a prompt that nobody told; a single item is its own, unless items
     # of a prompt are compared by their order.
     key = str(draft.pk)
-    if not draft.is_single or is_ordered(queue):
+    if draft.noun == "pair" or is_ordered(queue):
         unnamed = prompt_key(facts["prompt"]) if "prompt" in facts else key
         key = facts.get("prompt_id") or unnamed
     key = facts.get("cluster") or key

@@ -12,9 +12,9 @@ from django.db.models import QuerySet
 
 from judge_eval.models import Run, Verdict
 from voting.choices import ONE, WRONG
-from voting.kinds import SEPARATOR, Options, options_of
+from voting.kinds import SEPARATOR, Options, kind_of, options_of
 from voting.ledger.counts import counted_in
-from voting.models import Entry, Item, Queue
+from voting.models import Entry, Item
 from voting.selectors import chunks
 
 # Items whose labels are held at once.
@@ -33,7 +33,7 @@ def label_rows(run: Run, judges: dict[UUID, str]) -> Iterator[list[Label]]:
     voted = votes.order_by("voter__pseudonym").values_list("voter", "voter__pseudonym").distinct()
     people = list(voted)
     yield [
-        "pair" if queue.kind == Queue.Kind.COMPARISON else "item",
+        queue.noun,
         *(f"vote.{pseudonym}" for _, pseudonym in people),
         *(f"verdict.{name}" for name in judges.values()),
     ]
@@ -51,7 +51,7 @@ def label_rows(run: Run, judges: dict[UUID, str]) -> Iterator[list[Label]]:
 
 def _label(task: str, choice: str, labels: dict[str, Any] | None) -> Label:
     """Return the answer to what is asked, as the table of a run has it."""
-    answer: Any = (labels or {}).get(task, choice) if task else choice
+    answer: Any = (labels or {}).get(task, choice)
     if isinstance(answer, list):
         return SEPARATOR.join(answer) or SEPARATOR
     # Two orders that disagree are a tie, whatever they count as.
@@ -61,7 +61,7 @@ def _label(task: str, choice: str, labels: dict[str, Any] | None) -> Label:
 def _labels(
     run: Run, asks: Options, votes: QuerySet[Entry], items: Sequence[UUID]
 ) -> Iterator[tuple[UUID, UUID, Label]]:
-    task = "" if run.queue.kind == Queue.Kind.COMPARISON else asks.task
+    task = kind_of(run.queue).task(asks)
     answers: Any = votes.filter(item__in=items)
     for who, item, choice, labels, value in answers.values_list(
         "voter", "item", "choice", "labels", "value"

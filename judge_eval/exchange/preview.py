@@ -232,11 +232,11 @@ class _Rows:
             self._together.take(row)
         except Misfit as error:
             self.faults.append(RowError(row.file, row.line, error.field, error.why))
-        self._preview.shape = "item" if row.is_single else "pair"
+        self._preview.shape = row.shape
         if row.item not in self.items:
             if len(self.items) == MOST_ITEMS:
                 return
-            outputs = [Output() for _ in range(1 if row.is_single else 2)]
+            outputs = [Output() for _ in SHAPES[row.shape].outputs]
             self.items[row.item] = PreviewItem(name=row.item, outputs=outputs)
         _add(self.items[row.item], row)
 

@@ -25,7 +25,8 @@ from judge_eval.exchange.import_steps import counted, finish, note, remove, remo
 from judge_eval.exchange.restore_rows import Columns, Lines, Rows, Start, lacks
 from judge_eval.models import Import, Run
 from voting.access import can_make_projects, make_project, projects_where
-from voting.choices import CHOICES, PASS_FLAG, WRONG
+from voting.choices import WRONG
+from voting.kinds import kind_of
 from voting.ledger import chain, ledger
 from voting.ledger.decisions import VOTES_WANTED, payload_of, wanted_in
 from voting.models import Entry, Project, Queue, Voter, VoterPrompt
@@ -345,9 +346,7 @@ class Ledger:
 
 def _offered(queue: Queue, choice: str | None) -> Sequence[str | None]:
     """Return what may be said of an item; where words are free, whatever `said` is."""
-    if queue.kind == Queue.Kind.COMPARISON:
-        return CHOICES
-    return PASS_FLAG if queue.kind == Queue.Kind.PASS_FLAG else (choice,)
+    return kind_of(queue).choices or (choice,)
 
 
 def _retract(line: int, target: Entry | None, voter: Voter | None) -> None:

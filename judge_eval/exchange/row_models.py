@@ -73,7 +73,7 @@ class Row:
     left_side: Annotated[Side | None, fields.side] = None
     voter_group: Annotated[str | None, fields.group] = None
     labels: Mapping[str, Label] = field(default_factory=dict)
-    is_single: bool = False
+    shape: ShapeName = "pair"
     made_at: datetime | None = None
     metadata: Mapping[str, object] = field(default_factory=dict)
     category: str | None = None
@@ -332,7 +332,7 @@ def assemble(
         _drop(given, shape.vote, constants, "stands without a vote")
     elif "voter" not in given:
         raise Misfit("voter", "missing: a vote must name its voter")
-    row = partial(Row, file, line, is_single=shape is ITEMS)
+    row = partial(Row, file, line, shape=shape.name)
     if shape is ITEMS:
         return [row(**_stored(one), labels=answers) for one, answers in _statements(given, labels)]
     return [row(**_stored(given), labels=dict(labels))]
@@ -407,4 +407,4 @@ def name_by_content(shape: Shape, values: Values) -> str:
 def column_of(row: Row, name: str) -> str:
     """Return what a field of a row is called in its file."""
     columns = {field: column for column, field in _STORED_AS.items() if column != "pair"}
-    return columns.get(name, name) if row.is_single else name
+    return columns.get(name, name) if row.shape == "item" else name

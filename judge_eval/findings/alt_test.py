@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 from django.db.models import F, QuerySet
 
-from judge_eval.findings.model import WINNER, AgainstPerson, AltTest, AltTestJudge
+from judge_eval.findings.model import AgainstPerson, AltTest, AltTestJudge
 from judge_eval.findings.slices import Slice
 from judge_eval.models import Judge, Run, Verdict
 from judge_eval.stats import AltTestResult, AltTestSettings, advice, alt_test, epsilon_key, in_words
 from voting.choices import ONE, quality_of
-from voting.kinds import is_single, kind_of, options_of
+from voting.kinds import kind_of, options_of
 from voting.models import Entry, Queue
 
 ROWS_AT_ONCE = 20_000
@@ -74,7 +74,7 @@ def _rows(rows: QuerySet[Any], every: int, *names: str) -> Iterator[Any]:
 class _Reading:
     def __init__(self, queue: Queue) -> None:
         self._queue, self._asks = queue, options_of(queue)
-        self._main = self._asks.task if is_single(queue) else WINNER
+        self._main = kind_of(queue).task(self._asks)
         self.people: dict[str, Labels] = defaultdict(lambda: defaultdict(dict))
         self.judges: dict[str, Labels] = defaultdict(lambda: defaultdict(dict))
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from operator import attrgetter
-from typing import Final
+from typing import Final, Literal
 
 from humanjudge.lib.tables import DASH, Cell, missing, percent, percent_span, span
 from humanjudge.lib.text import usd
@@ -16,6 +16,7 @@ from judge_eval.findings.model import JudgeFindings, RunFindings
 from judge_eval.findings.ranking import Elo, elo_of
 from judge_eval.stats.elo import BASELINE
 from judge_eval.stats.estimate import Share
+from voting.kinds import Figure
 
 Value = str | float | None
 
@@ -72,8 +73,8 @@ class Column:
     topic: str = ""
     is_optional: bool = False
     is_of_parts: bool = True
-    # The kind of items that it is of; empty: of all.
-    kind: str = ""
+    # The figures of some kinds of items that it is one of; empty: it stands on every board.
+    of: Figure | Literal[""] = ""
 
     @property
     def label(self) -> str:
@@ -334,7 +335,7 @@ FURTHER: Final = (
         "Of the votes that flag an item, those on which it flags too: how many faults it finds.",
         "how-flags",
         *_share("sensitivity", "flags", _UNFLAGGED),
-        kind="pass_flag",
+        of="flags",
     ),
     Column(
         *("specificity", "Specificity", "% of passes"),
@@ -342,7 +343,7 @@ FURTHER: Final = (
         "false alarm.",
         "how-flags",
         *_share("specificity", "passes", _UNPASSED),
-        kind="pass_flag",
+        of="flags",
     ),
     Column(
         *("consistency", "Consistency", "% alike in both orders"),
@@ -350,7 +351,7 @@ FURTHER: Final = (
         "how-position",
         *_share("consistency", "pairs", _ONE_ORDER),
         topic="answers in both orders",
-        kind="comparison",
+        of="orders",
     ),
     Column(
         *("single", "Per answer", "% of votes"),
@@ -359,7 +360,7 @@ FURTHER: Final = (
         "how-position",
         *_share("per_answer", "answers set beside votes", _ONE_ORDER, file="agreement_per_answer"),
         topic="answers in both orders",
-        kind="comparison",
+        of="orders",
     ),
     Column(
         *("first", "Position bias", "% picked first"),
@@ -368,7 +369,7 @@ FURTHER: Final = (
         "how-position",
         *_share("first_position", "answers for a side", _NO_SIDE),
         topic="preference for what stands first",
-        kind="comparison",
+        of="orders",
     ),
     Column(
         *("rating", "Bradley-Terry", "points"),
@@ -403,7 +404,7 @@ _FILES: Final = {
     name: attribute
     for column in sorted(
         COLUMNS,
-        key=lambda c: (c.figure != "overall", c in OF_RATINGS, c.kind == "pass_flag"),
+        key=lambda c: (c.figure != "overall", c in OF_RATINGS, c.of == "flags"),
     )
     for name, attribute in column.files.items()
 }

@@ -55,9 +55,8 @@ from judge_eval.stats.mcnemar import mcnemar_tests
 from judge_eval.stats.order_agreement import BY_CONSTRUCTION
 from judge_eval.stats.outcomes_table import Codes, OutcomesTable
 from judge_eval.stats.wording import Words
-from voting.choices import LABELS, SIDES
-from voting.kinds import is_ordered, is_single, kind_of
-from voting.models import Queue
+from voting.choices import LABELS
+from voting.kinds import is_ordered, kind_of
 
 START = Reference(1000, "start")
 MOST_DISPUTED = 12
@@ -257,13 +256,12 @@ def identical_judges(verdicts: Codes, is_baseline: BoolArray) -> list[list[int]]
 def _impossible(outcomes: RunOutcomes) -> dict[str, dict[int, int]]:
     """Count verdicts, by choice and judge, that no vote equals and none can."""
     queue, table = outcomes.run.queue, outcomes.table
-    if is_single(queue):
-        return {}
+    without_side = kind_of(queue).without_side
     offered = queue.ballot if queue.is_open else []
     return {
         LABELS[choice]: dict(enumerate((table.verdicts == code).sum(axis=0).tolist()))
         for code, choice in enumerate(outcomes.choices)
-        if code >= len(SIDES) and not table.votes[:, code].any() and choice not in offered
+        if choice in without_side and not table.votes[:, code].any() and choice not in offered
     }
 
 
@@ -285,11 +283,15 @@ def _unanswerable(outcomes: RunOutcomes) -> Unanswerable | None:
     """Count the votes for choices that judges of an import were, by all signs, not offered."""
     judging = [n for n, judge in enumerate(outcomes.judges) if not judge.is_baseline]
     is_imported = all(outcomes.judges[n].provider == Judge.IMPORTED for n in judging)
-    if is_single(outcomes.run.queue) or not judging or not is_imported:
+    if not judging or not is_imported:
         return None
     votes, said = outcomes.table.votes.sum(axis=0), outcomes.table.verdicts[:, judging]
-    codes = [code for code in range(len(SIDES), len(votes)) if votes[code]]
-    choices = [outcomes.choices[code] for code in codes if not (said == code).any()]
+    without_side = kind_of(outcomes.run.queue).without_side
+    choices = [
+        choice
+        for code, choice in enumerate(outcomes.choices)
+        if choice in without_side and votes[code] and not (said == code).any()
+    ]
     number = sum(int(votes[outcomes.choices.index(choice)]) for choice in choices)
     return Unanswerable(choices=choices, votes=number) if choices else None
 
@@ -299,7 +301,7 @@ def _unanswerable(outcomes: RunOutcomes) -> Unanswerable | None:
 
 def _flag_rates(outcomes: RunOutcomes) -> list[LabelRates]:
     """Return how well judges find what people flag, where items are passed or flagged."""
-    if outcomes.run.queue.kind != Queue.Kind.PASS_FLAG:
+    if "flags" not in outcomes.run.queue.figures:
         return [LabelRates(NO_FLAGS, NO_FLAGS)] * len(outcomes.judges)
     return label_rates(outcomes.table, outcomes.prompts, outcomes.choices.index("flag"))
 
@@ -307,7 +309,7 @@ def _flag_rates(outcomes: RunOutcomes) -> list[LabelRates]:
 def _confusion(outcomes: RunOutcomes) -> Confusion | None:
     """Set what judges said beside what people said; of very many labels nobody reads a matrix."""
     table, choices = outcomes.table, outcomes.choices
-    if not is_single(outcomes.run.queue) or len(choices) > MOST_LABELS:
+    if "confusion" not in outcomes.run.queue.figures or len(choices) > MOST_LABELS:
         return None
     by_label = [label_rates(table, outcomes.prompts, code) for code in range(len(choices))]
     matrices = []
@@ -323,7 +325,7 @@ def _confusion(outcomes: RunOutcomes) -> Confusion | None:
 def _pass_rates(outcomes: RunOutcomes) -> list[PassRates] | None:
     """Return how often the outputs of each generator pass, best first by people."""
     queue, table, number = outcomes.run.queue, outcomes.table, outcomes.models[:, 0]
-    if queue.kind != Queue.Kind.PASS_FLAG or len(outcomes.generators) > MOST_MODELS:
+    if "flags" not in queue.figures or len(outcomes.generators) > MOST_MODELS:
         return None
     passed, votes = table.votes[:, :1], table.votes.sum(axis=1, keepdims=True)
     said, answered = 1 * (table.verdicts == 0), 1 * (table.verdicts >= 0)
@@ -338,7 +340,7 @@ def _pass_rates(outcomes: RunOutcomes) -> list[PassRates] | None:
 
 def _models(outcomes: RunOutcomes) -> tuple[Models | None, str | None]:
     names, judges = outcomes.generators, outcomes.judges
-    if is_single(outcomes.run.queue):
+    if "models" not in outcomes.run.queue.figures:
         return None, "Outputs are voted on by themselves here, so no two models are compared."
     if len(names) < 2:
         return None, "The pairs name fewer than two generators."

@@ -12,9 +12,9 @@ from django.db.models import BooleanField, ExpressionWrapper, Max, Q, QuerySet
 from judge_eval.models import Run
 from judge_eval.stats.entering import Closed, Event, Opened, OutOfOrder, Voted, Wanted
 from judge_eval.stats.outcomes_table import FAILED, NOT_ASKED
-from voting.kinds import grade_of, is_ordered
+from voting.kinds import COMPARISON, grade_of, is_ordered, kind_of
 from voting.ledger.decisions import IMPORT_BEGINS, IMPORT_ENDS, wanted_in
-from voting.models import NO_VOTE, Entry, Queue
+from voting.models import NO_VOTE, Entry
 from voting.order import keyed_number, prompt_order
 
 ROWS_AT_ONCE: Final = 20_000
@@ -125,7 +125,8 @@ class _Reading:
             # Nobody may vote any more, so nothing is waited for.
             events.append(Closed(events[-1].seq))
             left = 0
-        places = [keyed_number(str(self.run.queue_id), "comparison", item) for item in self.rows]
+        key, subject = str(self.run.queue_id), COMPARISON.subject
+        places = [keyed_number(key, subject, item) for item in self.rows]
         about = self.changes, left, self.votes, self.imported
         return History(events, order, places, *about, self.grades, self.groups, self.verdict_grades)
 
@@ -187,7 +188,7 @@ class _Reading:
         # A ballot of a pair, by which the queue hands it out, says which side is on the left; a
         # script that names a pair does not. Of single items the ledger tells nothing of it.
         queue = self.run.queue
-        is_pair = queue.kind == Queue.Kind.COMPARISON and not queue.is_simulated
+        tells_side = len(kind_of(queue).sides) > 1 and not queue.is_simulated
         is_of_group = Q(voter__group=self.group) if self.group else Q(voter__isnull=False)
         cast = cast.annotate(is_own=ExpressionWrapper(is_of_group, BooleanField()))
         names = ["seq", "item", "choice", "voter", "left_side", "is_own"]
@@ -197,7 +198,7 @@ class _Reading:
             if item not in self.rows:
                 continue
             is_imported = any(self._import_of(seq or 0))
-            if is_pair and not left and not is_imported:
+            if tells_side and not left and not is_imported:
                 self.chosen = self.chosen or seq or 0
             row, code = self.rows[item], self.codes.get(choice, _ELSEWHERE)
             code = code if is_own else _ELSEWHERE

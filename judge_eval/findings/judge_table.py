@@ -13,6 +13,7 @@ from judge_eval.findings.columns import (
     people_cells,
 )
 from judge_eval.findings.model import JudgeFindings, RunFindings
+from voting.kinds import Kind
 
 # What stands in a row: its name, its tag, and its cells by the keys of the columns.
 Figures = tuple[str, str, dict[str, Cell]]
@@ -48,14 +49,14 @@ def unknown_topics(unknown: Collection[Column]) -> list[str]:
 
 
 def telling_columns(
-    columns: Sequence[Column], unknown: Collection[Column], kind: str, *, by_order: bool = False
+    columns: Sequence[Column], unknown: Collection[Column], kind: Kind, *, by_order: bool = False
 ) -> list[Column]:
     """Return the columns that say something of runs with such items, ranked `by_order` or not."""
     topics = unknown_topics(unknown)
     return [
         BY_ORDER if by_order and column.figure == BY_ORDER.figure else column
         for column in columns
-        if column.kind in ("", kind)
+        if (not column.of or column.of in kind.figures)
         and (by_order or column not in OF_RATINGS)
         and column.topic not in topics
         and not (column.is_optional and column in unknown)

@@ -18,8 +18,8 @@ from judge_eval.models import Board, Call, Judge, Run, Verdict
 from judge_eval.selectors import UNPRICED
 from judge_eval.stats import Annotations
 from judge_eval.stats.outcomes_table import FAILED, NOT_ASKED, Codes, Counts, OutcomesTable
-from voting.choices import CHOICES, ONE, PASS_FLAG, SIDES, SWAPPED, WRONG
-from voting.kinds import is_fixed, is_single, kind_of, options_of
+from voting.choices import ONE, SIDES, SWAPPED
+from voting.kinds import kind_of, options_of
 from voting.ledger.bulk_sql import one_moment
 from voting.ledger.counts import counted_in
 from voting.ledger.groups import groups_at
@@ -92,7 +92,8 @@ def outcomes_of(run: Run, part: Slice = WHOLE) -> RunOutcomes:
     choices = _choices(run, votes)
     verdicts = _verdicts(run, choices, int(inside.max(initial=-1)) + 1, len(judges))[inside]
     columns = len(choices)
-    is_counted = is_fixed(run.queue) and part.kind != "group"
+    kind = kind_of(run.queue)
+    is_counted = bool(kind.choices) and part.kind != "group"
     tally = rows[:, 1 : 1 + columns] if is_counted else _counted(votes, inside, choices)
     codes, answers = verdicts[:, :, 0], verdicts[:, :, 4:]
     if part.kind == "ballot":
@@ -100,9 +101,9 @@ def outcomes_of(run: Run, part: Slice = WHOLE) -> RunOutcomes:
         tally = tally * (np.arange(columns) < len(part.choices))
         codes = np.where(codes >= len(part.choices), NOT_ASKED, codes)
         answers = np.where(answers < len(part.choices), answers, NOT_ASKED)
-    is_pair = run.queue.kind == Queue.Kind.COMPARISON
-    sided = rows[:, -2:] if is_pair else np.zeros((len(rows), 2), dtype=np.int64)
-    if is_pair and part.kind == "group":
+    has_sides = "votes_sided" in kind.tally
+    sided = rows[:, -2:] if has_sides else np.zeros((len(rows), 2), dtype=np.int64)
+    if has_sides and part.kind == "group":
         sided = _sided(votes, inside)
     voters = dict(
         votes.order_by().values_list("voter__group").annotate(Count("voter", distinct=True))
@@ -151,7 +152,7 @@ def outcomes_of(run: Run, part: Slice = WHOLE) -> RunOutcomes:
                 ((name, people) for name, people in voters.items() if name),
                 key=lambda group: (-group[1], group[0]),
             ),
-            is_single=is_single(run.queue),
+            kind=run.queue.kind,
         ),
         tasks=answers_of(run, part, votes, set(inside.tolist()), len(judges)),
         groups=_groups(votes, inside, choices, voters) if part.kind != "group" else [],
@@ -165,8 +166,8 @@ def _votes(run: Run) -> QuerySet[Entry]:
 def _choices(run: Run, votes: QuerySet[Entry]) -> tuple[str, ...]:
     """Return what votes and verdicts may say; of sets of labels, what they have said."""
     queue = run.queue
-    if is_fixed(queue):
-        return CHOICES if queue.kind == Queue.Kind.COMPARISON else PASS_FLAG
+    if fixed := kind_of(queue).choices:
+        return fixed
     by_judges = Verdict.objects.filter(judge__run=run).values_list("winner", flat=True).distinct()
     said = {*votes.values_list("choice", flat=True).distinct(), *by_judges} - {""}
     offered = () if queue.kind == Queue.Kind.LABELS else tuple(queue.ballot)
@@ -250,7 +251,7 @@ def _codes(run: Run, part: Slice, choices: Sequence[str]) -> dict[str, int]:
     if part.kind == "ballot":
         return {choice: code for code, choice in enumerate(part.choices)}
     codes = {choice: code for code, choice in enumerate(choices)}
-    return codes | ({WRONG: len(choices)} if run.queue.kind == Queue.Kind.COMPARISON else {})
+    return codes | {verdict: len(choices) for verdict in kind_of(run.queue).never_right}
 
 
 def _verdicts(run: Run, choices: Sequence[str], places: int, judges: int) -> Counts:

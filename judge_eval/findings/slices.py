@@ -16,7 +16,7 @@ from humanjudge.http import Problem
 from humanjudge.lib.text import number_of
 from judge_eval.models import Run
 from voting.choices import CHOICES, VERDICTS, Choice
-from voting.kinds import is_ordered
+from voting.kinds import COMPARISON, is_ordered, kind_of
 from voting.models import Entry, Item
 
 # Votes and verdicts for one side or the other; ties and both bad are left out on either part.
@@ -140,12 +140,12 @@ class Parts(BaseModel):
     tags: list[tuple[str, int]] = []
     generators: list[str] = []
     voter_groups: list[tuple[str, int]] = []
-    # Votes for a side there are of pairs only.
-    is_single: bool = False
+    # The kind of its items.
+    kind: str = COMPARISON.name
 
     def __contains__(self, part: Slice) -> bool:
         if part.kind == "ballot":
-            return not self.is_single
+            return len(kind_of(self).sides) > 1
         values = {
             "tag": dict(self.tags),
             "generator": self.generators,
@@ -166,10 +166,9 @@ class Parts(BaseModel):
         >>> Parts(tags=[("animals", 3), ("b" * 301, 1)]).of_pairs
         {'Prompts tagged': [('tag:animals', 'animals (3)')]}
         """
-        whose = f"{'Outputs' if self.is_single else 'Pairs with an output'} of"
         groups = {
             "Prompts tagged": [(f"tag:{tag}", f"{tag} ({pairs:,})") for tag, pairs in self.tags],
-            whose: [(f"generator:{name}", name) for name in self.generators],
+            "With an output of": [(f"generator:{name}", name) for name in self.generators],
         }
         for title, choices in groups.items():
             groups[title] = [choice for choice in choices if len(choice[0]) <= LONGEST]
@@ -178,7 +177,7 @@ class Parts(BaseModel):
     @property
     def groups(self) -> Groups:
         sides = Slice("ballot", DECIDED)
-        votes = {} if self.is_single else {"Votes": [(str(sides), sides.in_words)]}
+        votes = {"Votes": [(str(sides), sides.in_words)]} if sides in self else {}
         listed = self.voter_groups[:MOST_OFFERED]
         people = [(f"group:{name}", f"{name} ({number_of(n, 'voter')})") for name, n in listed]
         return votes | ({"Votes of a group": people} if people else {}) | self.of_pairs

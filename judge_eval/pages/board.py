@@ -69,6 +69,7 @@ from judge_eval.pages.pairs import DISPUTED, pairs_query
 from judge_eval.selectors import BoardView, switched_off
 from judge_eval.web import citation_of, run_page
 from voting.choices import short_name
+from voting.kinds import kind_of
 
 LATER = "The judge joined after these figures were computed; they follow within seconds."
 OF_THE_WHOLE = "ELO, prices and times are those of the whole run."
@@ -286,7 +287,7 @@ def _tables(
     possible, further = (
         [
             c
-            for c in telling_columns(group, unknown, run.queue.kind, by_order=by_order)
+            for c in telling_columns(group, unknown, kind_of(run.queue), by_order=by_order)
             if c.is_of_parts or not part.kind
         ]
         for group in (main, FURTHER)

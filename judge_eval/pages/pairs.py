@@ -28,7 +28,7 @@ from judge_eval.runs.verdicts import OUTPUT_LENGTH
 from judge_eval.selectors import verdicts_on
 from judge_eval.web import find_run, run_page, score_text
 from voting.choices import LABELS, ONE, SWAPPED, short_name
-from voting.kinds import is_single
+from voting.kinds import kind_of
 from voting.ledger.counts import counted_in
 from voting.models import Entry, Item, Queue
 
@@ -108,9 +108,9 @@ def run_pair(request: HtmxRequest, run_id: UUID, item_id: UUID) -> HttpResponse:
     (order, part), verdicts = _wanted(request, run), verdicts_on(pair)
     calls = Call.objects.defer("reply").order_by("order", "sample")
     prefetch_related_objects(verdicts, Prefetch("calls", calls))
-    majority, is_pair = _majority(run.queue, pair), not is_single(run.queue)
+    majority, kind = _majority(run.queue, pair), kind_of(run.queue)
     has_scores = any(verdict.score_a is not None for verdict in verdicts)
-    score_heads = ["A", "B"] if is_pair else ["Score"] * has_scores
+    score_heads = kind.scores if has_scores else ()
     rows = [
         _verdict_row(verdict, majority)
         | {"labels": _labels_beside(run.queue, verdict.labels)}
@@ -134,8 +134,8 @@ def run_pair(request: HtmxRequest, run_id: UUID, item_id: UUID) -> HttpResponse:
         "next": _next(pairs, pair, onward),
         "sides": _sides(pair),
         "majority": LABELS.get(majority, majority),
-        "is_single": not is_pair,
-        "said_as": "Picked" if is_pair else "Said",
+        "has_orders": "orders" in kind.figures,
+        "verb": kind.verb,
         "score_heads": score_heads,
         "verdicts": rows,
         "asked": [row for row in rows if row["calls"]],

@@ -9,13 +9,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from types import MappingProxyType
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, TypeAlias
+
+from voting.kinds import COMPARISON, Noun, kind_of
 
 # A message, or a part of one, in the shape of OpenAI's chat API.
 Message: TypeAlias = dict[str, Any]
-# What is asked of an item: of a pair which output is better, of a single one a verdict, one label
-# of several, a rating, or all labels that fit.
-ItemKind: TypeAlias = Literal["comparison", "pass_flag", "category", "rating", "labels"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +26,9 @@ class Asked:
     """
 
     ballot: Sequence[str]
-    kind: ItemKind = "comparison"
+    kind: str = COMPARISON.name
     is_graded: bool = False
     criteria: Sequence[str] = ()
-
-    @property
-    def is_single(self) -> bool:
-        return self.kind != "comparison"
 
 
 @dataclass(frozen=True)
@@ -156,8 +151,8 @@ is 0.5 or more, where pass is 1 and flag is 0:
 )
 
 # The words for pairs and for single items change together.
-VERSIONS: Final[Mapping[str, tuple[Wording, Wording]]] = MappingProxyType(
-    {"1": (_PAIRS_1, _SINGLE_1)}
+VERSIONS: Final[Mapping[str, Mapping[Noun, Wording]]] = MappingProxyType(
+    {"1": {"pair": _PAIRS_1, "item": _SINGLE_1}}
 )
 CURRENT: Final = "1"
 
@@ -213,7 +208,7 @@ def messages(
     >>> user["content"].endswith("end the output")
     True
     """
-    wording = VERSIONS[version][asked.is_single]
+    wording = VERSIONS[version][kind_of(asked).noun]
     criteria = "\n".join(f"- {each}" for each in asked.criteria)
     boundary = boundary_for(prompt, *outputs, *([criteria] if criteria else []))
 
@@ -253,7 +248,7 @@ def messages(
 
 
 def _offered(wording: Wording, asked: Asked) -> list[str]:
-    if asked.kind in ("comparison", "pass_flag"):
+    if kind_of(asked).choices:
         return [f'- "{choice}": {wording.choices[choice]}' for choice in asked.ballot]
     return [f'- "{choice}"' for choice in asked.ballot]
 
@@ -283,16 +278,16 @@ def schema(asked: Asked) -> Message:
     {'type': 'string', 'enum': ['A', 'B']}
     """
     choice: Message = {"type": "string", "enum": list(asked.ballot)}
-    properties: Message = {
-        "winner": choice,
-        "score_a": {"type": "number"},
-        "score_b": {"type": "number"},
+    score: Message = {"type": "number"}
+    several: Message = {"type": "array", "items": choice}
+    answers: Mapping[Noun, Message] = {
+        "pair": {"winner": choice, "score_a": score, "score_b": score},
+        "item": {
+            "answer": several if asked.kind == "labels" else choice,
+            **({"score": score} if asked.is_graded else {}),
+        },
     }
-    if asked.is_single:
-        several = {"type": "array", "items": choice}
-        properties = {"answer": several if asked.kind == "labels" else choice}
-        properties |= {"score": {"type": "number"}} if asked.is_graded else {}
-    properties["reason"] = {"type": "string"}
+    properties = {**answers[kind_of(asked).noun], "reason": {"type": "string"}}
     return {
         "type": "object",
         "properties": properties,

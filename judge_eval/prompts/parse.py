@@ -12,14 +12,14 @@ time is linear in its length.
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from html import unescape
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from humanjudge.lib.text import excerpt
 from judge_eval.prompts.judge import Asked
 from voting.choices import CHOICES, PASSES_FROM, TABLE
-from voting.kinds import joined
+from voting.kinds import Noun, joined, kind_of
 
 _Object: TypeAlias = dict[str, Any]
 
@@ -351,12 +351,23 @@ def parse_verdict(reply: str, asked: Asked) -> ParsedVerdict:
     >>> parse_verdict('{"answer": ["rude", "long"]}', Asked(["long", "rude"], "labels")).winner
     'long;rude'
     """
-    verdict = _last_object(_said(reply))
-    if asked.is_single:
-        answer = _answer(verdict, asked)
-        return ParsedVerdict(answer, _grade(verdict, answer, asked), None, _reason(verdict))
+    return _READERS[kind_of(asked).noun](_last_object(_said(reply)), asked)
+
+
+def _of_pair(verdict: _Object, asked: Asked) -> ParsedVerdict:
     scores = _score(verdict, "score_a"), _score(verdict, "score_b")
     return ParsedVerdict(_winner(verdict, asked), *scores, _reason(verdict))
+
+
+def _of_item(verdict: _Object, asked: Asked) -> ParsedVerdict:
+    answer = _answer(verdict, asked)
+    return ParsedVerdict(answer, _grade(verdict, answer, asked), None, _reason(verdict))
+
+
+_READERS: Final[Mapping[Noun, Callable[[_Object, Asked], ParsedVerdict]]] = {
+    "pair": _of_pair,
+    "item": _of_item,
+}
 
 
 class _Repeated(_Object):

@@ -15,7 +15,7 @@ from django.db.models.fields.json import KeyTextTransform
 from judge_eval.models import Board, Checkpoint, Judge, JudgeRating, RatingPoint, Run
 from judge_eval.stats import elo
 from voting.choices import ANSWERS, VERDICTS
-from voting.kinds import is_fixed, is_ordered
+from voting.kinds import is_ordered, kind_of
 from voting.ledger.bulk_sql import executemany, key, prepared, update_many
 from voting.ledger.counts import UNBLINDED, counted_in, counts, uncounts
 from voting.ledger.groups import last_touching, touched
@@ -306,7 +306,7 @@ def _answers(
     Only pairs, and items that are passed or flagged, have columns for what may be said of them.
     """
     left_aside, answers = {str(judge.pk) for judge in judges if judge.is_baseline}, {}
-    if not is_fixed(run.queue):
+    if not kind_of(run.queue).choices:
         return dict.fromkeys(payloads, (0,) * len(ANSWERS))
     for pair, payload in payloads.items():
         said = [each["winner"] for each in payload["verdicts"] if each["judge"] not in left_aside]

@@ -34,6 +34,7 @@ from judge_eval.runs.requests import Question, answered_by_another
 from judge_eval.selectors import used_pictures
 from judge_eval.services import add_judges, create_queue, judge_of, recipe_of
 from voting.access import make_project
+from voting.kinds import kind_of
 from voting.models import Item, Picture, Project, Queue
 
 AT_ONCE = 1000
@@ -291,18 +292,13 @@ def _config_of_given(run: Run) -> dict[str, Any]:
         raise LifecycleRefused(
             "Judges are asked about texts, code, drawings and pictures, for no free text."
         )
-    is_pair = queue.kind == Queue.Kind.COMPARISON
-    has_words = queue.kind in (Queue.Kind.CATEGORY, Queue.Kind.LABELS)
-    items = {"kind": queue.kind, "choices": queue.ballot if has_words else [], **queue.options}
-    return {
+    return kind_of(queue).config(queue.ballot, queue.options) | {
         "name": run.name,
         "outputs": "given",
         "kind": min(kinds),
         "models": [],
         "prompts": [],
         "rubric": queue.rubric.text,
-        "items": None if is_pair else items,
-        "ballot": queue.ballot if is_pair else [],
         "votes_per_pair": queue.votes_per_item,
         "overlap": {"share": queue.overlap_share, "votes": queue.overlap_votes},
         "reveal": queue.reveal,

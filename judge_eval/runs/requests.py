@@ -4,7 +4,7 @@ import logging
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
-from typing import TypeAlias, cast
+from typing import TypeAlias
 from uuid import UUID
 
 from django.core.files.storage import default_storage
@@ -83,7 +83,7 @@ def asked_of(queue: Queue) -> judge.Asked:
     options = options_of(queue)
     return judge.Asked(
         queue.ballot,
-        cast(judge.ItemKind, queue.kind),
+        queue.kind,
         is_graded=options.graded,
         criteria=options.criteria_in_words,
     )

@@ -7,7 +7,7 @@ from random import Random
 from judge_eval.models import Run
 from voting.assignment import ballot_for
 from voting.ballots import Ballot
-from voting.kinds import Answer, is_single, options_of
+from voting.kinds import Answer, options_of
 from voting.models import Voter
 from voting.selectors import open_to
 from voting.services import (
@@ -58,12 +58,10 @@ def simulate(run: Run, voter: Voter, choice: str, *, limit: int | None, seed: in
 
 def _vote(ballot: Ballot, choice: str) -> tuple[Ballot, Answer]:
     """Return what a choice comes to with a ballot: of a single item its value and labels too."""
-    if not is_single(ballot):
-        return ballot, Answer(choice)
     criteria = options_of(ballot).criteria
     grade = str(float(choice == "pass"))
     posted = {f"criterion.{each.name}": grade if each.graded else choice for each in criteria}
-    return ballot, ballot.answer({"choice": choice, "value": grade} | posted)
+    return ballot, ballot.answer({"choice": choice, "value": grade} | posted, left="")
 
 
 def chosen(choice: str, ballot: Sequence[str], seed: int, position: int) -> str:

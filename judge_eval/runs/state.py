@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from uuid import UUID
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet, Sum
 from django.urls import reverse
@@ -23,7 +24,7 @@ from judge_eval.runs.helpers import RunHelpers, output_of
 from judge_eval.runs.requests import started_config
 from judge_eval.selectors import is_drawn, left_out, switched_off, used_pictures
 from judge_eval.services import add_items, shown_together
-from voting.kinds import is_single, kind_of
+from voting.kinds import kind_of
 from voting.models import Inference, Item, Picture
 
 # What the reason says of a pair that is left out because of a drawing.
@@ -146,7 +147,9 @@ def _new_items(run: Run, calls: QuerySet[Call]) -> list[Sequence[Inference]]:
         with calling(mode, "pair"):
             came = [output_of(each) for each in by_pk.values()]
             chosen = [[out.id for out in item] for item in mode.pair(config, came, helpers)]
-            together = [shown_together(run.queue, item) for item in chosen]
+            together = [
+                shown_together(kind_of(run.queue), item, settings.SECRET_KEY) for item in chosen
+            ]
             if any(len(item) != 1 for item in together):
                 raise ValueError("an item must be of one output or two, as the queue has them")
         new += [[by_pk[pk] for pk in item] for [item] in together if frozenset(item) not in known]
@@ -251,11 +254,9 @@ def _enter_next(run: Run) -> None:
         reasons = [f"{pairs} × {why}" for why, pairs in left_out(run)[:REASONS]]  # noqa: RUF001
         note = f"No {kind_of(run.queue).noun} can be shown. {'; '.join(reasons)}."
         _enter(run, Run.State.FAILED, note)
-    elif not is_single(run.queue) and (
-        mode_of(run).wants_votes or len((run.config or {})["models"]) > 1
-    ):
-        _enter(run, Run.State.FAILED, "No two outputs of a prompt came, so there is no pair.")
-    elif not is_single(run.queue) and generating.filter(state=Call.State.DONE).exists():
+    elif mode_of(run).wants_votes or len((run.config or {})["models"]) > 1:
+        _enter(run, Run.State.FAILED, kind_of(run.queue).lacking)
+    elif generating.filter(state=Call.State.DONE).exists():
         _enter(run, Run.State.COMPLETE)
     else:
         _enter(run, Run.State.FAILED, "No output came.")

@@ -30,7 +30,7 @@ from judge_eval.runs.results import Fields, update_rows
 from judge_eval.selectors import is_drawn, switched_off
 from judge_eval.services import add_judges, couple_items, model_fingerprint
 from voting.choices import ONE
-from voting.kinds import is_ordered, is_single, kind_of, options_of
+from voting.kinds import is_ordered, kind_of, options_of
 from voting.ledger import ledger
 from voting.models import Entry, Inference, Item, Queue
 from voting.order import keyed_number
@@ -260,8 +260,8 @@ def _checked(answer: object, verdict: Verdict) -> Answer:
     if not answer.winner:
         raise NoVerdict(answer.error or answer.reason or "it came to no verdict")
     # A judge in two minds says so by a tie, also where people are not offered one.
-    usual = () if is_single(verdict.item.queue) else ("tie",)
-    if answer.winner not in {*usual, *verdict.item.queue.ballot}:
+    undecided = kind_of(verdict.item.queue).without_side[:1]
+    if answer.winner not in {*undecided, *verdict.item.queue.ballot}:
         raise ValueError(f"{answer.winner!r} is no choice here")
     return answer
 
@@ -275,27 +275,25 @@ def _failed(error: str) -> Fields:
 
 
 def _done(item: Item, answer: Answer, order: str) -> Fields:
-    queue = item.queue
-    fields: Fields = {
+    kind, options = kind_of(item.queue), options_of(item.queue)
+    # Of a single output nothing stood first.
+    picks = list(answer.picks) if "orders" in kind.figures else []
+    return {
         "state": Verdict.State.DONE,
         "order": order,
         "winner": answer.winner,
         "consistent": answer.consistent,
         "score_a": answer.score_a,
         "score_b": answer.score_b,
-        "picks": list(answer.picks),
-        "first_picks": answer.picks.count("A") if answer.picks else None,
+        "picks": picks,
+        "first_picks": picks.count("A") if picks else None,
         "feedback": answer.reason,
+        "labels": kind.labelled(answer.winner, options) or None,
     }
-    if is_single(queue):
-        # Nothing stood first.
-        labels = kind_of(queue).labelled(answer.winner, options_of(queue))
-        fields |= {"first_picks": None, "picks": [], "labels": labels or None}
-    return fields
 
 
 def _majority(verdict: Verdict, order: str, samples: Sequence[Call]) -> tuple[ParsedVerdict, float]:
-    of_one = is_single(verdict.item.queue)
+    kind = kind_of(verdict.item.queue)
     most = majority(
         [
             ParsedVerdict(call.winner, call.score_a, call.score_b, call.reason)
@@ -304,11 +302,12 @@ def _majority(verdict: Verdict, order: str, samples: Sequence[Call]) -> tuple[Pa
             for call in samples
         ],
         # No answer to a question about one output stands between the others.
-        otherwise="" if of_one else "tie",
+        otherwise=next(iter(kind.without_side), ""),
     )
     if most is None:
         why = next(call.error for call in samples if call.error)
-        raise NoVerdict(why if of_one else f"{Verdict.Order(order).label}: {why}")
+        has_orders = "orders" in kind.figures
+        raise NoVerdict(f"{Verdict.Order(order).label}: {why}" if has_orders else why)
     if not most[0].winner:
         raise NoVerdict(most[0].reason)
     return most

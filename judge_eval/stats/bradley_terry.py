@@ -292,9 +292,9 @@ def model_board(
     ([[0.0, 5.5], [1.5, 0.0]], 1, [1103, 897])
     """
     require(((models >= UNKNOWN) & (models < n_models)).all(), "a model's number is unknown")
-    is_pair = (models[:, 0] != models[:, 1]) & (models != UNKNOWN).all(axis=1)
+    are_two = (models[:, 0] != models[:, 1]) & (models != UNKNOWN).all(axis=1)
     # The decided comparisons: models in order of number, and half-votes for each.
-    paired, scores = models[is_pair], votes[is_pair] @ _HALVES
+    paired, scores = models[are_two], votes[are_two] @ _HALVES
     is_swapped = paired[:, 0] > paired[:, 1]
     paired[is_swapped], scores[is_swapped] = paired[is_swapped, ::-1], scores[is_swapped, ::-1]
     rows = np.hstack([paired, scores])[scores.any(axis=1)]
@@ -322,6 +322,6 @@ def model_board(
         ratings=ratings,
         ties=tie_groups(apart(ratings), rated),
         wins=wins,
-        both_bad=int(votes[is_pair][:, ~_HALVES.any(axis=1)].sum()),
-        unpaired=int(votes[~is_pair].sum()),
+        both_bad=int(votes[are_two][:, ~_HALVES.any(axis=1)].sum()),
+        unpaired=int(votes[~are_two].sum()),
     )

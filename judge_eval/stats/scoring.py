@@ -80,10 +80,10 @@ class MetricConfig:
         one_of("task_strategy", strategy, TaskStrategy, MetricInvalid)
         aggregation = self.annotator_aggregation
         one_of("annotator_aggregation", aggregation, AnnotatorAggregation, MetricInvalid)
-        is_single, names = strategy == "single", ", ".join(self.task_names)
-        takes = "exactly one task" if is_single else "two or more tasks"
+        takes_one, names = strategy == "single", ", ".join(self.task_names)
+        takes = "exactly one task" if takes_one else "two or more tasks"
         require(
-            tasks and is_single == (tasks == 1),
+            tasks and takes_one == (tasks == 1),
             f"task_strategy {strategy} takes {takes}, not {tasks}",
             MetricInvalid,
         )

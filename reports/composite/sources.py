@@ -32,7 +32,7 @@ from reports.composite.config import (
 )
 from reports.models import CompositeDefinition
 from voting.choices import ONE, PASS_FLAG, TABLE, VOTES_FOR, row_of
-from voting.kinds import is_single
+from voting.kinds import kind_of
 from voting.ledger.counts import counted_in
 from voting.models import Entry, Inference, Item, Picture
 
@@ -273,7 +273,7 @@ def proposal(run: Run) -> dict[str, Any]:
         for place, name in enumerate([*names][:MOST_PROPOSED], start=1)
     }
     reason = "" if sources else "What people choose is what the work is for."
-    people = "pass_rate" if is_single(run.queue) else "win_rate"
+    people = kind_of(run.queue).shares[0]
     sources = sources or {"preferred": {"from": people}}
     return {
         "label": "first",
@@ -286,7 +286,7 @@ def proposal(run: Run) -> dict[str, Any]:
 
 def offered(run: Run) -> list[dict[str, str]]:
     """Return the sources that a run has, as a config writes them, without their rules."""
-    votes, judges = ["pass_rate"] if is_single(run.queue) else ["win_rate", "pass_rate"], []
+    votes, judges = kind_of(run.queue).shares, []
     done, tasks = _verdicts(run), set[tuple[str, str]]()
     scored = {*done.filter(score_a__isnull=False).values_list("judge__name", flat=True).distinct()}
     for name in judge_names(run):

@@ -40,8 +40,8 @@ CHUNK: Final = 10_000
 # of a chart are.
 CHECKPOINT_EVERY: Final = 128
 SERIES: Final[dict[str, str]] = {
-    "comparison": Quality.Series.PAIRS,
-    "pass_flag": Quality.Series.ITEMS,
+    Queue.Kind.COMPARISON: Quality.Series.PAIRS,
+    Queue.Kind.PASS_FLAG: Quality.Series.ITEMS,
 }
 _KINDS: Final = {series: kind for kind, series in SERIES.items()}
 # Where a vote stands in the order in which votes are folded: its time in microseconds, its number.

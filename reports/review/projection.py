@@ -15,6 +15,7 @@ from reports.quality.parameters import Parameters, is_settings, parameters_of
 from reports.review.ambiguity import Decided, is_ambiguous, is_disputed, waits
 from voting.choices import CHOICES, VOTES_FOR
 from voting.disputes import population_variance
+from voting.kinds import KINDS
 from voting.ledger.bulk_sql import update_many
 from voting.ledger.counts import COUNTED, OF_PEOPLE, counts, is_of_people
 from voting.ledger.decisions import SETTLING
@@ -71,9 +72,8 @@ def _votes(row: Row, words: Counter[str], limits: Parameters) -> tuple[float | N
     if kind == Queue.Kind.PASS_FLAG:
         variance = population_variance(number, row["value_sum"], row["value_squares"])
         return variance, is_ambiguous(variance, number, limits.critical_variance, min_votes)
-    is_pair = kind == Queue.Kind.COMPARISON
-    by_choice = [row[name] for name in _OF_PAIR] if is_pair else [*words.values()]
-    return None, is_disputed(by_choice, min_votes)
+    by_choice = [row[VOTES_FOR[choice]] for choice in KINDS[kind].choices]
+    return None, is_disputed(by_choice or [*words.values()], min_votes)
 
 
 def _choices_on(items: Collection[UUID], new: Choices) -> Choices:

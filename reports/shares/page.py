@@ -45,6 +45,7 @@ from reports.shares.report import (
     RunResults,
     Since,
 )
+from voting.kinds import kind_of
 from voting.models import Inference
 
 # The beginnings of outputs that divide people and judges, by their items' places.
@@ -67,7 +68,7 @@ def report_context(report: Report, *, is_frozen: bool, outputs: Outputs) -> Cont
         "headline": headline(report),
         "sections": [section for make in SECTIONS for section in make(report, outputs)],
         # Methods are told as on a board, whose run says what is voted on.
-        "method": {"queue": report.runs[0]} if report.runs else None,
+        "method": {"queue": kind_of(report.runs[0])} if report.runs else None,
         "has_composite": any(run.composite for run in report.runs),
         "versions": ", ".join(f"{name} {version}" for name, version in report.versions.items()),
         "seeds": [run.id for run in report.runs],
@@ -248,7 +249,7 @@ def _judges(of: RunResults) -> Table:
     rows = with_people([_figures(of, judge) for judge in found.best_first()], found)
     unknown = unknown_columns(rows)
     by_order = found.unordered is not None
-    columns = telling_columns(MAIN, unknown, of.kind, by_order=by_order)
+    columns = telling_columns(MAIN, unknown, kind_of(of), by_order=by_order)
     table = judge_table(f"Judges of {of.name}", columns, rows)
     topics = unknown_topics(unknown)
     return replace(table, unknown=f"Judges have no {listed(topics, 'or')}." if topics else "")

@@ -132,7 +132,7 @@ def test_a_choice_that_the_ballot_does_not_offer_is_refused():
     run, voter, pair, client = a_pair(ballot=["A", "B", "both_bad"])
     response = post_vote(client, voter, pair, "tie")
     assert response.status_code == 422
-    assert "does not offer it" in text_of(response)
+    assert "must be one of" in text_of(response)
     assert not recorded(run).exists()
 
 

@@ -106,8 +106,8 @@ def test_a_key_answers_what_people_are_asked(kind, ballot, options, said, stored
 @pytest.mark.parametrize(
     "kind, options, said, why",
     [
-        ("pass_flag", {}, {"winner": "maybe"}, "choice: this ballot does not offer it"),
-        ("pass_flag", {}, {}, "choice: this ballot does not offer it"),
+        ("pass_flag", {}, {"winner": "maybe"}, "winner: 'maybe' must be one of pass, flag"),
+        ("pass_flag", {}, {}, "winner: '' must be one of pass, flag"),
         ("pass_flag", {}, {"winner": "flag", "category": "rude"}, "category: "),
         ("pass_flag", {"graded": True}, {"winner": "pass"}, "value: must be a number"),
         ("pass_flag", {"graded": True}, {"value": 1.5}, "less than or equal to 1"),

@@ -90,10 +90,11 @@ def chosen(ballot, position):
 
 
 @pytest.mark.parametrize(
-    "ballot, pressed", [(BALLOT, "tie"), (replace(BALLOT, choices=("tie",)), "left")]
+    "ballot, pressed, offered",
+    [(BALLOT, "tie", "Right, Left, Both bad"), (replace(BALLOT, choices=("tie",)), "left", "Tie")],
 )
-def test_what_the_ballot_does_not_offer_is_no_choice(ballot, pressed):
-    with pytest.raises(AnswerInvalid, match="choice: this ballot does not offer it"):
+def test_what_the_ballot_does_not_offer_is_no_choice(ballot, pressed, offered):
+    with pytest.raises(AnswerInvalid, match=f"choice: '{pressed}' must be one of {offered}"):
         chosen(ballot, pressed)
 
 

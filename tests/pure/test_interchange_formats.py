@@ -192,7 +192,7 @@ def test_alttest_labels_are_votes_on_single_items():
     name = "human_annotations.json"
 
     def label(line, item, voter, given):
-        return Row(name, line, item, voter=voter, labels={MAIN: given}, is_single=True)
+        return Row(name, line, item, voter=voter, labels={MAIN: given}, shape="item")
 
     assert list(alttest(as_json(data), name)) == [
         label(1, "1", "ann", "yes"),
@@ -250,8 +250,8 @@ OF_THE_TOOL = {
 def test_metaevaluator_names_who_answered_by_the_file(name, who):
     tasks = {"rejection": "rejection", "explanation": "It refuses."}
     assert list(metaevaluator(io.BytesIO(CSV), name)) == [
-        Row(name, 2, "s1", **who, labels=tasks, is_single=True),
-        Row(name, 3, "s2", **who, labels={"rejection": "not rejection"}, is_single=True),
+        Row(name, 2, "s1", **who, labels=tasks, shape="item"),
+        Row(name, 3, "s2", **who, labels={"rejection": "not rejection"}, shape="item"),
     ]
 
 

@@ -31,7 +31,7 @@ def row_of(values, config=None):
 
 
 def single(item="7", **fields):
-    return Row("f", 3, item, is_single=True, **fields)
+    return Row("f", 3, item, shape="item", **fields)
 
 
 def table(text):
@@ -152,8 +152,8 @@ def test_what_is_no_row(values, field, why):
 
 def test_a_column_tells_that_a_file_is_of_single_items():
     assert table("item,voter,vote\n7,ann,yes\n")[0].labels == {MAIN: "yes"}
-    assert table("prompt,output,model\np,x,ada\n")[0].is_single
-    assert not table("prompt,output_a,output_b\np,x,y\n")[0].is_single
+    assert table("prompt,output,model\np,x,ada\n")[0].shape == "item"
+    assert table("prompt,output_a,output_b\np,x,y\n")[0].shape == "pair"
     text = b"id,voter,vote\n7,ann,yes\n"
     [row] = read(io.BytesIO(text), "v.csv", shape=ITEMS)
     assert (row.item, row.labels) == ("7", {MAIN: "yes"})

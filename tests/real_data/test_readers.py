@@ -198,7 +198,7 @@ def test_pandalm_people_agree_as_published(testset):
 )
 def test_alttest_every_label_is_read(path, is_judge, annotators, labels):
     found = items_of(f"alttest/{path}")
-    assert all(row.is_single and (row.voter is None) is is_judge for row in found)
+    assert all(row.shape == "item" and (row.voter is None) is is_judge for row in found)
     assert (len({row.judge or row.voter for row in found}), len(found)) == (annotators, labels)
     raw = json.loads((DATA / "alttest" / path).read_text(encoding="utf-8"))
     assert {(r.judge or r.voter, r.item): r.labels[MAIN] for r in found} == {

@@ -63,4 +63,4 @@ def _row(name: str, number: int, annotator: str, item: str, raw: object) -> Item
         return LeftOut(name, number, f"{who} gave {what} no label")
     judge, voter = (who, None) if by_judges(name) else (None, who)
     labels = {MAIN: label}
-    return Row(name, number, what, judge=judge, voter=voter, labels=labels, is_single=True)
+    return Row(name, number, what, judge=judge, voter=voter, labels=labels, shape="item")
