@@ -18,6 +18,7 @@ from humanjudge.lib.tables import (
     Head,
     Row,
     Table,
+    matrix,
     missing,
     name_cell,
     numbered,
@@ -38,6 +39,7 @@ from judge_eval.findings.columns import (
     elo_cell,
     share_cell,
 )
+from judge_eval.findings.disputed import disputed_pairs
 from judge_eval.findings.few import keep_few_from
 from judge_eval.findings.group_table import group_table
 from judge_eval.findings.judge_table import (
@@ -57,13 +59,14 @@ from judge_eval.findings.model import (
     McNemar,
     RunFindings,
 )
+from judge_eval.findings.pictures import picture_of
 from judge_eval.findings.ranking import Line, Ranking, ranking
 from judge_eval.findings.slices import DECIDED, WHOLE, Slice
 from judge_eval.models import Judge, Run, Verdict
-from judge_eval.pages.findings import findings_context, live_page, matrix, p_text, picture_of
-from judge_eval.pages.pairs import DISPUTED, disputed_pairs, pairs_query
-from judge_eval.pages.runs import citation_of, run_page
+from judge_eval.pages.findings import findings_context, live_page, p_text
+from judge_eval.pages.pairs import DISPUTED, pairs_query
 from judge_eval.selectors import BoardView
+from judge_eval.web import citation_of, run_page
 from voting.choices import short_name
 from voting.kinds import kind_of
 
