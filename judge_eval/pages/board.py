@@ -10,7 +10,7 @@ from django.db.models import Max
 from django.http import HttpResponse
 from django.urls import reverse
 
-from humanjudge.charts.rating_graph import RatingGraph, rating_graph
+from humanjudge.charts.line_graph import LineGraph, rating_graph
 from humanjudge.http import Context, HtmxRequest, Problem
 from humanjudge.lib.tables import (
     DASH,
@@ -409,7 +409,7 @@ def _confusion_table(name: str, choices: Sequence[str], of: ConfusionMatrix) -> 
 # --- pairs, and the curve -----------------------------------------------------------------------
 
 
-def _graph(board: BoardView, shown: Sequence[Line]) -> RatingGraph | None:
+def _graph(board: BoardView, shown: Sequence[Line]) -> LineGraph | None:
     """Draw the ELO of the judges shown, who are in another order than those of the run."""
     shown = [line for line in shown if line.elo.value is not None]
     series = selectors.rating_series(board.run, board.votes)

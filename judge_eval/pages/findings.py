@@ -6,7 +6,6 @@ from typing import Final
 from csp.constants import HEADER
 from django.http import Http404, HttpResponse, JsonResponse
 from django.shortcuts import render
-from django.template.loader import render_to_string
 from django.utils import timezone
 from django.utils.text import slugify
 
@@ -18,16 +17,24 @@ from judge_eval.findings.cache import Request, request_findings
 from judge_eval.findings.columns import Value, file_rows
 from judge_eval.findings.few import keep_few_from
 from judge_eval.findings.model import RunFindings
-from judge_eval.findings.pictures import INERT, PICTURE, picture_of
+from judge_eval.findings.pictures import (
+    INERT,
+    MODEL_RATES,
+    MODEL_RATINGS,
+    PICTURE,
+    chart_names,
+    draw,
+    graph_of,
+)
 from judge_eval.models import Run
 from judge_eval.stats.estimate import SIGNIFICANCE
 from judge_eval.web import run_page
 
-# The charts of each tab, by the names they are kept under, and what they are called as files.
+# The charts of each tab, and what they are called as files.
 CHARTS: Final = {
     "board": {PICTURE: "picture"},
     "alt-test": {"winning_rates": "winning rates"},
-    "models": {"model_ratings": "ratings", "pass_rates": "pass rates"},
+    "models": {MODEL_RATINGS: "ratings", MODEL_RATES: "pass rates"},
 }
 COMPUTING = "These figures are still being computed. Ask again in some seconds."
 FileRow = dict[str, Value]
@@ -49,7 +56,6 @@ def findings_context(run: Run, request: Request, tab: str) -> Context:
     row, figures, part = request.row, request.findings, request.part
     seconds, as_of, behind = 0.0, "", ""
     seen = "refused" if request.refused else "left" if request.is_left else "none"
-    drawn = set(row.charts)
     if figures and row.computed_at:
         of, seconds = figures.as_of, max((timezone.now() - row.computed_at).total_seconds(), 0)
         people = f"{of.people:,} {'person' if of.people == 1 else 'people'}"
@@ -64,13 +70,11 @@ def findings_context(run: Run, request: Request, tab: str) -> Context:
             behind = row.failure or f"{newer}; updating."
         newer = f"{run.board.seq}{'-failed' if row.failure else ''}" if behind else ""
         seen = f"{row.computed_at.timestamp():.6f}-{newer}"
-        if any(judge.overall.value is not None for judge in figures.judges):
-            drawn.add(PICTURE)
+    drawn = chart_names(figures) if figures else set()
     return {
         "run": run,
         "tab": tab,
         "findings": figures,
-        "charts": row.charts,
         "part": part,
         "parts": request.parts,
         "parts_number": str(request.parts.number) if request.parts else "none",
@@ -128,12 +132,10 @@ def run_chart(request: HtmxRequest, run: Run, chart: str) -> HttpResponse:
     keep_few_from(request, run, wanted.part)
     if wanted.findings is None:
         raise Problem(409, wanted.refused or COMPUTING)
-    drawn = wanted.row.charts.get(chart, "")
-    if chart == PICTURE and (graph := picture_of(wanted.findings)):
-        drawn = render_to_string("judge_eval/_agreement.html", {"graph": graph, "is_file": True})
-    if not drawn:
+    graph = graph_of(wanted.findings, chart)
+    if graph is None:
         raise Http404
-    answer = HttpResponse(drawn, content_type="image/svg+xml; charset=utf-8")
+    answer = HttpResponse(draw(graph, is_file=True), content_type="image/svg+xml; charset=utf-8")
     answer.headers[HEADER] = INERT
     return _attached(answer, run, wanted, f"{chart}.svg")
 

@@ -7,13 +7,13 @@ from typing import Any, Final
 from django.db.models import Count, Q
 from django.utils import timezone
 
-from humanjudge.charts.draw import ChartRefused
+from humanjudge.charts.style import StyleRefused
 from humanjudge.lib.validation import ConfigInvalid
 from judge_eval.findings.load import RunLabels, labels_of
 from judge_eval.findings.model import WINNER
 from judge_eval.models import Run, Verdict
 from judge_eval.stats import MetricConfig, Results, ScoreResult, among_people, score
-from reports.scores.charts import write_charts
+from reports.scores.charts import Drawing, write_charts
 from reports.scores.config import NOTHING, Reach, default_metrics, parse
 from reports.scores.files import MADE_BY, MANIFEST, file_name, judge_names
 from reports.scores.page import as_html
@@ -69,11 +69,9 @@ def make_report(run: Run, data: object, folder: Path, reach: Reach = NOTHING) ->
     judges = {name: judge for judge, name in names.items()}
     report = Report(source, judges, metrics, results, among, baselines)
     try:
-        drawings = write_charts(report, folder / "charts", config.vega_config)
-    except ChartRefused as refused:
-        if config.vega_config is None:
-            raise ScoringFailed(str(refused)) from refused
-        raise ConfigInvalid.at("vega_config", str(refused)) from refused
+        drawings = write_charts(report, folder / "charts", config.style)
+    except StyleRefused as refused:
+        raise ConfigInvalid.at("style", str(refused)) from refused
     _write(report, source, folder, drawings)
     return report
 
@@ -126,7 +124,7 @@ def _folder_of(config: MetricConfig, folder: Path) -> Path:
     return folder / "scores" / config.scorer.scorer_name / config.unique_name
 
 
-def _write(report: Report, source: Source, folder: Path, drawings: list[str]) -> None:
+def _write(report: Report, source: Source, folder: Path, drawings: list[Drawing]) -> None:
     taken, made_at = set[str](), source.made_at.isoformat()
     files = {judge: file_name(judge, taken) for judge in report.judges}
     for config in report.configs:

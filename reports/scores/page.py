@@ -13,6 +13,7 @@ from django.utils.text import capfirst
 from humanjudge.http import Context
 from humanjudge.lib.tables import DASH, Cell, Head, Row, Table, name_cell, text_cell
 from judge_eval.stats import AltTestScorer, Figure, MetricConfig, ScoreResult, epsilon_advice
+from reports.scores.charts import Drawing
 from reports.scores.table import (
     HINTS,
     PEOPLE,
@@ -33,18 +34,20 @@ _SHORT: Final = 12
 Grid: TypeAlias = tuple[Table, int, bool]
 
 
-def as_html(report: Report, drawings: Sequence[str] = ()) -> str:
+def as_html(report: Report, drawings: Sequence[Drawing] = ()) -> str:
     """Return the page; everything in it that came from a run or a judge is escaped.
 
-    `drawings` are charts as `humanjudge.charts.svg` makes them: shapes and texts with attributes,
-    nothing that runs or loads. They take their colours from the page.
+    `drawings` are part of it as pictures, which run nothing and load nothing.
     """
     columns = [report.columns[place] for place in report.table.places]
     context = on_page(report.table) | {
         "source": report.source,
         "heads": columns,
         "first": next((column for column in columns if column.best), None),
-        "drawings": [SafeString(drawing) for drawing in drawings],
+        "drawings": [
+            (each.words, each.width, _address(each.light), each.dark and _address(each.dark))
+            for each in drawings
+        ],
         "sections": [_section(report, config) for config in report.configs],
     }
     for name, ending in (("style", "css"), ("script", "js")):
@@ -53,6 +56,10 @@ def as_html(report: Report, drawings: Sequence[str] = ()) -> str:
         digest = b64encode(sha256(text.encode()).digest()).decode()
         context |= {name: SafeString(text), f"{name}_hash": f"sha256-{digest}"}
     return render_to_string("reports/score_report.html", context)
+
+
+def _address(drawing: bytes) -> str:
+    return f"data:image/svg+xml;base64,{b64encode(drawing).decode()}"
 
 
 def _section(report: Report, config: MetricConfig) -> Context:
