@@ -30,10 +30,10 @@ _PAIRS = """
                                    votes_both_bad, votes_sided, votes_left, answers_a, answers_b,
                                    answers_tie, answers_both_bad, answers_wrong,
                                    opened_at, unusable, extra_votes, votes_pass, votes_flag,
-                                   value_sum, value_squares, answers_pass, answers_flag)
+                                   value_sum, value_squares, answers_pass, answers_flag, is_coupled)
     SELECT gen_random_uuid(), %(queue)s, (a.metadata->>'n')::int / 2, a.prompt,
            (a.metadata->>'n')::int / 2, a.id, b.id, 20,
-           0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, now(), '', 0, 0, 0, 0, 0, 0, 0
+           0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, now(), '', 0, 0, 0, 0, 0, 0, 0, false
     FROM voting_inference AS a
     JOIN voting_inference AS b ON (b.metadata->>'n')::int = (a.metadata->>'n')::int + 1
     WHERE (a.metadata->>'n')::int %% 2 = 0

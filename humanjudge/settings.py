@@ -82,8 +82,8 @@ TEMPLATES = [
                 "django_htmx.templatetags.django_htmx",
                 "humanjudge.lib.code",
                 "humanjudge.lib.markdown",
-                "judge_eval.pages.run_head",
-                "reports.projects.head",
+                "judge_eval.web",
+                "reports.projects.page_header",
             ],
         },
     }

@@ -12,14 +12,15 @@ collect_ignore_glob = (
     ["both/test_openapi*"] if os.environ["DATABASE_URL"].startswith("sqlite") else []
 )
 
-# Other examples are tried each time. `fast` is for `make test-fast`; whoever changes what is
-# computed asks for more: make test ARGS='--hypothesis-profile thorough'.
-for name, examples in {"fast": 20, "humanjudge": 50, "thorough": 1000}.items():
-    # A slow machine is no failure; what failed is printed so that it can be run again.
+# Other examples are tried each time; what failed is printed so that it can be run again. On CI they
+# follow from the tests, so that what is merged fails by its own changes and never by chance.
+# Whoever changes what is computed asks for more: make test ARGS='--hypothesis-profile thorough'.
+for name, examples in {"fast": 10, "humanjudge": 15, "ci": 50, "thorough": 1000}.items():
+    # A slow machine is no failure.
     hypothesis.settings.register_profile(
-        name, deadline=None, print_blob=True, max_examples=examples
+        name, deadline=None, print_blob=True, max_examples=examples, derandomize=name == "ci"
     )
-hypothesis.settings.load_profile("humanjudge")
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "humanjudge"))
 
 
 def pytest_configure():

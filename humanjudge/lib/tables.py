@@ -2,12 +2,12 @@
 
 import csv
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from urllib.parse import urlencode
 
-from django.utils.html import html_safe
+from django.utils.html import format_html, html_safe
 from django.utils.safestring import SafeString
 
 from humanjudge.lib.text import fixed, harmless
@@ -161,6 +161,20 @@ def numbered(rows: Sequence[Row]) -> tuple[list[Row], list[str]]:
         return replace(cell, note=number[cell.why]) if cell.why else cell
 
     return [replace(row, cells=[noted(cell) for cell in row.cells]) for row in rows], notes
+
+
+def matrix(
+    label: str, names: Sequence[str], order: Sequence[int], cell: Callable[[int, int], Cell]
+) -> Table:
+    """Show judges by judges or models by models; columns are called by the numbers of the rows."""
+    heads, rows = [Head()], []
+    for number, row in enumerate(order, start=1):
+        heads.append(Head(f"{number}", hint=names[row], after=f" {names[row]}"))
+        head = name_cell(format_html('<span class="muted">{}</span> {}', number, names[row]))
+        own = Cell(DASH, css="num muted")
+        cells = [own if row == column else cell(row, column) for column in order]
+        rows.append(Row(names[row], [head, *cells]))
+    return Table(label, heads, rows)
 
 
 def sort_link(query: Mapping[str, str], sort: str, usual: str) -> str:

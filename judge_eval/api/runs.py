@@ -21,9 +21,9 @@ from judge_eval.config.estimates import Estimate, Plan, plan
 from judge_eval.config.run_config import JoiningJudges, RunConfig, Usd
 from judge_eval.findings.few import keep_few_from
 from judge_eval.models import Run
-from judge_eval.people import pace_of, people_of
 from judge_eval.runs import available, demo, lifecycle, simulation
 from judge_eval.runs.progress import Cost, Work, progress_of
+from judge_eval.voter_stats import pace_of, people_of
 from voting.access import projects_where
 from voting.models import ApiKey, Item
 from voting.voters import voter_of_key

@@ -26,7 +26,6 @@ from judge_eval.findings.few import keep_few_from
 from judge_eval.findings.model import AltTest, AltTestJudge
 from judge_eval.models import Run
 from judge_eval.pages.findings import findings_context, live_page, p_text
-from judge_eval.pages.runs import run_page
 from judge_eval.stats import (
     EPSILON_GUIDE,
     GRID,
@@ -37,6 +36,7 @@ from judge_eval.stats import (
     epsilon_key,
     items_needed,
 )
+from judge_eval.web import run_page
 
 EPSILONS = tuple(epsilon_key(epsilon) for epsilon in GRID)
 WHO = {epsilon_key(epsilon): who for epsilon, who in EPSILON_GUIDE.items()}

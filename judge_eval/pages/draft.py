@@ -23,11 +23,10 @@ from judge_eval.config.estimates import Estimate, plan
 from judge_eval.config.modes import wants_votes
 from judge_eval.config.run_config import RUBRICS, SINGLE_RUBRICS, RunConfig
 from judge_eval.models import Judge, Run
-from judge_eval.pages.pairs import scores_in_words
 from judge_eval.pages.run_form import ConfigForm, RunForm, empty_values, form_values
-from judge_eval.pages.runs import lead_to, run_action, run_page
 from judge_eval.prompts import judge
 from judge_eval.runs import lifecycle, providers, tryout
+from judge_eval.web import lead_to, run_action, run_page, scores_in_words
 from voting.access import projects_where, require_making_runs, user_of
 from voting.choices import LABELS
 from voting.kinds import is_ordered

@@ -1,6 +1,6 @@
 """What the pages of a run's findings share, and what they show as files to take away."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable
 from typing import Final
 
 from csp.constants import HEADER
@@ -8,34 +8,29 @@ from django.http import Http404, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.utils import timezone
-from django.utils.html import format_html
 from django.utils.text import slugify
 
-from humanjudge.charts.agreement_graph import AgreementGraph, JudgeShare, Level, agreement_graph
 from humanjudge.http import Context, HtmxRequest, Problem
-from humanjudge.lib.tables import DASH, Cell, Head, Row, Table, as_csv, name_cell
+from humanjudge.lib.tables import as_csv
 from humanjudge.lib.text import duration, number_of
 from judge_eval import selectors
 from judge_eval.findings.cache import Request, request_findings
 from judge_eval.findings.columns import Value, file_rows
 from judge_eval.findings.few import keep_few_from
 from judge_eval.findings.model import RunFindings
+from judge_eval.findings.pictures import INERT, PICTURE, picture_of
 from judge_eval.models import Run
-from judge_eval.pages.runs import run_page
-from judge_eval.stats.estimate import SIGNIFICANCE, Interval
+from judge_eval.stats.estimate import SIGNIFICANCE
+from judge_eval.web import run_page
 
 # The charts of each tab, by the names they are kept under, and what they are called as files.
-PICTURE: Final = "agreement"
 CHARTS: Final = {
     "board": {PICTURE: "picture"},
     "alt-test": {"winning_rates": "winning rates"},
     "models": {"model_ratings": "ratings", "pass_rates": "pass rates"},
 }
 COMPUTING = "These figures are still being computed. Ask again in some seconds."
-# A drawing needs nothing from anywhere, whoever opens it and whatever the names in it say.
-INERT = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 FileRow = dict[str, Value]
-Cells = Callable[[int, int], Cell]
 
 
 def live_page(request: HtmxRequest, context: Context, name: str) -> HttpResponse:
@@ -88,51 +83,6 @@ def findings_context(run: Run, request: Request, tab: str) -> Context:
         "chart_files": {c: name for c, name in CHARTS[tab].items() if c in drawn},
         "seen": seen,
     }
-
-
-def picture_of(
-    figures: RunFindings, *, is_narrow: bool = False, shown: Collection[str] | None = None
-) -> AgreementGraph | None:
-    """Lay out the overall agreement of judges, of all or of those shown, by their identifiers."""
-    ranked = [judge for judge in figures.best_first() if judge.overall.value is not None]
-    judges = [
-        JudgeShare(
-            judge.name,
-            judge.overall.value or 0.0,
-            _both(judge.overall.low, judge.overall.high),
-            _both(judge.always_low, judge.always_high),
-            bool(judge.beats_floor),
-            "" if judge.coverage.value else "no verdict",
-        )
-        for judge in ranked
-        if not judge.is_baseline and (shown is None or judge.id in shown)
-    ]
-    pairs = figures.among_people.pairs
-    people = None
-    if pairs.value is not None:
-        people = Level("people among themselves", pairs.value, _both(pairs.low, pairs.high))
-    floor = next((judge for judge in ranked if judge.is_baseline), None)
-    level = None
-    if floor:
-        of = floor.overall
-        level = Level(f"floor: {floor.name}", of.value or 0.0, _both(of.low, of.high))
-    return agreement_graph(judges, people, level, is_narrow=is_narrow)
-
-
-def _both(low: float | None, high: float | None) -> Interval | None:
-    return None if low is None or high is None else (low, high)
-
-
-def matrix(label: str, names: Sequence[str], order: Sequence[int], cell: Cells) -> Table:
-    """Show judges by judges or models by models; columns are called by the numbers of the rows."""
-    heads, rows = [Head()], []
-    for number, row in enumerate(order, start=1):
-        heads.append(Head(f"{number}", hint=names[row], after=f" {names[row]}"))
-        head = name_cell(format_html('<span class="muted">{}</span> {}', number, names[row]))
-        own = Cell(DASH, css="num muted")
-        cells = [own if row == column else cell(row, column) for column in order]
-        rows.append(Row(names[row], [head, *cells]))
-    return Table(label, heads, rows)
 
 
 def p_text(p: float) -> str:

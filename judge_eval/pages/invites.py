@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from humanjudge.lib.text import number_of
 from judge_eval.models import Run
-from judge_eval.pages.runs import find_run, run_action
+from judge_eval.web import find_run, run_action
 from voting import voters
 from voting.access import require, user_of
 from voting.forms import InviteForm, PersonalInvitesForm

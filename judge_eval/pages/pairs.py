@@ -1,42 +1,38 @@
 """The pairs of a run as a list, and one of them: its outputs, verdicts, calls and votes."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import urlencode
 from uuid import UUID
 
 from django.core.paginator import Paginator
 from django.db.models import Count, Prefetch, Q, QuerySet, prefetch_related_objects
-from django.db.models.functions import Left
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from humanjudge.http import Context, HtmxRequest, Problem
-from humanjudge.lib.tables import DASH, percent
-from humanjudge.lib.text import latency, listed, number_of, usd
+from humanjudge.lib.tables import percent
+from humanjudge.lib.text import latency, usd
 from judge_eval.access import hidden_from, is_voting, refusal
 from judge_eval.exchange.import_write import CHANGES
 from judge_eval.findings.cache import parts_of
-from judge_eval.findings.model import DisputedPair
 from judge_eval.findings.slices import Slice
-from judge_eval.models import Call, Judge, Run, Verdict
-from judge_eval.pages.runs import DONE, find_run, run_page
+from judge_eval.models import Call, Run, Verdict
+from judge_eval.pages.runs import DONE
 from judge_eval.runs.lifecycle import OUTPUT_ABSENT
 from judge_eval.runs.providers import NANO
 from judge_eval.runs.verdicts import OUTPUT_LENGTH
 from judge_eval.selectors import verdicts_on
+from judge_eval.web import find_run, run_page, score_text
 from voting.choices import LABELS, ONE, SWAPPED, short_name
 from voting.kinds import kind_of
 from voting.ledger.counts import counted_in
-from voting.models import Entry, Inference, Item, Queue
+from voting.models import Entry, Item, Queue
 
 PAIRS_PER_PAGE = 30
-# Of a disputed pair on the board: how its texts begin. More judges than these are a number.
-PROMPT_LETTERS, OUTPUT_LETTERS = 160, 280
-MOST_NAMES = 4
 DISPUTED = "disagreement"
 ORDERS = {"": "in the order of the run", DISPUTED: "most disputed first"}
 SORTED_BY = {"": ("position",), DISPUTED: ("-disagreement", "-differing", "position")}
@@ -97,70 +93,6 @@ def run_pairs(request: HtmxRequest, run: Run) -> HttpResponse:
     return render(request, "judge_eval/pairs.html", context)
 
 
-def disputed_pairs(run: Run, disputed: Sequence[DisputedPair]) -> list[Context]:
-    """Return how the outputs of pairs begin, and what judges and people say of them."""
-    worst = {pair.position: pair for pair in disputed}
-    by_place = pairs_beginning(run, worst)
-    pairs = {pair.pk: pair for pair in by_place.values()}
-    votes, verdicts = _votes_on(run, pairs), _verdicts_on(pairs)
-    return [
-        {
-            "pair": pair,
-            "wrong": of.wrong,
-            "of": of.of,
-            "outputs": outputs_beginning(pair),
-            "votes": votes.get(pair.pk, []),
-            "verdicts": verdicts.get(pair.pk, []),
-        }
-        for position, of in worst.items()
-        if (pair := by_place.get(position))
-    ]
-
-
-def pairs_beginning(run: Run, positions: Collection[int]) -> dict[int, Any]:
-    """Return the pairs at some places, with how their prompts and outputs begin."""
-    items = (
-        Item.objects.filter(queue=run.queue_id, position__in=positions)
-        .select_related("a__picture", "b__picture")
-        .defer("a__output", "b__output", "a__metadata", "b__metadata")
-        .annotate(prompt=Left("a__prompt", PROMPT_LETTERS))
-        .annotate(output_a=Left("a__output", OUTPUT_LETTERS))
-        .annotate(output_b=Left("b__output", OUTPUT_LETTERS))
-    )
-    return {item.position: item for item in items}
-
-
-def outputs_beginning(pair: Any) -> list[tuple[str, Inference, str]]:
-    """Return the side of each output of such a pair, the output, and how it begins."""
-    begins = (pair.output_a, pair.output_b)
-    return list(zip("AB", pair.outputs, begins, strict=False))
-
-
-def _votes_on(run: Run, pairs: Collection[Any]) -> dict[Any, list[str]]:
-    counted = Entry.objects.filter(counted_in(run.queue), item__in=pairs).order_by()
-    found: dict[Any, list[str]] = {}
-    for item, choice, number in counted.values_list("item", "choice").annotate(n=Count("pk")):
-        found.setdefault(item, []).append(f"{LABELS.get(choice, choice)} ({number:,})")
-    return found
-
-
-def _verdicts_on(pairs: Collection[Any]) -> dict[Any, list[tuple[str, str]]]:
-    """Return what judges said on each pair, and who said so."""
-    final = Verdict.objects.filter(item__in=pairs).exclude(state=Verdict.State.WAITING)
-    said = final.exclude(judge__provider=Judge.BASELINE).order_by("winner", "judge__position")
-    names: dict[Any, dict[str, list[str]]] = {}
-    for item, winner, judge in said.values_list("item", "winner", "judge__name"):
-        words = LABELS.get(winner, winner) or "no verdict"
-        names.setdefault(item, {}).setdefault(words, []).append(judge)
-    return {
-        item: [
-            (words, listed(by) if len(by) <= MOST_NAMES else number_of(len(by), "judge"))
-            for words, by in of.items()
-        ]
-        for item, of in names.items()
-    }
-
-
 # --- one pair -----------------------------------------------------------------------------------
 
 
@@ -184,7 +116,7 @@ def run_pair(request: HtmxRequest, run_id: UUID, item_id: UUID) -> HttpResponse:
         | {"labels": _labels_beside(run.queue, verdict.labels)}
         | {
             "scores": [
-                *zip(score_heads, map(_score, (verdict.score_a, verdict.score_b)), strict=False)
+                *zip(score_heads, map(score_text, (verdict.score_a, verdict.score_b)), strict=False)
             ]
         }
         for verdict in verdicts
@@ -296,15 +228,6 @@ def picks_of(verdict: Verdict) -> list[Pick]:
         Pick(order == Verdict.Order.SWAPPED, raw)
         for order, raw in zip(orders, verdict.picks, strict=False)
     ]
-
-
-def scores_in_words(a: float | None, b: float | None) -> str:
-    """Return the scores of two outputs, a dash for a missing one; nothing where both are."""
-    return "" if a is None and b is None else " : ".join(map(_score, (a, b)))
-
-
-def _score(score: float | None) -> str:
-    return DASH if score is None else str(score)
 
 
 def _verdict_row(verdict: Verdict, majority: str) -> Context:

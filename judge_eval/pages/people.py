@@ -32,8 +32,8 @@ from humanjudge.lib.tables import (
 from humanjudge.lib.text import number_of
 from judge_eval.findings.few import keep_few_from
 from judge_eval.models import Run
-from judge_eval.pages.runs import lead_to, run_action, run_page
-from judge_eval.people import LEAST_PAIRS, Pace, Person, Share, Votes, pace_of, people_of
+from judge_eval.voter_stats import LEAST_PAIRS, Pace, Person, Share, Votes, pace_of, people_of
+from judge_eval.web import lead_to, run_action, run_page
 from voting import voters
 from voting.access import can, user_of
 from voting.curating import (

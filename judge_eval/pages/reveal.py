@@ -12,8 +12,9 @@ from django.views.decorators.http import require_safe
 from humanjudge.http import Context, HtmxRequest, Problem
 from humanjudge.lib.tables import percent
 from judge_eval.models import Verdict
-from judge_eval.pages.pairs import picks_of, scores_in_words
+from judge_eval.pages.pairs import picks_of
 from judge_eval.selectors import verdicts_on
+from judge_eval.web import scores_in_words
 from voting.choices import WRONG
 from voting.kinds import COMPARISON, kind_of
 from voting.models import Entry, Item, Queue

@@ -39,14 +39,13 @@ from judge_eval.config.run_config import (
 from judge_eval.models import Provider, Run
 from judge_eval.runs import available, providers
 from judge_eval.selectors import switched_off
+from judge_eval.web import LINES, shortened
 from voting.access import NO_NEW_PROJECTS, Who, can_make_projects, projects_where
 from voting.choices import LABELS, SIDES, WITHOUT_SIDE
 from voting.models import Project, Queue
 
 MOST_FILE_BYTES = 5_000_000
-MOST_ERRORS = 20
 # Of a text field whose lines are names, code or the like.
-LINES: Final = {"spellcheck": "false", "autocomplete": "off", "class": "lines"}
 # On at first, where single outputs are judged.
 _USUAL_SINGLE: Final = (MOST_FREQUENT, LONGER_HIGHER, RANDOM)
 # Objects of a config: `judging.samples` stands in the field `judging_samples`.
@@ -457,8 +456,3 @@ class ConfigForm(ProjectForm):
             self.add_error("config_file" if file else "config", f"It is {error}.")
         except ConfigInvalid as invalid:
             self.add_error("config_file" if file else "config", shortened(invalid.errors))
-
-
-def shortened(errors: Sequence[object]) -> list[str]:
-    more = len(errors) - MOST_ERRORS
-    return [*map(str, errors[:MOST_ERRORS]), *([f"And {more:,} more."] if more > 0 else [])]

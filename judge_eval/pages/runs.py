@@ -3,9 +3,7 @@
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from decimal import Decimal
-from functools import wraps
 from hashlib import sha256
-from typing import TypeAlias
 from uuid import UUID
 
 from django import forms
@@ -17,23 +15,21 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
-from django_htmx.http import HttpResponseClientRedirect
+from django.views.decorators.http import require_http_methods, require_safe
 
 from humanjudge.http import Context, HtmxRequest, Problem, problem
-from humanjudge.lib.citation import Citation, version
 from humanjudge.lib.tables import Head, sort_link
 from humanjudge.lib.text import duration, latency, number_of, usd
 from judge_eval import selectors
 from judge_eval.access import refusal, to_vote_on
 from judge_eval.config.run_config import MOST_USD, ConfigInvalid
-from judge_eval.findings.few import VotesFirst
 from judge_eval.models import Call, Provider, Run, Verdict
 from judge_eval.pages.run_form import JoiningForm
 from judge_eval.runs import deletion, leases, lifecycle
 from judge_eval.runs.progress import RunProgress, progress_of
 from judge_eval.runs.providers import NANO
-from voting.access import Action, can, can_make_runs, projects_where, require, require_login
+from judge_eval.web import find_run, lead_to, not_now, run_action, run_page
+from voting.access import can, can_make_runs, projects_where, require, require_login
 from voting.models import Item, Picture
 
 DONE, FAILED, WAITING = Call.State.DONE, Call.State.FAILED, Call.State.WAITING
@@ -60,71 +56,6 @@ STATES = {
     Run.State.VOTING: "Every {noun} that can be voted on is open.",
     Run.State.COMPLETE: "Every {noun} has enough votes.",
 }
-View: TypeAlias = Callable[..., HttpResponse]
-
-
-def find_run(run_id: UUID) -> Run:
-    runs = Run.objects.select_related("queue__project", "queue__rubric", "board")
-    return get_object_or_404(runs, pk=run_id)
-
-
-def lead_to(request: HtmxRequest, page: str, run: Run) -> HttpResponse:
-    """Send a browser to another page of a run, also one that asks for a part of this one."""
-    where = reverse(page, args=[run.pk])
-    return HttpResponseClientRedirect(where) if request.htmx else redirect(where)
-
-
-def run_page(action: Action) -> Callable[[View], View]:
-    """Make a view a page of a run for those who may see it; it is read and never kept."""
-
-    def decorated(view: View) -> View:
-        @never_cache
-        @require_safe
-        @wraps(view)
-        def page(request: HtmxRequest, /, run_id: UUID, **options: object) -> HttpResponse:
-            run = find_run(run_id)
-            try:
-                return refusal(request, action, run) or view(request, run, **options)
-            except VotesFirst as why:
-                if request.htmx:
-                    raise
-                context = {"run": run, "tab": "", "why": str(why)}
-                return render(request, "judge_eval/votes_first.html", context, status=403)
-
-        return page
-
-    return decorated
-
-
-def run_action(action: Action) -> Callable[[View], View]:
-    """Make a view something that who may can do with a run, or is told why not now."""
-
-    def decorated(view: View) -> View:
-        @require_POST
-        @wraps(view)
-        def act(request: HttpRequest, run_id: UUID, **options: object) -> HttpResponse:
-            run = find_run(run_id)
-            require(request, action, run.queue.project_id)
-            try:
-                return view(request, run, **options)
-            except lifecycle.LifecycleRefused as refused:
-                return _not_now(request, run, refused)
-
-        return act
-
-    return decorated
-
-
-def _not_now(request: HttpRequest, run: Run, refused: lifecycle.LifecycleRefused) -> HttpResponse:
-    back = ("Back to the run", reverse("run-progress", args=[run.pk]))
-    return problem(request, 409, str(refused), title="That cannot be done now", action=back)
-
-
-def citation_of(request: HttpRequest, run: Run) -> Citation:
-    """Return how the result of a run is cited as it stands now."""
-    project, address = run.queue.project, reverse("run", args=[run.pk])
-    here = request.build_absolute_uri(address)
-    return Citation(run.name, here, timezone.now(), project.head_seq, project.head, version())
 
 
 class RunsForm(forms.Form):
@@ -390,7 +321,7 @@ def delete_run(request: HttpRequest, run_id: UUID) -> HttpResponse:
         except deletion.WrongName as error:
             wrong, status = str(error), 422
         except lifecycle.LifecycleRefused as refused:
-            return _not_now(request, run, refused)
+            return not_now(request, run, refused)
     why = deletion.in_the_way(run)
     context = {"run": run, "tab": "progress", "why": why, "wrong": wrong}
     context |= {"typed": request.POST.get("name", ""), **_extent_in_words(deletion.extent(run))}

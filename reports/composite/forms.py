@@ -14,7 +14,7 @@ from humanjudge.http import Context
 from humanjudge.lib import strict_json
 from humanjudge.lib.validation import ConfigError, ConfigInvalid
 from judge_eval.models import Run
-from judge_eval.pages.run_form import LINES, shortened
+from judge_eval.web import LINES, shortened
 from reports.composite.config import NAME, CompositeConfig, source_in_words
 from reports.composite.sources import offered, read_config
 

@@ -15,7 +15,7 @@ from judge_eval.access import hidden_from
 from judge_eval.models import Run
 from judge_eval.selectors import Ambiguous, by_prefix
 from reports.projects.entries import KINDS, lines_of, loaded
-from reports.projects.head import project_page
+from reports.projects.page_header import project_page
 from voting.changes import changes_of
 from voting.models import Entry, Item, Project, Voter
 

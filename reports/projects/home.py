@@ -20,8 +20,8 @@ from django.views.decorators.http import require_safe
 from humanjudge.lib.tables import percent
 from humanjudge.lib.text import number_of
 from judge_eval.models import Findings, Judge, Run
-from judge_eval.pages.run_head import NEXT, unstuck
 from judge_eval.selectors import silent_models
+from judge_eval.web import NEXT, unstuck
 from reports.models import Quality, Review, Share
 from voting.access import can_make_runs, projects_where
 from voting.models import Project, Queue

@@ -13,7 +13,7 @@ from django.utils import timezone
 from humanjudge.http import Context, Problem
 from humanjudge.lib.text import listed
 from reports.grandjury.pages import told_once
-from reports.projects.head import project_action, project_page
+from reports.projects.page_header import project_action, project_page
 from voting.access import scopes_within, user_of
 from voting.keys import ScopesExceeded, create_project_key, revoke_project_key
 from voting.models import ApiKey, Project

@@ -23,8 +23,8 @@ from humanjudge.http import Context, HtmxRequest, Problem
 from humanjudge.lib.tables import Cell, Head, Row, Table, name_cell, text_cell
 from humanjudge.lib.text import number_of
 from judge_eval.access import refusal
-from judge_eval.pages.pairs import scores_in_words
 from judge_eval.selectors import verdicts_on
+from judge_eval.web import scores_in_words
 from reports.models import Review
 from reports.review import services
 from voting.access import (

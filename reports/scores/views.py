@@ -12,7 +12,7 @@ from humanjudge.lib.validation import ConfigInvalid
 from judge_eval.findings.cache import parts_of
 from judge_eval.findings.few import keep_few_from
 from judge_eval.models import Run
-from judge_eval.pages.runs import run_action, run_page
+from judge_eval.web import run_action, run_page
 from reports.models import ScoreReport
 from reports.scores import jobs
 from reports.scores.api import zip_response

@@ -13,7 +13,7 @@ from humanjudge.charts.quality_graph import Point, quality_graph
 from humanjudge.charts.votes_graph import votes_graph
 from judge_eval.findings.columns import Value, file_rows
 from judge_eval.findings.model import WINNER, RunFindings
-from judge_eval.pages.findings import PICTURE, picture_of
+from judge_eval.findings.pictures import PICTURE, picture_of
 from reports.models import Quality
 from reports.quality.views import TITLES
 from reports.shares.report import QualityResults, Report, RunResults, VotesOverTime

@@ -13,7 +13,7 @@ from humanjudge.lib.tables import as_csv, percent, percent_span
 from humanjudge.lib.text import number_of
 from judge_eval.findings.columns import file_rows
 from judge_eval.findings.model import RunFindings
-from judge_eval.pages.findings import PICTURE
+from judge_eval.findings.pictures import PICTURE
 from judge_eval.stats.estimate import wilson
 from reports.shares.charts import Rows, charts_of
 from reports.shares.report import Report

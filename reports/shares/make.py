@@ -13,11 +13,11 @@ from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet, Sum, Tex
 from django.db.models.functions import Cast, Substr
 from django.utils import timezone
 
+from judge_eval.findings.disputed import disputed_pairs
 from judge_eval.findings.model import RunFindings
 from judge_eval.findings.slices import WHOLE
 from judge_eval.models import Board, Findings, JudgeRating, Run, Verdict
-from judge_eval.pages.pairs import disputed_pairs
-from judge_eval.people import HOUR, votes_over_time
+from judge_eval.voter_stats import HOUR, votes_over_time
 from reports.models import CompositeDefinition, Quality, Review
 from reports.quality.groups import quality_of_groups
 from reports.quality.parameters import parameters_of
@@ -159,12 +159,12 @@ def _composites(runs: Mapping[UUID, Run]) -> dict[UUID, CompositeResults]:
 def _disputed(run: Run, findings: RunFindings) -> list[Disputed]:
     return [
         Disputed(
-            position=each["pair"].position,
-            name=each["pair"].external_id or each["pair"].prompt,
-            people=each["votes"],
-            judges=each["verdicts"],
-            wrong=each["wrong"],
-            of=each["of"],
+            position=each.pair.position,
+            name=each.pair.external_id or each.pair.prompt,
+            people=each.votes,
+            judges=each.verdicts,
+            wrong=each.wrong,
+            of=each.of,
         )
         for each in disputed_pairs(run, findings.disputed[:MOST_DISPUTED])
     ]

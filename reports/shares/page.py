@@ -10,6 +10,7 @@ from humanjudge.http import Context
 from humanjudge.lib.tables import DASH, Cell, Head, Row, Table, name_cell, percent, percent_span
 from humanjudge.lib.text import fixed, listed, number_of
 from judge_eval.findings.columns import MAIN, Value, elo_cell
+from judge_eval.findings.generator_boards import boards_of, pass_rates_table
 from judge_eval.findings.group_table import group_table
 from judge_eval.findings.judge_table import (
     BASELINE,
@@ -22,9 +23,8 @@ from judge_eval.findings.judge_table import (
     with_people,
 )
 from judge_eval.findings.model import JudgeFindings
+from judge_eval.findings.pictures import PICTURE, picture_of
 from judge_eval.findings.ranking import elo_of
-from judge_eval.pages.findings import PICTURE, picture_of
-from judge_eval.pages.models import boards_of, pass_rates_table
 from judge_eval.stats.estimate import wilson
 from reports.quality.groups import quality_table
 from reports.quality.views import TITLES, in_words, score_in_words

@@ -44,10 +44,10 @@ from judge_eval.access import (
     visible,
     voters_of,
 )
+from judge_eval.findings.disputed import outputs_beginning, pairs_beginning
 from judge_eval.findings.few import keep_few_from
+from judge_eval.findings.pictures import INERT
 from judge_eval.models import Findings, Run
-from judge_eval.pages.findings import INERT
-from judge_eval.pages.pairs import outputs_beginning, pairs_beginning
 from reports.models import CompositeDefinition, FrozenRows, Share
 from reports.shares.bundle import bundle_file
 from reports.shares.files import IN_PLACE, TYPES, text_of

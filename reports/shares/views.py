@@ -12,7 +12,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from humanjudge.http import Context
 from judge_eval.models import Run
-from judge_eval.pages.runs import find_run
+from judge_eval.web import find_run
 from reports.models import Share
 from reports.shares import services
 from reports.shares.make import NotComputed

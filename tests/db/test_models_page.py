@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
+from judge_eval.findings.generator_boards import boards_of
 from judge_eval.findings.model import ModelBoard, Models
 from judge_eval.models import Findings
-from judge_eval.pages.models import boards_of
 from judge_eval.stats.estimate import Rating
 from tests.helpers import imports
 from tests.helpers.pages import HTMX, queries_of, text_of

@@ -9,7 +9,7 @@ from django.test import Client
 from django.utils import timezone
 
 from judge_eval.models import Board
-from judge_eval.people import Pace, pace_of, people_of
+from judge_eval.voter_stats import Pace, pace_of, people_of
 from tests.helpers.pages import text_of
 from tests.makers import (
     key_client,

@@ -5,13 +5,13 @@ from collections import Counter
 
 import pytest
 from django.test import Client
-from scipy.stats import spearmanr
 
 from humanjudge.cli.lines import result_lines
 from judge_eval.exchange.export import export_run
 from judge_eval.findings.model import RunFindings
 from reports.shares.services import make_share
 from reports.shares.verify import verify
+from tests.helpers import oracles
 from tests.helpers.bundles import empty_the_instance, numbers_of, restored
 from tests.helpers.imports import added, assert_whole, errors_of, imported
 from tests.helpers.pages import text_of
@@ -145,8 +145,12 @@ def test_the_board_says_where_spearman_puts_two_judges_the_other_way_round():
         [1, 1, 2, 2, 3, 3, 4, 4],
         [4, 5, 3, 4, 2, 3, 1, 2],
     )
-    assert judges["alike"].of_ratings.spearman == pytest.approx(spearmanr(people, alike).statistic)
-    assert judges["steps"].of_ratings.spearman == pytest.approx(spearmanr(people, steps).statistic)
+    assert judges["alike"].of_ratings.spearman == pytest.approx(
+        oracles.stats.spearmanr(people, alike).statistic
+    )
+    assert judges["steps"].of_ratings.spearman == pytest.approx(
+        oracles.stats.spearmanr(people, steps).statistic
+    )
     far = "By Spearman's rank correlation alike (0.92) stands above steps (-0.69)."
     assert [sentence for sentence in found.more if "Spearman" in sentence] == [far]
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from judge_eval.stats import bootstrap
@@ -25,7 +25,6 @@ def one_at_a_time(rows, multiplicity, seed, resamples):
     ]
 
 
-@settings(max_examples=30)
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(1, 4)), min_size=1, max_size=20))
 def test_sums_are_those_of_drawing_one_at_a_time(groups):
     rows = np.array([[value, 1] for value, _ in groups])

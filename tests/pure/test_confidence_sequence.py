@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from judge_eval.stats.confidence_sequence import always_valid, practically_same
@@ -27,7 +27,6 @@ def inside(m, counts, most):
 
 
 @given(prompts, st.integers(0, 40))
-@settings(max_examples=40)
 def test_it_is_all_that_stays_below_20(counts, rises_at):
     most = [4 if n < rises_at else 6 for n in range(len(counts))]
     right, votes = np.array(counts).T[..., None]

@@ -4,7 +4,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from judge_eval.stats.judge_figures import among_people
@@ -22,7 +22,6 @@ def people_of(counts):
     return [choice for choice, number in enumerate(counts) for _ in range(number)]
 
 
-@settings(max_examples=60)
 @given(votes_by_row)
 def test_pairs_are_those_of_a_loop_over_people(votes):
     pairs = [two for row in votes.tolist() for two in combinations(people_of(row), 2)]
@@ -30,7 +29,6 @@ def test_pairs_are_those_of_a_loop_over_people(votes):
     assert (found.successes, found.trials) == (sum(a == b for a, b in pairs), len(pairs))
 
 
-@settings(max_examples=60)
 @given(votes_by_row)
 def test_each_person_is_compared_with_the_majority_of_the_others(votes):
     agree = trials = without = alone = 0

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from judge_eval.stats import bradley_terry
@@ -82,14 +82,12 @@ def test_coverage_counts_comparisons_without_votes_and_leaves_out_what_was_not_a
     assert (second.coverage.successes, second.coverage.trials) == (2, 2)
 
 
-@settings(max_examples=30)
 @given(tables(), st.randoms(use_true_random=False))
 def test_the_order_of_comparisons_changes_nothing(table, random):
     order = np.array(random.sample(range(len(table.votes)), len(table.votes)))
     assert figures(table, resamples=20) == figures(table.where(order), resamples=20)
 
 
-@settings(max_examples=30)
 @given(tables(), st.randoms(use_true_random=False))
 def test_the_order_of_judges_changes_no_value(table, random):
     order = random.sample(range(table.n_judges), table.n_judges)
@@ -100,7 +98,6 @@ def test_the_order_of_judges_changes_no_value(table, random):
         assert found.agreement.value == same.agreement.value
 
 
-@settings(max_examples=30)
 @given(tables())
 def test_votes_on_one_comparison_or_on_its_copies_rate_alike(table):
     copies = OutcomesTable(np.vstack([table.votes] * 2), np.vstack([table.verdicts] * 2))
@@ -112,7 +109,6 @@ def test_votes_on_one_comparison_or_on_its_copies_rate_alike(table):
         assert copied.agreement.value == weighted.agreement.value
 
 
-@settings(max_examples=30)
 @given(tables())
 def test_the_mean_rating_is_1000(table):
     values = [f.rating.value for f in figures(table, resamples=20) if f.rating.value is not None]

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from judge_eval.stats import (
@@ -140,7 +140,6 @@ labels = (
 annotator = st.dictionaries(st.sampled_from(["q1", "q2", "q3", "q4"]), labels, max_size=4)
 
 
-@settings(max_examples=25)
 @given(
     annotator,
     st.dictionaries(st.sampled_from(["ann", "ben", "cem"]), annotator),

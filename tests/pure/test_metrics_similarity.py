@@ -4,7 +4,7 @@ from difflib import SequenceMatcher
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from judge_eval.stats import (
@@ -49,7 +49,6 @@ def ratio(judge, human):
     return SequenceMatcher(None, judge.lower().strip(), human.lower().strip()).ratio()
 
 
-@settings(max_examples=40)
 @given(said, people)
 def test_it_is_difflib_s_ratio_of_each_person_and_then_the_mean(judge, humans):
     ratios = {
@@ -69,7 +68,6 @@ def test_it_is_difflib_s_ratio_of_each_person_and_then_the_mean(judge, humans):
     assert found.spread.count == found.figure.n == len(every)
 
 
-@settings(max_examples=40)
 @given(said, people)
 def test_the_best_match_of_an_item_is_the_person_most_alike(judge, humans):
     best = {}

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from judge_eval.stats.bootstrap import MIN_COMPARISONS, TOO_FEW
@@ -77,14 +77,12 @@ def test_counts_that_cannot_be_are_refused(successes, trials):
         share(successes, trials)
 
 
-@settings(max_examples=40)
 @given(trials_by_row, st.randoms(use_true_random=False))
 def test_the_order_of_comparisons_does_not_matter(rows, random):
     shuffled = random.sample(rows, len(rows))
     assert share(*zip(*rows, strict=True)) == share(*zip(*shuffled, strict=True))
 
 
-@settings(max_examples=40)
 @given(trials_by_row)
 def test_an_interval_lies_within_0_and_1_and_a_missing_one_says_why(rows):
     found = share(*zip(*rows, strict=True))

@@ -17,7 +17,7 @@ from judge_eval.stats.judge_figures import among_people, judge_figures, overall_
 from judge_eval.stats.mcnemar import mcnemar_tests
 from judge_eval.stats.outcomes_table import OutcomesTable
 from judge_eval.stats.wording import Words
-from tests.helpers.oracles import evalica
+from tests.helpers import oracles
 from tests.pure.outcome_tables import one_by_one, outcomes_of
 from voting.choices import CHOICES
 from voting.order import prompt_order
@@ -64,8 +64,10 @@ def by_evalica(wins):
     found = [(str(i), str(j), wins[i, j]) for i, j in np.argwhere(wins)]
     found += [game for n in range(len(wins)) for game in ((str(n), "v", 0.5), ("v", str(n), 0.5))]
     xs, ys, weights = (list(column) for column in zip(*found, strict=True))
-    winners = [evalica.Winner.X] * len(found)
-    fitted = evalica.bradley_terry(xs, ys, winners, weights=weights, tolerance=1e-15, limit=10**5)
+    winners = [oracles.evalica.Winner.X] * len(found)
+    fitted = oracles.evalica.bradley_terry(
+        xs, ys, winners, weights=weights, tolerance=1e-15, limit=10**5
+    )
     return elo_scale(fitted.scores, [str(n) for n in range(len(wins))])
 
 

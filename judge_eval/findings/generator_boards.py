@@ -1,4 +1,4 @@
-"""The models that wrote the outputs: ranked by people and by each judge, side by side."""
+"""The models that wrote the outputs: how people and each judge rank them, as tables."""
 
 import re
 from collections import defaultdict
@@ -6,19 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from statistics import fmean
 
-from django.http import HttpResponse
-
-from humanjudge.http import Context, HtmxRequest
-from humanjudge.lib.tables import DASH, Cell, Head, Row, Table, name_cell
+from humanjudge.http import Context
+from humanjudge.lib.tables import DASH, Cell, Head, Row, Table, matrix, name_cell
 from humanjudge.lib.text import listed, number_of
-from judge_eval.config.modes import wants_votes
-from judge_eval.findings.cache import request_findings
 from judge_eval.findings.columns import share_cell
-from judge_eval.findings.few import keep_few_from
 from judge_eval.findings.model import PEOPLE, ModelBoard, Models, RunFindings
-from judge_eval.models import Run
-from judge_eval.pages.findings import findings_context, live_page, matrix
-from judge_eval.pages.runs import run_page
 from judge_eval.stats.estimate import Rating
 
 # With more models than this a cell of the heat map has no room for a second number.
@@ -29,24 +21,6 @@ MOST_NAMES = 4
 MOST_LINES = 5
 UNVOTED = "Nobody has voted on its outputs."
 UNJUDGED = "It has given no verdict on its outputs."
-
-
-@run_page("see")
-def run_models(request: HtmxRequest, run: Run) -> HttpResponse:
-    """The boards; htmx asks for them again while votes come in."""
-    wanted = request_findings(run, request.GET.get("part", ""))
-    keep_few_from(request, run, wanted.part)
-    figures = wanted.findings
-    models, why = (figures.models, figures.models_why) if figures else (None, None)
-    unvoted = "Nobody has voted on pairs of two generators yet"
-    alone = unvoted if wants_votes(run.config) else "People do not vote in this run"
-    context = findings_context(run, wanted, "models") | {
-        "pass_rates": pass_rates_table(figures) if figures and figures.pass_rates else None,
-        "models": boards_of(models, request.GET.get("by", "")) if models else None,
-        "why": why or "Neither people nor judges have compared two generators here yet.",
-        "alone": f"{alone}: these are the judges’ boards alone.",  # noqa: RUF001
-    }
-    return live_page(request, context, "models")
 
 
 def pass_rates_table(figures: RunFindings) -> Table:

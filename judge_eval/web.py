@@ -1,20 +1,104 @@
-"""What stands above every page of a run: what it is, how far it is, and what to do next."""
+"""What every page of a run shares: who may open it, and its header with tabs and the next step."""
 
-from collections.abc import Collection, Iterable, Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import wraps
+from typing import Final, NamedTuple, TypeAlias
+from uuid import UUID
 
 from django import template
 from django.db.models import Count, Q
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+from django_htmx.http import HttpResponseClientRedirect
 
-from humanjudge.http import Context
+from humanjudge.http import Context, HtmxRequest, problem
+from humanjudge.lib.citation import Citation, version
+from humanjudge.lib.tables import DASH
 from humanjudge.lib.text import listed, number_of
+from judge_eval.access import refusal
+from judge_eval.findings.few import VotesFirst
 from judge_eval.models import Findings, Judge, Run
+from judge_eval.runs import lifecycle
 from judge_eval.selectors import silent_models
+from voting.access import Action, require
 from voting.selectors import queue_counts
 
 register = template.Library()
+# Of a field for lines of code or configuration.
+LINES: Final = {"spellcheck": "false", "autocomplete": "off", "class": "lines"}
+MOST_ERRORS: Final = 20
+View: TypeAlias = Callable[..., HttpResponse]
 
+
+def find_run(run_id: UUID) -> Run:
+    runs = Run.objects.select_related("queue__project", "queue__rubric", "board")
+    return get_object_or_404(runs, pk=run_id)
+
+
+def lead_to(request: HtmxRequest, page: str, run: Run) -> HttpResponse:
+    """Send a browser to another page of a run, also one that asks for a part of this one."""
+    where = reverse(page, args=[run.pk])
+    return HttpResponseClientRedirect(where) if request.htmx else redirect(where)
+
+
+def run_page(action: Action) -> Callable[[View], View]:
+    """Make a view a page of a run for those who may see it; it is read and never kept."""
+
+    def decorated(view: View) -> View:
+        @never_cache
+        @require_safe
+        @wraps(view)
+        def page(request: HtmxRequest, /, run_id: UUID, **options: object) -> HttpResponse:
+            run = find_run(run_id)
+            try:
+                return refusal(request, action, run) or view(request, run, **options)
+            except VotesFirst as why:
+                if request.htmx:
+                    raise
+                context = {"run": run, "tab": "", "why": str(why)}
+                return render(request, "judge_eval/votes_first.html", context, status=403)
+
+        return page
+
+    return decorated
+
+
+def run_action(action: Action) -> Callable[[View], View]:
+    """Make a view something that who may can do with a run, or is told why not now."""
+
+    def decorated(view: View) -> View:
+        @require_POST
+        @wraps(view)
+        def act(request: HttpRequest, run_id: UUID, **options: object) -> HttpResponse:
+            run = find_run(run_id)
+            require(request, action, run.queue.project_id)
+            try:
+                return view(request, run, **options)
+            except lifecycle.LifecycleRefused as refused:
+                return not_now(request, run, refused)
+
+        return act
+
+    return decorated
+
+
+def not_now(request: HttpRequest, run: Run, refused: lifecycle.LifecycleRefused) -> HttpResponse:
+    back = ("Back to the run", reverse("run-progress", args=[run.pk]))
+    return problem(request, 409, str(refused), title="That cannot be done now", action=back)
+
+
+def citation_of(request: HttpRequest, run: Run) -> Citation:
+    """Return how the result of a run is cited as it stands now."""
+    project, address = run.queue.project, reverse("run", args=[run.pk])
+    here = request.build_absolute_uri(address)
+    return Citation(run.name, here, timezone.now(), project.head_seq, project.head, version())
+
+
+# --- the header ----------------------------------------------------------------------------------
 
 # What a run waits for, where that is done, and on which tab.
 NEXT: dict[str, tuple[str, str, str]] = {
@@ -46,7 +130,7 @@ class Tab(NamedTuple):
     address: str
 
 
-class RunHead(NamedTuple):
+class RunHeader(NamedTuple):
     tabs: list[Tab]
     # Behind a menu where the page is narrow; and which of them is open.
     more: list[Tab]
@@ -60,12 +144,12 @@ class RunHead(NamedTuple):
 
 
 @register.simple_tag(takes_context=True)
-def run_head(context: Context) -> RunHead:
-    """Return the head of the run whose page this is; it costs the same however large the run is."""
+def run_header(context: Context) -> RunHeader:
+    """Return the header of the run whose page this is; costing the same for any size."""
     run, allowed, tab = context["run"], context["may"], context.get("tab", "")
     done, total, preparing = queue_counts(run.queue)
     step = _step(run, allowed, has_pending=done < total)
-    return RunHead(
+    return RunHeader(
         *_tabs(run, tab, context["run_tabs"], allowed),
         about=_about(run),
         progress=_progress(run, done, total, preparing),
@@ -168,3 +252,21 @@ def _has_best(run: Run) -> bool:
     claims = Findings.objects.filter(run=run, part="", data__claims__best__isnull=False)
     best = claims.values_list("data__claims__best", flat=True).first()
     return best is not None
+
+
+# --- texts of several pages ----------------------------------------------------------------------
+
+
+def scores_in_words(a: float | None, b: float | None) -> str:
+    """Return the scores of two outputs, a dash for a missing one; nothing where both are."""
+    return "" if a is None and b is None else " : ".join(map(score_text, (a, b)))
+
+
+def score_text(score: float | None) -> str:
+    return DASH if score is None else str(score)
+
+
+def shortened(errors: Sequence[object]) -> list[str]:
+    """Return the first mistakes of a form as texts, and how many more there are."""
+    more = len(errors) - MOST_ERRORS
+    return [*map(str, errors[:MOST_ERRORS]), *([f"And {more:,} more."] if more > 0 else [])]

@@ -13,7 +13,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from humanjudge.http import Context
-from judge_eval.pages.run_head import Tab
+from judge_eval.web import Tab
 from voting.access import Action, can, require
 from voting.models import Project
 
@@ -35,7 +35,7 @@ MORE: Final[tuple[tuple[str, str, str, Action], ...]] = (
 register = template.Library()
 
 
-class ProjectHead(NamedTuple):
+class ProjectHeader(NamedTuple):
     tabs: list[Tab]
     more: list[Tab]
     current: Tab | None
@@ -43,8 +43,8 @@ class ProjectHead(NamedTuple):
 
 
 @register.simple_tag(takes_context=True)
-def project_head(context: Context) -> ProjectHead:
-    """Return the head of the project whose page this is."""
+def project_header(context: Context) -> ProjectHeader:
+    """Return the header of the project whose page this is."""
     project, user = context["project"], context["user"]
     tabs, more = (
         [
@@ -55,7 +55,7 @@ def project_head(context: Context) -> ProjectHead:
         for group in (TABS, MORE)
     )
     here = next((tab for tab in more if tab.key == context.get("tab", "")), None)
-    return ProjectHead(tabs, more, here, f"A project, its ledger at entry {project.head_seq:,}")
+    return ProjectHeader(tabs, more, here, f"A project, its ledger at entry {project.head_seq:,}")
 
 
 def project_page(action: Action) -> Callable[[View], View]:

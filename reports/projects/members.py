@@ -20,7 +20,7 @@ from humanjudge.http import Context, Problem
 from humanjudge.lib.tables import DASH, Cell, Head, Row, Table, name_cell
 from humanjudge.lib.text import listed, number_of
 from judge_eval.models import Run
-from reports.projects.head import project_action, project_page
+from reports.projects.page_header import project_action, project_page
 from voting import members
 from voting.access import can, user_of
 from voting.changes import LEAST_REPUTATION, MOST_REPUTATION, set_reputation

@@ -26,7 +26,7 @@ from judge_eval.exchange.preview import Preview, grouped
 from judge_eval.exchange.row_models import ITEMS, SHAPES, Values
 from judge_eval.models import Import, Run
 from judge_eval.pages.run_form import ProjectForm
-from judge_eval.pages.runs import citation_of, find_run, run_page
+from judge_eval.web import citation_of, find_run, run_page
 from voting.access import (
     make_project,
     projects_where,
