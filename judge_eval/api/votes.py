@@ -390,7 +390,11 @@ def results(request: HttpRequest, run_id: Prefix) -> Any:
     }
 
 
-@router.get("/{run_id}/findings", response={200: Ready | Computing, 409: Problem, 429: Problem})
+@router.get(
+    "/{run_id}/findings",
+    response={200: Ready | Computing, 409: Problem, 429: Problem},
+    by_alias=True,
+)
 def findings(request: HttpRequest, run_id: Prefix, part: Part = "") -> Any:
     """Judges and models with intervals, claims, the Alt-Test: all that the boards show.
 

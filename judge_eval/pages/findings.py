@@ -184,7 +184,7 @@ def _pass_rates_rows(figures: RunFindings) -> list[FileRow]:
             "pass_rate_low": share.low,
             "pass_rate_high": share.high,
             "passed": share.successes,
-            "n": share.trials,
+            "n": share.n,
         }
         for of in figures.pass_rates or ()
         for (by, name), share in zip(named, [of.people, *of.judges], strict=True)
@@ -207,7 +207,7 @@ def _models_rows(run: Run, wanted: Request, figures: RunFindings) -> list[FileRo
             "rating": rating.value,
             "rating_low": rating.low,
             "rating_high": rating.high,
-            "pairs": rating.comparisons,
+            "pairs": rating.n,
         }
         for board in (models.boards if models else ())
         for name, rating, ties in zip(

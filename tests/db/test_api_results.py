@@ -197,7 +197,7 @@ def test_intervals_of_several_votes_on_a_pair_are_those_of_the_findings():
     answer = results_of(run)
     for row in answer["leaderboard"]:
         [share] = [judge["agreement"] for judge in found if judge["id"] == row["judge_id"]]
-        assert share["method"] == "bootstrap"
+        assert share["method"] == "prompts"
         assert row["agree_low"] == pytest.approx(100 * share["low"], abs=1e-9)
         assert row["agree_high"] == pytest.approx(100 * share["high"], abs=1e-9)
         assert row["agree_low"] <= row["agree_rate"] <= row["agree_high"]
