@@ -69,8 +69,7 @@ def test_after_a_vote():
         1,
         100.0,
     )
-    assert first["agree_low"] == pytest.approx(20.65, abs=0.01)
-    assert first["agree_high"] == 100.0
+    assert (first["agree_low"], first["agree_high"]) == (None, None), "one vote is too few"
     assert (first["coverage"], second["coverage"]) == (100.0, 50.0)
     assert first["judge_id"] == str(judges_of(run)[0].pk)
     assert first["baseline"] is True
