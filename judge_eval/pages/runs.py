@@ -1,10 +1,11 @@
 """The list of runs; the progress of one, and what can be done with it."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from hashlib import sha256
-from typing import Final, NamedTuple
+from typing import Final
 from uuid import UUID
 
 from django import forms
@@ -52,7 +53,8 @@ STATES = {
 }
 
 
-class RunLine(NamedTuple):
+@dataclass(frozen=True)
+class RunLine:
     """A run of the list, its models that never answered, and what somebody may do with it."""
 
     run: Run
