@@ -221,13 +221,6 @@ def test_a_bundle_is_no_part_of_a_run_and_a_run_that_generates_takes_nothing():
     assert (answer.status_code, "its own pairs come first" in text_of(answer)) == (409, True)
 
 
-def test_more_uploads_than_are_kept_are_429(monkeypatch):
-    monkeypatch.setattr(import_jobs, "MOST_WAITING", 1)
-    client = user_client()
-    brought(client, lines_of(pair(1)))
-    assert client.post("/runs/import/", {"file": lines_of(pair(1))}).status_code == 429
-
-
 @pytest.mark.parametrize(
     "more, said",
     [
