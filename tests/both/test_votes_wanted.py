@@ -9,9 +9,9 @@ from django.utils import timezone
 from judge_eval.runs import state
 from judge_eval.services import add_items
 from tests.both.test_decisions import a_curator, a_voted_run, check
+from tests.helpers.concurrent_calls import only, together
 from tests.helpers.reference import assert_as_expected
 from tests.helpers.scene import assert_sound, make_scene
-from tests.helpers.together import only, together
 from tests.makers import make_run, make_vote, make_voter, pairs_of, seal_all
 from voting.assignment import next_pairs
 from voting.curating import (
