@@ -307,6 +307,6 @@ def test_the_head_is_told_daily_without_mail_or_log(receiver):
         tell_heads(now + timedelta(hours=hours))
     sending.deliver(webhook.pk)
     [(_, body)] = receiver.came
-    assert json.loads(body)["data"] == {"seq": project.head_seq, "hash": project.head}
+    assert json.loads(body)["data"] == {"seq": project.head_seq, "hash": project.ledger_head}
     assert project.told_heads.get().at == now
     assert not other.told_heads.exists()
