@@ -40,8 +40,8 @@ def work() -> None:
 
 
 @shared_task
-def try_provider(name: str, number: str) -> None:
-    trial.make(name, number)
+def try_provider(call: int) -> None:
+    trial.make_call(call)
 
 
 @shared_task

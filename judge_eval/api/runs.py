@@ -21,7 +21,7 @@ from judge_eval.config.estimates import Estimate, Plan, plan
 from judge_eval.config.run_config import JoiningJudges, RunConfig, Usd
 from judge_eval.findings.few import keep_few_from
 from judge_eval.models import Run
-from judge_eval.runs import available, demo, lifecycle, simulation
+from judge_eval.runs import demo, extension_check, lifecycle, simulation
 from judge_eval.runs.progress import Cost, Work, progress_of
 from judge_eval.voter_stats import pace_of, people_of
 from voting.access import projects_where
@@ -185,7 +185,7 @@ def _config(request: HttpRequest) -> tuple[RunConfig, Beside]:
     data = _body(request)
     named = Beside.model_fields.keys() & data if isinstance(data, dict) else set()
     beside = validated(Beside, {name: data.pop(name) for name in sorted(named)})
-    return available.new_config(data), beside
+    return extension_check.new_config(data), beside
 
 
 def _body(request: HttpRequest) -> Any:

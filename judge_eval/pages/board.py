@@ -216,7 +216,7 @@ def _alarms(board: BoardView) -> list[tuple[str, str]]:
     silent = {
         row.judge.pk: row.judge.name
         for row in board.rows
-        if row.asked and not row.answered and not row.judge.is_baseline
+        if row.requested and not row.answered and not row.judge.is_baseline
     }
     if not silent:
         return []
@@ -292,7 +292,9 @@ def _tables(
         ]
         for group in (main, FURTHER)
     )
-    known = [c for c in possible if any(c.figure in r[2] and r[2][c.figure].is_known for r in rows)]
+    known = [
+        c for c in possible if any(c.figure in r[2] and r[2][c.figure].has_figure for r in rows)
+    ]
     name = f"Judges of {run.name}{f', {part.in_words}' if part.kind else ''}"
     # Before there are votes a table would be of dashes.
     table = _sortable(request, judge_table(name, possible if is_voted else known, rows), NAME)

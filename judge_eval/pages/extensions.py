@@ -11,7 +11,7 @@ from django.views.decorators.http import require_POST, require_safe
 from humanjudge.http import Context, Problem
 from humanjudge.lib import extensions
 from judge_eval.models import Extension
-from judge_eval.runs import available
+from judge_eval.runs import extension_check
 from voting.access import require, user_of
 
 # In the order in which a run meets them.
@@ -52,6 +52,6 @@ def switch_extension(request: HttpRequest, extension_id: str) -> HttpResponse:
         raise Http404
     if wanted not in ("on", "off"):
         raise Problem(422, "state: on or off.")
-    available.switch(found.id, user_of(request), is_enabled=wanted == "on")
+    extension_check.switch(found.id, user_of(request), is_enabled=wanted == "on")
     messages.success(request, f"{found.title} is {wanted} now.")
     return redirect("extensions")

@@ -131,6 +131,6 @@ def _forget_rows(run: Run) -> None:
     Import.objects.filter(run=run, is_bundle=False).delete()
     Invite.objects.filter(queue=queue).delete()
     Assignment.objects.filter(item__queue=queue).delete()
-    shown = Item.objects.filter(Q(a=OuterRef("pk")) | Q(b=OuterRef("pk")))
-    Inference.objects.filter(~Exists(shown), project=queue.project_id, **_NO_TEXT).delete()
+    used = Item.objects.filter(Q(a=OuterRef("pk")) | Q(b=OuterRef("pk")))
+    Inference.objects.filter(~Exists(used), project=queue.project_id, **_NO_TEXT).delete()
     run.delete()

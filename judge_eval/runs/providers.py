@@ -15,8 +15,6 @@ from judge_eval.providers.chat import NO_KEY, Endpoint
 from voting.access import Who, projects_where
 
 NANO = 1_000_000_000
-# Why nothing comes of a trial.
-NOT_TAKEN_UP = "No worker has taken this up. Is one running?"
 
 
 def usable_in(project: UUID | None) -> QuerySet[Provider]:

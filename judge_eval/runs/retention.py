@@ -12,8 +12,8 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 
 from humanjudge.lib.text import number_of
-from judge_eval.models import Call, Run, RunEvent
-from judge_eval.runs.results import IT_HAD_SAID, TRIED
+from judge_eval.models import Call, Run
+from judge_eval.runs.results import FORMER_REPLY
 from voting.changes import note_change
 from voting.models import Project
 from voting.selectors import chunks
@@ -50,7 +50,6 @@ def remove_old_replies(now: datetime) -> int:
     removed = 0
     for project in Project.objects.filter(keep_replies_days__isnull=False):
         moment = now - timedelta(days=project.keep_replies_days or 0)
-        _remove_tryouts(project, moment)
         removed += _remove(replies_older_than(project, moment), now)
     return removed
 
@@ -71,13 +70,4 @@ def _remove(old: QuerySet[Call], now: datetime) -> int:
 
 def _without_reply(change: str) -> str:
     # What was wrong with it stands before that, and may quote it.
-    return f"asked once more; what it had said was {REMOVED}" if IT_HAD_SAID in change else change
-
-
-def _remove_tryouts(project: Project, moment: datetime) -> None:
-    tried = RunEvent.objects.filter(
-        run__queue__project=project, run__state__in=OVER, kind=TRIED, at__lt=moment
-    )
-    for event in tried.exclude(data__reply="").filter(data__has_key="reply").iterator(AT_ONCE):
-        event.data["reply"] = ""
-        event.save(update_fields=["data"])
+    return f"asked once more; what it had said was {REMOVED}" if FORMER_REPLY in change else change

@@ -30,7 +30,6 @@ def run(at):
     run = make_judging(at, judges=["judge-x"], verdict_orders="random")
     says(at, RAW, times=1, models=["judge-x"])
     run = go_on(run)
-    run.record("tried", "judge-x was tried.", reply=RAW, winner="A")
     lifecycle.stop(run.pk)
     run.refresh_from_db()
     return run
@@ -63,7 +62,6 @@ def test_replies_go_after_their_days_and_nothing_else(run, monkeypatch):
     assert Call.objects.filter(reply_removed_at__isnull=False).count() == 3
     everything = [*Call.objects.values(), *run.events.values("text", "data")]
     assert "secret reply" not in str(everything)
-    assert run.events.get(kind="tried").data == {"reply": "", "winner": "A"}
     page = f"/runs/{run.pk}/calls/{Call.objects.get(purpose='judge').pk}/"
     said = text_of(user_client().get(page))
     assert f"Removed on {in_days(31):%-d %b %Y} by the project's retention." in said
