@@ -479,8 +479,6 @@ class Findings(models.Model):
     data = models.JSONField(null=True)
     # By name, as SVG that findings.compute made.
     charts = models.JSONField(default=dict)
-    # By the ids of extensions, what findings.panels made.
-    panels = models.JSONField(default=dict)
     # The last ledger entry that is in it, and how long it took.
     seq = models.BigIntegerField(default=0)
     seconds = models.FloatField(default=0)

@@ -163,8 +163,8 @@ class Inference(Identified):
     @property
     def language(self) -> str:
         """What code is written in, where that is known."""
-        stated = self.metadata.get("language", "") if isinstance(self.metadata, dict) else ""
-        return stated if isinstance(stated, str) else ""
+        language = self.metadata.get("language", "") if isinstance(self.metadata, dict) else ""
+        return language if isinstance(language, str) else ""
 
 
 class Queue(Identified):

@@ -19,7 +19,6 @@ from judge_eval.findings.model import Before, Claims, RunFindings
 from judge_eval.findings.news import claims_that_changed
 from judge_eval.findings.slices import WHOLE, Parts, Slice, SliceInvalid
 from judge_eval.models import Board, Findings, Run
-from judge_eval.selectors import switched_off
 from voting.kinds import kind_of
 from voting.models import NO_VOTE, Entry
 
@@ -109,7 +108,6 @@ def compute(run_id: UUID, part: str) -> bool:
     # them a second of its start and 60 MB.
     from judge_eval.findings.compute import charts_of, findings
     from judge_eval.findings.load import outcomes_of
-    from judge_eval.findings.panels import PANELS, panels_of
 
     now = timezone.now()
     row = Findings.objects.filter(run=run_id, part=part)
@@ -123,8 +121,7 @@ def compute(run_id: UUID, part: str) -> bool:
     wanted = Slice.parse(part, kind_of(run.queue).noun)
     try:
         computed = findings(outcomes_of(run, wanted), _before(row))
-        panels = panels_of(computed, switched_off()) if PANELS else {}
-        charts = charts_of(computed, panels)
+        charts = charts_of(computed)
     except OperationalError:
         raise  # The database is locked or away, which passes.
     except Exception as error:
@@ -145,7 +142,6 @@ def compute(run_id: UUID, part: str) -> bool:
         row.update(
             data=computed.stored(),
             charts=charts,
-            panels=panels,
             seq=computed.as_of.seq,
             seconds=seconds,
             computed_at=done,

@@ -33,7 +33,6 @@ from judge_eval.findings.model import (
     RunFindings,
     Unanswerable,
 )
-from judge_eval.findings.panels import Stored, specs_of
 from judge_eval.models import Judge
 from judge_eval.stats import PASSES, elo
 from judge_eval.stats.bootstrap import BoolArray, FloatArray
@@ -359,7 +358,7 @@ def _models(outcomes: RunOutcomes) -> tuple[Models | None, str | None]:
 # --- charts -------------------------------------------------------------------------------------
 
 
-def charts_of(findings: RunFindings, panels: Stored) -> dict[str, str]:
+def charts_of(findings: RunFindings) -> dict[str, str]:
     """Draw what there are figures for, by name, as SVG that may stand inside a page."""
     specs = {
         findings.rate_charts[task]: _winning_rates(test)
@@ -369,7 +368,6 @@ def charts_of(findings: RunFindings, panels: Stored) -> dict[str, str]:
         specs["model_ratings"] = _model_ratings(models)
     if findings.pass_rates:
         specs["pass_rates"] = _pass_rates_chart(findings.pass_rates)
-    specs |= specs_of(panels)
     return {name: svg(spec) for name, spec in specs.items() if spec is not None}
 
 

@@ -59,14 +59,13 @@ from judge_eval.findings.model import (
     McNemar,
     RunFindings,
 )
-from judge_eval.findings.panels import Panel, Stored, chart_name, table_of
 from judge_eval.findings.pictures import picture_of
 from judge_eval.findings.ranking import Line, Ranking, ranking
 from judge_eval.findings.slices import DECIDED, WHOLE, Slice
 from judge_eval.models import Judge, Run, Verdict
 from judge_eval.pages.findings import findings_context, live_page, p_text
 from judge_eval.pages.pairs import DISPUTED, pairs_query
-from judge_eval.selectors import BoardView, switched_off
+from judge_eval.selectors import BoardView
 from judge_eval.web import citation_of, run_page
 from voting.choices import short_name
 from voting.kinds import kind_of
@@ -139,26 +138,7 @@ def run_board(request: HtmxRequest, run: Run) -> HttpResponse:
         context["pictures"] = [graph for graph in both if graph]
         context["groups"] = group_table(figures)
         context |= _matrices(run, figures, ids) | _confusion(figures, ids)
-        context["panels"] = _panels(wanted)
     return live_page(request, context, "board")
-
-
-def _panels(wanted: Request) -> list[Context]:
-    """Return what extensions made of the findings, but for those that are turned off since."""
-    stored: Stored = wanted.row.panels
-    off = switched_off() if stored else ()
-    shown: list[Context] = []
-    for key, data in stored.items():
-        if key in off:
-            continue
-        if "error" in data:
-            shown.append({"title": data["title"], "error": data["error"]})
-            continue
-        panel = Panel.model_validate(data)
-        chart = wanted.row.charts.get(chart_name(key))
-        about = {"title": panel.title, "paragraphs": panel.paragraphs, "id": key}
-        shown.append(about | {"table": table_of(panel), "chart": chart})
-    return shown
 
 
 def _unbroken(words: str) -> str:

@@ -15,10 +15,7 @@ from judge_eval.runs import extension_check
 from voting.access import require, user_of
 
 # In the order in which a run meets them.
-KINDS: Final = (
-    *("run mode", "judge type", "provider", "baseline"),
-    *("scorer", "results panel", "import format"),
-)
+KINDS: Final = ("run mode", "judge type", "provider", "baseline", "scorer", "import format")
 
 
 @never_cache

@@ -40,23 +40,21 @@ from voting.curating import (
     MOST_VOTES,
     AlreadyDecided,
     CannotDecide,
+    Cost,
+    by_rules,
+    change_for_all,
+    change_for_disputed,
+    cost_of,
     decisions_on_voters,
+    disputed,
     exclude_voter,
+    latest_changes,
     reverse,
 )
 from voting.forms import GroupField
 from voting.ledger.decisions import Rules
 from voting.models import Entry, Queue, Voter
 from voting.voters import voter_of_user
-from voting.votes_wanted import (
-    Cost,
-    by_rules,
-    change_for_all,
-    change_for_disputed,
-    cost_of,
-    disputed,
-    latest_changes,
-)
 
 PER_PAGE: Final = 50
 LONGEST_WHY: Final = 2_000
@@ -177,7 +175,7 @@ def _context(request: HttpRequest, run: Run, form: VotesWantedForm) -> Context:
         "excluded": [person for person in people if person.excluded],
         "chosen": _chosen(people, request.GET.get("exclude")),
         "grouped": _chosen(people, request.GET.get("group")),
-        "groups": voters.known_groups(run.queue.project_id),
+        "groups": voters.voter_groups(run.queue.project_id),
         "uid": uuid4(),
         "longest_why": LONGEST_WHY,
         "page": page,

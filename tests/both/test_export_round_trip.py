@@ -32,11 +32,10 @@ from tests.makers import (
     seal_all,
 )
 from tests.provider import provider
-from voting.curating import decide, exclude_voter, reverse
+from voting.curating import change_for_all, change_for_disputed, decide, exclude_voter, reverse
 from voting.ledger import chain, ledger
 from voting.ledger.decisions import Rules
 from voting.services import flag, undo_last_vote
-from voting.votes_wanted import change_for_all, change_for_disputed
 
 pytestmark = pytest.mark.django_db
 

@@ -20,9 +20,9 @@ from judge_eval.runs import state
 from reports.models import Delivery, Quality, Webhook
 from reports.shares.heads import tell_heads
 from reports.webhooks import addresses, sending, services
+from tests.helpers.concurrent_calls import together
 from tests.helpers.receiver import Receiver
 from tests.helpers.run_findings import compute, voted_run
-from tests.helpers.together import together
 from tests.makers import (
     make_passes,
     make_project,

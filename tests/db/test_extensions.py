@@ -19,7 +19,6 @@ from tests.db.test_import_pages import brought, imported_by, lines_of, text_of
 from tests.db.test_score_files import make_all, manager, post
 from tests.db.test_score_files import voted_run as scored_run
 from tests.helpers.extension_package import install
-from tests.helpers.run_findings import JUDGES, voted_run
 from tests.helpers.run_maker import go_on, make_config, make_draft, make_provider, make_started
 from tests.makers import key_client, make_key, make_project, member_client, user_client
 from tests.provider import provider
@@ -314,28 +313,6 @@ def test_a_scorer_of_a_package_scores_until_it_is_turned_off(installed):
     [error] = refused.json()["detail"]
     assert error["path"] == "metrics[0].scorer"
     assert "same_word is turned off" in error["message"]
-
-
-def test_a_panel_of_a_package_stands_on_the_board_as_data(installed, client):
-    run = voted_run(pairs=8, charts=True)
-    board = f"/runs/{run.pk}/"
-    page = user_client().get(board).content.decode()
-    assert "<h2>Coverage at a glance</h2>" in page
-    assert "&lt;b&gt;Nothing here is HTML.&lt;/b&gt;" in page
-    [panel] = user_client().get(board).context["panels"]
-    assert [row.name for row in panel["table"].rows] == JUDGES
-    assert panel["chart"].startswith("<svg")
-    turn("coverage-at-a-glance", "off")
-    assert "Coverage at a glance" not in user_client().get(board).content.decode()
-
-
-def test_a_panel_that_breaks_says_so_and_the_board_stays(installed, monkeypatch):
-    broken = extensions.find("coverage-at-a-glance")
-    monkeypatch.setattr(type(broken), "panel", lambda self, findings: 1 / 0)
-    run = voted_run(pairs=8)
-    page = user_client().get(f"/runs/{run.pk}/").content.decode()
-    assert "coverage-at-a-glance broke in panel: ZeroDivisionError" in page
-    assert "near-judge" in page
 
 
 def test_a_provider_of_a_package_answers_through_the_same_leases_and_budget(installed, at):

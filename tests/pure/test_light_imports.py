@@ -26,7 +26,7 @@ print(json.dumps([sorted(app.tasks), sorted(sys.modules)]))
 
 @pytest.mark.slow
 def test_web_servers_and_workers_start_without_what_only_computing_needs(tmp_path):
-    # With a package of extensions, a scorer and a panel among them.
+    # With a package of extensions, a scorer among them.
     environment = os.environ | {"PYTHONPATH": str(install(tmp_path))}
     made = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", LOADED],
