@@ -48,10 +48,10 @@ def by_prefix(rows: QuerySet[Row], text: str) -> Row | None:
     if not re.fullmatch("[0-9a-f]{8,32}", digits):
         return None
     first, last = UUID(hex=digits.ljust(32, "0")), UUID(hex=digits.ljust(32, "f"))
-    found = list(rows.filter(pk__gte=first, pk__lte=last)[:2])
-    if len(found) > 1:
+    matches = list(rows.filter(pk__gte=first, pk__lte=last)[:2])
+    if len(matches) > 1:
         raise Ambiguous(f"more than one begins with {text!r}; give more characters")
-    return found[0] if found else None
+    return matches[0] if matches else None
 
 
 def project_of(text: str) -> Project | None:
@@ -125,8 +125,8 @@ def left_out(run: Run) -> list[tuple[str, int]]:
 def rating_series(run: Run, votes: int) -> list[tuple[int, list[float]]]:
     """Return at most about 130 points (votes so far, ratings in judge order), oldest first."""
     stride = elo.graph_stride(votes)
-    wanted = range(stride, votes + 1, stride)
-    points = RatingPoint.objects.filter(run=run, votes__in=list(wanted)).order_by("votes")
+    steps = range(stride, votes + 1, stride)
+    points = RatingPoint.objects.filter(run=run, votes__in=list(steps)).order_by("votes")
     return list(points.values_list("votes", "ratings"))
 
 
@@ -173,10 +173,10 @@ def calls_by_model(runs: Iterable[UUID] | QuerySet[Any, Any]) -> list[dict[str, 
 def silent_models(runs: Iterable[UUID] | QuerySet[Any, Any]) -> dict[UUID, list[str]]:
     """Return, by run, the models of which every call has failed; only of runs that have some."""
     failed = Call.objects.filter(run__in=runs, purpose__in=THINGS, state=Call.State.FAILED)
-    found: dict[UUID, list[str]] = {}
+    by_run: dict[UUID, list[str]] = {}
     for row in alarms(calls_by_model(failed.values("run"))):
-        found.setdefault(row["run"], []).append(row["model"])
-    return found
+        by_run.setdefault(row["run"], []).append(row["model"])
+    return by_run
 
 
 def alarms(calls: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:

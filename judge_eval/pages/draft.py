@@ -65,8 +65,8 @@ def _new_run(request: HttpRequest, *, as_config: bool) -> HttpResponse:
             return redirect("run-draft", lifecycle.create(project, form.run_config, by=user).pk)
         status = 413 if any(form.has_error(each, "too_large") for each in form.errors) else 422
     elif source:
-        known = Run.objects.filter(queue__project__in=projects_where(user, "see calls"))
-        run = selectors.by_prefix(known.filter(config__isnull=False), source)
+        readable = Run.objects.filter(queue__project__in=projects_where(user, "see calls"))
+        run = selectors.by_prefix(readable.filter(config__isnull=False), source)
         if run is None:
             raise Http404
         config = lifecycle.copied(run)
@@ -109,8 +109,8 @@ def _draft(run: Run) -> Context:
     if overlap.share:
         votes += f", {overlap.votes} on {100 * overlap.share:.3g} % of the {noun}s"
     orders = "both orders" if config.verdict_orders == "both" else "one order"
-    asked = [] if config.items else [orders]
-    asked += [f"{samples} samples"] if samples > 1 else []
+    details = [] if config.items else [orders]
+    details += [f"{samples} samples"] if samples > 1 else []
     return {
         "config": config,
         "plan": plan(config),
@@ -118,7 +118,7 @@ def _draft(run: Run) -> Context:
         "too_few_prompts": _too_few(run, config),
         "first_prompts": config.prompts[:FIRST_PROMPTS],
         "more_prompts": max(len(config.prompts) - FIRST_PROMPTS, 0),
-        "orders": ", ".join(asked),
+        "orders": ", ".join(details),
         "cost": _cost_in_words(cost),
         "budget": "no limit" if budget is None else usd(budget),
         "spent": usd(Decimal(run.spent_nano) / providers.NANO) if run.spent_nano else "",
@@ -222,21 +222,21 @@ def _tryout(request: HtmxRequest, run: Run) -> Context:
         return {"tryout": None}
     rows = Item.objects.select_related("queue__project", "queue__run", "a", "b")
     pairs, tried = rows.in_bulk(list(last.pairs)), []
-    told_of = [pk for number, pk in enumerate(last.pairs) if last.told.get(number)]
-    closed = hidden_from(request, run.queue.project, told_of)
+    answered = [pk for number, pk in enumerate(last.pairs) if last.told.get(number)]
+    closed = hidden_from(request, run.queue.project, answered)
     for number, pk in enumerate(last.pairs):
-        pair, told = pairs[pk], last.told.get(number) or {}
-        nano = told.get("cost_nano")
+        pair, answer = pairs[pk], last.told.get(number) or {}
+        nano = answer.get("cost_nano")
         tried.append(
             {
                 "pair": pair,
-                "told": told,
+                "told": answer,
                 "is_closed": pk in closed,
-                "picked": LABELS.get(told.get("winner", ""), told.get("winner", "")),
+                "picked": LABELS.get(answer.get("winner", ""), answer.get("winner", "")),
                 "made_by": _makers(pair),
-                "scores": scores_in_words(told.get("score_a"), told.get("score_b")),
+                "scores": scores_in_words(answer.get("score_a"), answer.get("score_b")),
                 "cost": "price not known" if nano is None else usd(Decimal(nano) / providers.NANO),
-                "latency": latency(told.get("latency_ms")),
+                "latency": latency(answer.get("latency_ms")),
             }
         )
     seen = f"{len(last.told)}{'-over' if last.is_over else ''}"

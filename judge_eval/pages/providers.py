@@ -27,28 +27,29 @@ def provider_list(request: HtmxRequest) -> HttpResponse:
     offered = providers.offered_to(request.user)
     if name := request.GET.get("trial", ""):
         provider = get_object_or_404(offered, name=name)
-        return render(request, "judge_eval/_trial.html", {"each": _shown(provider, [])})
+        return render(request, "judge_eval/_trial.html", {"each": _provider_row(provider, [])})
     # The one that the settings describe is a row from now on.
     providers.find(DEFAULT_PROVIDER, None)
     mine = Judge.objects.filter(run__queue__project__in=projects_where(request.user, "see calls"))
-    asked = mine.exclude(provider=Judge.BASELINE).exclude(model="").order_by("model")
+    judges = mine.exclude(provider=Judge.BASELINE).exclude(model="").order_by("model")
     models = defaultdict(list)
-    for name, model in asked.values_list("provider", "model").distinct():
+    for name, model in judges.values_list("provider", "model").distinct():
         models[name].append(model)
     listed = [
-        _shown(row, models[row.name]) for row in offered.select_related("project").order_by("name")
+        _provider_row(row, models[row.name])
+        for row in offered.select_related("project").order_by("name")
     ]
     return render(request, "judge_eval/providers.html", {"providers": listed})
 
 
-def _shown(provider: Provider, models: list[str]) -> Context:
-    now, known = timezone.now(), sorted({*provider.prices, *models})
+def _provider_row(provider: Provider, models: list[str]) -> Context:
+    now, names = timezone.now(), sorted({*provider.prices, *models})
     return {
         "provider": provider,
         "lacks_key": providers.lacks_key(provider),
         "key": f"{provider.key_variable} is set" if provider.key_variable else "no key is named",
-        "models": known,
-        "model": provider.trial.get("model") or next(iter(known), ""),
+        "models": names,
+        "model": provider.trial.get("model") or next(iter(names), ""),
         "trial": provider.trial,
         "is_under_way": trial.is_under_way(provider, now),
         "lost": trial.lost(provider, now),

@@ -41,7 +41,7 @@ BUDGET = forms.DecimalField(required=False, min_value=Decimal("1e-9"), max_value
 CALLS_PER_PAGE = 50
 NEWEST = "newest"
 MOST_VERDICTS = 50
-LONGEST_SHOWN_REPLY = 20_000
+LONGEST_REPLY = 20_000
 EVENTS = 8
 # They have lists of their own.
 UNLISTED_EVENTS = ("call_failed", "tried")
@@ -191,7 +191,7 @@ def _context(run: Run) -> Context:
     is_waiting = out or progress.outputs.waiting or progress.calls.waiting
     failed = progress.outputs.failed + progress.calls.failed
     state = STATES.get(Run.State(run.state), "")
-    shown = {
+    status = {
         "state_in_words": run.note or state.format(noun=run.queue.noun),
         "alarms": selectors.alarms(models),
         "paused": _paused(models) if is_waiting else [],
@@ -213,10 +213,10 @@ def _context(run: Run) -> Context:
         )
         if part.total
     ]
-    stance = _digest(run.state, shown)
+    stance = _digest(run.state, status)
     live = {"parts": parts, "facts": _facts(run, progress, out), "models": models}
     return {
-        **shown,
+        **status,
         **live,
         "run": run,
         "tab": "progress",
@@ -232,18 +232,18 @@ def _context(run: Run) -> Context:
 def _paused(models: Sequence[Context]) -> list[tuple[Provider, str, datetime, str]]:
     """Return which models of a run are left alone at this moment: until when, and why."""
     now = timezone.now()
-    wanted = {(each["provider"], each["model"]) for each in models if each["waiting"]}
-    rows = Provider.objects.filter(name__in={name for name, _ in wanted}).order_by("name")
+    waiting = {(each["provider"], each["model"]) for each in models if each["waiting"]}
+    rows = Provider.objects.filter(name__in={name for name, _ in waiting}).order_by("name")
     return [
         (provider, model, until, provider.pauses[model]["why"])
         for provider in rows
         for model, until in sorted(leases.paused(provider, now).items())
-        if (provider.name, model) in wanted
+        if (provider.name, model) in waiting
     ]
 
 
-def _digest(*shown: object) -> str:
-    return sha256(repr(shown).encode()).hexdigest()[:16]
+def _digest(*parts: object) -> str:
+    return sha256(repr(parts).encode()).hexdigest()[:16]
 
 
 def _facts(run: Run, progress: RunProgress, out: int) -> list[tuple[str, str]]:
@@ -318,8 +318,8 @@ def run_call(request: HtmxRequest, run: Run, call_id: int) -> HttpResponse:
     context = {
         "run": run,
         "call": call,
-        "reply": call.reply[:LONGEST_SHOWN_REPLY],
-        "is_cut": len(call.reply) >= LONGEST_SHOWN_REPLY,
+        "reply": call.reply[:LONGEST_REPLY],
+        "is_cut": len(call.reply) >= LONGEST_REPLY,
         "tab": "progress",
     }
     template = "judge_eval/_reply.html" if request.htmx else "judge_eval/call.html"

@@ -86,12 +86,12 @@ def post(url: str, body: bytes, headers: dict[str, str]) -> Outcome:
     except TimeoutError:
         return Outcome(None, f"No answer within {SECONDS:g} s.")
     except (OSError, HTTPException) as error:
-        said = getattr(error, "strerror", None) or type(error).__name__
-        return Outcome(None, f"The connection failed: {said}."[:ANSWER_KEPT])
+        reason = getattr(error, "strerror", None) or type(error).__name__
+        return Outcome(None, f"The connection failed: {reason}."[:ANSWER_KEPT])
     if 300 <= response.status < 400:
         return Outcome(response.status, "It leads elsewhere, and redirects are not followed.")
-    shown = "".join(each if each.isprintable() else " " for each in text)
-    return Outcome(response.status, shown[:ANSWER_KEPT])
+    printable = "".join(each if each.isprintable() else " " for each in text)
+    return Outcome(response.status, printable[:ANSWER_KEPT])
 
 
 def deliver(webhook_id: UUID) -> None:

@@ -126,8 +126,8 @@ def announce(happened: Iterable[Announcement]) -> None:
     """Write deliveries to the webhooks that listen; what was told before is not told again."""
     for each in happened:
         if each.ends:
-            told = Delivery.objects.filter(webhook__project=each.project, key=each.ends)
-            told.update(key=f"ended:{uuid4()}")
+            earlier = Delivery.objects.filter(webhook__project=each.project, key=each.ends)
+            earlier.update(key=f"ended:{uuid4()}")
         if listening := list(listeners(each.event, each.project)):
             _write(each, listening, listening[0].project)
 
@@ -205,8 +205,8 @@ def score_changed(quality: Quality, before: float, seq: int) -> None:
         page = reverse("project-quality", args=[quality.project_id])
         # Who writes the score holds the project: it crosses the line once, and may come back.
         key = f"score.crossed:{uuid4()}"
-        told = Announcement("score.crossed", quality.project_id, key, words, page, data)
-        _write(told, [webhook], webhook.project)
+        announcement = Announcement("score.crossed", quality.project_id, key, words, page, data)
+        _write(announcement, [webhook], webhook.project)
 
 
 def forget_old() -> None:
