@@ -35,7 +35,7 @@ from judge_eval.findings.model import DisputedPair, RunFindings
 from judge_eval.findings.ranking import agreement_intervals, ranking, stored_ranking
 from judge_eval.findings.slices import LONGEST, Slice
 from judge_eval.models import Run, Verdict
-from judge_eval.selectors import board, by_prefix, pairs_at
+from judge_eval.selectors import board, by_prefix
 from voting.assignment import ballot_for
 from voting.choices import CHOICES, FIXED, PassFlag
 from voting.kinds import KINDS, AnswerInvalid, Options, Posted, joined, kind_of
@@ -418,7 +418,8 @@ def findings(request: HttpRequest, run_id: Prefix, part: Part = "") -> Any:
     # Of a part, at most so many.
     counted = (requested.whole.data or {}).get("as_of", {}).get("votes", 0)
     readable = visible(key_of(request), run, figures.disputed)
-    pairs = pairs_at(run, [pair.position for pair in readable], letters=1)
+    rows = run.queue.items.filter(position__in=[pair.position for pair in readable])
+    items = {item.position: item for item in rows.only("position", "external_id")}
     about = {
         "state": "ready",
         "computed_at": requested.row.computed_at,
@@ -427,9 +428,9 @@ def findings(request: HttpRequest, run_id: Prefix, part: Part = "") -> Any:
         "ledger_seq": run.board.seq,
         "sealed": is_sealed,
         "disputed": [
-            pair.model_dump() | {name: pairs[pair.position][name] for name in ("id", "external_id")}
+            pair.model_dump() | {"id": item.pk, "external_id": item.external_id}
             for pair in figures.disputed
-            if pair.position in pairs
+            if (item := items.get(pair.position))
         ],
         "rows": [terminal_row(judge) for judge in figures.best_first()],
     }

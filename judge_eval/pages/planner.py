@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from math import ceil
-from typing import Any, Final
+from typing import Final
 
 from django import forms
 from django.http import HttpRequest, HttpResponse
@@ -78,33 +78,27 @@ class PlanForm(forms.Form):
         label="Hours a person gives", min_value=0.1, max_value=1000, initial=2
     )
 
-    @classmethod
-    def usual(cls) -> dict[str, Any]:
-        return {name: field.initial for name, field in cls.base_fields.items()}
+    def clean(self) -> None:
+        if self.errors:
+            return
+        try:
+            self.cleaned_data["study"] = self._study()
+        except ValueError as odd:
+            name, _, why = str(odd).partition(": ")
+            self.add_error(name, f"{why[:1].upper()}{why[1:]}.")
 
-    def clean(self) -> dict[str, Any]:
+    def _study(self) -> Study:
         cleaned = self.cleaned_data
-        if not self.errors:
-            try:
-                cleaned["study"] = study_of(cleaned)
-            except ValueError as odd:
-                name, _, why = str(odd).partition(": ")
-                self.add_error(name, f"{why[:1].upper()}{why[1:]}.")
-        return cleaned
-
-
-def study_of(percents: dict[str, Any]) -> Study:
-    """Return what is supposed, of figures in percent."""
-    shares = {
-        name: percents[name] / 100 for name in ("people_agreement", "difference", "ties", "power")
-    }
-    return Study(percents["judges"], votes_per_item=percents["votes_per_item"], **shares)
+        percents = ("people_agreement", "difference", "ties", "power")
+        shares = {name: cleaned[name] / 100 for name in percents}
+        return Study(cleaned["judges"], votes_per_item=cleaned["votes_per_item"], **shares)
 
 
 @require_safe
 def planner(request: HttpRequest) -> HttpResponse:
     require_login(request)
-    form = PlanForm(PlanForm.usual() | request.GET.dict())
+    usual = {name: field.initial for name, field in PlanForm.base_fields.items()}
+    form = PlanForm(usual | request.GET.dict())
     context: Context = {"form": form}
     if not form.is_valid():
         return render(request, "judge_eval/planner.html", context, status=422)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from hashlib import sha256
+from operator import itemgetter
 from typing import Final
 from uuid import UUID
 
@@ -21,7 +22,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
 from humanjudge.http import Context, HtmxRequest, Problem, problem
-from humanjudge.lib.tables import Cell
+from humanjudge.lib.tables import Cell, name_cell
 from humanjudge.lib.text import duration, latency, number_of, usd
 from humanjudge.listing import Column, Listing, page_of
 from judge_eval import selectors
@@ -32,6 +33,7 @@ from judge_eval.pages.run_form import JoiningForm
 from judge_eval.runs import deletion, leases, lifecycle
 from judge_eval.runs.progress import RunProgress, progress_of
 from judge_eval.runs.providers import NANO
+from judge_eval.selectors import ModelCalls
 from judge_eval.web import find_run, lead_to, not_now, run_action, run_page
 from voting.access import can, can_make_runs, projects_where, require, require_login
 from voting.models import Item, Picture
@@ -159,6 +161,31 @@ def _takes_votes(run: Run) -> bool:
 # --- one run's progress --------------------------------------------------------------------------
 
 
+def _number(title: str, name: str) -> Column[ModelCalls]:
+    return Column(title, lambda calls: f"{calls[name]:,}", css="num")
+
+
+def _cost(calls: ModelCalls) -> str:
+    return "not known" if calls["unpriced"] else usd(Decimal(calls["nano"]) / NANO)
+
+
+MODELS: Final = Listing[ModelCalls](
+    "Calls by model",
+    [
+        Column("Model", lambda calls: name_cell(calls["model"])),
+        Column("Provider", itemgetter("provider")),
+        Column("Asked for", itemgetter("things")),
+        _number("Calls", "total"),
+        _number("Done", "done"),
+        _number("Failed", "failed"),
+        _number("Tokens in", "tokens_in"),
+        _number("Tokens out", "tokens_out"),
+        Column("Cost", _cost, css="num"),
+        Column("Mean time", lambda calls: latency(calls["mean_ms"]), css="num"),
+    ],
+)
+
+
 @run_page("see calls")
 def run_progress(request: HtmxRequest, run: Run) -> HttpResponse:
     """How far a run is; htmx asks for its live part again while calls are made."""
@@ -183,9 +210,6 @@ def _joining(request: HttpRequest, run: Run) -> JoiningForm | None:
 def _context(run: Run) -> Context:
     progress, models = progress_of(run), selectors.calls_by_model([run.pk])
     events = list(run.events.exclude(kind__in=UNLISTED_EVENTS).order_by("-pk")[:EVENTS])
-    for row in models:
-        row["cost"] = "not known" if row["unpriced"] else usd(Decimal(row["nano"]) / NANO)
-        row["latency"] = latency(row["mean_ms"])
     # Calls that are out when a run is stopped are still written down.
     out = sum(model["out"] for model in models)
     is_waiting = out or progress.outputs.waiting or progress.calls.waiting
@@ -214,7 +238,7 @@ def _context(run: Run) -> Context:
         if part.total
     ]
     stance = _digest(run.state, status)
-    live = {"parts": parts, "facts": _facts(run, progress, out), "models": models}
+    live = {"parts": parts, "facts": _facts(run, progress, out), "table": MODELS.table(models)}
     return {
         **status,
         **live,
@@ -229,7 +253,7 @@ def _context(run: Run) -> Context:
     }
 
 
-def _paused(models: Sequence[Context]) -> list[tuple[Provider, str, datetime, str]]:
+def _paused(models: Sequence[ModelCalls]) -> list[tuple[Provider, str, datetime, str]]:
     """Return which models of a run are left alone at this moment: until when, and why."""
     now = timezone.now()
     waiting = {(each["provider"], each["model"]) for each in models if each["waiting"]}

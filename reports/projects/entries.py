@@ -4,7 +4,7 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from django.db.models import Case, F, OuterRef, Q, QuerySet, Subquery, When
@@ -61,15 +61,29 @@ class Line:
     is_closed: bool = False
 
 
+class Facts(NamedTuple):
+    """What the payload of an entry says, as texts; one that was imported may hold anything."""
+
+    by: str
+    action: str
+    id: str
+    type: str
+    voter: str
+    # A judge and its answer.
+    verdicts: list[tuple[str, str]]
+
+
 def loaded(keys: Sequence[int]) -> list[Entry]:
-    """Return entries in this order with what is said of them, as `said`.
+    """Return entries in this order with what is said of them, as `payload_read`.
 
     Parameters are left out: some name every item of a queue.
     """
-    facts = Case(When(~Q(kind=Entry.Kind.PARAMETERS), then=F("payload")))
+    payload = Case(When(~Q(kind=Entry.Kind.PARAMETERS), then=F("payload")))
     entries = Entry.objects.filter(pk__in=keys).defer("payload", "target__payload")
     rows = (
-        entries.select_related("voter", "item", "queue", "target").annotate(facts=facts).in_bulk()
+        entries.select_related("voter", "item", "queue", "target")
+        .annotate(payload_read=payload)
+        .in_bulk()
     )
     return [rows[pk] for pk in keys]
 
@@ -87,10 +101,11 @@ class _Teller:
         self.runs = {
             queue: (pk, name) for queue, pk, name in runs.values_list("queue", "pk", "name")
         }
-        by = {str(each["by"]) for each in facts if "by" in each}
+        by = {each.by for each in facts if each.by}
         voters = Voter.objects.filter(project=project, pseudonym__in=by)
         self.names = {voter.pseudonym: str(voter) for voter in voters}
-        judges = Judge.objects.filter(run__queue__project=project, pk__in=_judges_in(facts))
+        judged_by = {judge for each in facts for judge, _ in each.verdicts if is_uuid(judge)}
+        judges = Judge.objects.filter(run__queue__project=project, pk__in=judged_by)
         self.judges = {str(pk): name for pk, name in judges.values_list("pk", "name")}
         self.changes = _changes_by([e.pk for e in entries if e.kind == Entry.Kind.PARAMETERS])
 
@@ -136,48 +151,47 @@ class _Teller:
             case _:
                 return _erasure(_facts(entry))
 
-    def verdicts(self, facts: Mapping[str, Any]) -> str:
+    def verdicts(self, facts: Facts) -> str:
         answers = [
-            f"{self.judges.get(str(each.get('judge')), 'a judge')} said "
-            f"{short_name(str(each.get('winner') or '')) or 'nothing'}"
-            for each in _verdicts(facts)
+            f"{self.judges.get(judge, 'a judge')} said {short_name(winner) or 'nothing'}"
+            for judge, winner in facts.verdicts
         ]
         return ", ".join(answers) or "It opened for voting; no judge was asked"
 
-    def object(self, facts: Mapping[str, Any]) -> str:
-        what = self.judges.get(str(facts.get("id"))) or f"The {facts.get('type')}"
+    def object(self, facts: Facts) -> str:
+        what = self.judges.get(facts.id) or f"The {facts.type}"
         return f"{what} was made or changed"
 
     def decision(self, entry: Entry) -> str:
         facts = _facts(entry)
-        by, action = str(facts.get("by", "")), str(facts.get("action", ""))
-        who = self.names.get(by, by) or "Somebody"
-        if action == "reverse":
+        who = self.names.get(facts.by, facts.by) or "Somebody"
+        if facts.action == "reverse":
             return f"{who} takes back the decision of entry {_target(entry)}"
         about = "it" if entry.item_id else f"all votes of {_who(entry)}"
-        return f"{who} {DECISIONS.get(action, 'decides about')} {about}"
+        return f"{who} {DECISIONS.get(facts.action, 'decides about')} {about}"
 
 
-def _facts(entry: Entry) -> Mapping[str, Any]:
-    # What was imported may hold anything.
-    facts = entry.facts  # type: ignore[attr-defined]
-    return facts if isinstance(facts, Mapping) else {}
+def _facts(entry: Entry) -> Facts:
+    read = entry.payload_read  # type: ignore[attr-defined]
+    payload = read if isinstance(read, dict) else {}
+    rows = payload.get("verdicts")
+    verdicts = [
+        (str(row.get("judge")), str(row.get("winner") or ""))
+        for row in (rows if isinstance(rows, list) else [])
+        if isinstance(row, dict)
+    ]
+    by, action, key, kind, voter = (
+        str(payload.get(name, "")) for name in ("by", "action", "id", "type", "voter")
+    )
+    return Facts(by, action, key, kind, voter, verdicts)
 
 
-def _verdicts(facts: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    rows = facts.get("verdicts")
-    verdicts = rows if isinstance(rows, list) else []
-    return [each for each in verdicts if isinstance(each, Mapping)]
-
-
-def _judges_in(facts: Sequence[Mapping[str, Any]]) -> set[UUID]:
-    judges = set()
-    for verdict in (verdict for each in facts for verdict in _verdicts(each)):
-        try:
-            judges.add(UUID(str(verdict.get("judge"))))
-        except ValueError:
-            continue
-    return judges
+def is_uuid(text: str) -> bool:
+    try:
+        UUID(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _who(entry: Entry) -> str:
@@ -202,9 +216,9 @@ def _vote(entry: Entry) -> str:
     return f"{words} ({noted})" if noted else words
 
 
-def _erasure(facts: Mapping[str, Any]) -> str:
-    if "voter" in facts:
-        return f"The person behind {facts['voter']} was forgotten; the votes stay, without a name"
+def _erasure(facts: Facts) -> str:
+    if facts.voter:
+        return f"The person behind {facts.voter} was forgotten; the votes stay, without a name"
     return "A run was deleted; what was voted in it stays, without its texts"
 
 

@@ -17,6 +17,7 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from humanjudge.http import Context
 from humanjudge.lib.tables import percent
 from humanjudge.lib.text import number_of
 from judge_eval.models import Findings, Judge, Run
@@ -62,7 +63,7 @@ class ProjectInShort(NamedTuple):
 def home(request: HttpRequest) -> HttpResponse:
     listed = Run.objects.filter(archived_at=None).order_by("-created_at").defer("config")
     finished = listed.filter(is_shared=True, state=Run.State.COMPLETE)
-    context: dict[str, object] = {"example": finished.first()}
+    context: Context = {"example": finished.first()}
     if isinstance(request.user, User):
         mine = projects_where(request.user, "see")
         projects = list(mine.order_by("-created_at")[: MOST_PROJECTS + 1])

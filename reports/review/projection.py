@@ -123,6 +123,14 @@ def _new_flags(batch: Iterable[Fact], limits: Parameters) -> Flags:
     return by_item
 
 
+class _DecisionRow(NamedTuple):
+    item: Any
+    at: datetime
+    payload: Any
+    # The decision that this one reverses.
+    target: UUID | None
+
+
 def _decided_on(items: Collection[UUID], new: Sequence[Fact]) -> dict[UUID, Decided]:
     """Return what stands on items; a decision counts here before it is sealed.
 
@@ -130,15 +138,18 @@ def _decided_on(items: Collection[UUID], new: Sequence[Fact]) -> dict[UUID, Deci
     """
     stored = Entry.objects.filter(kind=Entry.Kind.DECISION, item__in=items).order_by("at", "pk")
     columns = stored.values_list("uid", "item", "at", "payload", "target__uid")
-    rows: dict[UUID, Any] = {uid: row for uid, *row in (columns if items else ())}
+    rows = {
+        uid: _DecisionRow(item, at, payload, target)
+        for uid, item, at, payload, target in (columns if items else ())
+    }
     for entry in new:
         target = entry.target.uid if entry.target else None
-        rows[entry.uid] = [entry.item_id, entry.at, entry.payload, target]
-    reversed_ones = {target for *_, target in rows.values()}
+        rows[entry.uid] = _DecisionRow(entry.item_id, entry.at, entry.payload, target)
+    reversed_ones = {row.target for row in rows.values()}
     return {
-        item: Decided(payload["action"], at, payload.get("votes_wanted", 0))
-        for uid, (item, at, payload, _) in sorted(rows.items(), key=lambda row: row[1][1])
-        if payload["action"] in SETTLING and uid not in reversed_ones
+        row.item: Decided(row.payload["action"], row.at, row.payload.get("votes_wanted", 0))
+        for uid, row in sorted(rows.items(), key=lambda uid_and_row: uid_and_row[1].at)
+        if row.payload["action"] in SETTLING and uid not in reversed_ones
     }
 
 
@@ -216,7 +227,7 @@ def _update(
     update_many(Review, (*Columns._fields, "since"), rows)
 
 
-def _rows(items: Collection[UUID]) -> list[dict[str, Any]]:
+def _rows(items: Collection[UUID]) -> list[Row]:
     """Return what is known of items; of deleted runs there is nothing to see."""
     is_flagged = Exists(Flag.objects.filter(item=OuterRef("pk")))
     there = Item.objects.filter(pk__in=items, queue__deleted_at=None).annotate(flagged=is_flagged)

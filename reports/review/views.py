@@ -133,11 +133,10 @@ class DecisionForm(forms.Form):
     after = forms.UUIDField(required=False)
     uid = forms.UUIDField(required=False)
 
-    def clean(self) -> dict[str, Any]:
-        cleaned = super().clean() or self.cleaned_data
+    def clean(self) -> None:
+        cleaned = self.cleaned_data
         if cleaned.get("action") == "note" and not cleaned.get("why", "").strip():
             self.add_error("why", "Write the note first.")
-        return cleaned
 
 
 def count_waiting(user: Who) -> str:
@@ -263,7 +262,7 @@ def decide_many(request: HtmxRequest) -> HttpResponse:
     cleaned, decided, refused = form.cleaned_data, 0, []
     for item, after in _keys(chosen, request.user):
         try:
-            _decide(request, item, cleaned | {"after": after, "uid": None})
+            _decide(request, item, form, after, uid=None)
         except (AlreadyDecided, CannotDecide) as error:
             refused.append(f"Item {item.position + 1} of {item.queue.name}: {error}")
         else:
@@ -295,11 +294,15 @@ def _query_of(request: HttpRequest) -> str:
     return Filters(request.GET, request.user).query()
 
 
-def _decide(request: HtmxRequest, item: Item, cleaned: dict[str, Any]) -> Entry:
+def _decide(
+    request: HtmxRequest, item: Item, form: DecisionForm, after: UUID | None, uid: UUID | None
+) -> Entry:
+    """Decide as a form says; `after` is the latest decision that its sender has seen."""
     if _refusal(request, item) is not None:
         raise CannotDecide(_WARNED)
-    curator = voter_of_user(item.queue.project, user_of(request))
-    return services.decide(item, curator=curator, **cleaned)
+    curator, cleaned = voter_of_user(item.queue.project, user_of(request)), form.cleaned_data
+    action, why, votes = cleaned["action"], cleaned["why"], cleaned["votes"]
+    return services.decide(item, action, curator, why, after=after, votes=votes, uid=uid)
 
 
 def _refusal(request: HtmxRequest, item: Item) -> HttpResponse | None:
@@ -481,7 +484,8 @@ def decide_one(request: HtmxRequest, item_id: UUID) -> HttpResponse:
     if not form.is_valid():
         return _again(request, item, 422, form=form)
     try:
-        made = _decide(request, item, form.cleaned_data)
+        cleaned = form.cleaned_data
+        made = _decide(request, item, form, cleaned["after"], cleaned["uid"])
     except AlreadyDecided as error:
         return _again(request, item, 409, trouble=_who_was_first(item, error))
     except CannotDecide as error:

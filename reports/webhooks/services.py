@@ -6,7 +6,7 @@ it, as often as it takes.
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
-from typing import Any, Final
+from typing import Final
 from uuid import UUID, uuid4
 
 from django.conf import settings
@@ -17,7 +17,7 @@ from django.utils import timezone
 from django.utils.crypto import salted_hmac
 
 from humanjudge.celery import enqueue
-from humanjudge.lib.announce import Announcement
+from humanjudge.lib.announce import Announcement, Data
 from reports.models import Delivery, Quality, Webhook
 from reports.webhooks.addresses import checked, target_of
 from voting.changes import note_change
@@ -194,7 +194,7 @@ def score_changed(quality: Quality, before: float, seq: int) -> None:
             continue
         way = "fell below" if now < webhook.line else "rose to or above"
         words = f"The quality of {quality.series} {way} {webhook.line:.0%}: it is {now:.1%}."
-        data: dict[str, Any] = {
+        data: Data = {
             "series": quality.series,
             "score": now,
             "before": before,

@@ -39,11 +39,10 @@ class WebhookForm(forms.Form):
         widget=forms.NumberInput(attrs={"step": "any"}),
     )
 
-    def clean(self) -> Context:
-        given: Context = super().clean() or self.cleaned_data
+    def clean(self) -> None:
+        given = self.cleaned_data
         if "score.crossed" in given.get("events", ()) and given.get("line") is None:
             self.add_error("line", "Say which line the score has to cross.")
-        return given
 
 
 @never_cache
