@@ -22,13 +22,13 @@ from judge_eval.models import Board, Judge, JudgeRating, Run, Verdict
 from judge_eval.objects import record_objects
 from judge_eval.prompts.request_hash import judge_fingerprint
 from voting.choices import DEFAULT_BALLOT
+from voting.curating import votes_for
 from voting.kinds import Kind, is_ordered, kind_of
 from voting.ledger.chain import canonical
 from voting.models import Inference, Item, Picture, Project, Queue, VoterPrompt, prompt_key
 from voting.order import couples, fresh_turn, keyed_number, prompt_order
 from voting.pictures.rendering import renderer_id
 from voting.pictures.store import source_address
-from voting.votes_wanted import votes_for
 
 # A change of what a baseline answers must change its fingerprint: it is another competitor then.
 BASELINE_VERSION = 2

@@ -115,6 +115,14 @@ class Person:
         return len(self._own)
 
     @property
+    def name_in_order(self) -> str:
+        return (self.name or self.pseudonym).casefold()
+
+    @property
+    def group_in_order(self) -> str | None:
+        return self.group.casefold() or None
+
+    @property
     def is_excluded(self) -> bool:
         return self.excluded is not None
 

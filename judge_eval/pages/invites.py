@@ -69,7 +69,7 @@ def _page(
             for found in voters.invited(run.queue)
         ],
         "form": form or InviteForm(),
-        "groups": voters.known_groups(run.queue.project_id),
+        "groups": voters.voter_groups(run.queue.project_id),
         "personal": personal or PersonalInvitesForm(auto_id=PERSONAL_IDS),
         "tab": "vote",
     }

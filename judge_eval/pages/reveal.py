@@ -18,7 +18,7 @@ from judge_eval.web import scores_in_words
 from voting.choices import WRONG
 from voting.kinds import COMPARISON, kind_of
 from voting.models import Entry, Item, Queue
-from voting.questions import said_in_words
+from voting.questions import own_vote_in_words
 from voting.selectors import progress
 from voting.services import record_exposure
 from voting.voters import voter_here
@@ -149,7 +149,7 @@ def reveal(request: HtmxRequest, vote_uid: UUID) -> HttpResponse:
     left, judges = "A" if vote.left_side != "B" else "B", judge_lines(vote, item)
     answers = [line["agrees"] for line in judges if line["agrees"] is not None]
     agree = "judge agrees" if len(answers) == 1 else "judges agree"
-    headline = said_in_words(vote)
+    headline = own_vote_in_words(vote)
     if answers:
         headline = f"{headline}; {sum(answers)} of {len(answers)} {agree}"
     picks = [f"{line['judge'].name}: {line['picked']}." for line in judges]

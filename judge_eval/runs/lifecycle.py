@@ -292,7 +292,8 @@ def _config_of_given(run: Run) -> dict[str, Any]:
         raise LifecycleRefused(
             "Judges are asked about texts, code, drawings and pictures, for no free text."
         )
-    return kind_of(queue).config(queue.ballot, queue.options) | {
+    return {
+        **kind_of(queue).config(queue.ballot, queue.options),
         "name": run.name,
         "outputs": "given",
         "kind": min(kinds),

@@ -4,13 +4,14 @@ from collections.abc import Mapping
 from typing import Final
 
 from django import forms
-from django.core.paginator import Paginator
+from django.contrib.admin.models import LogEntry
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.http import urlencode
 
 from humanjudge.http import Context
+from humanjudge.listing import Column, Listing
 from judge_eval.access import hidden_from
 from judge_eval.models import Run
 from judge_eval.selectors import Ambiguous, by_prefix
@@ -65,7 +66,7 @@ class AuditForm(forms.Form):
             raise forms.ValidationError("No voter has that name.")
         if len(exact or found) > 1:
             self.several = found[:MOST_NAMED]
-            raise forms.ValidationError("Several voters are called so: choose one of them.")
+            raise forms.ValidationError("Several voters have that name: choose one of them.")
         return (exact or found)[0]
 
     def clean_item(self) -> Item | None:
@@ -148,7 +149,7 @@ def audit(request: HttpRequest, project: Project) -> HttpResponse:
     context: Context = {
         "project": project,
         "tab": "audit",
-        "shown": "ledger",
+        "current": "ledger",
         "form": form,
         "lines": lines_of(project, entries, closed),
         "several": [(voter, form.query(voter=voter.pseudonym)) for voter in form.several],
@@ -161,7 +162,21 @@ def audit(request: HttpRequest, project: Project) -> HttpResponse:
     )
 
 
+CHANGES: Final = Listing[LogEntry](
+    "Changes",
+    [
+        Column("Change", lambda change: change.get_change_message(), css="long"),
+        Column("By", lambda change: change.user.get_username()),
+        Column("When", lambda change: f"{change.action_time:%-d %b %Y %H:%M:%S} UTC", css="nowrap"),
+    ],
+)
+
+
 def _changes(request: HttpRequest, project: Project) -> HttpResponse:
-    page = Paginator(changes_of(project), PER_PAGE).get_page(request.GET.get("page"))
-    context = {"project": project, "tab": "audit", "shown": "changes", "page": page}
+    context: Context = {
+        **CHANGES.context(changes_of(project), request.GET),
+        "project": project,
+        "tab": "audit",
+        "current": "changes",
+    }
     return render(request, "reports/project_audit.html", context)

@@ -17,8 +17,7 @@ from reports.quality.parameters import DEFAULT, KEY, REPUTATIONS, parameters_in
 from reports.quality.views import parameters_in_words
 from reports.review.views import vote_in_words
 from voting.choices import short_name
-from voting.ledger import group_names
-from voting.ledger.decisions import VOTES_WANTED
+from voting.ledger.decisions import GROUPS, VOTES_WANTED
 from voting.models import Entry, Project, Voter
 
 KINDS: Final[dict[str, str]] = {
@@ -224,7 +223,7 @@ def _changes_by(keys: Sequence[int]) -> dict[int, str]:
         rule=KT(rule),
     )
     names = (
-        *("payload__import", f"payload__{group_names.KEY}", f"payload__{KEY}"),
+        *("payload__import", f"payload__{GROUPS}", f"payload__{KEY}"),
         *("quality_before", "rule", "rule_before"),
     )
     with_reputations = Entry.objects.filter(pk__in=keys, payload__has_key=REPUTATIONS)

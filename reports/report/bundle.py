@@ -208,8 +208,9 @@ def verify(path: Path, head: str = "") -> Verified:
 
 
 def _compared(report: Report, project: Project, head: str) -> Verified:
-    if project.head != report.head.hash or (head and head.strip().lower() != project.head):
-        raise NotVerified(f"the ledger leads to the head {project.head}, not to the given one")
+    ledger_head = project.ledger_head
+    if ledger_head != report.head.hash or (head and head.strip().lower() != ledger_head):
+        raise NotVerified(f"the ledger leads to the head {ledger_head}, not to the given one")
     with transaction.atomic():
         for change in Objects(project).rebuild(write=False):
             raise NotVerified(f"a row is not the one that its ledger holds: {change}")

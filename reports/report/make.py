@@ -98,7 +98,7 @@ def is_current(report: Report) -> bool:
 
 def _report(project: Project, title: str, **parts: Any) -> Report:
     since = project.published_heads.order_by("at").values_list("at", flat=True).first()
-    head = Head(seq=project.head_seq, hash=project.head, told_since=since)
+    head = Head(seq=project.head_seq, hash=project.ledger_head, told_since=since)
     return Report(title=title, made_at=timezone.now(), head=head, versions=_versions(), **parts)
 
 

@@ -1,7 +1,7 @@
 """The pages of curators: the list of what waits, one item of it, and what they decide."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, Final, cast
 from urllib.parse import urlencode
@@ -9,19 +9,23 @@ from uuid import UUID, uuid4
 
 from django import forms
 from django.contrib import messages
-from django.core.paginator import Paginator
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Left
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from django.utils.text import Truncator
+from django.utils.timesince import timesince
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from humanjudge.http import Context, HtmxRequest, Problem
 from humanjudge.lib.tables import Cell, Head, Row, Table, name_cell, text_cell
 from humanjudge.lib.text import number_of
+from humanjudge.listing import Column, Listing
 from judge_eval.access import refusal
 from judge_eval.selectors import verdicts_on
 from judge_eval.web import scores_in_words
@@ -145,38 +149,89 @@ def count_waiting(user: Who) -> str:
 # --- the list -------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class ReviewLine:
+    """An item of the list: why it is there, where it leads, and whether one may decide on it."""
+
+    # With its prompt's beginning and the latest decision on it.
+    review: Any
+    title: str
+    reasons: Sequence[str]
+    href: str
+    is_closed: bool
+
+
+def _choose_cell(line: ReviewLine) -> Cell:
+    box = '<input type="checkbox" name="item" value="{}:{}" aria-label="Choose {}"{}>'
+    review, closed = line.review, SafeString(" disabled" if line.is_closed else "")
+    title = Truncator(line.title).chars(60)
+    return Cell(format_html(box, review.item_id, review.after or "", title, closed), css="")
+
+
+def _since_cell(line: ReviewLine) -> Cell:
+    since = line.review.since
+    return Cell(f"{since:%-d %b %Y %H:%M}", title=f"{timesince(since)} ago", css="nowrap")
+
+
+def _state(line: ReviewLine) -> str:
+    review = line.review
+    return "waiting" if review.waits else DONE.get(review.decided, "settled")
+
+
+REVIEWS: Final = Listing[ReviewLine](
+    "Items to review",
+    [
+        Column("", _choose_cell),
+        Column("Item", lambda line: Cell(line.title, css="long", href=line.href, is_head=True)),
+        Column("Project", lambda line: line.review.project.name),
+        Column("Queue", lambda line: line.review.item.queue.name),
+        Column(
+            "Why it is here",
+            lambda line: format_html_join(SafeString("<br>"), "{}", zip(line.reasons)),
+        ),
+        Column(
+            "Votes",
+            lambda line: f"{line.review.item.votes} of {line.review.item.votes_wanted}",
+            css="num",
+        ),
+        Column("State", _state),
+        Column("Since", _since_cell),
+    ],
+    per_page=PER_PAGE,
+)
+
+
 @never_cache
 @require_safe
 def review_list(request: HtmxRequest) -> HttpResponse:
     require_anywhere(request, "see people")
     filters = _filters(request)
     reviews = filters.reviews().annotate(prompt=Left("item__a__prompt", LETTERS))
-    paginator = Paginator(reviews.select_related("project", "item__queue"), PER_PAGE)
-    page = paginator.get_page(request.GET.get("page"))
-    closed = services.hidden_reviews(request, list(page))
+    reviews = reviews.select_related("project", "item__queue")
+    query = filters.query()
     context = {
+        **REVIEWS.context(reviews, request.GET, lambda page: _lines(request, list(page), query)),
         "filters": filters,
-        "query": filters.query(),
-        "page": page,
-        "rows": [_row(review, closed, request.user) for review in page],
+        "query": query,
         "may_decide": can_anywhere(request.user, "decide"),
         "actions": [(action, title) for action, (title, *_) in ACTIONS.items()],
-        "empty": "Nothing waits for a curator here.",
         "longest_why": services.LONGEST_WHY,
     }
     return render(request, "reports/review_list.html", context)
 
 
-def _row(review: Any, closed: set[UUID], user: Who) -> Context:
-    is_closed = review.item_id in closed
-    return {
-        "review": review,
-        "title": review.prompt or f"Item {review.item.position + 1}",
-        "reasons": [_WARNED] if is_closed else _reasons(review),
-        "state": "waiting" if review.waits else DONE.get(review.decided, "settled"),
-        "key": f"{review.item_id}:{review.after or ''}",
-        "is_closed": is_closed or not can(user, "decide", review.project_id),
-    }
+def _lines(request: HttpRequest, reviews: list[Any], query: str) -> list[ReviewLine]:
+    closed = services.hidden_reviews(request, reviews)
+    return [
+        ReviewLine(
+            review,
+            review.prompt or f"Item {review.item.position + 1}",
+            [_WARNED] if review.item_id in closed else _reasons(review),
+            reverse("review-item", args=[review.item_id]) + query,
+            review.item_id in closed or not can(request.user, "decide", review.project_id),
+        )
+        for review in reviews
+    ]
 
 
 def _reasons(review: Review) -> list[str]:

@@ -46,13 +46,13 @@ def _heard_by_webhooks() -> set[UUID]:
 def _words(project: Project) -> str:
     return (
         f"The ledger of {project.name} ({project.pk}) ends with entry {project.head_seq}, "
-        f"whose hash is {project.head}."
+        f"whose hash is {project.ledger_head}."
     )
 
 
 def _announce(project: Project) -> None:
     page, key = reverse("project-quality", args=[project.pk]), f"{EVENT}:{project.head_seq}"
-    head: Data = {"seq": project.head_seq, "hash": project.head}
+    head: Data = {"seq": project.head_seq, "hash": project.ledger_head}
     announce([Announcement(EVENT, project.pk, key, _words(project), page, head)])
 
 

@@ -30,6 +30,7 @@ from tests.helpers.bundles import (
     restored,
     rows_of_everything,
 )
+from tests.helpers.concurrent_calls import only, together
 from tests.helpers.imports import (
     assert_whole,
     import_run,
@@ -41,7 +42,6 @@ from tests.helpers.imports import (
     votes_of,
 )
 from tests.helpers.reference import assert_as_expected
-from tests.helpers.together import only, together
 from tests.makers import (
     key_client,
     make_key,

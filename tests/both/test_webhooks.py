@@ -20,9 +20,9 @@ from judge_eval.runs import state
 from reports.models import Delivery, Quality, Webhook
 from reports.webhooks import addresses, sending, services
 from reports.webhooks.heads import publish_heads
+from tests.helpers.concurrent_calls import together
 from tests.helpers.receiver import Receiver
 from tests.helpers.run_findings import compute, voted_run
-from tests.helpers.together import together
 from tests.makers import (
     make_passes,
     make_project,
@@ -307,6 +307,6 @@ def test_the_head_is_told_daily_without_mail_or_log(receiver):
         publish_heads(now + timedelta(hours=hours))
     sending.deliver(webhook.pk)
     [(_, body)] = receiver.came
-    assert json.loads(body)["data"] == {"seq": project.head_seq, "hash": project.head}
+    assert json.loads(body)["data"] == {"seq": project.head_seq, "hash": project.ledger_head}
     assert project.published_heads.get().at == now
     assert not other.published_heads.exists()

@@ -61,7 +61,7 @@ def test_pages_of_a_run_and_its_report_say_how_to_cite_it():
     Findings.objects.get_or_create(run=run, part="")
     cache.compute(run.pk, "")
     project, client = run.queue.project, user_client()
-    short = project.head[:12]
+    short = project.ledger_head[:12]
     _, token = make_share(project, run, None)
     for who, path, address in (
         (client, f"/runs/{run.pk}/", f"/runs/{run.pk}/"),

@@ -48,7 +48,7 @@ def bundle_of(run, path):
     answer = Client().get(f"/r/{token}/bundle.zip")
     with ZipFile(io.BytesIO(b"".join(answer.streaming_content))) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
-    head = run.queue.project.head
+    head = run.queue.project.ledger_head
     empty_the_instance()
     return path, members, head
 

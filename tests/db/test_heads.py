@@ -24,7 +24,7 @@ def told(settings, caplog):
 def test_a_head_is_told_once_a_day_while_the_ledger_goes_on(told):
     run = make_run(pairs=3)
     project = run.queue.project
-    first = f"ends with entry {project.head_seq}, whose hash is {project.head}."
+    first = f"ends with entry {project.head_seq}, whose hash is {project.ledger_head}."
     publish_heads(NOW)
     publish_heads(NOW + timedelta(days=2))
     assert [message.body.endswith(first) for message in mail.outbox] == [True]
@@ -36,7 +36,7 @@ def test_a_head_is_told_once_a_day_while_the_ledger_goes_on(told):
     assert len(mail.outbox) == 1
     publish_heads(NOW + timedelta(hours=25))
     assert len(mail.outbox) == len(told()) == 2
-    assert project.head in mail.outbox[1].body
+    assert project.ledger_head in mail.outbox[1].body
 
 
 def test_nothing_is_told_where_nobody_wants_it(settings):

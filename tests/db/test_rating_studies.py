@@ -215,7 +215,7 @@ def test_a_bundle_of_a_report_of_ratings_verifies(tmp_path):
     run = study(baselines=True)
     compute(run)
     _, token = make_share(run.queue.project, run, None)
-    path, head = tmp_path / "bundle.zip", run.queue.project.head
+    path, head = tmp_path / "bundle.zip", run.queue.project.ledger_head
     path.write_bytes(b"".join(Client().get(f"/r/{token}/bundle.zip").streaming_content))
     empty_the_instance()
     assert verify(path, head).report.head.hash == head

@@ -78,7 +78,7 @@ def test_whoever_has_the_link_reads_words_picture_and_table():
     assert answer.status_code == 200
     assert "near-judge agrees most, but nothing shows that it is better than floor-ba" in text
     assert "ledger entry 160." in text
-    assert run.queue.project.head in text
+    assert run.queue.project.ledger_head in text
     assert b'class="agreement' in answer.content
     rows = [row.name for row in answer.context["sections"][0].of["table"].rows]
     assert rows == ["near-judge", "contrary-judge", "People among themselves", "floor-baseline"]

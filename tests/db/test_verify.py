@@ -103,7 +103,7 @@ def verified(path, head=""):
 
 @pytest.mark.parametrize("of_project", [False, True])
 def test_a_report_that_follows_from_its_ledger_is_verified(study, tmp_path, of_project):
-    path, head = tmp_path / "bundle.zip", study.queue.project.head
+    path, head = tmp_path / "bundle.zip", study.queue.project.ledger_head
     path.write_bytes(bundle_of(study, of_project=of_project))
     report = verified(path, head)
     assert report.title == (study.queue.project.name if of_project else study.name)
@@ -189,11 +189,11 @@ def test_no_bundle_is_given_while_judges_are_asked_again(study):
 def test_a_frozen_report_is_verified_as_of_its_position(study, tmp_path, of_project):
     project = study.queue.project
     _, token = make_share(project, None if of_project else study, None, is_frozen=True)
-    frozen, head = bundle_behind(token), project.head
+    frozen, head = bundle_behind(token), project.ledger_head
     change_everything(study)
     after = bundle_behind(token)
     assert members_of(after)[LEDGER] == members_of(frozen)[LEDGER]
-    assert head != project.head
+    assert head != project.ledger_head
     (path := tmp_path / "bundle.zip").write_bytes(after)
     report = verified(path, head)
     assert report.head.hash == head

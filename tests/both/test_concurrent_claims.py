@@ -14,7 +14,8 @@ from django.db.models import Sum
 
 from judge_eval.models import Call, Judge, Provider, Run, Verdict
 from judge_eval.runs import leases, lifecycle, results, state, verdicts
-from tests.helpers.purse import money, priced
+from tests.helpers.concurrent_calls import only, together
+from tests.helpers.run_budget import money, priced
 from tests.helpers.run_maker import (
     OverBudget,
     a_verdict,
@@ -26,7 +27,6 @@ from tests.helpers.run_maker import (
     says,
     time_passes,
 )
-from tests.helpers.together import only, together
 from tests.provider import provider
 from voting.models import Entry, Inference, Item
 

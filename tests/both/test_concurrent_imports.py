@@ -14,8 +14,8 @@ from django.db import OperationalError, connection
 from judge_eval.exchange import import_jobs
 from judge_eval.management.commands.import_waiting import do_all
 from judge_eval.models import Import, Run
+from tests.helpers.concurrent_calls import only, together
 from tests.helpers.imports import assert_whole, study
-from tests.helpers.together import only, together
 from tests.makers import key_client, make_key, make_project
 from voting.models import Entry
 

@@ -14,7 +14,7 @@ from judge_eval.exchange.formats import read
 from judge_eval.exchange.mapping import OWN_ITEM_NAMES, parse, rows
 from judge_eval.exchange.row_models import ITEMS, MAIN, Note, Row, RowError
 from judge_eval.exchange.sources import Record, records
-from tests.pure.test_interchange_round_trip import WRITERS
+from tests.pure.test_import_round_trip import WRITERS
 
 VOTE = {"item": "7", "voter": "ann", "vote": "pass"}
 VERDICT = {"item": "7", "judge": "gpt", "verdict": "flag"}
