@@ -95,7 +95,9 @@ def citation_of(request: HttpRequest, run: Run) -> Citation:
     """Return how the result of a run is cited as it stands now."""
     project, address = run.queue.project, reverse("run", args=[run.pk])
     here = request.build_absolute_uri(address)
-    return Citation(run.name, here, timezone.now(), project.head_seq, project.head, version())
+    return Citation(
+        run.name, here, timezone.now(), project.head_seq, project.ledger_head, version()
+    )
 
 
 # --- the header ----------------------------------------------------------------------------------

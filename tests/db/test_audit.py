@@ -75,7 +75,7 @@ class TestWords:
         assert f'href="/runs/{run.pk}/pairs/{pair.pk}/">pair 1 of A run of pairs</a>' in page
         entry = entry_of(vote)
         assert bytes(entry.hash).hex() in page
-        assert f"--head {project.head}" in page
+        assert f"--head {project.ledger_head}" in page
 
     def test_what_waits_to_be_sealed_is_counted(self):
         run = make_run()
