@@ -326,7 +326,7 @@ def _go_on_counting() -> None:
 def _verify(say: Say) -> None:
     for project in Project.objects.order_by("created_at"):
         try:
-            verified = chain.verify(ledger.export(project), head=project.head)
+            verified = chain.verify(ledger.export(project), head=project.ledger_head)
         except chain.ChainBroken as error:
             raise BackupRefused(f"the ledger of {project.name} does not verify: {error}") from error
         if differences := ledger.replay(project, write=False):

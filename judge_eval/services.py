@@ -180,8 +180,8 @@ def add_judges(run: Run, judges: Sequence[Judge]) -> list[Judge]:
 
 def baseline(run: Run, name: str) -> Judge:
     version: int | str = BASELINE_VERSION
-    if (known := BASELINES.get(name)) and known.package != OWN:
-        version = known.version
+    if (baseline := BASELINES.get(name)) and baseline.package != OWN:
+        version = baseline.version
     competitor = {"provider": Judge.BASELINE, "model": name, "version": version}
     fingerprint = sha256(canonical(competitor)).hexdigest()
     return Judge(run=run, name=name, provider=Judge.BASELINE, fingerprint=fingerprint)

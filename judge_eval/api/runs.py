@@ -245,13 +245,13 @@ def list_runs(
         micros, _, number = cursor.partition("-")
         at, pk = _EPOCH + timedelta(microseconds=int(micros)), UUID(hex=number)
         runs = runs.filter(Q(created_at__lt=at) | Q(created_at=at, pk__lt=pk))
-    found = list(runs[: limit + 1])
+    rows = list(runs[: limit + 1])
     following = None
-    if len(found) > limit:
-        last = found[limit - 1]
+    if len(rows) > limit:
+        last = rows[limit - 1]
         micros_since = (last.created_at - _EPOCH) // timedelta(microseconds=1)
         following = f"{micros_since}-{last.pk.hex}"
-    return {"runs": found[:limit], "next_cursor": following}
+    return {"runs": rows[:limit], "next_cursor": following}
 
 
 def _counted(runs: QuerySet[Run]) -> QuerySet[Run]:
@@ -282,9 +282,9 @@ def create_demo(request: HttpRequest, body: DemoRequest | None = None) -> Any:
     the demo's, unless it names another.
     """
     api_key = key_of(request, MANAGE)
-    wanted = body or DemoRequest()
-    project = project_for(api_key, wanted.project, usual=demo.PROJECT)
-    run = demo.make_run(project, wanted.kind, wanted.name or demo.RUNS[wanted.kind])
+    options = body or DemoRequest()
+    project = project_for(api_key, options.project, usual=demo.PROJECT)
+    run = demo.make_run(project, options.kind, options.name or demo.RUNS[options.kind])
     made, cost = Plan(0, run.queue.items.count(), 0), Estimate(Decimal(0), Decimal(0), (), ())
     return Status(201, _state(run, plan=made, estimate=cost))
 

@@ -65,8 +65,8 @@ def _new_run(request: HttpRequest, *, as_config: bool) -> HttpResponse:
             return redirect("run-draft", lifecycle.create(project, form.run_config, by=user).pk)
         status = 413 if any(form.has_error(each, "too_large") for each in form.errors) else 422
     elif source:
-        known = Run.objects.filter(queue__project__in=projects_where(user, "see calls"))
-        run = selectors.by_prefix(known.filter(config__isnull=False), source)
+        readable = Run.objects.filter(queue__project__in=projects_where(user, "see calls"))
+        run = selectors.by_prefix(readable.filter(config__isnull=False), source)
         if run is None:
             raise Http404
         config = lifecycle.copied(run)
@@ -109,8 +109,8 @@ def _draft(run: Run) -> Context:
     if overlap.share:
         votes += f", {overlap.votes} on {100 * overlap.share:.3g} % of the {noun}s"
     orders = "both orders" if config.verdict_orders == "both" else "one order"
-    asked = [] if config.items else [orders]
-    asked += [f"{samples} samples"] if samples > 1 else []
+    details = [] if config.items else [orders]
+    details += [f"{samples} samples"] if samples > 1 else []
     return {
         "config": config,
         "plan": plan(config),
@@ -118,7 +118,7 @@ def _draft(run: Run) -> Context:
         "too_few_prompts": _too_few(run, config),
         "first_prompts": config.prompts[:FIRST_PROMPTS],
         "more_prompts": max(len(config.prompts) - FIRST_PROMPTS, 0),
-        "orders": ", ".join(asked),
+        "orders": ", ".join(details),
         "cost": _cost_in_words(cost),
         "budget": "no limit" if budget is None else usd(budget),
         "spent": usd(Decimal(run.spent_nano) / providers.NANO) if run.spent_nano else "",

@@ -26,7 +26,9 @@ def provider_list(request: HtmxRequest) -> HttpResponse:
     offered = providers.offered_to(request.user)
     if name := request.GET.get("trial", ""):
         provider = get_object_or_404(offered, name=name)
-        return render(request, "judge_eval/_provider_trial.html", {"each": _row_of(provider, [])})
+        return render(
+            request, "judge_eval/_provider_trial.html", {"each": _provider_row(provider, [])}
+        )
     # The one that the settings describe is a row from now on.
     providers.find(DEFAULT_PROVIDER, None)
     mine = Judge.objects.filter(run__queue__project__in=projects_where(request.user, "see calls"))
@@ -35,13 +37,13 @@ def provider_list(request: HtmxRequest) -> HttpResponse:
     for name, model in called.values_list("provider", "model").distinct():
         models[name].append(model)
     listed = [
-        _row_of(row, models[row.name])
+        _provider_row(row, models[row.name])
         for row in offered.select_related("project", "trial").order_by("name")
     ]
     return render(request, "judge_eval/providers.html", {"providers": listed})
 
 
-def _row_of(provider: Provider, models: list[str]) -> Context:
+def _provider_row(provider: Provider, models: list[str]) -> Context:
     call, names = provider.trial, sorted({*provider.prices, *models})
     is_answered = call is not None and call.state == Call.State.DONE
     return {

@@ -69,8 +69,8 @@ class ProjectForm(forms.Form):
         super().__init__(*args, **kwargs)
         project = cast("forms.ModelChoiceField[Project]", self.fields["project"])
         project.queryset = projects_where(user, "run").order_by("name")
-        known = project.queryset[:2]
-        self.initial.setdefault("project", known[0] if len(known) == 1 else None)
+        projects = project.queryset[:2]
+        self.initial.setdefault("project", projects[0] if len(projects) == 1 else None)
         if not can_make_projects(user):
             if self.data.get("new_project"):
                 raise Problem(403, NO_NEW_PROJECTS)
@@ -230,8 +230,8 @@ class RunForm(ProjectForm):
         for name in ("baselines", "single_baselines"):
             field = self.fields[name]
             assert isinstance(field, forms.MultipleChoiceField)  # as declared above
-            known = cast("list[tuple[str, str]]", field.choices)
-            field.choices = [(each, words) for each, words in known if each not in off]
+            choices = cast("list[tuple[str, str]]", field.choices)
+            field.choices = [(each, words) for each, words in choices if each not in off]
 
     def clean_overlap_share(self) -> float | None:
         percent: float | None = self.cleaned_data["overlap_share"]
@@ -269,7 +269,7 @@ class RunForm(ProjectForm):
         try:
             self.run_config = extension_check.new_config(
                 self._plain()
-                | {name: [each.entry for each in found] for name, found in listed.items()}
+                | {name: [each.entry for each in prompts] for name, prompts in listed.items()}
             )
         except ConfigInvalid as invalid:
             self._show(invalid.errors, listed)

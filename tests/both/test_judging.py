@@ -115,7 +115,7 @@ def test_pairs_of_a_new_run_are_voted_on_and_judged_end_to_end():
     assert (always_first.agree, always_first.disagree) == (0, 3), "it contradicts itself"
     assert (always_first.requested, always_first.answered) == (3, 3)
     project = run.queue.project
-    assert chain.verify(ledger.export(project), project.head).entries == 10
+    assert chain.verify(ledger.export(project), project.ledger_head).entries == 10
     assert ledger.replay(project, write=False) == []
 
 

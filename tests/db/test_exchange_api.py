@@ -456,7 +456,7 @@ def test_the_ledger_goes_out_whole_and_shows_every_run_of_its_project(tmp_path):
     key, token = make_key("manage", "vote")
     text, response = exported(key_client(token), run, "ledger")
     run.queue.project.refresh_from_db()
-    found = chain.verify(io.StringIO(text), run.queue.project.head)
+    found = chain.verify(io.StringIO(text), run.queue.project.ledger_head)
     assert found.entries == run.queue.project.head_seq
     assert response["Content-Disposition"].endswith('-ledger.jsonl"')
     seen = Exposure.objects.filter(voter__api_key=key).values_list("item", flat=True)

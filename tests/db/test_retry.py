@@ -90,7 +90,7 @@ def test_a_later_verdict_is_a_second_entry_and_the_ratings_are_folded_anew(at, r
     assert sum(elos_of(run)) == pytest.approx(3000)
     project = run.queue.project
     assert ledger.replay(project, write=False) == []
-    assert chain.verify(ledger.export(project), project.head).entries == 15
+    assert chain.verify(ledger.export(project), project.ledger_head).entries == 15
     votes = Entry.objects.filter(kind="vote", retracted=False, seq__isnull=False)
     assert votes.count() == 3
 

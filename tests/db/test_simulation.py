@@ -100,7 +100,7 @@ def test_the_ledger_says_of_each_that_it_is_simulated_and_still_verifies():
     project = run.queue.project
     lines = list(ledger.export(project))
     assert sum('"simulated":true' in line for line in lines) == 2
-    assert chain.verify(lines, project.head).entries == project.head_seq
+    assert chain.verify(lines, project.ledger_head).entries == project.head_seq
 
 
 def test_what_was_seen_before_does_not_matter_to_a_vote_that_nobody_thinks_about():
