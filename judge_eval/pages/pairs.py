@@ -54,7 +54,7 @@ def pairs_query(order: str, part: Slice) -> str:
     return f"?{query}" if query else ""
 
 
-def _wanted(request: HttpRequest, run: Run) -> tuple[str, Slice]:
+def _order_and_part(request: HttpRequest, run: Run) -> tuple[str, Slice]:
     order = request.GET.get("sort", "")
     part = Slice.parse(request.GET.get("part", ""), run.queue.noun)
     if order not in ORDERS or part.is_of_votes:
@@ -133,7 +133,7 @@ def _listing(run: Run, pairs: Sequence[Item]) -> Listing[PairLine]:
 
 @run_page("see")
 def run_pairs(request: HtmxRequest, run: Run) -> HttpResponse:
-    hides, (order, part) = is_voting(request, run), _wanted(request, run)
+    hides, (order, part) = is_voting(request, run), _order_and_part(request, run)
     noun = run.queue.noun
     if hides and order:
         raise Problem(403, f"You still have {noun}s to vote on: vote first, then sort them.")
@@ -185,7 +185,7 @@ def run_pair(request: HtmxRequest, run_id: UUID, item_id: UUID) -> HttpResponse:
     pair = get_object_or_404(items, pk=item_id, queue=run.queue_id)
     if refused := refusal(request, "see", run, pair):
         return refused
-    (order, part), verdicts = _wanted(request, run), verdicts_on(pair)
+    (order, part), verdicts = _order_and_part(request, run), verdicts_on(pair)
     calls = Call.objects.defer("reply").order_by("order", "sample")
     prefetch_related_objects(verdicts, Prefetch("calls", calls))
     majority, kind = _majority(run.queue, pair), kind_of(run.queue)
@@ -242,11 +242,11 @@ def _majority(queue: Queue, item: Item) -> str:
 
 def _vote_in_words(vote: Entry) -> str:
     """Return what a vote says; a grade that is between pass and flag stands behind it."""
-    said = LABELS.get(vote.choice, vote.choice)
+    words = LABELS.get(vote.choice, vote.choice)
     if vote.category:
-        said += f": {vote.category}"
+        words += f": {vote.category}"
     is_between = vote.value not in (None, 0, ONE)
-    return f"{said} ({(vote.value or 0) / ONE:g})" if is_between else said
+    return f"{words} ({(vote.value or 0) / ONE:g})" if is_between else words
 
 
 def _labels_beside(queue: Queue, labels: Context | None) -> Context | None:
@@ -296,8 +296,10 @@ class Pick(NamedTuple):
     def in_words(self) -> str:
         if not self.raw:
             return ""
-        said = f"said {short_name(self.raw)}"
-        return said if self.raw == self.meant else f"{said}, which is {short_name(self.meant)} here"
+        words = f"said {short_name(self.raw)}"
+        return (
+            words if self.raw == self.meant else f"{words}, which is {short_name(self.meant)} here"
+        )
 
 
 def picks_of(verdict: Verdict) -> list[Pick]:

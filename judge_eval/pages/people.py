@@ -58,7 +58,7 @@ UNCOMPARED: Final = "No other person has voted on the same."
 UNSIDED: Final = "No vote for a side that is known to have stood left or right."
 
 
-class VotesWantedForm(forms.Form):
+class VotesPerItemForm(forms.Form):
     about = forms.ChoiceField(
         choices=[("all", "all pairs"), ("disputed", "only pairs on which people disagree")],
         widget=forms.RadioSelect,
@@ -84,7 +84,7 @@ class VotesWantedForm(forms.Form):
         for field in self.fields.values():
             field.label = str(field.label).replace("pair", queue.noun)
         about: Any = self.fields["about"]
-        about.choices = [(name, said.replace("pair", queue.noun)) for name, said in about.choices]
+        about.choices = [(name, words.replace("pair", queue.noun)) for name, words in about.choices]
         # Of those on which people disagree all want the same.
         if data and data.get("about") == "disputed":
             self.fields["overlap_share"].required = self.fields["overlap_votes"].required = False
@@ -95,11 +95,11 @@ class VotesWantedForm(forms.Form):
 
     @property
     def rules(self) -> Rules:
-        said = self.cleaned_data
+        cleaned = self.cleaned_data
         return Rules(
-            votes_per_item=said["votes"],
-            overlap_share=said["overlap_share"] / 100,
-            overlap_votes=said["overlap_votes"],
+            votes_per_item=cleaned["votes"],
+            overlap_share=cleaned["overlap_share"] / 100,
+            overlap_votes=cleaned["overlap_votes"],
         )
 
     def cost(self) -> Cost:
@@ -225,14 +225,14 @@ def run_people(request: HtmxRequest, run: Run) -> HttpResponse:
     if run.state == Run.State.DRAFT:
         return lead_to(request, "run-draft", run)
     keep_few_from(request, run)
-    is_asked = "votes" in request.GET
-    form = VotesWantedForm(run.queue, request.GET if is_asked else None)
-    cost = form.cost() if is_asked and form.is_valid() else None
+    is_estimate = "votes" in request.GET
+    form = VotesPerItemForm(run.queue, request.GET if is_estimate else None)
+    cost = form.cost() if is_estimate and form.is_valid() else None
     context = _context(request, run, form) | {"cost": _cost_in_words(cost, run.queue)}
     return render(request, "judge_eval/people.html", context)
 
 
-def _context(request: HttpRequest, run: Run, form: VotesWantedForm) -> Context:
+def _context(request: HttpRequest, run: Run, form: VotesPerItemForm) -> Context:
     votes, now = Votes(run.queue), timezone.now()
     people, pace = people_of(run.queue, votes), pace_of(run.queue, now, votes)
     params, decides = request.GET.dict(), can(request.user, "decide", run.queue.project_id)
@@ -296,8 +296,8 @@ def _lead(request: HttpRequest, run: Run) -> Voter:
 
 
 @run_action("run")
-def change_votes_wanted(request: HttpRequest, run: Run) -> HttpResponse:
-    form = VotesWantedForm(run.queue, request.POST)
+def change_votes_per_item(request: HttpRequest, run: Run) -> HttpResponse:
+    form = VotesPerItemForm(run.queue, request.POST)
     if not form.is_valid():
         context = _context(request, run, form)
         return render(request, "judge_eval/people.html", context, status=422)
@@ -311,9 +311,9 @@ def exclude(request: HttpRequest, run: Run, voter_id: UUID) -> HttpResponse:
     form, voter = ExcludeForm(request.POST), _voter(run, voter_id)
     if not form.is_valid():
         raise Problem(422, " ".join(str(errors[0]) for errors in form.errors.values()))
-    said = form.cleaned_data
+    cleaned = form.cleaned_data
     try:
-        exclude_voter(voter.pk, run.queue, _lead(request, run), **said)
+        exclude_voter(voter.pk, run.queue, _lead(request, run), **cleaned)
     except AlreadyDecided as late:
         raise Problem(409, f"{late} Reload the page.") from late
     messages.success(request, f"{voter} is excluded; the figures follow in a moment.")

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from hashlib import sha256
+from operator import itemgetter
 from typing import Final
 from uuid import UUID
 
@@ -21,7 +22,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
 from humanjudge.http import Context, HtmxRequest, Problem, problem
-from humanjudge.lib.tables import Cell
+from humanjudge.lib.tables import Cell, name_cell
 from humanjudge.lib.text import duration, latency, number_of, usd
 from humanjudge.listing import Column, Listing, page_of
 from judge_eval import selectors
@@ -32,6 +33,7 @@ from judge_eval.pages.run_form import JoiningForm
 from judge_eval.runs import deletion, leases, lifecycle
 from judge_eval.runs.progress import RunProgress, progress_of
 from judge_eval.runs.providers import NANO
+from judge_eval.selectors import ModelCalls
 from judge_eval.web import find_run, lead_to, not_now, run_action, run_page
 from voting.access import can, can_make_runs, projects_where, require, require_login
 from voting.models import Item, Picture
@@ -41,10 +43,10 @@ BUDGET = forms.DecimalField(required=False, min_value=Decimal("1e-9"), max_value
 CALLS_PER_PAGE = 50
 NEWEST = "newest"
 MOST_VERDICTS = 50
-LONGEST_SHOWN_REPLY = 20_000
+LONGEST_REPLY = 20_000
 EVENTS = 8
 # They have lists of their own.
-UNLISTED_EVENTS = ("call_failed", "tried")
+UNLISTED_EVENTS = ("call_failed",)
 STATES = {
     Run.State.GENERATING: "Outputs are being asked for.",
     Run.State.JUDGING: "Outputs are drawn and judged.",
@@ -159,6 +161,31 @@ def _takes_votes(run: Run) -> bool:
 # --- one run's progress --------------------------------------------------------------------------
 
 
+def _number(title: str, name: str) -> Column[ModelCalls]:
+    return Column(title, lambda calls: f"{calls[name]:,}", css="num")
+
+
+def _cost(calls: ModelCalls) -> str:
+    return "not known" if calls["unpriced"] else usd(Decimal(calls["nano"]) / NANO)
+
+
+MODELS: Final = Listing[ModelCalls](
+    "Calls by model",
+    [
+        Column("Model", lambda calls: name_cell(calls["model"])),
+        Column("Provider", itemgetter("provider")),
+        Column("Asked for", itemgetter("things")),
+        _number("Calls", "total"),
+        _number("Done", "done"),
+        _number("Failed", "failed"),
+        _number("Tokens in", "tokens_in"),
+        _number("Tokens out", "tokens_out"),
+        Column("Cost", _cost, css="num"),
+        Column("Mean time", lambda calls: latency(calls["mean_ms"]), css="num"),
+    ],
+)
+
+
 @run_page("see calls")
 def run_progress(request: HtmxRequest, run: Run) -> HttpResponse:
     """How far a run is; htmx asks for its live part again while calls are made."""
@@ -183,15 +210,12 @@ def _joining(request: HttpRequest, run: Run) -> JoiningForm | None:
 def _context(run: Run) -> Context:
     progress, models = progress_of(run), selectors.calls_by_model([run.pk])
     events = list(run.events.exclude(kind__in=UNLISTED_EVENTS).order_by("-pk")[:EVENTS])
-    for row in models:
-        row["cost"] = "not known" if row["unpriced"] else usd(Decimal(row["nano"]) / NANO)
-        row["latency"] = latency(row["mean_ms"])
     # Calls that are out when a run is stopped are still written down.
     out = sum(model["out"] for model in models)
     is_waiting = out or progress.outputs.waiting or progress.calls.waiting
     failed = progress.outputs.failed + progress.calls.failed
     state = STATES.get(Run.State(run.state), "")
-    shown = {
+    status = {
         "state_in_words": run.note or state.format(noun=run.queue.noun),
         "alarms": selectors.alarms(models),
         "paused": _paused(models) if is_waiting else [],
@@ -213,10 +237,10 @@ def _context(run: Run) -> Context:
         )
         if part.total
     ]
-    stance = _digest(run.state, shown)
-    live = {"parts": parts, "facts": _facts(run, progress, out), "models": models}
+    stance = _digest(run.state, status)
+    live = {"parts": parts, "facts": _facts(run, progress, out), "table": MODELS.table(models)}
     return {
-        **shown,
+        **status,
         **live,
         "run": run,
         "tab": "progress",
@@ -229,21 +253,21 @@ def _context(run: Run) -> Context:
     }
 
 
-def _paused(models: Sequence[Context]) -> list[tuple[Provider, str, datetime, str]]:
+def _paused(models: Sequence[ModelCalls]) -> list[tuple[Provider, str, datetime, str]]:
     """Return which models of a run are left alone at this moment: until when, and why."""
     now = timezone.now()
-    wanted = {(each["provider"], each["model"]) for each in models if each["waiting"]}
-    rows = Provider.objects.filter(name__in={name for name, _ in wanted}).order_by("name")
+    waiting = {(each["provider"], each["model"]) for each in models if each["waiting"]}
+    rows = Provider.objects.filter(name__in={name for name, _ in waiting}).order_by("name")
     return [
         (provider, model, until, provider.pauses[model]["why"])
         for provider in rows
         for model, until in sorted(leases.paused(provider, now).items())
-        if (provider.name, model) in wanted
+        if (provider.name, model) in waiting
     ]
 
 
-def _digest(*shown: object) -> str:
-    return sha256(repr(shown).encode()).hexdigest()[:16]
+def _digest(*parts: object) -> str:
+    return sha256(repr(parts).encode()).hexdigest()[:16]
 
 
 def _facts(run: Run, progress: RunProgress, out: int) -> list[tuple[str, str]]:
@@ -282,7 +306,8 @@ def _facts(run: Run, progress: RunProgress, out: int) -> list[tuple[str, str]]:
 @run_page("see calls")
 def run_calls(request: HtmxRequest, run: Run) -> HttpResponse:
     """The calls that failed for good, each with its reason, without their long replies."""
-    calls = run.calls.filter(state=FAILED).select_related("verdict__item").defer("reply")
+    failed_calls = run.calls.filter(purpose__in=selectors.THINGS, state=FAILED)
+    calls = failed_calls.select_related("verdict__item").defer("reply")
     page = page_of(calls.order_by("-pk"), request.GET, CALLS_PER_PAGE)
     # Verdicts that failed although no call did: a baseline's, or orders that do not fit.
     no_call = ~Exists(Call.objects.filter(verdict=OuterRef("pk"), state=FAILED))
@@ -307,8 +332,8 @@ def run_calls(request: HtmxRequest, run: Run) -> HttpResponse:
 @run_page("see calls")
 def run_call(request: HtmxRequest, run: Run, call_id: int) -> HttpResponse:
     """The raw reply of a call; what a judge said only to who may see its pair."""
-    calls = Call.objects.select_related("verdict__item").exclude(state=WAITING)
-    call = get_object_or_404(calls, pk=call_id, run=run)
+    calls = run.calls.filter(purpose__in=selectors.THINGS).exclude(state=WAITING)
+    call = get_object_or_404(calls.select_related("verdict__item"), pk=call_id)
     if call.verdict and (refused := refusal(request, "see", run, call.verdict.item)):
         return refused
     output = call.inference_id
@@ -318,8 +343,8 @@ def run_call(request: HtmxRequest, run: Run, call_id: int) -> HttpResponse:
     context = {
         "run": run,
         "call": call,
-        "reply": call.reply[:LONGEST_SHOWN_REPLY],
-        "is_cut": len(call.reply) >= LONGEST_SHOWN_REPLY,
+        "reply": call.reply[:LONGEST_REPLY],
+        "is_cut": len(call.reply) >= LONGEST_REPLY,
         "tab": "progress",
     }
     template = "judge_eval/_reply.html" if request.htmx else "judge_eval/call.html"

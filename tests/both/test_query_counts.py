@@ -102,7 +102,7 @@ class Study:
 
     def counts(self):
         # That somebody looks at figures is noted now and then: not just while this is counted.
-        Findings.objects.update(asked_at=timezone.now())
+        Findings.objects.update(requested_at=timezone.now())
         # So is how far a voter has come.
         voter_client(self.voter).get(f"/vote/{self.run.queue_id}/")
         pages = self.pages()

@@ -14,7 +14,7 @@ from humanjudge.lib.tables import DASH
 from judge_eval.findings import cache
 from judge_eval.findings.columns import PENDING
 from judge_eval.models import Findings, Judge, JudgeRating
-from judge_eval.pages.board import MOST_DISPUTED, MOST_SHOWN
+from judge_eval.pages.board import MOST_DISPUTED, MOST_IN_FRONT
 from tests.helpers.board_rows import (
     PAIRS,
     board_of,
@@ -377,9 +377,9 @@ def test_of_very_many_judges_the_best_stand_in_front_and_all_at_one_tap():
     compute(run)
     page = get(run)
     names = [row.name for row in page.context["table"].rows]
-    assert len([name for name in names if name not in ("always-first", PEOPLE)]) == MOST_SHOWN
+    assert len([name for name in names if name not in ("always-first", PEOPLE)]) == MOST_IN_FRONT
     assert "always-first" in names
-    assert len(page.context["evidence"].rows) == MOST_SHOWN + 1
+    assert len(page.context["evidence"].rows) == MOST_IN_FRONT + 1
     # Hundreds of cells, on a page that is asked for every few seconds.
     found = re.search(r'<table class="matrix">.*?</table>', page.content.decode(), re.DOTALL)
     assert len(found[0]) < 16 * 16 * 120

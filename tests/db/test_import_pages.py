@@ -281,7 +281,7 @@ def test_uploads_that_nobody_imports_are_removed_after_a_day():
     shown = client.get("/runs/import/").content.decode()
     assert shown.count('href="/imports/') == 2
     row = Import.objects.get(pk=old.split("/")[2])
-    Import.objects.filter(pk=row.pk).update(asked_at=timezone.now() - timedelta(days=2))
+    Import.objects.filter(pk=row.pk).update(requested_at=timezone.now() - timedelta(days=2))
     import_jobs.submit_lost()
     assert client.get(old).status_code == 404
     assert not import_jobs._folder(row).exists()

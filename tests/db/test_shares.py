@@ -13,9 +13,9 @@ from django.utils import timezone
 
 from reports.composite import sources
 from reports.models import Share
-from reports.shares.files import badge_svg
-from reports.shares.public import LIMIT, _png_of, current, png_of
-from reports.shares.services import make_share, revoke_share
+from reports.report.files import badge_svg
+from reports.report.links import make_share, revoke_share
+from reports.report.public import LIMIT, _png_of, current, png_of
 from tests.helpers.pages import queries_of, text_of
 from tests.helpers.run_findings import compute, voted_run
 from tests.makers import (
@@ -320,7 +320,7 @@ def test_a_picture_is_rendered_once_until_it_changes(monkeypatch):
         rendered.append(drawing)
         return render_picture(drawing)
 
-    monkeypatch.setattr("reports.shares.public.render_picture", render)
+    monkeypatch.setattr("reports.report.public.render_picture", render)
     _png_of.cache_clear()
     run = voted_run()
     (_, one), (_, other) = share(run), share(run, is_public=True)

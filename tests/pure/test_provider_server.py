@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 
-from judge_eval.prompts.judge import Asked, messages, schema
+from judge_eval.prompts.judge import JudgeQuestion, messages, schema
 from tests.helpers.waiting import eventually
 from tests.process.processes import ROOT
 from tests.provider import HOST, provider
@@ -40,7 +40,9 @@ def post(model, path, body, **headers):
 
 
 def asked(first, second, judge="judge-hash", kind="text"):
-    content = messages("1", Asked("AB"), kind=kind, prompt="A", rubric="B", outputs=[first, second])
+    content = messages(
+        "1", JudgeQuestion("AB"), kind=kind, prompt="A", rubric="B", outputs=[first, second]
+    )
     return {"model": judge, "messages": content}
 
 
@@ -69,7 +71,7 @@ class TestVerdicts:
     def test_judges_with_a_rule(self, model, judge, winner):
         said = verdict(model, "short", "the longer one", judge=judge)
         assert said["winner"] == winner
-        assert said.keys() == schema(Asked("AB"))["properties"].keys()
+        assert said.keys() == schema(JudgeQuestion("AB"))["properties"].keys()
 
     @pytest.mark.parametrize("judge", ["judge-hash", "judge-long", "any-other"])
     @pytest.mark.parametrize("kind", ["text", "svg"])

@@ -1,4 +1,4 @@
-"""What a report is given away as: data, tables, charts, a preview card and a badge."""
+"""The files of a report: data, tables, charts, a preview card and a badge."""
 
 import re
 from collections.abc import Callable
@@ -15,8 +15,8 @@ from judge_eval.findings.columns import file_rows
 from judge_eval.findings.model import RunFindings
 from judge_eval.findings.pictures import PICTURE
 from judge_eval.stats.estimate import wilson
-from reports.shares.charts import Rows, charts_of
-from reports.shares.report import Report
+from reports.report.charts import Rows, charts_of
+from reports.report.model import Report
 
 CARD_SIZE: Final = (1200, 630)
 # Of the letters of a card, so many stand in a line.
@@ -32,7 +32,7 @@ TYPES: Final = {
     "svg": "image/svg+xml; charset=utf-8",
     "png": "image/png",
 }
-# Shown where it is asked for, and not saved.
+# Shown in the browser, and not saved.
 IN_PLACE: Final = ("card.png", "badge.svg")
 
 
@@ -138,9 +138,9 @@ def _votes(number: int, last: datetime | None) -> str:
     return f"{votes}, the last {ago}"
 
 
-def _best(found: RunFindings) -> str:
+def _best(findings: RunFindings) -> str:
     """Name the best judge, or else the one that agrees most."""
-    judges = [judge for judge in found.best_first() if not judge.is_baseline]
+    judges = [judge for judge in findings.best_first() if not judge.is_baseline]
     if not judges or judges[0].overall.value is None:
         return ""
     first, share = judges[0], judges[0].overall
@@ -149,7 +149,7 @@ def _best(found: RunFindings) -> str:
         figure += f" ({percent_span(share.low, share.high)})"
     if len(judges) == 1:
         return f"{first.name} {figure}"
-    verb = "best" if found.claims.best is not None else "agrees most, not settled"
+    verb = "best" if findings.claims.best is not None else "agrees most, not settled"
     return f"{first.name} {figure} {verb}"
 
 

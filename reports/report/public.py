@@ -49,12 +49,12 @@ from judge_eval.findings.few import keep_few_from
 from judge_eval.findings.pictures import INERT
 from judge_eval.models import Findings, Run
 from reports.models import CompositeDefinition, FrozenRows, Share
-from reports.shares.bundle import bundle_file
-from reports.shares.files import IN_PLACE, TYPES, text_of
-from reports.shares.make import NotComputed, report_of
-from reports.shares.page import Outputs, report_context
-from reports.shares.report import Report, Since
-from reports.shares.services import count_view, find_share
+from reports.report.bundle import bundle_file
+from reports.report.files import IN_PLACE, TYPES, text_of
+from reports.report.links import count_view, find_share
+from reports.report.make import NotComputed, report_of
+from reports.report.model import Report, Since
+from reports.report.page import Outputs, report_context
 from voting import access
 from voting.models import NO_VOTE, Assignment, Entry
 from voting.pictures.rendering import render as render_picture
@@ -63,7 +63,7 @@ from voting.voters import VOTER_COOKIE
 
 View = Callable[..., HttpResponseBase]
 PAGE = "report.html"
-# While a bundle is made, who asks for another is told to come back after so long.
+# While a bundle is made, another one is refused, to be requested again after so long.
 BUNDLE_SECONDS = 10
 _bundling, _rendering = threading.Lock(), threading.Lock()
 # Of each web process; a picture has some 50 KB.
@@ -94,14 +94,14 @@ def public(view: View) -> View:
             answer.headers["X-Robots-Tag"] = "noindex, nofollow"
         # What a browser or a proxy keeps for strangers is not for voters, nor the other way round.
         patch_vary_headers(answer, ["Cookie", "Authorization"])
-        if _may_be_known(request):
+        if _may_identify(request):
             answer.headers["Cache-Control"] = "private, no-store"
         return answer
 
     return open_report
 
 
-def _may_be_known(request: HttpRequest) -> bool:
+def _may_identify(request: HttpRequest) -> bool:
     cookies = request.COOKIES
     is_voter = any(name.startswith(VOTER_COOKIE) for name in cookies)
     return is_voter or settings.SESSION_COOKIE_NAME in cookies or "Authorization" in request.headers
@@ -112,8 +112,8 @@ def _votes_first(request: HttpRequest, share: Share) -> HttpResponse | None:
     voters = voters_of(request, share.project_id)
     if not voters or access.can(request.user, "see", share.project_id):
         return None
-    asked = Assignment.objects.filter(voter__in=voters, item__queue=OuterRef("queue"))
-    runs = Run.objects.filter(Exists(asked), queue__project=share.project_id)
+    assigned = Assignment.objects.filter(voter__in=voters, item__queue=OuterRef("queue"))
+    runs = Run.objects.filter(Exists(assigned), queue__project=share.project_id)
     for run in [share.run] if share.run else runs.select_related("queue"):
         if has_pairs_left(voters, run):
             return problem(request, 403, VOTE_FIRST.format(noun=run.queue.noun))
@@ -137,8 +137,8 @@ def _as_read_by(request: HttpRequest, share: Share) -> Report:
         if run := runs.filter(pk=of.id).first():
             keep_few_from(request, run)
             of.findings.disputed = visible(request, run, of.findings.disputed)
-            shown = {pair.position for pair in of.findings.disputed}
-            of.disputed = [item for item in of.disputed if item.position in shown]
+            visible_places = {pair.position for pair in of.findings.disputed}
+            of.disputed = [item for item in of.disputed if item.position in visible_places]
     return report
 
 
@@ -157,11 +157,11 @@ def current(share: Share) -> Report:
     newest = defined.aggregate(newest=Max("pk"))["newest"]
     state = f"{share.project.head_seq}-{computed and computed.timestamp()}-{newest}"
     key = f"report-{share.project_id}-{share.run_id or ''}-{state}"
-    known = cache.get(key)
-    if known is None:
-        known = report_of(share.project, share.run).model_dump_json()
-        cache.set(key, known, KEPT_SECONDS)
-    return Report.model_validate_json(known)
+    cached = cache.get(key)
+    if cached is None:
+        cached = report_of(share.project, share.run).model_dump_json()
+        cache.set(key, cached, KEPT_SECONDS)
+    return Report.model_validate_json(cached)
 
 
 def _erased_since(share: Share, report: Report) -> Since:

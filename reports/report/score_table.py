@@ -1,25 +1,23 @@
-"""The judges of a run against their figures: as one table, in words, CSV, text and JSON."""
+"""The scores of a run's judges as one table: in words, as CSV, as text, and on pages."""
 
 from __future__ import annotations  # names of `stats` would load NumPy
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from functools import cached_property, partial
 from math import isclose
 from typing import Final, NamedTuple
 
 from django.utils.text import capfirst
-from pydantic import BaseModel
 
 from humanjudge.http import Context
 from humanjudge.lib.tables import DASH, Cell, Head, Row, Table, as_csv, name_cell
-from humanjudge.lib.text import fixed, listed, number_of
+from humanjudge.lib.text import fixed, listed
 
 # Of its names only what is used is imported: pages show tables and compute nothing.
 from judge_eval import stats
+from reports.report.model import PEOPLE, JudgeScores, Score, ScoreTable, Source
 
-PEOPLE: Final = "people among themselves"
 _WORDS: Final = {
     "alt_test": "Alt-Test",
     "cohens_kappa": "Cohen's kappa",
@@ -44,85 +42,6 @@ HINTS: Final = {
 }
 
 
-class Score(BaseModel):
-    """A figure in the table; `said` is what it comes to in a word, such as ``passes``."""
-
-    # A whole number of a scorer of one's own stays one in every file.
-    value: int | float | None
-    interval: tuple[float, float] | None
-    n: int
-    reason: str | None
-    is_best: bool
-    said: str = ""
-
-
-class JudgeScores(BaseModel):
-    judge_id: str
-    is_baseline: bool = False
-    figures: list[Score]
-
-
-class ScoresAsOf(BaseModel):
-    """What figures were computed from."""
-
-    ledger_seq: int
-    votes: int
-    people: int
-    pairs: int
-    part: str = "all pairs"
-
-    def __str__(self) -> str:
-        people = f"{self.people:,} {'person' if self.people == 1 else 'people'}"
-        return f"by {people} on {number_of(self.pairs, 'pair')} ({self.part})"
-
-
-class Source(ScoresAsOf):
-    """The run and the moment that a report is of; what was not counted, how often, and why."""
-
-    run_id: str
-    run_name: str
-    made_at: datetime
-    ledger_head: str
-    is_simulated: bool
-    not_counted: list[tuple[int, str, str]] = []
-
-
-class ScoreTable(BaseModel):
-    """Columns, and a figure of each judge in each, the best judge first; stored as it is.
-
-    `people` are the same figures between people. Those `of_people` are the same beside every judge:
-    they say how far people agree.
-    """
-
-    columns: list[str]
-    titles: list[str]
-    of_people: list[bool]
-    judges: list[JudgeScores]
-    people: list[Score] | None
-    as_of: ScoresAsOf | None
-
-    @property
-    def places(self) -> list[int]:
-        """The places of the columns in which judges differ."""
-        return [place for place, is_alone in enumerate(self.of_people) if not is_alone]
-
-    @property
-    def rows(self) -> list[tuple[str, str, list[Score]]]:
-        """The judges, then people where they have a figure: whose row, a tag, what differs."""
-        found = [(row.judge_id, "baseline" * row.is_baseline, row.figures) for row in self.judges]
-        people = self.people or []
-        if any(people[place].value is not None for place in self.places if people):
-            found.append((PEOPLE, "", people))
-        return [(name, tag, [row[place] for place in self.places]) for name, tag, row in found]
-
-    @property
-    def among_people(self) -> list[tuple[str, str, Score]]:
-        """The figures that are people's alone, with their titles and names."""
-        row = self.people or (self.judges[0].figures if self.judges else [])
-        alone = [place for place in range(len(row)) if self.of_people[place]]
-        return [(self.titles[place], self.columns[place], row[place]) for place in alone]
-
-
 class Column(NamedTuple):
     """A figure of a metric: its name in files, its title, which value is best; is it people's?"""
 
@@ -139,8 +58,8 @@ class Column(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Report:
-    """The figures of all judges; `judges` are their ids by what each is called here.
+class ScoreResults:
+    """What scorers computed of all judges; `judges` are their ids by what each is called here.
 
     `results` are in the order of `judges`; `among` are the same figures between people by unique
     name, where there are any.
@@ -160,14 +79,14 @@ class Report:
     @cached_property
     def table(self) -> ScoreTable:
         columns = self.columns
-        found = [
+        by_column = [
             [_score(column.figure, result) for result in self.results[column.metric.unique_name]]
             for column in columns
         ]
-        ranks = [_ranked(column, scores) for column, scores in zip(columns, found, strict=True)]
+        ranks = [_ranked(column, scores) for column, scores in zip(columns, by_column, strict=True)]
         rows = [
             JudgeScores(judge_id=name, is_baseline=name in self.baselines, figures=list(figures))
-            for name, figures in zip(self.judges, zip(*found, strict=True), strict=True)
+            for name, figures in zip(self.judges, zip(*by_column, strict=True), strict=True)
         ]
         # In the order of the first column that has a best value.
         rank = next(filter(None, ranks), [0.0] * len(rows))
@@ -182,9 +101,9 @@ class Report:
         )
 
 
-def _columns(report: Report, metric: stats.MetricConfig) -> Iterator[Column]:
+def _columns(scores: ScoreResults, metric: stats.MetricConfig) -> Iterator[Column]:
     name, scorer = metric.unique_name, metric.scorer
-    results = report.results[name]
+    results = scores.results[name]
     # A scorer may name its figures only where it computed some.
     computed = [r for r in results if any(f.value is not None for f in r.figures.values())]
     figures = dict.fromkeys(figure for result in computed or results for figure in result.figures)
@@ -304,10 +223,10 @@ def table_text(table: ScoreTable) -> str:
 def _text(score: Score) -> str:
     if score.value is None:
         return DASH
-    said, star = f" {score.said}" if score.said else "", " *" if score.is_best else ""
     ends = ", ".join(fixed(end, 2) for end in score.interval or ())
-    interval = f" [{ends}]" if ends else ""
-    return f"{number(score.value)}{said}{interval} n={score.n}{star}"
+    interval, star = f"[{ends}]" if ends else "", "*" if score.is_best else ""
+    parts = [number(score.value), score.said, interval, f"n={score.n}", star]
+    return " ".join(filter(None, parts))
 
 
 def _printable(text: str) -> str:
@@ -327,9 +246,9 @@ def figure_cell(figure: stats.Figure | Score, label: str = "") -> Cell:
     if figure.value is None:
         return Cell(DASH, figure.reason or "", css="num why", label=label, sort="")
     small = "; ".join(filter(None, [span_of(figure), f"n\N{NO-BREAK SPACE}{figure.n:,}"]))
-    said, is_best = (figure.said, figure.is_best) if isinstance(figure, Score) else ("", False)
+    word, is_best = (figure.said, figure.is_best) if isinstance(figure, Score) else ("", False)
     return Cell(
-        f"{number(figure.value)} {said}".strip(),
+        f"{number(figure.value)} {word}".strip(),
         figure.reason or small,
         css="num best" if is_best else "num",
         mark="strong" if is_best else "",

@@ -1,4 +1,4 @@
-"""Heads of ledgers, told once a day to where nobody here can change them any more.
+"""Heads of ledgers, published once a day where nobody here can change them any more.
 
 Whoever rewrote a ledger would have to rewrite the mails and logs of others, too.
 """
@@ -14,8 +14,8 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
 from django.urls import reverse
 
-from humanjudge.lib.announce import Announcement, Data
-from reports.models import ToldHead
+from humanjudge.lib.domain_events import Announcement, Data
+from reports.models import PublishedHead
 from reports.webhooks.services import announce, listeners
 from voting.models import Project
 
@@ -25,18 +25,16 @@ EVENT: Final = "head.daily"
 logger = logging.getLogger("humanjudge.heads")
 
 
-def tell_heads(now: datetime) -> None:
-    """Tell the head of every ledger that has gone on since it was told, once a day at most."""
-    wanted = Q() if settings.LEDGER_HEADS_TO else Q(pk__in=_heard_by_webhooks())
-    told = ToldHead.objects.filter(project=OuterRef("pk"))
-    is_known = Exists(told.filter(seq=OuterRef("head_seq"))) | Exists(
-        told.filter(at__gt=now - EVERY)
-    )
-    for project in Project.objects.filter(wanted, ~is_known, head_seq__gt=0):
-        _tell(project)
+def publish_heads(now: datetime) -> None:
+    """Publish the head of every ledger that has grown since the last one, once a day at most."""
+    with_readers = Q() if settings.LEDGER_HEADS_TO else Q(pk__in=_heard_by_webhooks())
+    published = PublishedHead.objects.filter(project=OuterRef("pk"))
+    is_done = Exists(published.filter(Q(seq=OuterRef("head_seq")) | Q(at__gt=now - EVERY)))
+    for project in Project.objects.filter(with_readers, ~is_done, head_seq__gt=0):
+        _send(project)
         with transaction.atomic():
             _announce(project)
-            ToldHead.objects.create(
+            PublishedHead.objects.create(
                 project=project, seq=project.head_seq, hash=project.head_hash, at=now
             )
 
@@ -58,7 +56,7 @@ def _announce(project: Project) -> None:
     announce([Announcement(EVENT, project.pk, key, _words(project), page, head)])
 
 
-def _tell(project: Project) -> None:
+def _send(project: Project) -> None:
     words = _words(project)
     people = [each for each in settings.LEDGER_HEADS_TO if each != LOG]
     if LOG in settings.LEDGER_HEADS_TO:

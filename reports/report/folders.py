@@ -1,4 +1,4 @@
-"""What files of a report are called, and a folder that is whole or as it was before."""
+"""Names of score files, and a folder that is either new as a whole or as it was before."""
 
 import json
 import re
@@ -18,7 +18,7 @@ _SAFE: Final = re.compile(r"[^\W_](?:[\w .+-]{0,118}[\w+-])?")
 
 
 class FolderTaken(ValueError):
-    """There is something in the folder that is no report of ours."""
+    """There is something in the folder that is not ours."""
 
 
 @contextmanager
@@ -29,7 +29,7 @@ def replacing(place: Path, *, force: bool = False) -> Iterator[Path]:
     name with ``.before-`` and a number behind it, so that nothing of it is lost.
     """
     place = place.resolve()
-    is_foreign = place.exists() and not _may_go(place)
+    is_foreign = place.exists() and not _is_ours(place)
     if is_foreign and not force:
         raise FolderTaken(
             f"{place} holds something that is no report of ours: give another folder, or --force, "
@@ -55,7 +55,7 @@ def replacing(place: Path, *, force: bool = False) -> Iterator[Path]:
         shutil.rmtree(made, ignore_errors=True)
 
 
-def _may_go(place: Path) -> bool:
+def _is_ours(place: Path) -> bool:
     """Say whether nothing would be lost: it is empty, or holds what we wrote and nothing else."""
     try:
         names = {path.name for path in place.iterdir()}
@@ -92,16 +92,16 @@ def file_name(name: str, taken: set[str]) -> str:
     # A file system takes 255 bytes; some are needed for what stands behind.
     cut = plain.encode("utf-8", "ignore")[:180].decode("utf-8", "ignore")
     if not cut or cut != name:
-        # What was replaced could make two names one; what is left is told apart by its hash.
+        # What was replaced could make two names one; a hash tells them apart.
         digits = sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
         cut = f"{cut or 'judge'}-{digits}"
     return _unique(cut, taken)
 
 
-def _unique(wanted: str, taken: set[str]) -> str:
-    name, number = wanted, 2
+def _unique(base: str, taken: set[str]) -> str:
+    name, number = base, 2
     while _key(name) in taken:
-        name, number = f"{wanted}-{number}", number + 1
+        name, number = f"{base}-{number}", number + 1
     taken.add(_key(name))
     return name
 

@@ -1,7 +1,8 @@
-"""What a report says, as data: it is shown, frozen, given away as JSON, and can be checked.
+"""What reports say, as data: shown on pages, frozen, exported as JSON, and verified.
 
-It holds no voter's name and no comment, so that whoever has the link may read all of it. People
-are there by the pseudonyms of the ledger.
+A report holds no voter's name and no comment, so that whoever has the link may read all of it: it
+has people by the pseudonyms of the ledger. Score files, which are for members of the project, hold
+a table of scores by the names of people.
 """
 
 from collections.abc import Mapping
@@ -10,6 +11,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
+from humanjudge.lib.text import number_of
 from judge_eval.findings.model import RunFindings
 from reports.quality.groups import QualityOfGroup
 
@@ -21,12 +23,12 @@ class Head(BaseModel):
 
     seq: int
     hash: str
-    # Since when heads of this ledger are told elsewhere.
+    # Since when heads of this ledger are published elsewhere.
     told_since: datetime | None = None
 
 
 class Disputed(BaseModel):
-    """An item on which judges and people disagree: what both said, without texts of outputs."""
+    """An item on which judges and people disagree: what both chose, without texts of outputs."""
 
     position: int
     name: str
@@ -173,6 +175,90 @@ class Report(BaseModel):
         return self.counted.votes if self.counted else sum(of_runs)
 
     def as_json(self) -> str:
-        """Return what is given away: all but drawings, which follow from the rest."""
-        drawings: Any = {"runs": {"__all__": {"charts"}}}
-        return self.model_dump_json(indent=1, exclude=drawings)
+        """Return all but drawings, which follow from the rest."""
+        return self.model_dump_json(indent=1, exclude={"runs": {"__all__": {"charts"}}})
+
+
+# --- scores ---------------------------------------------------------------------------------------
+
+# The row of a table of scores that is no judge's.
+PEOPLE: Final = "people among themselves"
+
+
+class Score(BaseModel):
+    """A figure in the table; `said` is what it comes to in a word, such as ``passes``."""
+
+    # A whole number of a scorer of one's own stays one in every file.
+    value: int | float | None
+    interval: tuple[float, float] | None
+    n: int
+    reason: str | None
+    is_best: bool
+    said: str = ""
+
+
+class JudgeScores(BaseModel):
+    judge_id: str
+    is_baseline: bool = False
+    figures: list[Score]
+
+
+class ScoresAsOf(BaseModel):
+    """What figures were computed from."""
+
+    ledger_seq: int
+    votes: int
+    people: int
+    pairs: int
+    part: str = "all pairs"
+
+    def __str__(self) -> str:
+        people = f"{self.people:,} {'person' if self.people == 1 else 'people'}"
+        return f"by {people} on {number_of(self.pairs, 'pair')} ({self.part})"
+
+
+class Source(ScoresAsOf):
+    """The run and the moment that a report is of; what was not counted, how often, and why."""
+
+    run_id: str
+    run_name: str
+    made_at: datetime
+    ledger_head: str
+    is_simulated: bool
+    not_counted: list[tuple[int, str, str]] = []
+
+
+class ScoreTable(BaseModel):
+    """Columns, and a figure of each judge in each, the best judge first; stored as it is.
+
+    `people` are the same figures between people. Those `of_people` are the same beside every judge:
+    they say how far people agree.
+    """
+
+    columns: list[str]
+    titles: list[str]
+    of_people: list[bool]
+    judges: list[JudgeScores]
+    people: list[Score] | None
+    as_of: ScoresAsOf | None
+
+    @property
+    def places(self) -> list[int]:
+        """The places of the columns in which judges differ."""
+        return [place for place, is_alone in enumerate(self.of_people) if not is_alone]
+
+    @property
+    def rows(self) -> list[tuple[str, str, list[Score]]]:
+        """The judges, then people where they have a figure: whose row, a tag, what differs."""
+        rows = [(row.judge_id, "baseline" * row.is_baseline, row.figures) for row in self.judges]
+        people = self.people or []
+        if any(people[place].value is not None for place in self.places if people):
+            rows.append((PEOPLE, "", people))
+        return [(name, tag, [row[place] for place in self.places]) for name, tag, row in rows]
+
+    @property
+    def among_people(self) -> list[tuple[str, str, Score]]:
+        """The figures that are people's alone, with their titles and names."""
+        row = self.people or (self.judges[0].figures if self.judges else [])
+        alone = [place for place in range(len(row)) if self.of_people[place]]
+        return [(self.titles[place], self.columns[place], row[place]) for place in alone]

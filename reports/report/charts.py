@@ -16,7 +16,7 @@ from judge_eval.findings.model import WINNER, RunFindings
 from judge_eval.findings.pictures import PICTURE, picture_of
 from reports.models import Quality
 from reports.quality.views import TITLES
-from reports.shares.report import QualityResults, Report, RunResults, VotesOverTime
+from reports.report.model import QualityResults, Report, RunResults, VotesOverTime
 
 # What a drawing takes from the page that it stands in, and its own colour for where it is alone.
 _VARIABLE: Final = re.compile(r"var\(--[\w-]+, ([^()]+)\)")

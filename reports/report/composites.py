@@ -9,7 +9,7 @@ from reports.composite import compute, sources
 from reports.composite.config import CompositeConfig, parse
 from reports.composite.views import check_of, described, ranked_by
 from reports.models import CompositeDefinition
-from reports.shares.report import Component, CompositeResults
+from reports.report.model import Component, CompositeResults
 from voting.models import Inference
 
 # What a composite reads of metadata and of pictures is not in a bundle, which has no outputs.
@@ -24,9 +24,9 @@ def composite_results(run: Run, definition: CompositeDefinition) -> CompositeRes
     whole = compute.whole(ranked.values())
     components = []
     for name in config.components:
-        known = [value for each in values.values() if (value := each[name]) is not None]
-        mean = fmean(known) if known else None
-        components.append(Component(mean=mean, number=len(known), **described(config, name)))
+        present = [value for each in values.values() if (value := each[name]) is not None]
+        mean = fmean(present) if present else None
+        components.append(Component(mean=mean, number=len(present), **described(config, name)))
     return CompositeResults(
         label=config.label or "Composite",
         version=definition.version,
@@ -40,9 +40,9 @@ def composite_results(run: Run, definition: CompositeDefinition) -> CompositeRes
     )
 
 
-def define_again(run: Run, stated: CompositeResults) -> bool:
-    """Define a stated composite of a restored run; say whether it can be computed there."""
-    config: CompositeConfig = parse(stated.config, needs_sources=True)
+def define_again(run: Run, given: CompositeResults) -> bool:
+    """Define the composite of a report for a restored run; say whether it can be computed."""
+    config: CompositeConfig = parse(given.config, needs_sources=True)
     of_outputs = {source.kind for source in config.sources.values()} & _OF_OUTPUTS
     drawings = Inference.objects.filter(project=run.queue.project_id, kind=Inference.Kind.SVG)
     if "metadata" in of_outputs or (of_outputs and drawings.exists()):

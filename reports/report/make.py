@@ -22,7 +22,7 @@ from reports.models import CompositeDefinition, Quality, Review
 from reports.quality.groups import quality_of_groups
 from reports.quality.parameters import parameters_of
 from reports.quality.projection import points_of
-from reports.shares.report import (
+from reports.report.model import (
     CompositeResults,
     Counted,
     Disputed,
@@ -59,25 +59,25 @@ def report_of(project: Project, run: Run | None) -> Report:
     """
     if run is None:
         runs = Run.objects.filter(queue__project=project, archived_at__isnull=True)
-        shown = _results(runs.select_related("queue").order_by("-created_at")[:MOST_RUNS])
+        newest = runs.select_related("queue").order_by("-created_at")[:MOST_RUNS]
         votes = Entry.objects.filter(OF_PEOPLE, project=project)
         return _report(
             project,
             project.name,
-            runs=shown,
+            runs=_results(newest),
             quality=_quality(project),
             quality_of_groups=quality_of_groups(project),
             pace=_pace(votes),
             last_vote_at=_last(votes),
             counted=_counted(project, votes),
         )
-    found = _results([run])
-    if not found:
+    results = _results([run])
+    if not results:
         row = Findings.objects.filter(run=run, part=str(WHOLE)).first()
         raise NotComputed((row and row.failure) or COMPUTING)
-    found[0].disputed = _disputed(run, found[0].findings)
+    results[0].disputed = _disputed(run, results[0].findings)
     votes = Entry.objects.filter(counted_in(run.queue), project=project, queue=run.queue)
-    return _report(project, run.name, runs=found, last_vote_at=_last(votes))
+    return _report(project, run.name, runs=results, last_vote_at=_last(votes))
 
 
 def is_current(report: Report) -> bool:
@@ -86,26 +86,26 @@ def is_current(report: Report) -> bool:
     boards = Board.objects.filter(run__in=ids)
     # Rows are ahead of the ledger until what was changed in them is sealed.
     unsealed = Entry.objects.filter(NO_VOTE, queue__run__in=ids, seq__isnull=True)
-    # So are those of judges that are asked again.
-    asked = Verdict.objects.filter(
+    # So are those of judges whose verdicts are made anew.
+    waiting = Verdict.objects.filter(
         judge__run__in=ids, state=Verdict.State.WAITING, item__opened_at__isnull=False
     )
-    if unsealed.exists() or asked.exists():
+    if unsealed.exists() or waiting.exists():
         return False
     seqs = {str(run): seq for run, seq in boards.values_list("run", "seq")}
     return all(run.findings.as_of.seq == seqs.get(run.id, 0) for run in report.runs)
 
 
 def _report(project: Project, title: str, **parts: Any) -> Report:
-    since = project.told_heads.order_by("at").values_list("at", flat=True).first()
+    since = project.published_heads.order_by("at").values_list("at", flat=True).first()
     head = Head(seq=project.head_seq, hash=project.ledger_head, told_since=since)
     return Report(title=title, made_at=timezone.now(), head=head, versions=_versions(), **parts)
 
 
 @cache
 def _versions() -> dict[str, str]:
-    known = {"python": platform.python_version()}
-    return known | {name: importlib.metadata.version(name) for name in COMPUTED_WITH}
+    python = {"python": platform.python_version()}
+    return python | {name: importlib.metadata.version(name) for name in COMPUTED_WITH}
 
 
 # --- judges ---------------------------------------------------------------------------------------
@@ -151,7 +151,7 @@ def _composites(runs: Mapping[UUID, Run]) -> dict[UUID, CompositeResults]:
     if not defined:
         return {}
     # A web server that shows no composite goes without NumPy.
-    from reports.shares.composites import composite_results
+    from reports.report.composites import composite_results
 
     return {each.run_id: composite_results(runs[each.run_id], each) for each in defined}
 
@@ -197,12 +197,11 @@ def _model_rates(project: Project) -> list[ModelRate]:
         votes=Count("pk"),
         passes=Count("pk", filter=Q(choice=PASS_FLAG[0])),
     )
-    found = rows.values_list("item__a__generator", "outputs", "votes", "passes")
+    fields = ("item__a__generator", "outputs", "votes", "passes")
+    most_voted = rows.order_by("-votes", "item__a__generator").values_list(*fields)
     return [
         ModelRate(name=name, outputs=outputs, votes=number, passes=passes)
-        for name, outputs, number, passes in found.order_by("-votes", "item__a__generator")[
-            :MOST_MODELS
-        ]
+        for name, outputs, number, passes in most_voted[:MOST_MODELS]
     ]
 
 

@@ -17,13 +17,16 @@ from humanjudge.charts.draw import VegaConfig, png, svg
 from humanjudge.charts.plots import Curve, Estimate, Versus, bars, grouped, lines
 from humanjudge.charts.spec import SCORE, Axis, Reference, Spec
 from judge_eval.stats import PASSES, AltTestScorer, MetricConfig, ScoreResult
-from reports.scores.files import file_name
-from reports.scores.table import PEOPLE, Report, in_words, is_of_people
+from reports.report.folders import file_name
+from reports.report.model import PEOPLE
+from reports.report.score_table import ScoreResults, in_words, is_of_people
 
 Named: TypeAlias = Iterator[tuple[str, Spec | None]]
 
 
-def write_charts(report: Report, out: Path, vega_config: VegaConfig | None = None) -> list[str]:
+def write_charts(
+    report: ScoreResults, out: Path, vega_config: VegaConfig | None = None
+) -> list[str]:
     """Write every chart of a report as PNG and as SVG; return the same as a page may hold them.
 
     `out` is made where it is missing, and nothing is written outside it. A metric without judges
@@ -46,13 +49,13 @@ def write_charts(report: Report, out: Path, vega_config: VegaConfig | None = Non
     return drawings
 
 
-def _estimate(report: Report, result: ScoreResult, name: str) -> Estimate:
+def _estimate(report: ScoreResults, result: ScoreResult, name: str) -> Estimate:
     figure, is_baseline = result.figures.get(name), result.judge_id in report.baselines
     low, high = (figure and figure.interval) or (None, None)
     return Estimate(result.judge_id, figure.value if figure else None, low, high, is_baseline)
 
 
-def _figures(config: MetricConfig, report: Report) -> Named:
+def _figures(config: MetricConfig, report: ScoreResults) -> Named:
     results, among = report.results[config.unique_name], report.among.get(config.unique_name)
     metric = config.scorer.scorer_name.removeprefix("classification_")
     figures = list(dict.fromkeys(name for result in results for name in result.figures))
@@ -71,7 +74,7 @@ def _figures(config: MetricConfig, report: Report) -> Named:
         )
 
 
-def _alt_test(config: MetricConfig, report: Report) -> Named:
+def _alt_test(config: MetricConfig, report: ScoreResults) -> Named:
     results = report.results[config.unique_name]
     title, rates = _title(config, "winning rate"), replace(SCORE, words="winning rate")
     curves = []

@@ -28,7 +28,7 @@ from judge_eval.findings.ranking import elo_of
 from judge_eval.stats.estimate import wilson
 from reports.quality.groups import quality_table
 from reports.quality.views import TITLES, in_words, score_in_words
-from reports.shares.charts import (
+from reports.report.charts import (
     Chart,
     Rows,
     chart_of_score,
@@ -36,8 +36,8 @@ from reports.shares.charts import (
     charts_of_run,
     score_points,
 )
-from reports.shares.files import headline
-from reports.shares.report import (
+from reports.report.files import headline
+from reports.report.model import (
     CompositeResults,
     ModelRate,
     QualityResults,
@@ -67,7 +67,7 @@ def report_context(report: Report, *, is_frozen: bool, outputs: Outputs) -> Cont
         "since": _since(report.since),
         "headline": headline(report),
         "sections": [section for make in SECTIONS for section in make(report, outputs)],
-        # Methods are told as on a board, whose run says what is voted on.
+        # Methods read as on a board, whose run says what is voted on.
         "method": {"queue": kind_of(report.runs[0])} if report.runs else None,
         "has_composite": any(run.composite for run in report.runs),
         "versions": ", ".join(f"{name} {version}" for name, version in report.versions.items()),
@@ -130,8 +130,8 @@ def _share_cell(passes: int, votes: int) -> Cell:
 def _pace(report: Report, outputs: Outputs) -> Iterator[Section]:
     pace = report.pace
     if pace and (graph := votes_graph(pace.votes, pace.unit)):
-        shown = {"pace": pace, "graph": graph, "chart": chart_of_votes(pace)}
-        yield Section("reports/shared_pace.html", shown)
+        context = {"pace": pace, "graph": graph, "chart": chart_of_votes(pace)}
+        yield Section("reports/shared_pace.html", context)
 
 
 def _heard(report: Report, outputs: Outputs) -> Iterator[Section]:
@@ -171,22 +171,23 @@ def _runs(report: Report, outputs: Outputs) -> Iterator[Section]:
 
 
 def _run(of: RunResults, charts: list[Chart]) -> Context:
-    found = of.findings
-    people = "person" if found.as_of.people == 1 else "people"
+    findings, as_of = of.findings, of.findings.as_of
+    people = "person" if as_of.people == 1 else "people"
+    sizes = (picture_of(findings, is_narrow=is_narrow) for is_narrow in (False, True))
     drawn = {chart.key: chart for chart in charts}
     tests = [
-        (test, [j for j in test.judges if not j.is_baseline], drawn.get(found.rate_charts[task]))
-        for task, test in found.alt_tests.items()
+        (test, [j for j in test.judges if not j.is_baseline], drawn.get(findings.rate_charts[task]))
+        for task, test in findings.alt_tests.items()
     ]
     return {
         "run": of,
         "source": of.source.splitlines(),
-        "as_of": f"{number_of(found.as_of.votes, 'vote')} by {found.as_of.people:,} {people} on "
-        f"{found.as_of.voted:,} of {number_of(found.as_of.comparisons, of.noun)}",
-        "pictures": [g for narrow in (False, True) if (g := picture_of(found, is_narrow=narrow))],
+        "as_of": f"{number_of(as_of.votes, 'vote')} by {as_of.people:,} {people} on "
+        f"{as_of.voted:,} of {number_of(as_of.comparisons, of.noun)}",
+        "pictures": list(filter(None, sizes)),
         "picture": drawn.get(PICTURE),
-        "table": _judges(of) if found.as_of.votes else None,
-        "groups": group_table(found),
+        "table": _judges(of) if as_of.votes else None,
+        "groups": group_table(findings),
         "tests": [(test, judges, chart and _drawn(chart, of)) for test, judges, chart in tests],
         "models": _models(of, drawn),
         "composite": of.composite and _composite(of.composite),
@@ -203,12 +204,12 @@ def table_of(chart: Chart) -> Table:
     rows: Rows = chart.rows()
     names = list(rows[0]) if rows else []
     heads = [Head(names[0].capitalize(), css=""), *(Head(name) for name in names[1:])]
-    shown = []
+    table_rows = []
     for row in rows:
         name, *figures = row.values()
         cells = [name_cell(str(name)), *(Cell(_figure(figure)) for figure in figures)]
-        shown.append(Row(str(name), cells))
-    return Table(chart.title, heads, shown)
+        table_rows.append(Row(str(name), cells))
+    return Table(chart.title, heads, table_rows)
 
 
 def _figure(figure: Value) -> str:
@@ -229,12 +230,12 @@ def _figure(figure: Value) -> str:
 
 def _models(of: RunResults, drawn: Mapping[str, Chart]) -> Context | None:
     """Return how models stand: by how often they pass, or by the votes between them."""
-    found = of.findings
-    if found.pass_rates:
+    findings = of.findings
+    if findings.pass_rates:
         chart = drawn.get("pass_rates")
-        rates = replace(pass_rates_table(found), id="")
+        rates = replace(pass_rates_table(findings), id="")
         return {"rates": rates, "drawn": chart and _drawn(chart, of)}
-    boards = boards_of(found.models) if found.models else None
+    boards = boards_of(findings.models) if findings.models else None
     if boards is None or not boards["chosen"]:
         return None
     chart, ranks = drawn.get("model_ratings"), boards["ranks"]
@@ -245,10 +246,10 @@ def _models(of: RunResults, drawn: Mapping[str, Chart]) -> Context | None:
 
 def _judges(of: RunResults) -> Table:
     """Return the table of the board, the best first."""
-    found = of.findings
-    rows = with_people([_figures(of, judge) for judge in found.best_first()], found)
+    findings = of.findings
+    rows = with_people([_figures(of, judge) for judge in findings.best_first()], findings)
     unknown = unknown_columns(rows)
-    by_order = found.unordered is not None
+    by_order = findings.unordered is not None
     columns = telling_columns(MAIN, unknown, kind_of(of), by_order=by_order)
     table = judge_table(f"Judges of {of.name}", columns, rows)
     topics = unknown_topics(unknown)
@@ -256,9 +257,9 @@ def _judges(of: RunResults) -> Table:
 
 
 def _figures(of: RunResults, judge: JudgeFindings) -> Figures:
-    found = of.findings
-    elo = elo_of(of.elo.get(judge.id), found.unrated.get(judge.id, ""), judge)
-    cells = judge_cells(judge, found) | {"elo": elo_cell(elo)}
+    findings = of.findings
+    elo = elo_of(of.elo.get(judge.id), findings.unrated.get(judge.id, ""), judge)
+    cells = judge_cells(judge, findings) | {"elo": elo_cell(elo)}
     return judge.name, BASELINE if judge.is_baseline else "", cells
 
 

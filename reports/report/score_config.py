@@ -26,9 +26,9 @@ from humanjudge.lib.validation import (
 
 # Of its names only what is used is imported: web servers check configurations and compute nothing.
 from judge_eval import stats
-from judge_eval.config.checked import why_absent
+from judge_eval.config.validate_run import why_absent
 from judge_eval.findings.slices import LONGEST, WHOLE, Slice
-from reports.scores.files import is_safe
+from reports.report.folders import is_safe
 
 MOST_METRICS: Final = 100
 MOST_RESAMPLES: Final = 100_000
@@ -95,7 +95,7 @@ def whole(data: object) -> Options:
     return data or {}
 
 
-def sent(text: bytes) -> Options:
+def config_of_request(text: bytes) -> Options:
     """Read a configuration that came over the web, as JSON; no text is the default one."""
     with _refused("", UnicodeDecodeError, strict_json.NotJson):
         data = strict_json.loads(text.decode()) if text else None
@@ -105,10 +105,10 @@ def sent(text: bytes) -> Options:
 def parse(data: object, tasks: Sequence[str] | None, reach: Reach = NOTHING) -> ScoreConfig:
     """Check a configuration and make its scorers.
 
-    `tasks` are those there are labels of, None where that is not known yet. Raises ConfigInvalid
+    `tasks` are those there are labels of, None where a worker finds out later. Raises ConfigInvalid
     with every mistake and where it stands.
     """
-    known = ", ".join(tasks or ())
+    labelled = ", ".join(tasks or ())
     given, errors, metrics = whole(data), list[ConfigError](), list[stats.MetricConfig]()
     with _kept(errors):
         validated(Config, given)
@@ -116,11 +116,11 @@ def parse(data: object, tasks: Sequence[str] | None, reach: Reach = NOTHING) -> 
         _import_modules(given.get("modules"), reach.folder)
     listed = given.get("metrics")
     for number, each in enumerate(listed[:MOST_METRICS] if isinstance(listed, list) else ()):
-        # Where its shape is wrong, that is told already.
+        # Where its shape is wrong, there is an error already.
         with _kept(errors), suppress(ValidationError):
             metric, path = _AnyMetric.validate_python(each), f"metrics[{number}]"
             errors += [
-                ConfigError(f"{path}.task_names[{place}]", _NO_LABELS.format(name, known))
+                ConfigError(f"{path}.task_names[{place}]", _NO_LABELS.format(name, labelled))
                 for place, name in enumerate(metric.task_names)
                 if tasks is not None and name not in tasks
             ]
@@ -256,7 +256,7 @@ def _importing(name: str, folder: Path) -> Iterator[None]:
 
 @contextmanager
 def _kept(errors: list[ConfigError]) -> Iterator[None]:
-    """Keep what is wrong, so that all of it can be said at once."""
+    """Keep what is wrong, so that one answer has all of it."""
     try:
         yield
     except ConfigInvalid as invalid:
