@@ -1,7 +1,7 @@
 """The admin of voting: who may do what, vote, and with what. The ledger can only be read here."""
 
 from collections.abc import Callable
-from typing import Any, ClassVar, cast
+from typing import Any, cast
 
 from django.contrib import admin
 from django.contrib.admin.models import LogEntry
@@ -303,15 +303,13 @@ class ApiKeyAdmin(KeptAdmin):
 
 
 class MembersInline(admin.TabularInline):  # type: ignore[type-arg]
-    """Who is in it: a role is changed or taken away here, and given by the row for one more."""
+    """Who is in it, with which role; owners and superusers change that on the project's page."""
 
     model = Member
-    readonly_fields: ClassVar[tuple[str, ...]] = ("project", "user", "created_at")
-    extra = 0
+    readonly_fields = ("project", "user", "role", "created_at")
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
-        other = "user" if self.parent_model is Project else "project"
-        return (other, "role", *(("created_at",) if self.readonly_fields else ()))
+        return ("user" if self.parent_model is Project else "project", "role", "created_at")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Member]:
         return super().get_queryset(request).select_related("project", "user")
@@ -319,19 +317,7 @@ class MembersInline(admin.TabularInline):  # type: ignore[type-arg]
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
 
-
-class NewMemberInline(MembersInline):
-    # Apart from the rows that there are: each would look up by itself whom its field names.
-    readonly_fields = ()
-    autocomplete_fields = ("project", "user")
-    verbose_name_plural = "one more member"
-    extra = 1
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Member]:
-        return super().get_queryset(request).none()
-
-    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return admin.TabularInline.has_add_permission(self, request, obj)
+    has_change_permission = has_delete_permission = has_add_permission
 
 
 @admin.register(Project)
@@ -340,8 +326,8 @@ class ProjectAdmin(KeptAdmin):
     search_fields = ("name",)
     ordering = ("name", "created_at")
     date_hierarchy = "created_at"
-    readonly_fields = ("id", "head_seq", "head", "created_at")
-    inlines = (MembersInline, NewMemberInline)
+    readonly_fields = ("id", "head_seq", "ledger_head", "created_at")
+    inlines = (MembersInline,)
 
     def save_model(self, request: HttpRequest, obj: Project, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)
@@ -363,7 +349,7 @@ admin.site.unregister(User)
 @admin.register(User)
 class PersonAdmin(UserAdmin):  # type: ignore[type-arg]
     list_display = ("username", "email", "is_active", "is_staff", "is_superuser", "last_login")
-    inlines = (MembersInline, NewMemberInline, IdentityInline)
+    inlines = (MembersInline, IdentityInline)
 
     def has_delete_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
         # The audit would lose what they changed: whoever leaves is set inactive instead.

@@ -50,7 +50,7 @@ class Project(Identified):
         super().save(*args, **kwargs)  # type: ignore[arg-type]
 
     @property
-    def head(self) -> str:
+    def ledger_head(self) -> str:
         return bytes(self.head_hash).hex()
 
 

@@ -238,7 +238,7 @@ class Ledger:
 
     def note(self) -> str:
         self._rows.project.refresh_from_db()
-        head = self._rows.project.head
+        head = self._rows.project.ledger_head
         if head == self._rows.header.project.head:
             return f"The ledger is the exported one; its head is {head}."
         return f"The entries have new numbers; the head is {head}."

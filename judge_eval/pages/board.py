@@ -74,7 +74,7 @@ LATER = "The judge joined after these figures were computed; they follow within 
 OF_THE_WHOLE = "ELO, prices and times are those of the whole run."
 NO_SUCH_VOTE = "There is no such vote on what it has a verdict on."
 # Of more judges than these, those in front are shown, and the others at one tap.
-MOST_SHOWN: Final = 12
+MOST_IN_FRONT: Final = 12
 MOST_DISPUTED: Final = 6
 AGREEMENT, NAME = "overall", "name"
 BEFORE_VOTES: Final = tuple(
@@ -88,20 +88,20 @@ DECIDED_PART: Final = str(Slice("ballot", DECIDED))
 @run_page("see")
 def run_board(request: HtmxRequest, run: Run) -> HttpResponse:
     """The board, or a part of it; htmx asks for its live part again while people vote."""
-    order, wanted = _order(request), _requested(run, request.GET.get("part"))
-    keep_few_from(request, run, wanted.part)
-    board, part = selectors.board(run), wanted.part
-    ranked = ranking(board, wanted.findings, part)
-    figures = wanted.findings if ranked.is_computed else None
+    order, requested = _order(request), _requested(run, request.GET.get("part"))
+    keep_few_from(request, run, requested.part)
+    board, part = selectors.board(run), requested.part
+    ranked = ranking(board, requested.findings, part)
+    figures = requested.findings if ranked.is_computed else None
     lines = _lines(board, ranked, order, part)
     front = _in_front(lines, figures)
-    shown = lines if "all" in request.GET else front
+    page_lines = lines if "all" in request.GET else front
     is_begun = bool(board.votes or part.kind)
     words = figures.words if figures and is_begun else ""
     # On which pairs people and judges disagree says what to look for on the next one.
     hides, runs_it = is_voting(request, run), can(request, "see calls", run)
     disputed = [] if hides or not figures else figures.disputed[:MOST_DISPUTED]
-    context = findings_context(run, wanted, "board") | {"citation": citation_of(request, run)}
+    context = findings_context(run, requested, "board") | {"citation": citation_of(request, run)}
     # What changes whenever the board does, its findings left aside.
     counts = (run.queue.project.head_seq, board.done, board.preparing, board.unusable)
     context |= {
@@ -109,14 +109,14 @@ def run_board(request: HtmxRequest, run: Run) -> HttpResponse:
         "words": _unbroken(words),
         "more": [_unbroken(each) for each in figures.more] if words and figures else [],
         "has_floor": any(line.is_baseline for line in lines),
-        "unanswerable": _unanswerable(wanted),
+        "unanswerable": _unanswerable(requested),
         "is_computing": is_begun and not figures,
         "alarms": [] if part.kind else _alarms(board),
         "runs_it": runs_it,
         "left_out": selectors.left_out(run) if board.unusable else [],
         "judges": sum(not line.is_baseline for line in lines),
-        "hidden": len(lines) - len(shown),
-        "has_all": len(shown) > len(front),
+        "hidden": len(lines) - len(page_lines),
+        "has_all": len(page_lines) > len(front),
         "is_voting": hides,
         "disputed": disputed_pairs(run, visible(request, run, disputed)),
         # The list of pairs is of no part that is made of votes.
@@ -128,13 +128,13 @@ def run_board(request: HtmxRequest, run: Run) -> HttpResponse:
         or f"{number_of(board.votes, 'vote')}.",
     }
     if figures or not part.kind:
-        context |= _tables(request, run, part, figures, lines, shown)
-        context["graph"] = None if part.kind else _graph(board, shown)
+        context |= _tables(request, run, part, figures, lines, page_lines)
+        context["graph"] = None if part.kind else _graph(board, page_lines)
     if context["refused"]:
         context["table"] = replace(context["table"], notes=[context["refused"]])
     if figures and figures.as_of.votes:
-        ids = [line.id for line in shown if line.found]
-        both = (picture_of(figures, is_narrow=narrow, shown=ids) for narrow in (False, True))
+        ids = [line.id for line in page_lines if line.found]
+        both = (picture_of(figures, is_narrow=narrow, only=ids) for narrow in (False, True))
         context["pictures"] = [graph for graph in both if graph]
         context["groups"] = group_table(figures)
         context |= _matrices(run, figures, ids) | _confusion(figures, ids)
@@ -155,19 +155,19 @@ def _order(request: HtmxRequest) -> str:
 
 def _requested(run: Run, part: str | None) -> Request:
     """Return the part that is asked for; where none is, what judges could be right about."""
-    wanted = request_findings(run, part or "")
-    if part is None and wanted.findings and wanted.findings.unanswerable:
+    requested = request_findings(run, part or "")
+    if part is None and requested.findings and requested.findings.unanswerable:
         return request_findings(run, DECIDED_PART)
-    return wanted
+    return requested
 
 
-def _unanswerable(wanted: Request) -> str:
+def _unanswerable(requested: Request) -> str:
     """Say how many votes are for what no judge could answer, where there are such."""
-    data = wanted.whole.data or {}
-    if not (found := data.get("unanswerable")):
+    data = requested.whole.data or {}
+    if not (counts := data.get("unanswerable")):
         return ""
-    choices = listed(short_name(choice) for choice in found["choices"])
-    of = f"{found['votes']:,} of {number_of(data['as_of']['votes'], 'vote')}"
+    choices = listed(short_name(choice) for choice in counts["choices"])
+    of = f"{counts['votes']:,} of {number_of(data['as_of']['votes'], 'vote')}"
     return f"{of} say {choices}, which no judge here was offered: none could be right about them."
 
 
@@ -196,7 +196,7 @@ def _alarms(board: BoardView) -> list[tuple[str, str]]:
     silent = {
         row.judge.pk: row.judge.name
         for row in board.rows
-        if row.asked and not row.answered and not row.judge.is_baseline
+        if row.requested and not row.answered and not row.judge.is_baseline
     }
     if not silent:
         return []
@@ -235,13 +235,15 @@ SORTED_BY: Final[Mapping[str, Callable[[Line], Any]]] = {
 def _in_front(lines: Sequence[Line], figures: RunFindings | None) -> list[Line]:
     """Return all, or of very many the best, those not yet told from it, and the floor."""
     judges = [line for line in lines if not line.is_baseline]
-    if len(judges) <= MOST_SHOWN:
+    if len(judges) <= MOST_IN_FRONT:
         return list(lines)
     best, beaten = min(judges, key=SORTED_BY[AGREEMENT]), set()
     if figures and best.found:
         beats = figures.claims.beats[figures.judges.index(best.found)]
-        beaten = {judge.id for judge, said in zip(figures.judges, beats, strict=True) if said}
-    front = [line for line in judges if line.id not in beaten][:MOST_SHOWN]
+        beaten = {
+            judge.id for judge, is_beaten in zip(figures.judges, beats, strict=True) if is_beaten
+        }
+    front = [line for line in judges if line.id not in beaten][:MOST_IN_FRONT]
     return [line for line in lines if line in front or line.is_baseline]
 
 
@@ -254,10 +256,10 @@ def _tables(
     part: Slice,
     figures: RunFindings | None,
     lines: Sequence[Line],
-    shown: Sequence[Line],
+    page_lines: Sequence[Line],
 ) -> Context:
     """Return the table of the board, and the one of further figures, of the same judges."""
-    every, rows = ([_figures(line, figures) for line in some] for some in (lines, shown))
+    every, rows = ([_figures(line, figures) for line in some] for some in (lines, page_lines))
     is_voted = figures is not None and figures.as_of.votes > 0
     if figures and is_voted:
         every, rows = with_people(every, figures), with_people(rows, figures)
@@ -272,10 +274,14 @@ def _tables(
         ]
         for group in (main, FURTHER)
     )
-    known = [c for c in possible if any(c.figure in r[2] and r[2][c.figure].is_known for r in rows)]
+    with_figures = [
+        c for c in possible if any(c.figure in r[2] and r[2][c.figure].has_figure for r in rows)
+    ]
     name = f"Judges of {run.name}{f', {part.in_words}' if part.kind else ''}"
     # Before there are votes a table would be of dashes.
-    table = _sortable(request, judge_table(name, possible if is_voted else known, rows), NAME)
+    table = _sortable(
+        request, judge_table(name, possible if is_voted else with_figures, rows), NAME
+    )
     words = _unknown_in_words(unknown_topics(unknown), lines, part)
     context = {"table": replace(table, id="ranking", unknown=words)}
     if is_voted:
@@ -339,20 +345,20 @@ def _matrices(run: Run, figures: RunFindings, ids: Sequence[str]) -> Context:
     if figures.unordered is None:
         label = "Row better than column: corrected p"
         tables["mcnemar"] = (label, partial(_tested, figures.mcnemar))
-    found = {key: matrix(label, names, order, cell) for key, (label, cell) in tables.items()}
+    matrices = {key: matrix(label, names, order, cell) for key, (label, cell) in tables.items()}
     return {
         key: replace(table, css="matrix", id=f"table-{key}", caption=table.label)
-        for key, table in found.items()
+        for key, table in matrices.items()
     }
 
 
 def _evidence(claims: Claims, row: int, column: int) -> Cell:
-    found = claims.evidence[row][column]
-    if found is None:
+    evidence = claims.evidence[row][column]
+    if evidence is None:
         return Cell(DASH)
     low, high = claims.difference_low[row][column], claims.difference_high[row][column]
     points = "" if low is None or high is None else percent_span(low, high)
-    return _marked(Cell(odds(found), points), claims.beats[row][column], "beats, evidence ")
+    return _marked(Cell(odds(evidence), points), claims.beats[row][column], "beats, evidence ")
 
 
 def _marked(cell: Cell, beats: bool, spoken: str) -> Cell:
@@ -377,12 +383,13 @@ def _tested(tests: McNemar, row: int, column: int) -> Cell:
 
 def _confusion(figures: RunFindings, ids: Sequence[str]) -> Context:
     """Set what each judge said beside what people said, in the order of the board."""
-    found = figures.confusion
-    if found is None:
+    confusion = figures.confusion
+    if confusion is None:
         return {}
     names = {judge.id: judge.name for judge in figures.judges}
     by_judge = {
-        of.judge: _confusion_table(names[of.judge], found.choices, of) for of in found.judges
+        of.judge: _confusion_table(names[of.judge], confusion.choices, of)
+        for of in confusion.judges
     }
     return {"confusion": [(names[pk], by_judge[pk]) for pk in ids if pk in by_judge]}
 
@@ -393,8 +400,8 @@ def _confusion_table(name: str, choices: Sequence[str], of: ConfusionMatrix) -> 
     lines = []
     for choice, counts, rates in zip(choices, of.counts, of.labels, strict=True):
         cells = [
-            Cell(f"{count:,}", css="num beats" if said == choice else "num")
-            for said, count in zip([*choices, None], counts, strict=True)
+            Cell(f"{count:,}", css="num beats" if answer == choice else "num")
+            for answer, count in zip([*choices, None], counts, strict=True)
         ]
         shares = [
             share_cell(rates.sensitivity, f"votes for {choice}", NO_SUCH_VOTE),
@@ -409,14 +416,14 @@ def _confusion_table(name: str, choices: Sequence[str], of: ConfusionMatrix) -> 
 # --- pairs, and the curve -----------------------------------------------------------------------
 
 
-def _graph(board: BoardView, shown: Sequence[Line]) -> RatingGraph | None:
+def _graph(board: BoardView, lines: Sequence[Line]) -> RatingGraph | None:
     """Draw the ELO of the judges shown, who are in another order than those of the run."""
-    shown = [line for line in shown if line.elo.value is not None]
+    lines = [line for line in lines if line.elo.value is not None]
     series = selectors.rating_series(board.run, board.votes)
     if board.votes and (not series or series[-1][0] < board.votes):
         series.append((board.votes, [row.elo for row in board.rows]))
-    places = sorted(board.rows.index(line.row) for line in shown)
-    known = [(votes, [row[n] for n in places if n < len(row)]) for votes, row in series]
+    places = sorted(board.rows.index(line.row) for line in lines)
+    curves = [(votes, [row[n] for n in places if n < len(row)]) for votes, row in series]
     baselines = {at for at, n in enumerate(places) if board.rows[n].judge.is_baseline}
-    order = [places.index(board.rows.index(line.row)) for line in shown]
-    return rating_graph([board.rows[n].judge.name for n in places], known, baselines, order)
+    order = [places.index(board.rows.index(line.row)) for line in lines]
+    return rating_graph([board.rows[n].judge.name for n in places], curves, baselines, order)

@@ -109,49 +109,49 @@ def run_table(request: HtmxRequest, run: Run, table: str, form: str) -> HttpResp
     """A table of the board, the Alt-Test or the models, as of the findings that there are."""
     if table not in TABLES or form not in ("csv", "json"):
         raise Http404
-    wanted = request_findings(run, request.GET.get("part", ""))
-    keep_few_from(request, run, wanted.part)
-    if wanted.findings is None:
-        raise Problem(409, wanted.refused or COMPUTING)
-    rows = TABLES[table](run, wanted, wanted.findings)
+    requested = request_findings(run, request.GET.get("part", ""))
+    keep_few_from(request, run, requested.part)
+    if requested.findings is None:
+        raise Problem(409, requested.refused or COMPUTING)
+    rows = TABLES[table](run, requested, requested.findings)
     if form == "csv":
         text = as_csv(list(rows[0]) if rows else [], (list(row.values()) for row in rows))
         answer = HttpResponse(text, content_type="text/csv; charset=utf-8")
     else:
-        answer = JsonResponse({"as_of": wanted.findings.as_of.model_dump(), "rows": rows})
-    return _attached(answer, run, wanted, f"{table}.{form}")
+        answer = JsonResponse({"as_of": requested.findings.as_of.model_dump(), "rows": rows})
+    return _attached(answer, run, requested, f"{table}.{form}")
 
 
 @run_page("see")
 def run_chart(request: HtmxRequest, run: Run, chart: str) -> HttpResponse:
-    wanted = request_findings(run, request.GET.get("part", ""))
-    keep_few_from(request, run, wanted.part)
-    if wanted.findings is None:
-        raise Problem(409, wanted.refused or COMPUTING)
-    drawn = wanted.row.charts.get(chart, "")
-    if chart == PICTURE and (graph := picture_of(wanted.findings)):
+    requested = request_findings(run, request.GET.get("part", ""))
+    keep_few_from(request, run, requested.part)
+    if requested.findings is None:
+        raise Problem(409, requested.refused or COMPUTING)
+    drawn = requested.row.charts.get(chart, "")
+    if chart == PICTURE and (graph := picture_of(requested.findings)):
         drawn = render_to_string("judge_eval/_agreement.html", {"graph": graph, "is_file": True})
     if not drawn:
         raise Http404
     answer = HttpResponse(drawn, content_type="image/svg+xml; charset=utf-8")
     answer.headers[HEADER] = INERT
-    return _attached(answer, run, wanted, f"{chart}.svg")
+    return _attached(answer, run, requested, f"{chart}.svg")
 
 
-def _attached(answer: HttpResponse, run: Run, wanted: Request, name: str) -> HttpResponse:
-    of = [slugify(run.name)[:60] or "run", slugify(str(wanted.part).replace(":", "-"))[:60]]
+def _attached(answer: HttpResponse, run: Run, requested: Request, name: str) -> HttpResponse:
+    of = [slugify(run.name)[:60] or "run", slugify(str(requested.part).replace(":", "-"))[:60]]
     whole = "-".join(filter(None, [*of, name]))
     answer.headers["Content-Disposition"] = f'attachment; filename="{whole}"'
     return answer
 
 
-def _board_rows(run: Run, wanted: Request, figures: RunFindings) -> list[FileRow]:
+def _board_rows(run: Run, requested: Request, figures: RunFindings) -> list[FileRow]:
     # A part has no ELO of its own.
-    rated = [] if wanted.part.kind else selectors.board(run).rows
+    rated = [] if requested.part.kind else selectors.board(run).rows
     return file_rows(figures, {str(row.judge.pk): row.elo for row in rated})
 
 
-def _alt_test_rows(run: Run, wanted: Request, figures: RunFindings) -> list[FileRow]:
+def _alt_test_rows(run: Run, requested: Request, figures: RunFindings) -> list[FileRow]:
     every = [(test.task, judge) for test in figures.alt_tests.values() for judge in test.judges]
     keys = sorted({key for _, judge in every for key in judge.winning_rates or {}})
     rows = []
@@ -191,7 +191,7 @@ def _pass_rates_rows(figures: RunFindings) -> list[FileRow]:
     ]
 
 
-def _models_rows(run: Run, wanted: Request, figures: RunFindings) -> list[FileRow]:
+def _models_rows(run: Run, requested: Request, figures: RunFindings) -> list[FileRow]:
     models = figures.models
     if figures.pass_rates is not None:
         return _pass_rates_rows(figures)

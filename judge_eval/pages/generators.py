@@ -15,13 +15,13 @@ from judge_eval.web import run_page
 @run_page("see")
 def run_generators(request: HtmxRequest, run: Run) -> HttpResponse:
     """The boards; htmx asks for them again while votes come in."""
-    wanted = request_findings(run, request.GET.get("part", ""))
-    keep_few_from(request, run, wanted.part)
-    figures = wanted.findings
+    requested = request_findings(run, request.GET.get("part", ""))
+    keep_few_from(request, run, requested.part)
+    figures = requested.findings
     models, why = (figures.models, figures.models_why) if figures else (None, None)
     unvoted = "Nobody has voted on pairs of two generators yet"
     alone = unvoted if wants_votes(run.config) else "People do not vote in this run"
-    context = findings_context(run, wanted, "models") | {
+    context = findings_context(run, requested, "models") | {
         "pass_rates": pass_rates_table(figures) if figures and figures.pass_rates else None,
         "models": boards_of(models, request.GET.get("by", "")) if models else None,
         "why": why or "Neither people nor judges have compared two generators here yet.",

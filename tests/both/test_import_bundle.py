@@ -484,10 +484,10 @@ def test_erased_people_stay_erased():
     seal_all(project)
     lines = list(export_project(project))
     assert "Ann" not in "\n".join(lines)
-    head = project.head
+    head = project.ledger_head
     empty_the_instance()
     [back] = restored(lines)
-    assert back.queue.project.head == head
+    assert back.queue.project.ledger_head == head
     stored = Entry.objects.get(kind="vote")
     assert (stored.comment, stored.salt, stored.labels) == ("", "", None)
     assert_whole(back.queue.project)

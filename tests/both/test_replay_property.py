@@ -154,4 +154,4 @@ def test_live_figures_replay_and_reference_agree_after_every_batch(says, steps, 
     numbers = Entry.objects.filter(project=world.project).order_by("seq")
     count = numbers.count()
     assert list(numbers.values_list("seq", flat=True)) == list(range(1, count + 1))
-    assert chain.verify(ledger.export(world.project), world.project.head).entries == count
+    assert chain.verify(ledger.export(world.project), world.project.ledger_head).entries == count

@@ -32,12 +32,6 @@ from voting.voters import invite_token
 
 pytestmark = pytest.mark.django_db
 
-# A project's page holds two forms of members, which are not touched here.
-NO_MEMBERS = {
-    f"{form}-{count}": 0
-    for form in ("members", "members-2")
-    for count in ("TOTAL_FORMS", "INITIAL_FORMS")
-}
 READ_ONLY = ["entry", "item", "inference", "picture", "flag"]
 
 
@@ -85,7 +79,7 @@ def test_a_sealed_entry_stays_as_it_is():
     delete = {"action": "delete_selected", "_selected_action": [entry.pk], "post": "yes"}
     client.post("/admin/voting/entry/", delete)
     project = run.queue.project
-    assert chain.verify(ledger.export(project), project.head).entries == 2
+    assert chain.verify(ledger.export(project), project.ledger_head).entries == 2
 
 
 @pytest.mark.parametrize("model", ["project", "voterprompt", "queue", "voter", "apikey"])
@@ -283,8 +277,9 @@ def test_the_head_of_a_ledger_can_be_read_and_not_changed():
     project = make_project()
     url = f"/admin/voting/project/{project.pk}/change/"
     client = admin_client()
-    assert project.head in text_of(client.get(url))
-    client.post(url, {"name": "Renamed", "head_seq": 99} | NO_MEMBERS)
+    assert project.ledger_head in text_of(client.get(url))
+    no_members = {"members-TOTAL_FORMS": 0, "members-INITIAL_FORMS": 0}
+    client.post(url, {"name": "Renamed", "head_seq": 99} | no_members)
     project.refresh_from_db()
     assert (project.name, project.head_seq) == ("Renamed", 0)
 

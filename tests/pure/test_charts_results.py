@@ -16,8 +16,8 @@ from judge_eval.stats import (
     among_people,
     score,
 )
-from reports.scores.charts import write_charts
-from reports.scores.table import Report
+from reports.report.score_charts import write_charts
+from reports.report.score_table import ScoreResults
 
 ITEMS = [f"q{n}" for n in range(60)]
 
@@ -52,7 +52,7 @@ class Counting(Scorer):
 
 def report_of(configs, judges, among=(), baselines=()):
     results = score(configs, judges, PEOPLE)
-    return Report(None, judges, configs, results, dict(among), frozenset(baselines))
+    return ScoreResults(None, judges, configs, results, dict(among), frozenset(baselines))
 
 
 def written(out, configs, vega_config=None, **people):

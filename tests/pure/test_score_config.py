@@ -6,7 +6,7 @@ import pytest
 
 from humanjudge.lib.validation import ConfigInvalid
 from judge_eval.stats import SCORERS, registry
-from reports.scores.config import (
+from reports.report.score_config import (
     Reach,
     default_metrics,
     parse,

@@ -5,7 +5,7 @@ from pathlib import PurePosixPath, PureWindowsPath
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reports.scores.files import file_name, is_safe, judge_names
+from reports.report.folders import file_name, is_safe, judge_names
 
 HOSTILE = [
     "../../etc/passwd",

@@ -19,8 +19,15 @@ from judge_eval.stats import (
     among_people,
     score,
 )
-from reports.scores.table import PEOPLE as AMONG
-from reports.scores.table import Report, best_of, figure_cell, span_of, table_csv, table_text
+from reports.report.model import PEOPLE as AMONG
+from reports.report.score_table import (
+    ScoreResults,
+    best_of,
+    figure_cell,
+    span_of,
+    table_csv,
+    table_text,
+)
 
 
 class Given(Scorer):
@@ -48,7 +55,7 @@ PEOPLE = {"ann": {"winner": {"q": "A"}}}
 
 def tabulate(configs, results, judges, among=None, baselines=()):
     ids = dict.fromkeys(judges, "")
-    return Report(None, ids, configs, results, among or {}, baselines).table
+    return ScoreResults(None, ids, configs, results, among or {}, baselines).table
 
 
 def table_of(scorer, judges):

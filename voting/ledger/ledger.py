@@ -442,7 +442,7 @@ def gaps(project: Project) -> list[str]:
 def changed_entries(project: Project) -> Iterator[Difference]:
     """Verify the chain of a project as it is stored, and the texts whose hashes it holds."""
     try:
-        chain.verify(export(project), head=project.head)
+        chain.verify(export(project), head=project.ledger_head)
     except chain.ChainBroken as error:
         yield Difference(f"the ledger ({error})", None, None, is_correctable=False)
     has_texts = ~Q(comment="") | Q(labels__isnull=False)

@@ -29,4 +29,4 @@ class Command(BaseCommand):
                 file.writelines(lines)
         except OSError as error:
             raise CommandError(f"cannot write {out}: {error.strerror}") from error
-        self.stderr.write(f"{row.head_seq} entries, head {row.head}")
+        self.stderr.write(f"{row.head_seq} entries, head {row.ledger_head}")

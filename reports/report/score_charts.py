@@ -1,0 +1,132 @@
+"""Charts of results, as PNG and SVG, under the names that readers of reports know.
+
+A chart is called after its metric: `accuracy_scores`, or `<scorer>_<figure>_scores` where a scorer
+has several. Where several metrics would have one name, such as the accuracy on two tasks, the
+unique name of each stands behind it, and none has the plain name.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeAlias
+
+from django.utils.text import capfirst
+
+from humanjudge.charts.draw import VegaConfig, png, svg
+from humanjudge.charts.plots import Curve, Estimate, Versus, bars, grouped, lines
+from humanjudge.charts.spec import SCORE, Axis, Reference, Spec
+from judge_eval.stats import PASSES, AltTestScorer, MetricConfig, ScoreResult
+from reports.report.folders import file_name
+from reports.report.model import PEOPLE
+from reports.report.score_table import ScoreResults, in_words, is_of_people
+
+Named: TypeAlias = Iterator[tuple[str, Spec | None]]
+
+
+def write_charts(
+    report: ScoreResults, out: Path, vega_config: VegaConfig | None = None
+) -> list[str]:
+    """Write every chart of a report as PNG and as SVG; return the same as a page may hold them.
+
+    `out` is made where it is missing, and nothing is written outside it. A metric without judges
+    has no chart. A Vega config restyles all; nobody knows what it looks like on a page that may be
+    dark, so charts bring their own colours then. Raises ChartRefused.
+    """
+    charts: list[tuple[str, str, Spec]] = []
+    for config in report.configs:
+        is_alt_test = isinstance(config.scorer, AltTestScorer)
+        named = (_alt_test if is_alt_test else _figures)(config, report)
+        charts += [(stem, config.unique_name, spec) for stem, spec in named if spec is not None]
+    out.mkdir(parents=True, exist_ok=True)
+    count, taken, drawings = Counter(stem.casefold() for stem, _, _ in charts), set[str](), []
+    for stem, metric, spec in charts:
+        wanted = stem if count[stem.casefold()] == 1 else f"{stem}_{metric}"
+        name, lit = file_name(wanted, taken), svg(spec, "light", vega_config)
+        (out / f"{name}.png").write_bytes(png(spec, vega_config=vega_config))
+        (out / f"{name}.svg").write_text(lit, encoding="utf-8")
+        drawings.append(lit if vega_config else svg(spec))
+    return drawings
+
+
+def _estimate(report: ScoreResults, result: ScoreResult, name: str) -> Estimate:
+    figure, is_baseline = result.figures.get(name), result.judge_id in report.baselines
+    low, high = (figure and figure.interval) or (None, None)
+    return Estimate(result.judge_id, figure.value if figure else None, low, high, is_baseline)
+
+
+def _figures(config: MetricConfig, report: ScoreResults) -> Named:
+    results, among = report.results[config.unique_name], report.among.get(config.unique_name)
+    metric = config.scorer.scorer_name.removeprefix("classification_")
+    figures = list(dict.fromkeys(name for result in results for name in result.figures))
+    for figure in figures:
+        whole = metric if len(figures) == 1 or metric.startswith(figure) else f"{metric}_{figure}"
+        drawn, beside = results, None
+        if is_of_people(config.scorer, figure):
+            drawn = [replace(among or results[0], judge_id=PEOPLE)]
+        elif among and (own := among.figures.get(figure)) and own.value is not None:
+            beside = Reference(own.value, PEOPLE, *(own.interval or (None, None)))
+        rows = [_estimate(report, result, figure) for result in drawn]
+        axis = _axis(f"{in_words(whole)}{_how(config, results)}", rows)
+        yield (
+            f"{whole}_scores",
+            bars(rows, title=_title(config, whole), axis=axis, reference=beside),
+        )
+
+
+def _alt_test(config: MetricConfig, report: ScoreResults) -> Named:
+    results = report.results[config.unique_name]
+    title, rates = _title(config, "winning rate"), replace(SCORE, words="winning rate")
+    curves = []
+    for result in results:
+        rates_at = result.series.get("winning_rate", {})
+        points = [(float(epsilon), rate.value) for epsilon, rate in rates_at.items()]
+        curves.append(Curve(result.judge_id, points, result.judge_id in report.baselines))
+    passes = Reference(PASSES, f"passes from {PASSES}")
+    drawn = lines(curves, title=title, x=Axis("epsilon"), y=rates, threshold=passes)
+    yield "aggregate_winning_rates", drawn
+    rows = [_estimate(report, result, "advantage_probability") for result in results]
+    title = _title(config, "advantage probability")
+    axis = replace(SCORE, words="advantage probability")
+    yield "aggregate_advantage_probabilities", bars(rows, title=title, axis=axis)
+    pairs = [
+        Versus(result.judge_id, *row, result.judge_id in report.baselines)
+        for result in results
+        for row in list(_advantages(result.metadata)) or [("people", None, None)]
+    ]
+    title = _title(config, "advantage probability of judges and of people")
+    yield "aggregate_human_vs_llm_advantage", grouped(pairs, title=title, axis=axis)
+
+
+def _advantages(metadata: Mapping[str, object]) -> Iterator[tuple[str, float | None, float | None]]:
+    """Yield each person, on each task where there are several, the judge's figure and theirs."""
+    people, tasks = metadata.get("human_advantage_probabilities"), metadata.get("tasks")
+    if isinstance(people, Mapping):
+        for person, (of_judge, of_person) in people.items():
+            yield str(person), of_judge, of_person
+    if isinstance(tasks, Mapping):
+        for task, own in tasks.items():
+            for person, of_judge, of_person in _advantages(own):
+                yield f"{person}, {task}", of_judge, of_person
+
+
+def _axis(words: str, rows: Sequence[Estimate]) -> Axis:
+    """Return an axis up to 1 for what may be a share or a coefficient, else as far as it goes."""
+    ends = [end for row in rows for end in (row.value, row.low, row.high) if end is not None]
+    furthest = max(map(abs, ends), default=0.0)
+    if furthest <= 1:
+        return Axis(words, ".2f", 0.0, 1.0)
+    return Axis(words, ".2f" if furthest < 10 else ".1f" if furthest < 1000 else ",.0f")
+
+
+def _title(config: MetricConfig, metric: str) -> str:
+    return f"{capfirst(in_words(metric))}: {config.display_name or ', '.join(config.task_names)}"
+
+
+def _how(config: MetricConfig, results: Sequence[ScoreResult]) -> str:
+    tasks = len(config.task_names)
+    over_people = results[0].metadata.get("scoring_method") == "average_across_humans"
+    parts = ["mean over people"] * over_people
+    parts += [f"mean over {tasks} tasks"] * (config.task_strategy == "multitask")
+    parts += ["against the consensus"] * (results[0].annotator_aggregation == "majority_vote")
+    return "".join(f", {part}" for part in parts)
