@@ -95,8 +95,8 @@ class Table:
 
 
 def tables() -> list[Table]:
-    found = apps.get_models(include_auto_created=True)
-    return [Table(model) for model in found if model._meta.managed and not model._meta.proxy]
+    models = apps.get_models(include_auto_created=True)
+    return [Table(model) for model in models if model._meta.managed and not model._meta.proxy]
 
 
 def applied() -> list[str]:
@@ -203,7 +203,7 @@ def restore(path: Path, say: Say) -> None:
         raise BackupRefused(f"the database refuses it: {error}".strip()) from error
 
 
-class TableStated(BaseModel):
+class TableSummary(BaseModel):
     rows: int
     sha256: str
 
@@ -212,7 +212,7 @@ class Manifest(BaseModel):
     format: str
     version: int
     migrations: list[str] = []
-    tables: dict[str, TableStated] = {}
+    tables: dict[str, TableSummary] = {}
     pictures: dict[str, int] = {}
 
 
@@ -242,7 +242,7 @@ def _empty_what_migrations_fill() -> None:
             table.rows.all()._raw_delete(using=connection.alias)
 
 
-def _read_table(source: ZipFile, table: Table, expected: TableStated, say: Say) -> None:
+def _read_table(source: ZipFile, table: Table, expected: TableSummary, say: Say) -> None:
     digest, fields = hashlib.sha256(), table.fields
     quoted = ", ".join(connection.ops.quote_name(str(field.column)) for field in fields)
     places = ", ".join(["%s"] * len(fields))

@@ -236,7 +236,7 @@ REVEAL_ADDRESS = "judge_eval.access.reveal_address"
 FLAGGED = "reports.review.services.flagged"
 # What says why a run must not be deleted, where the app above needs it.
 RUN_IN_USE = "reports.grandjury.selectors.why_kept"
-# What is told of what happens in a project: see humanjudge.lib.announce.
+# What is told of what happens in a project: see humanjudge.lib.domain_events.
 ANNOUNCE = "reports.webhooks.services.announce"
 # Who writes it into the ledger when the settings of queues, or their project's name, are changed.
 RECORD_QUEUES = "judge_eval.objects.record_changed_queues"

@@ -182,8 +182,8 @@ def record_objects(run: Run, *, append: bool = False) -> None:
 
 def record_changed_queues(queues: QuerySet[Queue]) -> None:
     """Do so for the runs of queues that were changed, unless the ledger does not know them yet."""
-    known = Entry.objects.filter(kind=Entry.Kind.OBJECT, queue=OuterRef("queue"))
-    for run in Run.objects.filter(Exists(known), queue__in=queues):
+    recorded = Entry.objects.filter(kind=Entry.Kind.OBJECT, queue=OuterRef("queue"))
+    for run in Run.objects.filter(Exists(recorded), queue__in=queues):
         record_objects(run)
 
 
@@ -296,35 +296,37 @@ def _of_items(run: Run, items: QuerySet[Item]) -> Iterator[Difference]:
     verdicts, is_covered = verdicts_by_item(chunk), bool(last_objects(run))
     for item in chunk:
         item.queue = run.queue
-        stated = last.get(item.pk, {"verdicts": []})
+        payload = last.get(item.pk, {"verdicts": []})
         where = f"{run.queue.noun} {item.position + 1} of {run.name}"
         # Of those that are asked again, the ledger has what they said before.
-        is_asked = run.state in (*Run.AT_WORK, Run.State.STOPPED)
-        again = {each.judge_id for each in verdicts[item.pk] if is_asked and each.state == WAITING}
-        if "item" in stated:
-            yield from _of_item(where, item, verdicts[item.pk], stated, has_texts=not again)
+        is_at_work = run.state in (*Run.AT_WORK, Run.State.STOPPED)
+        again = {
+            each.judge_id for each in verdicts[item.pk] if is_at_work and each.state == WAITING
+        }
+        if "item" in payload:
+            yield from _of_item(where, item, verdicts[item.pk], payload, has_texts=not again)
         elif item.opened_at and item.pk not in last and is_covered:
             yield Difference(f"{where} is open", True, False, is_correctable=False)
         # Before it opens, verdicts come one by one and are in no entry.
         if item.pk in last or item.opened_at:
-            said = {s["judge"]: s for s in stated["verdicts"] if UUID(s["judge"]) not in again}
-            yield from _of_verdicts(where, run, verdicts[item.pk], said)
+            final = {s["judge"]: s for s in payload["verdicts"] if UUID(s["judge"]) not in again}
+            yield from _of_verdicts(where, run, verdicts[item.pk], final)
 
 
 def _of_item(
     where: str,
     item: Item,
     verdicts: Sequence[Verdict],
-    stated: Mapping[str, Any],
+    payload: Mapping[str, Any],
     *,
     has_texts: bool,
 ) -> Iterator[Difference]:
     hashes = item_hashes(item, verdicts)
-    if hashes["item"] != stated["item"]:
+    if hashes["item"] != payload["item"]:
         item.position = UNPLACED
-        yield from _different(where, item_hashes(item, verdicts)["item"], stated["item"])
+        yield from _different(where, item_hashes(item, verdicts)["item"], payload["item"])
     if has_texts and "texts" in hashes:
-        yield from _different(f"texts of {where}", hashes["texts"], stated.get("texts"))
+        yield from _different(f"texts of {where}", hashes["texts"], payload.get("texts"))
     if item.opened_at is None and not item.unusable and not _waits_for_drawing(item):
         yield Difference(f"{where} is closed", True, False, is_correctable=False)
 
@@ -334,17 +336,18 @@ def _of_verdicts(
 ) -> Iterator[Difference]:
     # One that is still to come is in no entry.
     for verdict in (each for each in verdicts if each.state != WAITING and each.error != UNASKED):
-        said = sealed.pop(str(verdict.judge_id), {})
+        entry = sealed.pop(str(verdict.judge_id), {})
         what = f"verdict of {verdict.judge.name} on {where}"
-        if "sha256" in said:
-            yield from _different(what, verdict_hash(run, verdict), said["sha256"])
+        if "sha256" in entry:
+            yield from _different(what, verdict_hash(run, verdict), entry["sha256"])
         else:
             # Sealed before the ledger covered verdicts: it has the winner alone.
-            found = [verdict.winner or None, verdict.consistent]
-            yield from _different(what, found, [said.get("winner", ""), said.get("consistent")])
-    for judge, said in sealed.items():
-        if "sha256" in said:
-            yield from _different(f"verdict of judge {judge} on {where}", None, said["sha256"])
+            current = [verdict.winner or None, verdict.consistent]
+            before = [entry.get("winner", ""), entry.get("consistent")]
+            yield from _different(what, current, before)
+    for judge, entry in sealed.items():
+        if "sha256" in entry:
+            yield from _different(f"verdict of judge {judge} on {where}", None, entry["sha256"])
 
 
 def _waits_for_drawing(item: Item) -> bool:

@@ -68,7 +68,7 @@ def create_run(
                 for output in prompt.outputs
             ]
             by_pk = {output.pk: output for output in Inference.objects.bulk_create(outputs)}
-            together = shown_together(kind_of(queue), list(by_pk), settings.SECRET_KEY)
+            together = combined_outputs(kind_of(queue), list(by_pk), settings.SECRET_KEY)
             new += [[by_pk[pk] for pk in item] for item in together]
         # Neighbours in the list would otherwise be of one prompt.
         Random(str(queue.pk)).shuffle(new)  # noqa: S311  an order, not a secret
@@ -103,7 +103,7 @@ def create_queue(project: Project, name: str, rubric: str, **rules: Any) -> Queu
     return Queue.objects.create(project=project, name=name, rubric=last, **rules)
 
 
-def shown_together(kind: Kind, outputs: Sequence[Output], key: str) -> list[tuple[Output, ...]]:
+def combined_outputs(kind: Kind, outputs: Sequence[Output], key: str) -> list[tuple[Output, ...]]:
     """Return the items that the outputs of one prompt make: each by itself, or every pair.
 
     A keyed hash decides which of a pair is A.

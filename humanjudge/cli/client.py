@@ -29,7 +29,7 @@ class Code(IntEnum):
     USAGE = 2
     UNREACHABLE = 3
     NOT_ALLOWED = 4
-    NOT_FOUND = 5
+    MISSING = 5
     CONFLICT = 6
     INVALID = 7
     TIMED_OUT = 8
@@ -41,7 +41,7 @@ CODES = {
     400: Code.INVALID,
     401: Code.NOT_ALLOWED,
     403: Code.NOT_ALLOWED,
-    404: Code.NOT_FOUND,
+    404: Code.MISSING,
     409: Code.CONFLICT,
     413: Code.INVALID,
     422: Code.INVALID,

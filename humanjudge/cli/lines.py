@@ -174,8 +174,8 @@ def _detail(detail: object) -> str:
     return _joined(detail.get("path"), detail.get("message")) or clean(json.dumps(detail))
 
 
-def plan_lines(found: Reply) -> Iterator[str]:
-    for method, plan in found.items():
+def plan_lines(plans: Reply) -> Iterator[str]:
+    for method, plan in plans.items():
         if plan["items"] is None:
             yield line(method, "more than 20000 items")
         else:

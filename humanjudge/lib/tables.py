@@ -48,7 +48,7 @@ class Cell:
     is_head: bool = False
 
     @property
-    def is_known(self) -> bool:
+    def has_figure(self) -> bool:
         return self.main not in ("", DASH)
 
     def __str__(self) -> str:

@@ -16,7 +16,6 @@ from ninja import Field, Header, Schema
 from humanjudge.http import problem
 from judge_eval.api.access import Json, KeyRouter, Prefix, Problem, key_of, run_of
 from judge_eval.models import RunEvent
-from judge_eval.runs.results import TRIED
 from voting.models import ApiKey
 
 MOST_EVENTS = 1000
@@ -38,11 +37,6 @@ class EventOut(Schema):
     kind: str
     text: str
     data: Json
-
-    @staticmethod
-    def resolve_data(event: RunEvent) -> Json:
-        """Leave out what a judge said when it was tried: whoever asks may yet vote."""
-        return {} if event.kind == TRIED else event.data
 
 
 class Events(Schema):

@@ -43,7 +43,7 @@ from judge_eval.baselines import (
     names_for_single,
 )
 from judge_eval.prompts import judge
-from judge_eval.prompts.judge import Asked
+from judge_eval.prompts.judge import JudgeQuestion
 from voting.choices import CHOICES, DEFAULT_BALLOT, PASS_FLAG, SIDES, Choice
 from voting.kinds import LONGEST_CHOICE, NO_LABELS, RATINGS, SEPARATOR, Options, Word
 
@@ -112,7 +112,7 @@ def old_name(value: object) -> object:
 Plain: TypeAlias = dict[str, Any]
 Long: TypeAlias = Annotated[Text, Field(max_length=20_000)]
 Provider: TypeAlias = Annotated[Line, Field(max_length=50)]
-# The id of an extension. Whether it is here `checked` says: a run outlives what it was made with.
+# The id of an extension. `validate_run` says whether it is here: a run outlives what made it.
 Extension: TypeAlias = Annotated[Line, Field(max_length=50)]
 Temperature: TypeAlias = Annotated[float, Field(ge=0, le=2, allow_inf_nan=False)] | None
 # How much worse than a person a judge may be in the Alt-Test.
@@ -302,12 +302,12 @@ class RunConfig(Part):
         return generating | {model.provider for judge in self.judges for model in judge.models}
 
     @property
-    def asked(self) -> Asked:
+    def question(self) -> JudgeQuestion:
         """What a judge is asked about each item."""
         if self.items is None:
-            return Asked(self.ballot)
+            return JudgeQuestion(self.ballot)
         items = self.items
-        return Asked(
+        return JudgeQuestion(
             items.offered,
             items.kind,
             is_graded=items.graded,
@@ -323,7 +323,7 @@ def parse(data: object, also: Iterable[tuple[Place, str]] = ()) -> RunConfig:
     """Check a config, as read from JSON, and fill in its defaults; ConfigInvalid has every error.
 
     Models, judges and prompts may be plain texts. The extensions that it names need not be here:
-    `checked` looks for them where a run is made, and its mistakes are said with the others, `also`.
+    `validate_run` looks for them where a run is made; its mistakes, `also`, join the others.
 
     >>> config = parse({"name": "r", "models": ["m", "n"], "judges": ["j"], "prompts": ["a cat"]})
     >>> config.kind, config.ballot, config.prompts[0]
@@ -469,8 +469,8 @@ def _misplaced(name: str, config: Plain) -> str:
     if isinstance(items, dict):
         item_kind = str(items.get("kind", "pass_flag"))
         offered = _FIXED.get(item_kind, _words(items))
-        known = [*names_for_single(item_kind, offered), MOST_FREQUENT]
-        return "" if name in known else f"must be one of the baselines here: {', '.join(known)}"
+        names = [*names_for_single(item_kind, offered), MOST_FREQUENT]
+        return "" if name in names else f"must be one of the baselines here: {', '.join(names)}"
     if name not in BASELINES:
         return "judges single items only"
     if kind in KINDS and name not in names_for(kind):

@@ -83,7 +83,7 @@ def judge_tables(
         for group in (main, FURTHER)
     )
     with_figures = [
-        c for c in possible if any(c.figure in r[2] and r[2][c.figure].is_known for r in rows)
+        c for c in possible if any(c.figure in r[2] and r[2][c.figure].has_figure for r in rows)
     ]
     name = f"Judges of {run.name}{f', {part.in_words}' if part.kind else ''}"
     # Before there are votes a table would be of dashes.

@@ -168,7 +168,7 @@ def _alarms(board: BoardView) -> list[tuple[str, str]]:
     silent = {
         row.judge.pk: row.judge.name
         for row in board.rows
-        if row.asked and not row.answered and not row.judge.is_baseline
+        if row.requested and not row.answered and not row.judge.is_baseline
     }
     if not silent:
         return []

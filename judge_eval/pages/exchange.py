@@ -293,7 +293,7 @@ def upload_files(request: HttpRequest, run_id: UUID | None = None) -> HttpRespon
         "run": run,
         "tab": "export",
         "error": error,
-        "left": left.order_by("-asked_at")[:LISTED],
+        "left": left.order_by("-requested_at")[:LISTED],
     }
     return render(request, "judge_eval/import_files.html", context, status=status)
 

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_POST, require_safe
 from humanjudge.http import Context, Problem
 from humanjudge.lib import extensions
 from judge_eval.models import Extension
-from judge_eval.runs import available
+from judge_eval.runs import extension_check
 from voting.access import require, user_of
 
 # In the order in which a run meets them.
@@ -49,6 +49,6 @@ def switch_extension(request: HttpRequest, extension_id: str) -> HttpResponse:
         raise Http404
     if state not in ("on", "off"):
         raise Problem(422, "state: on or off.")
-    available.switch(extension.id, user_of(request), is_enabled=state == "on")
+    extension_check.switch(extension.id, user_of(request), is_enabled=state == "on")
     messages.success(request, f"{extension.title} is {state} now.")
     return redirect("extensions")

@@ -25,7 +25,7 @@ from judge_eval.baselines import (
     constants_for,
     names_for,
 )
-from judge_eval.config.prompt_files import FoundPrompt, PromptsUnreadable, from_file, from_lines
+from judge_eval.config.prompt_files import ListedPrompt, PromptsUnreadable, from_file, from_lines
 from judge_eval.config.run_config import (
     DEFAULT_PROVIDER,
     RUBRICS,
@@ -37,7 +37,7 @@ from judge_eval.config.run_config import (
     parse,
 )
 from judge_eval.models import Provider, Run
-from judge_eval.runs import available, providers
+from judge_eval.runs import extension_check, providers
 from judge_eval.selectors import switched_off
 from judge_eval.web import LINES, shortened
 from voting.access import NO_NEW_PROJECTS, Who, can_make_projects, projects_where
@@ -260,14 +260,14 @@ class RunForm(ProjectForm):
                 self.add_error("prompts_file", f"This file cannot be read: {error}.")
         chosen = got.get("single_baselines" if self._is_single else "baselines", [])
         is_rating = got.get("items_kind") == Queue.Kind.RATING
-        baselines = [FoundPrompt(n, n) for n in chosen if is_rating or n != LONGER_HIGHER]
+        baselines = [ListedPrompt(n, n) for n in chosen if is_rating or n != LONGER_HIGHER]
         listed = {
             "models": from_lines(got.get("models", "")),
             "judges": from_lines(got.get("judges", "")) + baselines,
             "prompts": prompts,
         }
         try:
-            self.run_config = available.new_config(
+            self.run_config = extension_check.new_config(
                 self._plain()
                 | {name: [each.entry for each in prompts] for name, prompts in listed.items()}
             )
@@ -309,7 +309,9 @@ class RunForm(ProjectForm):
         words = {"choices": lines if has_words else [], "graded": grades}
         return {"kind": got["items_kind"]} | words | task
 
-    def _show(self, errors: Sequence[ConfigError], listed: Mapping[str, list[FoundPrompt]]) -> None:
+    def _show(
+        self, errors: Sequence[ConfigError], listed: Mapping[str, list[ListedPrompt]]
+    ) -> None:
         """Put each error beside the field that it is about, unless that was complained of."""
         complained = set(self.errors)
         if "prompts_file" in complained:  # without it there are none, which is not news
@@ -323,7 +325,7 @@ class RunForm(ProjectForm):
             self.add_error(field, shortened(messages))
 
     def _place_of(
-        self, error: ConfigError, listed: Mapping[str, list[FoundPrompt]]
+        self, error: ConfigError, listed: Mapping[str, list[ListedPrompt]]
     ) -> tuple[str | None, str]:
         field, message = error.path.replace(".", "_"), error.message
         if place := _LISTED.fullmatch(error.path):
@@ -451,7 +453,9 @@ class ConfigForm(ProjectForm):
             self.add_error("config_file", "Paste a config or give a file: one of the two.")
             return
         try:
-            self.run_config = available.new_config(strict_json.loads(file.read() if file else text))
+            self.run_config = extension_check.new_config(
+                strict_json.loads(file.read() if file else text)
+            )
         except strict_json.NotJson as error:
             self.add_error("config_file" if file else "config", f"It is {error}.")
         except ConfigInvalid as invalid:

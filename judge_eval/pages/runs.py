@@ -46,7 +46,7 @@ MOST_VERDICTS = 50
 LONGEST_REPLY = 20_000
 EVENTS = 8
 # They have lists of their own.
-UNLISTED_EVENTS = ("call_failed", "tried")
+UNLISTED_EVENTS = ("call_failed",)
 STATES = {
     Run.State.GENERATING: "Outputs are being asked for.",
     Run.State.JUDGING: "Outputs are drawn and judged.",
@@ -306,7 +306,8 @@ def _facts(run: Run, progress: RunProgress, out: int) -> list[tuple[str, str]]:
 @run_page("see calls")
 def run_calls(request: HtmxRequest, run: Run) -> HttpResponse:
     """The calls that failed for good, each with its reason, without their long replies."""
-    calls = run.calls.filter(state=FAILED).select_related("verdict__item").defer("reply")
+    failed_calls = run.calls.filter(purpose__in=selectors.THINGS, state=FAILED)
+    calls = failed_calls.select_related("verdict__item").defer("reply")
     page = page_of(calls.order_by("-pk"), request.GET, CALLS_PER_PAGE)
     # Verdicts that failed although no call did: a baseline's, or orders that do not fit.
     no_call = ~Exists(Call.objects.filter(verdict=OuterRef("pk"), state=FAILED))
@@ -331,8 +332,8 @@ def run_calls(request: HtmxRequest, run: Run) -> HttpResponse:
 @run_page("see calls")
 def run_call(request: HtmxRequest, run: Run, call_id: int) -> HttpResponse:
     """The raw reply of a call; what a judge said only to who may see its pair."""
-    calls = Call.objects.select_related("verdict__item").exclude(state=WAITING)
-    call = get_object_or_404(calls, pk=call_id, run=run)
+    calls = run.calls.filter(purpose__in=selectors.THINGS).exclude(state=WAITING)
+    call = get_object_or_404(calls.select_related("verdict__item"), pk=call_id)
     if call.verdict and (refused := refusal(request, "see", run, call.verdict.item)):
         return refused
     output = call.inference_id

@@ -30,9 +30,9 @@ def request_hash(
     `parameters` are all that is sent beside model and messages and can change the reply, the
     endpoint too. In `messages`, as OpenAI's chat API has them, a picture stands by its hash.
 
-    >>> asked = {"model": "m", "messages": [], "order": "AB", "sample": 0}
-    >>> cold = request_hash(parameters={"temperature": 0.0}, **asked)
-    >>> cold == request_hash(parameters={"temperature": 0}, **asked)
+    >>> same = {"model": "m", "messages": [], "order": "AB", "sample": 0}
+    >>> cold = request_hash(parameters={"temperature": 0.0}, **same)
+    >>> cold == request_hash(parameters={"temperature": 0}, **same)
     True
     """
     hashed = [{**each, "content": _without_bytes(each.get("content"))} for each in messages]

@@ -71,7 +71,7 @@ class EmbeddingClient:
     """
 
     def __init__(self, endpoint: Endpoint, model: str) -> None:
-        self.endpoint, self.asked_model = endpoint, model
+        self.endpoint, self.requested_model = endpoint, model
         # As it called itself in its first reply, before that as it is asked for.
         self.model = model
         self._has_answered = False
@@ -97,11 +97,11 @@ class EmbeddingClient:
     def _patiently(self, texts: Sequence[str]) -> tuple[str, list[Row]]:
         for wait_s in WAITS_S:
             try:
-                return embeddings(self.endpoint, self.asked_model, texts)
+                return embeddings(self.endpoint, self.requested_model, texts)
             except CallFailed as failed:
-                asked_s = wait_s if failed.retry_after is None else failed.retry_after
-                if not failed.retryable or asked_s > self._patience_s:
+                seconds = wait_s if failed.retry_after is None else failed.retry_after
+                if not failed.retryable or seconds > self._patience_s:
                     raise
-                self._patience_s -= asked_s
-                time.sleep(asked_s)
-        return embeddings(self.endpoint, self.asked_model, texts)
+                self._patience_s -= seconds
+                time.sleep(seconds)
+        return embeddings(self.endpoint, self.requested_model, texts)

@@ -52,8 +52,8 @@ class Connection(HTTPConnection):
         return left
 
     def addresses(self) -> Iterable[str]:
-        found = socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)
-        return dict.fromkeys(str(info[4][0]) for info in found)
+        infos = socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)
+        return dict.fromkeys(str(info[4][0]) for info in infos)
 
     def connect(self) -> None:
         """Try each address of the host; the system would give the full time to each."""

@@ -9,7 +9,7 @@ from judge_eval.providers import embeddings as module
 from judge_eval.providers.chat import Endpoint
 from judge_eval.providers.embeddings import EmbeddingClient, embeddings
 from judge_eval.providers.errors import CallFailed
-from judge_eval.runs.embeddings import make_embedder
+from judge_eval.runs.providers import make_embedder
 from judge_eval.stats import SemanticSimilarityScorer, make_scorer, semantic_similarity
 from judge_eval.stats.similarity import EmbeddingFailed
 from tests.helpers import model_calls

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from judge_eval.prompts.judge import Asked, schema
+from judge_eval.prompts.judge import JudgeQuestion, schema
 from judge_eval.providers import chat as endpoints
 from judge_eval.providers.chat import Endpoint, chat
 from judge_eval.providers.errors import RAW_LIMIT
@@ -48,7 +48,11 @@ class TestReply:
             "max_tokens": 300,
             "response_format": {
                 "type": "json_schema",
-                "json_schema": {"name": "verdict", "strict": True, "schema": schema(Asked("AB"))},
+                "json_schema": {
+                    "name": "verdict",
+                    "strict": True,
+                    "schema": schema(JudgeQuestion("AB")),
+                },
             },
         }
 

@@ -8,7 +8,7 @@ from email.utils import format_datetime
 import pytest
 
 from judge_eval.providers.chat import ChatReply, Endpoint, chat
-from judge_eval.providers.errors import RAW_LIMIT, wait_asked
+from judge_eval.providers.errors import RAW_LIMIT, retry_seconds
 from judge_eval.providers.transport import Line
 from tests.helpers import model_calls
 from tests.helpers.model_calls import KEY, failure, question
@@ -174,11 +174,11 @@ class TestWait:
         ],
     )
     def test_seconds_asked(self, headers, seconds):
-        assert wait_asked(headers) == seconds
+        assert retry_seconds(headers) == seconds
 
     def test_a_date_is_as_far_off_as_it_is(self):
         then = datetime.now(UTC) + timedelta(minutes=5)
-        assert wait_asked({"retry-after": format_datetime(then, usegmt=True)}) == pytest.approx(
+        assert retry_seconds({"retry-after": format_datetime(then, usegmt=True)}) == pytest.approx(
             300, abs=60
         )
 

@@ -175,12 +175,12 @@ def close_connections() -> None:
 
 def collect_static() -> None:
     """Collect static files, unless they are the ones of the last time."""
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for finder in get_finders():
         for name, storage in finder.list([]):
             seen = Path(storage.path(name)).stat()
-            found.update(f"{name} {seen.st_size} {seen.st_mtime_ns}\n".encode())
-    mark, now = Path(settings.STATIC_ROOT, ".collected"), found.hexdigest()
+            digest.update(f"{name} {seen.st_size} {seen.st_mtime_ns}\n".encode())
+    mark, now = Path(settings.STATIC_ROOT, ".collected"), digest.hexdigest()
     if not mark.exists() or mark.read_text() != now:
         call_command("collectstatic", verbosity=0, interactive=False)
         mark.write_text(now)

@@ -6,7 +6,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from humanjudge.lib.validation import ConfigInvalid
 from judge_eval.models import Run
-from judge_eval.runs.embeddings import make_embedder
+from judge_eval.runs.providers import make_embedder
 from judge_eval.selectors import Ambiguous, by_prefix, switched_off
 from reports.report.folders import FolderTaken, replacing
 from reports.report.score_config import Reach, read_config, whole

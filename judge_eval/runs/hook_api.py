@@ -97,8 +97,8 @@ class PlanHelpers(RunHelpers):
 
     def generate(self, model: str, prompt: int) -> None:
         config = self.run.config or {}
-        known = [each["id"] for each in config["models"]]
-        if model not in known or not 0 <= prompt < len(config["prompts"]):
+        names = [each["id"] for each in config["models"]]
+        if model not in names or not 0 <= prompt < len(config["prompts"]):
             raise ValueError(f"the config has no model {model!r} and prompt {prompt}")
         self.calls[model, prompt] = Call(
             run=self.run,

@@ -25,22 +25,22 @@ from judge_eval.config.run_config import (
 TURNED_OFF: Final = "{} is turned off; a superuser can turn it on, on the page Extensions"
 
 
-def checked(data: object, off: Collection[str] = ()) -> RunConfig:
+def validate_run(data: object, off: Collection[str] = ()) -> RunConfig:
     """Return the config of a new run, or raise ConfigInvalid with every mistake.
 
     What it names must be here and not turned `off`.
 
     >>> run = {"name": "r", "models": ["m", "n"], "judges": ["j"], "prompts": ["p"]}
-    >>> checked(run | {"mode": "judge_eval"}).mode
+    >>> validate_run(run | {"mode": "judge_eval"}).mode
     'builtin-judge-eval'
-    >>> checked(run | {"mode": "judge-eval"})
+    >>> validate_run(run | {"mode": "judge-eval"})
     Traceback (most recent call last):
         ...
     humanjudge.lib.validation.ConfigInvalid: mode: there is no run mode 'judge-eval'; did you mean \
 'builtin-judge-eval'?
     """
-    found = list(_absent(data, off)) if isinstance(data, dict) else []
-    config = parse(data, found)
+    absences = list(_absent(data, off)) if isinstance(data, dict) else []
+    config = parse(data, absences)
     if mistakes := list(_mistakes(config)):
         raise ConfigInvalid(mistakes)
     return config
@@ -85,26 +85,28 @@ def _judge(judge: Plain, off: Collection[str]) -> Iterator[tuple[Place, str]]:
         elif name in off and name in BASELINES:
             yield ("id",), TURNED_OFF.format(name)
     # A baseline is asked nowhere, so what asks models does not matter to it.
-    is_asked = not (isinstance(name, str) and is_baseline(name))
-    if is_asked and isinstance(kind, str):
+    is_model = not (isinstance(name, str) and is_baseline(name))
+    if is_model and isinstance(kind, str):
         why = why_absent(kind.strip(), JUDGE_TYPES, "judge type", off)
         yield from [(("type",), why)] if why else ()
 
 
-def why_absent(wanted: str, known: Mapping[str, Extension], noun: str, off: Collection[str]) -> str:
+def why_absent(
+    name: str, registered: Mapping[str, Extension], noun: str, off: Collection[str]
+) -> str:
     """Say why an extension cannot be used; nothing where it can."""
-    if wanted not in known:
+    if name not in registered:
         broken = "; see what is broken on the page Extensions" if extensions.broken else ""
-        usable = [name for name in known if name not in off]
-        return f"there is no {noun} {excerpt(wanted, 60)}{meant(wanted, usable)}{broken}"
-    return TURNED_OFF.format(wanted) if wanted in off else ""
+        usable = [other for other in registered if other not in off]
+        return f"there is no {noun} {excerpt(name, 60)}{meant(name, usable)}{broken}"
+    return TURNED_OFF.format(name) if name in off else ""
 
 
 def _mistakes(config: RunConfig) -> Iterator[ConfigError]:
     """Let modes and types say what is wrong, once all that is common to them is right."""
     mode = MODES[config.mode]
     yield from _wrong_options(mode.Options, config.mode_options, "mode_options")
-    yield from _said_by(mode, "mode", lambda: mode.check(config))
+    yield from _of_hook(mode, "mode", lambda: mode.check(config))
     for number, judge in enumerate(config.judges):
         for error in _wrong_parts(judge) if judge.is_baseline else _wrong_judge(judge):
             yield ConfigError(f"judges[{number}].{error.path}", error.message)
@@ -114,11 +116,11 @@ def _wrong_judge(judge: JudgeSpec) -> Iterator[ConfigError]:
     kind = JUDGE_TYPES[judge.type]
     least, most = kind.parts
     if not least <= len(judge.parts) <= most:
-        wanted = f"{least} to {most}" if most else "none"
-        yield ConfigError("parts", f"has {len(judge.parts)}; of type {kind.id} it has {wanted}")
+        expected = f"{least} to {most}" if most else "none"
+        yield ConfigError("parts", f"has {len(judge.parts)}; of type {kind.id} it has {expected}")
     yield from _wrong_parts(judge)
     yield from _wrong_options(kind.Options, judge.options, "options")
-    yield from _said_by(kind, "type", lambda: kind.check(judge))
+    yield from _of_hook(kind, "type", lambda: kind.check(judge))
 
 
 def _wrong_parts(judge: JudgeSpec) -> Iterator[ConfigError]:
@@ -131,15 +133,15 @@ def _wrong_parts(judge: JudgeSpec) -> Iterator[ConfigError]:
             yield ConfigError(f"parts[{place}]", f"{part.id} is a baseline, no model")
 
 
-def _said_by(
+def _of_hook(
     extension: Extension, path: str, check: Callable[[], Iterable[Mistake]]
 ) -> Iterator[ConfigError]:
     try:
         with calling(extension, "check"):
-            found = [ConfigError(where, why) for where, why in check()]
+            mistakes = [ConfigError(where, why) for where, why in check()]
     except HookFailed as failed:
-        found = [ConfigError(path, str(failed))]
-    yield from found
+        mistakes = [ConfigError(path, str(failed))]
+    yield from mistakes
 
 
 def _wrong_options(options: type[Part], given: Plain, path: str) -> Iterator[ConfigError]:

@@ -6,9 +6,9 @@ from django.db import transaction
 from django.utils import timezone
 
 from humanjudge.lib.validation import ConfigError, ConfigInvalid
-from judge_eval.config.checked import TURNED_OFF, absent, checked, why_absent
 from judge_eval.config.judge_types import JUDGE_TYPES
 from judge_eval.config.run_config import Plain, RunConfig
+from judge_eval.config.validate_run import TURNED_OFF, absent, validate_run, why_absent
 from judge_eval.models import Extension, Provider, Run
 from judge_eval.providers.protocols import PROTOCOLS
 from judge_eval.selectors import switched_off
@@ -19,8 +19,8 @@ def switch(extension_id: str, user: User, *, is_enabled: bool) -> None:
     now = {"is_enabled": is_enabled, "changed_by": user, "changed_at": timezone.now()}
     with transaction.atomic():
         row, _ = Extension.objects.update_or_create(pk=extension_id, defaults=now)
-        said = "Turned on." if is_enabled else "Turned off."
-        LogEntry.objects.log_actions(user.pk, [row], CHANGE, said, single_object=True)
+        message = "Turned on." if is_enabled else "Turned off."
+        LogEntry.objects.log_actions(user.pk, [row], CHANGE, message, single_object=True)
 
 
 def new_config(data: object) -> RunConfig:
@@ -29,7 +29,7 @@ def new_config(data: object) -> RunConfig:
     Nothing that is not here, or turned off, may be named in it.
     """
     off = switched_off()
-    config = checked(data, off)
+    config = validate_run(data, off)
     if wrong := _providers_without(config.as_dict(), off):
         raise ConfigInvalid(wrong)
     return config

@@ -10,9 +10,8 @@ from django.utils import timezone
 
 from judge_eval.models import Call, Judge, Provider, Run, RunEvent, Verdict
 from judge_eval.providers.errors import CallFailed
-from judge_eval.runs import leases, lifecycle, results, tryout, worker
+from judge_eval.runs import leases, lifecycle, results, trial, worker
 from judge_eval.runs.lifecycle import LifecycleRefused
-from judge_eval.runs.results import TRIED
 from tests.helpers.run_maker import (
     PRICES,
     ask,
@@ -24,7 +23,7 @@ from tests.helpers.run_maker import (
     make_started,
     says,
 )
-from tests.makers import make_picture, make_project, make_run
+from tests.makers import make_picture, make_project, make_run, user_client
 from tests.process.processes import free_port
 from tests.provider import provider
 from tests.provider_models import outputs_shown
@@ -62,22 +61,26 @@ def judge_of(run, name=JUDGE):
 
 def try_it(run):
     """Ask, and do what a worker would; return what came."""
-    tryout.ask(run.pk, judge_of(run).pk)
+    trial.try_judge(run.pk, judge_of(run).pk)
     worker.work()
-    return tryout.latest(run)
+    return trial.latest(run)
+
+
+def items_of(came):
+    return [call.item_id for call in came.calls]
 
 
 def test_three_pairs_of_the_project_with_what_was_said(at):
     run = make_draft(at)
     came = try_it(run)
-    assert len(came.pairs) == len(set(came.pairs)) == 3
+    assert len(items_of(came)) == len(set(items_of(came))) == 3
     assert came.is_over
     assert not came.lost
-    for told in came.told.values():
-        assert told["winner"] in ("A", "B")
-        assert told["reason"] == f"By the rule of {JUDGE}."
-        assert '"winner"' in told["reply"]
-    assert not Call.objects.exists()
+    for call in came.answered:
+        assert call.winner in ("A", "B")
+        assert call.reason == f"By the rule of {JUDGE}."
+        assert '"winner"' in call.reply
+    assert set(Call.objects.values_list("state")) == {("done",)}
     assert not Verdict.objects.filter(judge__run=run).exists()
 
 
@@ -89,7 +92,7 @@ def test_it_is_asked_what_the_run_would_ask(at):
     assert "Which is more cheerful?" in first["messages"][0]["content"]
     assert (first["temperature"], first["max_tokens"]) == (0.0, 400)
     shown = [outputs_shown(body["messages"]) for body in bodies]
-    pairs = [Inference.objects.filter(pk__in=ids) for ids in _sides(came.pairs)]
+    pairs = [Inference.objects.filter(pk__in=ids) for ids in _sides(items_of(came))]
     stored = [{output.output.encode() for output in pair} for pair in pairs]
     assert {frozenset(each) for each in shown} == {frozenset(each) for each in stored}
 
@@ -100,8 +103,8 @@ def test_it_is_asked_though_it_has_said_the_same_before(at):
     draft = lifecycle.create(earlier.queue.project, make_config(**made))
     at.control(reset=True)
     came = try_it(draft)
-    assert len(came.pairs) == len(asked_of(at, JUDGE)) == 2
-    assert all(told["latency_ms"] is not None for told in came.told.values())
+    assert len(items_of(came)) == len(asked_of(at, JUDGE)) == 2
+    assert all(call.latency_ms is not None for call in came.answered)
 
 
 def _sides(pairs):
@@ -114,21 +117,21 @@ def test_different_prompts_are_chosen_first_and_other_pairs_next_time(at):
     Inference.objects.filter(prompt__in=[f"Question {n}" for n in range(37)]).update(prompt="Same")
     first, second = try_it(run), try_it(run)
     for came in (first, second):
-        prompts = {Inference.objects.get(pk=a).prompt for a, _ in _sides(came.pairs)}
+        prompts = {Inference.objects.get(pk=a).prompt for a, _ in _sides(items_of(came))}
         assert len(prompts) == 3
-    assert first.pairs != second.pairs
+    assert items_of(first) != items_of(second)
 
 
 def test_with_fewer_pairs_than_three_all_are_taken(at):
-    assert len(try_it(make_draft(at, pairs=2)).pairs) == 2
+    assert len(try_it(make_draft(at, pairs=2)).calls) == 2
 
 
 def test_the_demo_where_the_project_has_nothing_of_this_kind(at):
     run = make_draft(at, pairs=0)
-    assert tryout.pairs_for(run) == []
+    assert trial.items_for(run) == []
     demo = make_run(make_project("Demo"), pairs=3)
     came = try_it(run)
-    assert set(came.pairs) == set(demo.queue.items.values_list("pk", flat=True))
+    assert set(items_of(came)) == set(demo.queue.items.values_list("pk", flat=True))
 
 
 def test_a_judge_of_drawings_is_sent_the_very_pictures(at):
@@ -150,18 +153,18 @@ def test_pairs_whose_pictures_are_not_drawn_are_not_taken(at):
     for pair in Item.objects.all():
         make_picture("red", inferences=[pair.a])
         Inference.objects.filter(pk=pair.b_id).update(picture=waiting, kind="svg")
-    assert tryout.pairs_for(run) == []
+    assert trial.items_for(run) == []
 
 
 @pytest.mark.parametrize("kind", ["svg", "code"])
 def test_other_kinds_and_pairs_that_cannot_be_shown_are_not_taken(at, kind):
     run = make_draft(at, kind=kind)
     with pytest.raises(LifecycleRefused, match="no pairs of this kind"):
-        tryout.ask(run.pk, judge_of(run).pk)
+        trial.try_judge(run.pk, judge_of(run).pk)
     other = make_draft_of_texts(run.queue.project)
     Queue.objects.get(run__name="A run of pairs").items.update(unusable="no drawing")
     with pytest.raises(LifecycleRefused, match="no pairs of this kind"):
-        tryout.ask(other.pk, judge_of(other).pk)
+        trial.try_judge(other.pk, judge_of(other).pk)
 
 
 def make_draft_of_texts(project):
@@ -181,10 +184,10 @@ def test_what_is_no_verdict_is_told_with_the_raw_reply(at, said, error):
     says(at, said)
     came = try_it(run)
     assert len(asked_of(at, JUDGE)) == 3  # not asked once more: that is what is to be seen
-    for told in came.told.values():
-        assert error in told["error"]
-        assert told["reply"] == said if said else '"choices"' in told["reply"]
-        assert "winner" not in told
+    for call in came.answered:
+        assert error in call.error
+        assert call.reply == said if said else '"choices"' in call.reply
+        assert not call.winner
 
 
 @pytest.mark.parametrize(
@@ -200,9 +203,9 @@ def test_failures_of_the_provider_are_told(at, mode, error, cost):
     at.control(mode=mode)
     came = try_it(run)
     assert came.is_over
-    for told in came.told.values():
-        assert error in told["error"]
-        assert cost is None or told["cost_nano"] == cost
+    for call in came.answered:
+        assert error in call.error
+        assert cost is None or call.cost_nano == cost
 
 
 def spent(run):
@@ -214,7 +217,7 @@ def test_what_it_costs_counts_as_spent(at):
     says(at, '{"winner": "A"}')
     came = try_it(run)
     # 10 tokens in at $2.50 and 5 out at $10 a million.
-    assert [told["cost_nano"] for told in came.told.values()] == [75_000] * 3
+    assert [call.cost_nano for call in came.answered] == [75_000] * 3
     assert spent(run) == 225_000
     assert Run.objects.get(pk=run.pk).reserved_nano == 0
 
@@ -223,7 +226,7 @@ def test_without_a_price_nobody_knows_what_it_costs(at):
     run = make_draft(at)
     Provider.objects.update(prices={})
     came = try_it(run)
-    assert {told["cost_nano"] for told in came.told.values()} == {None}
+    assert {call.cost_nano for call in came.answered} == {None}
     assert spent(run) == 0
 
 
@@ -231,11 +234,11 @@ def test_a_broken_line_counts_the_most_it_can_have_cost(at):
     run = make_draft(at)
     at.control(mode="disconnect", times=1)
     came = try_it(run)
-    [broken] = [told for told in came.told.values() if told["error"]]
-    assert "connection ended" in broken["error"]
-    others = [told["cost_nano"] for told in came.told.values() if told is not broken]
-    assert broken["cost_nano"] > max(others) >= min(others) > 0
-    assert spent(run) == sum(told["cost_nano"] for told in came.told.values())
+    [broken] = [call for call in came.answered if call.error]
+    assert "connection ended" in broken.error
+    others = [call.cost_nano for call in came.answered if call is not broken]
+    assert broken.cost_nano > max(others) >= min(others) > 0
+    assert spent(run) == sum(call.cost_nano for call in came.answered)
 
 
 def test_no_call_is_made_that_could_pass_the_budget(at):
@@ -243,7 +246,7 @@ def test_no_call_is_made_that_could_pass_the_budget(at):
     # Generators are priced too, or the budget itself would be refused.
     Provider.objects.update(prices=dict.fromkeys([JUDGE, "model-a", "model-b"], PRICES))
     came = try_it(run)
-    assert {told["error"] for told in came.told.values()} == {
+    assert {call.error for call in came.answered} == {
         "This call could pass the budget, so it was not made."
     }
     assert at.requests == []
@@ -254,25 +257,25 @@ def test_a_budget_wants_a_price(at):
     run = make_draft(at, budget_usd=5)
     Provider.objects.update(prices={})
     with pytest.raises(LifecycleRefused, match="nobody has said what judge-hash costs"):
-        tryout.ask(run.pk, judge_of(run).pk)
+        trial.try_judge(run.pk, judge_of(run).pk)
 
 
 def test_a_price_that_is_gone_by_then_asks_nobody(at):
     run = make_draft(at, budget_usd=5)
     Provider.objects.update(prices=dict.fromkeys([JUDGE, "model-a", "model-b"], PRICES))
-    tryout.ask(run.pk, judge_of(run).pk)
+    trial.try_judge(run.pk, judge_of(run).pk)
     Provider.objects.update(prices={})
     worker.work()
-    told = tryout.latest(run).told.values()
-    assert all("nobody has said what judge-hash costs" in each["error"] for each in told)
-    assert (len(told), at.requests) == (3, [])
+    call = trial.latest(run).answered
+    assert all("nobody has said what judge-hash costs" in each.error for each in call)
+    assert (len(call), at.requests) == (3, [])
 
 
 def test_a_call_that_reached_nobody_has_cost_nothing(at):
     run = make_draft(at)
     Provider.objects.update(base_url=f"http://127.0.0.1:{free_port()}/v1")
-    told = try_it(run).told.values()
-    assert {(each["error"], each["cost_nano"]) for each in told} == {
+    call = try_it(run).answered
+    assert {(each.error, each.cost_nano) for each in call} == {
         ("no connection: Connection refused", 0)
     }
     assert spent(run) == 0
@@ -283,8 +286,8 @@ def test_a_picture_that_is_gone_is_told(at):
     for side in Inference.objects.all():
         make_picture("red", inferences=[side])
     Picture.objects.update(png_sha256="0" * 64)
-    [told] = try_it(run).told.values()
-    assert told["error"].startswith("it could not be asked: ")
+    [call] = try_it(run).answered
+    assert call.error.startswith("it could not be asked: ")
 
 
 class TestLimits:
@@ -292,31 +295,31 @@ class TestLimits:
         run = make_draft(at)
         leases.pause("default", "another", 100, "429")
         leases.pause("default", JUDGE, 100, "429")
-        tryout.ask(run.pk, judge_of(run).pk)
+        trial.try_judge(run.pk, judge_of(run).pk)
         attempt()
-        came = tryout.latest(run)
+        came = trial.latest(run)
         assert came.lost.startswith(f"default takes no call to {JUDGE} for another ")
         assert came.is_over
         assert at.requests == []
         # Whoever tries again leaves nothing behind of the first time.
-        tryout.ask(run.pk, judge_of(run).pk)
+        trial.try_judge(run.pk, judge_of(run).pk)
         Provider.objects.update(pauses={})
         worker.work()
-        assert len(tryout.latest(run).told) == len(at.requests) == 3
+        assert len(trial.latest(run).answered) == len(at.requests) == 3
 
     def test_a_short_pause_is_waited_for(self, at):
         run = make_draft(at, pairs=1)
         until = timezone.now() + timedelta(seconds=0.5)
         leases.pause("default", JUDGE, 0.5, "429")
-        [told] = try_it(run).told.values()
-        assert not told["error"]
-        assert run.events.get(kind=TRIED).at > until
+        [call] = try_it(run).answered
+        assert not call.error
+        assert call.done_at > until
 
     def test_calls_a_minute_are_kept_and_counted(self, at):
         run = make_draft(at)
         Provider.objects.update(requests_per_minute=600)
         before = timezone.now()
-        assert not any(told["error"] for told in try_it(run).told.values())
+        assert not any(call.error for call in try_it(run).answered)
         # What others may begin is what is left.
         assert Provider.objects.get().next_start_at >= before + 3 * timedelta(seconds=0.1)
 
@@ -324,7 +327,7 @@ class TestLimits:
         make_started(at, {"concurrency": 1})
         run = make_draft(at)
         Provider.objects.update(concurrency=1)
-        tryout.ask(run.pk, judge_of(run).pk)
+        trial.try_judge(run.pk, judge_of(run).pk)
         [call] = leases.claim(8, uuid4())
         assert leases.claim(8, uuid4()) == []
         leases.let_go(call)
@@ -335,25 +338,25 @@ class TestLimits:
             purposes.append(call.purpose)
             assert leases.claim(8, uuid4()) == []
             results.give_up(call, CallFailed("not this one"))
-        assert purposes == ["tryout", "tryout", "tryout", "generate"]
+        assert purposes == ["trial", "trial", "trial", "generate"]
 
     def test_a_provider_that_is_busy_for_long_is_told(self, at):
         run = make_draft(at)
         make_started(at, {"concurrency": 1})
         leases.claim(8, uuid4())
-        tryout.ask(run.pk, judge_of(run).pk)
+        trial.try_judge(run.pk, judge_of(run).pk)
         assert leases.claim(8, uuid4()) == []
-        assert not tryout.latest(run).lost
-        RunEvent.objects.filter(kind=tryout.ASKED).update(at=long_ago())
-        assert tryout.latest(run).lost == "default is busy with other calls."
+        assert not trial.latest(run).lost
+        RunEvent.objects.filter(kind=trial.TRIED).update(at=long_ago())
+        assert trial.latest(run).lost == "default is busy with other calls."
         assert at.requests == []
 
     def test_a_model_that_names_a_time_is_left_alone_by_all(self, at):
         run = make_draft(at)
         at.control(mode="429", retry_after=120)
-        told = try_it(run).told.values()
+        call = try_it(run).answered
         assert len(at.requests) == 3
-        assert all("asked to wait 120 s" in each["error"] for each in told)
+        assert all("asked to wait 120 s" in each.error for each in call)
         [until] = leases.paused(Provider.objects.get(), timezone.now()).values()
         # What is asked for once is kept to for a minute at most.
         assert timedelta(seconds=40) < until - timezone.now() <= timedelta(seconds=60)
@@ -361,8 +364,8 @@ class TestLimits:
 
 
 def told_again(run):
-    tryout.ask(run.pk, judge_of(run).pk)
-    return tryout.latest(run)
+    trial.try_judge(run.pk, judge_of(run).pk)
+    return trial.latest(run)
 
 
 def long_ago():
@@ -374,32 +377,32 @@ def test_workers_that_come_again_ask_once(at):
     try_it(run)
     worker.work()
     assert len(at.requests) == 3
-    assert RunEvent.objects.filter(kind=TRIED).count() == 3
+    assert Call.objects.filter(state="done").count() == 3
 
 
 def test_one_at_a_time_until_it_is_over_or_lost(at):
     run = make_draft(at)
-    tryout.ask(run.pk, judge_of(run).pk)
+    trial.try_judge(run.pk, judge_of(run).pk)
     with pytest.raises(LifecycleRefused, match="judge-hash is being tried"):
-        tryout.ask(run.pk, judge_of(run).pk)
-    RunEvent.objects.filter(kind=tryout.ASKED).update(at=long_ago())
-    assert "No worker has taken this up" in tryout.latest(run).lost
+        trial.try_judge(run.pk, judge_of(run).pk)
+    RunEvent.objects.filter(kind=trial.TRIED).update(at=long_ago())
+    assert "No worker has taken this up" in trial.latest(run).lost
     assert try_it(run).is_over
     assert len(at.requests) == 3
 
 
 def test_calls_of_a_worker_that_was_lost_are_made_by_another(at):
     run = make_draft(at)
-    tryout.ask(run.pk, judge_of(run).pk)
+    trial.try_judge(run.pk, judge_of(run).pk)
     assert len(leases.claim(8, uuid4())) == 3
-    RunEvent.objects.filter(kind=tryout.ASKED).update(at=long_ago())
-    assert not tryout.latest(run).lost
+    RunEvent.objects.filter(kind=trial.TRIED).update(at=long_ago())
+    assert not trial.latest(run).lost
     Call.objects.update(leased_until=timezone.now() - timedelta(minutes=2))
-    assert "The worker was lost" in tryout.latest(run).lost
-    assert tryout.latest(run).is_over
+    assert "The worker was lost" in trial.latest(run).lost
+    assert trial.latest(run).is_over
     worker.work()
-    assert len(tryout.latest(run).told) == len(at.requests) == 3
-    assert not tryout.latest(run).lost
+    assert len(trial.latest(run).answered) == len(at.requests) == 3
+    assert not trial.latest(run).lost
 
 
 def test_only_a_judge_of_this_draft_that_can_be_asked(at):
@@ -407,22 +410,22 @@ def test_only_a_judge_of_this_draft_that_can_be_asked(at):
     other = make_draft_of_texts(run.queue.project)
     for judge in (judge_of(run, "longer-wins"), judge_of(other)):
         with pytest.raises(LifecycleRefused, match="no such judge"):
-            tryout.ask(run.pk, judge.pk)
+            trial.try_judge(run.pk, judge.pk)
     Judge.objects.filter(run=run, name=JUDGE).update(provider="elsewhere")
     with pytest.raises(LifecycleRefused, match="no provider named elsewhere"):
-        tryout.ask(run.pk, judge_of(run).pk)
+        trial.try_judge(run.pk, judge_of(run).pk)
 
 
 def test_only_in_a_draft(at):
     run = make_draft(at)
     lifecycle.start(run.pk)
     with pytest.raises(LifecycleRefused, match="judges are tried in a draft"):
-        tryout.ask(run.pk, judge_of(run).pk)
+        trial.try_judge(run.pk, judge_of(run).pk)
 
 
 def test_a_draft_that_is_deleted_meanwhile_is_left_alone(at):
     run = make_draft(at)
-    tryout.ask(run.pk, judge_of(run).pk)
+    trial.try_judge(run.pk, judge_of(run).pk)
     [call, *_] = leases.claim(1, uuid4())
     answer = ask(call)
     lifecycle.delete(run.pk)
@@ -453,6 +456,30 @@ def test_nothing_but_a_draft_is_ever_deleted(at, state):
     with pytest.raises(refused, match=r"only a draft can be deleted|does not exist"):
         lifecycle.delete(run.pk)
     assert Run.every.filter(pk=run.pk).exists()
+
+
+def test_a_trial_ends_where_the_run_starts_and_its_money_stays_spent(at):
+    run = make_draft(at)
+    says(at, '{"winner": "A"}')
+    try_it(run)
+    trial.try_judge(run.pk, judge_of(run).pk)
+    call, late = leases.claim(2, uuid4())
+    for each in (call, late):
+        leases.reserve(each, 100_000)
+    results.write([ask(call)])
+    lifecycle.start(run.pk)
+    assert not Call.objects.filter(purpose="trial").exists()
+    assert results.write([ask(late)]) == []
+    run.refresh_from_db()
+    assert run.reserved_nano == 0
+    assert run.spent_nano >= 4 * 75_000 + 100_000
+
+
+def test_the_page_of_a_call_shows_no_trial(at):
+    run = make_draft(at)
+    try_it(run)
+    for call in run.calls.all():
+        assert user_client().get(f"/runs/{run.pk}/calls/{call.pk}/").status_code == 404
 
 
 def test_a_draft_of_a_new_project(at):
