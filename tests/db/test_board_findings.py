@@ -28,7 +28,6 @@ from tests.helpers.board_rows import (
 from tests.helpers.pages import HTMX, text_of
 from tests.helpers.run_findings import compute
 from tests.makers import (
-    judges_of,
     key_client,
     make_exposure,
     make_judges,
@@ -41,7 +40,7 @@ from tests.makers import (
     user_client,
     voter_client,
 )
-from voting.models import Entry, Inference
+from voting.models import Entry
 from voting.services import undo_last_vote
 
 pytestmark = pytest.mark.django_db
@@ -485,17 +484,6 @@ def test_where_judges_and_people_disagree_most_stands_beside_what_was_said():
     for output in (pair.a.output, pair.b.output):
         assert output in text
     assert user_client().get(f"/runs/{run.pk}/pairs/{pair.pk}/").status_code == 200
-
-
-def test_names_and_prompts_are_text_not_markup():
-    run = make_studied_run()
-    Judge.objects.filter(pk=judges_of(run)[0].pk).update(name="<b>good</b>")
-    Inference.objects.update(prompt="<img src=x>")
-    compute(run, charts=True)
-    page = get(run).content.decode()
-    assert "<b>good" not in page
-    assert "<img" not in page
-    assert "&lt;b&gt;good" in page
 
 
 def test_the_picture_has_every_judge_between_people_and_floor():

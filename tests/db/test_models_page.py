@@ -342,12 +342,3 @@ def test_a_part_has_boards_of_its_own():
     text = text_of(shown(run, part="tag:rare"))
     assert "prompts tagged rare" in text
     assert "People put generator-1 first" in text
-
-
-def test_hostile_names_stay_text():
-    run = voted_run(pairs=4, computed=False)
-    Inference.objects.filter(generator="generator-0").update(generator="<i onclick=x>{0}")
-    compute(run)
-    content = shown(run).content
-    assert b"<i onclick" not in content
-    assert b"&lt;i onclick=x&gt;{0}" in content

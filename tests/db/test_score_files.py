@@ -29,7 +29,6 @@ from tests.makers import (
     pairs_of,
     seal_all,
     user_client,
-    voter_client,
 )
 from voting.voters import voter_of_key
 
@@ -508,18 +507,6 @@ def test_the_reason_of_a_failure_is_text():
     ScoreReport.objects.create(run=run, state="failed", error="<script>x</script>")
     page = user_client().get(f"/runs/{run.pk}/scores/").content.decode()
     assert "failed: &lt;script&gt;x&lt;/script&gt;" in page
-
-
-def test_only_evaluators_see_the_page_and_press_the_button():
-    run = voted_run(shared=True)
-    report = scores.request_scores(run, None)
-    make_all()
-    for client in (Client(), voter_client(make_voter(run))):
-        for method, end in (("get", ""), ("post", "ask"), ("get", f"{report.pk}/download")):
-            answer = getattr(client, method)(f"/runs/{run.pk}/scores/{end}")
-            assert answer.status_code in (302, 403)
-            assert "Score files" not in answer.content.decode()
-    assert ScoreReport.objects.count() == 1
 
 
 def test_the_button_is_a_post_with_a_token():
