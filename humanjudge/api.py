@@ -28,11 +28,10 @@ from reports.grandjury import api as grandjury
 from reports.grandjury.analysis import VoteInvalid
 from reports.grandjury.services import EnrollmentRefused
 from reports.quality.api import router as quality
+from reports.report import api as report
+from reports.report.make import NotComputed
+from reports.report.scores import ScoresRefused
 from reports.review.api import router as review
-from reports.scores.api import router as scores
-from reports.scores.jobs import ScoresRefused
-from reports.shares import api as shares
-from reports.shares.make import NotComputed
 from voting.curating import AlreadyDecided, CannotDecide
 from voting.services import VoteConflict, VotingClosed
 
@@ -56,13 +55,13 @@ api = Api(
     docs_url="/docs",
 )
 # Django takes the first address that fits: fixed words stand before `/runs/{run_id}`.
-for router in (judge_eval, events, transfer, runs, scores):
+for router in (judge_eval, events, transfer, runs, report.of_scores):
     api.add_router("/runs", router)
 api.add_router("/imports", imports)
 api.add_router("/planner", planner)
 api.add_router("/review", review)
-api.add_router("/runs", shares.of_runs)
-for router in (quality, shares.of_projects):
+api.add_router("/runs", report.of_runs)
+for router in (quality, report.of_projects):
     api.add_router("/projects", router)
 
 # What the public client `grandjury` asks for, at the addresses that it has built in.

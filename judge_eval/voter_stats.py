@@ -115,6 +115,14 @@ class Person:
         return len(self._own)
 
     @property
+    def name_in_order(self) -> str:
+        return (self.name or self.pseudonym).casefold()
+
+    @property
+    def group_in_order(self) -> str | None:
+        return self.group.casefold() or None
+
+    @property
     def is_excluded(self) -> bool:
         return self.excluded is not None
 
@@ -165,8 +173,8 @@ def people_of(queue: Queue, votes: Votes | None = None) -> list[Person]:
     active = {*skipped, *flagged}
     active |= set(Voter.objects.filter(pk__in=guests).values_list("pk", flat=True))
     fields = ("pk", "name", "external_id", "pseudonym", "created_at", "group", "invite__queue_id")
-    known = Voter.objects.filter(project=queue.project_id).values_list(*fields)
-    decisions = _decisions(queue, {row[3]: row[1] or row[3] for row in known})
+    rows = Voter.objects.filter(project=queue.project_id).values_list(*fields)
+    decisions = _decisions(queue, {row[3]: row[1] or row[3] for row in rows})
     people = [
         Person(
             pk,
@@ -180,7 +188,7 @@ def people_of(queue: Queue, votes: Votes | None = None) -> list[Person]:
             *flagged.get(pk, (0, None)),
             *decisions.get(pk, (None, None)),
         )
-        for pk, name, external_id, pseudonym, joined, group, invited_to in known
+        for pk, name, external_id, pseudonym, joined, group, invited_to in rows
         if pk in active or invited_to == queue.pk or votes.of(pk)
     ]
     return sorted(people, key=lambda person: (-person.votes, person.name, person.pseudonym))
@@ -191,15 +199,15 @@ def _decisions(
 ) -> dict[UUID | None, tuple[UUID, Exclusion | None]]:
     """Return the latest decision on each voter, and the exclusion that stands."""
     made = list(decisions_on_voters(queue))
-    found: dict[UUID | None, tuple[UUID, Exclusion | None]] = {}
+    latest: dict[UUID | None, tuple[UUID, Exclusion | None]] = {}
     reversed_ones = {decision.target_id for decision in made}
     for decision in reversed(made):
-        said, stands = decision.payload or {}, found.get(decision.voter_id, (None, None))[1]
-        if said["action"] == "exclude" and decision.pk not in reversed_ones:
-            who = names.get(said["by"], said["by"])
+        payload, stands = decision.payload or {}, latest.get(decision.voter_id, (None, None))[1]
+        if payload["action"] == "exclude" and decision.pk not in reversed_ones:
+            who = names.get(payload["by"], payload["by"])
             stands = Exclusion(decision.uid, decision.at, who, decision.comment)
-        found[decision.voter_id] = (decision.uid, stands)
-    return found
+        latest[decision.voter_id] = (decision.uid, stands)
+    return latest
 
 
 def _moment(text: str) -> datetime:
@@ -290,9 +298,9 @@ def _in_units(hours: Iterable[tuple[datetime, int]], unit: str) -> list[tuple[da
     >>> _in_units([(datetime(2026, 11, 4, 9), 2), (datetime(2026, 11, 6, 8), 3)], "week")
     [(datetime.datetime(2026, 11, 2, 0, 0), 5)]
     """
-    found = Counter[datetime]()
+    totals = Counter[datetime]()
     for hour, votes in hours:
         day = hour if unit == "hour" else hour.replace(hour=0)
         back = {"week": day.weekday(), "month": day.day - 1}.get(unit, 0)
-        found[day - timedelta(days=back)] += votes
-    return list(found.items())
+        totals[day - timedelta(days=back)] += votes
+    return list(totals.items())

@@ -95,7 +95,9 @@ def citation_of(request: HttpRequest, run: Run) -> Citation:
     """Return how the result of a run is cited as it stands now."""
     project, address = run.queue.project, reverse("run", args=[run.pk])
     here = request.build_absolute_uri(address)
-    return Citation(run.name, here, timezone.now(), project.head_seq, project.head, version())
+    return Citation(
+        run.name, here, timezone.now(), project.head_seq, project.ledger_head, version()
+    )
 
 
 # --- the header ----------------------------------------------------------------------------------
@@ -203,9 +205,9 @@ def _about(run: Run) -> str:
     judges = Count("pk", filter=~Q(provider=Judge.BASELINE))
     counts = run.judges.aggregate(judges=judges, every=Count("pk"))
     numbers = {"judge": counts["judges"], "baseline": counts["every"] - counts["judges"]}
-    asked = run.queue.get_kind_display()
-    known = [number_of(number, thing) for thing, number in numbers.items() if number]
-    return f"{asked[0].upper()}{asked[1:]} · {listed(known) if known else 'no judges'}"
+    question = run.queue.get_kind_display()
+    parts = [number_of(number, thing) for thing, number in numbers.items() if number]
+    return f"{question[0].upper()}{question[1:]} · {listed(parts) if parts else 'no judges'}"
 
 
 def _progress(run: Run, done: int, total: int, preparing: int) -> str:

@@ -35,7 +35,7 @@ def pytest_configure():
 LIMITS = {
     "humanjudge.login": ["BY_ADDRESS", "BY_BOTH", "BY_ACCOUNT"],
     "judge_eval.api.access": ["WRONG_KEYS"],
-    "reports.shares.public": ["LIMIT"],
+    "reports.report.public": ["LIMIT"],
     "voting.views": ["WRONG_LINKS", "JOINS"],
 }
 

@@ -12,6 +12,7 @@ from django.utils.safestring import SafeString
 
 from humanjudge.lib.text import fixed, harmless
 
+_BUTTON = '<button type="submit" class="quiet" form="row-form" formaction="{}">{}</button>'
 DASH = "\N{EN DASH}"
 PER_CENT = "\N{NO-BREAK SPACE}%"
 
@@ -36,8 +37,9 @@ class Cell:
     after: str = ""
     # Behind a name, such as "baseline".
     tag: str = ""
-    # Where it leads.
+    # Where it leads; or what its button does, by the form `row-form` of the page.
     href: str = ""
+    action: str = ""
     # The figure's key, for scripts and styles, and what it is called where its column has no head.
     figure: str = ""
     label: str = ""
@@ -46,7 +48,7 @@ class Cell:
     is_head: bool = False
 
     @property
-    def is_known(self) -> bool:
+    def has_figure(self) -> bool:
         return self.main not in ("", DASH)
 
     def __str__(self) -> str:
@@ -62,11 +64,15 @@ class Cell:
         figure = _hidden(self.before) + _escaped(self.main) + _hidden(self.after)
         if self.mark and figure:
             figure = f'<span class="{self.mark}">{figure}</span>'
+        if self.href:
+            figure = f'<a href="{_escaped(self.href)}">{figure}</a>'
+        if self.action:
+            figure = _BUTTON.format(_escaped(self.action), figure)
         parts = [
             f"<{element}",
             *[f' {n}="{_escaped(v)}"' for n, v in about.items() if v is not None],
             ">",
-            f'<a href="{_escaped(self.href)}">{figure}</a>' if self.href else figure,
+            figure,
             f"<sup>{self.note}</sup>" if self.note else "",
             f" <small>{_escaped(self.small)}</small>" if self.small else "",
             f' <span class="tag">{self.tag}</span>' if self.tag else "",

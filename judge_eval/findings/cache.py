@@ -13,8 +13,8 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from humanjudge.celery import enqueue
-from humanjudge.lib.announce import announce
-from humanjudge.lib.apart import manage
+from humanjudge.lib.child_process import manage
+from humanjudge.lib.domain_events import announce
 from judge_eval.findings.model import Before, Claims, RunFindings
 from judge_eval.findings.news import claims_that_changed
 from judge_eval.findings.slices import WHOLE, Parts, Slice, SliceInvalid
@@ -80,18 +80,18 @@ def _begin_new() -> None:
     is_of_interest = Q(votes__gt=0) | ~Q(run__state__in=Run.AT_WORK)
     is_of_interest &= ~Q(run__state=Run.State.IMPORTING)
     for board in Board.objects.filter(unknown, is_of_interest, seq__gt=0)[:MOST_AT_ONCE]:
-        unasked = {"asked_at": timezone.now() - WATCHED}
+        unasked = {"requested_at": timezone.now() - WATCHED}
         Findings.objects.get_or_create(run_id=board.run_id, part="", defaults=unasked)
 
 
 def _due(now: datetime) -> list[tuple[UUID, str]]:
-    watched = Q(part="") | Q(asked_at__gt=now - WATCHED)
+    watched = Q(part="") | Q(requested_at__gt=now - WATCHED)
     behind = Q(computed_at__isnull=True) | Q(seq__lt=F("run__board__seq"))
-    is_seen = Q(computed_at__isnull=True) | Q(asked_at__gt=now - SEEN)
+    is_seen = Q(computed_at__isnull=True) | Q(requested_at__gt=now - SEEN)
     rested = Q(is_seen, not_before__lte=now) | Q(not_before__lte=now - UNSEEN_PAUSE)
     due = Findings.objects.filter(watched, behind, rested)
     # What somebody looks at comes first.
-    return list(due.order_by("-asked_at").values_list("run", "part")[:MOST_AT_ONCE])
+    return list(due.order_by("-requested_at").values_list("run", "part")[:MOST_AT_ONCE])
 
 
 def compute_apart_if_large(run_id: UUID, part: str) -> None:
@@ -257,6 +257,6 @@ def findings_of(run: Run, part: Slice) -> Findings:
             raise TooManyParts(BUSY)
         row, _ = Findings.objects.get_or_create(run=run, part=str(part))
         enqueue("judge_eval.tasks.compute_findings", str(run.pk), str(part))
-    elif now - row.asked_at > NOTED:
-        Findings.objects.filter(pk=row.pk).update(asked_at=now)
+    elif now - row.requested_at > NOTED:
+        Findings.objects.filter(pk=row.pk).update(requested_at=now)
     return row

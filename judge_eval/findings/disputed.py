@@ -7,6 +7,7 @@ from django.db.models import Count
 from django.db.models.functions import Left
 
 from humanjudge.lib.text import listed, number_of
+from judge_eval.access import Reader, visible
 from judge_eval.findings.model import DisputedPair
 from judge_eval.models import Judge, Run, Verdict
 from voting.choices import LABELS
@@ -51,6 +52,13 @@ def disputed_pairs(run: Run, disputed: Sequence[DisputedPair]) -> list[DisputedI
     ]
 
 
+def visible_disputed(
+    reader: Reader, run: Run, disputed: Sequence[DisputedPair]
+) -> list[DisputedItem]:
+    """Return the same of those that a reader may see."""
+    return disputed_pairs(run, visible(reader, run, disputed))
+
+
 def pairs_beginning(run: Run, positions: Collection[int]) -> dict[int, Any]:
     """Return the pairs at some places, with how their prompts and outputs begin."""
     items = (
@@ -72,18 +80,18 @@ def outputs_beginning(pair: Any) -> list[tuple[str, Inference, str]]:
 
 def _votes_on(run: Run, pairs: Collection[Any]) -> dict[Any, list[str]]:
     counted = Entry.objects.filter(counted_in(run.queue), item__in=pairs).order_by()
-    found: dict[Any, list[str]] = {}
+    by_item: dict[Any, list[str]] = {}
     for item, choice, number in counted.values_list("item", "choice").annotate(n=Count("pk")):
-        found.setdefault(item, []).append(f"{LABELS.get(choice, choice)} ({number:,})")
-    return found
+        by_item.setdefault(item, []).append(f"{LABELS.get(choice, choice)} ({number:,})")
+    return by_item
 
 
 def _verdicts_on(pairs: Collection[Any]) -> dict[Any, list[tuple[str, str]]]:
     """Return what judges said on each pair, and who said so."""
     final = Verdict.objects.filter(item__in=pairs).exclude(state=Verdict.State.WAITING)
-    said = final.exclude(judge__provider=Judge.BASELINE).order_by("winner", "judge__position")
+    verdicts = final.exclude(judge__provider=Judge.BASELINE).order_by("winner", "judge__position")
     names: dict[Any, dict[str, list[str]]] = {}
-    for item, winner, judge in said.values_list("item", "winner", "judge__name"):
+    for item, winner, judge in verdicts.values_list("item", "winner", "judge__name"):
         words = LABELS.get(winner, winner) or "no verdict"
         names.setdefault(item, {}).setdefault(words, []).append(judge)
     return {

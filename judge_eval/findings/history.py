@@ -13,7 +13,7 @@ from judge_eval.models import Run
 from judge_eval.stats.entering import Closed, Event, Opened, OutOfOrder, Voted, Wanted
 from judge_eval.stats.outcomes_table import FAILED, NOT_ASKED
 from voting.kinds import COMPARISON, grade_of, is_ordered, kind_of
-from voting.ledger.decisions import IMPORT_BEGINS, IMPORT_ENDS, wanted_in
+from voting.ledger.decisions import IMPORT_BEGINS, IMPORT_ENDS, votes_required_in
 from voting.models import NO_VOTE, Entry
 from voting.order import keyed_number, prompt_order
 
@@ -167,7 +167,7 @@ class _Reading:
                 begun = seq
             elif payload == IMPORT_ENDS:
                 self.imports.append((begun, seq))
-            wanted = wanted_in(payload).items()
+            wanted = votes_required_in(payload).items()
             yield from (Wanted(seq, self.rows[item], n) for item, n in wanted if item in self.rows)
         yield from self._decided()
 

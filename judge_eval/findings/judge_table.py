@@ -39,7 +39,9 @@ def unknown_columns(rows: Sequence[Figures]) -> list[Column]:
     """Return columns without any figure; that of a baseline counts where all are such."""
     tags = {tag for _, tag, _ in rows}
     telling = [cells for _, tag, cells in rows if tag != BASELINE or "" not in tags]
-    return [c for c in COLUMNS if not any(c.figure in x and x[c.figure].is_known for x in telling)]
+    return [
+        c for c in COLUMNS if not any(c.figure in x and x[c.figure].has_figure for x in telling)
+    ]
 
 
 def unknown_topics(unknown: Collection[Column]) -> list[str]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from django.urls import reverse
 
-from humanjudge.lib.announce import Announcement
+from humanjudge.lib.domain_events import Announcement
 from humanjudge.lib.text import odds
 from judge_eval.findings.model import Before, Claims, RunFindings
 from judge_eval.models import Run

@@ -25,7 +25,7 @@ INERT: Final = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 
 
 def picture_of(
-    figures: RunFindings, *, is_narrow: bool = False, shown: Collection[str] | None = None
+    figures: RunFindings, *, is_narrow: bool = False, only: Collection[str] | None = None
 ) -> IntervalGraph | None:
     """Lay out the overall agreement of judges, of all or of those shown, by their identifiers."""
     ranked = [judge for judge in figures.best_first() if judge.overall.value is not None]
@@ -39,7 +39,7 @@ def picture_of(
             "" if judge.coverage.value else "no verdict",
         )
         for judge in ranked
-        if not judge.is_baseline and (shown is None or judge.id in shown)
+        if not judge.is_baseline and (only is None or judge.id in only)
     ]
     levels, pairs = list[Level](), figures.among_people.pairs
     if pairs.value is not None:

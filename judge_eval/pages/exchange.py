@@ -130,27 +130,27 @@ class ImportForm(ProjectForm):
         super().__init__(posted, user=user)
         self.user = user
         self.job, self.posted = job, posted or {}
-        self.found = Preview.model_validate(job.form["found"])
+        self.preview = Preview.model_validate(job.form["found"])
         self.is_import = self.posted.get("do") == "import"
         self._leave_out_fields()
-        formats = sorted({_format_title(name) for name in self.found.formats.values()})
+        formats = sorted({_format_title(name) for name in self.preview.formats.values()})
         self.recognised = ", ".join(formats)
         recognised = [("", f"{self.recognised}, as recognised")] if formats else []
         by_columns = [(name, f"{words}, by columns") for name, words in IN_WORDS.items()]
         if "read_as" in self.fields:
             cast(forms.ChoiceField, self.fields["read_as"]).choices = recognised + by_columns
-        read_as = self.posted.get("read_as", "" if formats else self.found.shape)
+        read_as = self.posted.get("read_as", "" if formats else self.preview.shape)
         self.shape_name = read_as if read_as in SHAPES else ""
         if "read_as" in self.fields:
             self.initial["read_as"] = self.shape_name
-        self.columns = [self._column(n, it) for n, it in enumerate(self.found.columns)]
+        self.columns = [self._column(n, it) for n, it in enumerate(self.preview.columns)]
         self.initial.setdefault("name", job.form["files"][0].rsplit(".", 1)[0][:200])
 
     def _leave_out_fields(self) -> None:
         job, left_out = self.job, set[str]()
         if job.is_bundle:
             left_out = self.fields.keys() - {"project"}
-            empty = f"its own, {self.found.project}" if self.found.project else "its own"
+            empty = f"its own, {self.preview.project}" if self.preview.project else "its own"
             cast("forms.ModelChoiceField[Project]", self.fields["project"]).empty_label = empty
         elif job.run is not None:
             left_out = {"project", "new_project", "name", "kind", "rubric", "votes_per_pair"}
@@ -165,20 +165,20 @@ class ImportForm(ProjectForm):
         shape = SHAPES[self.shape_name]
         options = [("", "not read"), *((name, name.replace("_", " ")) for name in shape.fields)]
         options += [(group, GROUPS[group]) for group in mapping.groups_of(shape)]
-        usual = mapping.roles_of(list(self.found.columns), shape)[column]
+        usual = mapping.roles_of(list(self.preview.columns), shape)[column]
         role = self.posted.get(f"column-{number}", usual)
         role = role if role in dict(options) else usual
         guess = "" if role else mapping.nearest(column, shape.fields)
         return ColumnChoice(
             Choice(f"column-{number}", column, options, role),
             guess.replace("_", " "),
-            ", ".join(self.found.columns[column][:SAMPLED]),
+            ", ".join(self.preview.columns[column][:SAMPLED]),
             self._values(number, column, role),
         )
 
     def _values(self, number: int, column: str, role: str) -> list[Choice]:
         """What each value stands for, where not all of them are choices of a pair."""
-        values = self.found.columns[column]
+        values = self.preview.columns[column]
         if self.shape_name != "pair" or role not in CHOICE_ROLES or all(map(_choice, values)):
             return []
         options = [("", "choose…"), *LABELS.items(), (NOTHING, "leave out")]
@@ -188,9 +188,9 @@ class ImportForm(ProjectForm):
                 f"value-{number}-{n}",
                 value,
                 options,
-                stated if stated in dict(options) else _choice(value),
+                selected if selected in dict(options) else _choice(value),
             )
-            for n, (value, stated) in enumerate(zip(values, chosen, strict=True))
+            for n, (value, selected) in enumerate(zip(values, chosen, strict=True))
         ]
 
     def _mapping(self, voter: str, judge: str) -> Values | None:
@@ -209,7 +209,7 @@ class ImportForm(ProjectForm):
         is_usual = roles == mapping.roles_of(list(roles), shape) and not (
             meanings or voter or judge
         )
-        if is_usual and not self.found.formats and self.shape_name == self.found.shape:
+        if is_usual and not self.preview.formats and self.shape_name == self.preview.shape:
             return None
         if nested := {mapping.LABELS, mapping.METADATA} & {c for c, role in roles.items() if role}:
             why = "an object is only read where all columns keep their names: choose “not read”"
@@ -229,26 +229,26 @@ class ImportForm(ProjectForm):
         if self.errors:
             return
         try:
-            self.form = self._stated() | {"choices": self._choices()}
+            self.form = self._import_form() | {"choices": self._choices()}
         except ConfigInvalid as invalid:
             for error in invalid.errors:
                 self.add_error(None, str(error).removeprefix("mapping."))
 
-    def _stated(self) -> Values:
+    def _import_form(self) -> Values:
         """Return what an import is told, checked as by the API."""
-        said = self.cleaned_data
+        cleaned = self.cleaned_data
         names = ("kind", "rubric", "votes_per_pair", "skip_errors")
-        options = {name: said[name] for name in names if said.get(name)}
-        columns = self._mapping(said["voter"], said["judge"]) if self.shape_name else None
+        options = {name: cleaned[name] for name in names if cleaned.get(name)}
+        columns = self._mapping(cleaned["voter"], cleaned["judge"]) if self.shape_name else None
         return import_jobs.form_of([], options, columns, None)
 
     def _choices(self) -> dict[str, str]:
         """Return what was posted, by the names of fields and selects that there are."""
         selects = [it for each in self.columns for it in (each.role, *each.values) if it.name]
-        stated = {it.name: it.chosen for it in selects}
+        assigned = {it.name: it.chosen for it in selects}
         return {
             name: str(self.posted.get(name, "")) for name in self.fields if self.posted.get(name)
-        } | stated
+        } | assigned
 
     def make_project(self) -> Project | None:
         """Return where the run belongs; a project that is made is chosen from then on."""
@@ -274,7 +274,7 @@ def _choice(value: str) -> str:
 
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
-def bring_files(request: HttpRequest, run_id: UUID | None = None) -> HttpResponse:
+def upload_files(request: HttpRequest, run_id: UUID | None = None) -> HttpResponse:
     """The form that takes files, for a new run or one that there is; what is brought is kept."""
     run, error, status = find_run(run_id) if run_id else None, "", 200
     if run is not None:
@@ -293,7 +293,7 @@ def bring_files(request: HttpRequest, run_id: UUID | None = None) -> HttpRespons
         "run": run,
         "tab": "export",
         "error": error,
-        "left": left.order_by("-asked_at")[:LISTED],
+        "left": left.order_by("-requested_at")[:LISTED],
     }
     return render(request, "judge_eval/import_files.html", context, status=status)
 
@@ -333,8 +333,8 @@ def imports_of(user: User) -> QuerySet[Import]:
 
 def _import_of(request: HttpRequest, import_id: UUID) -> Import:
     require_login(request)
-    known = imports_of(user_of(request)).select_related("project", "run__queue")
-    return get_object_or_404(known, pk=import_id)
+    visible = imports_of(user_of(request)).select_related("project", "run__queue")
+    return get_object_or_404(visible, pk=import_id)
 
 
 def _draft(request: HttpRequest, job: Import) -> HttpResponse:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from typing import Final
+from urllib.parse import urlencode
 
 from csp.constants import HEADER
 from django.http import Http404, HttpResponse, JsonResponse
@@ -13,9 +14,9 @@ from humanjudge.http import Context, HtmxRequest, Problem
 from humanjudge.lib.tables import as_csv
 from humanjudge.lib.text import duration, number_of
 from judge_eval import selectors
-from judge_eval.findings.cache import Request, request_findings
+from judge_eval.findings.cache import Request
 from judge_eval.findings.columns import Value, file_rows
-from judge_eval.findings.few import keep_few_from
+from judge_eval.findings.few import findings_for
 from judge_eval.findings.model import RunFindings
 from judge_eval.findings.pictures import (
     INERT,
@@ -26,8 +27,8 @@ from judge_eval.findings.pictures import (
     draw,
     graph_of,
 )
+from judge_eval.findings.slices import Slice
 from judge_eval.models import Run
-from judge_eval.stats.estimate import SIGNIFICANCE
 from judge_eval.web import run_page
 
 # The charts of each tab, and what they are called as files.
@@ -36,6 +37,8 @@ CHARTS: Final = {
     "alt-test": {"winning_rates": "winning rates"},
     "models": {MODEL_RATINGS: "ratings", MODEL_RATES: "pass rates"},
 }
+# The order of pairs by how much judges and people disagree.
+DISPUTED: Final = "disagreement"
 COMPUTING = "These figures are still being computed. Ask again in some seconds."
 FileRow = dict[str, Value]
 
@@ -89,20 +92,11 @@ def findings_context(run: Run, request: Request, tab: str) -> Context:
     }
 
 
-def p_text(p: float) -> str:
-    """Write a p-value, never as nothing, and never so that it seems to pass where it does not.
-
-    Examples
-    --------
-    >>> p_text(0.0000042), p_text(0.0312), p_text(0.0501), p_text(1.0)
-    ('<0.001', '0.031', '0.0501', '1')
-    """
-    if p < 0.001:
-        return "<0.001"
-    if p == 1:
-        return "1"
-    short = f"{p:.3f}"
-    return f"{p:.4f}" if (float(short) <= SIGNIFICANCE) != (p <= SIGNIFICANCE) else short
+def pairs_query(order: str, part: Slice) -> str:
+    """Return what an address ends with to ask for pairs of a part in an order."""
+    options = {"sort": order, "part": str(part)}
+    query = urlencode({name: value for name, value in options.items() if value})
+    return f"?{query}" if query else ""
 
 
 # --- files --------------------------------------------------------------------------------------
@@ -113,47 +107,45 @@ def run_table(request: HtmxRequest, run: Run, table: str, form: str) -> HttpResp
     """A table of the board, the Alt-Test or the models, as of the findings that there are."""
     if table not in TABLES or form not in ("csv", "json"):
         raise Http404
-    wanted = request_findings(run, request.GET.get("part", ""))
-    keep_few_from(request, run, wanted.part)
-    if wanted.findings is None:
-        raise Problem(409, wanted.refused or COMPUTING)
-    rows = TABLES[table](run, wanted, wanted.findings)
+    requested = findings_for(request, run, request.GET.get("part", ""))
+    if requested.findings is None:
+        raise Problem(409, requested.refused or COMPUTING)
+    rows = TABLES[table](run, requested, requested.findings)
     if form == "csv":
         text = as_csv(list(rows[0]) if rows else [], (list(row.values()) for row in rows))
         answer = HttpResponse(text, content_type="text/csv; charset=utf-8")
     else:
-        answer = JsonResponse({"as_of": wanted.findings.as_of.model_dump(), "rows": rows})
-    return _attached(answer, run, wanted, f"{table}.{form}")
+        answer = JsonResponse({"as_of": requested.findings.as_of.model_dump(), "rows": rows})
+    return _attached(answer, run, requested, f"{table}.{form}")
 
 
 @run_page("see")
 def run_chart(request: HtmxRequest, run: Run, chart: str) -> HttpResponse:
-    wanted = request_findings(run, request.GET.get("part", ""))
-    keep_few_from(request, run, wanted.part)
-    if wanted.findings is None:
-        raise Problem(409, wanted.refused or COMPUTING)
-    graph = graph_of(wanted.findings, chart)
+    requested = findings_for(request, run, request.GET.get("part", ""))
+    if requested.findings is None:
+        raise Problem(409, requested.refused or COMPUTING)
+    graph = graph_of(requested.findings, chart)
     if graph is None:
         raise Http404
     answer = HttpResponse(draw(graph, is_file=True), content_type="image/svg+xml; charset=utf-8")
     answer.headers[HEADER] = INERT
-    return _attached(answer, run, wanted, f"{chart}.svg")
+    return _attached(answer, run, requested, f"{chart}.svg")
 
 
-def _attached(answer: HttpResponse, run: Run, wanted: Request, name: str) -> HttpResponse:
-    of = [slugify(run.name)[:60] or "run", slugify(str(wanted.part).replace(":", "-"))[:60]]
+def _attached(answer: HttpResponse, run: Run, requested: Request, name: str) -> HttpResponse:
+    of = [slugify(run.name)[:60] or "run", slugify(str(requested.part).replace(":", "-"))[:60]]
     whole = "-".join(filter(None, [*of, name]))
     answer.headers["Content-Disposition"] = f'attachment; filename="{whole}"'
     return answer
 
 
-def _board_rows(run: Run, wanted: Request, figures: RunFindings) -> list[FileRow]:
+def _board_rows(run: Run, requested: Request, figures: RunFindings) -> list[FileRow]:
     # A part has no ELO of its own.
-    rated = [] if wanted.part.kind else selectors.board(run).rows
+    rated = [] if requested.part.kind else selectors.board(run).rows
     return file_rows(figures, {str(row.judge.pk): row.elo for row in rated})
 
 
-def _alt_test_rows(run: Run, wanted: Request, figures: RunFindings) -> list[FileRow]:
+def _alt_test_rows(run: Run, requested: Request, figures: RunFindings) -> list[FileRow]:
     every = [(test.task, judge) for test in figures.alt_tests.values() for judge in test.judges]
     keys = sorted({key for _, judge in every for key in judge.winning_rates or {}})
     rows = []
@@ -186,14 +178,14 @@ def _pass_rates_rows(figures: RunFindings) -> list[FileRow]:
             "pass_rate_low": share.low,
             "pass_rate_high": share.high,
             "passed": share.successes,
-            "n": share.trials,
+            "n": share.n,
         }
         for of in figures.pass_rates or ()
         for (by, name), share in zip(named, [of.people, *of.judges], strict=True)
     ]
 
 
-def _models_rows(run: Run, wanted: Request, figures: RunFindings) -> list[FileRow]:
+def _models_rows(run: Run, requested: Request, figures: RunFindings) -> list[FileRow]:
     models = figures.models
     if figures.pass_rates is not None:
         return _pass_rates_rows(figures)
@@ -209,7 +201,7 @@ def _models_rows(run: Run, wanted: Request, figures: RunFindings) -> list[FileRo
             "rating": rating.value,
             "rating_low": rating.low,
             "rating_high": rating.high,
-            "pairs": rating.comparisons,
+            "pairs": rating.n,
         }
         for board in (models.boards if models else ())
         for name, rating, ties in zip(

@@ -206,7 +206,7 @@ def _note_read(reader: User | None, rows: Iterable[Row]) -> None:
 
 def leaderboard(benchmark: Benchmark) -> list[Row]:
     """Return the models of a benchmark with their votes, the highest pass rate first."""
-    counts = _counted(benchmark.pk, benchmark.project.head)
+    counts = _counted(benchmark.pk, benchmark.project.ledger_head)
     rows = benchmark.enrollments.values_list("pk", "model__name", "model__slug")
     ranked = [_ranked(name, slug, *counts.get(pk, (0, 0))) for pk, name, slug in rows]
     return sorted(ranked, key=_place)

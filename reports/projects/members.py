@@ -1,13 +1,13 @@
 """People of a project: its members and their roles, its voters, the invites of its runs."""
 
+from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
-from typing import Final, NamedTuple
+from typing import Final
 from uuid import UUID
 
 from django import forms
 from django.contrib import messages
-from django.core.paginator import Paginator
 from django.db.models import Count, OuterRef, Q, Subquery
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -17,8 +17,9 @@ from django.utils.http import urlencode
 from django.utils.timesince import timesince
 
 from humanjudge.http import Context, Problem
-from humanjudge.lib.tables import DASH, Cell, Head, Row, Table, name_cell
+from humanjudge.lib.tables import DASH, Cell, name_cell
 from humanjudge.lib.text import listed, number_of
+from humanjudge.listing import Column, Listing, matching, page_of, searched_words
 from judge_eval.models import Run
 from reports.projects.page_header import project_action, project_page
 from voting import members
@@ -66,37 +67,35 @@ def people(request: HttpRequest, project: Project) -> HttpResponse:
 def _page(
     request: HttpRequest,
     project: Project,
-    shown: str = "",
+    current: str = "",
     *,
     status: int = 200,
     **more: object,
 ) -> HttpResponse:
     """Show one of the lists; `more` is what an answer to a form shows instead."""
-    shown = shown or request.GET.get("show", "members")
-    if shown not in LISTS:
+    current = current or request.GET.get("show", "members")
+    if current not in LISTS:
         raise Problem(400, f"show: {', '.join(LISTS)}.")
-    wanted = request.GET.get("q", "").strip()[:100]
     context: Context = {
         "project": project,
         "tab": "people",
         "lists": LISTS,
-        "shown": shown,
-        "q": wanted,
+        "current": current,
+        "q": searched_words(request.GET),
         "manages": can(request.user, "manage", project),
     }
-    of_list = {"members": _members, "voters": _voters, "invites": _invites}[shown]
-    context |= of_list(request, project, wanted) | more
+    of_list = {"members": _members, "voters": _voters, "invites": _invites}[current]
+    context |= of_list(request, project) | more
     return render(request, "reports/project_people.html", context, status=status)
 
 
 # --- members --------------------------------------------------------------------------------------
 
 
-def _members(request: HttpRequest, project: Project, wanted: str) -> Context:
-    found = members.members_of(project)
-    if wanted:
-        found = found.filter(Q(user__username__icontains=wanted) | Q(user__email__icontains=wanted))
-    page = Paginator(found, PER_PAGE).get_page(request.GET.get("page"))
+def _members(request: HttpRequest, project: Project) -> Context:
+    fields, words = ("user__username", "user__email"), searched_words(request.GET)
+    every = matching(members.members_of(project), fields, words)
+    page = page_of(every, request.GET, PER_PAGE)
     rows = [
         (member, member.user_id == request.user.pk, ROLES[Member.Role(member.role)])
         for member in page
@@ -165,54 +164,88 @@ def _keys_left(gone: Member) -> str:
 # --- voters ---------------------------------------------------------------------------------------
 
 
-def _voters(request: HttpRequest, project: Project, wanted: str) -> Context:
-    found = Voter.objects.filter(project=project).order_by("name", "pseudonym")
-    if wanted:
-        named = Q(name__icontains=wanted) | Q(pseudonym__icontains=wanted)
-        found = found.filter(named | Q(group__icontains=wanted))
-    page = Paginator(found, PER_PAGE).get_page(request.GET.get("page"))
-    shown = [voter.pk for voter in page]
-    votes = Entry.objects.filter(voter__in=shown, kind=Entry.Kind.VOTE, retracted=False)
-    numbers = dict(votes.order_by().values_list("voter").annotate(votes=Count("pk")))
-    seen = _last_seen(shown)
-    manages, now = can(request.user, "manage", project), timezone.now()
-    rows = [_voter_row(request, v, numbers.get(v.pk, 0), seen[v.pk], now, manages) for v in page]
-    titles = ("Voter", "Group", "Votes", "Last seen", "Reputation")
-    heads = [Head(title, css="num" if title in titles[2:] else "") for title in titles]
-    table = Table("Voters", [*heads, Head()] if manages else heads, rows, css="list as-cards")
+@dataclass(frozen=True)
+class VoterLine:
+    """A voter of the list, with the figures of the project and where the reputation is changed."""
+
+    voter: Voter
+    votes: int
+    seen: datetime
+    now: datetime
+    change: str
+
+    @property
+    def name(self) -> str:
+        return self.voter.name or "No name"
+
+
+def _name_cell(line: VoterLine) -> Cell:
+    tag = "blocked" if line.voter.blocked_at else ""
+    return name_cell(line.name, tag=tag, small=line.voter.pseudonym)
+
+
+def _seen_cell(line: VoterLine) -> Cell:
+    words = f"{timesince(line.seen, line.now)} ago"
+    return Cell(words, title=f"{line.seen:%-d %b %Y %H:%M} UTC")
+
+
+def _change_cell(line: VoterLine) -> Cell:
+    whose = f" the reputation of {line.name} {line.voter.pseudonym}"
+    return Cell("Change", after=whose, href=line.change, css="")
+
+
+VOTERS: Final = Listing[VoterLine](
+    "Voters",
+    [
+        Column("Voter", _name_cell),
+        Column("Group", lambda line: line.voter.group or DASH),
+        Column("Votes", lambda line: f"{line.votes:,}", css="num"),
+        Column("Last seen", _seen_cell, css="num"),
+        Column("Reputation", lambda line: f"{line.voter.reputation / ONE:g}", css="num"),
+    ],
+    search=("name", "pseudonym", "group"),
+    row_css=lambda line: "left-out" if line.voter.blocked_at else "",
+)
+CHANGED_VOTERS: Final = replace(VOTERS, columns=[*VOTERS.columns, Column("", _change_cell)])
+
+
+def _voters(request: HttpRequest, project: Project) -> Context:
+    every = Voter.objects.filter(project=project).order_by("name", "pseudonym")
+    listing = CHANGED_VOTERS if can(request.user, "manage", project) else VOTERS
     chosen = _chosen(request, project)
-    return {"page": page, "table": table, "chosen": chosen, "form": _reputation_form(chosen)}
+    return {
+        **listing.context(every, request.GET, lambda page: _voter_lines(request, list(page))),
+        "chosen": chosen,
+        "form": _reputation_form(chosen),
+    }
+
+
+def _voter_lines(request: HttpRequest, voters: list[Voter]) -> list[VoterLine]:
+    keys = [voter.pk for voter in voters]
+    votes = Entry.objects.filter(voter__in=keys, kind=Entry.Kind.VOTE, retracted=False)
+    numbers = dict(votes.order_by().values_list("voter").annotate(votes=Count("pk")))
+    seen, now = _last_seen(keys), timezone.now()
+    kept = {name: request.GET[name] for name in ("q", "page") if name in request.GET}
+    return [
+        VoterLine(
+            voter,
+            numbers.get(voter.pk, 0),
+            seen[voter.pk],
+            now,
+            f"?{urlencode(kept | {'show': 'voters', 'voter': str(voter.pk)})}#reputation",
+        )
+        for voter in voters
+    ]
 
 
 def _last_seen(voters: list[UUID]) -> dict[UUID, datetime]:
     """Return when voters joined or, if that was later, what they did last was written down."""
     entries = Entry.objects.filter(voter=OuterRef("pk"), seq__isnull=False)
     last = Subquery(entries.order_by("-seq").values("at")[:1])
-    found = Voter.objects.filter(pk__in=voters).annotate(last=last)
+    rows = Voter.objects.filter(pk__in=voters).annotate(last=last)
     return {
-        pk: max(at, last or at) for pk, at, last in found.values_list("pk", "created_at", "last")
+        pk: max(at, last or at) for pk, at, last in rows.values_list("pk", "created_at", "last")
     }
-
-
-def _voter_row(
-    request: HttpRequest, voter: Voter, votes: int, seen: datetime, now: datetime, manages: bool
-) -> Row:
-    name = voter.name or "No name"
-    tag = "blocked" if voter.blocked_at else ""
-    query = {n: request.GET[n] for n in ("q", "page") if n in request.GET}
-    href = f"?{urlencode(query | {'show': 'voters', 'voter': str(voter.pk)})}#reputation"
-    cells = [
-        Cell(voter.group or DASH, label="Group", css=""),
-        Cell(f"{votes:,}", label="Votes"),
-        Cell(f"{timesince(seen, now)} ago", title=f"{seen:%-d %b %Y %H:%M} UTC", label="Last seen"),
-        Cell(f"{voter.reputation / ONE:g}", label="Reputation"),
-    ]
-    change = Cell("Change", after=f" the reputation of {name} {voter.pseudonym}", href=href, css="")
-    return Row(
-        name,
-        [name_cell(name, tag=tag, small=voter.pseudonym), *cells, *([change] if manages else [])],
-        css="left-out" if voter.blocked_at else "",
-    )
 
 
 def _chosen(request: HttpRequest, project: Project) -> Voter | None:
@@ -242,19 +275,33 @@ def change_reputation(request: HttpRequest, project: Project, voter_id: UUID) ->
 # --- invites --------------------------------------------------------------------------------------
 
 
-class RunInvites(NamedTuple):
+@dataclass(frozen=True)
+class RunInvites:
     """A run, and in words how many invites it has and how many people came by them."""
 
     run: Run
     words: str
 
 
-def _invites(request: HttpRequest, project: Project, wanted: str) -> Context:
+def _invite_cell(line: RunInvites) -> Cell:
+    where = reverse("run-voting", args=[line.run.pk])
+    return Cell("Invite people", after=f" to {line.run.name}", href=where, css="")
+
+
+INVITES: Final = Listing[RunInvites](
+    "Invites of each run",
+    [
+        Column("Run", lambda line: name_cell(line.run.name)),
+        Column("Invites", lambda line: line.words),
+        Column("", _invite_cell),
+    ],
+    search=("name",),
+)
+
+
+def _invites(request: HttpRequest, project: Project) -> Context:
     runs = Run.objects.filter(queue__project=project).defer("config").order_by("-created_at", "pk")
-    if wanted:
-        runs = runs.filter(name__icontains=wanted)
-    page = Paginator(runs, PER_PAGE).get_page(request.GET.get("page"))
-    return {"page": page, "rows": _invites_of(list(page))}
+    return {**INVITES.context(runs, request.GET, lambda page: _invites_of(list(page)))}
 
 
 def _invites_of(runs: list[Run]) -> list[RunInvites]:
@@ -272,7 +319,7 @@ def _invites_of(runs: list[Run]) -> list[RunInvites]:
 
 def _in_words(invites: int, live: int, joined: int) -> str:
     if not invites:
-        return "no invite yet."
+        return "No invite yet."
     return f"{number_of(invites, 'invite')}, of which {live:,} let people in; {joined:,} joined."
 
 
@@ -281,8 +328,8 @@ def _joined(queues: list[UUID]) -> dict[UUID, int]:
     through = Invite.guests.through._default_manager
     came = Voter.objects.filter(invite__queue__in=queues).values_list("invite__queue")
     guests = through.filter(invite__queue__in=queues).values_list("invite__queue")
-    found: dict[UUID, int] = {}
+    joined: dict[UUID, int] = {}
     for rows, counted in ((came, Count("pk")), (guests, Count("voter", distinct=True))):
         for queue, number in rows.annotate(number=counted):
-            found[queue] = found.get(queue, 0) + number
-    return found
+            joined[queue] = joined.get(queue, 0) + number
+    return joined

@@ -389,7 +389,7 @@ def test_a_part_that_nobody_looks_at_is_left_as_it_is():
     cache.refresh()
     assert computed_up_to(run) == {"": sealed(run), "tag:animals": sealed(run)}
     long_ago = timezone.now() - timedelta(hours=2)
-    Findings.objects.update(seq=0, not_before=long_ago, asked_at=long_ago)
+    Findings.objects.update(seq=0, not_before=long_ago, requested_at=long_ago)
     cache.refresh()
     assert computed_up_to(run) == {"": sealed(run), "tag:animals": 0}
 

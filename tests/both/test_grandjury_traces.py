@@ -11,10 +11,10 @@ from django.utils import timezone
 
 from reports.grandjury import services
 from reports.models import Trace
+from tests.helpers.concurrent_calls import together
 from tests.helpers.grandjury import Person, get, make_voter, post, rows, vote
 from tests.helpers.imports import assert_whole
 from tests.helpers.run_findings import compute
-from tests.helpers.together import together
 from tests.makers import make_project, seal_all
 from voting.models import Assignment, Entry, Exposure, Inference, Item, Queue, Voter
 from voting.services import undo_last_vote

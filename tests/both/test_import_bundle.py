@@ -37,11 +37,11 @@ from tests.makers import (
     restate,
     seal_all,
 )
-from voting.ledger.decisions import Rules, wanted_in
+from voting.curating import change_for_all
+from voting.ledger.decisions import Rules, votes_required_in
 from voting.models import Entry, Item, Picture, Queue, Voter, VoterPrompt
 from voting.services import flag
 from voting.voters import erase
-from voting.votes_wanted import change_for_all
 
 pytestmark = pytest.mark.django_db
 
@@ -212,7 +212,7 @@ def test_changed_votes_wanted_name_the_items_of_their_run_as_they_are_numbered_h
     lines = list(export_run(run))
     [back] = restored(lines, make_project("Another"))
     told = Entry.objects.filter(queue=back.queue_id, kind="parameters").latest("seq")
-    assert wanted_in(told.payload) == {back.queue.items.get().pk: 4}
+    assert votes_required_in(told.payload) == {back.queue.items.get().pk: 4}
     assert back.queue.items.get().pk != item.pk
     place = next(n for n, line in enumerate(lines) if '"votes_wanted":{' in line)
     lines[place] = lines[place].replace(str(item.pk), NOWHERE)
@@ -484,10 +484,10 @@ def test_erased_people_stay_erased():
     seal_all(project)
     lines = list(export_project(project))
     assert "Ann" not in "\n".join(lines)
-    head = project.head
+    head = project.ledger_head
     empty_the_instance()
     [back] = restored(lines)
-    assert back.queue.project.head == head
+    assert back.queue.project.ledger_head == head
     stored = Entry.objects.get(kind="vote")
     assert (stored.comment, stored.salt, stored.labels) == ("", "", None)
     assert_whole(back.queue.project)

@@ -19,8 +19,8 @@ from judge_eval.api import access, events
 from judge_eval.models import Import
 from judge_eval.runs import lifecycle
 from reports.models import ScoreReport
-from reports.scores import jobs
-from reports.shares.services import make_share
+from reports.report import scores
+from reports.report.links import make_share
 from tests.helpers.run_findings import compute
 from tests.helpers.run_rows import make_config, make_provider, set_state
 from tests.makers import make_project, make_run, make_vote, make_voter, pairs_of, seal_all
@@ -133,7 +133,7 @@ class Rows:
     @cached_property
     def report(self):
         report = ScoreReport.objects.create(run=self.voted, state="done", table={})
-        path = jobs.path_of(report)
+        path = scores.path_of(report)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(b"a zip")
         return report

@@ -18,7 +18,7 @@ from reports.quality import projection
 from reports.quality.parameters import DEFAULT, Parameters, change, parameters_of, settings_of
 from reports.quality.score import SECONDS, microseconds, step
 from reports.tasks import sweep
-from tests.helpers.together import together
+from tests.helpers.concurrent_calls import together
 from tests.makers import (
     entry_of,
     make_item,

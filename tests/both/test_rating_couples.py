@@ -11,8 +11,8 @@ from judge_eval.findings.load import outcomes_of
 from judge_eval.findings.slices import Slice
 from judge_eval.models import Verdict
 from judge_eval.runs.verdicts import open_those_final
+from tests.helpers.concurrent_calls import together
 from tests.helpers.scene import assert_sound
-from tests.helpers.together import together
 from tests.makers import (
     make_item,
     make_judges,

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from reports.models import Review
 from reports.quality.parameters import change
 from reports.review.services import decide, reverse
+from tests.helpers.concurrent_calls import only, together
 from tests.helpers.scene import assert_sound, make_scene
-from tests.helpers.together import only, together
 from tests.makers import make_item, make_queue, make_run, make_vote, make_voter, pairs_of, seal_all
 from voting.curating import decisions_on, decisions_on_voters, exclude_voter
 from voting.kinds import Further

@@ -21,8 +21,8 @@ from judge_eval.findings.slices import Slice
 from judge_eval.models import Board, Findings, Import, Run
 from reports.models import Quality, Share
 from reports.quality.groups import quality_of_groups
-from reports.shares.make import report_of
-from reports.shares.public import report_html
+from reports.report.make import report_of
+from reports.report.public import report_html
 from tests.helpers.imports import (
     added,
     assert_whole,

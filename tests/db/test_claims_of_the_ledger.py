@@ -24,13 +24,12 @@ from tests.makers import (
     seal_all,
 )
 from voting.assignment import ballot_for
-from voting.curating import decide, reverse
+from voting.curating import change_for_all, decide, reverse
 from voting.ledger import ledger
 from voting.ledger.decisions import Rules, payload_of
 from voting.models import Entry, Queue
 from voting.order import prompt_order
 from voting.services import cast_vote, undo_last_vote
-from voting.votes_wanted import change_for_all
 
 pytestmark = pytest.mark.django_db
 

@@ -14,7 +14,7 @@ from judge_eval.config.judge_types import JUDGE_TYPES, Answer, JudgeType
 from judge_eval.config.run_config import ConfigInvalid
 from judge_eval.extensions import loading
 from judge_eval.models import Call, ExtensionValue, Judge, Run, Verdict
-from judge_eval.runs import available, lifecycle, state
+from judge_eval.runs import extension_check, lifecycle, state
 from tests.db.test_import_pages import brought, imported_by, lines_of, text_of
 from tests.db.test_score_files import make_all, manager, post
 from tests.db.test_score_files import voted_run as scored_run
@@ -233,7 +233,7 @@ def test_what_is_off_is_refused_in_runs_and_drafts_and_stops_a_run(installed, at
     running = make_started(at, judges=judges)
     assert turn(off, "off").status_code == 302
     with pytest.raises(ConfigInvalid) as refused:
-        available.new_config(make_config(judges=judges).as_dict())
+        extension_check.new_config(make_config(judges=judges).as_dict())
     assert [error.path for error in refused.value.errors] == [path]
     assert off in str(refused.value)
     with pytest.raises(lifecycle.LifecycleRefused, match="is turned off"):
@@ -264,10 +264,10 @@ def test_a_run_of_another_version_or_without_its_package_stops(installed, at, mo
     run = make_started(at, judges=[THREE])
     with monkeypatch.context() as changed:
         changed.setattr(extensions.find("consensus"), "version", "1.1")
-        assert "consensus 1.1 is installed" in available.why_not(run)
+        assert "consensus 1.1 is installed" in extension_check.why_not(run)
     monkeypatch.undo()
     loading.load()
-    assert "there is no judge type 'consensus'" in available.why_not(run)
+    assert "there is no judge type 'consensus'" in extension_check.why_not(run)
     state.advance(run.pk)
     run.refresh_from_db()
     assert run.state == "stopped"
@@ -372,7 +372,9 @@ def test_an_import_format_of_a_package_is_recognised_and_read(installed):
 def test_a_mode_of_a_package_pairs_its_way_and_keeps_what_it_counts(installed, at):
     changes = {"mode": "neighbours", "models": ["model-c", "model-a", "model-b"]}
     with pytest.raises(ConfigInvalid, match="prompts: has 2, the most is 1"):
-        available.new_config(make_config(**changes, mode_options={"most_prompts": 1}).as_dict())
+        extension_check.new_config(
+            make_config(**changes, mode_options={"most_prompts": 1}).as_dict()
+        )
     run = go_on(make_started(at, **changes))
     assert run.state == "complete", run.note
     pairs = [{item.a.generator, item.b.generator} for item in run.queue.items.all()]

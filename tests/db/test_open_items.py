@@ -19,7 +19,7 @@ from django.utils import timezone
 
 from judge_eval.models import Verdict
 from reports.grandjury import services as grandjury
-from reports.shares.files import FILES
+from reports.report.files import FILES
 from tests.db.test_blindness import decoded, everything_in
 from tests.db.test_roles import (
     API,

@@ -9,8 +9,8 @@ from django.test import Client
 from humanjudge.cli.lines import result_lines
 from judge_eval.exchange.export import export_run
 from judge_eval.findings.model import RunFindings
-from reports.shares.services import make_share
-from reports.shares.verify import verify
+from reports.report.bundle import verify
+from reports.report.links import make_share
 from tests.helpers import oracles
 from tests.helpers.bundles import empty_the_instance, numbers_of, restored
 from tests.helpers.imports import added, assert_whole, errors_of, imported
@@ -55,7 +55,7 @@ def test_judges_of_ratings_are_ranked_by_the_order_of_ratings_and_not_by_equal_o
     flat, keen = judges["flat"], judges["keen"]
     assert flat.of_ratings.exact.value > keen.of_ratings.exact.value == 1 / 27
     assert (keen.overall.value, flat.overall.value) == (1, pytest.approx(0.5, abs=0.05))
-    assert keen.overall.trials == flat.overall.trials == 13 - found.unordered.alike
+    assert keen.overall.n == flat.overall.n == 13 - found.unordered.alike
     assert found.words.startswith("keen ")
     # Eleven prompts of two answers, two couples, and one prompt that waits for another.
     units = found.unordered
@@ -215,7 +215,7 @@ def test_a_bundle_of_a_report_of_ratings_verifies(tmp_path):
     run = study(baselines=True)
     compute(run)
     _, token = make_share(run.queue.project, run, None)
-    path, head = tmp_path / "bundle.zip", run.queue.project.head
+    path, head = tmp_path / "bundle.zip", run.queue.project.ledger_head
     path.write_bytes(b"".join(Client().get(f"/r/{token}/bundle.zip").streaming_content))
     empty_the_instance()
     assert verify(path, head).report.head.hash == head

@@ -206,8 +206,9 @@ class TestTheList:
         assert self.names(q="nothing") == []
         assert "No run is like that" in text_of(user_client().get("/runs/?q=nothing"))
 
-    def test_what_cannot_be_read_asks_for_nothing(self):
-        assert len(self.names(sort="nonsense", q="x" * 101, page="x")) == 3
+    def test_an_order_that_there_is_not_is_refused(self):
+        assert user_client().get("/runs/?sort=nonsense").status_code == 400
+        assert len(self.names(sort="", q="\0", page="x")) == 3
 
     def test_archived_runs_are_listed_apart_and_come_back(self):
         run, client = Run.objects.get(name="Birds"), user_client()

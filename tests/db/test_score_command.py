@@ -123,13 +123,17 @@ def test_the_time_the_ledger_and_what_was_not_counted(tmp_path):
     project = run.queue.project
     project.refresh_from_db()
     assert about["run"] == {"id": str(run.pk), "name": "A study"}
-    assert about["ledger"] == {"seq": project.head_seq, "head": project.head}
+    assert about["ledger"] == {"seq": project.head_seq, "head": project.ledger_head}
     assert about["labels"] == {"people": 3, "votes": 12, "pairs": 4}
     assert about["not_counted"] == ["1 verdict of llama failed"]
     result = out / "scores" / "classification_accuracy" / ACCURACY / "gpt_result.json"
     assert read_json(result)["timestamp"] == about["made_at"]
     texts = page_of(out).texts
-    for text in ("A study: how well the judges agree with people", project.head, str(run.pk)):
+    for text in (
+        "A study: how well the judges agree with people",
+        project.ledger_head,
+        str(run.pk),
+    ):
         assert text in texts
     assert "12 by 3 people on 4 pairs (all pairs)" in texts
     not_counted = texts.index("verdict of llama")

@@ -13,9 +13,9 @@ from django.utils import timezone
 
 from reports.composite import sources
 from reports.models import Share
-from reports.shares.files import badge_svg
-from reports.shares.public import LIMIT, _png_of, current, png_of
-from reports.shares.services import make_share, revoke_share
+from reports.report.files import badge_svg
+from reports.report.links import make_share, revoke_share
+from reports.report.public import LIMIT, _png_of, current, png_of
 from tests.helpers.pages import queries_of, text_of
 from tests.helpers.run_findings import compute, voted_run
 from tests.makers import (
@@ -78,7 +78,7 @@ def test_whoever_has_the_link_reads_words_picture_and_table():
     assert answer.status_code == 200
     assert "near-judge agrees most, but nothing shows that it is better than floor-ba" in text
     assert "ledger entry 160." in text
-    assert run.queue.project.head in text
+    assert run.queue.project.ledger_head in text
     assert b'class="agreement' in answer.content
     rows = [row.name for row in answer.context["sections"][0].of["table"].rows]
     assert rows == ["near-judge", "contrary-judge", "People among themselves", "floor-baseline"]
@@ -320,7 +320,7 @@ def test_a_picture_is_rendered_once_until_it_changes(monkeypatch):
         rendered.append(drawing)
         return render_picture(drawing)
 
-    monkeypatch.setattr("reports.shares.public.render_picture", render)
+    monkeypatch.setattr("reports.report.public.render_picture", render)
     _png_of.cache_clear()
     run = voted_run()
     (_, one), (_, other) = share(run), share(run, is_public=True)

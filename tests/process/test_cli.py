@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from tests.process.up import ROOT, Up, environment, first_start, free_port
+from tests.process.up import ROOT, environment, free_port
 from tests.process.wheel import wheel_and_programs
 
 pytestmark = [pytest.mark.fault, pytest.mark.slow, pytest.mark.timeout(300)]
@@ -16,22 +16,12 @@ pytestmark = [pytest.mark.fault, pytest.mark.slow, pytest.mark.timeout(300)]
 CONFIG = {
     "name": "Asked of nobody",
     "kind": "text",
-    "models": ["model-a", "model-b"],
+    "models": ["silent-a", "silent-b"],
     "judges": ["longer-wins"],
     "prompts": ["Say hello."],
     "project": "Demo",
 }
 WITHOUT = ("HUMANJUDGE_URL", "HUMANJUDGE_API_KEY", "PYTHONPATH")
-
-
-@pytest.fixture(scope="module")
-def up(tmp_path_factory):
-    """A server whose models cannot be reached, as there is no network."""
-    data = first_start().copied(tmp_path_factory.mktemp("cli") / "data")
-    nowhere = f"http://127.0.0.1:{free_port()}/v1"
-    with Up(data, PROVIDER_BASE_URL=nowhere) as up:
-        yield up.ready()
-        assert up.stop(signal.SIGTERM) == 0, up.shown()
 
 
 @pytest.fixture

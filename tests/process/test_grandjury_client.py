@@ -3,7 +3,6 @@
 import asyncio
 import csv
 import json
-import signal
 import subprocess
 import sys
 
@@ -14,20 +13,12 @@ from pyarrow import parquet
 
 from tests.helpers import oracles
 from tests.helpers.recorded_votes import ROWS
-from tests.process.up import ROOT, Up, environment, first_start
+from tests.process.up import ROOT, environment
 
 pytestmark = [pytest.mark.fault, pytest.mark.slow, pytest.mark.timeout(300)]
 
 MANY = 2_600
 PATIENCE = 60
-
-
-@pytest.fixture(scope="module")
-def up(tmp_path_factory):
-    data = first_start().copied(tmp_path_factory.mktemp("grandjury") / "data")
-    with Up(data) as up:
-        yield up.ready()
-        assert up.stop(signal.SIGTERM) == 0, up.shown()
 
 
 @pytest.fixture(scope="module")

@@ -9,15 +9,15 @@ from judge_eval.stats import (
     AltTestScorer,
     ClassificationScorer,
     CohenKappaScorer,
-    Figure,
+    Estimate,
     MetricConfig,
     Scorer,
     TextSimilarityScorer,
     among_people,
     score,
 )
-from reports.scores.charts import write_charts
-from reports.scores.table import Report
+from reports.report.score_charts import write_charts
+from reports.report.score_table import ScoreResults
 
 ITEMS = [f"q{n}" for n in range(60)]
 
@@ -46,13 +46,13 @@ class Counting(Scorer):
         return True
 
     def compute_score(self, judge_data, human_data, task_name, judge_id, aggregation_mode):
-        figures = {name: Figure(value, n=1) for name, value in self.figures.items()}
+        figures = {name: Estimate(value, n=1) for name, value in self.figures.items()}
         return self.result(judge_id, task_name, aggregation_mode, figures)
 
 
 def report_of(configs, judges, among=(), baselines=()):
     results = score(configs, judges, PEOPLE)
-    return Report(None, judges, configs, results, dict(among), frozenset(baselines))
+    return ScoreResults(None, judges, configs, results, dict(among), frozenset(baselines))
 
 
 def written(out, configs, vega_config=None, **people):

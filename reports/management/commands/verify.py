@@ -5,7 +5,7 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from judge_eval.objects import NOT_COVERED
-from reports.shares.verify import NotVerified, verify
+from reports.report.bundle import NotVerified, verify
 from voting.models import Project
 
 
