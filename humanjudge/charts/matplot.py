@@ -17,11 +17,11 @@ from threading import RLock
 from typing import Final, Literal, TypeAlias, cast
 
 import matplotlib as mpl
-from cycler import cycler
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.font_manager import fontManager
+from matplotlib.rcsetup import cycler
 
 from humanjudge.charts.labels import clean
 from humanjudge.charts.style import CYCLE, GivenStyle, StyleRefused, colours, settings_of
@@ -107,17 +107,21 @@ def pictures(
         # Of letters that no font has, and of labels that a style leaves no room for.
         warnings.simplefilter("ignore")
         figure = Figure(figsize=_size_of(chart, style), layout="constrained")
-        FigureCanvasAgg(figure)
-        chart.draw(figure.add_subplot())
-        lines = textwrap.wrap(clean(chart.title), _TITLE_LETTERS, max_lines=3, placeholder=" …")
-        figure.suptitle("\n".join(lines), x=0.01, horizontalalignment="left")
         try:
-            return {form: _saved(figure, form) for form in forms}
+            return _drawn(chart, figure, forms)
         except (ValueError, ArithmeticError, MemoryError) as error:
             if not style:
                 raise
             why = " ".join(str(error).split())[:300]
             raise StyleRefused(f"no chart can be drawn with it: {why}") from error
+
+
+def _drawn(chart: Chart, figure: Figure, forms: Iterable[Form]) -> dict[Form, bytes]:
+    FigureCanvasAgg(figure)
+    chart.draw(figure.add_subplot())
+    lines = textwrap.wrap(clean(chart.title), _TITLE_LETTERS, max_lines=3, placeholder=" …")
+    figure.suptitle("\n".join(lines), x=0.01, horizontalalignment="left")
+    return {form: _saved(figure, form) for form in forms}
 
 
 def _saved(figure: Figure, form: Form) -> bytes:
@@ -166,7 +170,6 @@ def _of_theme(theme: Theme) -> dict[str, object]:
         "axes.prop_cycle": cycler(color=judges.split()),
         "figure.facecolor": paper,
         "grid.color": line,
-        "savefig.facecolor": paper,
         "text.color": ink,
         "xtick.color": soft,
         "ytick.color": ink,

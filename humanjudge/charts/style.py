@@ -23,8 +23,8 @@ CYCLE: Final = "axes.prop_cycle"
 # code, run LaTeX, read formulas out of names, or let a picture grow.
 ALLOWED: Final = (
     *("axes.", "boxplot.", "contour.", "errorbar.", "figure.", "font.", "grid.", "hatch."),
-    *("image.cmap", "legend.", "lines.", "markers.", "patch.", "savefig.", "scatter."),
-    *("svg.fonttype", "text.color", "xtick.", "ytick."),
+    *("image.cmap", "legend.", "lines.", "markers.", "mathtext.", "patch.", "savefig."),
+    *("scatter.", "svg.fonttype", "text.color", "xtick.", "ytick."),
 )
 REFUSED: Final = (
     *("axes.formatter.", "figure.hooks", "savefig.bbox", "savefig.directory", "savefig.format"),
@@ -57,15 +57,17 @@ def settings_of(style: GivenStyle) -> list[Setting]:
     Traceback (most recent call last):
     humanjudge.charts.style.StyleRefused: text.usetex: this key cannot be set
     """
-    if len(style if isinstance(style, str) else repr(style)) > MOST_LETTERS:
-        raise StyleRefused(f"a style has at most {MOST_LETTERS:,} characters")
     settings = list(_lines(style) if isinstance(style, str) else _entries(style))
+    if sum(len(each.key) + len(str(each.value)) for each in settings) > MOST_LETTERS:
+        raise StyleRefused(f"a style has at most {MOST_LETTERS:,} characters")
     for each in settings:
         _check(each)
     return settings
 
 
 def _lines(text: str) -> Iterator[Setting]:
+    if len(text) > MOST_LETTERS:
+        raise StyleRefused(f"a style has at most {MOST_LETTERS:,} characters")
     for number, line in enumerate(text.splitlines(), start=1):
         content = _LINE.match(line)[1].strip()  # type: ignore[index]  # it matches anything
         if not content:

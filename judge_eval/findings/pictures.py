@@ -11,7 +11,6 @@ from humanjudge.charts.interval_graph import IntervalGraph, IntervalRow, Level, 
 from humanjudge.charts.labels import RATING, SHARE, Axis, Reference
 from humanjudge.charts.line_graph import Curve, LineGraph, line_graph
 from judge_eval.findings.model import AltTest, RunFindings
-from judge_eval.stats import PASSES
 from judge_eval.stats.estimate import Interval
 
 Graph: TypeAlias = IntervalGraph | LineGraph
@@ -85,6 +84,9 @@ def on_page(figures: RunFindings, name: str) -> SafeString:
 
 
 def _winning_rates(test: AltTest) -> LineGraph | None:
+    # It brings NumPy, which most pages do without.
+    from judge_eval.stats import PASSES
+
     curves = [
         Curve(
             judge.name,

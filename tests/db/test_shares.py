@@ -79,7 +79,7 @@ def test_whoever_has_the_link_reads_words_picture_and_table():
     assert "near-judge agrees most, but nothing shows that it is better than floor-ba" in text
     assert "ledger entry 160." in text
     assert run.queue.project.ledger_head in text
-    assert b'class="agreement' in answer.content
+    assert b'class="intervals' in answer.content
     rows = [row.name for row in answer.context["sections"][0].of["table"].rows]
     assert rows == ["near-judge", "contrary-judge", "People among themselves", "floor-baseline"]
 
@@ -472,7 +472,7 @@ def test_pass_rates_are_told_by_model():
     for place, item in enumerate(items):
         make_vote(voter, item, "flag" if place > 8 else "pass")
     seal_all(run.queue.project)
-    compute(run, charts=True)
+    compute(run)
     _, link = share(run, of_project=True)
     text = text_of(read(link))
     assert (
@@ -532,7 +532,7 @@ def test_pictures_are_pictures_and_the_badge_says_who_is_best_and_how_old_that_i
 
 
 def test_every_chart_has_files_of_its_own():
-    run = voted_run(charts=True)
+    run = voted_run()
     _, link = share(run, of_project=True)
     page = read(link).content.decode()
     for name in ("score-pairs", "votes", "picture", "winning-rates", "model-ratings"):
