@@ -10,8 +10,8 @@ from humanjudge.lib.text import number_of
 from judge_eval.findings.load import RunOutcomes
 from judge_eval.findings.model import OfRatings, Unordered
 from judge_eval.stats.bootstrap import BoolArray, FloatArray, IntArray, Resampling
-from judge_eval.stats.entering import Entered, enter
 from judge_eval.stats.estimate import Share
+from judge_eval.stats.evidence_order import Entered, enter
 from judge_eval.stats.judge_figures import (
     overall_agreement,
     paired_differences,

@@ -23,10 +23,14 @@ from humanjudge.lib.tables import (
 from humanjudge.lib.text import listed, odds
 from judge_eval import selectors
 from judge_eval.findings.columns import COLUMNS, FURTHER, MAIN, PENDING, elo_cell, share_cell
-from judge_eval.findings.group_table import group_table
-from judge_eval.findings.judge_table import (
+from judge_eval.findings.filters import Slice
+from judge_eval.findings.model import Claims, ConfusionMatrix, Matrix, McNemar, RunFindings
+from judge_eval.findings.pictures import picture_of
+from judge_eval.findings.ranking import Line
+from judge_eval.findings.tables import (
     BASELINE,
     Figures,
+    group_table,
     judge_cells,
     judge_table,
     telling_columns,
@@ -34,10 +38,6 @@ from judge_eval.findings.judge_table import (
     unknown_topics,
     with_people,
 )
-from judge_eval.findings.model import Claims, ConfusionMatrix, Matrix, McNemar, RunFindings
-from judge_eval.findings.pictures import picture_of
-from judge_eval.findings.ranking import Line
-from judge_eval.findings.slices import Slice
 from judge_eval.models import Judge, Run
 from judge_eval.selectors import BoardView
 from judge_eval.stats.estimate import SIGNIFICANCE

@@ -15,9 +15,9 @@ from django.utils import timezone
 from humanjudge.celery import enqueue
 from humanjudge.lib.child_process import manage
 from humanjudge.lib.domain_events import announce
+from judge_eval.findings.claim_events import claims_that_changed
+from judge_eval.findings.filters import WHOLE, Parts, Slice, SliceInvalid
 from judge_eval.findings.model import Before, Claims, RunFindings
-from judge_eval.findings.news import claims_that_changed
-from judge_eval.findings.slices import WHOLE, Parts, Slice, SliceInvalid
 from judge_eval.models import Board, Findings, Run
 from voting.kinds import kind_of
 from voting.models import NO_VOTE, Entry

@@ -38,14 +38,16 @@ from judge_eval.stats import PASSES, elo
 from judge_eval.stats.bootstrap import BoolArray, FloatArray
 from judge_eval.stats.bradley_terry import as_votes, model_board
 from judge_eval.stats.claims import claims as claims_of
-from judge_eval.stats.confusion import LabelRates, confusion_matrices, label_rates
 from judge_eval.stats.elo_orders import SEED, elo_range
 from judge_eval.stats.estimate import Share, best_first
 from judge_eval.stats.judge_figures import (
+    LabelRates,
     agreement_by_chance,
     among_people,
+    confusion_matrices,
     habits,
     judge_figures,
+    label_rates,
     per_answer,
     shares_by_prompt,
 )

@@ -10,7 +10,7 @@ from uuid import UUID
 from django.db.models import BooleanField, ExpressionWrapper, Max, Q, QuerySet
 
 from judge_eval.models import Run
-from judge_eval.stats.entering import Closed, Event, Opened, OutOfOrder, Voted, Wanted
+from judge_eval.stats.evidence_order import Closed, Event, Opened, OutOfOrder, Voted, Wanted
 from judge_eval.stats.outcomes_table import FAILED, NOT_ASKED
 from voting.kinds import COMPARISON, grade_of, is_ordered, kind_of
 from voting.ledger.decisions import IMPORT_BEGINS, IMPORT_ENDS, votes_required_in

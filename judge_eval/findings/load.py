@@ -11,9 +11,9 @@ from django.db.models import BigIntegerField, Count, F, Q, QuerySet, Sum
 from django.db.models.functions import Cast, Round
 
 from judge_eval.findings.alt_test import Labels, TaskAnswers, answers_of
+from judge_eval.findings.filters import WHOLE, Parts, Slice
 from judge_eval.findings.history import History, history_of
 from judge_eval.findings.model import WINNER, AsOf
-from judge_eval.findings.slices import WHOLE, Parts, Slice
 from judge_eval.models import Board, Call, Judge, Run, Verdict
 from judge_eval.selectors import UNPRICED
 from judge_eval.stats import Annotations

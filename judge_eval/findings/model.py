@@ -4,7 +4,7 @@ from typing import Annotated, Any, Final, NamedTuple, Self
 
 from pydantic import BaseModel, BeforeValidator, ValidationError
 
-from judge_eval.findings.slices import Parts
+from judge_eval.findings.filters import Parts
 from judge_eval.stats import elo
 from judge_eval.stats.estimate import AmongPeople, Rating, Share, best_first
 

@@ -25,11 +25,11 @@ from judge_eval.findings.columns import (
 )
 from judge_eval.findings.disputed import visible_disputed
 from judge_eval.findings.few import findings_for
+from judge_eval.findings.filters import WHOLE, Slice
 from judge_eval.findings.model import (
     RunFindings,
 )
 from judge_eval.findings.ranking import Line, Ranking, ranking
-from judge_eval.findings.slices import WHOLE, Slice
 from judge_eval.models import Run, Verdict
 from judge_eval.pages.findings import DISPUTED, findings_context, live_page, pairs_query
 from judge_eval.selectors import BoardView

@@ -15,8 +15,8 @@ from typing import Self
 import numpy as np
 
 from judge_eval.stats.bootstrap import BoolArray, FloatArray, IntArray
-from judge_eval.stats.entering import Entered, Event, Line, Order
 from judge_eval.stats.estimate import Share
+from judge_eval.stats.evidence_order import Entered, Event, Line, Order
 from judge_eval.stats.judge_figures import ratio, share_of_prompts
 
 # Twenty thousand items of one prompt make 200 million pairs.

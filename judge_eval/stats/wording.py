@@ -14,10 +14,9 @@ import numpy as np
 
 from humanjudge.lib.text import listed, number_of, odds
 from judge_eval.stats.bradley_terry import tie_group_members
-from judge_eval.stats.claims import Claims
-from judge_eval.stats.confidence_sequence import MARGIN
-from judge_eval.stats.entering import MOST_MEDIANS
+from judge_eval.stats.claims import MARGIN, Claims
 from judge_eval.stats.evidence import FEWEST_FOR_FORECAST, Forecast
+from judge_eval.stats.evidence_order import MOST_MEDIANS
 
 # More names than these are no longer plain words, and of more judges one; the table has them all.
 MOST_NAMES: Final = 6
@@ -72,7 +71,7 @@ class Words:
     Examples
     --------
     >>> from judge_eval.stats.claims import claims
-    >>> from judge_eval.stats.entering import Opened, Voted, enter
+    >>> from judge_eval.stats.evidence_order import Opened, Voted, enter
     >>> opened = [Opened(n, n, n, 1, [0, n % 5 > 0, n % 2]) for n in range(40)]
     >>> entered = enter([*opened, *(Voted(40 + n, n, 0) for n in range(40))], range(40))
     >>> is_baseline, agreement = np.array([False, False, True]), [0.975, 0.2, 0.5]

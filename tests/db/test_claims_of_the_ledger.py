@@ -3,11 +3,11 @@
 import pytest
 
 from judge_eval.findings import history
+from judge_eval.findings.filters import Slice
 from judge_eval.findings.load import outcomes_of
-from judge_eval.findings.slices import Slice
 from judge_eval.models import Verdict
 from judge_eval.runs.verdicts import verdicts_entry
-from judge_eval.stats.entering import Closed, Opened, OutOfOrder, Voted, Wanted
+from judge_eval.stats.evidence_order import Closed, Opened, OutOfOrder, Voted, Wanted
 from judge_eval.stats.outcomes_table import FAILED, NOT_ASKED
 from tests.helpers.imports import imported, pair, verdict, vote
 from tests.helpers.run_findings import compute

@@ -7,9 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from judge_eval.stats.claims import always_valid
 from judge_eval.stats.claims import claims as claims_of
-from judge_eval.stats.confidence_sequence import always_valid
-from judge_eval.stats.entering import Opened, Voted, enter
 from judge_eval.stats.estimate import best_first
 from judge_eval.stats.evidence import (
     beats,
@@ -18,6 +17,7 @@ from judge_eval.stats.evidence import (
     log_wealth,
     thresholds,
 )
+from judge_eval.stats.evidence_order import Opened, Voted, enter
 from judge_eval.stats.judge_figures import overall_agreement, prompt_interval, shares_by_prompt
 from judge_eval.stats.outcomes_table import FAILED, NOT_ASKED, OutcomesTable
 

@@ -1,9 +1,10 @@
-"""The table of a run's judges, as its board and its reports show it: its columns and its rows."""
+"""The tables of a run's judges and groups of voters, as its board and its reports show them."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from typing import Final
 
-from humanjudge.lib.tables import Cell, Head, Row, Table, name_cell, numbered
+from humanjudge.lib.tables import Cell, Head, Row, Table, missing, name_cell, numbered
 from judge_eval.findings.columns import (
     BY_ORDER,
     COLUMNS,
@@ -11,13 +12,22 @@ from judge_eval.findings.columns import (
     Column,
     beats_cell,
     people_cells,
+    share_cell,
 )
-from judge_eval.findings.model import JudgeFindings, RunFindings
+from judge_eval.findings.model import GroupFigures, JudgeFindings, RunFindings
+from judge_eval.stats.estimate import Share
 from voting.kinds import Kind
 
 # What stands in a row: its name, its tag, and its cells by the keys of the columns.
 Figures = tuple[str, str, dict[str, Cell]]
 BASELINE = "baseline"
+NO_GROUP: Final = "in no group"
+# Of more judges than these the best of all votes are shown; all are in the findings as JSON.
+MOST_JUDGES: Final = 8
+ABOUT_BEST: Final = (
+    "The judge with the highest overall agreement with the votes of this group. Whether it beats "
+    "the others is not tested here: the board of the group says so."
+)
 
 
 def judge_cells(judge: JudgeFindings, findings: RunFindings) -> dict[str, Cell]:
@@ -81,3 +91,69 @@ def _row(columns: Sequence[Column], name: str, tag: str, cells: Mapping[str, Cel
     ]
     shown = tag if tag == BASELINE else ""
     return Row(name, [name_cell(name, tag=shown, css="who"), *figures], tag)
+
+
+# --- groups of voters side by side ----------------------------------------------------------------
+
+
+def group_table(found: RunFindings) -> Table | None:
+    """Return a row for each group; nothing where nobody is in one."""
+    if not found.groups:
+        return None
+    # The best by all votes, then the baselines.
+    judges = found.best_first()[:MOST_JUDGES]
+    rows, notes = numbered([_group_row(group, judges) for group in found.groups])
+    heads = [
+        Head("Group", css="who"),
+        Head("Voters"),
+        Head("Votes"),
+        Head("People among themselves", "%"),
+        Head("Best judge", "%", about=ABOUT_BEST),
+        *(Head(judge.name, "%") for judge in judges),
+    ]
+    label = "Groups of voters side by side: overall agreement of each judge with each group"
+    labelled = [
+        replace(
+            row,
+            cells=[
+                cell if cell.is_head else replace(cell, label=head.title)
+                for head, cell in zip(heads, row.cells, strict=True)
+            ],
+        )
+        for row in rows
+    ]
+    return Table(label, heads, labelled, css="list as-cards", caption=label, notes=notes)
+
+
+def _group_row(group: GroupFigures, judges: Sequence[JudgeFindings]) -> Row:
+    name = group.name or NO_GROUP
+    counted = [Cell(f"{group.people:,}"), Cell(f"{group.votes:,}")]
+    if group.why or group.among_people is None:
+        few = missing(f"Too few to tell: {group.why}.")
+        return Row(name, [name_cell(name), *counted, *[few] * (2 + len(judges))])
+    overall = {of.judge: of.overall for of in group.judges}
+    pairs = group.among_people.pairs
+    cells = [
+        share_cell(pairs, "pairs of votes", "No two of the group voted on the same."),
+        _best(overall, judges),
+        *(_agreement(overall.get(judge.id)) for judge in judges),
+    ]
+    return Row(name, [name_cell(name), *counted, *cells])
+
+
+def _best(overall: Mapping[str, Share], judges: Sequence[JudgeFindings]) -> Cell:
+    known = [
+        (share, judge.name)
+        for judge in judges
+        if not judge.is_baseline and (share := overall.get(judge.id)) and share.value is not None
+    ]
+    if not known:
+        return missing("No judge was asked about what this group voted on.")
+    share, name = max(known, key=lambda one: one[0].value or 0)
+    figure = _agreement(share)
+    return replace(figure, main=f"{name} {figure.main}")
+
+
+def _agreement(share: Share | None) -> Cell:
+    nothing = "It was not asked about what this group voted on."
+    return missing(nothing) if share is None else share_cell(share, "votes", nothing)

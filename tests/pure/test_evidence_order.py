@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge_eval.stats.entering import Closed, Opened, OutOfOrder, Voted, Wanted, enter
+from judge_eval.stats.evidence_order import Closed, Opened, OutOfOrder, Voted, Wanted, enter
 from judge_eval.stats.outcomes_table import FAILED, NOT_ASKED
 
 A, B = 0, 1
