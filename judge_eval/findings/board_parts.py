@@ -107,8 +107,8 @@ def _unknown_in_words(topics: Sequence[str], lines: Sequence[Line], part: Slice)
 
 
 def _figures(line: Line, figures: RunFindings | None) -> Figures:
-    if figures and line.found:
-        cells = judge_cells(line.found, figures)
+    if figures and line.findings:
+        cells = judge_cells(line.findings, figures)
     else:
         absent = missing(LATER if figures else PENDING)
         free = line.is_baseline
@@ -136,7 +136,7 @@ class Comparisons(TypedDict, total=False):
 
 def comparisons(run: Run, figures: RunFindings, page_lines: Sequence[Line]) -> Comparisons:
     """Return the pictures and tables of the judges of a page, in the order of its lines."""
-    ids = [line.id for line in page_lines if line.found]
+    ids = [line.id for line in page_lines if line.findings]
     both = (picture_of(figures, is_narrow=narrow, only=ids) for narrow in (False, True))
     return {
         "pictures": [graph for graph in both if graph],

@@ -56,8 +56,8 @@ def unknown_columns(rows: Sequence[Figures]) -> list[Column]:
 
 def unknown_topics(unknown: Collection[Column]) -> list[str]:
     """Return the topics of which no column has a figure, in the order of the columns."""
-    known = {column.topic for column in COLUMNS if column not in unknown}
-    return [t for t in dict.fromkeys(c.topic for c in COLUMNS) if t and t not in known]
+    existing = {column.topic for column in COLUMNS if column not in unknown}
+    return [t for t in dict.fromkeys(c.topic for c in COLUMNS) if t and t not in existing]
 
 
 def telling_columns(
@@ -89,20 +89,20 @@ def _row(columns: Sequence[Column], name: str, tag: str, cells: Mapping[str, Cel
         replace(cells.get(c.figure, Cell()), figure=c.figure, label=c.label, mark="main")
         for c in columns
     ]
-    shown = tag if tag == BASELINE else ""
-    return Row(name, [name_cell(name, tag=shown, css="who"), *figures], tag)
+    visible_tag = tag if tag == BASELINE else ""
+    return Row(name, [name_cell(name, tag=visible_tag, css="who"), *figures], tag)
 
 
 # --- groups of voters side by side ----------------------------------------------------------------
 
 
-def group_table(found: RunFindings) -> Table | None:
+def group_table(findings: RunFindings) -> Table | None:
     """Return a row for each group; nothing where nobody is in one."""
-    if not found.groups:
+    if not findings.groups:
         return None
     # The best by all votes, then the baselines.
-    judges = found.best_first()[:MOST_JUDGES]
-    rows, notes = numbered([_group_row(group, judges) for group in found.groups])
+    judges = findings.best_first()[:MOST_JUDGES]
+    rows, notes = numbered([_group_row(group, judges) for group in findings.groups])
     heads = [
         Head("Group", css="who"),
         Head("Voters"),
@@ -142,14 +142,14 @@ def _group_row(group: GroupFigures, judges: Sequence[JudgeFindings]) -> Row:
 
 
 def _best(overall: Mapping[str, Share], judges: Sequence[JudgeFindings]) -> Cell:
-    known = [
+    with_figure = [
         (share, judge.name)
         for judge in judges
         if not judge.is_baseline and (share := overall.get(judge.id)) and share.value is not None
     ]
-    if not known:
+    if not with_figure:
         return missing("No judge was asked about what this group voted on.")
-    share, name = max(known, key=lambda one: one[0].value or 0)
+    share, name = max(with_figure, key=lambda one: one[0].value or 0)
     figure = _agreement(share)
     return replace(figure, main=f"{name} {figure.main}")
 

@@ -32,7 +32,7 @@ from judge_eval.stats.evidence import (
     too_few_prompts,
 )
 from judge_eval.stats.evidence_order import Entered, Opened, enter
-from judge_eval.stats.outcomes_table import NOT_ASKED
+from judge_eval.stats.outcomes_table import UNASSIGNED
 
 # Evidence beyond this is not told apart, and could be more than a float holds.
 MOST_EVIDENCE: Final = 1e15
@@ -120,8 +120,8 @@ class Claims:
         >>> from judge_eval.stats.evidence_order import Opened, Voted, enter
         >>> opened = [Opened(n, n, n, 1, [0, n % 3 // 2]) for n in range(12)]
         >>> entered = enter([*opened, *(Voted(12 + n, n, 0) for n in range(12))], range(12))
-        >>> found = claims(entered, np.array([False, False]), np.array([1.0, 0.67]), 12)
-        >>> found.standing(0, 1), found.forecast[0][1], found.evidence[0, 1].round(1)
+        >>> proof = claims(entered, np.array([False, False]), np.array([1.0, 0.67]), 12)
+        >>> proof.standing(0, 1), proof.forecast[0][1], proof.evidence[0, 1].round(1)
         ('leads', None, np.float64(6.2))
         """
         if self.beats[one, other]:
@@ -152,39 +152,39 @@ def claims(
     >>> from judge_eval.stats.evidence_order import Opened, Voted, enter
     >>> opened = [Opened(n, n, n, 1, [0, 1]) for n in range(20)]
     >>> entered = enter([*opened, *(Voted(20 + n, n, 0) for n in range(20))], range(20))
-    >>> found = claims(entered, np.array([False, False]), np.array([1.0, 0.0]))
-    >>> found.beats.tolist(), found.best, found.threshold, found.since
+    >>> proof = claims(entered, np.array([False, False]), np.array([1.0, 0.0]))
+    >>> proof.beats.tolist(), proof.best, proof.threshold, proof.since
     ([[False, True], [False, False]], 0, 40.0, [[None, 27], [None, None]])
-    >>> found.ranks(), found.letters([0, 1])
+    >>> proof.ranks(), proof.letters([0, 1])
     ([(1, 1), (2, 2)], ['a', 'b'])
     """
     judges, floor = int((~is_baseline).sum()), int(is_baseline.sum())
     planned = entered.planned
     if not entered.n_judges:  # nothing has been opened
-        entered = enter([Opened(0, 0, 0, 1, [NOT_ASKED] * len(is_baseline))], [0])
+        entered = enter([Opened(0, 0, 0, 1, [UNASSIGNED] * len(is_baseline))], [0])
     needed = thresholds(is_baseline)
-    found = evidence(entered, needed)
-    beaten = beats(found.reached, agreement)
+    proof = evidence(entered, needed)
+    beaten = beats(proof.reached, agreement)
     are_judges = ~(is_baseline[:, None] | is_baseline)
-    is_enough = found.log_largest >= np.log(max(1, best_threshold(judges)))
+    is_enough = proof.log_largest >= np.log(max(1, best_threshold(judges)))
     ahead = beats(are_judges & is_enough, agreement)
     values = np.where(is_baseline | np.isnan(agreement), -np.inf, agreement)
     agrees_most = np.isin(np.arange(len(values)), best_first(values.tolist())[:1])
     rivals = (agrees_most & np.isfinite(values))[:, None] & are_judges & ~ahead & ~np.isinf(needed)
     needed = np.where(rivals, best_threshold(judges), needed)
     few = too_few(planned, judges, floor, most_over_floor)
-    is_told = few is None and len(entered.prompts) >= FEWEST_FOR_FORECAST
+    is_ready = few is None and len(entered.prompts) >= FEWEST_FOR_FORECAST
     return Claims(
         is_baseline=is_baseline,
         beats=beaten,
         ahead=ahead,
-        reached=found.reached,
-        evidence=np.exp(np.minimum(found.log_largest, np.log(MOST_EVIDENCE))),
-        evidence_now=np.exp(np.minimum(found.log_now, np.log(MOST_EVIDENCE))),
+        reached=proof.reached,
+        evidence=np.exp(np.minimum(proof.log_largest, np.log(MOST_EVIDENCE))),
+        evidence_now=np.exp(np.minimum(proof.log_now, np.log(MOST_EVIDENCE))),
         needed=needed,
-        forecast=_forecasts(np.log(needed), found.log_largest, found.growth, is_told),
-        since=np.where(beaten, found.since, np.array(None)).tolist(),
-        same=practically_same(entered, is_baseline) & ~(found.reached & found.reached.T),
+        forecast=_forecasts(np.log(needed), proof.log_largest, proof.growth, is_ready),
+        since=np.where(beaten, proof.since, np.array(None)).tolist(),
+        same=practically_same(entered, is_baseline) & ~(proof.reached & proof.reached.T),
         always=always_valid(entered.right, entered.votes, entered.most_votes),
         threshold=judges * (judges - 1) / SIGNIFICANCE or None,
         best_threshold=best_threshold(judges) if judges > 1 else None,
@@ -200,12 +200,12 @@ def claims(
 
 
 def _forecasts(
-    log_needed: FloatArray, log_largest: FloatArray, growth: FloatArray, is_told: bool
+    log_needed: FloatArray, log_largest: FloatArray, growth: FloatArray, is_ready: bool
 ) -> Forecasts:
     """Return forecasts where something can be claimed, and where it is not too early to tell."""
     cells = np.stack([log_needed - log_largest, *growth], axis=-1).tolist()
     return [
-        [forecast(*cell) if np.isfinite(cell[0]) and is_told else None for cell in row]
+        [forecast(*cell) if np.isfinite(cell[0]) and is_ready else None for cell in row]
         for row in cells
     ]
 
@@ -257,13 +257,13 @@ def always_valid(right: IntArray | FloatArray, votes: IntArray, most_votes: IntA
     >>> always_valid(right, votes, np.full(40, 3)).round(3).tolist()
     [[0.718, 0.912], [0.091, 0.283]]
     """
-    found = np.zeros((right.shape[1], 2))
+    ends = np.zeros((right.shape[1], 2))
     # Where no votes are wanted, or none of this part, a prompt enters without any.
     most = np.maximum(most_votes, 1)[:, None]
     for part in parts(right.shape[1]):
         share, gain = votes[:, part] / most, right[:, part] / most
-        found[part] = np.stack([_lowest(gain, share), 1 - _lowest(share - gain, share)], axis=1)
-    return np.where(found[:, :1] <= found[:, 1:], found, np.nan)
+        ends[part] = np.stack([_lowest(gain, share), 1 - _lowest(share - gain, share)], axis=1)
+    return np.where(ends[:, :1] <= ends[:, 1:], ends, np.nan)
 
 
 def _lowest(gain: FloatArray, share: FloatArray) -> FloatArray:
