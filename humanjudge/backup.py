@@ -119,7 +119,7 @@ def backup(path: Path, say: Say) -> None:
                 "made_at": timezone.now().isoformat(),
                 "database": connection.vendor,
                 "migrations": applied(),
-                "tables": {table.label: _write_table(into, table, say) for table in tables()},
+                "tables": {t.label: _write_table(into, t, say).model_dump() for t in tables()},
                 "pictures": _write_pictures(into, say),
             }
             into.writestr(MANIFEST, json.dumps(manifest, indent=1))
@@ -131,7 +131,20 @@ def backup(path: Path, say: Say) -> None:
         part.unlink(missing_ok=True)
 
 
-def _write_table(into: ZipFile, table: Table, say: Say) -> dict[str, object]:
+class TableSummary(BaseModel):
+    rows: int
+    sha256: str
+
+
+class Manifest(BaseModel):
+    format: str
+    version: int
+    migrations: list[str] = []
+    tables: dict[str, TableSummary] = {}
+    pictures: dict[str, int] = {}
+
+
+def _write_table(into: ZipFile, table: Table, say: Say) -> TableSummary:
     names = [field.attname for field in table.fields]
     digest, rows = hashlib.sha256(), 0
     with into.open(table.member, "w", force_zip64=True) as file:
@@ -140,7 +153,7 @@ def _write_table(into: ZipFile, table: Table, say: Say) -> dict[str, object]:
             _write_line(file, digest, values)
             rows += 1
     say(f"{table.label}: {rows:,} rows")
-    return {"rows": rows, "sha256": digest.hexdigest()}
+    return TableSummary(rows=rows, sha256=digest.hexdigest())
 
 
 def _write_line(file: IO[bytes], digest: Any, values: Sequence[object]) -> None:
@@ -201,19 +214,6 @@ def restore(path: Path, say: Say) -> None:
         raise BackupRefused(f"the manifest or the file says nothing of {error}") from error
     except DatabaseError as error:
         raise BackupRefused(f"the database refuses it: {error}".strip()) from error
-
-
-class TableSummary(BaseModel):
-    rows: int
-    sha256: str
-
-
-class Manifest(BaseModel):
-    format: str
-    version: int
-    migrations: list[str] = []
-    tables: dict[str, TableSummary] = {}
-    pictures: dict[str, int] = {}
 
 
 def _manifest(source: ZipFile) -> Manifest:

@@ -52,7 +52,7 @@ class Json(logging.Formatter):
     """One JSON object a line: time, level, logger, message, and the traceback if there is one."""
 
     def format(self, record: logging.LogRecord) -> str:
-        fields: dict[str, object] = {
+        fields: dict[str, str | int | None] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname,
             "logger": record.name,

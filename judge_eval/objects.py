@@ -17,6 +17,7 @@ from uuid import UUID
 from django.db.models import Exists, Model, OuterRef, QuerySet
 from django.utils import timezone
 
+from humanjudge.lib.strict_json import JsonObject
 from humanjudge.lib.text import number_of
 from judge_eval.models import Run, Verdict
 from judge_eval.selectors import with_costs
@@ -108,25 +109,25 @@ def _hashed(salt: str, form: Any) -> str:
     return salted_hash(salt, _encode({"object": form}))
 
 
-def _fields(row: Model, names: Mapping[str, tuple[str, ...]] = COVERED) -> dict[str, Any]:
+def _fields(row: Model, names: Mapping[str, tuple[str, ...]] = COVERED) -> JsonObject:
     """Return the covered fields of a row as canonical JSON takes them."""
     fields = ((name, getattr(row, name)) for name in names[type(row).__name__])
     # An import makes very many hashes, and most values are plain already.
     return {name: it if type(it) in _PLAIN else plain(it) for name, it in fields}
 
 
-def _run_form(run: Run) -> dict[str, Any]:
+def _run_form(run: Run) -> JsonObject:
     return _fields(run) | {"queue": _fields(run.queue), "rubric": _fields(run.queue.rubric)}
 
 
-def _item_form(item: Item) -> dict[str, Any]:
+def _item_form(item: Item) -> JsonObject:
     # Whether a curator excluded an item follows from decisions in the ledger.
     unusable = "" if item.unusable in (EXCLUDED, UNASKED) else item.unusable
     outputs = [_fields(output) for output in item.outputs]
     return _fields(item) | {"unusable": unusable, "outputs": outputs}
 
 
-def _verdict_form(verdict: Verdict) -> dict[str, Any]:
+def _verdict_form(verdict: Verdict) -> JsonObject:
     # `with_costs` adds what calls cost that were made here.
     return _fields(verdict) | {
         "cost_nano": getattr(verdict, "all_nano", verdict.cost_nano),
@@ -187,6 +188,13 @@ def record_changed_queues(queues: QuerySet[Queue]) -> None:
         record_objects(run)
 
 
+def last_payloads(items: Iterable[Item]) -> dict[UUID, JsonObject]:
+    """Return the payload of the last entry about each item that has one."""
+    sealed = Entry.objects.filter(kind=Entry.Kind.VERDICTS, item__in=items).order_by("pk")
+    rows: Iterable[Any] = sealed.values_list("item", "payload")
+    return dict(rows)
+
+
 def last_objects(run: Run) -> dict[str, dict[str, str]]:
     """Return the last payload about the run and about each of its judges, by their numbers."""
     entries = Entry.objects.filter(kind=Entry.Kind.OBJECT, queue=run.queue_id).order_by("pk")
@@ -194,7 +202,7 @@ def last_objects(run: Run) -> dict[str, dict[str, str]]:
     return {payload["id"]: payload for payload in payloads}
 
 
-def _payloads(run: Run, last: Mapping[str, Any]) -> Iterator[dict[str, str]]:
+def _payloads(run: Run, last: Mapping[str, JsonObject]) -> Iterator[dict[str, str]]:
     of_run = {"type": "run", "id": str(run.pk), "sha256": _hashed(run.salt, _run_form(run))}
     if run.config is None and "config" in last.get(str(run.pk), ()):
         # A bundle brought the run; its config stayed where it came from.
@@ -291,8 +299,7 @@ def _of_run(run: Run) -> Iterator[Difference]:
 
 def _of_items(run: Run, items: QuerySet[Item]) -> Iterator[Difference]:
     chunk = list(items.select_related("a", "b"))
-    sealed = Entry.objects.filter(kind=Entry.Kind.VERDICTS, item__in=chunk).order_by("pk")
-    last: dict[UUID, Any] = dict(sealed.values_list("item", "payload"))
+    last = last_payloads(chunk)
     verdicts, is_covered = verdicts_by_item(chunk), bool(last_objects(run))
     for item in chunk:
         item.queue = run.queue
@@ -317,7 +324,7 @@ def _of_item(
     where: str,
     item: Item,
     verdicts: Sequence[Verdict],
-    payload: Mapping[str, Any],
+    payload: JsonObject,
     *,
     has_texts: bool,
 ) -> Iterator[Difference]:
@@ -332,7 +339,7 @@ def _of_item(
 
 
 def _of_verdicts(
-    where: str, run: Run, verdicts: Iterable[Verdict], sealed: dict[str, Mapping[str, Any]]
+    where: str, run: Run, verdicts: Iterable[Verdict], sealed: dict[str, JsonObject]
 ) -> Iterator[Difference]:
     # One that is still to come is in no entry.
     for verdict in (each for each in verdicts if each.state != WAITING and each.error != UNASKED):

@@ -13,6 +13,7 @@ from urllib.parse import quote, urlsplit
 
 from humanjudge.cli.lines import refusal
 from humanjudge.lib import environment
+from humanjudge.lib.strict_json import JsonObject
 
 if TYPE_CHECKING:
     from httpx2 import Response
@@ -126,7 +127,7 @@ class Client:
             raise Failed(Code.UNREACHABLE, f"cannot reach {self.url}: {words}") from error
 
 
-def given(**fields: Any) -> dict[str, Any]:
+def given(**fields: Any) -> JsonObject:
     return {name: value for name, value in fields.items() if value}
 
 

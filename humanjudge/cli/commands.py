@@ -71,7 +71,7 @@ def seconds(default: int, words: str) -> Callable[..., Any]:
     return click.option("--timeout", type=bounds, default=default, show_default=True, help=words)
 
 
-def _object(path: Path | str) -> dict[str, Any]:
+def _object(path: Path | str) -> strict_json.JsonObject:
     try:
         with trying("read", path):
             raw = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()

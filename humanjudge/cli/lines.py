@@ -1,13 +1,14 @@
 """What the command line prints: one short line for each thing, fields between bars."""
 
 import json
-from collections.abc import Iterator, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Iterator
+from typing import TypeAlias
 
+from humanjudge.lib.strict_json import JsonObject
 from humanjudge.lib.text import fixed
 
 # What a server answers, as JSON: the server checks what it says, and this side only shows it.
-Reply: TypeAlias = Mapping[str, Any]
+Reply: TypeAlias = JsonObject
 
 PREFIX = 8
 LONGEST_PROMPT = 80

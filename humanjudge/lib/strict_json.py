@@ -3,7 +3,10 @@
 import codecs
 import json
 from collections.abc import Iterator
-from typing import BinaryIO
+from typing import Any, BinaryIO, TypeAlias
+
+# An object of JSON whose shape is checked where it is used, or decided elsewhere.
+JsonObject: TypeAlias = dict[str, Any]
 
 MAX_RECORD = 2_000_000
 MOST_COLUMNS = 1000

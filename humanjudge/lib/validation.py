@@ -21,6 +21,7 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails, PydanticCustomError, PydanticKnownError
 
+from humanjudge.lib.strict_json import JsonObject
 from humanjudge.lib.text import excerpt
 
 LONGEST_NAME: Final = 200
@@ -29,7 +30,7 @@ _UNSTORABLE: Final = "must hold no NUL and no half of a surrogate pair"
 
 Model = TypeVar("Model", bound=BaseModel)
 Place: TypeAlias = tuple[str | int, ...]
-Schema: TypeAlias = dict[str, Any]
+Schema: TypeAlias = JsonObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,7 @@ def _check_line(text: str) -> str:
 
 # Text and JSON objects of any kind that a database can store.
 Storable: TypeAlias = Annotated[str, AfterValidator(_check_storable)]
-StorableJson: TypeAlias = Annotated[dict[str, Any], AfterValidator(_check_json)]
+StorableJson: TypeAlias = Annotated[JsonObject, AfterValidator(_check_json)]
 # Text of any number of lines that is not blank; it is not stripped.
 Text: TypeAlias = Annotated[
     str, AfterValidator(_check_text), Field(json_schema_extra={"minLength": 1, "pattern": r"\S"})

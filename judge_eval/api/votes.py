@@ -390,7 +390,11 @@ def results(request: HttpRequest, run_id: Prefix) -> Any:
     }
 
 
-@router.get("/{run_id}/findings", response={200: Ready | Computing, 409: Problem, 429: Problem})
+@router.get(
+    "/{run_id}/findings",
+    response={200: Ready | Computing, 409: Problem, 429: Problem},
+    by_alias=True,
+)
 def findings(request: HttpRequest, run_id: Prefix, part: Part = "") -> Any:
     """Judges and models with intervals, claims, the Alt-Test: all that the boards show.
 
@@ -419,7 +423,7 @@ def findings(request: HttpRequest, run_id: Prefix, part: Part = "") -> Any:
     counted = (requested.whole.data or {}).get("as_of", {}).get("votes", 0)
     readable = visible(key_of(request), run, figures.disputed)
     rows = run.queue.items.filter(position__in=[pair.position for pair in readable])
-    items = {item.position: item for item in rows.only("position", "external_id")}
+    items = {item.position: item for item in rows.only("queue", "position", "external_id")}
     about = {
         "state": "ready",
         "computed_at": requested.row.computed_at,

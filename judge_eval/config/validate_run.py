@@ -5,6 +5,7 @@ from typing import Final
 
 from humanjudge.lib import extensions
 from humanjudge.lib.extensions import Extension, HookFailed, calling
+from humanjudge.lib.strict_json import JsonObject
 from humanjudge.lib.text import excerpt
 from humanjudge.lib.validation import ConfigError, ConfigInvalid, Part, Place, meant, validated
 from judge_eval.baselines import BASELINES, MOST_FREQUENT, is_baseline
@@ -16,7 +17,6 @@ from judge_eval.config.run_config import (
     NO_OTHERS,
     ONE_MODEL,
     JudgeSpec,
-    Plain,
     RunConfig,
     old_name,
     parse,
@@ -46,7 +46,7 @@ def validate_run(data: object, off: Collection[str] = ()) -> RunConfig:
     return config
 
 
-def absent(config: Plain, off: Collection[str]) -> list[ConfigError]:
+def absent(config: JsonObject, off: Collection[str]) -> list[ConfigError]:
     """Say which extensions of a config, as it is stored, are not here or turned off by now."""
     places = _absent(config, off)
     return [ConfigError("".join(_steps(place)).lstrip("."), why) for place, why in places]
@@ -56,7 +56,7 @@ def _steps(place: Place) -> Iterator[str]:
     return (f"[{step}]" if isinstance(step, int) else f".{step}" for step in place)
 
 
-def _absent(config: Plain, off: Collection[str]) -> Iterator[tuple[Place, str]]:
+def _absent(config: JsonObject, off: Collection[str]) -> Iterator[tuple[Place, str]]:
     mode = old_name(config.get("mode", JUDGE_EVAL))
     if isinstance(mode, str):
         if why := why_absent(mode.strip(), MODES, "run mode", off):
@@ -69,14 +69,14 @@ def _absent(config: Plain, off: Collection[str]) -> Iterator[tuple[Place, str]]:
         yield from ((("judges", number, *place), why) for place, why in _judge(spec, off))
 
 
-def _too_few_models(config: Plain, mode: str) -> Iterator[tuple[Place, str]]:
+def _too_few_models(config: JsonObject, mode: str) -> Iterator[tuple[Place, str]]:
     least = MODES[mode].fewest_models[config.get("items") is not None]
     models = config.get("models")
     if config.get("outputs") != "given" and isinstance(models, list) and len(models) < least:
         yield ("models",), f"must have at least {least}, has {len(models)}"
 
 
-def _judge(judge: Plain, off: Collection[str]) -> Iterator[tuple[Place, str]]:
+def _judge(judge: JsonObject, off: Collection[str]) -> Iterator[tuple[Place, str]]:
     name, kind = judge.get("id"), judge.get("type", ONE_MODEL)
     if isinstance(name, str):
         name = name.strip()
@@ -144,7 +144,7 @@ def _of_hook(
     yield from mistakes
 
 
-def _wrong_options(options: type[Part], given: Plain, path: str) -> Iterator[ConfigError]:
+def _wrong_options(options: type[Part], given: JsonObject, path: str) -> Iterator[ConfigError]:
     try:
         validated(options, given, path=path)
     except ConfigInvalid as invalid:

@@ -1,8 +1,8 @@
 """All figures of a run from its outcomes, and their charts: pure, and the same every time."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -47,7 +47,6 @@ from judge_eval.stats.judge_figures import (
     habits,
     judge_figures,
     per_answer,
-    shares,
     shares_by_prompt,
 )
 from judge_eval.stats.mcnemar import mcnemar_tests
@@ -64,7 +63,7 @@ MOST_LABELS = 12
 # Of fewer votes no figures of a group are shown.
 LEAST_OF_GROUP = 10
 NO_RATINGS = OfRatings()
-NO_FLAGS = Share(None, None, None, 0, 0, 0, why="items are not passed or flagged here")
+NO_FLAGS = Share(None, why="items are not passed or flagged here")
 
 
 def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings:
@@ -85,17 +84,17 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
     claims = claims_model(claimed, ranked.differences, outcomes, before)
     order = best_first([share.value for share in overall])
     ranks, floors = claimed.ranks(), claimed.beats_floor()
-    letters = claimed.letters([n for n in order if overall[n].trials])
+    letters = claimed.letters([n for n in order if overall[n].n])
     baselines = dict(enumerate(is_baseline.tolist()))
     unrated = elo.unrated(baselines, are_ratings=is_order)
-    figures = judge_figures(table, _rng(outcomes, 0), unrated=unrated)
-    among = among_people(table.votes, _rng(outcomes, 1))
+    figures = judge_figures(table, outcomes.prompts, _rng(outcomes, 0), unrated=unrated)
+    among = among_people(table.votes, outcomes.prompts)
     if ranked.people:
         among = replace(among, pairs=ranked.people)
-    [left] = shares(outcomes.left[:, None], outcomes.sided[:, None], _rng(outcomes, 2))
-    consistency, first_position = habits(*outcomes.habits, _rng(outcomes, 3))
+    [left] = shares_by_prompt(outcomes.left[:, None], outcomes.sided[:, None], outcomes.prompts)
+    consistency, first_position = habits(*outcomes.habits, outcomes.prompts)
     elo_ranges = np.full((2, len(judges)), np.nan)
-    players = [place for place, figure in enumerate(figures) if figure.rating.comparisons]
+    players = [place for place, figure in enumerate(figures) if figure.rating.n]
     # A part of a run has no ELO of its own.
     if players and outcomes.parts:
         rows, choices, _ = np.array(history.votes, dtype=np.int64).reshape(-1, 3).T
@@ -104,31 +103,35 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
         elo_ranges[:, players] = elo_range(rows, choices, verdicts, rng)
     single = per_answer(table.votes, outcomes.answers, outcomes.prompts)
     flags = _flag_rates(outcomes)
-    computed = [
-        asdict(figure)
-        | {
-            "id": str(judge.pk),
-            "name": judge.name,
-            "is_baseline": judge.is_baseline,
-            "overall": overall[place],
-            "per_answer": single[place],
-            "consistency": consistency[place],
-            "first_position": first_position[place],
-            "rank_low": rank and rank[0],
-            "rank_high": rank and rank[1],
-            "ties": letters[place],
-            "beats_floor": floors[place],
-            "always_low": always[place, 0],
-            "always_high": always[place, 1],
-            "two_way_low": ranked.two_way[0, place],
-            "two_way_high": ranked.two_way[1, place],
-            "elo_other_orders_low": elo_ranges[0, place],
-            "elo_other_orders_high": elo_ranges[1, place],
-            "is_of_file": 2 * history.imported > len(history.votes),
-        }
-        | asdict(flags[place])
-        | {"of_ratings": ranked.of_ratings[place] if ranked.of_ratings else NO_RATINGS}
-        | _prices(outcomes.spent[place], figure.agreement.value)
+    studied = [
+        JudgeFindings(
+            id=str(judge.pk),
+            name=judge.name,
+            is_baseline=judge.is_baseline,
+            overall=overall[place],
+            always_low=always[place, 0],
+            always_high=always[place, 1],
+            two_way_low=ranked.two_way[0, place],
+            two_way_high=ranked.two_way[1, place],
+            rank_low=rank and rank[0],
+            rank_high=rank and rank[1],
+            ties=letters[place],
+            beats_floor=floors[place],
+            rating=figure.rating,
+            agreement=figure.agreement,
+            beside_people=figure.beside_people,
+            per_answer=single[place],
+            coverage=figure.coverage,
+            sensitivity=flags[place].sensitivity,
+            specificity=flags[place].specificity,
+            consistency=consistency[place],
+            first_position=first_position[place],
+            elo_other_orders_low=elo_ranges[0, place],
+            elo_other_orders_high=elo_ranges[1, place],
+            is_of_file=2 * history.imported > len(history.votes),
+            of_ratings=ranked.of_ratings[place] if ranked.of_ratings else NO_RATINGS,
+            **_prices(outcomes.spent[place], figure.agreement.value),
+        )
         for place, (judge, figure, rank) in enumerate(zip(judges, figures, ranks, strict=True))
     ]
     words = Words(
@@ -163,7 +166,7 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
         as_of=outcomes.as_of,
         words=" ".join(words.headline()),
         more=[*words.withdrawn(gone), *words.more(), *about_order(ranked, words)],
-        judges=[JudgeFindings.model_validate(judge) for judge in computed],
+        judges=studied,
         claims=claims,
         mcnemar=McNemar.model_validate(
             mcnemar_tests(_labelled(outcomes), np.flatnonzero(is_baseline).tolist())
@@ -199,7 +202,7 @@ def _rng(outcomes: RunOutcomes, part: int) -> np.random.Generator:
 def _groups(outcomes: RunOutcomes) -> list[GroupFigures]:
     """Return for each group of voters what its votes alone say of people and judges."""
     found = []
-    for place, group in enumerate(outcomes.groups):
+    for group in outcomes.groups:
         table = OutcomesTable(group.votes, outcomes.table.verdicts)
         about: dict[str, Any] = {"name": group.name, "people": group.people}
         about["votes"] = votes = int(group.votes.sum())
@@ -207,7 +210,7 @@ def _groups(outcomes: RunOutcomes) -> list[GroupFigures]:
             few = f"fewer than {LEAST_OF_GROUP} votes"
             found.append(GroupFigures(**about, why=few))
             continue
-        among = among_people(table.votes, _rng(outcomes, 1_000 + place))
+        among = among_people(table.votes, outcomes.prompts)
         shares, people = agreement_with(outcomes, group.name, table)
         about["among_people"] = replace(among, pairs=people) if people else among
         about["judges"] = [
@@ -218,7 +221,15 @@ def _groups(outcomes: RunOutcomes) -> list[GroupFigures]:
     return found
 
 
-def _prices(spent: Spent, agreement: float | None) -> dict[str, float | str | None]:
+class Prices(TypedDict):
+    cost_usd: float | None
+    seconds_per_verdict: float | None
+    cost_per_verdict_usd: float | None
+    cost_per_correct_usd: float | None
+    cost_why: str | None
+
+
+def _prices(spent: Spent, agreement: float | None) -> Prices:
     """Return what a verdict cost, and what one cost that a person would have given too."""
     each = spent.usd / spent.verdicts if spent.usd is not None and spent.verdicts else None
     correct = each / agreement if each is not None and agreement else None
@@ -316,7 +327,10 @@ def _confusion(outcomes: RunOutcomes) -> Confusion | None:
         outcomes.judges, confusion_matrices(table), zip(*by_label, strict=True), strict=True
     )
     for judge, counts, rates in of_judges:
-        labels = [OfLabel(label=c, **asdict(r)) for c, r in zip(choices, rates, strict=True)]
+        labels = [
+            OfLabel(label=choice, sensitivity=rate.sensitivity, specificity=rate.specificity)
+            for choice, rate in zip(choices, rates, strict=True)
+        ]
         matrices.append(ConfusionMatrix(judge=str(judge.pk), counts=counts, labels=labels))
     return Confusion(choices=list(choices), judges=matrices)
 

@@ -7,6 +7,7 @@ from django.db.models import Count
 from django.db.models.functions import Left
 
 from humanjudge.lib.text import listed, number_of
+from judge_eval.access import Reader, visible
 from judge_eval.findings.model import DisputedPair
 from judge_eval.models import Judge, Run, Verdict
 from voting.choices import LABELS
@@ -49,6 +50,13 @@ def disputed_pairs(run: Run, disputed: Sequence[DisputedPair]) -> list[DisputedI
         for position, of in worst.items()
         if (pair := by_place.get(position))
     ]
+
+
+def visible_disputed(
+    reader: Reader, run: Run, disputed: Sequence[DisputedPair]
+) -> list[DisputedItem]:
+    """Return the same of those that a reader may see."""
+    return disputed_pairs(run, visible(reader, run, disputed))
 
 
 def pairs_beginning(run: Run, positions: Collection[int]) -> dict[int, Any]:

@@ -44,7 +44,7 @@ class OfRatings(Figures):
     """What a judge of ratings is compared by beside their order: rating by rating."""
 
     # The same rating; no verdict counts as wrong.
-    exact: Share = Share(None, None, None, 0, 0, 0, why="votes are no ratings here")
+    exact: Share = Share(None, why="votes are no ratings here")
     # Means over people.
     quadratic_kappa: float | None = None
     spearman: float | None = None

@@ -12,7 +12,7 @@ from judge_eval.findings.slices import WHOLE, Slice
 from judge_eval.models import Findings, JudgeRating, Run, Verdict
 from judge_eval.selectors import BoardView
 from judge_eval.stats import elo
-from judge_eval.stats.estimate import wilson
+from judge_eval.stats.estimate import FEWEST_PROMPTS, wilson
 from voting.kinds import is_ordered
 from voting.models import Item
 
@@ -129,10 +129,11 @@ def agreement_intervals(board: BoardView, findings: RankedJudges | None) -> dict
     intervals = {}
     for row in board.rows:
         share = shares.get(str(row.judge.pk))
-        if share and (share.successes, share.trials) == (row.agree, row.total):
+        if share and (share.successes, share.n) == (row.agree, row.total):
             low, high = share.low, share.high
         else:
-            low, high = (None if several else wilson(row.agree, row.total)) or (None, None)
+            is_early = several or row.total < FEWEST_PROMPTS
+            low, high = (None if is_early else wilson(row.agree, row.total)) or (None, None)
         if low is not None and high is not None:
             intervals[row.judge.pk] = (100 * low, 100 * high)
     return intervals

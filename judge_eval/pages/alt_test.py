@@ -21,11 +21,11 @@ from humanjudge.lib.tables import (
     span,
 )
 from humanjudge.lib.text import listed
-from judge_eval.findings.cache import request_findings
-from judge_eval.findings.few import keep_few_from
+from judge_eval.findings.board_parts import p_text
+from judge_eval.findings.few import findings_for
 from judge_eval.findings.model import AltTest, AltTestJudge
 from judge_eval.models import Run
-from judge_eval.pages.findings import findings_context, live_page, p_text
+from judge_eval.pages.findings import findings_context, live_page
 from judge_eval.stats import (
     EPSILON_GUIDE,
     GRID,
@@ -94,8 +94,7 @@ def run_alt_test(request: HtmxRequest, run: Run) -> HttpResponse:
 
 
 def _context(request: HtmxRequest, run: Run) -> Context:
-    requested = request_findings(run, request.GET.get("part", ""))
-    keep_few_from(request, run, requested.part)
+    requested = findings_for(request, run, request.GET.get("part", ""))
     figures = requested.findings
     tests = figures.alt_tests if figures else {}
     task = request.GET.get("task") or next(iter(tests), "")

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from typing import Final
+from urllib.parse import urlencode
 
 from csp.constants import HEADER
 from django.http import Http404, HttpResponse, JsonResponse
@@ -14,13 +15,13 @@ from humanjudge.http import Context, HtmxRequest, Problem
 from humanjudge.lib.tables import as_csv
 from humanjudge.lib.text import duration, number_of
 from judge_eval import selectors
-from judge_eval.findings.cache import Request, request_findings
+from judge_eval.findings.cache import Request
 from judge_eval.findings.columns import Value, file_rows
-from judge_eval.findings.few import keep_few_from
+from judge_eval.findings.few import findings_for
 from judge_eval.findings.model import RunFindings
 from judge_eval.findings.pictures import INERT, PICTURE, picture_of
+from judge_eval.findings.slices import Slice
 from judge_eval.models import Run
-from judge_eval.stats.estimate import SIGNIFICANCE
 from judge_eval.web import run_page
 
 # The charts of each tab, by the names they are kept under, and what they are called as files.
@@ -29,6 +30,8 @@ CHARTS: Final = {
     "alt-test": {"winning_rates": "winning rates"},
     "models": {"model_ratings": "ratings", "pass_rates": "pass rates"},
 }
+# The order of pairs by how much judges and people disagree.
+DISPUTED: Final = "disagreement"
 COMPUTING = "These figures are still being computed. Ask again in some seconds."
 FileRow = dict[str, Value]
 
@@ -85,20 +88,11 @@ def findings_context(run: Run, request: Request, tab: str) -> Context:
     }
 
 
-def p_text(p: float) -> str:
-    """Write a p-value, never as nothing, and never so that it seems to pass where it does not.
-
-    Examples
-    --------
-    >>> p_text(0.0000042), p_text(0.0312), p_text(0.0501), p_text(1.0)
-    ('<0.001', '0.031', '0.0501', '1')
-    """
-    if p < 0.001:
-        return "<0.001"
-    if p == 1:
-        return "1"
-    short = f"{p:.3f}"
-    return f"{p:.4f}" if (float(short) <= SIGNIFICANCE) != (p <= SIGNIFICANCE) else short
+def pairs_query(order: str, part: Slice) -> str:
+    """Return what an address ends with to ask for pairs of a part in an order."""
+    options = {"sort": order, "part": str(part)}
+    query = urlencode({name: value for name, value in options.items() if value})
+    return f"?{query}" if query else ""
 
 
 # --- files --------------------------------------------------------------------------------------
@@ -109,8 +103,7 @@ def run_table(request: HtmxRequest, run: Run, table: str, form: str) -> HttpResp
     """A table of the board, the Alt-Test or the models, as of the findings that there are."""
     if table not in TABLES or form not in ("csv", "json"):
         raise Http404
-    requested = request_findings(run, request.GET.get("part", ""))
-    keep_few_from(request, run, requested.part)
+    requested = findings_for(request, run, request.GET.get("part", ""))
     if requested.findings is None:
         raise Problem(409, requested.refused or COMPUTING)
     rows = TABLES[table](run, requested, requested.findings)
@@ -124,8 +117,7 @@ def run_table(request: HtmxRequest, run: Run, table: str, form: str) -> HttpResp
 
 @run_page("see")
 def run_chart(request: HtmxRequest, run: Run, chart: str) -> HttpResponse:
-    requested = request_findings(run, request.GET.get("part", ""))
-    keep_few_from(request, run, requested.part)
+    requested = findings_for(request, run, request.GET.get("part", ""))
     if requested.findings is None:
         raise Problem(409, requested.refused or COMPUTING)
     drawn = requested.row.charts.get(chart, "")
@@ -184,7 +176,7 @@ def _pass_rates_rows(figures: RunFindings) -> list[FileRow]:
             "pass_rate_low": share.low,
             "pass_rate_high": share.high,
             "passed": share.successes,
-            "n": share.trials,
+            "n": share.n,
         }
         for of in figures.pass_rates or ()
         for (by, name), share in zip(named, [of.people, *of.judges], strict=True)
@@ -207,7 +199,7 @@ def _models_rows(run: Run, requested: Request, figures: RunFindings) -> list[Fil
             "rating": rating.value,
             "rating_low": rating.low,
             "rating_high": rating.high,
-            "pairs": rating.comparisons,
+            "pairs": rating.n,
         }
         for board in (models.boards if models else ())
         for name, rating, ties in zip(

@@ -4,8 +4,7 @@ from django.http import HttpResponse
 
 from humanjudge.http import HtmxRequest
 from judge_eval.config.modes import wants_votes
-from judge_eval.findings.cache import request_findings
-from judge_eval.findings.few import keep_few_from
+from judge_eval.findings.few import findings_for
 from judge_eval.findings.generator_boards import boards_of, pass_rates_table
 from judge_eval.models import Run
 from judge_eval.pages.findings import findings_context, live_page
@@ -15,8 +14,7 @@ from judge_eval.web import run_page
 @run_page("see")
 def run_generators(request: HtmxRequest, run: Run) -> HttpResponse:
     """The boards; htmx asks for them again while votes come in."""
-    requested = request_findings(run, request.GET.get("part", ""))
-    keep_few_from(request, run, requested.part)
+    requested = findings_for(request, run, request.GET.get("part", ""))
     figures = requested.findings
     models, why = (figures.models, figures.models_why) if figures else (None, None)
     unvoted = "Nobody has voted on pairs of two generators yet"

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import NamedTuple
-from urllib.parse import urlencode
 from uuid import UUID
 
 from django.core.paginator import Page
@@ -28,6 +27,7 @@ from judge_eval.exchange.import_write import CHANGES
 from judge_eval.findings.cache import parts_of
 from judge_eval.findings.slices import Slice
 from judge_eval.models import Call, Run, Verdict
+from judge_eval.pages.findings import DISPUTED, pairs_query
 from judge_eval.pages.runs import DONE
 from judge_eval.runs.lifecycle import OUTPUT_ABSENT
 from judge_eval.runs.providers import NANO
@@ -42,16 +42,8 @@ from voting.models import Entry, Item, Queue
 PAIRS_PER_PAGE = 30
 # Of a prompt in the list.
 LETTERS = 140
-DISPUTED = "disagreement"
 ORDERS = {"": "in the order of the run", DISPUTED: "most disputed first"}
 SORTED_BY = {"": ("position",), DISPUTED: ("-disagreement", "-differing", "position")}
-
-
-def pairs_query(order: str, part: Slice) -> str:
-    """Return what an address ends with to ask for pairs of a part in an order."""
-    options = {"sort": order, "part": str(part)}
-    query = urlencode({name: value for name, value in options.items() if value})
-    return f"?{query}" if query else ""
 
 
 def _order_and_part(request: HttpRequest, run: Run) -> tuple[str, Slice]:

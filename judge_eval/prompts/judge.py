@@ -9,12 +9,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from types import MappingProxyType
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
+from humanjudge.lib.strict_json import JsonObject
 from voting.kinds import COMPARISON, Noun, kind_of
 
 # A message, or a part of one, in the shape of OpenAI's chat API.
-Message: TypeAlias = dict[str, Any]
+Message: TypeAlias = JsonObject
 
 
 @dataclass(frozen=True, slots=True)

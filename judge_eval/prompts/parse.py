@@ -14,14 +14,13 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from html import unescape
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple
 
+from humanjudge.lib.strict_json import JsonObject
 from humanjudge.lib.text import excerpt
 from judge_eval.prompts.judge import JudgeQuestion
 from voting.choices import CHOICES, PASSES_FROM, TABLE
 from voting.kinds import Noun, joined, kind_of
-
-_Object: TypeAlias = dict[str, Any]
 
 SVG_NAMESPACE: Final = "http://www.w3.org/2000/svg"
 XLINK_NAMESPACE: Final = "http://www.w3.org/1999/xlink"
@@ -358,27 +357,27 @@ def parse_verdict(reply: str, question: JudgeQuestion) -> ParsedVerdict:
     return _READERS[kind_of(question).noun](_last_object(_answer_text(reply)), question)
 
 
-def _of_pair(verdict: _Object, question: JudgeQuestion) -> ParsedVerdict:
+def _of_pair(verdict: JsonObject, question: JudgeQuestion) -> ParsedVerdict:
     scores = _score(verdict, "score_a"), _score(verdict, "score_b")
     return ParsedVerdict(_winner(verdict, question), *scores, _reason(verdict))
 
 
-def _of_item(verdict: _Object, question: JudgeQuestion) -> ParsedVerdict:
+def _of_item(verdict: JsonObject, question: JudgeQuestion) -> ParsedVerdict:
     answer = _answer(verdict, question)
     return ParsedVerdict(answer, _grade(verdict, answer, question), None, _reason(verdict))
 
 
-_READERS: Final[Mapping[Noun, Callable[[_Object, JudgeQuestion], ParsedVerdict]]] = {
+_READERS: Final[Mapping[Noun, Callable[[JsonObject, JudgeQuestion], ParsedVerdict]]] = {
     "pair": _of_pair,
     "item": _of_item,
 }
 
 
-class _Repeated(_Object):
+class _Repeated(JsonObject):
     """An object in which a key is given twice."""
 
 
-def _object(pairs: list[tuple[str, Any]]) -> _Object:
+def _object(pairs: list[tuple[str, Any]]) -> JsonObject:
     fields = dict(pairs)
     return fields if len(fields) == len(pairs) else _Repeated(fields)
 
@@ -391,8 +390,8 @@ def _integer(digits: str) -> float:
 _decoder: Final = json.JSONDecoder(object_pairs_hook=_object, parse_int=_integer)
 
 
-def _last_object(text: str) -> _Object:
-    last: _Object | None = None
+def _last_object(text: str) -> JsonObject:
+    last: JsonObject | None = None
     problem = ""
     at = faults = 0
     while (brace := _BRACE.search(text, at)) and faults < _MOST_FAULTS:
@@ -416,7 +415,7 @@ def _last_object(text: str) -> _Object:
     return last
 
 
-def _winner(verdict: _Object, question: JudgeQuestion) -> str:
+def _winner(verdict: JsonObject, question: JudgeQuestion) -> str:
     if "winner" not in verdict:
         raise ReplyUnreadable("its JSON object has no winner")
     given = verdict["winner"]
@@ -430,7 +429,7 @@ def _winner(verdict: _Object, question: JudgeQuestion) -> str:
     return winner
 
 
-def _answer(verdict: _Object, question: JudgeQuestion) -> str:
+def _answer(verdict: JsonObject, question: JudgeQuestion) -> str:
     if "answer" not in verdict:
         raise ReplyUnreadable("its JSON object has no answer")
     given = verdict["answer"]
@@ -454,7 +453,7 @@ def _choice(given: object, question: JudgeQuestion) -> str:
     return word if word in question.ballot else same[0]
 
 
-def _grade(verdict: _Object, answer: str, question: JudgeQuestion) -> float | None:
+def _grade(verdict: JsonObject, answer: str, question: JudgeQuestion) -> float | None:
     if not question.is_graded:
         return None
     score = _score(verdict, "score", most=1)
@@ -465,7 +464,7 @@ def _grade(verdict: _Object, answer: str, question: JudgeQuestion) -> float | No
     return score
 
 
-def _score(verdict: _Object, key: str, most: int = 10) -> float | None:
+def _score(verdict: JsonObject, key: str, most: int = 10) -> float | None:
     score = verdict.get(key)
     if score is None:
         return None
@@ -476,7 +475,7 @@ def _score(verdict: _Object, key: str, most: int = 10) -> float | None:
     return float(score)
 
 
-def _reason(verdict: _Object) -> str:
+def _reason(verdict: JsonObject) -> str:
     reason = verdict.get("reason")
     if reason is None:
         return ""

@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field, Strict, TypeAdapter, ValidationError
 
+from humanjudge.lib.strict_json import JsonObject
 from judge_eval.providers.chat import Endpoint, exchange
-from judge_eval.providers.errors import CallFailed, Json, malformed
+from judge_eval.providers.errors import CallFailed, malformed
 from judge_eval.stats.similarity import EmbeddingFailed
 
 Row: TypeAlias = npt.NDArray[np.float64] | EmbeddingFailed
@@ -44,7 +45,7 @@ def embeddings(endpoint: Endpoint, model: str, texts: Sequence[str]) -> tuple[st
     return named, [_row(item.get("embedding")) for item in items]
 
 
-def _in_order(status: int, items: list[Any], number: int) -> list[Json]:
+def _in_order(status: int, items: list[Any], number: int) -> list[JsonObject]:
     """Return the items by their index: where one is missing, all might be someone else's."""
     if len(items) != number:
         raise malformed(status, f"{len(items)} embeddings came for {number} texts", "")

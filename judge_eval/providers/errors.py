@@ -7,7 +7,9 @@ import time
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
-from typing import Any, TypeAlias
+from typing import Any
+
+from humanjudge.lib.strict_json import JsonObject
 
 RAW_LIMIT = 20_000
 LONGEST_WAIT_S = 600.0
@@ -30,9 +32,6 @@ _MEANINGS = {
 }
 # What neither a database nor UTF-8 can hold: NUL, and halves of a surrogate pair.
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
-
-# An object of JSON whose shape the other side decides.
-Json: TypeAlias = dict[str, Any]
 
 
 class CallFailed(Exception):
@@ -173,7 +172,7 @@ def _words(error: object) -> str:
     return line if len(line) <= _WORDS_LIMIT else f"{line[:_WORDS_LIMIT]}…"
 
 
-def _finding(item: Json) -> str:
+def _finding(item: JsonObject) -> str:
     """Return where and what a validator found, without the input it quotes."""
     place = item.get("loc")
     where = ".".join(str(step) for step in place) if isinstance(place, list) else ""

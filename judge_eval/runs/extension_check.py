@@ -5,9 +5,10 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
 
+from humanjudge.lib.strict_json import JsonObject
 from humanjudge.lib.validation import ConfigError, ConfigInvalid
 from judge_eval.config.judge_types import JUDGE_TYPES
-from judge_eval.config.run_config import Plain, RunConfig
+from judge_eval.config.run_config import RunConfig
 from judge_eval.config.validate_run import TURNED_OFF, absent, validate_run, why_absent
 from judge_eval.models import Extension, Provider, Run
 from judge_eval.providers.protocols import PROTOCOLS
@@ -35,13 +36,13 @@ def new_config(data: object) -> RunConfig:
     return config
 
 
-def absent_from(config: Plain, off: frozenset[str] | None = None) -> list[ConfigError]:
+def absent_from(config: JsonObject, off: frozenset[str] | None = None) -> list[ConfigError]:
     """Say what a config that is stored names and what is not here, or turned off, by now."""
     off = switched_off() if off is None else off
     return [*absent(config, off), *_providers_without(config, off)]
 
 
-def _providers_without(config: Plain, off: frozenset[str]) -> list[ConfigError]:
+def _providers_without(config: JsonObject, off: frozenset[str]) -> list[ConfigError]:
     """Name the providers of a config whose protocol is not here; others may be made later."""
     places = {} if config.get("outputs") == "given" else {config["provider"]: "provider"}
     for number, judge in enumerate(config["judges"]):

@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from humanjudge.lib.extensions import Extension, HookFailed, storable
+from humanjudge.lib.strict_json import JsonObject
 from humanjudge.lib.validation import StorableJson
 from judge_eval.config.judge_types import Answer
 from judge_eval.config.modes import Output
@@ -23,7 +24,7 @@ from voting.models import Inference, Item
 MOST_EMITTED = 500
 MOST_STORED = 100_000
 MOST_NAME = 200
-_JSON: TypeAdapter[dict[str, Any]] = TypeAdapter(StorableJson)
+_JSON: TypeAdapter[JsonObject] = TypeAdapter(StorableJson)
 
 
 class Asks(Exception):
@@ -47,8 +48,8 @@ class RunHelpers:
 
     run: Run
     extension: Extension
-    emitted: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
-    kept: dict[str, Any] = field(default_factory=dict)
+    emitted: list[tuple[str, JsonObject]] = field(default_factory=list)
+    kept: JsonObject = field(default_factory=dict)
 
     def emit(self, text: str, **data: Any) -> None:
         self.emitted.append((storable(text, MOST_EMITTED), _plain(data)))

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
 from uuid import UUID
 
 from django.contrib.auth.models import User
@@ -14,6 +13,7 @@ from django.utils import timezone
 
 from humanjudge.celery import enqueue
 from humanjudge.lib.extensions import HookFailed, calling
+from humanjudge.lib.strict_json import JsonObject
 from humanjudge.lib.text import listed
 from judge_eval.baselines import is_baseline
 from judge_eval.config.estimates import Estimate, estimate
@@ -296,7 +296,7 @@ def _joined(run: Run, joining: JoiningJudges) -> RunConfig:
     return extension_check.new_config(config | judges)
 
 
-def _config_of_given(run: Run) -> dict[str, Any]:
+def _config_of_given(run: Run) -> JsonObject:
     queue = run.queue
     kinds = set(queue.items.values_list("a__kind", flat=True).distinct())
     if queue.kind == Queue.Kind.TEXT or not kinds or not kinds <= {*KINDS}:

@@ -4,7 +4,7 @@ An embedder is a provider of the admin, an endpoint, or a local folder.
 """
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from decimal import Decimal
 from typing import TYPE_CHECKING, Annotated, Final
 from uuid import UUID
@@ -15,6 +15,7 @@ from django.core.exceptions import ValidationError
 from django.db.models import Q, QuerySet
 from pydantic import AfterValidator, Field
 
+from humanjudge.lib.strict_json import JsonObject
 from humanjudge.lib.validation import ConfigInvalid, Line, Name, Part, validated
 from judge_eval.config.estimates import Price, Prices
 from judge_eval.models import Provider, validate_base_url, validate_key_variable
@@ -188,7 +189,7 @@ _KINDS: Final[dict[str, type[_OfProvider | _OfAddress | _OfFolder]]] = {
 
 
 def make_embedder(
-    options: Mapping[str, object],
+    options: JsonObject,
     *,
     project: UUID | None = None,
     is_trusted: bool = False,

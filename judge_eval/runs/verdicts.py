@@ -7,7 +7,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from functools import lru_cache, partial
 from time import perf_counter
-from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -17,11 +16,18 @@ from django.utils import timezone
 from pydantic import TypeAdapter
 
 from humanjudge.lib.extensions import HookFailed, calling, storable
+from humanjudge.lib.strict_json import JsonObject
 from judge_eval.baselines import BASELINES, Opinion, opinion_of_single
 from judge_eval.config.judge_types import JUDGE_TYPES, Answer, NoVerdict
 from judge_eval.config.run_config import JudgePart, JudgeSpec, RunConfig, parse
 from judge_eval.models import Call, Judge, Run, Verdict
-from judge_eval.objects import item_hashes, record_objects, verdict_hash, verdicts_by_item
+from judge_eval.objects import (
+    item_hashes,
+    last_payloads,
+    record_objects,
+    verdict_hash,
+    verdicts_by_item,
+)
 from judge_eval.prompts.orders import Combined, answer_in, majority
 from judge_eval.prompts.parse import ParsedVerdict
 from judge_eval.runs.hook_api import Asks, JudgeHelpers
@@ -450,8 +456,7 @@ def changed_entries(
     items: Collection[Item], verdicts: Mapping[UUID, Sequence[Verdict]]
 ) -> list[Entry]:
     """Return new entries, not saved yet, for items that differ from the last entries about them."""
-    stored = Entry.objects.filter(item__in=items, kind=Entry.Kind.VERDICTS).order_by("pk")
-    last: dict[UUID, Any] = dict(stored.values_list("item", "payload"))
+    last = last_payloads(items)
     first = [item for item in items if item.pk not in last]
     for queue in {item.queue for item in first}:
         couple_items(queue, [item for item in first if item.queue == queue])
@@ -461,7 +466,7 @@ def changed_entries(
     ]
 
 
-def _covered(payload: Any) -> dict[str, Any]:
+def _covered(payload: JsonObject | None) -> JsonObject:
     # How many votes it wants is told by entries of another kind, too.
     return {name: value for name, value in (payload or {}).items() if name != "votes_wanted"}
 

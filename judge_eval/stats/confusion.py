@@ -57,7 +57,7 @@ def label_rates(table: OutcomesTable, prompts: IntArray, choice: int) -> list[La
     >>> votes = np.array([[1, 0]] * 20 + [[0, 1]] * 12)
     >>> verdicts = np.array([[0]] * 18 + [[1]] * 2 + [[1]] * 9 + [[0]] * 3)
     >>> [rates] = label_rates(OutcomesTable(votes, verdicts), np.arange(32), choice=1)
-    >>> rates.sensitivity.value, rates.sensitivity.trials, rates.specificity.value
+    >>> rates.sensitivity.value, rates.sensitivity.n, rates.specificity.value
     (0.75, 12, 0.9)
     >>> round(rates.sensitivity.low, 3), round(rates.sensitivity.high, 3)
     (0.468, 0.911)

@@ -113,7 +113,7 @@ def order_agreement(shares: FloatArray) -> list[Share]:
     --------
     >>> units = np.array([[1, 0.5]] * 6 + [[0.5, 0.5]] * 3 + [[0, 0.5], [np.nan, np.nan]])
     >>> one, always_3 = order_agreement(units)
-    >>> one.value, round(one.low, 3), round(one.high, 3), one.trials
+    >>> one.value, round(one.low, 3), round(one.high, 3), one.n
     (0.75, 0.438, 0.92, 10)
     >>> always_3.value, always_3.low, always_3.why == BY_CONSTRUCTION
     (0.5, None, True)
@@ -124,7 +124,7 @@ def order_agreement(shares: FloatArray) -> list[Share]:
 def _share(shares: FloatArray) -> Share:
     once = np.ones(len(shares), np.int64)
     share = share_of_prompts(shares, once, once, of_ratings=True)
-    if share.method == "prompts" and (shares == 0.5).all():
+    if share.method and (shares == 0.5).all():
         return replace(share, low=None, high=None, method=None, why=BY_CONSTRUCTION)
     return share
 

@@ -10,11 +10,12 @@ from typing import Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from judge_eval.stats.bootstrap import BoolArray, IntArray
+from judge_eval.stats.bootstrap import BoolArray, FloatArray, IntArray
 from judge_eval.stats.estimate import require
 
 FAILED: Final = -1
 NOT_ASKED: Final = -2
+_ROWS_AT_ONCE: Final = 2048
 
 Counts = IntArray
 Codes = NDArray[np.int16]
@@ -123,3 +124,22 @@ class OutcomesTable:
             said = (self.verdicts == code).astype(np.float64)
             wins -= (right * said).T @ said
         return np.rint(wins).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class Games:
+    """The `games` of each row as cells of a bootstrap: made some rows at a time, to save memory."""
+
+    table: OutcomesTable
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.table.n_judges**2, len(self.table.votes)
+
+    def __matmul__(self, times: FloatArray) -> FloatArray:
+        sums = np.zeros((self.shape[0], times.shape[1]))
+        for first in range(0, len(times), _ROWS_AT_ONCE):
+            part = slice(first, first + _ROWS_AT_ONCE)
+            games = self.table.where(part).games()
+            sums += games.reshape(len(games), len(sums)).T.astype(np.float64) @ times[part]
+        return sums

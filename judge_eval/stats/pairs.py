@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from judge_eval.stats.bootstrap import (
     DEFAULT,
     BoolArray,
-    Bootstrapped,
+    Bounds,
     FloatArray,
     IntArray,
     Resampling,
@@ -19,7 +19,7 @@ from judge_eval.stats.bootstrap import (
     interval_of,
     sparse,
 )
-from judge_eval.stats.estimate import Figure, LeftOut, left_out, no_figure, wilson
+from judge_eval.stats.estimate import Estimate, LeftOut, left_out, no_figure, wilson
 from judge_eval.stats.labels import (
     NO_LABEL,
     HumanData,
@@ -233,8 +233,8 @@ def _missing(people: HumanLabels) -> tuple[LeftOut, ...]:
 class Averaged:
     """The plain mean over people, and the figure of each of them."""
 
-    figure: Figure
-    by_human: Mapping[str, Figure]
+    figure: Estimate
+    by_human: Mapping[str, Estimate]
 
 
 def averaged(
@@ -244,8 +244,8 @@ def averaged(
     resampling: Resampling,
     why_not: Sequence[str],
     *,
-    intervals: Sequence[Bootstrapped] | None = None,
-    of_mean: Bootstrapped | None = None,
+    intervals: Sequence[Bounds] | None = None,
+    of_mean: Bounds | None = None,
 ) -> Averaged:
     """Put together the figure of each person and their mean.
 
@@ -260,18 +260,21 @@ def averaged(
     of_mean = of_mean or interval_of(mean_over_raters(resampled), pairs.items, resampling)
     known, gaps = np.isfinite(values), pairs.left_out
     by_human = {
-        name: Figure(value, n, None, *interval) if is_known else no_figure(why, n)
+        name: Estimate(value, interval.low, interval.high, n, interval.method)
+        if is_known
+        else no_figure(why, n)
         for name, value, is_known, n, interval, why in zip(
             pairs.raters, values.tolist(), known, sizes, intervals, why_not, strict=True
         )
     }
-    reasons = dict.fromkeys(each.reason for each in by_human.values() if each.reason)
+    reasons = dict.fromkeys(each.why for each in by_human.values() if each.why)
     for reason in reasons:
-        names = [name for name, each in by_human.items() if each.reason == reason]
+        names = [name for name, each in by_human.items() if each.why == reason]
         gaps += left_out("humans", names, reason)
     if known.any():
         n, mean = int(pairs.n_by_rater[known].sum()), float(values[known].mean())
-        return Averaged(Figure(mean, n, None, *of_mean, gaps), by_human)
+        low, high, method = of_mean
+        return Averaged(Estimate(mean, low, high, n, method, left_out=gaps), by_human)
     several = "no person's labels allow it: see each of them"
     why = several if len(reasons) > 1 else next(iter(reasons), _nothing_in_common(pairs))
     return Averaged(no_figure(why, left_out=gaps), by_human)
@@ -304,12 +307,13 @@ def mean_by_rater(
         of_mean = interval_of(mean_over_raters(resampled), pairs.items, resampling)
         if raters == 1 and len(pairs) == pairs.items:
             [of_mean] = intervals
-        elif of_mean.interval is None and raters:
+        elif of_mean.low is None and raters:
             # Each person's mean is one of as many items; the harmonic mean weighs people as the
             # mean does, and there are no more independent items than were labelled.
             items = min(pairs.items, int(raters**2 / (1 / sizes).sum()))
             method = f"{WILSON} of {items:,} items, all alike"
-            of_mean = Bootstrapped(wilson(float(means.mean()) * items, items), method)
+            low, high = wilson(float(means.mean()) * items, items) or (None, None)
+            of_mean = Bounds(low, high, method)
     reasons = [why_not] * raters
     return averaged(
         pairs, means, resampled, resampling, reasons, intervals=intervals, of_mean=of_mean
@@ -330,12 +334,19 @@ def resampled_rates(
         np.concatenate([values, np.ones(len(row))]),
         (2 * rows, len(patterns.counts)),
     )
-    return bootstrap(cells, patterns.counts, lambda sums: sums[:rows] / sums[rows:], resampling)
+    return bootstrap(
+        cells,
+        patterns.counts,
+        lambda sums: sums[:rows] / sums[rows:],
+        resampling.rng,
+        resampling.resamples,
+    )
 
 
-def wilson_intervals(successes: FloatArray | IntArray, trials: IntArray) -> list[Bootstrapped]:
+def wilson_intervals(successes: FloatArray | IntArray, trials: IntArray) -> list[Bounds]:
     both = zip(successes.tolist(), trials.tolist(), strict=True)
-    return [Bootstrapped(wilson(round(good), n), WILSON) for good, n in both]
+    ends = [wilson(round(good), n) or (None, None) for good, n in both]
+    return [Bounds(low, high, WILSON) for low, high in ends]
 
 
 def mean_over_raters(values: FloatArray) -> FloatArray:
@@ -352,7 +363,7 @@ def mean_over_raters(values: FloatArray) -> FloatArray:
     return mean
 
 
-def agreement(pairs: Paired, *, resampling: Resampling = DEFAULT) -> Figure:
+def agreement(pairs: Paired, *, resampling: Resampling = DEFAULT) -> Estimate:
     """Return the share of pairs of labels that are the same.
 
     Every pair counts once, whoever it is by; `classification` instead averages over people. The

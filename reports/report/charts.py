@@ -138,7 +138,7 @@ def _ratings(found: RunFindings) -> Rows:
             "rating": rating.value,
             "low": rating.low,
             "high": rating.high,
-            "pairs": rating.comparisons,
+            "pairs": rating.n,
         }
         for name, rating in zip(found.models.names, found.models.boards[0].ratings, strict=True)
     ]
@@ -152,7 +152,7 @@ def _pass_rates(found: RunFindings) -> Rows:
             "pass rate": of.people.value,
             "low": of.people.low,
             "high": of.people.high,
-            "votes": of.people.trials,
+            "votes": of.people.n,
         }
         for of in found.pass_rates or ()
     ]

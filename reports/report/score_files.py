@@ -23,7 +23,7 @@ from judge_eval.findings.model import WINNER
 from judge_eval.models import Run, Verdict
 from judge_eval.stats import (
     AltTestScorer,
-    Figure,
+    Estimate,
     MetricConfig,
     Results,
     ScoreResult,
@@ -281,7 +281,7 @@ def _rows(scores: ScoreResults, config: MetricConfig, result: ScoreResult) -> It
             cells = [
                 name_cell(result.judge_id, tag=tag),
                 text_cell(in_words(name)),
-                Cell(value, figure.reason or "", css="num why" if figure.reason else "num"),
+                Cell(value, figure.why or "", css="num why" if figure.why else "num"),
                 text_cell(span_of(figure)),
                 Cell(f"{figure.n:,}"),
                 text_cell(left_out, "wide") if left_out else text_cell("nothing", "wide soft"),
@@ -307,9 +307,9 @@ def _by_part(results: Sequence[ScoreResult], people: ScoreResult | None) -> Iter
             yield _grid(f"{capfirst(name.replace('_', ' '))}, task by task", of_tasks)
 
 
-def _grid(caption: str, parts: Mapping[str, Mapping[str, Figure]]) -> Grid:
+def _grid(caption: str, parts: Mapping[str, Mapping[str, Estimate]]) -> Grid:
     """Return judges by parts, or parts by judges: the longer list goes down the page."""
-    lines: Mapping[str, Mapping[str, Figure]] = parts
+    lines: Mapping[str, Mapping[str, Estimate]] = parts
     heads = list(dict.fromkeys(name for figures in parts.values() for name in figures))
     if len(heads) > len(parts):
         lines = {

@@ -139,16 +139,16 @@ def best_of(scorer: stats.Scorer, figure: str = "") -> str | None:
 
 def _score(name: str, result: stats.ScoreResult | None) -> Score:
     figures = result.figures if result else {}
-    reasons = (figure.reason for figure in figures.values() if figure.reason)
+    reasons = (figure.why for figure in figures.values() if figure.value is None)
     is_peoples = result is None or result.judge_id == PEOPLE
     nobodys = "people have no such figure" if is_peoples else f"there is no {name}"
-    figure = figures.get(name) or stats.no_figure(next(reasons, nobodys))
+    figure = figures.get(name) or stats.no_figure(next(reasons, None) or nobodys)
     passes = result.metadata.get("passes") if result and name == "winning_rate" else None
     return Score(
         value=figure.value,
-        interval=figure.interval or None,
+        interval=figure.interval,
         n=figure.n,
-        reason=figure.reason,
+        reason=None if figure.value is not None else figure.why,
         is_best=False,
         said="" if passes is None else "passes" if passes else "fails",
     )
@@ -238,18 +238,19 @@ def number(value: float) -> str:
     return fixed(value, 3) if abs(value) < 1e6 else f"{value:.6g}"
 
 
-def span_of(figure: stats.Figure | Score) -> str:
+def span_of(figure: stats.Estimate | Score) -> str:
     return "{} to {}".format(*map(number, figure.interval)) if figure.interval else ""
 
 
-def figure_cell(figure: stats.Figure | Score, label: str = "") -> Cell:
+def figure_cell(figure: stats.Estimate | Score, label: str = "") -> Cell:
     if figure.value is None:
-        return Cell(DASH, figure.reason or "", css="num why", label=label, sort="")
+        why = figure.reason if isinstance(figure, Score) else figure.why
+        return Cell(DASH, why or "", css="num why", label=label, sort="")
     small = "; ".join(filter(None, [span_of(figure), f"n\N{NO-BREAK SPACE}{figure.n:,}"]))
     word, is_best = (figure.said, figure.is_best) if isinstance(figure, Score) else ("", False)
     return Cell(
         f"{number(figure.value)} {word}".strip(),
-        figure.reason or small,
+        small,
         css="num best" if is_best else "num",
         mark="strong" if is_best else "",
         label=label,

@@ -1,8 +1,8 @@
 """The pages of curators: the list of what waits, one item of it, and what they decide."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from datetime import timedelta
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any, Final, cast
 from urllib.parse import urlencode
 from uuid import UUID, uuid4
@@ -23,10 +23,11 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from humanjudge.http import Context, HtmxRequest, Problem
-from humanjudge.lib.tables import Cell, Head, Row, Table, name_cell, text_cell
+from humanjudge.lib.tables import Cell, name_cell
 from humanjudge.lib.text import number_of
 from humanjudge.listing import Column, Listing
 from judge_eval.access import refusal
+from judge_eval.models import Verdict
 from judge_eval.selectors import verdicts_on
 from judge_eval.web import scores_in_words
 from reports.models import Review
@@ -184,7 +185,7 @@ REVIEWS: Final = Listing[ReviewLine](
     "Items to review",
     [
         Column("", _choose_cell),
-        Column("Item", lambda line: Cell(line.title, css="long", href=line.href, is_head=True)),
+        Column("Item", lambda line: Cell(line.title, css="long", href=line.href)),
         Column("Project", lambda line: line.review.project.name),
         Column("Queue", lambda line: line.review.item.queue.name),
         Column(
@@ -337,6 +338,8 @@ def _context(request: HttpRequest, item: Item, **more: object) -> Context:
     decisions = _decisions(item)
     others = filters.reviews()
     run = getattr(item.queue, "run", None)
+    votes = Entry.objects.filter(item=item, kind=Entry.Kind.VOTE, retracted=False)
+    flags = Flag.objects.filter(item=item).select_related("voter")
     return {
         "item": item,
         "review": review,
@@ -346,9 +349,9 @@ def _context(request: HttpRequest, item: Item, **more: object) -> Context:
         "query": filters.query(),
         "sides": _sides(item),
         "reasons": _reasons(review) if review else [],
-        "votes": _votes_table(item),
-        "verdicts": _verdicts_table(item),
-        "flags": _flags_table(item),
+        "votes": VOTES.table(votes.select_related("voter").order_by("pk")),
+        "verdicts": VERDICTS.table(verdicts_on(item)),
+        "flags": FLAGS.table(flags.order_by("created_at")),
         "decisions": decisions,
         "after": decisions[0]["entry"].uid if decisions else "",
         "uid": uuid4(),
@@ -382,31 +385,6 @@ def _sides(item: Item) -> list[Context]:
     ]
 
 
-def _table(label: str, titles: Sequence[str], rows: Iterable[tuple[str, ...]]) -> Table:
-    def cells(texts: Sequence[str]) -> Iterator[Cell]:
-        for title, text in zip(titles[1:], texts, strict=True):
-            yield replace(text_cell(text), label=title)
-
-    return Table(
-        label,
-        [Head(title, css="") for title in titles],
-        [Row(name, [name_cell(name), *cells(texts)]) for name, *texts in rows],
-        css="list as-cards",
-    )
-
-
-def _votes_table(item: Item) -> Table:
-    votes = Entry.objects.filter(item=item, kind=Entry.Kind.VOTE, retracted=False)
-    return _table(
-        "What people voted",
-        ("Voter", "Vote", "Comment", "When (UTC)"),
-        [
-            (str(vote.voter), vote_in_words(vote), vote.comment, f"{vote.at:%-d %b %Y %H:%M}")
-            for vote in votes.select_related("voter").order_by("pk")
-        ],
-    )
-
-
 def vote_in_words(vote: Entry) -> str:
     """Say what somebody voted, and what keeps it from counting."""
     labels = vote.labels or {}
@@ -419,32 +397,37 @@ def vote_in_words(vote: Entry) -> str:
     return ", ".join([words, *filter(None, notes)])
 
 
-def _verdicts_table(item: Item) -> Table:
-    return _table(
-        "What the judges said",
-        ("Judge", "Said", "Scores", "Why"),
-        [
-            (
-                verdict.judge.name,
-                short_name(verdict.winner) or "no verdict",
-                scores_in_words(verdict.score_a, verdict.score_b),
-                verdict.feedback or verdict.error,
-            )
-            for verdict in verdicts_on(item)
-        ],
-    )
+def _when(at: datetime) -> str:
+    return f"{at:%-d %b %Y %H:%M}"
 
 
-def _flags_table(item: Item) -> Table:
-    flags = Flag.objects.filter(item=item).select_related("voter").order_by("created_at")
-    return _table(
-        "Flags",
-        ("Voter", "What is wrong", "Comment", "When (UTC)"),
-        [
-            (str(flag.voter), flag.category, flag.comment, f"{flag.created_at:%-d %b %Y %H:%M}")
-            for flag in flags
-        ],
-    )
+VOTES: Final = Listing[Entry](
+    "What people voted",
+    [
+        Column("Voter", lambda vote: name_cell(str(vote.voter))),
+        Column("Vote", vote_in_words),
+        Column("Comment", lambda vote: vote.comment),
+        Column("When (UTC)", lambda vote: _when(vote.at)),
+    ],
+)
+VERDICTS: Final = Listing[Verdict](
+    "What the judges said",
+    [
+        Column("Judge", lambda verdict: name_cell(verdict.judge.name)),
+        Column("Said", lambda verdict: short_name(verdict.winner) or "no verdict"),
+        Column("Scores", lambda verdict: scores_in_words(verdict.score_a, verdict.score_b)),
+        Column("Why", lambda verdict: verdict.feedback or verdict.error),
+    ],
+)
+FLAGS: Final = Listing[Flag](
+    "Flags",
+    [
+        Column("Voter", lambda flag: name_cell(str(flag.voter))),
+        Column("What is wrong", lambda flag: flag.category),
+        Column("Comment", lambda flag: flag.comment),
+        Column("When (UTC)", lambda flag: _when(flag.created_at)),
+    ],
+)
 
 
 def _decisions(item: Item) -> list[Context]:
@@ -483,15 +466,13 @@ def decide_one(request: HtmxRequest, item_id: UUID) -> HttpResponse:
         return refused
     if not form.is_valid():
         return _again(request, item, 422, form=form)
+    cleaned = form.cleaned_data
     try:
-        cleaned = form.cleaned_data
         made = _decide(request, item, form, cleaned["after"], cleaned["uid"])
-    except AlreadyDecided as error:
-        return _again(request, item, 409, trouble=_who_was_first(item, error))
-    except CannotDecide as error:
-        return _again(request, item, 409, trouble=str(error))
+    except (AlreadyDecided, CannotDecide) as error:
+        return _again(request, item, 409, trouble=_in_the_way(item, error))
     messages.success(request, f"Item {item.position + 1}: {DONE[(made.payload or {})['action']]}.")
-    if form.cleaned_data["action"] == "note":
+    if cleaned["action"] == "note":
         return redirect(reverse("review-item", args=[item.pk]) + _query_of(request))
     following = _beside(_filters(request).reviews(), Review.objects.get(item=item), "gt")
     where = reverse("review-item", args=[following]) if following else reverse("review")
@@ -504,7 +485,10 @@ def _again(request: HtmxRequest, item: Item, status: int, **more: object) -> Htt
     return render(request, "reports/review_item.html", context, status=status)
 
 
-def _who_was_first(item: Item, error: AlreadyDecided) -> str:
+def _in_the_way(item: Item, error: AlreadyDecided | CannotDecide) -> str:
+    """Say why a decision was not recorded; where another came first, whose and which."""
+    if isinstance(error, CannotDecide):
+        return str(error)
     first = _decisions(item)[0]
     return f"{error} {first['who']}: {first['what']}. Your decision was not recorded; look again."
 
@@ -522,9 +506,7 @@ def reverse_decision(request: HtmxRequest, uid: UUID) -> HttpResponse:
     curator = voter_of_user(item.queue.project, user_of(request))
     try:
         services.reverse(decision, curator, request.POST.get("why", "")[: services.LONGEST_WHY])
-    except AlreadyDecided as error:
-        return _again(request, item, 409, trouble=_who_was_first(item, error))
-    except CannotDecide as error:
-        return _again(request, item, 409, trouble=str(error))
+    except (AlreadyDecided, CannotDecide) as error:
+        return _again(request, item, 409, trouble=_in_the_way(item, error))
     messages.success(request, f"Item {item.position + 1}: reversed.")
     return redirect(reverse("review-item", args=[item.pk]) + _query_of(request))

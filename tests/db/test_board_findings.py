@@ -117,7 +117,10 @@ def test_a_judges_figures_have_intervals_and_say_how_they_were_made():
     assert good["overall"].main == "90\N{NO-BREAK SPACE}%"
     assert re.fullmatch(rf"\d\d{DASH}\d{{2,3}}", good["overall"].small)
     assert good["agreement"].main == "90.0\N{NO-BREAK SPACE}%"
-    assert good["agreement"].title == "72 of 80 votes; 95 % interval by bootstrap over comparisons"
+    assert (
+        good["agreement"].title
+        == "72 of 80 votes; 95 % interval by prompts, which are taken as independent"
+    )
     assert good["coverage"].title == "40 of 40 asked about; 95 % interval by Wilson"
     assert re.fullmatch(rf"\d{{4}}{DASH}\d{{4}}", good["rating"].small)
 

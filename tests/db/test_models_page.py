@@ -36,8 +36,8 @@ def rating(rank, *, value=1000.0):
         rank=rank,
         best_rank=rank,
         worst_rank=rank,
-        comparisons=9,
-        why=None,
+        n=9,
+        why="nobody voted" if rank is None else None,
     )
 
 
@@ -252,7 +252,7 @@ def test_a_hundred_models_are_on_one_board_with_as_many_queries_as_ten():
     names = {f"model-{number:03}" for number in range(100)}
     assert {row.name for row in on_page["ranks"].rows} == names
     assert {name for name, *_ in on_page["chosen"]["rows"]} == names
-    assert all(rating.comparisons == 2 for _, rating, _ in on_page["chosen"]["rows"])
+    assert all(rating.n == 2 for _, rating, _ in on_page["chosen"]["rows"])
     [board, _] = Findings.objects.get(run=many).data["models"]["boards"]
     assert sum(map(sum, board["wins"])) == 100
     assert {len(row.cells) for row in on_page["chosen"]["heat"].rows} == {1 + 100}

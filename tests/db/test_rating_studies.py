@@ -55,7 +55,7 @@ def test_judges_of_ratings_are_ranked_by_the_order_of_ratings_and_not_by_equal_o
     flat, keen = judges["flat"], judges["keen"]
     assert flat.of_ratings.exact.value > keen.of_ratings.exact.value == 1 / 27
     assert (keen.overall.value, flat.overall.value) == (1, pytest.approx(0.5, abs=0.05))
-    assert keen.overall.trials == flat.overall.trials == 13 - found.unordered.alike
+    assert keen.overall.n == flat.overall.n == 13 - found.unordered.alike
     assert found.words.startswith("keen ")
     # Eleven prompts of two answers, two couples, and one prompt that waits for another.
     units = found.unordered

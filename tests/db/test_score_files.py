@@ -169,7 +169,7 @@ def test_a_task_that_the_run_has_no_labels_of_is_told_in_the_end():
 
 
 MODULE = """
-from judge_eval.stats import Figure, Scorer, register
+from judge_eval.stats import Estimate, Scorer, register
 
 
 class Always(Scorer):
@@ -180,7 +180,7 @@ class Always(Scorer):
         return True
 
     def compute_score(self, judge_data, human_data, task_name, judge_id, aggregation_mode):
-        return self.result(judge_id, task_name, aggregation_mode, {"always": Figure(1, n=1)})
+        return self.result(judge_id, task_name, aggregation_mode, {"always": Estimate(1, n=1)})
 
 
 register("named_by_the_setting", Always)

@@ -24,7 +24,7 @@ def test_the_worked_values():
     [share] = overall_agreement(*table_of(RIGHT, [3] * 10))
     assert share.value == pytest.approx(2 / 3)
     assert (share.low, share.high) == pytest.approx((0.39223398525727476, 0.8610724127907288))
-    assert (share.method, share.successes, share.trials) == ("prompts", 20, 30)
+    assert (share.method, share.successes, share.n) == ("prompts", 20, 30)
 
 
 def test_pairs_of_a_prompt_are_one():
@@ -45,7 +45,7 @@ def test_one_vote_on_each_pair_of_its_own_prompt_is_wilson_s():
 @pytest.mark.parametrize("good", [0, 3])
 def test_all_alike_is_wilson_s_over_prompts(good):
     [share] = overall_agreement(*table_of([good] * 12, [3] * 12))
-    assert (share.method, share.trials) == ("wilson", 36)
+    assert (share.method, share.n) == ("wilson", 36)
     low, high = (0, 0.242494) if good == 0 else (0.757506, 1)
     assert (share.low, share.high) == pytest.approx((low, high), abs=1e-6)
 
@@ -59,14 +59,14 @@ def test_below_ten_the_interval_is_withheld_with_the_reason(votes, why):
 def test_a_failed_verdict_counts_against_a_judge_and_one_not_asked_for_does_not():
     table = outcomes_of([{"A": 1}] * 12, [["A", "A"]] * 6 + [["A", None]] * 3 + [["A"]] * 3)
     asked, failing = overall_agreement(table, np.arange(12))
-    assert (asked.successes, asked.trials) == (12, 12)
-    assert (failing.successes, failing.trials, failing.value) == (6, 9, 2 / 3)
+    assert (asked.successes, asked.n) == (12, 12)
+    assert (failing.successes, failing.n, failing.value) == (6, 9, 2 / 3)
 
 
 def test_pairs_without_votes_and_judges_without_pairs():
     table = outcomes_of([{}, {"A": 1}], [["A"], ["B"]], judges=2)
     found, nothing = overall_agreement(table, np.array([4, 2]))
-    assert (found.successes, found.trials, found.comparisons) == (0, 1, 1)
+    assert (found.successes, found.n, found.comparisons) == (0, 1, 1)
     assert (nothing.value, nothing.why) == (None, "there is nothing to count")
     assert overall_agreement(outcomes_of([], [], judges=1), np.array([], int))[0].value is None
 

@@ -9,7 +9,7 @@ from judge_eval.stats import (
     AltTestScorer,
     ClassificationScorer,
     CohenKappaScorer,
-    Figure,
+    Estimate,
     MetricConfig,
     Scorer,
     TextSimilarityScorer,
@@ -46,7 +46,7 @@ class Counting(Scorer):
         return True
 
     def compute_score(self, judge_data, human_data, task_name, judge_id, aggregation_mode):
-        figures = {name: Figure(value, n=1) for name, value in self.figures.items()}
+        figures = {name: Estimate(value, n=1) for name, value in self.figures.items()}
         return self.result(judge_id, task_name, aggregation_mode, figures)
 
 

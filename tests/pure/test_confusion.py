@@ -32,8 +32,8 @@ def test_rates_are_those_of_the_single_votes(table):
             told = [(human, said[judge]) for human, said in votes_of(table) if said[judge]]
             own = [said == word for human, said in told if human == word]
             others = [said != word for human, said in told if human != word]
-            assert (rates.sensitivity.successes, rates.sensitivity.trials) == (sum(own), len(own))
-            spared = rates.specificity.successes, rates.specificity.trials
+            assert (rates.sensitivity.successes, rates.sensitivity.n) == (sum(own), len(own))
+            spared = rates.specificity.successes, rates.specificity.n
             assert spared == (sum(others), len(others))
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from judge_eval.stats import bradley_terry
 from judge_eval.stats.bootstrap import MIN_COMPARISONS, bounds
-from judge_eval.stats.judge_figures import judge_figures, shares
+from judge_eval.stats.judge_figures import judge_figures, shares_by_prompt
 from judge_eval.stats.outcomes_table import OutcomesTable
 
 SKILLS = np.array([0.8, 0.65, 0.3])
@@ -43,7 +43,9 @@ def test_agreement_with_several_votes_a_pair(truth, comparisons):
     held = []
     for _ in range(250):
         table = drawn(rng, comparisons)
-        held += covered(shares(table.right(), table.judged(), rng, 300), truth[0])
+        held += covered(
+            shares_by_prompt(table.right(), table.judged(), np.arange(comparisons)), truth[0]
+        )
     assert 0.92 <= np.mean(held) <= 0.98
 
 
@@ -54,7 +56,7 @@ def test_order_free_rating(truth, comparisons, least):
     held = []
     for _ in range(150):
         table = drawn(rng, comparisons)
-        figures = judge_figures(table, rng, 300)
+        figures = judge_figures(table, np.arange(comparisons), rng, 300)
         held += covered([figure.rating for figure in figures], truth[1])
     assert least <= np.mean(held) <= 0.985
 

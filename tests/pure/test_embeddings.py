@@ -176,7 +176,7 @@ class TestFigure:
         model.control(mode="insufficient_quota")
         found = semantic_similarity(JUDGE, PEOPLE, client(endpoint))
         assert found.figure.value is None
-        assert found.figure.reason == "embed-1 could embed no pair of texts"
+        assert found.figure.why == "embed-1 could embed no pair of texts"
         assert "the account has no credit" in found.figure.left_out[0].why
         assert found.figure.left_out[0].count == 2
 

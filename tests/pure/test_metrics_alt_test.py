@@ -99,7 +99,7 @@ def test_the_test_is_the_plain_loop(study, epsilon, multiplicative):
     rate, advantage, advantages = plain(judge, people, epsilon, multiplicative=multiplicative)
     assert found.winning_rate[epsilon_key(epsilon)].value == rate
     if rate is None:
-        assert found.advantage_probability.reason
+        assert found.advantage_probability.why
         assert found.passes is None
         return
     assert found.advantage_probability.value == pytest.approx(advantage)
@@ -290,7 +290,7 @@ def test_too_few_people_with_enough_items_are_no_verdict(tested, said):
     reason = f"{said} 30 items or more that the judge and at least 2 people labelled"
     for figure in (*found.winning_rate.values(), found.advantage_probability):
         assert figure.value is None
-        assert figure.reason == f"{reason}, and the test takes 3"
+        assert figure.why == f"{reason}, and the test takes 3"
     assert sorted(found.by_human) == tested
     fewer = alt_test({"j": judge}, people, AltTestSettings(min_humans=1))["j"]
     assert fewer.passes is True
@@ -347,7 +347,7 @@ def test_where_wilcoxon_is_allowed_nobody_is_left_out_for_too_few_items():
 def test_without_labels_nothing_is_tested_and_the_reason_says_so(judges, people):
     found = alt_test(judges, people)["j"]
     assert found.passes is None
-    assert found.winning_rate["0.20"].reason == (
+    assert found.winning_rate["0.20"].why == (
         "everybody has fewer than 30 items that the judge and at least 2 people labelled"
     )
     assert in_words(found).startswith("Not tested: everybody has")

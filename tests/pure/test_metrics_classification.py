@@ -119,7 +119,7 @@ def test_what_cannot_be_computed_is_null_with_a_reason(judge, human, metric, opt
     figure = against(judge, human, metric=metric, **options).figure
     assert figure.value is None
     assert figure.interval is None
-    assert reason in figure.reason
+    assert reason in figure.why
 
 
 def test_a_judge_that_never_says_the_positive_label_has_recall_and_f1_zero():

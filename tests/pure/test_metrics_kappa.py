@@ -139,7 +139,7 @@ def test_a_person_with_one_label_is_null_and_does_not_poison_the_mean():
     found = kappa_of("AABB", "AABB", "AAAA")
     assert found.figure.value == 1
     assert found.by_human["h1"].value is None
-    assert "the same label" in found.by_human["h1"].reason
+    assert "the same label" in found.by_human["h1"].why
     assert [(gap.what, gap.names) for gap in found.figure.left_out] == [("humans", ("h1",))]
 
 
@@ -148,15 +148,15 @@ def test_a_judge_with_one_label_agrees_as_by_chance():
 
 
 def test_without_anybody_else_the_reason_is_the_figure_s():
-    assert "the same label" in kappa_of("AB", "AA").figure.reason
-    assert kappa_of("", "").figure.reason.startswith("no item has a label both")
+    assert "the same label" in kappa_of("AB", "AA").figure.why
+    assert kappa_of("", "").figure.why.startswith("no item has a label both")
 
 
 def test_between_people_both_must_vary():
     people = {"ann": dict(enumerate("AABB")), "ben": dict(enumerate("AAAA"))}
     found = cohen_kappa(paired_people(people), resampling=FEW)
     assert found.figure.value is None
-    assert "one of the two" in found.by_human["ann & ben"].reason
+    assert "one of the two" in found.by_human["ann & ben"].why
 
 
 def test_all_agreement_has_no_interval_and_says_so():
@@ -221,7 +221,7 @@ def test_alpha_is_what_its_definition_says(humans):
     expected = alpha_by_definition(humans)
     if expected is None:
         assert figure.value is None
-        assert figure.reason
+        assert figure.why
     else:
         assert figure.value == pytest.approx(expected, abs=1e-12)
         assert figure.value <= 1
@@ -268,7 +268,7 @@ def test_alpha_knows_neither_order_nor_names(humans, random):
 def test_alpha_that_cannot_be_computed_has_a_reason(humans, reason):
     figure = krippendorff_alpha(humans)
     assert figure.value is None
-    assert reason in figure.reason
+    assert reason in figure.why
 
 
 def test_alpha_of_label_sets_does_not_mind_their_order():

@@ -25,7 +25,7 @@ def test_a_coefficient_is_scipy_s(coefficient, said):
     people = {"ann": dict(enumerate(human))}
     found = rank_correlation(dict(enumerate(judge)), people, coefficient, resampling=FEW).figure
     if len(set(judge)) == 1 or len(set(human)) == 1:
-        assert "so there is no order to compare" in found.reason
+        assert "so there is no order to compare" in found.why
     else:
         assert found.value == pytest.approx(by_scipy(coefficient, judge, human), abs=1e-12)
 
@@ -52,7 +52,7 @@ def test_the_mean_over_people_leaves_out_whom_it_cannot_compare():
     people = {"ann": {1: 1, 2: 2, 3: 4, 4: 3}, "ben": {1: 5, 2: 5, 3: 5}, "cem": {1: 1, 2: 2}}
     found = rank_correlation(judge, people, resampling=FEW)
     assert found.figure.value == pytest.approx(0.8)
-    assert found.by_human["cem"].reason == "it takes 3 items that both graded, and there are 2"
+    assert found.by_human["cem"].why == "it takes 3 items that both graded, and there are 2"
     assert {gap.names for gap in found.figure.left_out} == {("ben",), ("cem",)}
 
 

@@ -12,7 +12,7 @@ from judge_eval.stats import (
     AltTestScorer,
     AltTestSettings,
     ClassificationScorer,
-    Figure,
+    Estimate,
     KrippendorffAlphaScorer,
     MetricConfig,
     Scorer,
@@ -47,7 +47,7 @@ class Given(Scorer):
         figures = self.figures[judge_id]
         if figures is None:
             return self.no_result(*about, "there is nothing")
-        return self.result(*about, {name: Figure(v, n=1) for name, v in figures.items()})
+        return self.result(*about, {name: Estimate(v, n=1) for name, v in figures.items()})
 
 
 PEOPLE = {"ann": {"winner": {"q": "A"}}}
@@ -235,7 +235,7 @@ def test_no_figure_is_minus_zero():
     found = {name: figure_cell(*scores).main for name, _, scores in table.rows}
     assert found == {"a": "0.000", "b": "0.000", "c": "-0.600"}
     assert "-0.000" not in table_text(table)
-    narrow = Figure(0.0, 9, interval=(-0.0004, 0.0))
+    narrow = Estimate(0.0, -0.0004, 0.0, 9)
     assert span_of(narrow) == "0.000 to 0.000"
 
 

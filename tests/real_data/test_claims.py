@@ -107,7 +107,7 @@ def test_overall_agreement_is_as_recorded(claims, run):
         expected = claims["expected"]["overall"][name]
         found = {
             "right": share.successes,
-            "votes": share.trials,
+            "votes": share.n,
             "agree": share.successes,
             "disagree": judged[n] - share.successes,
             "asked": (table.verdicts[:, n] != NOT_ASKED).sum(),

@@ -31,6 +31,14 @@ pytestmark = [
 ]
 
 
+def figures_of(table):
+    return judge_figures(table, np.arange(len(table.votes)), rng())
+
+
+def people_of(votes):
+    return among_people(votes, np.arange(len(votes)))
+
+
 def rows_of(path):
     with (DATA / path).open("rb") as stream:
         return [row for row in read(stream, Path(path).name) if isinstance(row, Row)]
@@ -102,26 +110,26 @@ def test_mtbench_agreement_and_that_of_people_are_as_published(
 ):
     experts = [r for r in human if r.voter.startswith("expert") and turn in r.tags]
     table = table_of(experts, gpt4)
-    judged = judge_figures(table, rng())[0].agreement
-    assert (judged.successes, judged.trials) == with_gpt4
-    people = among_people(table.votes, rng()).pairs
-    assert (people.successes, people.trials) == with_people
+    judged = figures_of(table)[0].agreement
+    assert (judged.successes, judged.n) == with_gpt4
+    people = people_of(table.votes).pairs
+    assert (people.successes, people.n) == with_people
     # Without ties: votes for a side, and verdicts that name one.
     named = np.where(np.isin(table.verdicts, SIDED), table.verdicts, -1).astype(np.int8)
     votes = table.votes.copy()
     votes[:, [n for n in range(4) if n not in SIDED]] = 0
     sided = OutcomesTable(votes, named)
-    judged = judge_figures(sided, rng())[0].agreement
-    assert (judged.successes, judged.trials) == sided_with_gpt4
-    people = among_people(table.votes[:, SIDED], rng()).pairs
-    assert (people.successes, people.trials) == sided_with_people
+    judged = figures_of(sided)[0].agreement
+    assert (judged.successes, judged.n) == sided_with_gpt4
+    people = people_of(table.votes[:, SIDED]).pairs
+    assert (people.successes, people.n) == sided_with_people
 
 
 def test_mtbench_intervals_are_by_comparison_and_wider_than_votes_would_make_them(mtbench):
-    gpt4, _, _ = judge_figures(mtbench, rng())
+    gpt4, _, _ = figures_of(mtbench)
     agreement = gpt4.agreement
-    assert (agreement.method, agreement.comparisons, agreement.trials) == ("bootstrap", 1814, 3354)
-    by_vote = 2 * 1.96 * np.sqrt(agreement.value * (1 - agreement.value) / agreement.trials)
+    assert (agreement.method, agreement.comparisons, agreement.n) == ("prompts", 1814, 3354)
+    by_vote = 2 * 1.96 * np.sqrt(agreement.value * (1 - agreement.value) / agreement.n)
     assert 1.1 * by_vote < agreement.high - agreement.low < 2 * by_vote
 
 
@@ -136,14 +144,14 @@ def test_mtbench_gpt4_beats_the_floor_and_is_as_good_as_one_more_person(mtbench,
         "as people do among themselves (66 %)."
     )
     assert floor == "It beats the baselines."
-    gpt4, _, _ = judge_figures(mtbench, rng())
+    gpt4, _, _ = figures_of(mtbench)
     assert gpt4.rating.worst_rank == 1
-    people = among_people(mtbench.votes, rng()).pairs
+    people = people_of(mtbench.votes).pairs
     assert people.low < gpt4.agreement.value < people.high
 
 
 def test_mtbench_ratings_are_those_of_evalica(mtbench):
-    found = judge_figures(mtbench, rng())
+    found = figures_of(mtbench)
     values = [one.rating.value for one in found]
     assert values == pytest.approx(by_evalica(mtbench.wins().astype(float)), abs=1e-6)
 
@@ -209,7 +217,7 @@ def words_of(table, prompts, names, baselines, voters):
     is_baseline = np.isin(np.arange(table.n_judges), baselines)
     found = claims(enter(events, order), is_baseline, np.array(overall))
     best = sorted(range(table.n_judges), key=lambda n: -overall[n])
-    people = among_people(table.votes, rng()).pairs.value
+    people = people_of(table.votes).pairs.value
     coverage = (table.verdicts >= 0).mean(axis=0).tolist()
     votes = table.n_votes
     return Words(names, found, best, overall, coverage, votes=votes, voters=voters, people=people)
@@ -235,7 +243,7 @@ def test_pandalm_agreement_with_the_majority_is_as_published(pandalm):
     found = mcnemar_tests(pandalm)
     assert (found.labelled, found.unlabelled) == (999, 0)
     assert found.together[[0, 1], [0, 1]].tolist() == [999, 974]
-    assert [f.coverage.successes for f in judge_figures(pandalm, rng())[:2]] == [999, 974]
+    assert [f.coverage.successes for f in figures_of(pandalm)[:2]] == [999, 974]
 
 
 def test_pandalm_judges_are_practically_the_same_and_lead_the_baselines(pandalm):
@@ -246,7 +254,7 @@ def test_pandalm_judges_are_practically_the_same_and_lead_the_baselines(pandalm)
     assert agrees == "gpt-3.5-turbo agrees with people on 69 % (people among themselves: 92 %)."
     assert words.claims.beats_floor() == [False, False, None, None]
     assert "gpt-3.5-turbo leads longer-wins, not settled (67 : 1 of 80 : 1)" in words.more()[0]
-    ranks = [one.rating.rank for one in judge_figures(pandalm, rng())]
+    ranks = [one.rating.rank for one in figures_of(pandalm)]
     assert ranks == [2, 1, 3, 4]
 
 
@@ -254,14 +262,14 @@ def test_pandalm_another_order_of_the_votes_crowns_another_judge(pandalm):
     """The Bradley-Terry rating is sure of the first rank; ELO is not."""
     best = shuffled_elo(*one_by_one(pandalm), rng()).argmax(axis=1)
     assert 0.4 < (best == 1).mean() < 0.9
-    leader = judge_figures(pandalm, rng())[1].rating
+    leader = figures_of(pandalm)[1].rating
     assert (leader.best_rank, leader.worst_rank) == (1, 1)
 
 
 def test_pandalm_people_agree_far_better_than_any_judge_with_them(pandalm):
-    found = among_people(pandalm.votes, rng())
-    agreement = [one.agreement for one in judge_figures(pandalm, rng())]
-    assert found.pairs.trials == 3 * 999
+    found = people_of(pandalm.votes)
+    agreement = [one.agreement for one in figures_of(pandalm)]
+    assert found.pairs.n == 3 * 999
     assert round(found.pairs.value, 4) == 0.9199
     assert found.pairs.low > max(one.high for one in agreement)
     assert found.no_majority == 240
