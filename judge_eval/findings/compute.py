@@ -24,8 +24,6 @@ from judge_eval.findings.model import (
     GroupFigures,
     JudgeFindings,
     JudgeOfGroup,
-    McNemar,
-    ModelBoard,
     Models,
     OfLabel,
     OfRatings,
@@ -170,9 +168,7 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
         more=[*words.withdrawn(gone), *words.more(), *about_order(ranked, words)],
         judges=studied,
         claims=claims,
-        mcnemar=McNemar.model_validate(
-            mcnemar_tests(_labelled(outcomes), np.flatnonzero(is_baseline).tolist())
-        ),
+        mcnemar=mcnemar_tests(_labelled(outcomes), np.flatnonzero(is_baseline).tolist()),
         same_verdict=alike,
         among_people=among,
         people_first_position=left,
@@ -364,8 +360,7 @@ def _models(outcomes: RunOutcomes) -> tuple[Models | None, str | None]:
     boards = []
     for place, (by, name, is_baseline) in enumerate(everybody):
         board = model_board(outcomes.models, len(names), votes[place], _rng(outcomes, 5 + place))
-        about = {"by": by, "name": name, "is_baseline": is_baseline}
-        boards.append(ModelBoard.model_validate(board).model_copy(update=about))
+        boards.append(replace(board, by=by, name=name, is_baseline=is_baseline))
     return Models(names=names, boards=boards), None
 
 
