@@ -4,7 +4,7 @@ from typing import Annotated, Any, Final, NamedTuple, Self
 
 from pydantic import BaseModel, BeforeValidator, ValidationError
 
-from judge_eval.findings.slices import Parts
+from judge_eval.findings.filters import Parts
 from judge_eval.stats import elo
 from judge_eval.stats.estimate import AmongPeople, Rating, Share, best_first
 
@@ -13,7 +13,7 @@ PEOPLE: Final = "people"
 WINNER: Final = "winner"
 
 
-def _known(number: Any) -> Any:
+def _number(number: Any) -> Any:
     return None if number != number else number
 
 
@@ -22,8 +22,8 @@ def _plain(array: Any) -> Any:
 
 
 # Of numbers and arrays, in which NaN is none, or of what JSON holds.
-Known = Annotated[float | None, BeforeValidator(_known)]
-Matrix = Annotated[list[list[Known]], BeforeValidator(_plain)]
+Number = Annotated[float | None, BeforeValidator(_number)]
+Matrix = Annotated[list[list[Number]], BeforeValidator(_plain)]
 Counts = Annotated[list[list[int]], BeforeValidator(_plain)]
 Flags = Annotated[list[list[bool]], BeforeValidator(_plain)]
 
@@ -74,11 +74,11 @@ class JudgeFindings(Figures):
     overall: Share
     # The interval that holds however often one looks; None where agreement has changed so much on
     # the way that no value fits all of it.
-    always_low: Known
-    always_high: Known
+    always_low: Number
+    always_high: Number
     # By prompts and people, where enough of both voted.
-    two_way_low: Known
-    two_way_high: Known
+    two_way_low: Number
+    two_way_high: Number
     # From 1 + the judges that beat it to all less those it beats; None of a baseline.
     rank_low: int | None
     rank_high: int | None
@@ -97,8 +97,8 @@ class JudgeFindings(Figures):
     consistency: Share
     first_position: Share
     # The 5th and the 95th percentile over other orders of the items; None where there is no ELO.
-    elo_other_orders_low: Known
-    elo_other_orders_high: Known
+    elo_other_orders_low: Number
+    elo_other_orders_high: Number
     # Whether most votes came in the order of a file.
     is_of_file: bool
     cost_usd: float | None
@@ -367,8 +367,8 @@ class RunFindings(RankedJudges, extra="allow"):
     @property
     def alt_tests(self) -> dict[str, AltTest]:
         """The Alt-Test by each task that was answered: first, where there is one, by the vote."""
-        asked = [self.alt_test] if self.alt_test else []
-        return {test.task: test for test in (*asked, *self.further_alt_tests)}
+        main = [self.alt_test] if self.alt_test else []
+        return {test.task: test for test in (*main, *self.further_alt_tests)}
 
     @property
     def rate_charts(self) -> dict[str, str]:

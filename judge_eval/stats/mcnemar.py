@@ -60,8 +60,8 @@ def mcnemar_tests(table: OutcomesTable, baselines: Collection[int] = ()) -> McNe
     Examples
     --------
     >>> votes, verdicts = np.tile([1, 0, 0, 0], (6, 1)), np.tile(np.int16([0, 1]), (6, 1))
-    >>> found = mcnemar_tests(OutcomesTable(votes, verdicts))
-    >>> found.beats.tolist(), found.p[0, 1].item()
+    >>> tests = mcnemar_tests(OutcomesTable(votes, verdicts))
+    >>> tests.beats.tolist(), tests.p[0, 1].item()
     ([[False, True], [False, False]], 0.03125)
     """
     labels = strict_majority(table.votes)

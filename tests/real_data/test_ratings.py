@@ -12,7 +12,7 @@ from judge_eval.exchange.row_models import Row
 from judge_eval.stats.bradley_terry import as_votes, model_board
 from judge_eval.stats.claims import claims
 from judge_eval.stats.elo_orders import elo_range, shuffled_elo
-from judge_eval.stats.entering import Opened, Voted, enter
+from judge_eval.stats.evidence_order import Opened, Voted, enter
 from judge_eval.stats.judge_figures import among_people, judge_figures, overall_agreement
 from judge_eval.stats.mcnemar import mcnemar_tests
 from judge_eval.stats.outcomes_table import OutcomesTable
