@@ -21,7 +21,7 @@ from judge_eval.api.runs import router as runs
 from judge_eval.api.votes import router as judge_eval
 from judge_eval.exchange.import_report import ImportRefused, ImportTooLarge, TooManyWait
 from judge_eval.findings.cache import PartUnknown, TooManyParts
-from judge_eval.findings.slices import SliceInvalid
+from judge_eval.findings.filters import SliceInvalid
 from judge_eval.runs.lifecycle import LifecycleRefused
 from judge_eval.selectors import Ambiguous
 from reports.grandjury import api as grandjury

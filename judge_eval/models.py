@@ -473,7 +473,7 @@ class Findings(models.Model):
     """What a run's votes and verdicts show, or a part of them; without data, being computed."""
 
     run = models.ForeignKey(Run, models.CASCADE, related_name="findings", db_index=False)
-    # As findings.slices writes it; empty for the whole run.
+    # As findings.filters writes it; empty for the whole run.
     part = models.CharField(max_length=300, blank=True, db_default="")
     # As findings.model.RunFindings stores it.
     data = models.JSONField(null=True)

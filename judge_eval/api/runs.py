@@ -94,7 +94,7 @@ class Detailed(Listed):
     judges: list[JudgeOut]
 
 
-class ShareOut(Schema):
+class ShareOfVotesOut(Schema):
     value: float
     n: int
     interval: tuple[float, float] | None
@@ -108,8 +108,8 @@ class PersonOut(Schema):
     last_seen: datetime
     votes: int
     median_seconds: float | None
-    agreement: ShareOut | None
-    left: ShareOut | None
+    agreement: ShareOfVotesOut | None
+    left: ShareOfVotesOut | None
     skips: int
     flags: int
     is_excluded: bool

@@ -31,9 +31,9 @@ from judge_eval.api.access import (
 from judge_eval.findings.cache import request_findings
 from judge_eval.findings.columns import terminal_row
 from judge_eval.findings.few import keep_few_from
+from judge_eval.findings.filters import LONGEST, Slice
 from judge_eval.findings.model import DisputedPair, RunFindings
 from judge_eval.findings.ranking import agreement_intervals, ranking, stored_ranking
-from judge_eval.findings.slices import LONGEST, Slice
 from judge_eval.models import Run, Verdict
 from judge_eval.selectors import board, by_prefix
 from voting.assignment import ballot_for

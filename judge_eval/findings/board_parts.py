@@ -23,10 +23,14 @@ from humanjudge.lib.tables import (
 from humanjudge.lib.text import listed, odds
 from judge_eval import selectors
 from judge_eval.findings.columns import COLUMNS, FURTHER, MAIN, PENDING, elo_cell, share_cell
-from judge_eval.findings.group_table import group_table
-from judge_eval.findings.judge_table import (
+from judge_eval.findings.filters import Slice
+from judge_eval.findings.model import Claims, ConfusionMatrix, Matrix, RunFindings
+from judge_eval.findings.pictures import picture_of
+from judge_eval.findings.ranking import Line
+from judge_eval.findings.tables import (
     BASELINE,
     Figures,
+    group_table,
     judge_cells,
     judge_table,
     telling_columns,
@@ -34,13 +38,9 @@ from judge_eval.findings.judge_table import (
     unknown_topics,
     with_people,
 )
-from judge_eval.findings.model import Claims, ConfusionMatrix, Matrix, McNemar, RunFindings
-from judge_eval.findings.pictures import picture_of
-from judge_eval.findings.ranking import Line
-from judge_eval.findings.slices import Slice
 from judge_eval.models import Judge, Run
 from judge_eval.selectors import BoardView
-from judge_eval.stats.estimate import SIGNIFICANCE
+from judge_eval.stats.estimate import SIGNIFICANCE, McNemar
 from voting.kinds import kind_of
 
 LATER: Final = "The judge joined after these figures were computed; they follow within seconds."
@@ -107,8 +107,8 @@ def _unknown_in_words(topics: Sequence[str], lines: Sequence[Line], part: Slice)
 
 
 def _figures(line: Line, figures: RunFindings | None) -> Figures:
-    if figures and line.found:
-        cells = judge_cells(line.found, figures)
+    if figures and line.findings:
+        cells = judge_cells(line.findings, figures)
     else:
         absent = missing(LATER if figures else PENDING)
         free = line.is_baseline
@@ -136,7 +136,7 @@ class Comparisons(TypedDict, total=False):
 
 def comparisons(run: Run, figures: RunFindings, page_lines: Sequence[Line]) -> Comparisons:
     """Return the pictures and tables of the judges of a page, in the order of its lines."""
-    ids = [line.id for line in page_lines if line.found]
+    ids = [line.id for line in page_lines if line.findings]
     both = (picture_of(figures, is_narrow=narrow, only=ids) for narrow in (False, True))
     return {
         "pictures": [graph for graph in both if graph],

@@ -15,9 +15,9 @@ from django.utils import timezone
 from humanjudge.celery import enqueue
 from humanjudge.lib.child_process import manage
 from humanjudge.lib.domain_events import announce
+from judge_eval.findings.claim_events import claims_that_changed
+from judge_eval.findings.filters import WHOLE, Parts, Slice, SliceInvalid
 from judge_eval.findings.model import Before, Claims, RunFindings
-from judge_eval.findings.news import claims_that_changed
-from judge_eval.findings.slices import WHOLE, Parts, Slice, SliceInvalid
 from judge_eval.models import Board, Findings, Run
 from voting.kinds import kind_of
 from voting.models import NO_VOTE, Entry
@@ -58,7 +58,7 @@ def refresh() -> None:
     if not _computing.acquire(blocking=False):
         return
     try:
-        _begin_new()
+        _start_new()
         until = time.monotonic() + MOMENT_SECONDS
         for run_id, part in _due(timezone.now()):
             try:
@@ -74,7 +74,7 @@ def refresh() -> None:
         _computing.release()
 
 
-def _begin_new() -> None:
+def _start_new() -> None:
     unknown = ~Exists(Findings.objects.filter(run=OuterRef("run"), part=""))
     # While judges are asked and nobody votes, findings are for those who ask for them.
     is_of_interest = Q(votes__gt=0) | ~Q(run__state__in=Run.AT_WORK)
@@ -118,9 +118,9 @@ def compute(run_id: UUID, part: str) -> bool:
         return False
     began = time.perf_counter()
     run = Run.objects.select_related("queue").get(pk=run_id)
-    wanted = Slice.parse(part, kind_of(run.queue).noun)
+    chosen = Slice.parse(part, kind_of(run.queue).noun)
     try:
-        computed = findings(outcomes_of(run, wanted), _before(row))
+        computed = findings(outcomes_of(run, chosen), _before(row))
     except OperationalError:
         raise  # The database is locked or away, which passes.
     except Exception as error:
@@ -164,19 +164,19 @@ def is_readable(run: Run) -> bool:
         NO_VOTE, project=run.queue.project_id, queue=run.queue_id, kind=Entry.Kind.VERDICTS
     )
     first = opened.filter(seq__isnull=False).order_by("seq").values_list("payload", flat=True)
-    said = first.first() or {"prompt": "", "votes_wanted": 0, "verdicts": []}
-    return {"prompt", "votes_wanted", "verdicts"} <= said.keys() and all(
-        {"position", "winner"} <= verdict.keys() for verdict in said["verdicts"]
+    payload = first.first() or {"prompt": "", "votes_wanted": 0, "verdicts": []}
+    return {"prompt", "votes_wanted", "verdicts"} <= payload.keys() and all(
+        {"position", "winner"} <= verdict.keys() for verdict in payload["verdicts"]
     )
 
 
 def _before(row: QuerySet[Findings]) -> Before | None:
     """Return what was said when findings were computed last."""
-    known = row.values("data__claims", "data__judges", "data__as_of").first()
-    if known is None or (claims := Claims.read(known["data__claims"])) is None:
+    stored = row.values("data__claims", "data__judges", "data__as_of").first()
+    if stored is None or (claims := Claims.read(stored["data__claims"])) is None:
         return None
-    judges = [judge["id"] for judge in known["data__judges"]]
-    return Before(judges, claims, known["data__as_of"]["seq"])
+    judges = [judge["id"] for judge in stored["data__judges"]]
+    return Before(judges, claims, stored["data__as_of"]["seq"])
 
 
 class PartUnknown(SliceInvalid):
@@ -231,13 +231,13 @@ def request_findings(run: Run, part: str) -> Request:
 
     Raises SliceInvalid, as PartUnknown or TooManyParts where it is not the address that is wrong.
     """
-    wanted = Slice.parse(part, kind_of(run.queue).noun)
+    chosen = Slice.parse(part, kind_of(run.queue).noun)
     whole = findings_of(run, WHOLE)
-    request = Request(wanted, whole, whole)
-    if wanted.kind and request.parts is not None:
-        if wanted not in request.parts:
-            raise PartUnknown(f"this run has no {wanted.kind} {wanted.value!r}")
-        request = Request(wanted, findings_of(run, wanted), whole)
+    request = Request(chosen, whole, whole)
+    if chosen.kind and request.parts is not None:
+        if chosen not in request.parts:
+            raise PartUnknown(f"this run has no {chosen.kind} {chosen.value!r}")
+        request = Request(chosen, findings_of(run, chosen), whole)
     return request
 
 

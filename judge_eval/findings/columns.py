@@ -418,13 +418,13 @@ def file_row(judge: JudgeFindings, elo: Elo) -> dict[str, Value]:
     return {"judge_id": judge.id, "name": judge.name, "kind": kind} | figures
 
 
-def file_rows(found: RunFindings, elo: Mapping[str, float]) -> list[dict[str, Value]]:
+def file_rows(findings: RunFindings, elo: Mapping[str, float]) -> list[dict[str, Value]]:
     """Return the lines of a file of judges, and of people among themselves; a part has no `elo`."""
     judges = [
-        file_row(judge, elo_of(elo.get(judge.id), found.unrated.get(judge.id, ""), judge))
-        for judge in found.best_first()
+        file_row(judge, elo_of(elo.get(judge.id), findings.unrated.get(judge.id, ""), judge))
+        for judge in findings.best_first()
     ]
-    return [*judges, people_file_row(found.among_people.pairs, found.people_first_position)]
+    return [*judges, people_file_row(findings.among_people.pairs, findings.people_first_position)]
 
 
 def elo_cell(elo: Elo) -> Cell:

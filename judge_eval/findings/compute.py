@@ -19,8 +19,6 @@ from judge_eval.findings.model import (
     GroupFigures,
     JudgeFindings,
     JudgeOfGroup,
-    McNemar,
-    ModelBoard,
     Models,
     OfLabel,
     OfRatings,
@@ -33,14 +31,16 @@ from judge_eval.stats import elo
 from judge_eval.stats.bootstrap import BoolArray, FloatArray
 from judge_eval.stats.bradley_terry import as_votes, model_board
 from judge_eval.stats.claims import claims as claims_of
-from judge_eval.stats.confusion import LabelRates, confusion_matrices, label_rates
 from judge_eval.stats.elo_orders import SEED, elo_range
 from judge_eval.stats.estimate import Share, best_first
 from judge_eval.stats.judge_figures import (
+    LabelRates,
     agreement_by_chance,
     among_people,
+    confusion_matrices,
     habits,
     judge_figures,
+    label_rates,
     per_answer,
     shares_by_prompt,
 )
@@ -162,9 +162,7 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
         more=[*words.withdrawn(gone), *words.more(), *about_order(ranked, words)],
         judges=studied,
         claims=claims,
-        mcnemar=McNemar.model_validate(
-            mcnemar_tests(_labelled(outcomes), np.flatnonzero(is_baseline).tolist())
-        ),
+        mcnemar=mcnemar_tests(_labelled(outcomes), np.flatnonzero(is_baseline).tolist()),
         same_verdict=alike,
         among_people=among,
         people_first_position=left,
@@ -195,24 +193,22 @@ def _rng(outcomes: RunOutcomes, part: int) -> np.random.Generator:
 
 def _groups(outcomes: RunOutcomes) -> list[GroupFigures]:
     """Return for each group of voters what its votes alone say of people and judges."""
-    found = []
+    rows = []
     for group in outcomes.groups:
         table = OutcomesTable(group.votes, outcomes.table.verdicts)
-        about: dict[str, Any] = {"name": group.name, "people": group.people}
-        about["votes"] = votes = int(group.votes.sum())
-        if votes < LEAST_OF_GROUP:
-            few = f"fewer than {LEAST_OF_GROUP} votes"
-            found.append(GroupFigures(**about, why=few))
+        about = GroupFigures(name=group.name, people=group.people, votes=int(group.votes.sum()))
+        rows.append(about)
+        if about.votes < LEAST_OF_GROUP:
+            about.why = f"fewer than {LEAST_OF_GROUP} votes"
             continue
         among = among_people(table.votes, outcomes.prompts)
         shares, people = agreement_with(outcomes, group.name, table)
-        about["among_people"] = replace(among, pairs=people) if people else among
-        about["judges"] = [
+        about.among_people = replace(among, pairs=people) if people else among
+        about.judges = [
             JudgeOfGroup(judge=str(judge.pk), overall=share)
             for judge, share in zip(outcomes.judges, shares, strict=True)
         ]
-        found.append(GroupFigures.model_validate(about))
-    return found
+    return rows
 
 
 class Prices(TypedDict):
@@ -289,12 +285,12 @@ def _unanswerable(outcomes: RunOutcomes) -> Unanswerable | None:
     is_imported = all(outcomes.judges[n].provider == Judge.IMPORTED for n in judging)
     if not judging or not is_imported:
         return None
-    votes, said = outcomes.table.votes.sum(axis=0), outcomes.table.verdicts[:, judging]
+    votes, verdicts = outcomes.table.votes.sum(axis=0), outcomes.table.verdicts[:, judging]
     without_side = kind_of(outcomes.run.queue).without_side
     choices = [
         choice
         for code, choice in enumerate(outcomes.choices)
-        if choice in without_side and votes[code] and not (said == code).any()
+        if choice in without_side and votes[code] and not (verdicts == code).any()
     ]
     number = sum(int(votes[outcomes.choices.index(choice)]) for choice in choices)
     return Unanswerable(choices=choices, votes=number) if choices else None
@@ -335,14 +331,14 @@ def _pass_rates(outcomes: RunOutcomes) -> list[PassRates] | None:
     if "flags" not in queue.figures or len(outcomes.generators) > MOST_MODELS:
         return None
     passed, votes = table.votes[:, :1], table.votes.sum(axis=1, keepdims=True)
-    said, answered = 1 * (table.verdicts == 0), 1 * (table.verdicts >= 0)
-    right, trials = np.hstack([passed, said]), np.hstack([votes, answered])
-    found = []
+    judged_pass, answered = 1 * (table.verdicts == 0), 1 * (table.verdicts >= 0)
+    right, trials = np.hstack([passed, judged_pass]), np.hstack([votes, answered])
+    rows = []
     for place, name in enumerate(outcomes.generators):
         own = number == place
         people, *judges = shares_by_prompt(right[own], trials[own], outcomes.prompts[own])
-        found.append(PassRates(name=name, outputs=own.sum(), people=people, judges=judges))
-    return [found[place] for place in best_first([each.people.value for each in found])]
+        rows.append(PassRates(name=name, outputs=own.sum(), people=people, judges=judges))
+    return [rows[place] for place in best_first([each.people.value for each in rows])]
 
 
 def _models(outcomes: RunOutcomes) -> tuple[Models | None, str | None]:
@@ -358,6 +354,5 @@ def _models(outcomes: RunOutcomes) -> tuple[Models | None, str | None]:
     boards = []
     for place, (by, name, is_baseline) in enumerate(everybody):
         board = model_board(outcomes.models, len(names), votes[place], _rng(outcomes, 5 + place))
-        about = {"by": by, "name": name, "is_baseline": is_baseline}
-        boards.append(ModelBoard.model_validate(board).model_copy(update=about))
+        boards.append(replace(board, by=by, name=name, is_baseline=is_baseline))
     return Models(names=names, boards=boards), None

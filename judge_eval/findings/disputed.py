@@ -59,7 +59,7 @@ def visible_disputed(
     return disputed_pairs(run, visible(reader, run, disputed))
 
 
-def pairs_beginning(run: Run, positions: Collection[int]) -> dict[int, Any]:
+def pairs_beginning(run: Run, positions: Collection[int]) -> dict[int, Item]:
     """Return the pairs at some places, with how their prompts and outputs begin."""
     items = (
         Item.objects.filter(queue=run.queue_id, position__in=positions)

@@ -8,7 +8,7 @@ from django.db.models import QuerySet
 from humanjudge.http import Problem
 from judge_eval.access import Reader, hidden_from
 from judge_eval.findings.cache import Request, request_findings
-from judge_eval.findings.slices import DECIDED, WHOLE, Slice
+from judge_eval.findings.filters import DECIDED, WHOLE, Slice
 from judge_eval.models import Findings, Run
 from voting.models import Entry, Item, Project
 

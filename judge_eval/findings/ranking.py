@@ -7,8 +7,8 @@ from uuid import UUID
 
 from django.db.models import F, Sum
 
+from judge_eval.findings.filters import WHOLE, Slice
 from judge_eval.findings.model import JudgeFindings, RankedJudges
-from judge_eval.findings.slices import WHOLE, Slice
 from judge_eval.models import Findings, JudgeRating, Run, Verdict
 from judge_eval.selectors import BoardView
 from judge_eval.stats import elo
@@ -41,9 +41,9 @@ class Ranking(NamedTuple):
         places, lines = sorted(map(self._place, board.rows)), []
         for row in sorted(board.rows, key=self._place):
             judge, rank = str(row.judge.pk), 1 + places.index(self._place(row))
-            found = self.findings.get(judge)
-            live = elo_of(row.elo, unrated.get(judge, ""), found)
-            lines.append(Line(row, found, self.values.get(judge), live, rank))
+            findings = self.findings.get(judge)
+            live = elo_of(row.elo, unrated.get(judge, ""), findings)
+            lines.append(Line(row, findings, self.values.get(judge), live, rank))
         return lines
 
     def _place(self, row: JudgeRating) -> tuple[bool, float]:
@@ -64,13 +64,13 @@ class Elo(NamedTuple):
 
 
 class Line(NamedTuple):
-    """A judge on the board: its rating of this moment, what was `found` of it, and its agreement.
+    """A judge on the board: its rating of this moment, its findings and agreement.
 
     Judges of equal agreement share a `rank`.
     """
 
     row: JudgeRating
-    found: JudgeFindings | None
+    findings: JudgeFindings | None
     share: float | None
     elo: Elo
     rank: int

@@ -25,11 +25,11 @@ from judge_eval.findings.columns import (
 )
 from judge_eval.findings.disputed import visible_disputed
 from judge_eval.findings.few import findings_for
+from judge_eval.findings.filters import WHOLE, Slice
 from judge_eval.findings.model import (
     RunFindings,
 )
 from judge_eval.findings.ranking import Line, Ranking, ranking
-from judge_eval.findings.slices import WHOLE, Slice
 from judge_eval.models import Run, Verdict
 from judge_eval.pages.findings import DISPUTED, findings_context, live_page, pairs_query
 from judge_eval.selectors import BoardView
@@ -184,7 +184,7 @@ def _alarms(board: BoardView) -> list[tuple[str, str]]:
 
 def _lines(board: BoardView, ranked: Ranking, order: str, part: Slice) -> list[Line]:
     """Return a line for each judge, the best first and baselines last; of a part, those in it."""
-    lines = [line for line in ranked.lines(board) if line.found or not part.kind]
+    lines = [line for line in ranked.lines(board) if line.findings or not part.kind]
     return sorted(lines, key=lambda line: (line.is_baseline, SORTED_BY[order](line)))
 
 
@@ -193,7 +193,7 @@ def _falling(value: float | None) -> float:
 
 
 def _by(column: Column) -> Callable[[Line], float]:
-    return lambda line: _falling(column.order(line.found) if line.found else None)
+    return lambda line: _falling(column.order(line.findings) if line.findings else None)
 
 
 SORTED_BY: Final[Mapping[str, Callable[[Line], Any]]] = {
@@ -210,8 +210,8 @@ def _in_front(lines: Sequence[Line], figures: RunFindings | None) -> list[Line]:
     if len(judges) <= MOST_IN_FRONT:
         return list(lines)
     best, beaten = min(judges, key=SORTED_BY[AGREEMENT]), set()
-    if figures and best.found:
-        beats = figures.claims.beats[figures.judges.index(best.found)]
+    if figures and best.findings:
+        beats = figures.claims.beats[figures.judges.index(best.findings)]
         beaten = {
             judge.id for judge, is_beaten in zip(figures.judges, beats, strict=True) if is_beaten
         }

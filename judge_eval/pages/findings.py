@@ -17,6 +17,7 @@ from judge_eval import selectors
 from judge_eval.findings.cache import Request
 from judge_eval.findings.columns import Value, file_rows
 from judge_eval.findings.few import findings_for
+from judge_eval.findings.filters import Slice
 from judge_eval.findings.model import RunFindings
 from judge_eval.findings.pictures import (
     INERT,
@@ -27,7 +28,6 @@ from judge_eval.findings.pictures import (
     draw,
     graph_of,
 )
-from judge_eval.findings.slices import Slice
 from judge_eval.models import Run
 from judge_eval.web import run_page
 

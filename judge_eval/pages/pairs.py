@@ -25,7 +25,7 @@ from humanjudge.listing import Column, Listing, page_of
 from judge_eval.access import hidden_from, is_voting, refusal
 from judge_eval.exchange.import_write import CHANGES
 from judge_eval.findings.cache import parts_of
-from judge_eval.findings.slices import Slice
+from judge_eval.findings.filters import Slice
 from judge_eval.models import Call, Run, Verdict
 from judge_eval.pages.findings import DISPUTED, pairs_query
 from judge_eval.pages.runs import DONE

@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache, lru_cache
-from typing import Any, Self, TypedDict
+from typing import Any, NotRequired, Self, TypedDict
 from uuid import UUID
 
 from django.db import connection
@@ -34,6 +34,7 @@ class SealedVerdict(TypedDict):
     judge: str
     position: int
     winner: str | None
+    score: NotRequired[int | None]
 
 
 class Payload(TypedDict):

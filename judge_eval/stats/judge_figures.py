@@ -15,7 +15,7 @@ import numpy as np
 from judge_eval.stats.bootstrap import RESAMPLES, BoolArray, FloatArray, IntArray, bootstrap
 from judge_eval.stats.bradley_terry import rate
 from judge_eval.stats.estimate import FEWEST_PROMPTS, AmongPeople, Rating, Share, require, wilson
-from judge_eval.stats.outcomes_table import NOT_ASKED, Codes, Games, OutcomesTable
+from judge_eval.stats.outcomes_table import UNASSIGNED, Codes, Games, OutcomesTable
 
 NOTHING: Final = Share(None, why="there is nothing to count")
 FEWEST_PEOPLE: Final = 5
@@ -44,7 +44,7 @@ def overall_agreement(table: OutcomesTable, prompts: IntArray) -> list[Share]:
     >>> round(one.value, 3), round(one.low, 3), round(one.high, 3), one.method, other.value
     (0.667, 0.391, 0.862, 'wilson', 0.0)
     """
-    return shares_by_prompt(table.right(), table.asked(), prompts)
+    return shares_by_prompt(table.right(), table.assigned(), prompts)
 
 
 def per_answer(votes: IntArray, answers: Codes, prompts: IntArray) -> list[Share]:
@@ -60,11 +60,11 @@ def per_answer(votes: IntArray, answers: Codes, prompts: IntArray) -> list[Share
     >>> share.value, share.n
     (0.5, 24)
     """
-    known = (answers >= 0).all(axis=2)
+    is_answered = (answers >= 0).all(axis=2)
     codes = np.maximum(answers, 0).astype(np.intp)
     one, other = (np.take_along_axis(votes, codes[:, :, order], axis=1) for order in range(2))
-    trials = 2 * known * votes.sum(axis=1, keepdims=True)
-    return shares_by_prompt(np.where(known, one + other, 0), trials, prompts)
+    trials = 2 * is_answered * votes.sum(axis=1, keepdims=True)
+    return shares_by_prompt(np.where(is_answered, one + other, 0), trials, prompts)
 
 
 def shares_by_prompt(
@@ -172,13 +172,13 @@ def two_way_intervals(
     >>> two_way_intervals(verdicts, votes, prompts, people).round(3).ravel().tolist()
     [0.303, 0.954]
     """
-    found = np.full((2, verdicts.shape[1]), np.nan)
+    result = np.full((2, verdicts.shape[1]), np.nan)
     for judge, verdict in enumerate(verdicts.T):
-        asked = verdict != NOT_ASKED
-        right = (verdict == votes)[asked].astype(np.float64)
+        assigned = verdict != UNASSIGNED
+        right = (verdict == votes)[assigned].astype(np.float64)
         if len(right) and 0 < right.sum() < len(right):
-            found[:, judge] = _two_way_interval(right, prompts[asked], people[asked])
-    return found
+            result[:, judge] = _two_way_interval(right, prompts[assigned], people[assigned])
+    return result
 
 
 def _two_way_interval(
@@ -215,14 +215,14 @@ def paired_differences(right: IntArray, votes: IntArray, prompts: IntArray) -> F
     Examples
     --------
     >>> right = np.array([[3, 2, 1, 3, 0, 2, 3, 1, 2, 3], [1, 2, 1, 2, 1, 1, 2, 1, 2, 0]]).T
-    >>> found = paired_differences(right, np.full((10, 2), 3), np.arange(10))
-    >>> found[:, 0, 1].round(3).tolist(), found[:, 1, 0].round(3).tolist()
+    >>> result = paired_differences(right, np.full((10, 2), 3), np.arange(10))
+    >>> result[:, 0, 1].round(3).tolist(), result[:, 1, 0].round(3).tolist()
     ([0.233, -0.043, 0.51], [-0.233, -0.51, 0.043])
     """
     from scipy.special import stdtrit  # slow to import
 
     judges = right.shape[1]
-    found = np.full((3, judges, judges), np.nan)
+    result = np.full((3, judges, judges), np.nan)
     order = np.argsort(prompts, kind="stable")
     right, votes = right[order], votes[order]
     first = np.unique(prompts[order], return_index=True)[1]
@@ -231,18 +231,18 @@ def paired_differences(right: IntArray, votes: IntArray, prompts: IntArray) -> F
         both = (votes[:, one] > 0) & (votes[:, others] > 0)
         n = np.add.reduceat(np.where(both, votes[:, one], 0), first).astype(np.float64)
         apart = np.add.reduceat(np.where(both, right[:, one] - right[:, others], 0), first)
-        total, asked = n.sum(axis=0), np.count_nonzero(n, axis=0)
+        total, assigned = n.sum(axis=0), np.count_nonzero(n, axis=0)
         value = ratio(apart.sum(axis=0), total)
         # Sums of whole numbers are exact, and so the same with whatever else is on the board.
         sums = [(a * b).sum(axis=0) for a, b in ((apart, apart), (apart, n), (n, n))]
         squares = sums[0] - 2 * value * sums[1] + value**2 * sums[2]
-        has_one = (asked >= FEWEST_PROMPTS) & (squares > _SAME * sums[2])
-        squared_error = ratio(asked * squares, np.where(has_one, (asked - 1) * total**2, 0))
-        reach = stdtrit(asked - 1.0, 0.975) * np.sqrt(squared_error)
-        found[:, judge, others] = value, value - reach, value + reach
-        found[:, others, judge] = -value, -value - reach, -value + reach
-    found[1:] = np.clip(found[1:], -1, 1)
-    return found
+        has_one = (assigned >= FEWEST_PROMPTS) & (squares > _SAME * sums[2])
+        squared_error = ratio(assigned * squares, np.where(has_one, (assigned - 1) * total**2, 0))
+        reach = stdtrit(assigned - 1.0, 0.975) * np.sqrt(squared_error)
+        result[:, judge, others] = value, value - reach, value + reach
+        result[:, others, judge] = -value, -value - reach, -value + reach
+    result[1:] = np.clip(result[1:], -1, 1)
+    return result
 
 
 def among_people(votes: IntArray, prompts: IntArray) -> AmongPeople:
@@ -254,10 +254,10 @@ def among_people(votes: IntArray, prompts: IntArray) -> AmongPeople:
     --------
     Two of three agree: one pair of three. The third cannot be compared with a majority of two.
 
-    >>> found = among_people(np.array([[2, 1, 0, 0], [1, 0, 0, 0]]), np.arange(2))
-    >>> found.pairs.successes, found.pairs.n, found.with_majority.n
+    >>> result = among_people(np.array([[2, 1, 0, 0], [1, 0, 0, 0]]), np.arange(2))
+    >>> result.pairs.successes, result.pairs.n, result.with_majority.n
     (1, 3, 1)
-    >>> found.no_majority, found.alone
+    >>> result.no_majority, result.alone
     (2, 1)
     """
     people = votes.sum(axis=1)
@@ -368,7 +368,71 @@ def judge_figures(
     right, judged, several = table.right(), table.judged(), table.votes.sum(axis=1) > 1
     agreements = shares_by_prompt(right, judged, prompts)
     besides = shares_by_prompt(right * several[:, None], judged * several[:, None], prompts)
-    answered, asked = 1 * (table.verdicts >= 0), 1 * (table.verdicts != NOT_ASKED)
-    coverages = shares_by_prompt(answered, asked, prompts)
+    answered, assigned = 1 * (table.verdicts >= 0), 1 * (table.verdicts != UNASSIGNED)
+    coverages = shares_by_prompt(answered, assigned, prompts)
     columns = ratings, agreements, besides, coverages
     return [JudgeFigures(*row) for row in zip(*columns, strict=True)]
+
+
+# --- what judges said beside what people said, label by label -------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class LabelRates:
+    """How well a judge finds one label.
+
+    Of the votes for the label, those that the judge gave it too (sensitivity, or recall), and of
+    the others, those that it did not (specificity).
+    """
+
+    sensitivity: Share
+    specificity: Share
+
+
+def confusion_matrices(table: OutcomesTable) -> IntArray:
+    """Count the votes on what each judge was asked about by what people and the judge said.
+
+    Of shape (n_judges, n_choices, n_choices + 1): rows are what people said, columns what the judge
+    said; the last column counts votes on which it gave no verdict, or one that is right for none.
+
+    Examples
+    --------
+    Three people: pass, pass, flag. The judge passes the first item and fails on the second.
+
+    >>> table = OutcomesTable(np.array([[2, 0], [0, 1]]), np.array([[0], [-1]]))
+    >>> confusion_matrices(table).tolist()
+    [[[2, 0, 0], [0, 0, 1]]]
+    """
+    assigned, verdicts = table.verdicts != UNASSIGNED, table.verdicts
+    columns = np.where(verdicts < 0, table.n_choices, verdicts)
+    matrices = np.zeros((table.n_judges, table.n_choices, table.n_choices + 1), dtype=np.int64)
+    for judge, matrix in enumerate(matrices):
+        own = assigned[:, judge]
+        np.add.at(matrix.T, columns[own, judge], table.votes[own])
+    return matrices
+
+
+def label_rates(table: OutcomesTable, prompts: IntArray, choice: int) -> list[LabelRates]:
+    """Return every judge's sensitivity and specificity for one choice, with 95 % intervals.
+
+    Of votes on which the judge has a verdict; the intervals are those of `overall_agreement`.
+
+    Examples
+    --------
+    Of 12 flags the judge finds 9, and of 20 passes it passes 18.
+
+    >>> votes = np.array([[1, 0]] * 20 + [[0, 1]] * 12)
+    >>> verdicts = np.array([[0]] * 18 + [[1]] * 2 + [[1]] * 9 + [[0]] * 3)
+    >>> [rates] = label_rates(OutcomesTable(votes, verdicts), np.arange(32), choice=1)
+    >>> rates.sensitivity.value, rates.sensitivity.n, rates.specificity.value
+    (0.75, 12, 0.9)
+    >>> round(rates.sensitivity.low, 3), round(rates.sensitivity.high, 3)
+    (0.468, 0.911)
+    """
+    require(0 <= choice < table.n_choices, f"there is no choice {choice}")
+    answered, is_label = table.verdicts >= 0, table.verdicts == choice
+    own = table.votes[:, [choice]]
+    others = table.votes.sum(axis=1, keepdims=True) - own
+    sensitive = shares_by_prompt(own * is_label, own * answered, prompts)
+    specific = shares_by_prompt(others * (answered & ~is_label), others * answered, prompts)
+    return [LabelRates(*rates) for rates in zip(sensitive, specific, strict=True)]

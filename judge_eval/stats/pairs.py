@@ -50,7 +50,7 @@ class Patterns(NamedTuple):
     pattern: IntArray
 
 
-def patterns_of(item: IntArray, said: NDArray[np.uint64]) -> Patterns:
+def patterns_of(item: IntArray, labels: NDArray[np.uint64]) -> Patterns:
     """Find the items on which the same was said; they are sorted.
 
     What was said is a number, and its order does not matter: an item's pattern is the sum of a hash
@@ -58,12 +58,12 @@ def patterns_of(item: IntArray, said: NDArray[np.uint64]) -> Patterns:
 
     Examples
     --------
-    >>> found = patterns_of(np.array([1, 1, 2, 2, 3]), np.array([7, 8, 8, 7, 9], np.uint64))
-    >>> sorted(map(int, found.counts)), len(found.pick)
+    >>> patterns = patterns_of(np.array([1, 1, 2, 2, 3]), np.array([7, 8, 8, 7, 9], np.uint64))
+    >>> sorted(map(int, patterns.counts)), len(patterns.pick)
     ([1, 2], 3)
     """
     starts = np.flatnonzero(np.diff(item, prepend=-1))
-    z = said + np.uint64(0x9E3779B97F4A7C15)
+    z = labels + np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     keys = np.add.reduceat(z ^ (z >> np.uint64(31)), starts)
@@ -144,8 +144,8 @@ class Paired:
     def patterns(self) -> Patterns:
         """Items on which everybody said the same, as one pattern with a count."""
         width = np.uint64(len(self.vocabulary))
-        said = (self.rater.astype(np.uint64) * width + self.left.astype(np.uint64)) * width
-        return patterns_of(self.item, said + self.right.astype(np.uint64))
+        labels = (self.rater.astype(np.uint64) * width + self.left.astype(np.uint64)) * width
+        return patterns_of(self.item, labels + self.right.astype(np.uint64))
 
 
 JudgeOrPairs: TypeAlias = JudgeData | Paired
@@ -258,21 +258,21 @@ def averaged(
         interval_of(row, n, resampling) for row, n in zip(resampled, sizes, strict=True)
     ]
     of_mean = of_mean or interval_of(mean_over_raters(resampled), pairs.items, resampling)
-    known, gaps = np.isfinite(values), pairs.left_out
+    has_value, gaps = np.isfinite(values), pairs.left_out
     by_human = {
         name: Estimate(value, interval.low, interval.high, n, interval.method)
-        if is_known
+        if is_figure
         else no_figure(why, n)
-        for name, value, is_known, n, interval, why in zip(
-            pairs.raters, values.tolist(), known, sizes, intervals, why_not, strict=True
+        for name, value, is_figure, n, interval, why in zip(
+            pairs.raters, values.tolist(), has_value, sizes, intervals, why_not, strict=True
         )
     }
     reasons = dict.fromkeys(each.why for each in by_human.values() if each.why)
     for reason in reasons:
         names = [name for name, each in by_human.items() if each.why == reason]
         gaps += left_out("humans", names, reason)
-    if known.any():
-        n, mean = int(pairs.n_by_rater[known].sum()), float(values[known].mean())
+    if has_value.any():
+        n, mean = int(pairs.n_by_rater[has_value].sum()), float(values[has_value].mean())
         low, high, method = of_mean
         return Averaged(Estimate(mean, low, high, n, method, left_out=gaps), by_human)
     several = "no person's labels allow it: see each of them"
@@ -357,9 +357,9 @@ def mean_over_raters(values: FloatArray) -> FloatArray:
     >>> mean_over_raters(np.array([[1.0, np.nan], [0.0, np.nan]]))
     array([0.5, nan])
     """
-    known = ~np.isnan(values)
+    has_value = ~np.isnan(values)
     with np.errstate(invalid="ignore"):
-        mean: FloatArray = np.where(known, values, 0.0).sum(axis=0) / known.sum(axis=0)
+        mean: FloatArray = np.where(has_value, values, 0.0).sum(axis=0) / has_value.sum(axis=0)
     return mean
 
 
@@ -371,8 +371,8 @@ def agreement(pairs: Paired, *, resampling: Resampling = DEFAULT) -> Estimate:
 
     Examples
     --------
-    >>> said = {"q1": "A", "q2": "tie"}
-    >>> agreement(paired(said, {"ann": said, "ben": {"q1": "B"}})).value
+    >>> labels = {"q1": "A", "q2": "tie"}
+    >>> agreement(paired(labels, {"ann": labels, "ben": {"q1": "B"}})).value
     0.6666666666666666
     """
     if not len(pairs):

@@ -14,8 +14,8 @@ from django.db.models.functions import Cast, Substr
 from django.utils import timezone
 
 from judge_eval.findings.disputed import disputed_pairs
+from judge_eval.findings.filters import WHOLE
 from judge_eval.findings.model import RunFindings
-from judge_eval.findings.slices import WHOLE
 from judge_eval.models import Board, Findings, JudgeRating, Run, Verdict
 from judge_eval.voter_stats import HOUR, votes_over_time
 from reports.models import CompositeDefinition, Quality, Review

@@ -11,10 +11,13 @@ from humanjudge.lib.tables import DASH, Cell, Head, Row, Table, name_cell, perce
 from humanjudge.lib.text import fixed, listed, number_of
 from judge_eval.findings.columns import MAIN, Value, elo_cell
 from judge_eval.findings.generator_boards import boards_of, pass_rates_table
-from judge_eval.findings.group_table import group_table
-from judge_eval.findings.judge_table import (
+from judge_eval.findings.model import JudgeFindings
+from judge_eval.findings.pictures import PICTURE, on_page, picture_of
+from judge_eval.findings.ranking import elo_of
+from judge_eval.findings.tables import (
     BASELINE,
     Figures,
+    group_table,
     judge_cells,
     judge_table,
     telling_columns,
@@ -22,9 +25,6 @@ from judge_eval.findings.judge_table import (
     unknown_topics,
     with_people,
 )
-from judge_eval.findings.model import JudgeFindings
-from judge_eval.findings.pictures import PICTURE, on_page, picture_of
-from judge_eval.findings.ranking import elo_of
 from judge_eval.stats.estimate import wilson
 from reports.quality.groups import quality_table
 from reports.quality.views import TITLES, in_words, score_in_words

@@ -28,7 +28,7 @@ from humanjudge.lib.validation import (
 # Of its names only what is used is imported: web servers check configurations and compute nothing.
 from judge_eval import stats
 from judge_eval.config.validate_run import why_absent
-from judge_eval.findings.slices import LONGEST, WHOLE, Slice
+from judge_eval.findings.filters import LONGEST, WHOLE, Slice
 from reports.report.folders import is_safe
 
 MOST_METRICS: Final = 100

@@ -27,7 +27,7 @@ from humanjudge.lib.text import number_of
 from humanjudge.lib.validation import ConfigInvalid
 from judge_eval.findings.cache import parts_of
 from judge_eval.findings.few import keep_few_from
-from judge_eval.findings.slices import Slice
+from judge_eval.findings.filters import Slice
 from judge_eval.models import Run
 from judge_eval.selectors import switched_off
 from judge_eval.web import run_action, run_page

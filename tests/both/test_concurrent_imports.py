@@ -56,13 +56,6 @@ def assert_all_came_in(*names):
     assert set(Import.objects.values_list("state", flat=True)) == {"done"}
 
 
-def test_two_commands_at_once_wait_for_each_other(source):
-    make_project("Together")
-    answers = together(*[partial(command, source, name) for name in ("one", "two")])
-    assert not only(Exception, answers)
-    assert_all_came_in("one", "two")
-
-
 def test_a_command_and_what_was_posted_wait_for_each_other(source):
     project = make_project("Together")
     assert by_rest(source, project).status_code == 202

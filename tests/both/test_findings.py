@@ -8,9 +8,9 @@ from django.utils import timezone
 
 from judge_eval.findings import alt_test, cache
 from judge_eval.findings import compute as compute_module
+from judge_eval.findings.filters import Slice
 from judge_eval.findings.model import RunFindings
 from judge_eval.findings.pictures import chart_names, on_page
-from judge_eval.findings.slices import Slice
 from judge_eval.models import Board, Findings, Judge, Run, Verdict
 from tests.helpers.run_findings import compute
 from tests.makers import (

@@ -365,17 +365,6 @@ def test_a_rubric_of_the_same_version_with_another_text_is_a_new_version():
     assert_whole(project)
 
 
-def test_a_new_project_may_get_a_copy():
-    run = make_eventful_run()
-    lines = exported(run)
-    [first] = restored(lines, make_project("Elsewhere"))
-    [copy] = restored(lines)
-    assert copy.queue.project != first.queue.project
-    assert copy.pk != first.pk
-    assert facts_of(copy) == facts_of(first)
-    assert_whole(copy.queue.project)
-
-
 # --- what a run goes on with --------------------------------------------------------------------
 
 

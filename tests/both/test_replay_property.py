@@ -74,7 +74,7 @@ def anything_happens(test):
     )
     slow = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
     # One of these takes as long as many examples of other tests.
-    some = settings().max_examples // 5
+    some = settings().max_examples // 3
     return settings(max_examples=some, suppress_health_check=slow)(happens(test))
 
 

@@ -237,7 +237,7 @@ def happen(item, voter, what, how):
 
 @given(st.lists(happenings, max_size=15), st.integers(1, 4))
 @settings(
-    max_examples=settings().max_examples // 5,
+    max_examples=settings().max_examples // 3,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 def test_flags_in_whatever_batches_are_listed_as_a_replay_lists_them(happened, last):

@@ -7,8 +7,8 @@ from django.test import Client
 
 from humanjudge.lib.ratelimit import RateLimit
 from judge_eval.findings.alt_test import answers_of
+from judge_eval.findings.filters import WHOLE
 from judge_eval.findings.model import AltTest, AltTestJudge
-from judge_eval.findings.slices import WHOLE
 from judge_eval.models import Findings
 from judge_eval.pages import alt_test
 from judge_eval.pages.alt_test import panel_of

@@ -4,8 +4,8 @@ import pytest
 
 from judge_eval.exchange.export import export_run
 from judge_eval.exchange.import_report import ImportOptions
+from judge_eval.findings.filters import Slice
 from judge_eval.findings.load import labels_of
-from judge_eval.findings.slices import Slice
 from judge_eval.models import Verdict
 from judge_eval.pages.reveal import judge_lines
 from reports.composite.config import parse

@@ -511,13 +511,6 @@ def test_the_reason_of_a_failure_is_text():
     assert "failed: &lt;script&gt;x&lt;/script&gt;" in page
 
 
-def test_the_button_is_a_post_with_a_token():
-    run = voted_run()
-    address = f"/runs/{run.pk}/scores/ask"
-    assert user_client().get(address).status_code == 405
-    assert user_client(enforce_csrf_checks=True).post(address).status_code == 403
-
-
 def test_files_of_another_run_are_not_there():
     run, other = voted_run(), voted_run()
     report = scores.request_scores(run, None)

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from tests.process.up import ROOT, environment, free_port
+from tests.process.up import ROOT, environment, free_port, try_up
 from tests.process.wheel import wheel_and_programs
 
 pytestmark = [pytest.mark.fault, pytest.mark.slow, pytest.mark.timeout(300)]
@@ -452,6 +452,19 @@ def test_each_kind_of_failure_has_its_exit_code_and_one_line(shell, launcher, up
     assert given.lines("list-runs")
     lost = Shell(launcher, tmp_path, tmp_path / "no data")
     assert "humanjudge up starts a server, or set HUMANJUDGE_URL" in lost.refused(2, "list-runs")
+
+
+def test_a_second_start_is_refused_in_one_line(up):
+    same_data = try_up(up.data, free_port())
+    assert same_data.returncode == 1
+    running = rf"humanjudge: already running on {re.escape(str(up.data))} \(process \d+\)\n"
+    assert re.fullmatch(running, same_data.stderr)
+    same_port = try_up(up.data.with_name("other"), up.port)
+    assert same_port.returncode == 1
+    assert same_port.stderr.startswith(f"humanjudge: cannot listen on 127.0.0.1 port {up.port}")
+    assert same_port.stderr.count("\n") == 1
+    assert not up.data.with_name("other").joinpath("humanjudge.sqlite3").exists()
+    assert up.healthy()
 
 
 def test_a_reader_who_has_enough_ends_it_quietly(shell):

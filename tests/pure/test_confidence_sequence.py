@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge_eval.stats.confidence_sequence import always_valid, practically_same
-from judge_eval.stats.entering import Entered
+from judge_eval.stats.claims import always_valid, practically_same
 from judge_eval.stats.evidence import NODES, WEIGHTS
+from judge_eval.stats.evidence_order import Entered
 
 prompts = st.lists(
     st.integers(0, 4).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))),

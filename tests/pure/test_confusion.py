@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from judge_eval.stats.confusion import confusion_matrices, label_rates
 from judge_eval.stats.estimate import wilson
-from judge_eval.stats.judge_figures import prompt_interval
+from judge_eval.stats.judge_figures import confusion_matrices, label_rates, prompt_interval
 from judge_eval.stats.outcomes_table import OutcomesTable
 from tests.pure.outcome_tables import CODES, tables, votes_of
 

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from judge_eval.stats.entering import Opened, Voted, enter
 from judge_eval.stats.evidence import (
     NEVER,
     beats,
@@ -21,6 +20,7 @@ from judge_eval.stats.evidence import (
     thresholds,
     too_few_prompts,
 )
+from judge_eval.stats.evidence_order import Opened, Voted, enter
 from judge_eval.stats.judge_figures import paired_differences, shares_by_prompt
 from tests.helpers import oracles
 

@@ -160,7 +160,6 @@ def test_what_is_out_of_bounds_is_named():
             majority_good(ROWS, threshold=threshold)
 
 
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 TIMES = st.datetimes(datetime(1960, 1, 1), datetime(2100, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001
 VOTES = st.lists(
     st.fixed_dictionaries(

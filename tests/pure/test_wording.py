@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judge_eval.stats.claims import claims, too_few
-from judge_eval.stats.entering import Opened, Voted, enter
+from judge_eval.stats.evidence_order import Opened, Voted, enter
 from judge_eval.stats.wording import Words, odds
 
 FLOOR = ("longer-wins", "random")

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from judge_eval.stats.entering import Closed, Opened, Voted
 from judge_eval.stats.evidence import evidence, thresholds
+from judge_eval.stats.evidence_order import Closed, Opened, Voted
 from judge_eval.stats.judge_figures import ratio
 from judge_eval.stats.order_agreement import (
     Ratings,

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge_eval.stats.entering import Closed, Opened, OutOfOrder, Voted, Wanted, enter
-from judge_eval.stats.outcomes_table import FAILED, NOT_ASKED
+from judge_eval.stats.evidence_order import Closed, Opened, OutOfOrder, Voted, VotesRequired, enter
+from judge_eval.stats.outcomes_table import FAILED, UNASSIGNED
 
 A, B = 0, 1
 
@@ -62,18 +62,18 @@ def test_a_prompt_is_complete_when_all_its_open_comparisons_are():
 
 
 def test_votes_wanted_hold_from_their_entry_on_for_what_is_not_complete():
-    raised = [*opened([0]), Wanted(50, 0, 3), *votes(0, 0)]
+    raised = [*opened([0]), VotesRequired(50, 0, 3), *votes(0, 0)]
     assert enter(raised, [0]).prompts == ()
     assert enter([*raised, *votes(0)], [0]).votes.tolist() == [[3, 3]]
-    lowered = enter([*raised, Wanted(200, 0, 1)], [0])
+    lowered = enter([*raised, VotesRequired(200, 0, 1)], [0])
     assert (lowered.seqs.tolist(), lowered.votes.tolist()) == ([200], [[1, 1]])
-    too_late = enter([*opened([0]), *votes(0), Wanted(200, 0, 3), *votes(0, 0)], [0])
+    too_late = enter([*opened([0]), *votes(0), VotesRequired(200, 0, 3), *votes(0, 0)], [0])
     assert (too_late.all_votes, too_late.votes.tolist()) == (1, [[1, 1]])
 
 
 def test_votes_wanted_of_a_complete_prompt_that_waits_stay_as_they_are():
     """Who asks for more votes may have seen how these fell."""
-    events = [*opened(range(2)), *votes(1), Wanted(200, 1, 3), Opened(201, 1, 1, 3, [B, A])]
+    events = [*opened(range(2)), *votes(1), VotesRequired(200, 1, 3), Opened(201, 1, 1, 3, [B, A])]
     entered = enter([*events, *votes(0, first=300)], range(2))
     assert (entered.prompts, entered.votes.tolist()) == ((0, 1), [[1, 1], [1, 1]])
     assert entered.differences.tolist() == [[1.0], [-1.0]]
@@ -126,7 +126,7 @@ def test_prompts_without_votes_make_no_median():
 
 
 def test_no_verdict_is_not_right_and_what_was_not_asked_of_both_is_left_out():
-    verdicts = [[A, FAILED, NOT_ASKED], [A, B, A]]
+    verdicts = [[A, FAILED, UNASSIGNED], [A, B, A]]
     entered = enter([*opened([0, 0], verdicts=verdicts), *votes(0, 1)], [0])
     # One against two, one against three, two against three.
     assert entered.differences.tolist() == [[1.0, 0.0, -1 / 2]]
@@ -136,12 +136,14 @@ def test_no_verdict_is_not_right_and_what_was_not_asked_of_both_is_left_out():
 
 
 def test_the_most_votes_rise_for_prompts_that_enter_later():
-    events = [*opened([0, 1]), *votes(0), Wanted(150, 1, 4), *votes(1, 1, 1, 1)]
+    events = [*opened([0, 1]), *votes(0), VotesRequired(150, 1, 4), *votes(1, 1, 1, 1)]
     assert enter(events, [0, 1]).most_votes.tolist() == [1, 4]
     # They do not fall below what has entered, but what is lowered before never counts.
-    fallen = [*opened([0, 1], wanted=4), Wanted(50, 1, 1), *votes(0, 0, 0, 0, 1)]
+    fallen = [*opened([0, 1], wanted=4), VotesRequired(50, 1, 1), *votes(0, 0, 0, 0, 1)]
     assert enter(fallen, [0, 1]).most_votes.tolist() == [4, 4]
-    assert enter([*fallen[:3], Wanted(51, 0, 1), *fallen[3:]], [0, 1]).most_votes.tolist() == [1, 1]
+    assert enter(
+        [*fallen[:3], VotesRequired(51, 0, 1), *fallen[3:]], [0, 1]
+    ).most_votes.tolist() == [1, 1]
 
 
 def test_nothing_is_there_before_anything_is_open():
@@ -160,7 +162,7 @@ def ledgers(draw, judges=3):
     sizes = draw(st.lists(st.integers(1, 3), min_size=1, max_size=25))
     prompts = [prompt for prompt, size in enumerate(sizes) for _ in range(size)]
     some = st.integers(0, len(prompts) - 1)
-    codes = st.lists(st.integers(NOT_ASKED, B), min_size=judges, max_size=judges)
+    codes = st.lists(st.integers(UNASSIGNED, B), min_size=judges, max_size=judges)
     events = [
         Opened(n, n, prompt, draw(st.integers(1, 3)), draw(codes))
         for n, prompt in enumerate(prompts)
@@ -168,7 +170,7 @@ def ledgers(draw, judges=3):
     later = st.one_of(
         st.tuples(st.just(Voted), some, st.integers(A, B)),
         st.tuples(st.just(Voted), some, st.integers(A, B)),
-        st.tuples(st.just(Wanted), some, st.integers(1, 3)),
+        st.tuples(st.just(VotesRequired), some, st.integers(1, 3)),
     )
     steps = draw(st.lists(later, max_size=150))
     events += [kind(len(prompts) + n, *of) for n, (kind, *of) in enumerate(steps)]

@@ -61,8 +61,8 @@ class Slice:
         if not text:
             return cls(noun=noun)
         kind, _, value = text.partition(":")
-        is_known = kind in KINDS and bool(value) and (kind != "ballot" or value == DECIDED)
-        if not is_known or len(text) > LONGEST:
+        is_part = kind in KINDS and bool(value) and (kind != "ballot" or value == DECIDED)
+        if not is_part or len(text) > LONGEST:
             short = text if len(text) <= 80 else f"{text[:80]}…"
             forms = f"tag:…, generator:…, group:… or ballot:{DECIDED}"
             raise SliceInvalid(f"part: {forms}, not {short!r}")

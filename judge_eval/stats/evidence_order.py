@@ -18,7 +18,7 @@ import numpy as np
 from judge_eval.stats.bootstrap import BoolArray, FloatArray, IntArray
 from judge_eval.stats.estimate import require
 from judge_eval.stats.judge_figures import ratio
-from judge_eval.stats.outcomes_table import NOT_ASKED, Codes
+from judge_eval.stats.outcomes_table import UNASSIGNED, Codes
 
 # So many complete prompts may wait behind one that is not, before it is passed over.
 MOST_WAITING: Final = 10
@@ -29,7 +29,7 @@ MOST_MEDIANS: Final = 4
 class Opened(NamedTuple):
     """A comparison is open for voting, or its verdicts have changed.
 
-    A verdict is the code of a choice, `FAILED` or `NOT_ASKED`; every comparison has one of every
+    A verdict is the code of a choice, `FAILED` or `UNASSIGNED`; every comparison has one of every
     judge. The last verdicts of a comparison count, also for a prompt that had entered before.
     """
 
@@ -40,7 +40,7 @@ class Opened(NamedTuple):
     verdicts: Sequence[int]
 
 
-class Wanted(NamedTuple):
+class VotesRequired(NamedTuple):
     """From here on so many votes are wanted on a comparison, unless its prompt is complete."""
 
     seq: int
@@ -71,7 +71,7 @@ class Closed(NamedTuple):
     seq: int
 
 
-Event: TypeAlias = Opened | Wanted | Voted | OutOfOrder | Closed
+Event: TypeAlias = Opened | VotesRequired | Voted | OutOfOrder | Closed
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -190,7 +190,7 @@ class Line:
                 self._take(event)
         return self
 
-    def _take(self, event: Opened | Wanted | Voted | Closed) -> None:
+    def _take(self, event: Opened | VotesRequired | Voted | Closed) -> None:
         if isinstance(event, Closed):
             while self.waiting:
                 self._enter_first(event.seq)
@@ -209,9 +209,9 @@ class Line:
             self._advance(event.seq)
 
     def _open(self, event: Opened) -> None:
-        known = self.comparisons.get(event.comparison)
-        if known:
-            known.verdicts = event.verdicts
+        existing = self.comparisons.get(event.comparison)
+        if existing:
+            existing.verdicts = event.verdicts
             return
         opened = _Comparison(event.prompt, event.votes_wanted, event.verdicts)
         self.comparisons[event.comparison] = opened
@@ -283,16 +283,16 @@ class Line:
         right = _sums(
             np.repeat(verdicts, sizes, axis=0) == choices[:, None], np.cumsum(sizes, dtype=np.int64)
         )
-        asked = (verdicts != NOT_ASKED) * sizes[:, None]
+        assigned = (verdicts != UNASSIGNED) * sizes[:, None]
         most_votes = np.array([entry.most_votes for entry in entries], np.int64)
-        shared, apart = _apart(right, asked, ends)
+        shared, apart = _apart(right, assigned, ends)
         planned = np.array([*self.sizes.values()], np.int64)
         most, _ = self._most()
         return Entered(
             prompts=tuple(self.entries),
             seqs=np.array([entry.seq for entry in entries], np.int64),
             right=_sums(right, ends),
-            votes=_sums(asked, ends),
+            votes=_sums(assigned, ends),
             most_votes=most_votes,
             shared=shared,
             differences=ratio(apart.astype(np.float64), np.where(shared, most_votes[:, None], 0.0)),
@@ -315,15 +315,16 @@ def _sums(rows: IntArray | BoolArray, ends: IntArray) -> IntArray:
     return np.asarray(np.diff(totals[np.append(0, ends)], axis=0))
 
 
-def _apart(right: IntArray, asked: IntArray, ends: IntArray) -> tuple[IntArray, IntArray]:
+def _apart(right: IntArray, assigned: IntArray, ends: IntArray) -> tuple[IntArray, IntArray]:
     """Count for judge i and every later one the votes on what both were asked about.
 
-    And how many more of these i is right on, both by prompt; `right` and `asked` are by comparison.
+    And how many more of these i is right on, both by prompt. `right` and `assigned` are by
+    comparison.
     """
     judges = right.shape[1]
     shared, apart = [np.zeros((len(ends), 0), np.int64)], [np.zeros((len(ends), 0), np.int64)]
     for i in range(judges - 1):
-        both = (asked[:, i, None] > 0) & (asked[:, i + 1 :] > 0)
-        shared.append(_sums(both * asked[:, i, None], ends))
+        both = (assigned[:, i, None] > 0) & (assigned[:, i + 1 :] > 0)
+        shared.append(_sums(both * assigned[:, i, None], ends))
         apart.append(_sums(np.where(both, right[:, i, None] - right[:, i + 1 :], 0), ends))
     return np.hstack(shared), np.hstack(apart)

@@ -11,29 +11,29 @@ from judge_eval.models import Run
 
 
 def claims_that_changed(
-    run: Run, found: RunFindings, before: Before | None
+    run: Run, findings: RunFindings, before: Before | None
 ) -> Iterator[Announcement]:
     """Yield claims that are made, and those of `before` that do not stand any more."""
     # Loads numpy, which web servers do without.
     from judge_eval.stats.wording import claim_in_words
 
-    judges = [judge.id for judge in found.judges]
-    now = _beaten(judges, found.claims)
+    judges = [judge.id for judge in findings.judges]
+    now = _beaten(judges, findings.claims)
     then = _beaten(before.judges, before.claims) if before else {}
     page = reverse("run", args=[run.pk])
     for one, other in sorted(now.keys() ^ then.keys()):
         if not {one, other} <= {*judges}:
             continue  # deleted since
         row, column = judges.index(one), judges.index(other)
-        winner, loser = found.judges[row].name, found.judges[column].name
-        claim = claim_in_words(winner, loser, found.judges[row].is_baseline)
-        evidence = found.claims.evidence[row][column]
+        winner, loser = findings.judges[row].name, findings.judges[column].name
+        claim = claim_in_words(winner, loser, findings.judges[row].is_baseline)
+        evidence = findings.claims.evidence[row][column]
         if (one, other) in now:
             event, seq, ends = "claim.made", now[one, other], ""
-            said = f" (evidence {odds(evidence)})" if evidence is not None else ""
-            words = f"{run.name}: {claim}{said}."
+            strength = f" (evidence {odds(evidence)})" if evidence is not None else ""
+            words = f"{run.name}: {claim}{strength}."
         else:
-            event, seq = "claim.withdrawn", found.as_of.seq
+            event, seq = "claim.withdrawn", findings.as_of.seq
             ends = _key("claim.made", one, other, then[one, other])
             words = f"{run.name}: it is no longer claimed that {claim}."
         yield Announcement(
