@@ -77,7 +77,7 @@ def board(table: OutcomesTable, rng: np.random.Generator) -> float:
     middle = time.perf_counter()
     among_people(table.votes, np.arange(len(table.votes)))
     figure("people among themselves, 1,000 resamples", lap(middle), "s")
-    note(f"{found.beats.sum()} of {JUDGES * (JUDGES - 1) // 2} pairs of judges are told apart")
+    note(f"{np.sum(found.beats)} of {JUDGES * (JUDGES - 1) // 2} pairs of judges are told apart")
     widths = [f.rating.high - f.rating.low for f in figures if f.rating.high and f.rating.low]
     note(f"intervals are {min(widths):.1f} to {max(widths):.1f} points wide")
     name = f"board of {VOTES:,} votes, {COMPARISONS:,} comparisons, {JUDGES} judges, all of it"

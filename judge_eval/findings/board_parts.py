@@ -24,7 +24,7 @@ from humanjudge.lib.text import listed, odds
 from judge_eval import selectors
 from judge_eval.findings.columns import COLUMNS, FURTHER, MAIN, PENDING, elo_cell, share_cell
 from judge_eval.findings.filters import Slice
-from judge_eval.findings.model import Claims, ConfusionMatrix, Matrix, McNemar, RunFindings
+from judge_eval.findings.model import Claims, ConfusionMatrix, Matrix, RunFindings
 from judge_eval.findings.pictures import picture_of
 from judge_eval.findings.ranking import Line
 from judge_eval.findings.tables import (
@@ -40,7 +40,7 @@ from judge_eval.findings.tables import (
 )
 from judge_eval.models import Judge, Run
 from judge_eval.selectors import BoardView
-from judge_eval.stats.estimate import SIGNIFICANCE
+from judge_eval.stats.estimate import SIGNIFICANCE, McNemar
 from voting.kinds import kind_of
 
 LATER: Final = "The judge joined after these figures were computed; they follow within seconds."

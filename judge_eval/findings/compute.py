@@ -24,10 +24,7 @@ from judge_eval.findings.model import (
     GroupFigures,
     JudgeFindings,
     JudgeOfGroup,
-    McNemar,
-    ModelBoard,
     Models,
-    OfLabel,
     OfRatings,
     PassRates,
     RunFindings,
@@ -39,9 +36,8 @@ from judge_eval.stats.bootstrap import BoolArray, FloatArray
 from judge_eval.stats.bradley_terry import as_votes, model_board
 from judge_eval.stats.claims import claims as claims_of
 from judge_eval.stats.elo_orders import SEED, elo_range
-from judge_eval.stats.estimate import Share, best_first
+from judge_eval.stats.estimate import LabelRates, Share, best_first
 from judge_eval.stats.judge_figures import (
-    LabelRates,
     agreement_by_chance,
     among_people,
     confusion_matrices,
@@ -170,9 +166,7 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
         more=[*words.withdrawn(gone), *words.more(), *about_order(ranked, words)],
         judges=studied,
         claims=claims,
-        mcnemar=McNemar.model_validate(
-            mcnemar_tests(_labelled(outcomes), np.flatnonzero(is_baseline).tolist())
-        ),
+        mcnemar=mcnemar_tests(_labelled(outcomes), np.flatnonzero(is_baseline).tolist()),
         same_verdict=alike,
         among_people=among,
         people_first_position=left,
@@ -312,7 +306,7 @@ def _unanswerable(outcomes: RunOutcomes) -> Unanswerable | None:
 def _flag_rates(outcomes: RunOutcomes) -> list[LabelRates]:
     """Return how well judges find what people flag, where items are passed or flagged."""
     if "flags" not in outcomes.run.queue.figures:
-        return [LabelRates(NO_FLAGS, NO_FLAGS)] * len(outcomes.judges)
+        return [LabelRates(sensitivity=NO_FLAGS, specificity=NO_FLAGS)] * len(outcomes.judges)
     return label_rates(outcomes.table, outcomes.prompts, outcomes.choices.index("flag"))
 
 
@@ -327,10 +321,7 @@ def _confusion(outcomes: RunOutcomes) -> Confusion | None:
         outcomes.judges, confusion_matrices(table), zip(*by_label, strict=True), strict=True
     )
     for judge, counts, rates in of_judges:
-        labels = [
-            OfLabel(label=choice, sensitivity=rate.sensitivity, specificity=rate.specificity)
-            for choice, rate in zip(choices, rates, strict=True)
-        ]
+        labels = [replace(rate, label=of) for of, rate in zip(choices, rates, strict=True)]
         matrices.append(ConfusionMatrix(judge=str(judge.pk), counts=counts, labels=labels))
     return Confusion(choices=list(choices), judges=matrices)
 
@@ -364,8 +355,7 @@ def _models(outcomes: RunOutcomes) -> tuple[Models | None, str | None]:
     boards = []
     for place, (by, name, is_baseline) in enumerate(everybody):
         board = model_board(outcomes.models, len(names), votes[place], _rng(outcomes, 5 + place))
-        about = {"by": by, "name": name, "is_baseline": is_baseline}
-        boards.append(ModelBoard.model_validate(board).model_copy(update=about))
+        boards.append(replace(board, by=by, name=name, is_baseline=is_baseline))
     return Models(names=names, boards=boards), None
 
 

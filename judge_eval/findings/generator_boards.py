@@ -10,8 +10,8 @@ from humanjudge.http import Context
 from humanjudge.lib.tables import DASH, Cell, Head, Row, Table, matrix, name_cell
 from humanjudge.lib.text import listed, number_of
 from judge_eval.findings.columns import share_cell
-from judge_eval.findings.model import PEOPLE, ModelBoard, Models, RunFindings
-from judge_eval.stats.estimate import Rating
+from judge_eval.findings.model import PEOPLE, Models, RunFindings
+from judge_eval.stats.estimate import ModelBoard, Rating
 
 # With more models than this a cell of the heat map has no room for a second number.
 MOST_WITH_COUNTS = 10

@@ -6,7 +6,15 @@ from pydantic import BaseModel, BeforeValidator, ValidationError
 
 from judge_eval.findings.filters import Parts
 from judge_eval.stats import elo
-from judge_eval.stats.estimate import AmongPeople, Rating, Share, best_first
+from judge_eval.stats.estimate import (
+    AmongPeople,
+    LabelRates,
+    McNemar,
+    ModelBoard,
+    Rating,
+    Share,
+    best_first,
+)
 
 PEOPLE: Final = "people"
 # What is asked of pairs; further tasks have names of their own.
@@ -177,35 +185,12 @@ class Before(NamedTuple):
     seq: int
 
 
-class McNemar(Figures):
-    """Rows against columns: exact tests for a fixed number of votes, with the corrected p.
-
-    Real judges are one family, baselines against judges another.
-    """
-
-    beats: Flags
-    p: Matrix
-    p_single: Matrix
-    ahead: Counts
-    together: Counts
-    labelled: int
-    unlabelled: int
-
-
-class OfLabel(Figures):
-    """How well a judge finds a label that people gave."""
-
-    label: str
-    sensitivity: Share
-    specificity: Share
-
-
 class ConfusionMatrix(Figures):
     """Of a judge: votes by what people said (rows) and by what it said, and last by no verdict."""
 
     judge: str
     counts: Counts
-    labels: list[OfLabel]
+    labels: list[LabelRates]
 
 
 class Confusion(Figures):
@@ -237,20 +222,6 @@ class Unanswerable(Figures):
 
     choices: list[str]
     votes: int
-
-
-class ModelBoard(Figures):
-    """Models ranked `by` people, or by the judge of that identifier, in the order of `names`."""
-
-    by: str = ""
-    name: str = ""
-    is_baseline: bool = False
-    ratings: list[Rating]
-    ties: list[str]
-    wins: Annotated[list[list[float]], BeforeValidator(_plain)]
-    win_rates: Matrix
-    both_bad: int
-    unpaired: int
 
 
 class Models(Figures):

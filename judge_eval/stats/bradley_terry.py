@@ -7,7 +7,6 @@ opponent of 1000, so that a judge that never lost has a rating too.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -26,7 +25,7 @@ from judge_eval.stats.bootstrap import (
     sparse,
 )
 from judge_eval.stats.elo import START
-from judge_eval.stats.estimate import Rating, best_first, require
+from judge_eval.stats.estimate import ModelBoard, Rating, best_first, require
 from judge_eval.stats.outcomes_table import Codes
 from voting.choices import CHOICES, TABLE
 
@@ -236,30 +235,6 @@ def apart(ratings: list[Rating]) -> BoolArray:
     return np.asarray(below | below.T)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class ModelBoard:
-    """Models ranked by one source of preferences.
-
-    Models share a letter of `ties` when their intervals overlap. ``wins[i, j]`` are votes for i
-    against j, a tie being half a vote for each. Left out are votes for both bad (`both_bad`), and
-    those on comparisons without two different known models (`unpaired`).
-    """
-
-    ratings: list[Rating]
-    ties: list[str]
-    wins: FloatArray
-    both_bad: int
-    unpaired: int
-
-    @property
-    def win_rates(self) -> list[list[float | None]]:
-        games = self.wins + self.wins.T
-        return [
-            [float(won / played) if played else None for won, played in zip(*rows, strict=True)]
-            for rows in zip(self.wins, games, strict=True)
-        ]
-
-
 def as_votes(verdicts: Codes) -> IntArray:
     """Return one judge's verdicts as if each was the only vote on its comparison.
 
@@ -290,7 +265,7 @@ def model_board(
     >>> pairs = np.array([[0, 1]] * 8)
     >>> votes = np.array([[1, 0, 0, 0]] * 5 + [[0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]])
     >>> board = model_board(pairs, 2, votes, np.random.default_rng(1))
-    >>> board.wins.tolist(), board.both_bad, [round(r.value) for r in board.ratings]
+    >>> board.wins, board.both_bad, [round(r.value) for r in board.ratings]
     ([[0.0, 5.5], [1.5, 0.0]], 1, [1103, 897])
     """
     require(((models >= UNKNOWN) & (models < n_models)).all(), "a model's number is unknown")
@@ -320,10 +295,13 @@ def model_board(
     played = np.bincount(kinds[:, :2].ravel(), np.repeat(multiplicity, 2), minlength=n_models)
     ratings = rate(wins, resampled, played.astype(np.int64))
     rated = [n for n in best_first([r.value for r in ratings]) if ratings[n].value is not None]
+    games = wins + wins.T
+    rates = np.divide(wins, games, out=np.full_like(wins, np.nan), where=games > 0)
     return ModelBoard(
         ratings=ratings,
         ties=tie_groups(apart(ratings), rated),
-        wins=wins,
+        wins=wins.tolist(),
+        win_rates=np.where(games > 0, rates, np.array(None)).tolist(),
         both_bad=int(votes[are_two][:, ~_HALVES.any(axis=1)].sum()),
         unpaired=int(votes[~are_two].sum()),
     )

@@ -118,6 +118,58 @@ class AmongPeople:
     alone: int
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LabelRates:
+    """How well a judge finds one label.
+
+    Of the votes for the label, those that the judge gave it too (sensitivity, or recall), and of
+    the others, those that it did not (specificity).
+    """
+
+    label: str = ""
+    sensitivity: Share
+    specificity: Share
+
+
+@dataclass(frozen=True, slots=True)
+class McNemar:
+    """Exact tests of judges in both directions for a fixed number of votes, in the board's order.
+
+    ``beats[i][j]`` tells that judge i is better than j, by two-sided p after Holm's correction and
+    (`p_single`) before it; 1 on the diagonal. ``ahead[i][j]`` are comparisons that i was right and
+    j was wrong about, `together` those on which both have a verdict, of those that are `labelled`
+    by a strict majority.
+    """
+
+    beats: list[list[bool]]
+    p: list[list[float]]
+    p_single: list[list[float]]
+    ahead: list[list[int]]
+    together: list[list[int]]
+    labelled: int
+    unlabelled: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ModelBoard:
+    """Models ranked `by` people, or by the judge of that identifier.
+
+    Models share a letter of `ties` when their intervals overlap. ``wins[i][j]`` are votes for i
+    against j, a tie being half a vote for each. Left out are votes for both bad (`both_bad`), and
+    those on comparisons without two different known models (`unpaired`).
+    """
+
+    by: str = ""
+    name: str = ""
+    is_baseline: bool = False
+    ratings: list[Rating]
+    ties: list[str]
+    wins: list[list[float]]
+    win_rates: list[list[float | None]]
+    both_bad: int
+    unpaired: int
+
+
 def wilson(successes: float, trials: int) -> Interval | None:
     """Return the 95 % score interval of a proportion (E. B. Wilson, 1927), None without trials.
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 
 from judge_eval.findings.generator_boards import boards_of
-from judge_eval.findings.model import ModelBoard, Models
+from judge_eval.findings.model import Models
 from judge_eval.models import Findings
-from judge_eval.stats.estimate import Rating
+from judge_eval.stats.estimate import ModelBoard, Rating
 from tests.helpers import imports
 from tests.helpers.pages import HTMX, queries_of, text_of
 from tests.helpers.run_findings import compute, voted_run

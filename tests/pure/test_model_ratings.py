@@ -46,7 +46,7 @@ def test_wins_are_those_of_the_single_votes(found):
         wins[b, a] += for_b + ties / 2
         both_bad += bad
     board = board_of(found)
-    assert board.wins.tolist() == wins.tolist()
+    assert board.wins == wins.tolist()
     assert (board.both_bad, board.unpaired) == (both_bad, unpaired)
 
 
