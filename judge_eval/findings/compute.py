@@ -20,7 +20,6 @@ from judge_eval.findings.model import (
     JudgeFindings,
     JudgeOfGroup,
     Models,
-    OfLabel,
     OfRatings,
     PassRates,
     RunFindings,
@@ -32,9 +31,8 @@ from judge_eval.stats.bootstrap import BoolArray, FloatArray
 from judge_eval.stats.bradley_terry import as_votes, model_board
 from judge_eval.stats.claims import claims as claims_of
 from judge_eval.stats.elo_orders import SEED, elo_range
-from judge_eval.stats.estimate import Share, best_first
+from judge_eval.stats.estimate import LabelRates, Share, best_first
 from judge_eval.stats.judge_figures import (
-    LabelRates,
     agreement_by_chance,
     among_people,
     confusion_matrices,
@@ -302,7 +300,7 @@ def _unanswerable(outcomes: RunOutcomes) -> Unanswerable | None:
 def _flag_rates(outcomes: RunOutcomes) -> list[LabelRates]:
     """Return how well judges find what people flag, where items are passed or flagged."""
     if "flags" not in outcomes.run.queue.figures:
-        return [LabelRates(NO_FLAGS, NO_FLAGS)] * len(outcomes.judges)
+        return [LabelRates(sensitivity=NO_FLAGS, specificity=NO_FLAGS)] * len(outcomes.judges)
     return label_rates(outcomes.table, outcomes.prompts, outcomes.choices.index("flag"))
 
 
@@ -317,10 +315,7 @@ def _confusion(outcomes: RunOutcomes) -> Confusion | None:
         outcomes.judges, confusion_matrices(table), zip(*by_label, strict=True), strict=True
     )
     for judge, counts, rates in of_judges:
-        labels = [
-            OfLabel(label=choice, sensitivity=rate.sensitivity, specificity=rate.specificity)
-            for choice, rate in zip(choices, rates, strict=True)
-        ]
+        labels = [replace(rate, label=of) for of, rate in zip(choices, rates, strict=True)]
         matrices.append(ConfusionMatrix(judge=str(judge.pk), counts=counts, labels=labels))
     return Confusion(choices=list(choices), judges=matrices)
 

@@ -6,7 +6,15 @@ from pydantic import BaseModel, BeforeValidator, ValidationError
 
 from judge_eval.findings.filters import Parts
 from judge_eval.stats import elo
-from judge_eval.stats.estimate import AmongPeople, McNemar, ModelBoard, Rating, Share, best_first
+from judge_eval.stats.estimate import (
+    AmongPeople,
+    LabelRates,
+    McNemar,
+    ModelBoard,
+    Rating,
+    Share,
+    best_first,
+)
 
 PEOPLE: Final = "people"
 # What is asked of pairs; further tasks have names of their own.
@@ -177,20 +185,12 @@ class Before(NamedTuple):
     seq: int
 
 
-class OfLabel(Figures):
-    """How well a judge finds a label that people gave."""
-
-    label: str
-    sensitivity: Share
-    specificity: Share
-
-
 class ConfusionMatrix(Figures):
     """Of a judge: votes by what people said (rows) and by what it said, and last by no verdict."""
 
     judge: str
     counts: Counts
-    labels: list[OfLabel]
+    labels: list[LabelRates]
 
 
 class Confusion(Figures):

@@ -118,6 +118,19 @@ class AmongPeople:
     alone: int
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LabelRates:
+    """How well a judge finds one label.
+
+    Of the votes for the label, those that the judge gave it too (sensitivity, or recall), and of
+    the others, those that it did not (specificity).
+    """
+
+    label: str = ""
+    sensitivity: Share
+    specificity: Share
+
+
 @dataclass(frozen=True, slots=True)
 class McNemar:
     """Exact tests of judges in both directions for a fixed number of votes, in the board's order.

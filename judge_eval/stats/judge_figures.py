@@ -14,7 +14,15 @@ import numpy as np
 
 from judge_eval.stats.bootstrap import RESAMPLES, BoolArray, FloatArray, IntArray, bootstrap
 from judge_eval.stats.bradley_terry import rate
-from judge_eval.stats.estimate import FEWEST_PROMPTS, AmongPeople, Rating, Share, require, wilson
+from judge_eval.stats.estimate import (
+    FEWEST_PROMPTS,
+    AmongPeople,
+    LabelRates,
+    Rating,
+    Share,
+    require,
+    wilson,
+)
 from judge_eval.stats.outcomes_table import UNASSIGNED, Codes, Games, OutcomesTable
 
 NOTHING: Final = Share(None, why="there is nothing to count")
@@ -377,18 +385,6 @@ def judge_figures(
 # --- what judges said beside what people said, label by label -------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class LabelRates:
-    """How well a judge finds one label.
-
-    Of the votes for the label, those that the judge gave it too (sensitivity, or recall), and of
-    the others, those that it did not (specificity).
-    """
-
-    sensitivity: Share
-    specificity: Share
-
-
 def confusion_matrices(table: OutcomesTable) -> IntArray:
     """Count the votes on what each judge was asked about by what people and the judge said.
 
@@ -435,4 +431,7 @@ def label_rates(table: OutcomesTable, prompts: IntArray, choice: int) -> list[La
     others = table.votes.sum(axis=1, keepdims=True) - own
     sensitive = shares_by_prompt(own * is_label, own * answered, prompts)
     specific = shares_by_prompt(others * (answered & ~is_label), others * answered, prompts)
-    return [LabelRates(*rates) for rates in zip(sensitive, specific, strict=True)]
+    return [
+        LabelRates(sensitivity=one, specificity=other)
+        for one, other in zip(sensitive, specific, strict=True)
+    ]

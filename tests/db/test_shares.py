@@ -180,17 +180,6 @@ def test_who_owns_a_run_makes_and_revokes_links_on_its_page():
     assert "revoked on" in text_of(owner.get(page))
 
 
-def test_links_are_for_who_has_a_login():
-    run = voted_run()
-    row, _ = share(run)
-    for page in (f"/runs/{run.pk}/share/", f"/projects/{run.queue.project_id}/share/"):
-        assert Client().get(page).headers["Location"].startswith("/login/")
-        assert Client().post(page, {"shows": "live"}).status_code == 302
-    Client().post(f"/shares/{row.pk}/revoke")
-    row.refresh_from_db()
-    assert row.revoked_at is None
-
-
 def test_what_cannot_be_is_refused_and_no_link_is_made():
     run = voted_run()
     answer = user_client().post(f"/runs/{run.pk}/share/", {"shows": "thawed", "days": "0"})
@@ -375,18 +364,6 @@ def test_links_are_made_listed_and_revoked_by_scripts():
     Item.objects.filter(queue=run.queue).update(votes_wanted=9)
     for of in (f"runs/{run.pk}", f"projects/{run.queue.project_id}"):
         assert blind.get(f"/api/{of}/shares").status_code == 403
-
-
-@pytest.mark.parametrize("role, status", [("evaluator", 200), ("curator", 403), ("", 404)])
-def test_links_are_for_roles_that_may_share(role, status):
-    run = voted_run()
-    row, link = share(run)
-    client = member_client(run.queue.project, role)
-    for page in (f"/runs/{run.pk}/share/", f"/projects/{run.queue.project_id}/share/"):
-        assert client.get(page).status_code == status
-    answer = client.post(f"/shares/{row.pk}/revoke")
-    assert answer.status_code == (302 if status == 200 else status)
-    assert read(link).status_code == (404 if status == 200 else 200)
 
 
 # --- frozen and live ------------------------------------------------------------------------------

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from judge_eval.stats.estimate import best_first, wilson
+from judge_eval.stats.estimate import best_first
 from judge_eval.stats.judge_figures import (
-    TOO_FEW_PROMPTS,
     overall_agreement,
     prompt_interval,
 )
@@ -34,26 +33,6 @@ def test_pairs_of_a_prompt_are_one():
     [share] = overall_agreement(*table_of(halves, sizes, prompts))
     assert (share.low, share.high) == pytest.approx(prompt_interval(RIGHT, [3] * 10))
     assert share.comparisons == 20
-
-
-def test_one_vote_on_each_pair_of_its_own_prompt_is_wilson_s():
-    [share] = overall_agreement(*table_of([1] * 8 + [0] * 4, [1] * 12))
-    assert share.method == "wilson"
-    assert (share.low, share.high) == wilson(8, 12)
-
-
-@pytest.mark.parametrize("good", [0, 3])
-def test_all_alike_is_wilson_s_over_prompts(good):
-    [share] = overall_agreement(*table_of([good] * 12, [3] * 12))
-    assert (share.method, share.n) == ("wilson", 36)
-    low, high = (0, 0.242494) if good == 0 else (0.757506, 1)
-    assert (share.low, share.high) == pytest.approx((low, high), abs=1e-6)
-
-
-@pytest.mark.parametrize("votes, why", [(1, TOO_FEW_PROMPTS), (2, TOO_FEW_PROMPTS)])
-def test_below_ten_the_interval_is_withheld_with_the_reason(votes, why):
-    [share] = overall_agreement(*table_of([1] * 9, [votes] * 9))
-    assert (share.value, share.low, share.high, share.why) == (1 / votes, None, None, why)
 
 
 def test_a_failed_verdict_counts_against_a_judge_and_one_not_asked_for_does_not():
