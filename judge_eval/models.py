@@ -477,8 +477,6 @@ class Findings(models.Model):
     part = models.CharField(max_length=300, blank=True, db_default="")
     # As findings.model.RunFindings stores it.
     data = models.JSONField(null=True)
-    # By name, as SVG that findings.compute made.
-    charts = models.JSONField(default=dict)
     # The last ledger entry that is in it, and how long it took.
     seq = models.BigIntegerField(default=0)
     seconds = models.FloatField(default=0)

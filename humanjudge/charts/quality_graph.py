@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
-from humanjudge.charts.rating_graph import Tick
+from humanjudge.charts.line_graph import Tick
 
 _LEFT, _TOP, _WIDTH = 44, 12, 640
 _RIGHT: Final = _LEFT + _WIDTH

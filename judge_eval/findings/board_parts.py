@@ -5,8 +5,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Final, NamedTuple, TypedDict
 
-from humanjudge.charts.agreement_graph import AgreementGraph
-from humanjudge.charts.rating_graph import RatingGraph, rating_graph
+from humanjudge.charts.interval_graph import IntervalGraph
+from humanjudge.charts.line_graph import LineGraph, rating_graph
 from humanjudge.lib.tables import (
     DASH,
     Cell,
@@ -125,7 +125,7 @@ def _figures(line: BoardLine, figures: RunFindings | None) -> Figures:
 class Comparisons(TypedDict, total=False):
     """Judges set against each other and against people, for the template; some runs lack some."""
 
-    pictures: list[AgreementGraph]
+    pictures: list[IntervalGraph]
     groups: Table | None
     evidence: Table
     same_verdict: Table
@@ -248,7 +248,7 @@ def p_text(p: float) -> str:
 # --- the curve --------------------------------------------------------------------------------
 
 
-def elo_graph(board: BoardView, lines: Sequence[BoardLine]) -> RatingGraph | None:
+def elo_graph(board: BoardView, lines: Sequence[BoardLine]) -> LineGraph | None:
     """Draw the ELO of the judges shown, who are in another order than those of the run."""
     lines = [line for line in lines if line.elo.value is not None]
     series = selectors.rating_series(board.run, board.votes)

@@ -106,7 +106,7 @@ def compute(run_id: UUID, part: str) -> bool:
     """Compute findings, unless somebody is at it or it was done just now."""
     # Web processes import this module and never compute: SciPy and its like would cost each of
     # them a second of its start and 60 MB.
-    from judge_eval.findings.compute import charts_of, findings
+    from judge_eval.findings.compute import findings
     from judge_eval.findings.load import outcomes_of
 
     now = timezone.now()
@@ -121,7 +121,6 @@ def compute(run_id: UUID, part: str) -> bool:
     chosen = Slice.parse(part, kind_of(run.queue).noun)
     try:
         computed = findings(outcomes_of(run, chosen), _before(row))
-        charts = charts_of(computed)
     except OperationalError:
         raise  # The database is locked or away, which passes.
     except Exception as error:
@@ -141,7 +140,6 @@ def compute(run_id: UUID, part: str) -> bool:
             announce(*claims_that_changed(run, computed, replaced))
         row.update(
             data=computed.stored(),
-            charts=charts,
             seq=computed.as_of.seq,
             seconds=seconds,
             computed_at=done,

@@ -1,14 +1,10 @@
-"""All figures of a run from its outcomes, and their charts: pure, and the same every time."""
+"""All figures of a run from its outcomes: pure, and the same every time."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, TypedDict
 
 import numpy as np
 
-from humanjudge.charts.draw import svg
-from humanjudge.charts.plots import Curve, Estimate, intervals, lines
-from humanjudge.charts.spec import RATING, SHARE, Axis, Reference, Spec
 from judge_eval.baselines import most_over_floor
 from judge_eval.findings.agreement import about_order, agreement_of, agreement_with
 from judge_eval.findings.alt_test import alt_tests
@@ -16,7 +12,6 @@ from judge_eval.findings.claims import claims_model
 from judge_eval.findings.load import RunOutcomes, Spent
 from judge_eval.findings.model import (
     PEOPLE,
-    AltTest,
     Before,
     Confusion,
     ConfusionMatrix,
@@ -31,7 +26,7 @@ from judge_eval.findings.model import (
     Unanswerable,
 )
 from judge_eval.models import Judge
-from judge_eval.stats import PASSES, elo
+from judge_eval.stats import elo
 from judge_eval.stats.bootstrap import BoolArray, FloatArray
 from judge_eval.stats.bradley_terry import as_votes, model_board
 from judge_eval.stats.claims import claims as claims_of
@@ -55,7 +50,6 @@ from judge_eval.stats.wording import Words
 from voting.choices import LABELS
 from voting.kinds import is_ordered, kind_of
 
-START = Reference(1000, "start")
 MOST_DISPUTED = 12
 MOST_MODELS = 100
 MOST_LABELS = 12
@@ -364,48 +358,3 @@ def _models(outcomes: RunOutcomes) -> tuple[Models | None, str | None]:
         board = model_board(outcomes.models, len(names), votes[place], _rng(outcomes, 5 + place))
         boards.append(replace(board, by=by, name=name, is_baseline=is_baseline))
     return Models(names=names, boards=boards), None
-
-
-# --- charts -------------------------------------------------------------------------------------
-
-
-def charts_of(findings: RunFindings) -> dict[str, str]:
-    """Draw what there are figures for, by name, as SVG that may stand inside a page."""
-    specs = {
-        findings.rate_charts[task]: _winning_rates(test)
-        for task, test in findings.alt_tests.items()
-    }
-    if models := findings.models:
-        specs["model_ratings"] = _model_ratings(models)
-    if findings.pass_rates:
-        specs["pass_rates"] = _pass_rates_chart(findings.pass_rates)
-    return {name: svg(spec) for name, spec in specs.items() if spec is not None}
-
-
-def _model_ratings(models: Models) -> Spec | None:
-    named = zip(models.names, models.boards[0].ratings, strict=True)
-    rows = [Estimate(name, of.value, of.low, of.high) for name, of in named]
-    if all(row.value is None for row in rows):
-        return None
-    title = "Rating of the models by people"
-    return intervals(rows, title=title, axis=RATING, reference=START)
-
-
-def _pass_rates_chart(rates: Sequence[PassRates]) -> Spec | None:
-    rows = [
-        Estimate(of.name or "not named", of.people.value, of.people.low, of.people.high)
-        for of in rates
-    ]
-    if all(row.value is None for row in rows):
-        return None
-    return intervals(rows, title="Pass rate of each model by people", axis=SHARE)
-
-
-def _winning_rates(test: AltTest) -> Spec | None:
-    curves = [
-        Curve(judge.name, [(float(key), rate) for key, rate in rates.items()], judge.is_baseline)
-        for judge in test.judges
-        if (rates := judge.winning_rates)
-    ]
-    passes, title = Reference(PASSES, "passes"), "Share of people a judge wins against"
-    return lines(curves, title=title, x=Axis("epsilon"), y=SHARE, threshold=passes)

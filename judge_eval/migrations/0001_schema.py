@@ -303,7 +303,6 @@ class Migration(migrations.Migration):
                 ),
                 ("part", models.CharField(blank=True, db_default="", max_length=300)),
                 ("data", models.JSONField(null=True)),
-                ("charts", models.JSONField(default=dict)),
                 ("seq", models.BigIntegerField(default=0)),
                 ("seconds", models.FloatField(default=0)),
                 ("computed_at", models.DateTimeField(null=True)),

@@ -24,6 +24,7 @@ from humanjudge.lib.text import listed
 from judge_eval.findings.board_parts import p_text
 from judge_eval.findings.few import findings_for
 from judge_eval.findings.model import AltTest, AltTestJudge
+from judge_eval.findings.pictures import on_page
 from judge_eval.models import Run
 from judge_eval.pages.findings import findings_context, live_page
 from judge_eval.stats import (
@@ -111,7 +112,7 @@ def _context(request: HtmxRequest, run: Run) -> Context:
         "task": task,
         "tasks": [*tests] if len(tests) > 1 else [],
         "test": panel_of(test, epsilon, request.GET.get("judge", "")) if test else None,
-        "chart": context["charts"].get(chart),
+        "chart": on_page(figures, chart) if figures and chart else "",
         "why": figures.alt_test_why if figures else None,
         "guide": WHO.items(),
         "guide_closing": epsilon_advice().splitlines()[-1],

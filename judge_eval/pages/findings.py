@@ -7,7 +7,6 @@ from urllib.parse import urlencode
 from csp.constants import HEADER
 from django.http import Http404, HttpResponse, JsonResponse
 from django.shortcuts import render
-from django.template.loader import render_to_string
 from django.utils import timezone
 from django.utils.text import slugify
 
@@ -20,15 +19,23 @@ from judge_eval.findings.columns import Value, file_rows
 from judge_eval.findings.few import findings_for
 from judge_eval.findings.filters import Slice
 from judge_eval.findings.model import RunFindings
-from judge_eval.findings.pictures import INERT, PICTURE, picture_of
+from judge_eval.findings.pictures import (
+    INERT,
+    MODEL_RATES,
+    MODEL_RATINGS,
+    PICTURE,
+    chart_names,
+    draw,
+    graph_of,
+)
 from judge_eval.models import Run
 from judge_eval.web import run_page
 
-# The charts of each tab, by the names they are kept under, and what they are called as files.
+# The charts of each tab, and what they are called as files.
 CHARTS: Final = {
     "board": {PICTURE: "picture"},
     "alt-test": {"winning_rates": "winning rates"},
-    "models": {"model_ratings": "ratings", "pass_rates": "pass rates"},
+    "models": {MODEL_RATINGS: "ratings", MODEL_RATES: "pass rates"},
 }
 # The order of pairs by how much judges and people disagree.
 DISPUTED: Final = "disagreement"
@@ -52,7 +59,6 @@ def findings_context(run: Run, request: Request, tab: str) -> Context:
     row, figures, part = request.row, request.findings, request.part
     seconds, as_of, behind = 0.0, "", ""
     seen = "refused" if request.refused else "left" if request.is_left else "none"
-    drawn = set(row.charts)
     if figures and row.computed_at:
         of, seconds = figures.as_of, max((timezone.now() - row.computed_at).total_seconds(), 0)
         people = f"{of.people:,} {'person' if of.people == 1 else 'people'}"
@@ -67,13 +73,11 @@ def findings_context(run: Run, request: Request, tab: str) -> Context:
             behind = row.failure or f"{newer}; updating."
         newer = f"{run.board.seq}{'-failed' if row.failure else ''}" if behind else ""
         seen = f"{row.computed_at.timestamp():.6f}-{newer}"
-        if any(judge.overall.value is not None for judge in figures.judges):
-            drawn.add(PICTURE)
+    drawn = chart_names(figures) if figures else set()
     return {
         "run": run,
         "tab": tab,
         "findings": figures,
-        "charts": row.charts,
         "part": part,
         "parts": request.parts,
         "parts_number": str(request.parts.number) if request.parts else "none",
@@ -120,12 +124,10 @@ def run_chart(request: HtmxRequest, run: Run, chart: str) -> HttpResponse:
     requested = findings_for(request, run, request.GET.get("part", ""))
     if requested.findings is None:
         raise Problem(409, requested.refused or COMPUTING)
-    drawn = requested.row.charts.get(chart, "")
-    if chart == PICTURE and (graph := picture_of(requested.findings)):
-        drawn = render_to_string("judge_eval/_agreement.html", {"graph": graph, "is_file": True})
-    if not drawn:
+    graph = graph_of(requested.findings, chart)
+    if graph is None:
         raise Http404
-    answer = HttpResponse(drawn, content_type="image/svg+xml; charset=utf-8")
+    answer = HttpResponse(draw(graph, is_file=True), content_type="image/svg+xml; charset=utf-8")
     answer.headers[HEADER] = INERT
     return _attached(answer, run, requested, f"{chart}.svg")
 

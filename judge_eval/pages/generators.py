@@ -6,6 +6,7 @@ from humanjudge.http import HtmxRequest
 from judge_eval.config.modes import wants_votes
 from judge_eval.findings.few import findings_for
 from judge_eval.findings.generator_boards import boards_of, pass_rates_table
+from judge_eval.findings.pictures import MODEL_RATES, MODEL_RATINGS, on_page
 from judge_eval.models import Run
 from judge_eval.pages.findings import findings_context, live_page
 from judge_eval.web import run_page
@@ -21,6 +22,8 @@ def run_generators(request: HtmxRequest, run: Run) -> HttpResponse:
     alone = unvoted if wants_votes(run.config) else "People do not vote in this run"
     context = findings_context(run, requested, "models") | {
         "pass_rates": pass_rates_table(figures) if figures and figures.pass_rates else None,
+        "rates_chart": on_page(figures, MODEL_RATES) if figures else "",
+        "ratings_chart": on_page(figures, MODEL_RATINGS) if figures else "",
         "models": boards_of(models, request.GET.get("by", "")) if models else None,
         "why": why or "Neither people nor judges have compared two generators here yet.",
         "alone": f"{alone}: these are the judges’ boards alone.",  # noqa: RUF001

@@ -11,13 +11,13 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from humanjudge.charts.draw import svg
-from humanjudge.charts.plots import Curve, lines
-from humanjudge.charts.spec import SHARE, Axis, Reference
+from humanjudge.charts.labels import SHARE, Axis, Reference
+from humanjudge.charts.line_graph import Curve, line_graph
 from humanjudge.http import Context, Problem
 from humanjudge.lib.ratelimit import RateLimit
 from humanjudge.lib.tables import Cell, Head, Row, Table, missing, name_cell, numbered, percent
 from humanjudge.lib.text import number_of
+from judge_eval.findings.pictures import draw
 from judge_eval.stats import items_needed
 from judge_eval.stats.planning import (
     MOST_ITEMS,
@@ -205,11 +205,6 @@ def _chart(study: Study) -> str:
     for method in METHODS:
         power = POWERS[method](study)
         curves.append(Curve(f"by {method}", [(items, power(items)) for items in places]))
-    spec = lines(
-        curves,
-        title="How often such a difference is found",
-        x=Axis("items", ",.0f", low=0),
-        y=SHARE,
-        threshold=Reference(study.power, "wanted"),
-    )
-    return "" if spec is None else svg(spec)
+    title, needed = "How often such a difference is found", Reference(study.power, "required")
+    graph = line_graph(curves, title=title, x=Axis("items", ",.0f", 0), y=SHARE, rule=needed)
+    return draw(graph) if graph else ""

@@ -63,8 +63,8 @@ MOST_OF_REPORT: Final = 50_000_000
 # what was said before and does not hold any more.
 NOT_COMPARED: Final = {
     *("made_at", "told_since", "versions", "population", "withdrawn"),
-    # What follows from the rest, or is set where a report is read.
-    *("charts", "since"),
+    # It is set where a report is read.
+    "since",
 }
 
 

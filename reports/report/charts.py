@@ -8,12 +8,11 @@ from typing import Final
 
 from django.template.loader import render_to_string
 
-from humanjudge.charts.draw import in_light_colours
 from humanjudge.charts.quality_graph import Point, quality_graph
 from humanjudge.charts.votes_graph import votes_graph
 from judge_eval.findings.columns import Value, file_rows
 from judge_eval.findings.model import WINNER, RunFindings
-from judge_eval.findings.pictures import PICTURE, picture_of
+from judge_eval.findings.pictures import MODEL_RATES, MODEL_RATINGS, PICTURE, draw, graph_of
 from reports.models import Quality
 from reports.quality.views import TITLES
 from reports.report.model import QualityResults, Report, RunResults, VotesOverTime
@@ -25,7 +24,7 @@ Rows = list[dict[str, Value]]
 
 @dataclass(frozen=True)
 class Chart:
-    """A chart by the name of its files; `key` is what it is kept under where it was drawn."""
+    """A chart by the name of its files; `key` is what its run's findings call it."""
 
     name: str
     title: str
@@ -35,7 +34,7 @@ class Chart:
 
     def svg(self) -> str:
         """Return a drawing that needs no page around it, in the colours of a light one."""
-        return _VARIABLE.sub(r"\1", in_light_colours(self.draw()))
+        return _VARIABLE.sub(r"\1", self.draw())
 
 
 def charts_of(report: Report) -> list[Chart]:
@@ -50,39 +49,36 @@ def charts_of(report: Report) -> list[Chart]:
 
 def charts_of_run(run: RunResults, prefix: str) -> list[Chart]:
     """Return the charts of a run; those of further runs of a project have a prefix."""
-    found, charts = run.findings, list[Chart]()
-    if any(judge.overall.value is not None for judge in found.judges if not judge.is_baseline):
-        draw, of_judges = partial(_picture, found), partial(file_rows, found, run.elo)
-        title = "Overall agreement with people"
-        charts.append(Chart(f"{prefix}picture", title, draw, of_judges, PICTURE))
-    for key, (title, rows) in _drawn(found).items():
-        if drawing := run.charts.get(key):
-            name = f"{prefix}{key.replace('_', '-')}"
-            charts.append(Chart(name, title, partial(str, drawing), rows, key))
+    charts = list[Chart]()
+    for key, (name, title, rows) in _charts_by_key(run).items():
+        if graph := graph_of(run.findings, key):
+            drawing = partial(draw, graph, is_file=True)
+            charts.append(Chart(f"{prefix}{name}", title, drawing, rows, key))
     return charts
 
 
-def _drawn(found: RunFindings) -> Mapping[str, tuple[str, Callable[[], Rows]]]:
-    """Return what is drawn in the background, by the name under which it is kept."""
-    of_tasks = {
+def _charts_by_key(run: RunResults) -> Mapping[str, tuple[str, str, Callable[[], Rows]]]:
+    """Return the name of its files, the title and the rows of each chart that there may be."""
+    figures = run.findings
+    rates = {
         key: (
+            key.replace("_", "-"),
             "Winning rates" if task == WINNER else f"Winning rates: {task}",
-            partial(_winning_rates, found, task),
+            partial(_winning_rates, figures, task),
         )
-        for task, key in found.rate_charts.items()
+        for task, key in figures.rate_charts.items()
     }
+    models, passes = "Ratings of the models by people", "Pass rate of each model by people"
+    of_judges = partial(file_rows, figures, run.elo)
     return {
-        **of_tasks,
-        "model_ratings": ("Ratings of the models by people", partial(_ratings, found)),
-        "pass_rates": ("Pass rate of each model by people", partial(_pass_rates, found)),
+        PICTURE: ("picture", "Overall agreement with people", of_judges),
+        **rates,
+        MODEL_RATINGS: ("model-ratings", models, partial(_ratings, figures)),
+        MODEL_RATES: ("pass-rates", passes, partial(_pass_rates, figures)),
     }
 
 
 # --- drawings -------------------------------------------------------------------------------------
-
-
-def _picture(found: RunFindings) -> str:
-    return _alone("judge_eval/_agreement.html", "", picture_of(found))
 
 
 def chart_of_score(of: QualityResults) -> Chart:

@@ -122,8 +122,8 @@ def _results(runs: Iterable[Run]) -> list[RunResults]:
     ratings = JudgeRating.objects.filter(judge__run__in=of)
     for run, judge, rating in ratings.values_list("judge__run", "judge", "elo"):
         elo[run][str(judge)] = rating
-    rows = computed.values_list("run", "data", "charts")
-    read = {pk: (RunFindings.read(data), charts) for pk, data, charts in rows}
+    rows = computed.values_list("run", "data")
+    read = {pk: RunFindings.read(data) for pk, data in rows}
     composites = _composites(of)
     return [
         RunResults(
@@ -135,11 +135,9 @@ def _results(runs: Iterable[Run]) -> list[RunResults]:
             findings=findings,
             elo={judge: elo[pk][judge] for judge in elo[pk] if judge not in findings.unrated},
             composite=composites.get(pk),
-            charts=charts,
         )
         for pk, run in of.items()
-        for findings, charts in [read.get(pk, (None, {}))]
-        if findings
+        if (findings := read.get(pk))
     ]
 
 

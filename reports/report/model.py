@@ -84,8 +84,6 @@ class RunResults(BaseModel):
     # Only in the report of one run.
     disputed: list[Disputed] = []
     composite: CompositeResults | None = None
-    # Drawings of the findings, by the names that these have for them.
-    charts: dict[str, str] = {}
 
 
 class ScorePoint(BaseModel):
@@ -175,8 +173,7 @@ class Report(BaseModel):
         return self.counted.votes if self.counted else sum(of_runs)
 
     def as_json(self) -> str:
-        """Return all but drawings, which follow from the rest."""
-        return self.model_dump_json(indent=1, exclude={"runs": {"__all__": {"charts"}}})
+        return self.model_dump_json(indent=1)
 
 
 # --- scores ---------------------------------------------------------------------------------------

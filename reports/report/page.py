@@ -12,7 +12,7 @@ from humanjudge.lib.text import fixed, listed, number_of
 from judge_eval.findings.columns import MAIN, Value, elo_cell
 from judge_eval.findings.generator_boards import boards_of, pass_rates_table
 from judge_eval.findings.model import JudgeFindings
-from judge_eval.findings.pictures import PICTURE, picture_of
+from judge_eval.findings.pictures import PICTURE, on_page, picture_of
 from judge_eval.findings.ranking import elo_of
 from judge_eval.findings.tables import (
     BASELINE,
@@ -195,8 +195,8 @@ def _run(of: RunResults, charts: list[Chart]) -> Context:
 
 
 def _drawn(chart: Chart, of: RunResults) -> Context:
-    """Return a chart that was drawn in the background, as a page shows it."""
-    return {"chart": chart, "svg": of.charts[chart.key], "table": table_of(chart)}
+    """Return a chart as a page shows it, with its figures as a table."""
+    return {"chart": chart, "svg": on_page(of.findings, chart.key), "table": table_of(chart)}
 
 
 def table_of(chart: Chart) -> Table:

@@ -9,43 +9,57 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeAlias
+from time import monotonic
+from typing import Final, NamedTuple, TypeAlias
 
 from django.utils.text import capfirst
 
-from humanjudge.charts.draw import VegaConfig, png, svg
-from humanjudge.charts.plots import Curve, Estimate, Versus, bars, grouped, lines
-from humanjudge.charts.spec import SCORE, Axis, Reference, Spec
+from humanjudge.charts.labels import SCORE, Axis, Reference
+from humanjudge.charts.matplot import Chart, pictures
+from humanjudge.charts.score_charts import Curve, Estimate, Versus, bars, grouped, lines
+from humanjudge.charts.style import GivenStyle, StyleRefused
 from judge_eval.stats import PASSES, AltTestScorer, MetricConfig, ScoreResult
 from reports.report.folders import file_name
 from reports.report.model import PEOPLE
 from reports.report.score_table import ScoreResults, in_words, is_of_people
 
-Named: TypeAlias = Iterator[tuple[str, Spec | None]]
+# A chart takes about half a second.
+MOST_SECONDS: Final = 300.0
+Named: TypeAlias = Iterator[tuple[str, Chart | None]]
 
 
-def write_charts(
-    report: ScoreResults, out: Path, vega_config: VegaConfig | None = None
-) -> list[str]:
+class Drawing(NamedTuple):
+    """A chart as SVG on light paper and on dark; a style has one paper of its own."""
+
+    words: str
+    width: int
+    light: bytes
+    dark: bytes | None
+
+
+def write_charts(report: ScoreResults, out: Path, style: GivenStyle = "") -> list[Drawing]:
     """Write every chart of a report as PNG and as SVG; return the same as a page may hold them.
 
     `out` is made where it is missing, and nothing is written outside it. A metric without judges
-    has no chart. A Vega config restyles all; nobody knows what it looks like on a page that may be
-    dark, so charts bring their own colours then. Raises ChartRefused.
+    has no chart. A style of Matplotlib's lies over ours. Raises StyleRefused.
     """
-    charts: list[tuple[str, str, Spec]] = []
+    charts: list[tuple[str, str, Chart]] = []
     for config in report.configs:
         is_alt_test = isinstance(config.scorer, AltTestScorer)
         named = (_alt_test if is_alt_test else _figures)(config, report)
-        charts += [(stem, config.unique_name, spec) for stem, spec in named if spec is not None]
+        charts += [(stem, config.unique_name, chart) for stem, chart in named if chart is not None]
     out.mkdir(parents=True, exist_ok=True)
     count, taken, drawings = Counter(stem.casefold() for stem, _, _ in charts), set[str](), []
-    for stem, metric, spec in charts:
-        wanted = stem if count[stem.casefold()] == 1 else f"{stem}_{metric}"
-        name, lit = file_name(wanted, taken), svg(spec, "light", vega_config)
-        (out / f"{name}.png").write_bytes(png(spec, vega_config=vega_config))
-        (out / f"{name}.svg").write_text(lit, encoding="utf-8")
-        drawings.append(lit if vega_config else svg(spec))
+    started = monotonic()
+    for stem, metric, chart in charts:
+        if monotonic() - started > MOST_SECONDS:
+            raise StyleRefused(f"its charts take more than {MOST_SECONDS:.0f} seconds to draw")
+        name = file_name(stem if count[stem.casefold()] == 1 else f"{stem}_{metric}", taken)
+        files = pictures(chart, ("png", "svg"), style)
+        for form, content in files.items():
+            (out / f"{name}.{form}").write_bytes(content)
+        dark = None if style else pictures(chart, ("svg",), theme="dark")["svg"]
+        drawings.append(Drawing(chart.words, chart.width, files["svg"], dark))
     return drawings
 
 
@@ -61,12 +75,12 @@ def _figures(config: MetricConfig, report: ScoreResults) -> Named:
     figures = list(dict.fromkeys(name for result in results for name in result.figures))
     for figure in figures:
         whole = metric if len(figures) == 1 or metric.startswith(figure) else f"{metric}_{figure}"
-        drawn, beside = results, None
+        measured, beside = results, None
         if is_of_people(config.scorer, figure):
-            drawn = [replace(among or results[0], judge_id=PEOPLE)]
+            measured = [replace(among or results[0], judge_id=PEOPLE)]
         elif among and (own := among.figures.get(figure)) and own.value is not None:
             beside = Reference(own.value, PEOPLE, *(own.interval or (None, None)))
-        rows = [_estimate(report, result, figure) for result in drawn]
+        rows = [_estimate(report, result, figure) for result in measured]
         axis = _axis(f"{in_words(whole)}{_how(config, results)}", rows)
         yield (
             f"{whole}_scores",
@@ -83,8 +97,8 @@ def _alt_test(config: MetricConfig, report: ScoreResults) -> Named:
         points = [(float(epsilon), rate.value) for epsilon, rate in rates_at.items()]
         curves.append(Curve(result.judge_id, points, result.judge_id in report.baselines))
     passes = Reference(PASSES, f"passes from {PASSES}")
-    drawn = lines(curves, title=title, x=Axis("epsilon"), y=rates, threshold=passes)
-    yield "aggregate_winning_rates", drawn
+    chart = lines(curves, title=title, x=Axis("epsilon"), y=rates, threshold=passes)
+    yield "aggregate_winning_rates", chart
     rows = [_estimate(report, result, "advantage_probability") for result in results]
     title = _title(config, "advantage probability")
     axis = replace(SCORE, words="advantage probability")

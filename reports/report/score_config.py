@@ -13,6 +13,7 @@ from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias
 import yaml
 from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, ValidationError
 
+from humanjudge.charts.style import MOST_LETTERS, GivenStyle, StyleRefused, settings_of
 from humanjudge.lib import strict_json
 from humanjudge.lib.validation import (
     ConfigError,
@@ -34,6 +35,8 @@ MOST_METRICS: Final = 100
 MOST_RESAMPLES: Final = 100_000
 MOST_BYTES: Final = 1_000_000
 _NO_LABELS: Final = "this run has no labels of the task {!r}; there are {}"
+
+_SUCCESSOR: Final = "charts take a Matplotlib style sheet instead: give it as style"
 
 # What only a scorer, an embedder or a chart understands.
 Options: TypeAlias = dict[str, Any]
@@ -60,7 +63,7 @@ class ScoreConfig(NamedTuple):
     """What a report is made of; without metrics they are left to `default_metrics`."""
 
     metrics: tuple[stats.MetricConfig, ...]
-    vega_config: Options | None = None
+    style: GivenStyle = ""
     part: Slice = WHOLE
 
 
@@ -83,7 +86,7 @@ class Config(Part):
     part: Annotated[
         str, AfterValidator(lambda text: str(Slice.parse(text))), Field(max_length=LONGEST)
     ] = ""
-    vega_config: Options | None = None
+    style: Annotated[str, Field(max_length=MOST_LETTERS)] | Options = ""
 
 
 def whole(data: object) -> Options:
@@ -110,8 +113,13 @@ def parse(data: object, tasks: Sequence[str] | None, reach: Reach = NOTHING) -> 
     """
     labelled = ", ".join(tasks or ())
     given, errors, metrics = whole(data), list[ConfigError](), list[stats.MetricConfig]()
+    if "vega_config" in given:
+        errors.append(ConfigError("vega_config", _SUCCESSOR))
+        given = {key: value for key, value in given.items() if key != "vega_config"}
     with _kept(errors):
         validated(Config, given)
+        with _refused("style", StyleRefused):
+            settings_of(given.get("style", ""))
     with _kept(errors):
         _import_modules(given.get("modules"), reach.folder)
     listed = given.get("metrics")
@@ -130,7 +138,7 @@ def parse(data: object, tasks: Sequence[str] | None, reach: Reach = NOTHING) -> 
     with _refused("metrics", stats.MetricInvalid):
         stats.check_names(metrics)
     part = Slice.parse(given.get("part", ""))
-    return ScoreConfig(tuple(metrics), given.get("vega_config"), part)
+    return ScoreConfig(tuple(metrics), given.get("style", ""), part)
 
 
 def default_metrics(
@@ -210,24 +218,33 @@ class _StrictLoader(yaml.SafeLoader):
 
 
 def read_config(path: Path) -> object:
-    """Read YAML or JSON; its charts' own configuration, if it names a file, is read too."""
-    data = _read(path, "")
-    if isinstance(data, dict) and isinstance(style := data.get("vega_config"), str):
-        return data | {"vega_config": _read(path.parent / style, "vega_config")}
+    """Read YAML or JSON; the style sheet beside it, if it names one, is read too."""
+    text = _read(path, "")
+    try:
+        if path.suffix.lower() == ".json":
+            data = strict_json.loads(text)
+        else:
+            data = yaml.load(text, _StrictLoader)  # noqa: S506  it is a SafeLoader
+    except (strict_json.NotJson, yaml.YAMLError, RecursionError) as error:
+        raise ConfigInvalid.at("", f"{path} cannot be read: {error}") from error
+    if isinstance(data, dict) and isinstance(name := data.get("style"), str):
+        return data | {"style": read_style(path.parent / name)}
     return data
 
 
-def _read(path: Path, where: str) -> object:
+def read_style(path: Path) -> str:
+    return _read(path, "style")
+
+
+def _read(path: Path, where: str) -> str:
     try:
-        text = path.read_bytes()[: MOST_BYTES + 1]
-        if len(text) > MOST_BYTES:
+        content = path.read_bytes()[: MOST_BYTES + 1]
+        if len(content) > MOST_BYTES:
             raise ConfigInvalid.at(where, f"{path} has more than {MOST_BYTES:,} bytes")
-        if path.suffix.lower() == ".json":
-            return strict_json.loads(text.decode("utf-8-sig"))
-        return yaml.load(text, _StrictLoader)  # noqa: S506  it is a SafeLoader
+        return content.decode("utf-8-sig")
     except OSError as error:
         raise ConfigInvalid.at(where, f"{path} cannot be read: {error.strerror}") from error
-    except (UnicodeDecodeError, strict_json.NotJson, yaml.YAMLError, RecursionError) as error:
+    except UnicodeDecodeError as error:
         raise ConfigInvalid.at(where, f"{path} cannot be read: {error}") from error
 
 

@@ -14,7 +14,7 @@ from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 from django.utils.text import capfirst
 
-from humanjudge.charts.draw import ChartRefused
+from humanjudge.charts.style import StyleRefused
 from humanjudge.http import Context
 from humanjudge.lib.tables import DASH, Cell, Head, Row, Table, name_cell, text_cell
 from humanjudge.lib.validation import ConfigInvalid
@@ -33,7 +33,7 @@ from judge_eval.stats import (
 )
 from reports.report.folders import MADE_BY, MANIFEST, file_name, judge_names
 from reports.report.model import PEOPLE, Source
-from reports.report.score_charts import write_charts
+from reports.report.score_charts import Drawing, write_charts
 from reports.report.score_config import NOTHING, Reach, default_metrics, parse
 from reports.report.score_table import (
     HINTS,
@@ -103,11 +103,9 @@ def make_report(run: Run, data: object, folder: Path, reach: Reach = NOTHING) ->
     judges = {name: judge for judge, name in names.items()}
     scores = ScoreResults(source, judges, metrics, results, among, baselines)
     try:
-        drawings = write_charts(scores, folder / "charts", config.vega_config)
-    except ChartRefused as refused:
-        if config.vega_config is None:
-            raise ScoringFailed(str(refused)) from refused
-        raise ConfigInvalid.at("vega_config", str(refused)) from refused
+        drawings = write_charts(scores, folder / "charts", config.style)
+    except StyleRefused as refused:
+        raise ConfigInvalid.at("style", str(refused)) from refused
     _write(scores, source, folder, drawings)
     return scores
 
@@ -160,7 +158,7 @@ def _folder_of(config: MetricConfig, folder: Path) -> Path:
     return folder / "scores" / config.scorer.scorer_name / config.unique_name
 
 
-def _write(scores: ScoreResults, source: Source, folder: Path, drawings: list[str]) -> None:
+def _write(scores: ScoreResults, source: Source, folder: Path, drawings: list[Drawing]) -> None:
     taken, made_at = set[str](), source.made_at.isoformat()
     files = {judge: file_name(judge, taken) for judge in scores.judges}
     for config in scores.configs:
@@ -208,18 +206,20 @@ def _write_json(path: Path, value: object) -> None:
 # --- the page: it needs no server, no network and no other file ----------------------------------
 
 
-def as_html(scores: ScoreResults, drawings: Sequence[str] = ()) -> str:
+def as_html(scores: ScoreResults, drawings: Sequence[Drawing] = ()) -> str:
     """Return the page; everything in it that came from a run or a judge is escaped.
 
-    `drawings` are charts as `humanjudge.charts.svg` makes them: shapes and texts with attributes,
-    nothing that runs or loads. They take their colours from the page.
+    `drawings` are part of it as pictures, which run nothing and load nothing.
     """
     columns = [scores.columns[place] for place in scores.table.places]
     context = on_page(scores.table) | {
         "source": scores.source,
         "heads": columns,
         "first": next((column for column in columns if column.best), None),
-        "drawings": [SafeString(drawing) for drawing in drawings],
+        "drawings": [
+            (each.words, each.width, _address(each.light), each.dark and _address(each.dark))
+            for each in drawings
+        ],
         "sections": [_section(scores, config) for config in scores.configs],
     }
     for name, ending in (("style", "css"), ("script", "js")):
@@ -228,6 +228,10 @@ def as_html(scores: ScoreResults, drawings: Sequence[str] = ()) -> str:
         digest = b64encode(sha256(text.encode()).digest()).decode()
         context |= {name: SafeString(text), f"{name}_hash": f"sha256-{digest}"}
     return render_to_string("reports/score_report.html", context)
+
+
+def _address(drawing: bytes) -> str:
+    return f"data:image/svg+xml;base64,{b64encode(drawing).decode()}"
 
 
 def _section(scores: ScoreResults, config: MetricConfig) -> Context:

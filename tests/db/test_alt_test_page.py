@@ -93,7 +93,7 @@ def test_every_judge_has_its_winning_rates_over_the_grid_and_its_advantage():
 
 
 def test_the_epsilon_of_the_run_comes_first_and_all_others_are_folded():
-    run = voted_run(charts=True)
+    run = voted_run()
     html = shown(run).content.decode()
     first, folded = html.split('<details class="folded" id="all-epsilons">')
     assert "Epsilon 0.20 was chosen with the run, before anybody looked." in first
@@ -203,13 +203,6 @@ def test_one_person_with_enough_items_is_no_test():
     assert first["passes"] is None
 
 
-def test_the_chart_stands_on_the_page_where_there_is_one():
-    run = voted_run(charts=True)
-    assert b"<svg" in shown(run).content
-    Findings.objects.filter(run=run).update(charts={})
-    assert b"chart-rates" not in shown(run).content
-
-
 def test_many_judges_are_counted_not_listed():
     judges = [
         AltTestJudge(
@@ -253,7 +246,7 @@ def labelled_run(**options):
     ]
     judge = [{"item": f"i{n}", "judge": "j", "labels": labels(n, "judge")} for n in range(40)]
     run = imported(*people, *judge, **options)
-    compute(run, charts=True)
+    compute(run)
     return run
 
 
@@ -268,7 +261,7 @@ def test_the_test_is_made_by_each_task_that_was_answered():
     assert other.context["task"] == "stars"
     assert verdicts(other) == {"j": False}
     charts = response.context["chart"], other.context["chart"]
-    assert None not in charts
+    assert all(charts)
     assert charts[0] != charts[1]
     refused = user_client().get(page_of(run), {"task": "tone"})
     assert refused.status_code == 400

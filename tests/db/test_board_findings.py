@@ -496,10 +496,13 @@ def test_the_picture_has_every_judge_between_people_and_floor():
     wide, narrow = response.context["pictures"]
     assert [row.name for row in wide.rows] == [row.name for row in narrow.rows] == ["good", "weak"]
     assert [band.label.text for band in wide.bands] == [
-        "floor: always-first 50 %",
-        "people among themselves 100 %",
+        "floor: always-first 50\xa0%",
+        "people among themselves 100\xa0%",
     ]
-    assert response.content.count(b"Overall agreement with people, best first: good 90 %") == 2
+    assert (
+        response.content.decode().count("Overall agreement with people, best first: good 90\xa0%")
+        == 2
+    )
     file = user_client().get(f"/runs/{run.pk}/charts/agreement.svg").content.decode()
     assert file.startswith("<svg xmlns=")
     assert "var(--accent, #0b5cad)" in file

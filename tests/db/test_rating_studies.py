@@ -178,7 +178,7 @@ def test_a_bundle_keeps_couples_and_figures():
 
 def test_a_report_says_the_same_and_lists_the_same_order():
     run = study(baselines=True)
-    compute(run, charts=True)
+    compute(run)
     _, token = make_share(run.queue.project, run, None)
     shown = text_of(user_client().get(f"/r/{token}/"))
     assert "keen agrees with people's order on 100 %" in shown

@@ -626,7 +626,7 @@ LEADS_ON = ("login", "logout", "home", "runs")
 def test_pages_offer_what_works_for_their_reader(scene):
     wrong = set()
     for page, (methods, what) in PAGES.items():
-        for person in {"stranger", *ROLES} & {*who_may(what)} if "GET" in methods else ():
+        for person in {*PERSONS} & {*who_may(what)} if "GET" in methods else ():
             answer, _ = ask(scene, person, "GET", page)
             if "text/html" not in answer.headers.get("Content-Type", ""):
                 continue

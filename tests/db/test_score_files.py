@@ -128,7 +128,9 @@ def test_without_a_body_the_usual_metrics_are_computed():
         ({"metrics": [{"scorer": "kapa"}]}, "metrics[0].scorer", "no scorer is called 'kapa'"),
         ({"metrics": [{"scorer": "os.getcwd"}]}, "metrics[0].scorer", "no scorer is called"),
         (ASKED | {"modules": ["antigravity"]}, "modules", "on the command line only"),
-        (ASKED | {"vega_config": "/etc/passwd"}, "vega_config", "must be an object"),
+        (ASKED | {"vega_config": {}}, "vega_config", "give it as style"),
+        (ASKED | {"style": "/etc/passwd"}, "style", "line 1: must be a key, a colon and a value"),
+        (ASKED | {"style": {"figure.hooks": "os:abort"}}, "style", "figure.hooks: this key cannot"),
         ({"metrics": ASKED["metrics"] * 2}, "metrics", "give one of them a display_name"),
     ],
 )

@@ -12,7 +12,7 @@ from tests.helpers.extension_package import install
 
 ROOT = Path(__file__).resolve().parents[2]
 HEAVY = {
-    *("numpy", "scipy", "sklearn", "pandas", "pyarrow", "vl_convert", "PIL"),
+    *("numpy", "scipy", "sklearn", "pandas", "pyarrow", "matplotlib", "PIL"),
     *("httpcore2", "resvg_py", "cairosvg", "authlib", "joserfc", "requests"),
 }
 LOADED = """

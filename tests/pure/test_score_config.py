@@ -146,7 +146,9 @@ def test_the_winner_is_what_is_scored_where_no_task_is_named():
         ([metric(display_name="../up")], "metrics[0]: '../up' cannot be a name"),
         ([metric(display_name="..")], "metrics[0]: '..' cannot be a name"),
         ([metric(display_name="a/b")], "metrics[0]: 'a/b' cannot be a name"),
-        ({"metrics": [metric()], "vega_config": 7}, "vega_config: must be an object"),
+        ({"metrics": [metric()], "vega_config": {}}, "vega_config: charts take a Matplotlib style"),
+        ({"metrics": [metric()], "style": 7}, "style"),
+        ({"style": "# ours\ntext.usetex: True"}, "style: line 2: text.usetex: this key cannot"),
         ({"metrics": [metric()], "modules": ["os"]}, "modules: code is named on the command line"),
         ([metric(scorer="os.getcwd")], "metrics[0].scorer: no scorer is called 'os.getcwd'"),
     ],
@@ -252,12 +254,12 @@ def test_a_file_that_is_not_there_is_an_error(tmp_path):
         read_config(tmp_path / "no.yaml")
 
 
-def test_a_vega_config_is_read_from_beside_the_file(tmp_path):
-    written(tmp_path, '{"background": "white"}', "house.json")
-    path = written(tmp_path, "metrics: []\nvega_config: house.json\n")
-    assert read_config(path) == {"metrics": [], "vega_config": {"background": "white"}}
-    with pytest.raises(ConfigInvalid, match=r"^vega_config: "):
-        read_config(written(tmp_path, "vega_config: gone.json\n"))
+def test_a_style_sheet_is_read_from_beside_the_file(tmp_path):
+    written(tmp_path, "font.size: 12", "house.mplstyle")
+    path = written(tmp_path, "metrics: []\nstyle: house.mplstyle\n")
+    assert read_config(path) == {"metrics": [], "style": "font.size: 12"}
+    with pytest.raises(ConfigInvalid, match=r"^style: "):
+        read_config(written(tmp_path, "style: gone.mplstyle\n"))
 
 
 @pytest.fixture

@@ -210,7 +210,7 @@ def test_files_without_verdicts_have_every_page(path):
         report = import_run(make_project(), path.stem, read(stream, path.name))
     assert report.errors == []
     run = run_of(report)
-    compute(run, charts=True)
+    compute(run)
     client = user_client()
     for tab in ("", "models/", "alt-test/", "people/", "pairs/", "share/"):
         assert client.get(f"/runs/{run.pk}/{tab}").status_code == 200

@@ -55,8 +55,8 @@ def report_of(configs, judges, among=(), baselines=()):
     return ScoreResults(None, judges, configs, results, dict(among), frozenset(baselines))
 
 
-def written(out, configs, vega_config=None, **people):
-    drawings = write_charts(report_of(configs, JUDGES, **people), out, vega_config)
+def written(out, configs, style="", **people):
+    drawings = write_charts(report_of(configs, JUDGES, **people), out, style)
     paths = [path for path in out.rglob("*") if path.is_file()]
     assert len(paths) == 2 * len(drawings)
     return sorted({path.stem for path in paths})
@@ -144,13 +144,13 @@ def test_the_alt_test_names_every_person_and_the_line_to_pass(tmp_path):
     assert "silent · no figure" in rates
 
 
-def test_a_vega_config_restyles_every_chart(tmp_path):
+def test_a_style_restyles_every_chart(tmp_path):
     configs = [
         MetricConfig(ClassificationScorer(), ["winner"]),
         MetricConfig(AltTestScorer(), ["winner"]),
     ]
     written(tmp_path / "ours", configs)
-    written(tmp_path / "theirs", configs, vega_config={"background": "#fedcba"})
+    written(tmp_path / "theirs", configs, style="figure.facecolor: fedcba")
     for ours in (tmp_path / "ours").iterdir():
         theirs = tmp_path / "theirs" / ours.name
         assert ours.read_bytes() != theirs.read_bytes(), ours.name

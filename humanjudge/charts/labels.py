@@ -1,53 +1,16 @@
-"""What charts are made of: names that fit, axes, and layers of Vega-Lite specifications.
+"""How charts write names and numbers: names that fit, axes, labels that do not touch."""
 
-A function of `plots` returns a specification of plain data, or None where there is nothing to draw;
-`draw` makes SVG or PNG of it. Rendering starts threads: never render before a fork.
-"""
-
-import textwrap
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise, takewhile
+from math import ceil, floor, log10
 from typing import Final, TypeAlias
 
-Json: TypeAlias = "Mapping[str, Json] | Sequence[Json] | str | float | bool | None"
-Object: TypeAlias = dict[str, Json]
 Ends: TypeAlias = tuple[float, float]
 
 NO_FIGURE: Final = "no figure"
-DASH: Final = "\N{EN DASH}"
-PLOT_WIDTH: Final = 320
-# Between texts and the plot.
-GAP: Final = 10
-# Of a number or a name, in the letters of a chart.
-LETTER_WIDTH: Final = 7
 NAME_UNITS: Final = 30
-# Words beside the plot: longer ones would make it a strip.
-WORDS_UNITS: Final = 60
-
-
-@dataclass(frozen=True, slots=True)
-class Spec:
-    """A chart as layers of Vega-Lite, with words for those who cannot see it.
-
-    `names` has its labels with what they are in full, for tooltips where they were shortened.
-    """
-
-    layers: Sequence[Object]
-    title: str
-    words: str
-    names: Mapping[str, str]
-    height: float
-    width: float = PLOT_WIDTH
-    text: str = ""
-
-    @property
-    def vega(self) -> Object:
-        """The specification without its config, which `draw` adds."""
-        subtitle: Object = {"subtitle": _wrapped(self.text)} if self.text else {}
-        title: Object = {"text": _wrapped(self.title), **subtitle}
-        return {"title": title, "layer": self.layers, "width": self.width, "height": self.height}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +27,8 @@ class Reference:
 class Axis:
     """What is measured, and how it is written.
 
-    `form` is a format of numbers that Python and D3 both read. Without `low` or `high` an axis goes
-    as far as the figures do, and further if they leave the ends given.
+    Without `low` or `high` an axis goes as far as the figures do, and further if they leave the
+    ends given.
     """
 
     words: str = ""
@@ -79,15 +42,16 @@ class Axis:
         Examples
         --------
         >>> SHARE.write(0.825), SCORE.write(-0.004), RATING.write(1034.2), RATING.write(None)
-        ('82%', '0.00', '1,034', 'no figure')
+        ('82\xa0%', '0.00', '1,034', 'no figure')
         """
         if value is None:
             return missing
-        return f"{value:z{self.form}}".replace("-", "\N{MINUS SIGN}")
+        text = f"{value:z{self.form}}".replace("-", "\N{MINUS SIGN}")
+        return text.replace("%", "\N{NO-BREAK SPACE}%")
 
     def ends(self, values: Iterable[float | None]) -> Ends:
-        known = [value for value in (*values, self.low, self.high) if value is not None]
-        return min(known, default=0.0), max(known, default=1.0)
+        numbers = [value for value in (*values, self.low, self.high) if value is not None]
+        return min(numbers, default=0.0), max(numbers, default=1.0)
 
 
 SHARE: Final = Axis("", ".0%", 0.0, 1.0)
@@ -189,42 +153,16 @@ def spread(places: Sequence[float], gap: float, bottom: float) -> list[float]:
     return moved
 
 
-# --- layers -------------------------------------------------------------------------------------
+def ticks(low: float, high: float) -> list[float]:
+    """Return about five round numbers of an axis.
 
-
-def marks(rows: Sequence[Object], mark: str, encoding: Object, **options: Json) -> Object:
-    return {"data": {"values": rows}, "mark": {"type": mark, **options}, "encoding": encoding}
-
-
-def band(field: str, count: int) -> Object:
-    """Return the places of so many rows or columns, by their number."""
-    scale: Object = {"domain": list(range(count))}
-    return {"field": field, "type": "ordinal", "axis": None, "scale": scale}
-
-
-def numeric(axis: Axis, ends: Ends, field: str = "value", *, nice: bool = True) -> Object:
-    words = shortened(axis.words, WORDS_UNITS) if axis.words else None
-    drawn: Object = {"title": words, "format": axis.form, "tickCount": 5}
-    scale: Object = {"domain": ends, "zero": False, "nice": nice}
-    return {"field": field, "type": "quantitative", "scale": scale, "axis": drawn}
-
-
-def unscaled(field: str) -> Object:
-    """Return a channel whose numbers are what is drawn, such as an opacity."""
-    return {"field": field, "type": "quantitative", "scale": None, "legend": None}
-
-
-def texts(rows: Sequence[Object], x: Object, y: Object, **options: Json) -> Object:
-    encoding: Object = {"x": x, "y": y, "text": {"field": "text", "type": "nominal"}}
-    return marks(rows, "text", encoding, **options)
-
-
-def column(words: Sequence[str], place: float, style: str = "label") -> Object:
-    """Return a text for each row, so many pixels left or right of the plot's edge."""
-    rows: list[Object] = [{"row": row, "text": text} for row, text in enumerate(words) if text]
-    align, y = "right" if place < 0 else "left", band("row", len(words))
-    return texts(rows, {"value": place}, y, style=style, align=align)
-
-
-def _wrapped(text: str) -> list[str]:
-    return textwrap.wrap(clean(text), 56, max_lines=3, placeholder=" …")
+    Examples
+    --------
+    >>> ticks(0.0, 1.0), ticks(-150.0, 0.0)
+    ([0.0, 0.2, 0.4, 0.6, 0.8, 1.0], [-150.0, -100.0, -50.0, 0.0])
+    """
+    least = (high - low) / 5 * 0.999
+    power = 10.0 ** floor(log10(least))
+    step = next(step * power for step in (1.0, 2.0, 5.0, 10.0) if step * power >= least)
+    first, last = ceil(low / step - 1e-9), floor(high / step + 1e-9)
+    return [round(number * step, 10) for number in range(first, last + 1)]

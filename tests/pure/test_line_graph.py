@@ -1,4 +1,4 @@
-"""The rating graph: everything lies inside, no label covers another."""
+"""Lines over votes or epsilons: everything lies inside, no label covers another."""
 
 from itertools import pairwise
 
@@ -6,8 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from humanjudge.charts.rating_graph import LABEL_GAP, LEADING, LEAST_HEIGHT, MOST_EQUAL
-from humanjudge.charts.rating_graph import rating_graph as draw
+from humanjudge.charts.labels import SHARE, Axis, Reference
+from humanjudge.charts.line_graph import (
+    LABEL_GAP,
+    LEADING,
+    LEAST_HEIGHT,
+    MOST_EQUAL,
+    Curve,
+    line_graph,
+)
+from humanjudge.charts.line_graph import rating_graph as draw
 
 ratings = st.floats(-500, 3000)
 series = st.integers(1, 30).flatmap(
@@ -36,7 +44,7 @@ def test_every_point_tick_and_label_is_inside(rows):
         assert 0 <= line.label_y <= graph.plot_bottom
     assert all(0 <= tick.at <= graph.plot_bottom for tick in graph.y_ticks)
     assert all(graph.plot_left <= tick.at <= graph.plot_right for tick in graph.x_ticks)
-    assert 0 <= graph.start_y <= graph.plot_bottom
+    assert 0 <= graph.rule.at <= graph.plot_bottom
     assert graph.height >= LEAST_HEIGHT
 
 
@@ -52,16 +60,16 @@ def test_labels_stand_apart_in_the_order_of_the_lines(rows):
 def test_every_line_starts_at_1000_and_ends_at_its_rating():
     graph = draw(["up", "down"], [(1, [1016.0, 984.0]), (2, [1030.0, 970.0])])
     up, down = graph.lines
-    assert points_of(up)[0] == points_of(down)[0] == (graph.plot_left, graph.start_y)
-    assert up.rating == 1030.0
+    assert points_of(up)[0] == points_of(down)[0] == (graph.plot_left, graph.rule.at)
+    assert up.value == "1,030"
     assert points_of(up)[-1] == (graph.plot_right, up.end_y)
-    assert up.end_y < graph.start_y < down.end_y
+    assert up.end_y < graph.rule.at < down.end_y
     assert len(points_of(up)) == 3
 
 
 def test_a_judge_that_joined_later_stood_at_1000_before():
     graph = draw(["old", "new"], [(1, [1016.0]), (2, [1016.0, 984.0])])
-    assert [y for _, y in points_of(graph.lines[1])][:2] == [graph.start_y, graph.start_y]
+    assert [y for _, y in points_of(graph.lines[1])][:2] == [graph.rule.at, graph.rule.at]
 
 
 @pytest.mark.parametrize("names, rows", [(["a"], []), ([], [(1, [])])])
@@ -71,13 +79,15 @@ def test_nothing_to_draw(names, rows):
 
 def test_ticks_are_round_and_votes_are_spoken():
     graph = draw(["a"], [(1200, [1500.0])])
-    assert [int(tick.label) % 100 for tick in graph.y_ticks] == [0] * len(graph.y_ticks)
+    assert [int(tick.label.replace(",", "")) % 100 for tick in graph.y_ticks] == [0] * len(
+        graph.y_ticks
+    )
     assert [tick.label for tick in graph.x_ticks] == ["0", "1,200 votes"]
     assert draw(["a"], [(1, [1016.0])]).x_ticks[-1].label == "1 vote"
 
 
 def test_equal_ratings_still_have_room():
-    assert draw(["a", "b"], [(1, [1000.0, 1000.0])]).start_y > 0
+    assert draw(["a", "b"], [(1, [1000.0, 1000.0])]).rule.at > 0
 
 
 def labels_of(names):
@@ -123,3 +133,17 @@ def test_of_many_lines_those_that_agree_most_stand_out_and_none_is_set_in_bold()
 def test_every_judge_has_a_colour_and_a_dash_of_its_own():
     lines = draw([f"judge {n}" for n in range(40)], [(1, [1000.0] * 40)]).lines
     assert len({line.style for line in lines}) == 40
+
+
+def test_winning_rates_are_named_and_said_with_the_rule_to_pass():
+    curves = [Curve("good", [(0.0, 0.0), (0.3, 1.0)]), Curve("rule", [(0.0, 0.2)], True)]
+    about = {"title": "Rates", "x": Axis("epsilon"), "y": SHARE, "rule": Reference(0.5, "passes")}
+    graph = line_graph([*curves, Curve("silent", [])], **about)
+    assert [(line.label, line.style) for line in graph.lines] == [
+        ("good", "hue-0 dash-0"),
+        ("rule", "baseline"),
+    ]
+    assert graph.rule.label == "passes"
+    assert graph.words == "Rates: good from 0\xa0% to 100\xa0%; rule from 20\xa0% to 20\xa0%."
+    assert [tick.label for tick in graph.x_ticks][::3] == ["0.00", "0.30"]
+    assert line_graph([], **about) is None
