@@ -1,5 +1,6 @@
 """All figures of a run from its outcomes: pure, and the same every time."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, TypedDict
 
