@@ -32,6 +32,37 @@ def pytest_configure():
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 
+# Files whose tests take seconds together: `make test-fast` leaves them out, `make test` begins with
+# them.
+SLOW_FILES = {
+    "db/test_admin_lists.py",
+    "db/test_calls_faults.py",
+    "db/test_calls_secrecy.py",
+    "db/test_calls_stored.py",
+    "db/test_covered_rows.py",
+    "db/test_extensions.py",
+    "db/test_findings_apart.py",
+    "db/test_forged_bundles.py",
+    "db/test_import_sizes.py",
+    "db/test_metrics.py",
+    "db/test_open_items.py",
+    "db/test_published_labels.py",
+    "db/test_score_command.py",
+    "db/test_score_safety.py",
+    "db/test_verify.py",
+    "pure/test_light_imports.py",
+    "pure/test_reader_memory.py",
+    "pure/test_score_charts.py",
+}
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if "/".join(item.path.parts[-2:]) in SLOW_FILES:
+            item.add_marker(pytest.mark.slow)
+
+
 LIMITS = {
     "humanjudge.login": ["BY_ADDRESS", "BY_BOTH", "BY_ACCOUNT"],
     "judge_eval.api.access": ["WRONG_KEYS"],
