@@ -13,7 +13,7 @@ from humanjudge.http import Context, Problem
 from humanjudge.lib.tables import DASH, Cell, name_cell
 from humanjudge.lib.text import listed
 from humanjudge.listing import Column, Listing
-from reports.grandjury.pages import told_once
+from reports.grandjury.pages import show_secret
 from reports.projects.page_header import project_action, project_page
 from voting.access import scopes_within, user_of
 from voting.keys import ScopesExceeded, create_project_key, revoke_project_key
@@ -127,7 +127,7 @@ def make_key(request: HttpRequest, project: Project) -> HttpResponse:
     except ScopesExceeded as refused:
         raise Problem(403, str(refused)) from refused
     back = ("To the keys of the project", reverse("project-keys", args=[project.pk]))
-    return told_once(request, f"The key “{key.name}”", text, back)
+    return show_secret(request, f"The key “{key.name}”", text, back)
 
 
 @project_action("manage")

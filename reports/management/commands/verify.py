@@ -28,10 +28,12 @@ class Command(BaseCommand):
             report, unchecked, gaps = verify(options["bundle"], options["head"])
         except NotVerified as wrong:
             raise CommandError(f"NOT verified: {wrong}") from wrong
-        known = "is as given" if options["head"] else "was not given: compare it with one you know"
+        compared = (
+            "is as given" if options["head"] else "was not given: compare it with one you know"
+        )
         self.stdout.write(
             f"Verified: every figure of {report.title!r} follows from its ledger of "
-            f"{report.head.seq:,} entries. Its head {report.head.hash} {known}."
+            f"{report.head.seq:,} entries. Its head {report.head.hash} {compared}."
         )
         for composite in unchecked:
             self.stdout.write(f"Not checked, as it asks for outputs: {composite}.")
