@@ -18,15 +18,19 @@ def milliseconds(draw: Callable[[], object]) -> float:
 
 
 def draw(judges: int, kind: str, form: str) -> None:
-    from humanjudge.charts.labels import SHARE, Axis, Reference
+    from humanjudge.charts.interval_graph import IntervalRow, Level
+    from humanjudge.charts.labels import SHARE, Axis
+    from humanjudge.charts.line_graph import Curve
     from humanjudge.charts.matplot import pictures
-    from humanjudge.charts.score_charts import Curve, Estimate, bars, lines
+    from humanjudge.charts.score_charts import bars, lines
 
     names = [f"judge-{n}" for n in range(judges)]
     values = [0.3 + 0.6 * n / judges for n in range(judges)]
-    rows = [Estimate(name, v, v - 0.05, v + 0.05) for name, v in zip(names, values, strict=True)]
+    rows = [
+        IntervalRow(name, v, (v - 0.05, v + 0.05)) for name, v in zip(names, values, strict=True)
+    ]
     curves = [Curve(name, [(e / 20, min(1.0, e / 6)) for e in range(7)]) for name in names]
-    about = {"x": Axis("epsilon"), "y": SHARE, "threshold": Reference(0.5, "passes")}
+    about = {"x": Axis("epsilon"), "y": SHARE, "threshold": Level("passes", 0.5)}
     chart = (
         bars(rows, title="t", axis=SHARE) if kind == "bars" else lines(curves, title="t", **about)
     )

@@ -43,6 +43,8 @@ class IntervalRow(NamedTuple):
     beats_floor: bool = True
     # Beside its value.
     note: str = ""
+    # A rule such as "the longer answer wins", which a judge should beat.
+    is_baseline: bool = False
 
 
 class Level(NamedTuple):
@@ -124,7 +126,7 @@ def interval_graph(
         return None
     names = [shortened(name, _LONGEST_NAME) for name in unprefixed([row.name for row in rows])]
     values = [", ".join(filter(None, [axis.write(row.value), row.note])) for row in rows]
-    low, high = axis.ends(_ends(rows, levels))
+    low, high = axis.ends(ends_of(rows, levels))
     width, left, right = NARROW, 6.0, NARROW - 6.0
     if not is_narrow:
         # Room for the names, and for a value behind the longest line.
@@ -184,7 +186,7 @@ def interval_graph(
     )
 
 
-def _ends(rows: Sequence[IntervalRow], levels: Sequence[Level]) -> Iterator[float | None]:
+def ends_of(rows: Sequence[IntervalRow], levels: Sequence[Level] = ()) -> Iterator[float | None]:
     """Yield every number that must lie on the axis."""
     for row in rows:
         yield from (row.value, *(row.interval or ()), *(row.always or ()))

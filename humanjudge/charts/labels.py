@@ -14,16 +14,6 @@ NAME_UNITS: Final = 30
 
 
 @dataclass(frozen=True, slots=True)
-class Reference:
-    """A value to measure figures against: what people reach among themselves, or the start."""
-
-    value: float
-    words: str
-    low: float | None = None
-    high: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Axis:
     """What is measured, and how it is written.
 

@@ -5,12 +5,13 @@ A template draws them in the page's own colours: a live page cannot wait for a r
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
+from statistics import fmean
 from typing import Final, NamedTuple
 
+from humanjudge.charts.interval_graph import Level
 from humanjudge.charts.labels import (
     RATING,
     Axis,
-    Reference,
     clean,
     shortened,
     spread,
@@ -32,7 +33,7 @@ _LETTER, _VALUE = 7.6, 48
 # Two labels nearer than this would overlap.
 LABEL_GAP: Final = 14.0
 _LEADER: Final = 12
-_START: Final = Reference(1000.0, "")
+_START: Final = Level("", 1000.0)
 # Of lines: no two of the first 40 have both in common.
 HUES: Final = 8
 DASHES: Final = 5
@@ -51,11 +52,16 @@ class Tick(NamedTuple):
 
 
 class Curve(NamedTuple):
-    """A judge's figure at several places, ascending."""
+    """A judge's figure at several places, ascending; None where there is none."""
 
     name: str
-    points: Sequence[tuple[float, float]]
+    points: Sequence[tuple[float, float | None]]
     is_baseline: bool = False
+
+    @property
+    def values(self) -> dict[float, float]:
+        """The figures that there are, by their places."""
+        return {place: value for place, value in self.points if value is not None}
 
 
 @dataclass(frozen=True)
@@ -90,19 +96,19 @@ class LineGraph:
 
 
 def line_graph(
-    curves: Sequence[Curve], *, title: str, x: Axis, y: Axis, rule: Reference
+    curves: Sequence[Curve], *, title: str, x: Axis, y: Axis, rule: Level
 ) -> LineGraph | None:
     """Lay out a line for each judge; None where there is nothing to draw.
 
     `rule` is a level across the plot, for instance where a judge passes. Of many lines those that
     are highest in the mean stand out.
     """
-    curves = [curve for curve in curves if curve.points]
+    curves = [curve for curve in curves if curve.values]
     if not curves:
         return None
-    means = [sum(value for _, value in curve.points) / len(curve.points) for curve in curves]
+    means = [fmean(curve.values.values()) for curve in curves]
     order = sorted(range(len(curves)), key=lambda place: -means[place])
-    low, high = x.ends(place for curve in curves for place, _ in curve.points)
+    low, high = x.ends(place for curve in curves for place in curve.values)
     marks = ticks(low, high) if high > low else [low]
     return _laid_out(curves, order, title, x, y, rule, marks)
 
@@ -162,12 +168,12 @@ def _laid_out(
     title: str,
     across: Axis,
     up: Axis,
-    rule: Reference,
+    rule: Level,
     marks: Sequence[float],
 ) -> LineGraph:
-    left, right = across.ends(place for curve in curves for place, _ in curve.points)
-    values = [value for curve in curves for _, value in curve.points]
-    low, high = up.ends([*values, rule.value])
+    courses = [[*curve.values.items()] for curve in curves]
+    left, right = across.ends(place for course in courses for place, _ in course)
+    low, high = up.ends([rule.value, *(value for course in courses for _, value in course)])
     # As high as its labels under each other, however many judges there are.
     bottom = max(LEAST_HEIGHT - _BOTTOM, round(_TOP + LABEL_GAP * len(curves)))
 
@@ -180,7 +186,7 @@ def _laid_out(
 
     names = [clean(curve.name) for curve in curves]
     labels = [shortened(name, 40) for name in unprefixed(names)]
-    last = [curve.points[-1][1] for curve in curves]
+    last = [course[-1][1] for course in courses]
     label_ys = spread([y(value) for value in last], LABEL_GAP, float(bottom))
     stepping_back = order[LEADING:] if len(curves) > MOST_EQUAL else ()
     lines = [
@@ -191,16 +197,16 @@ def _laid_out(
                 ["baseline" if curve.is_baseline else f"hue-{place % HUES} dash-{place % DASHES}"]
                 + ["many"] * (place in stepping_back)
             ),
-            points=" ".join(f"{x(at)},{y(value)}" for at, value in curve.points),
+            points=" ".join(f"{x(at)},{y(value)}" for at, value in courses[place]),
             end_y=y(last[place]),
             label_y=label_ys[place],
             value=up.write(last[place]),
         )
         for place, curve in enumerate(curves)
     ]
-    courses = "; ".join(
-        f"{name} from {up.write(curve.points[0][1])} to {up.write(curve.points[-1][1])}"
-        for name, curve in zip(names, curves, strict=True)
+    in_words = "; ".join(
+        f"{name} from {up.write(course[0][1])} to {up.write(course[-1][1])}"
+        for name, course in zip(names, courses, strict=True)
     )
     words = _WORDS if across.words else 0
     return LineGraph(
@@ -209,7 +215,7 @@ def _laid_out(
         x_ticks=[Tick(x(place), across.write(place)) for place in marks],
         rule=Tick(y(rule.value), rule.words),
         x_words=across.words,
-        words=f"{title}: {courses}.",
+        words=f"{title}: {in_words}.",
         plot_bottom=bottom,
         height=bottom + _BOTTOM + words,
         width=round(_RIGHT + _LEADER + _LETTER * max(map(width_of, labels)) + _VALUE),

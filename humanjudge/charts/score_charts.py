@@ -5,7 +5,7 @@ What has no figure is shown as "no figure", never as zero, and a baseline has a 
 word beside its name.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import cycle
@@ -16,16 +16,17 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter
 
+from humanjudge.charts.interval_graph import IntervalRow, Level, ends_of
 from humanjudge.charts.labels import (
     NO_FIGURE,
     Axis,
     Ends,
-    Reference,
     clean,
     labels,
     shortened,
     spread,
 )
+from humanjudge.charts.line_graph import Curve
 from humanjudge.charts.matplot import Chart
 
 # More rows than that are no picture any more: each judge then gets one, its mean over people.
@@ -40,20 +41,6 @@ _LEADER: Final = {"arrowstyle": "-", "linewidth": 0.6, "relpos": (0, 0.5)}
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
-    """A judge's figure with its 95 % interval; None where there is none.
-
-    A baseline is a rule such as "the longer answer wins", which a judge should beat.
-    """
-
-    name: str
-    value: float | None
-    low: float | None = None
-    high: float | None = None
-    is_baseline: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Versus:
     """A judge and a person, measured against the other people: both, or neither."""
 
@@ -64,17 +51,8 @@ class Versus:
     is_baseline: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Curve:
-    """A judge's figure at several places, ascending; None where there is none."""
-
-    name: str
-    points: Sequence[tuple[float, float | None]]
-    is_baseline: bool = False
-
-
 def bars(
-    rows: Iterable[Estimate], *, title: str, axis: Axis, reference: Reference | None = None
+    rows: Iterable[IntervalRow], *, title: str, axis: Axis, reference: Level | None = None
 ) -> Chart | None:
     """Draw a bar with its interval per judge, the best first; None without judges.
 
@@ -94,10 +72,9 @@ def bars(
 
 
 def _draw_bars(
-    rows: Sequence[Estimate], axis: Axis, reference: Reference | None, axes: Axes
+    rows: Sequence[IntervalRow], axis: Axis, reference: Level | None, axes: Axes
 ) -> None:
-    measured: list[Estimate | Reference] = [*rows, *([reference] if reference else [])]
-    ends = axis.ends([0.0, *(end for row in measured for end in (row.value, row.low, row.high))])
+    ends = axis.ends([0.0, *ends_of(rows, [reference] if reference else [])])
     names = labels((row.name, row.is_baseline) for row in rows)
     texts = [
         f"{name}   {axis.write(row.value, '')}".rstrip()
@@ -109,18 +86,17 @@ def _draw_bars(
             _no_figure(axes, place)
             continue
         axes.barh(place, row.value, 0.6, color="C0", alpha=_PALE if row.is_baseline else 0.75)
-        if row.low is not None and row.high is not None:
-            axes.hlines(place, row.low, row.high, color=mpl.rcParams["text.color"])
+        if row.interval:
+            axes.hlines(place, *row.interval, color=mpl.rcParams["text.color"])
     if reference:
         _reference(axes, reference, axis, ends)
 
 
-def _reference(axes: Axes, reference: Reference, axis: Axis, ends: Ends) -> None:
+def _reference(axes: Axes, reference: Level, axis: Axis, ends: Ends) -> None:
     """Draw a band as wide as its interval, and a rule down the plot with its label above it."""
     ink = mpl.rcParams["text.color"]
-    if reference.low is not None and reference.high is not None:
-        interval = reference.low, reference.high
-        axes.axvspan(*interval, color=ink, alpha=0.08, linewidth=0, zorder=0.5)
+    if reference.interval:
+        axes.axvspan(*reference.interval, color=ink, alpha=0.08, linewidth=0, zorder=0.5)
     axes.axvline(reference.value, color=ink, linestyle=":", linewidth=1)
     # Towards the middle, so that the chart is no wider for it.
     side = "left" if 2 * reference.value < sum(ends) else "right"
@@ -171,12 +147,12 @@ def _mean(people: Sequence[Versus]) -> Versus:
 
 
 def _draw_grouped(listed: Sequence[tuple[str, Versus | None]], axis: Axis, axes: Axes) -> None:
-    known = [
+    both = [
         (place, row.of_judge, row.of_person)
         for place, (_, row) in enumerate(listed)
         if row and row.of_judge is not None and row.of_person is not None
     ]
-    ends = axis.ends(end for _, *both in known for end in both)
+    ends = axis.ends(end for _, *each in both for end in each)
     texts = [
         f"{name}   {axis.write(row.of_judge)}  {axis.write(row.of_person)}"
         if row and row.of_judge is not None
@@ -189,8 +165,8 @@ def _draw_grouped(listed: Sequence[tuple[str, Versus | None]], axis: Axis, axes:
             label.set_fontweight("bold")
         elif row.of_judge is None:
             _no_figure(axes, place)
-    places = [place for place, _, _ in known]
-    of_judge, of_person = [each[1] for each in known], [each[2] for each in known]
+    places = [place for place, _, _ in both]
+    of_judge, of_person = [each[1] for each in both], [each[2] for each in both]
     axes.hlines(places, of_judge, of_person, color=mpl.rcParams["xtick.color"], linewidth=1)
     paper = mpl.rcParams["axes.facecolor"]
     axes.plot(of_judge, places, "o", color="C0", zorder=3, label="the judge")
@@ -200,7 +176,7 @@ def _draw_grouped(listed: Sequence[tuple[str, Versus | None]], axis: Axis, axes:
 
 
 def lines(
-    series: Sequence[Curve], *, title: str, x: Axis, y: Axis, threshold: Reference
+    series: Sequence[Curve], *, title: str, x: Axis, y: Axis, threshold: Level
 ) -> Chart | None:
     """Draw a line per judge, named at its end.
 
@@ -219,24 +195,18 @@ def _height(series: Sequence[Curve]) -> int:
 
 
 def _course(curve: Curve, x: Axis, y: Axis) -> str:
-    known = _known(curve)
-    if not known:
+    values = curve.values
+    if not values:
         return NO_FIGURE
-    ends = [f"{y.write(known[at])} at {x.write(at)}" for at in (min(known), max(known))]
+    ends = [f"{y.write(values[at])} at {x.write(at)}" for at in (min(values), max(values))]
     return f"from {ends[0]} to {ends[1]}"
 
 
-def _known(curve: Curve) -> Mapping[float, float]:
-    return {place: value for place, value in curve.points if value is not None}
-
-
-def _draw_lines(
-    series: Sequence[Curve], x: Axis, y: Axis, threshold: Reference, axes: Axes
-) -> None:
-    known = [_known(curve) for curve in series]
+def _draw_lines(series: Sequence[Curve], x: Axis, y: Axis, threshold: Level, axes: Axes) -> None:
+    courses = [curve.values for curve in series]
     names = labels((curve.name, curve.is_baseline) for curve in series)
-    left, right = x.ends(place for points in known for place in points)
-    low, high = y.ends([threshold.value, *(v for points in known for v in points.values())])
+    left, right = x.ends(place for points in courses for place in points)
+    low, high = y.ends([threshold.value, *(v for points in courses for v in points.values())])
     axes.grid(axis="y")
     axes.axhline(threshold.value, color=mpl.rcParams["text.color"], linestyle=":", linewidth=1)
     axes.annotate(
@@ -249,23 +219,23 @@ def _draw_lines(
     dashes = cycle(_DASHES)
     soft = mpl.rcParams["xtick.color"]
     drawn = []
-    for curve, points in zip(series, known, strict=True):
+    for curve, points in zip(series, courses, strict=True):
         [line] = axes.plot([*points], [*points.values()], linestyle=next(dashes))
         if curve.is_baseline:
             line.set(color=soft, linestyle=":")
         drawn.append(line)
     # Where two lines end alike, the one that was higher before is named above the other.
-    last = [[*points.values()][-1] if points else low for points in known]
-    order = sorted(range(len(known)), key=lambda i: (-last[i], -sum(known[i].values())))
+    last = [[*points.values()][-1] if points else low for points in courses]
+    order = sorted(range(len(courses)), key=lambda i: (-last[i], -sum(courses[i].values())))
     gap = _LABEL / (_height(series) - _AROUND)
     downs = spread([(high - last[i]) / (high - low or 1.0) for i in order], gap, 1.0)
     for i, down in zip(order, downs, strict=True):
         axes.annotate(
-            names[i] if known[i] else f"{names[i]} · {NO_FIGURE}",
+            names[i] if courses[i] else f"{names[i]} · {NO_FIGURE}",
             *((right, last[i]), (1.05, high - down * (high - low))),
             textcoords=("axes fraction", "data"),
             verticalalignment="center",
-            arrowprops=_LEADER | {"color": drawn[i].get_color()} if known[i] else None,
+            arrowprops=_LEADER | {"color": drawn[i].get_color()} if courses[i] else None,
         )
     axes.set_xlim(left, right)
     axes.set_ylim(low, high)

@@ -26,7 +26,7 @@ from judge_eval.findings.columns import COLUMNS, FURTHER, MAIN, PENDING, elo_cel
 from judge_eval.findings.filters import Slice
 from judge_eval.findings.model import Claims, ConfusionMatrix, Matrix, RunFindings
 from judge_eval.findings.pictures import picture_of
-from judge_eval.findings.ranking import Line
+from judge_eval.findings.ranking import BoardLine
 from judge_eval.findings.tables import (
     BASELINE,
     Figures,
@@ -63,8 +63,8 @@ def judge_tables(
     run: Run,
     part: Slice,
     figures: RunFindings | None,
-    lines: Sequence[Line],
-    page_lines: Sequence[Line],
+    lines: Sequence[BoardLine],
+    page_lines: Sequence[BoardLine],
 ) -> JudgeTables:
     """Return tables of the judges of a page; their columns are those that tell of some judge."""
     every, rows = ([_figures(line, figures) for line in some] for some in (lines, page_lines))
@@ -96,7 +96,7 @@ def judge_tables(
     return JudgeTables(main_table, replace(table, id="further-table"))
 
 
-def _unknown_in_words(topics: Sequence[str], lines: Sequence[Line], part: Slice) -> str:
+def _unknown_in_words(topics: Sequence[str], lines: Sequence[BoardLine], part: Slice) -> str:
     words = [OF_THE_WHOLE] if part.kind else []
     if topics:
         # Baselines aside, every judge has answered elsewhere.
@@ -106,7 +106,7 @@ def _unknown_in_words(topics: Sequence[str], lines: Sequence[Line], part: Slice)
     return " ".join(words)
 
 
-def _figures(line: Line, figures: RunFindings | None) -> Figures:
+def _figures(line: BoardLine, figures: RunFindings | None) -> Figures:
     if figures and line.findings:
         cells = judge_cells(line.findings, figures)
     else:
@@ -134,7 +134,7 @@ class Comparisons(TypedDict, total=False):
     confusion: list[tuple[str, Table]]
 
 
-def comparisons(run: Run, figures: RunFindings, page_lines: Sequence[Line]) -> Comparisons:
+def comparisons(run: Run, figures: RunFindings, page_lines: Sequence[BoardLine]) -> Comparisons:
     """Return the pictures and tables of the judges of a page, in the order of its lines."""
     ids = [line.id for line in page_lines if line.findings]
     both = (picture_of(figures, is_narrow=narrow, only=ids) for narrow in (False, True))
@@ -248,7 +248,7 @@ def p_text(p: float) -> str:
 # --- the curve --------------------------------------------------------------------------------
 
 
-def elo_graph(board: BoardView, lines: Sequence[Line]) -> LineGraph | None:
+def elo_graph(board: BoardView, lines: Sequence[BoardLine]) -> LineGraph | None:
     """Draw the ELO of the judges shown, who are in another order than those of the run."""
     lines = [line for line in lines if line.elo.value is not None]
     series = selectors.rating_series(board.run, board.votes)

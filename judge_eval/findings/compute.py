@@ -1,5 +1,6 @@
 """All figures of a run from its outcomes: pure, and the same every time."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, TypedDict
 
@@ -33,6 +34,7 @@ from judge_eval.stats.claims import claims as claims_of
 from judge_eval.stats.elo_orders import SEED, elo_range
 from judge_eval.stats.estimate import LabelRates, Share, best_first
 from judge_eval.stats.judge_figures import (
+    JudgeFigures,
     agreement_by_chance,
     among_people,
     confusion_matrices,
@@ -85,14 +87,7 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
         among = replace(among, pairs=ranked.people)
     [left] = shares_by_prompt(outcomes.left[:, None], outcomes.sided[:, None], outcomes.prompts)
     consistency, first_position = habits(*outcomes.habits, outcomes.prompts)
-    elo_ranges = np.full((2, len(judges)), np.nan)
-    players = [place for place, figure in enumerate(figures) if figure.rating.n]
-    # A part of a run has no ELO of its own.
-    if players and outcomes.parts:
-        rows, choices, _ = np.array(history.votes, dtype=np.int64).reshape(-1, 3).T
-        verdicts = table.verdicts[:, players]
-        rng = np.random.default_rng(SEED)
-        elo_ranges[:, players] = elo_range(rows, choices, verdicts, rng)
+    elo_ranges = _elo_ranges(outcomes, figures)
     single = per_answer(table.votes, outcomes.answers, outcomes.prompts)
     flags = _flag_rates(outcomes)
     studied = [
@@ -177,6 +172,19 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
         groups=_groups(outcomes),
         **({"parts": outcomes.parts} if outcomes.parts else {}),
     )
+
+
+def _elo_ranges(outcomes: RunOutcomes, figures: Sequence[JudgeFigures]) -> FloatArray:
+    """Return each judge's range of ELO in other orders, shape (2, n_judges); NaN without one."""
+    ranges = np.full((2, len(figures)), np.nan)
+    players = [place for place, figure in enumerate(figures) if figure.rating.n]
+    # A part of a run has no ELO of its own.
+    if players and outcomes.parts:
+        rows, choices, _ = np.array(outcomes.history.votes, dtype=np.int64).reshape(-1, 3).T
+        verdicts = outcomes.table.verdicts[:, players]
+        rng = np.random.default_rng(SEED)
+        ranges[:, players] = elo_range(rows, choices, verdicts, rng)
+    return ranges
 
 
 def _labelled(outcomes: RunOutcomes) -> OutcomesTable:

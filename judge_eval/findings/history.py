@@ -112,16 +112,16 @@ class _Reading:
         opened = list(self._before_votes(opened, voted))
         if self.imports:
             voted = sorted(map(self._at_once, voted), key=lambda v: (v.seq, self._place(v, order)))
-        line = _Line()
+        required_votes = _RequiredVotes()
         steps: list[Step] = sorted([*opened, *requirements, *voted], key=attrgetter("seq"))
-        events = [event for step in steps for event in line.take(step)]
+        events = [event for step in steps for event in required_votes.take(step)]
         if self.chosen:
             before = sum(event.seq < self.chosen for event in events)
             events.insert(before, OutOfOrder(self.chosen))
         retracted = self._sealed(Entry.Kind.VOTE).filter(retracted_seq__isnull=False)
         if last := retracted.order_by().aggregate(last=Max("retracted_seq"))["last"]:
             self.changes[TAKEN_BACK] = last
-        left = line.votes_left
+        left = required_votes.votes_left
         if events and not self.run.queue.is_open:
             # Nobody may vote any more, so nothing is waited for.
             events.append(Closed(events[-1].seq))
@@ -245,7 +245,7 @@ def _grade(verdict: SealedVerdict) -> float:
     return nan if winner is None else grade_of(winner, verdict.get("score"))
 
 
-class _Line:
+class _RequiredVotes:
     """Settles how many votes each comparison wants as the ledger goes on."""
 
     def __init__(self) -> None:

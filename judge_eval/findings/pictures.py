@@ -8,7 +8,7 @@ from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
 from humanjudge.charts.interval_graph import IntervalGraph, IntervalRow, Level, interval_graph
-from humanjudge.charts.labels import RATING, SHARE, Axis, Reference
+from humanjudge.charts.labels import RATING, SHARE, Axis
 from humanjudge.charts.line_graph import Curve, LineGraph, line_graph
 from judge_eval.findings.model import AltTest, RunFindings
 from judge_eval.stats.estimate import Interval
@@ -88,15 +88,11 @@ def _winning_rates(test: AltTest) -> LineGraph | None:
     from judge_eval.stats import PASSES
 
     curves = [
-        Curve(
-            judge.name,
-            [(float(at), rate) for at, rate in rates.items() if rate is not None],
-            judge.is_baseline,
-        )
+        Curve(judge.name, [(float(at), rate) for at, rate in rates.items()], judge.is_baseline)
         for judge in test.judges
         if (rates := judge.winning_rates)
     ]
-    title, passes = "Share of people a judge wins against", Reference(PASSES, "passes")
+    title, passes = "Share of people a judge wins against", Level("passes", PASSES)
     return line_graph(curves, title=title, x=Axis("epsilon"), y=SHARE, rule=passes)
 
 

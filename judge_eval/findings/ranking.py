@@ -34,7 +34,7 @@ class Ranking(NamedTuple):
     seq: int
     is_computed: bool
 
-    def lines(self, board: BoardView) -> list["Line"]:
+    def lines(self, board: BoardView) -> list["BoardLine"]:
         """Return the best judge first, and baselines last; a judge without a value is behind."""
         baselines = {str(row.judge.pk): row.judge.is_baseline for row in board.rows}
         unrated = elo.unrated(baselines, are_ratings=is_ordered(board.run.queue))
@@ -43,7 +43,7 @@ class Ranking(NamedTuple):
             judge, rank = str(row.judge.pk), 1 + places.index(self._place(row))
             findings = self.findings.get(judge)
             live = elo_of(row.elo, unrated.get(judge, ""), findings)
-            lines.append(Line(row, findings, self.values.get(judge), live, rank))
+            lines.append(BoardLine(row, findings, self.values.get(judge), live, rank))
         return lines
 
     def _place(self, row: JudgeRating) -> tuple[bool, float]:
@@ -63,7 +63,7 @@ class Elo(NamedTuple):
     note: str
 
 
-class Line(NamedTuple):
+class BoardLine(NamedTuple):
     """A judge on the board: its rating of this moment, its findings and agreement.
 
     Judges of equal agreement share a `rank`.

@@ -29,7 +29,7 @@ from judge_eval.findings.filters import WHOLE, Slice
 from judge_eval.findings.model import (
     RunFindings,
 )
-from judge_eval.findings.ranking import Line, Ranking, ranking
+from judge_eval.findings.ranking import BoardLine, Ranking, ranking
 from judge_eval.models import Run, Verdict
 from judge_eval.pages.findings import DISPUTED, findings_context, live_page, pairs_query
 from judge_eval.selectors import BoardView
@@ -104,8 +104,8 @@ def _tables(
     board: BoardView,
     requested: Request,
     figures: RunFindings | None,
-    lines: Sequence[Line],
-    page_lines: Sequence[Line],
+    lines: Sequence[BoardLine],
+    page_lines: Sequence[BoardLine],
 ) -> Context:
     """Return the tables and graphs, none of a part that was not computed."""
     part = requested.part
@@ -182,7 +182,7 @@ def _alarms(board: BoardView) -> list[tuple[str, str]]:
 # --- which judges, in which order ---------------------------------------------------------------
 
 
-def _lines(board: BoardView, ranked: Ranking, order: str, part: Slice) -> list[Line]:
+def _lines(board: BoardView, ranked: Ranking, order: str, part: Slice) -> list[BoardLine]:
     """Return a line for each judge, the best first and baselines last; of a part, those in it."""
     lines = [line for line in ranked.lines(board) if line.findings or not part.kind]
     return sorted(lines, key=lambda line: (line.is_baseline, SORTED_BY[order](line)))
@@ -192,11 +192,11 @@ def _falling(value: float | None) -> float:
     return inf if value is None else -value
 
 
-def _by(column: Column) -> Callable[[Line], float]:
+def _by(column: Column) -> Callable[[BoardLine], float]:
     return lambda line: _falling(column.order(line.findings) if line.findings else None)
 
 
-SORTED_BY: Final[Mapping[str, Callable[[Line], Any]]] = {
+SORTED_BY: Final[Mapping[str, Callable[[BoardLine], Any]]] = {
     **{column.figure: _by(column) for column in COLUMNS},
     AGREEMENT: lambda line: _falling(line.share),
     "elo": lambda line: _falling(line.elo.value),
@@ -204,7 +204,7 @@ SORTED_BY: Final[Mapping[str, Callable[[Line], Any]]] = {
 }
 
 
-def _in_front(lines: Sequence[Line], figures: RunFindings | None) -> list[Line]:
+def _in_front(lines: Sequence[BoardLine], figures: RunFindings | None) -> list[BoardLine]:
     """Return all, or of very many the best, those not yet told from it, and the floor."""
     judges = [line for line in lines if not line.is_baseline]
     if len(judges) <= MOST_IN_FRONT:

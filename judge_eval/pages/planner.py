@@ -11,7 +11,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from humanjudge.charts.labels import SHARE, Axis, Reference
+from humanjudge.charts.interval_graph import Level
+from humanjudge.charts.labels import SHARE, Axis
 from humanjudge.charts.line_graph import Curve, line_graph
 from humanjudge.http import Context, Problem
 from humanjudge.lib.ratelimit import RateLimit
@@ -205,6 +206,6 @@ def _chart(study: Study) -> str:
     for method in METHODS:
         power = POWERS[method](study)
         curves.append(Curve(f"by {method}", [(items, power(items)) for items in places]))
-    title, needed = "How often such a difference is found", Reference(study.power, "required")
+    title, needed = "How often such a difference is found", Level("required", study.power)
     graph = line_graph(curves, title=title, x=Axis("items", ",.0f", 0), y=SHARE, rule=needed)
     return draw(graph) if graph else ""

@@ -137,7 +137,7 @@ def enter(
     >>> entered.right.tolist(), entered.votes.tolist(), entered.most_votes.tolist()
     ([[3, 1]], [[3, 3]], [3])
     """
-    return Line(prompt_order, comparison_order).follow(events).entered()
+    return PromptQueue(prompt_order, comparison_order).follow(events).entered()
 
 
 @dataclass(slots=True)
@@ -160,7 +160,7 @@ class EnteredPrompt(NamedTuple):
     votes: list[tuple[int, list[int]]]
 
 
-class Line:
+class PromptQueue:
     """The prompts that are open and have not entered, in their order."""
 
     def __init__(

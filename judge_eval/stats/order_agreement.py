@@ -16,7 +16,7 @@ import numpy as np
 
 from judge_eval.stats.bootstrap import BoolArray, FloatArray, IntArray
 from judge_eval.stats.estimate import Share
-from judge_eval.stats.evidence_order import Entered, Event, Line, Order
+from judge_eval.stats.evidence_order import Entered, Event, Order, PromptQueue
 from judge_eval.stats.judge_figures import ratio, share_of_prompts
 
 # Twenty thousand items of one prompt make 200 million pairs.
@@ -142,8 +142,8 @@ def enter_units(
     its row in `ratings`. The other arguments are those of `order_credits`. What enters of an item
     are its first wanted ratings.
     """
-    line = Line(unit_order, are_units=True).follow(events)
-    entries = list(line.entries.values())
+    queue = PromptQueue(unit_order, are_units=True).follow(events)
+    entries = list(queue.entries.values())
     rows = [[row for _, rated in entry.votes for row in rated] for entry in entries]
     own = ratings.where(np.array([row for of in rows for row in of], np.int64))
     place = np.repeat(np.arange(len(rows)), [len(of) for of in rows])
@@ -152,7 +152,7 @@ def enter_units(
     brings = ~np.isnan(shares)
     one, other = np.triu_indices(shares.shape[1], 1)
     return Entered(
-        prompts=tuple(line.entries),
+        prompts=tuple(queue.entries),
         seqs=np.array([entry.seq for entry in entries], np.int64),
         right=np.nan_to_num(shares),
         votes=brings.astype(np.int64),
@@ -160,5 +160,5 @@ def enter_units(
         shared=(brings[:, one] & brings[:, other]).astype(np.int64),
         differences=shares[:, one] - shares[:, other],
         all_votes=len(place),
-        planned=np.ones(len(line.sizes), np.int64),
+        planned=np.ones(len(queue.sizes), np.int64),
     )

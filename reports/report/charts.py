@@ -115,18 +115,18 @@ def _alone(template: str, title: str, graph: object) -> str:
 # --- rows -----------------------------------------------------------------------------------------
 
 
-def _winning_rates(found: RunFindings, task: str) -> Rows:
-    return list(_rates_of_judges(found, task))
+def _winning_rates(figures: RunFindings, task: str) -> Rows:
+    return list(_rates_of_judges(figures, task))
 
 
-def _rates_of_judges(found: RunFindings, task: str) -> Iterator[dict[str, Value]]:
-    for judge in found.alt_tests[task].judges:
+def _rates_of_judges(figures: RunFindings, task: str) -> Iterator[dict[str, Value]]:
+    for judge in figures.alt_tests[task].judges:
         if judge.winning_rates:
             yield {"judge": judge.name, **judge.winning_rates}
 
 
-def _ratings(found: RunFindings) -> Rows:
-    assert found.models is not None  # they are drawn
+def _ratings(figures: RunFindings) -> Rows:
+    assert figures.models is not None  # they are drawn
     return [
         {
             "model": name,
@@ -136,11 +136,11 @@ def _ratings(found: RunFindings) -> Rows:
             "high": rating.high,
             "pairs": rating.n,
         }
-        for name, rating in zip(found.models.names, found.models.boards[0].ratings, strict=True)
+        for name, rating in zip(figures.models.names, figures.models.boards[0].ratings, strict=True)
     ]
 
 
-def _pass_rates(found: RunFindings) -> Rows:
+def _pass_rates(figures: RunFindings) -> Rows:
     return [
         {
             "model": of.name,
@@ -150,5 +150,5 @@ def _pass_rates(found: RunFindings) -> Rows:
             "high": of.people.high,
             "votes": of.people.n,
         }
-        for of in found.pass_rates or ()
+        for of in figures.pass_rates or ()
     ]

@@ -14,9 +14,11 @@ from typing import Final, NamedTuple, TypeAlias
 
 from django.utils.text import capfirst
 
-from humanjudge.charts.labels import SCORE, Axis, Reference
+from humanjudge.charts.interval_graph import IntervalRow, Level, ends_of
+from humanjudge.charts.labels import SCORE, Axis
+from humanjudge.charts.line_graph import Curve
 from humanjudge.charts.matplot import Chart, pictures
-from humanjudge.charts.score_charts import Curve, Estimate, Versus, bars, grouped, lines
+from humanjudge.charts.score_charts import Versus, bars, grouped, lines
 from humanjudge.charts.style import GivenStyle, StyleRefused
 from judge_eval.stats import PASSES, AltTestScorer, MetricConfig, ScoreResult
 from reports.report.folders import file_name
@@ -63,10 +65,11 @@ def write_charts(report: ScoreResults, out: Path, style: GivenStyle = "") -> lis
     return drawings
 
 
-def _estimate(report: ScoreResults, result: ScoreResult, name: str) -> Estimate:
+def _row(report: ScoreResults, result: ScoreResult, name: str) -> IntervalRow:
     figure, is_baseline = result.figures.get(name), result.judge_id in report.baselines
-    low, high = (figure and figure.interval) or (None, None)
-    return Estimate(result.judge_id, figure.value if figure else None, low, high, is_baseline)
+    if figure is None:
+        return IntervalRow(result.judge_id, None, is_baseline=is_baseline)
+    return IntervalRow(result.judge_id, figure.value, figure.interval, is_baseline=is_baseline)
 
 
 def _figures(config: MetricConfig, report: ScoreResults) -> Named:
@@ -79,8 +82,8 @@ def _figures(config: MetricConfig, report: ScoreResults) -> Named:
         if is_of_people(config.scorer, figure):
             measured = [replace(among or results[0], judge_id=PEOPLE)]
         elif among and (own := among.figures.get(figure)) and own.value is not None:
-            beside = Reference(own.value, PEOPLE, *(own.interval or (None, None)))
-        rows = [_estimate(report, result, figure) for result in measured]
+            beside = Level(PEOPLE, own.value, own.interval)
+        rows = [_row(report, result, figure) for result in measured]
         axis = _axis(f"{in_words(whole)}{_how(config, results)}", rows)
         yield (
             f"{whole}_scores",
@@ -96,10 +99,10 @@ def _alt_test(config: MetricConfig, report: ScoreResults) -> Named:
         rates_at = result.series.get("winning_rate", {})
         points = [(float(epsilon), rate.value) for epsilon, rate in rates_at.items()]
         curves.append(Curve(result.judge_id, points, result.judge_id in report.baselines))
-    passes = Reference(PASSES, f"passes from {PASSES}")
+    passes = Level(f"passes from {PASSES}", PASSES)
     chart = lines(curves, title=title, x=Axis("epsilon"), y=rates, threshold=passes)
     yield "aggregate_winning_rates", chart
-    rows = [_estimate(report, result, "advantage_probability") for result in results]
+    rows = [_row(report, result, "advantage_probability") for result in results]
     title = _title(config, "advantage probability")
     axis = replace(SCORE, words="advantage probability")
     yield "aggregate_advantage_probabilities", bars(rows, title=title, axis=axis)
@@ -124,9 +127,9 @@ def _advantages(metadata: Mapping[str, object]) -> Iterator[tuple[str, float | N
                 yield f"{person}, {task}", of_judge, of_person
 
 
-def _axis(words: str, rows: Sequence[Estimate]) -> Axis:
+def _axis(words: str, rows: Sequence[IntervalRow]) -> Axis:
     """Return an axis up to 1 for what may be a share or a coefficient, else as far as it goes."""
-    ends = [end for row in rows for end in (row.value, row.low, row.high) if end is not None]
+    ends = [end for end in ends_of(rows) if end is not None]
     furthest = max(map(abs, ends), default=0.0)
     if furthest <= 1:
         return Axis(words, ".2f", 0.0, 1.0)

@@ -11,9 +11,11 @@ import matplotlib as mpl
 import pytest
 from PIL import Image
 
-from humanjudge.charts.labels import SHARE, Axis, Reference
+from humanjudge.charts.interval_graph import IntervalRow, Level
+from humanjudge.charts.labels import SHARE, Axis
+from humanjudge.charts.line_graph import Curve
 from humanjudge.charts.matplot import pictures
-from humanjudge.charts.score_charts import Curve, Estimate, Versus, bars, grouped, lines
+from humanjudge.charts.score_charts import Versus, bars, grouped, lines
 from humanjudge.charts.style import ALLOWED, StyleRefused, settings_of
 
 DOCS = Path(__file__).parents[2] / "docs" / "charts.md"
@@ -32,8 +34,11 @@ HOSTILE = [
 
 
 def charts(names):
-    rows = [Estimate(name, 0.3 + n / 100, 0.2, 0.6, n % 3 == 0) for n, name in enumerate(names)]
-    people = Reference(0.8, names[0], 0.7, 0.9)
+    rows = [
+        IntervalRow(name, 0.3 + n / 100, (0.2, 0.6), is_baseline=n % 3 == 0)
+        for n, name in enumerate(names)
+    ]
+    people = Level(names[0], 0.8, (0.7, 0.9))
     title, axis = f"t {names[0]}", Axis(names[0], ".0%", 0, 1)
     curves = [Curve(name, [(0.0, 0.1), (0.1, 0.9)]) for name in names]
     versus = [Versus(name, name, 0.5, 0.6) for name in names]
@@ -86,9 +91,13 @@ def test_letters_come_from_the_shipped_fonts():
 
 
 def test_the_best_judge_stands_first_and_one_without_a_figure_last():
-    rows = [Estimate("low", 0.25), Estimate("none", None, 0.1, 0.2), Estimate("high", 0.75)]
-    rows.append(Estimate("longer wins", 0.5, is_baseline=True))
-    chart = bars(rows, title="t", axis=SHARE, reference=Reference(0.81, "people", 0.7, 0.9))
+    rows = [
+        IntervalRow("low", 0.25),
+        IntervalRow("none", None, (0.1, 0.2)),
+        IntervalRow("high", 0.75),
+    ]
+    rows.append(IntervalRow("longer wins", 0.5, is_baseline=True))
+    chart = bars(rows, title="t", axis=SHARE, reference=Level("people", 0.81, (0.7, 0.9)))
     page = texts(chart)
     assert "no figure" in page
     assert "longer wins · baseline   50\xa0%" in page
@@ -103,7 +112,7 @@ def test_the_best_judge_stands_first_and_one_without_a_figure_last():
 
 def test_lines_name_every_judge_and_one_without_points():
     curves = [Curve("a", [(0.0, None)]), Curve("b", [(0.0, 0.0), (0.3, 1.0)])]
-    about = {"x": Axis("epsilon"), "y": SHARE, "threshold": Reference(0.5, "passes from 0.5")}
+    about = {"x": Axis("epsilon"), "y": SHARE, "threshold": Level("passes from 0.5", 0.5)}
     chart = lines(curves, title="t", **about)
     assert {"a · no figure", "b", "passes from 0.5"} <= set(texts(chart))
     assert "a no figure; b from 0\xa0% at 0.00 to 100\xa0% at 0.30" in chart.words
@@ -121,7 +130,7 @@ def test_judges_stand_against_each_person_and_against_very_many_with_their_mean(
 
 def test_nothing_to_draw_is_no_chart():
     assert bars([], title="t", axis=SHARE) is None
-    assert lines([], title="t", x=Axis(), y=SHARE, threshold=Reference(0.5, "")) is None
+    assert lines([], title="t", x=Axis(), y=SHARE, threshold=Level("", 0.5)) is None
     assert grouped([], title="t", axis=SHARE) is None
 
 

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from humanjudge.charts.labels import SHARE, Axis, Reference
+from humanjudge.charts.interval_graph import Level
+from humanjudge.charts.labels import SHARE, Axis
 from humanjudge.charts.line_graph import (
     LABEL_GAP,
     LEADING,
@@ -137,7 +138,7 @@ def test_every_judge_has_a_colour_and_a_dash_of_its_own():
 
 def test_winning_rates_are_named_and_said_with_the_rule_to_pass():
     curves = [Curve("good", [(0.0, 0.0), (0.3, 1.0)]), Curve("rule", [(0.0, 0.2)], True)]
-    about = {"title": "Rates", "x": Axis("epsilon"), "y": SHARE, "rule": Reference(0.5, "passes")}
+    about = {"title": "Rates", "x": Axis("epsilon"), "y": SHARE, "rule": Level("passes", 0.5)}
     graph = line_graph([*curves, Curve("silent", [])], **about)
     assert [(line.label, line.style) for line in graph.lines] == [
         ("good", "hue-0 dash-0"),
