@@ -19,12 +19,12 @@ import scipy.special  # noqa: F401 (imported when first needed: no part of what 
 
 from bench.lib.report import figure, note
 from judge_eval.stats import bradley_terry
-from judge_eval.stats.bootstrap import RESAMPLES, resampled_sums
+from judge_eval.stats.bootstrap import RESAMPLES, bootstrap
 from judge_eval.stats.bradley_terry import as_votes, model_board
 from judge_eval.stats.elo_orders import elo_range
 from judge_eval.stats.judge_figures import among_people, judge_figures
 from judge_eval.stats.mcnemar import mcnemar_tests
-from judge_eval.stats.outcomes_table import OutcomesTable
+from judge_eval.stats.outcomes_table import Games, OutcomesTable
 
 VOTES = int(os.environ.get("BENCH_BOARD_VOTES", "1000000"))
 COMPARISONS = int(os.environ.get("BENCH_BOARD_COMPARISONS", "50000"))
@@ -66,7 +66,7 @@ def board(table: OutcomesTable, rng: np.random.Generator) -> float:
     found = mcnemar_tests(table)
     figure("McNemar with Holm, all pairs", lap(started) * 1000, "ms")
     middle = time.perf_counter()
-    figures = judge_figures(table, rng)
+    figures = judge_figures(table, np.arange(len(table.votes)), rng)
     ratings = lap(middle)
     figure("ratings, ranks, agreement, 1,000 resamples", ratings, "s")
     middle = time.perf_counter()
@@ -75,9 +75,9 @@ def board(table: OutcomesTable, rng: np.random.Generator) -> float:
     elo_range(np.repeat(items, times), np.repeat(choices, times), table.verdicts, rng)
     figure("ELO in other orders, 100 samples of 5,000 votes", lap(middle), "s")
     middle = time.perf_counter()
-    among_people(table.votes, rng)
+    among_people(table.votes, np.arange(len(table.votes)))
     figure("people among themselves, 1,000 resamples", lap(middle), "s")
-    note(f"{found.beats.sum()} of {JUDGES * (JUDGES - 1) // 2} pairs of judges are told apart")
+    note(f"{np.sum(found.beats)} of {JUDGES * (JUDGES - 1) // 2} pairs of judges are told apart")
     widths = [f.rating.high - f.rating.low for f in figures if f.rating.high and f.rating.low]
     note(f"intervals are {min(widths):.1f} to {max(widths):.1f} points wide")
     name = f"board of {VOTES:,} votes, {COMPARISONS:,} comparisons, {JUDGES} judges, all of it"
@@ -101,10 +101,8 @@ def boards_of_models(
 def fits(table: OutcomesTable, rng: np.random.Generator) -> None:
     """Bradley-Terry alone, on the same 1,000 resampled tables of wins, beside others."""
     groups, multiplicity = table.grouped()
-    sums = resampled_sums(
-        lambda part: groups.where(part).games().reshape(-1, JUDGES**2), multiplicity, rng
-    )
-    wins = sums.reshape(-1, JUDGES, JUDGES)
+    _, sums = bootstrap(Games(groups), multiplicity, lambda sums: sums, rng)
+    wins = sums.T.reshape(-1, JUDGES, JUDGES)
     started = time.perf_counter()
     ours = bradley_terry.fit(wins)
     seconds = lap(started)

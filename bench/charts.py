@@ -1,4 +1,4 @@
-"""Charts: the first, which loads the renderer, and later ones, with six judges and with twenty.
+"""Score charts: the first, which imports Matplotlib, and later ones, of six judges and twenty.
 
 Prints one figure a line: ``name: figure unit``.
 """
@@ -6,28 +6,9 @@ Prints one figure a line: ``name: figure unit``.
 import statistics
 import time
 from collections.abc import Callable
-
-from humanjudge.charts.draw import png, svg
-from humanjudge.charts.plots import Curve, Estimate, bars, lines
-from humanjudge.charts.spec import SHARE, Axis, Reference, Spec
+from functools import partial
 
 ROUNDS = 7
-
-
-def estimates(judges: int) -> list[Estimate]:
-    values = [0.3 + 0.6 * n / judges for n in range(judges)]
-    return [Estimate(f"judge-{n}", v, v - 0.05, v + 0.05) for n, v in enumerate(values)]
-
-
-def charts(judges: int) -> dict[str, Callable[[], Spec | None]]:
-    names = [f"judge-{n}" for n in range(judges)]
-    curves = [Curve(name, [(e / 20, min(1.0, e / 6)) for e in range(7)]) for name in names]
-    half = Reference(0.5, "passes")
-    axes = {"x": Axis("epsilon"), "y": SHARE}
-    return {
-        "bars": lambda: bars(estimates(judges), title="Accuracy", axis=SHARE),
-        "lines": lambda: lines(curves, title="Winning rate", threshold=half, **axes),
-    }
 
 
 def milliseconds(draw: Callable[[], object]) -> float:
@@ -36,21 +17,35 @@ def milliseconds(draw: Callable[[], object]) -> float:
     return 1000 * (time.perf_counter() - started)
 
 
+def draw(judges: int, kind: str, form: str) -> None:
+    from humanjudge.charts.interval_graph import IntervalRow, Level
+    from humanjudge.charts.labels import SHARE, Axis
+    from humanjudge.charts.line_graph import Curve
+    from humanjudge.charts.matplot import pictures
+    from humanjudge.charts.score_charts import bars, lines
+
+    names = [f"judge-{n}" for n in range(judges)]
+    values = [0.3 + 0.6 * n / judges for n in range(judges)]
+    rows = [
+        IntervalRow(name, v, (v - 0.05, v + 0.05)) for name, v in zip(names, values, strict=True)
+    ]
+    curves = [Curve(name, [(e / 20, min(1.0, e / 6)) for e in range(7)]) for name in names]
+    about = {"x": Axis("epsilon"), "y": SHARE, "threshold": Level("passes", 0.5)}
+    chart = (
+        bars(rows, title="t", axis=SHARE) if kind == "bars" else lines(curves, title="t", **about)
+    )
+    pictures(chart, [form])
+
+
 def main() -> None:
-    print(f"first chart, the renderer loaded: {milliseconds(a_first):.0f} ms")
+    first = milliseconds(partial(draw, 6, "bars", "svg"))
+    print(f"first chart, Matplotlib imported: {first:.0f} ms")
     for judges in (6, 20):
-        for name, make in charts(judges).items():
-            for form in (svg, png):
-                middle = median_of(make, form)
-                print(f"{name} of {judges} judges as {form.__name__.upper()}: {middle:.0f} ms")
-
-
-def median_of(make: Callable[[], Spec | None], form: Callable[[Spec], object]) -> float:
-    return statistics.median(milliseconds(lambda: form(make())) for _ in range(ROUNDS))
-
-
-def a_first() -> None:
-    svg(charts(6)["bars"]())
+        for kind in ("bars", "lines"):
+            for form in ("svg", "png"):
+                times = [milliseconds(partial(draw, judges, kind, form)) for _ in range(ROUNDS)]
+                middle = statistics.median(times)
+                print(f"{kind} of {judges} judges as {form.upper()}: {middle:.0f} ms")
 
 
 if __name__ == "__main__":

@@ -18,8 +18,7 @@ import numpy as np
 
 from bench.lib.report import figure, note
 from judge_eval.stats.bootstrap import BoolArray, FloatArray, IntArray
-from judge_eval.stats.confidence_sequence import always_valid
-from judge_eval.stats.entering import Entered, Event, Opened, Voted, enter
+from judge_eval.stats.claims import always_valid
 from judge_eval.stats.estimate import SIGNIFICANCE
 from judge_eval.stats.evidence import (
     LEADS,
@@ -29,6 +28,7 @@ from judge_eval.stats.evidence import (
     log_wealth,
     thresholds,
 )
+from judge_eval.stats.evidence_order import Entered, Event, Opened, Voted, enter
 from judge_eval.stats.judge_figures import shares_by_prompt
 from judge_eval.stats.mcnemar import mcnemar
 from voting.order import SHUFFLED_PROMPTS, arrange

@@ -18,8 +18,8 @@ import numpy as np
 from bench.lib.report import figure, note
 from judge_eval.demo import content
 from judge_eval.stats.bootstrap import FloatArray
-from judge_eval.stats.entering import Closed, Event, Opened, Voted, enter
 from judge_eval.stats.evidence import evidence, thresholds
+from judge_eval.stats.evidence_order import Closed, Event, Opened, Voted, enter
 from judge_eval.stats.outcomes_table import FAILED
 from voting.order import prompt_order
 

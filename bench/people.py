@@ -26,9 +26,8 @@ def main(arguments: list[str]) -> None:
 def measure(database: str) -> None:
     prepare()
     from tests.makers import make_run, make_voter, seal_all, user_client
-    from voting.curating import exclude_voter, reverse
+    from voting.curating import change_for_all, exclude_voter, reverse
     from voting.ledger.decisions import Rules
-    from voting.votes_wanted import change_for_all
 
     run = make_run(pairs=PAIRS, votes_wanted=VOTERS, judges=3)
     make_votes(run)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import tempfile
 import time
@@ -29,9 +30,9 @@ def measure(database: str) -> None:
     from django.test import Client
 
     from judge_eval.models import Findings
-    from reports.shares.bundle import write_bundle
-    from reports.shares.make import report_of
-    from reports.shares.services import make_share
+    from reports.report.bundle import bundle_file
+    from reports.report.links import make_share
+    from reports.report.make import report_of
     from tests.helpers.bundles import empty_the_instance
     from tests.helpers.run_findings import voted_run
 
@@ -56,8 +57,8 @@ def measure(database: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "bundle.zip"
         began = time.perf_counter()
-        with path.open("wb") as file:
-            write_bundle(report_of(project, run), project, file)
+        with path.open("wb") as file, bundle_file(report_of(project, run), project) as bundle:
+            shutil.copyfileobj(bundle, file)
         took, entries = time.perf_counter() - began, project.head_seq
         figure(f"bundle of {size}", entries / took, "entries/s", "")
         Findings.objects.all().delete()
@@ -66,7 +67,7 @@ def measure(database: str) -> None:
 
 
 def check(path: Path, entries: int, size: str) -> None:
-    from reports.shares.verify import verify
+    from reports.report.bundle import verify
 
     began, used = time.perf_counter(), time.process_time()
     verify(path)

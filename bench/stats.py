@@ -5,7 +5,10 @@ from __future__ import annotations
 import ast
 import re
 import tomllib
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
+
+from packaging.requirements import Requirement
 
 from bench.lib.report import figure
 
@@ -54,6 +57,40 @@ def main() -> None:
     figure("test lines", tests, "lines", "63,000")
     long = sum(len(line) > LONG_LINE for line in templates)
     figure(f"template lines over {LONG_LINE} characters", long, "lines", "0")
+    size = sum(map(installed_bytes, installed_packages(ROOT / "requirements.txt")))
+    figure("what `make run` installs", size / 1e6, "MB", "540")
+
+
+def installed_packages(requirements: Path) -> list[Distribution]:
+    """Return the packages of a requirements file and all that these need, each once."""
+    lines = [line.partition("#")[0].strip() for line in requirements.read_text().splitlines()]
+    waiting = [Requirement(line) for line in lines if line]
+    packages: dict[str, Distribution] = {}
+    seen = set()
+    while waiting:
+        requirement = waiting.pop()
+        if str(requirement) in seen:
+            continue
+        seen.add(str(requirement))
+        try:
+            package = distribution(requirement.name)
+        except PackageNotFoundError:
+            # Needed on another system or by another Python.
+            continue
+        packages[package.metadata["Name"].lower()] = package
+        extras = requirement.extras or {""}
+        waiting += [
+            need
+            for need in map(Requirement, package.requires or [])
+            if not need.marker or any(need.marker.evaluate({"extra": extra}) for extra in extras)
+        ]
+    return list(packages.values())
+
+
+def installed_bytes(package: Distribution) -> int:
+    """Return the size of a package's files, without the bytecode that Python writes beside them."""
+    paths = [Path(str(file.locate())) for file in package.files or []]
+    return sum(path.stat().st_size for path in paths if path.suffix != ".pyc" and path.is_file())
 
 
 def contract_names() -> int:

@@ -22,7 +22,7 @@ def is_alive(program: str) -> bool:
         host = (os.environ.get("ALLOWED_HOSTS") or "127.0.0.1").partition(",")[0]
         # A server that says what else is down is up.
         return bool(healthz(f"127.0.0.1:{os.environ.get('PORT') or 8000}", host))
-    return _said(program if program == "beat" else f"{program}@{socket.gethostname()}")
+    return _has_reported(program if program == "beat" else f"{program}@{socket.gethostname()}")
 
 
 def healthz(address: str, host: str | None = None) -> dict[str, str]:
@@ -36,7 +36,7 @@ def healthz(address: str, host: str | None = None) -> dict[str, str]:
     return {}
 
 
-def _said(name: str) -> bool:
+def _has_reported(name: str) -> bool:
     from redis import Redis, RedisError
 
     # Celery writes the address of a socket in its own way.

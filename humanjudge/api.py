@@ -21,7 +21,7 @@ from judge_eval.api.runs import router as runs
 from judge_eval.api.votes import router as judge_eval
 from judge_eval.exchange.import_report import ImportRefused, ImportTooLarge, TooManyWait
 from judge_eval.findings.cache import PartUnknown, TooManyParts
-from judge_eval.findings.slices import SliceInvalid
+from judge_eval.findings.filters import SliceInvalid
 from judge_eval.runs.lifecycle import LifecycleRefused
 from judge_eval.selectors import Ambiguous
 from reports.composite.api import router as composite
@@ -29,11 +29,10 @@ from reports.grandjury import api as grandjury
 from reports.grandjury.analysis import VoteInvalid
 from reports.grandjury.services import EnrollmentRefused
 from reports.quality.api import router as quality
+from reports.report import api as report
+from reports.report.make import NotComputed
+from reports.report.scores import ScoresRefused
 from reports.review.api import router as review
-from reports.scores.api import router as scores
-from reports.scores.jobs import ScoresRefused
-from reports.shares import api as shares
-from reports.shares.make import NotComputed
 from voting.curating import AlreadyDecided, CannotDecide
 from voting.services import VoteConflict, VotingClosed
 
@@ -57,13 +56,13 @@ api = Api(
     docs_url="/docs",
 )
 # Django takes the first address that fits: fixed words stand before `/runs/{run_id}`.
-for router in (judge_eval, events, transfer, runs, scores, composite):
+for router in (judge_eval, events, transfer, runs, report.of_scores, composite):
     api.add_router("/runs", router)
 api.add_router("/imports", imports)
 api.add_router("/planner", planner)
 api.add_router("/review", review)
-api.add_router("/runs", shares.of_runs)
-for router in (quality, shares.of_projects):
+api.add_router("/runs", report.of_runs)
+for router in (quality, report.of_projects):
     api.add_router("/projects", router)
 
 # What the public client `grandjury` asks for, at the addresses that it has built in.

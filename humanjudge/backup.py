@@ -95,8 +95,8 @@ class Table:
 
 
 def tables() -> list[Table]:
-    found = apps.get_models(include_auto_created=True)
-    return [Table(model) for model in found if model._meta.managed and not model._meta.proxy]
+    models = apps.get_models(include_auto_created=True)
+    return [Table(model) for model in models if model._meta.managed and not model._meta.proxy]
 
 
 def applied() -> list[str]:
@@ -119,7 +119,7 @@ def backup(path: Path, say: Say) -> None:
                 "made_at": timezone.now().isoformat(),
                 "database": connection.vendor,
                 "migrations": applied(),
-                "tables": {table.label: _write_table(into, table, say) for table in tables()},
+                "tables": {t.label: _write_table(into, t, say).model_dump() for t in tables()},
                 "pictures": _write_pictures(into, say),
             }
             into.writestr(MANIFEST, json.dumps(manifest, indent=1))
@@ -131,7 +131,20 @@ def backup(path: Path, say: Say) -> None:
         part.unlink(missing_ok=True)
 
 
-def _write_table(into: ZipFile, table: Table, say: Say) -> dict[str, object]:
+class TableSummary(BaseModel):
+    rows: int
+    sha256: str
+
+
+class Manifest(BaseModel):
+    format: str
+    version: int
+    migrations: list[str] = []
+    tables: dict[str, TableSummary] = {}
+    pictures: dict[str, int] = {}
+
+
+def _write_table(into: ZipFile, table: Table, say: Say) -> TableSummary:
     names = [field.attname for field in table.fields]
     digest, rows = hashlib.sha256(), 0
     with into.open(table.member, "w", force_zip64=True) as file:
@@ -140,7 +153,7 @@ def _write_table(into: ZipFile, table: Table, say: Say) -> dict[str, object]:
             _write_line(file, digest, values)
             rows += 1
     say(f"{table.label}: {rows:,} rows")
-    return {"rows": rows, "sha256": digest.hexdigest()}
+    return TableSummary(rows=rows, sha256=digest.hexdigest())
 
 
 def _write_line(file: IO[bytes], digest: Any, values: Sequence[object]) -> None:
@@ -203,19 +216,6 @@ def restore(path: Path, say: Say) -> None:
         raise BackupRefused(f"the database refuses it: {error}".strip()) from error
 
 
-class TableStated(BaseModel):
-    rows: int
-    sha256: str
-
-
-class Manifest(BaseModel):
-    format: str
-    version: int
-    migrations: list[str] = []
-    tables: dict[str, TableStated] = {}
-    pictures: dict[str, int] = {}
-
-
 def _manifest(source: ZipFile) -> Manifest:
     try:
         manifest = Manifest.model_validate_json(read(source, MANIFEST, MOST_OF_MANIFEST))
@@ -242,7 +242,7 @@ def _empty_what_migrations_fill() -> None:
             table.rows.all()._raw_delete(using=connection.alias)
 
 
-def _read_table(source: ZipFile, table: Table, expected: TableStated, say: Say) -> None:
+def _read_table(source: ZipFile, table: Table, expected: TableSummary, say: Say) -> None:
     digest, fields = hashlib.sha256(), table.fields
     quoted = ", ".join(connection.ops.quote_name(str(field.column)) for field in fields)
     places = ", ".join(["%s"] * len(fields))
@@ -326,7 +326,7 @@ def _go_on_counting() -> None:
 def _verify(say: Say) -> None:
     for project in Project.objects.order_by("created_at"):
         try:
-            verified = chain.verify(ledger.export(project), head=project.head)
+            verified = chain.verify(ledger.export(project), head=project.ledger_head)
         except chain.ChainBroken as error:
             raise BackupRefused(f"the ledger of {project.name} does not verify: {error}") from error
         if differences := ledger.replay(project, write=False):

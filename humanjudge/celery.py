@@ -95,12 +95,12 @@ class Clock(Scheduler):
     Celery's would wait until the clock shows again what it showed when each task was last sent.
     """
 
-    _said_at = 0.0
+    _reported_at = 0.0
     _ahead = 0.0
 
     def tick(self, *args: Any, **kwargs: Any) -> Any:
-        if time.monotonic() - self._said_at > ALIVE_SECONDS:
-            self._said_at = time.monotonic()
+        if time.monotonic() - self._reported_at > ALIVE_SECONDS:
+            self._reported_at = time.monotonic()
             say_alive([BEAT])
         before, self._ahead = self._ahead, time.time() - time.monotonic()
         if self._ahead < before - 1:

@@ -52,8 +52,8 @@ def _broker_and_processes() -> dict[str, str]:
     alive = who_is_alive(PROCESSES.values())
     if alive is None:
         return {"broker": "unreachable", **dict.fromkeys(PROCESSES, "unknown")}
-    said = ("ok" if each else "missing" for each in alive)
-    return {"broker": "ok", **dict(zip(PROCESSES, said, strict=True))}
+    states = ("ok" if each else "missing" for each in alive)
+    return {"broker": "ok", **dict(zip(PROCESSES, states, strict=True))}
 
 
 def _database_writes() -> bool:

@@ -202,7 +202,7 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     return problem(request, 403, text)
 
 
-def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+def no_such_page(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
     if is_for_api(request):
         return problem(request, 404, "there is no such address; /api/docs shows all that there are")
     return problem(request, 404, "There is no such page, or it is gone.")

@@ -29,8 +29,8 @@ class LoginPage(LoginView):
     template_name = "login.html"
 
     def get_context_data(self, **context: Any) -> Context:
-        asked = {"provider": settings.OIDC_NAME, "takes_passwords": settings.PASSWORD_LOGIN}
-        return super().get_context_data(**context) | asked
+        options = {"provider": settings.OIDC_NAME, "takes_passwords": settings.PASSWORD_LOGIN}
+        return super().get_context_data(**context) | options
 
 
 class LimitedBackend(ModelBackend):
@@ -60,10 +60,10 @@ class LimitedBackend(ModelBackend):
         return user
 
 
-def slow_down(limit: RateLimit, request: HttpRequest, said: str) -> None:
-    """Refuse an address that does something too often; `said` is what it does too often."""
+def slow_down(limit: RateLimit, request: HttpRequest, attempts: str) -> None:
+    """Refuse an address that does something too often; `attempts` is what it does too often."""
     if wait := math.ceil(limit.seconds(address_of(request))):
-        text = f"Too many {said} from your address. Wait {wait} seconds, then try again."
+        text = f"Too many {attempts} from your address. Wait {wait} seconds, then try again."
         raise Problem(429, text, retry_after=wait)
 
 

@@ -30,14 +30,14 @@ _LEAST: Final = 8
 
 def without_secrets(text: str) -> str:
     """Return a text without keys, tokens, passwords, cookies and the secrets of this machine."""
-    for secret in _known():
+    for secret in _secrets():
         text = text.replace(secret, HIDDEN)
     for pattern, instead in _PATTERNS:
         text = pattern.sub(instead, text)
     return text
 
 
-def _known() -> list[str]:
+def _secrets() -> list[str]:
     keys = [value for name, value in os.environ.items() if name.endswith("_API_KEY")]
     given = [settings.SECRET_KEY, settings.METRICS_TOKEN, *keys]
     return [secret for secret in given if len(secret) >= _LEAST]
@@ -52,7 +52,7 @@ class Json(logging.Formatter):
     """One JSON object a line: time, level, logger, message, and the traceback if there is one."""
 
     def format(self, record: logging.LogRecord) -> str:
-        said: dict[str, object] = {
+        fields: dict[str, str | int | None] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname,
             "logger": record.name,
@@ -60,5 +60,5 @@ class Json(logging.Formatter):
             "process": record.process,
         }
         if record.exc_info:
-            said["traceback"] = without_secrets(self.formatException(record.exc_info))
-        return json.dumps(said, ensure_ascii=False)
+            fields["traceback"] = without_secrets(self.formatException(record.exc_info))
+        return json.dumps(fields, ensure_ascii=False)

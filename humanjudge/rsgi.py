@@ -17,6 +17,7 @@ from tempfile import TemporaryFile
 from threading import Thread
 from time import monotonic
 from typing import IO, Any, NamedTuple
+from wsgiref.types import WSGIEnvironment
 from wsgiref.util import FileWrapper
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "humanjudge.settings")
@@ -35,7 +36,6 @@ from humanjudge.http import REFUSED
 
 logger = logging.getLogger(__name__)
 
-Environ = dict[str, Any]
 # What is larger waits in a file.
 IN_MEMORY = 64 * 1024
 # A body gets its seconds, and one more for so many bytes that have come: uploads may take longer.
@@ -47,7 +47,7 @@ TICK = 0.1
 PIECE = 64 * 1024
 PIECE_SECONDS = 30
 WITHOUT_BODY = {"GET", "HEAD", "OPTIONS"}
-_ENVIRON: Environ = {
+_ENVIRON: WSGIEnvironment = {
     "SCRIPT_NAME": "",
     "wsgi.file_wrapper": lambda file, _: FileWrapper(file, PIECE),
 }
@@ -60,7 +60,7 @@ _uploads: set[IO[bytes]] = set()
 class _Job(NamedTuple):
     """A request for Django. The standard library's pool of threads would cost a vote 5 % more."""
 
-    environ: Environ
+    environ: WSGIEnvironment
     protocol: HTTPProtocol
     done: asyncio.Future[None]
 
@@ -99,7 +99,7 @@ class Application:
             await job.done
 
     async def _read(
-        self, environ: Environ, protocol: HTTPProtocol, body: IO[bytes], length: int
+        self, environ: WSGIEnvironment, protocol: HTTPProtocol, body: IO[bytes], length: int
     ) -> tuple[int, str] | None:
         """Write all of a body; return what Django answers to one that is too large or too slow."""
         if "HTTP_TRANSFER_ENCODING" in environ:
@@ -185,7 +185,7 @@ def _answer(job: _Job) -> None:
         response.close()
 
 
-def _environ(scope: Scope) -> Environ:
+def _environ(scope: Scope) -> WSGIEnvironment:
     server, _, port = scope.server.rpartition(":")
     environ = _ENVIRON | {
         "REQUEST_METHOD": scope.method,

@@ -82,8 +82,8 @@ TEMPLATES = [
                 "django_htmx.templatetags.django_htmx",
                 "humanjudge.lib.code",
                 "humanjudge.lib.markdown",
-                "judge_eval.pages.run_head",
-                "reports.projects.head",
+                "judge_eval.web",
+                "reports.projects.page_header",
             ],
         },
     }
@@ -176,7 +176,7 @@ CELERY_TASK_ROUTES = {
     "judge_eval.tasks.refresh_findings": {"queue": "judging"},
     "judge_eval.tasks.remove_old_replies": {"queue": "judging"},
     "reports.tasks.make_score_files": {"queue": "judging"},
-    "reports.tasks.tell_heads": {"queue": "judging"},
+    "reports.tasks.publish_heads": {"queue": "judging"},
     "reports.tasks.deliver": {"queue": "judging"},
 }
 CELERY_WORKER_CONSUMER = "humanjudge.celery_consumer:Consumer"
@@ -190,7 +190,7 @@ CELERY_BEAT_SCHEDULE = {
     "make score files that were lost": {"task": "reports.tasks.sweep", "schedule": 15.0},
     # More often than daily: the clock begins anew with each start.
     "remove old replies": {"task": "judge_eval.tasks.remove_old_replies", "schedule": 3600.0},
-    "tell heads of ledgers": {"task": "reports.tasks.tell_heads", "schedule": 600.0},
+    "publish heads of ledgers": {"task": "reports.tasks.publish_heads", "schedule": 600.0},
 }
 
 # The endpoint named "default", unless the admin has one of that name; see .env.example.
@@ -236,7 +236,7 @@ REVEAL_ADDRESS = "judge_eval.access.reveal_address"
 FLAGGED = "reports.review.services.flagged"
 # What says why a run must not be deleted, where the app above needs it.
 RUN_IN_USE = "reports.grandjury.selectors.why_kept"
-# What is told of what happens in a project: see humanjudge.lib.announce.
+# What is told of what happens in a project: see humanjudge.lib.domain_events.
 ANNOUNCE = "reports.webhooks.services.announce"
 # Who writes it into the ledger when the settings of queues, or their project's name, are changed.
 RECORD_QUEUES = "judge_eval.objects.record_changed_queues"

@@ -42,5 +42,5 @@ urlpatterns = [
 
 handler400 = "humanjudge.http.bad_request"
 handler403 = "humanjudge.http.permission_denied"
-handler404 = "humanjudge.http.not_found"
+handler404 = "humanjudge.http.no_such_page"
 handler500 = "humanjudge.http.server_error"

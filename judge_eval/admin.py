@@ -176,13 +176,13 @@ class RunEventAdmin(ReadOnlyAdmin):
 
 @admin.register(Findings)
 class FindingsAdmin(ReadOnlyAdmin):
-    list_display = ("run", "part", "seq", "seconds", "computed_at", "not_before", "asked_at")
+    list_display = ("run", "part", "seq", "seconds", "computed_at", "not_before", "requested_at")
     list_select_related = ("run",)
     search_fields = ("run__name", "part")
-    exclude = ("data", "charts")
+    exclude = ("data",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Findings]:
-        return super().get_queryset(request).defer("data", "charts")
+        return super().get_queryset(request).defer("data")
 
     def view_on_site(self, findings: Findings) -> str:
         return reverse("run", args=[findings.run_id])
@@ -192,12 +192,12 @@ class FindingsAdmin(ReadOnlyAdmin):
 class ImportAdmin(ReadOnlyAdmin):
     list_display = (
         *("id", "state", "name", "project", "run", "user", "rows_read", "written", "detail"),
-        *("asked_at", "done_at"),
+        *("requested_at", "done_at"),
     )
     list_filter = ("state", "is_bundle", "is_local", "project")
     list_select_related = ("project", "run", "user")
     search_fields = ("id", "name", "run__name", "detail")
-    date_hierarchy = "asked_at"
+    date_hierarchy = "requested_at"
     exclude = ("form", "report", "lease")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Import]:

@@ -195,8 +195,11 @@ def opinion_of_single(
     """
     if is_constant(name):
         # A run from before may have one for each rating.
-        known = name.removeprefix(_ALWAYS) in (*ballot, *([NO_LABELS] if kind == "labels" else []))
-        return Opinion(name.removeprefix(_ALWAYS), "It always says so.") if known else None
+        is_possible = name.removeprefix(_ALWAYS) in (
+            *ballot,
+            *([NO_LABELS] if kind == "labels" else []),
+        )
+        return Opinion(name.removeprefix(_ALWAYS), "It always says so.") if is_possible else None
     if name not in names_for_single(kind, ballot):
         return None
     if name == LONGER_HIGHER:

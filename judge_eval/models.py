@@ -19,7 +19,7 @@ from voting.kinds import LONGEST_CHOICE
 from voting.models import ApiKey, Inference, Item, Project, Queue
 
 # Instead of a provider's name: a baseline, or a judge whose verdicts were imported.
-NOT_ASKED = ("baseline", "imported")
+RESERVED_NAMES = ("baseline", "imported")
 
 # No other secret of this machine is sent to an endpoint that somebody typed in.
 validate_key_variable = RegexValidator(
@@ -31,7 +31,7 @@ validate_base_url = RegexValidator(
     "An http or https address without name, password or query.",
 )
 validate_provider_name = RegexValidator(
-    rf"^({'|'.join(NOT_ASKED)})\Z",
+    rf"^({'|'.join(RESERVED_NAMES)})\Z",
     "%(value)s is what judges that are not asked go by.",
     inverse_match=True,
 )
@@ -73,8 +73,10 @@ class Provider(models.Model):
     pauses = models.JSONField(default=dict, editable=False)
     # Workers that wait for a place, and until when.
     guests = models.JSONField(default=dict, editable=False)
-    # The call by which it was last tried, and what came of it: see runs.trial.
-    trial = models.JSONField(default=dict, editable=False)
+    # The call by which it was last tried: see runs.trial.
+    trial = models.ForeignKey(
+        "Call", models.SET_NULL, null=True, related_name="+", editable=False, db_index=False
+    )
 
     class Meta:
         constraints: ClassVar = [
@@ -264,12 +266,13 @@ class Call(models.Model):
     class Purpose(models.TextChoices):
         GENERATE = "generate"
         JUDGE = "judge"
-        # Before a run; it becomes an event as soon as it is answered.
-        TRYOUT = "tryout"
+        # Before a run: see runs.trial.
+        TRIAL = "trial"
 
     State = Verdict.State
 
-    run = models.ForeignKey(Run, models.PROTECT, related_name="calls", db_index=False)
+    # None of a provider's trial.
+    run = models.ForeignKey(Run, models.PROTECT, null=True, related_name="calls", db_index=False)
     purpose = models.CharField(max_length=8, choices=Purpose)
     provider = models.CharField(max_length=50)
     model = models.CharField(max_length=200)
@@ -278,7 +281,7 @@ class Call(models.Model):
     prompt = models.PositiveIntegerField(null=True)
     inference = models.OneToOneField(Inference, models.PROTECT, null=True, related_name="call")
     is_paired = models.BooleanField(default=False)
-    # The pair on which a judge is tried; `sample` is its place among them.
+    # The item on which a judge is tried; `sample` is its place among them.
     item = models.ForeignKey(Item, models.CASCADE, null=True, related_name="+", db_index=False)
     # Of a verdict: which order, and which of several samples.
     verdict = models.ForeignKey(Verdict, models.PROTECT, null=True, related_name="calls")
@@ -328,9 +331,11 @@ class Call(models.Model):
             ),
             models.CheckConstraint(
                 name="call_shape",
-                condition=Q(purpose="generate", prompt__isnull=False, verdict__isnull=True)
+                condition=Q(purpose="trial", prompt__isnull=True, verdict__isnull=True)
+                | Q(purpose="generate", prompt__isnull=False, verdict__isnull=True)
+                & Q(run__isnull=False)
                 | Q(purpose="judge", prompt__isnull=True, verdict__isnull=False)
-                | Q(purpose="tryout", item__isnull=False, verdict__isnull=True),
+                & Q(run__isnull=False),
             ),
             models.CheckConstraint(
                 name="call_failure_is_no_answer",
@@ -411,8 +416,8 @@ class JudgeRating(models.Model):
     elo = models.FloatField(default=elo.START)
     agree = models.PositiveIntegerField(default=0)
     disagree = models.PositiveIntegerField(default=0)
-    # Comparisons on which it was asked, and on which it gave a verdict: its coverage.
-    asked = models.PositiveIntegerField(default=0)
+    # Comparisons on which it was called, and on which it gave a verdict: its coverage.
+    requested = models.PositiveIntegerField(default=0)
     answered = models.PositiveIntegerField(default=0)
 
     @property
@@ -425,7 +430,7 @@ class JudgeRating(models.Model):
 
     @property
     def coverage(self) -> float | None:
-        return 100 * self.answered / self.asked if self.asked else None
+        return 100 * self.answered / self.requested if self.requested else None
 
 
 class Board(models.Model):
@@ -468,21 +473,17 @@ class Findings(models.Model):
     """What a run's votes and verdicts show, or a part of them; without data, being computed."""
 
     run = models.ForeignKey(Run, models.CASCADE, related_name="findings", db_index=False)
-    # As findings.slices writes it; empty for the whole run.
+    # As findings.filters writes it; empty for the whole run.
     part = models.CharField(max_length=300, blank=True, db_default="")
     # As findings.model.RunFindings stores it.
     data = models.JSONField(null=True)
-    # By name, as SVG that findings.compute made.
-    charts = models.JSONField(default=dict)
-    # By the ids of extensions, what findings.panels made.
-    panels = models.JSONField(default=dict)
     # The last ledger entry that is in it, and how long it took.
     seq = models.BigIntegerField(default=0)
     seconds = models.FloatField(default=0)
     computed_at = models.DateTimeField(null=True)
     # Nobody computes it before; parts that nobody asks for any more are not computed again.
     not_before = models.DateTimeField(default=timezone.now)
-    asked_at = models.DateTimeField(default=timezone.now)
+    requested_at = models.DateTimeField(default=timezone.now)
     # Attempts since the last success, and how the last one failed; a killed one says nothing.
     attempts = models.PositiveIntegerField(default=0)
     error = models.CharField(max_length=200, blank=True)
@@ -545,7 +546,7 @@ class Import(models.Model):
     report = models.JSONField(null=True)
     status = models.PositiveSmallIntegerField(null=True)
     detail = models.TextField(blank=True)
-    asked_at = models.DateTimeField(default=timezone.now, editable=False)
+    requested_at = models.DateTimeField(default=timezone.now, editable=False)
     done_at = models.DateTimeField(null=True)
     # Whoever is at it holds the lease; one that ran out is anybody's. Attempts that wrote nothing
     # are counted: not for ever.
@@ -558,7 +559,7 @@ class Import(models.Model):
     class Meta:
         indexes: ClassVar = [
             models.Index(
-                fields=["asked_at"],
+                fields=["requested_at"],
                 condition=Q(state__in=["waiting", "reading", "writing"]),
                 name="import_unfinished",
             )

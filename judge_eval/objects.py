@@ -17,6 +17,7 @@ from uuid import UUID
 from django.db.models import Exists, Model, OuterRef, QuerySet
 from django.utils import timezone
 
+from humanjudge.lib.strict_json import JsonObject
 from humanjudge.lib.text import number_of
 from judge_eval.models import Run, Verdict
 from judge_eval.selectors import with_costs
@@ -108,25 +109,25 @@ def _hashed(salt: str, form: Any) -> str:
     return salted_hash(salt, _encode({"object": form}))
 
 
-def _fields(row: Model, names: Mapping[str, tuple[str, ...]] = COVERED) -> dict[str, Any]:
+def _fields(row: Model, names: Mapping[str, tuple[str, ...]] = COVERED) -> JsonObject:
     """Return the covered fields of a row as canonical JSON takes them."""
     fields = ((name, getattr(row, name)) for name in names[type(row).__name__])
     # An import makes very many hashes, and most values are plain already.
     return {name: it if type(it) in _PLAIN else plain(it) for name, it in fields}
 
 
-def _run_form(run: Run) -> dict[str, Any]:
+def _run_form(run: Run) -> JsonObject:
     return _fields(run) | {"queue": _fields(run.queue), "rubric": _fields(run.queue.rubric)}
 
 
-def _item_form(item: Item) -> dict[str, Any]:
+def _item_form(item: Item) -> JsonObject:
     # Whether a curator excluded an item follows from decisions in the ledger.
     unusable = "" if item.unusable in (EXCLUDED, UNASKED) else item.unusable
     outputs = [_fields(output) for output in item.outputs]
     return _fields(item) | {"unusable": unusable, "outputs": outputs}
 
 
-def _verdict_form(verdict: Verdict) -> dict[str, Any]:
+def _verdict_form(verdict: Verdict) -> JsonObject:
     # `with_costs` adds what calls cost that were made here.
     return _fields(verdict) | {
         "cost_nano": getattr(verdict, "all_nano", verdict.cost_nano),
@@ -182,9 +183,16 @@ def record_objects(run: Run, *, append: bool = False) -> None:
 
 def record_changed_queues(queues: QuerySet[Queue]) -> None:
     """Do so for the runs of queues that were changed, unless the ledger does not know them yet."""
-    known = Entry.objects.filter(kind=Entry.Kind.OBJECT, queue=OuterRef("queue"))
-    for run in Run.objects.filter(Exists(known), queue__in=queues):
+    recorded = Entry.objects.filter(kind=Entry.Kind.OBJECT, queue=OuterRef("queue"))
+    for run in Run.objects.filter(Exists(recorded), queue__in=queues):
         record_objects(run)
+
+
+def last_payloads(items: Iterable[Item]) -> dict[UUID, JsonObject]:
+    """Return the payload of the last entry about each item that has one."""
+    sealed = Entry.objects.filter(kind=Entry.Kind.VERDICTS, item__in=items).order_by("pk")
+    rows: Iterable[Any] = sealed.values_list("item", "payload")
+    return dict(rows)
 
 
 def last_objects(run: Run) -> dict[str, dict[str, str]]:
@@ -194,7 +202,7 @@ def last_objects(run: Run) -> dict[str, dict[str, str]]:
     return {payload["id"]: payload for payload in payloads}
 
 
-def _payloads(run: Run, last: Mapping[str, Any]) -> Iterator[dict[str, str]]:
+def _payloads(run: Run, last: Mapping[str, JsonObject]) -> Iterator[dict[str, str]]:
     of_run = {"type": "run", "id": str(run.pk), "sha256": _hashed(run.salt, _run_form(run))}
     if run.config is None and "config" in last.get(str(run.pk), ()):
         # A bundle brought the run; its config stayed where it came from.
@@ -291,60 +299,62 @@ def _of_run(run: Run) -> Iterator[Difference]:
 
 def _of_items(run: Run, items: QuerySet[Item]) -> Iterator[Difference]:
     chunk = list(items.select_related("a", "b"))
-    sealed = Entry.objects.filter(kind=Entry.Kind.VERDICTS, item__in=chunk).order_by("pk")
-    last: dict[UUID, Any] = dict(sealed.values_list("item", "payload"))
+    last = last_payloads(chunk)
     verdicts, is_covered = verdicts_by_item(chunk), bool(last_objects(run))
     for item in chunk:
         item.queue = run.queue
-        stated = last.get(item.pk, {"verdicts": []})
+        payload = last.get(item.pk, {"verdicts": []})
         where = f"{run.queue.noun} {item.position + 1} of {run.name}"
         # Of those that are asked again, the ledger has what they said before.
-        is_asked = run.state in (*Run.AT_WORK, Run.State.STOPPED)
-        again = {each.judge_id for each in verdicts[item.pk] if is_asked and each.state == WAITING}
-        if "item" in stated:
-            yield from _of_item(where, item, verdicts[item.pk], stated, has_texts=not again)
+        is_at_work = run.state in (*Run.AT_WORK, Run.State.STOPPED)
+        again = {
+            each.judge_id for each in verdicts[item.pk] if is_at_work and each.state == WAITING
+        }
+        if "item" in payload:
+            yield from _of_item(where, item, verdicts[item.pk], payload, has_texts=not again)
         elif item.opened_at and item.pk not in last and is_covered:
             yield Difference(f"{where} is open", True, False, is_correctable=False)
         # Before it opens, verdicts come one by one and are in no entry.
         if item.pk in last or item.opened_at:
-            said = {s["judge"]: s for s in stated["verdicts"] if UUID(s["judge"]) not in again}
-            yield from _of_verdicts(where, run, verdicts[item.pk], said)
+            final = {s["judge"]: s for s in payload["verdicts"] if UUID(s["judge"]) not in again}
+            yield from _of_verdicts(where, run, verdicts[item.pk], final)
 
 
 def _of_item(
     where: str,
     item: Item,
     verdicts: Sequence[Verdict],
-    stated: Mapping[str, Any],
+    payload: JsonObject,
     *,
     has_texts: bool,
 ) -> Iterator[Difference]:
     hashes = item_hashes(item, verdicts)
-    if hashes["item"] != stated["item"]:
+    if hashes["item"] != payload["item"]:
         item.position = UNPLACED
-        yield from _different(where, item_hashes(item, verdicts)["item"], stated["item"])
+        yield from _different(where, item_hashes(item, verdicts)["item"], payload["item"])
     if has_texts and "texts" in hashes:
-        yield from _different(f"texts of {where}", hashes["texts"], stated.get("texts"))
+        yield from _different(f"texts of {where}", hashes["texts"], payload.get("texts"))
     if item.opened_at is None and not item.unusable and not _waits_for_drawing(item):
         yield Difference(f"{where} is closed", True, False, is_correctable=False)
 
 
 def _of_verdicts(
-    where: str, run: Run, verdicts: Iterable[Verdict], sealed: dict[str, Mapping[str, Any]]
+    where: str, run: Run, verdicts: Iterable[Verdict], sealed: dict[str, JsonObject]
 ) -> Iterator[Difference]:
     # One that is still to come is in no entry.
     for verdict in (each for each in verdicts if each.state != WAITING and each.error != UNASKED):
-        said = sealed.pop(str(verdict.judge_id), {})
+        entry = sealed.pop(str(verdict.judge_id), {})
         what = f"verdict of {verdict.judge.name} on {where}"
-        if "sha256" in said:
-            yield from _different(what, verdict_hash(run, verdict), said["sha256"])
+        if "sha256" in entry:
+            yield from _different(what, verdict_hash(run, verdict), entry["sha256"])
         else:
             # Sealed before the ledger covered verdicts: it has the winner alone.
-            found = [verdict.winner or None, verdict.consistent]
-            yield from _different(what, found, [said.get("winner", ""), said.get("consistent")])
-    for judge, said in sealed.items():
-        if "sha256" in said:
-            yield from _different(f"verdict of judge {judge} on {where}", None, said["sha256"])
+            current = [verdict.winner or None, verdict.consistent]
+            before = [entry.get("winner", ""), entry.get("consistent")]
+            yield from _different(what, current, before)
+    for judge, entry in sealed.items():
+        if "sha256" in entry:
+            yield from _different(f"verdict of judge {judge} on {where}", None, entry["sha256"])
 
 
 def _waits_for_drawing(item: Item) -> bool:

@@ -1,14 +1,13 @@
 """What run pages and the API read, with a fixed number of queries."""
 
 import re
-from collections.abc import Collection, Iterable
-from typing import Any, Final, NamedTuple, TypeVar
+from collections.abc import Iterable
+from typing import Any, Final, NamedTuple, TypedDict, TypeVar, cast
 from uuid import UUID
 
 from django.db.models import (
     Avg,
     Count,
-    F,
     IntegerField,
     Max,
     Model,
@@ -18,7 +17,7 @@ from django.db.models import (
     Subquery,
     Sum,
 )
-from django.db.models.functions import Coalesce, Left
+from django.db.models.functions import Coalesce
 
 from humanjudge.lib import leases
 from judge_eval.models import Board, Call, Extension, JudgeRating, RatingPoint, Run, Verdict
@@ -48,10 +47,10 @@ def by_prefix(rows: QuerySet[Row], text: str) -> Row | None:
     if not re.fullmatch("[0-9a-f]{8,32}", digits):
         return None
     first, last = UUID(hex=digits.ljust(32, "0")), UUID(hex=digits.ljust(32, "f"))
-    found = list(rows.filter(pk__gte=first, pk__lte=last)[:2])
-    if len(found) > 1:
+    matches = list(rows.filter(pk__gte=first, pk__lte=last)[:2])
+    if len(matches) > 1:
         raise Ambiguous(f"more than one begins with {text!r}; give more characters")
-    return found[0] if found else None
+    return matches[0] if matches else None
 
 
 def project_of(text: str) -> Project | None:
@@ -125,8 +124,8 @@ def left_out(run: Run) -> list[tuple[str, int]]:
 def rating_series(run: Run, votes: int) -> list[tuple[int, list[float]]]:
     """Return at most about 130 points (votes so far, ratings in judge order), oldest first."""
     stride = elo.graph_stride(votes)
-    wanted = range(stride, votes + 1, stride)
-    points = RatingPoint.objects.filter(run=run, votes__in=list(wanted)).order_by("votes")
+    steps = range(stride, votes + 1, stride)
+    points = RatingPoint.objects.filter(run=run, votes__in=list(steps)).order_by("votes")
     return list(points.values_list("votes", "ratings"))
 
 
@@ -135,18 +134,41 @@ def verdicts_on(item: Item) -> list[Verdict]:
     return list(verdicts.order_by("judge__position"))
 
 
-def pairs_at(run: Run, positions: Collection[int], letters: int) -> dict[int, dict[str, Any]]:
-    """Return what names the pairs at some places, and how their prompts begin."""
-    pairs = Item.objects.filter(queue=run.queue_id, position__in=positions).annotate(
-        prompt=Left("a__prompt", letters),
-        generator_a=F("a__generator"),
-        generator_b=F("b__generator"),
-    )
-    names = ("id", "external_id", "generator_a", "generator_b", "prompt")
-    return {pair.pop("position"): pair for pair in pairs.values("position", *names)}
+class ModelCalls(TypedDict):
+    """The calls of a run to a model in one role, and what came of them."""
+
+    run: UUID
+    purpose: str
+    provider: str
+    model: str
+    things: str
+    total: int
+    done: int
+    failed: int
+    waiting: int
+    # Of those that wait: being made at this moment.
+    out: int
+    tokens_in: int
+    tokens_out: int
+    nano: int
+    unpriced: int
+    mean_ms: float | None
+    last_failed: int | None
 
 
-def calls_by_model(runs: Iterable[UUID] | QuerySet[Any, Any]) -> list[dict[str, Any]]:
+class Alarm(NamedTuple):
+    """A model of which every call of a run has failed in one role, and what follows."""
+
+    run: UUID
+    things: str
+    provider: str
+    model: str
+    failed: int
+    consequence: str
+    reason: str
+
+
+def calls_by_model(runs: Iterable[UUID] | QuerySet[Any, Any]) -> list[ModelCalls]:
     """Return a line for each model and role of some runs, those that generate first."""
     rows = (
         Call.objects.filter(run__in=runs, purpose__in=THINGS)
@@ -156,7 +178,6 @@ def calls_by_model(runs: Iterable[UUID] | QuerySet[Any, Any]) -> list[dict[str, 
             done=Count("pk", filter=Q(state=Call.State.DONE)),
             failed=Count("pk", filter=Q(state=Call.State.FAILED)),
             waiting=Count("pk", filter=Q(state=Call.State.WAITING)),
-            # Of those that wait: being made at this moment.
             out=Count("pk", filter=leases.held() & Q(state=Call.State.WAITING)),
             tokens_in=Sum("prompt_tokens", default=0),
             tokens_out=Sum("completion_tokens", default=0),
@@ -167,19 +188,19 @@ def calls_by_model(runs: Iterable[UUID] | QuerySet[Any, Any]) -> list[dict[str, 
         )
     )
     in_order = rows.order_by("purpose", "provider", "model")
-    return [row | {"things": THINGS[row["purpose"]]} for row in in_order]
+    return [cast("ModelCalls", row | {"things": THINGS[row["purpose"]]}) for row in in_order]
 
 
 def silent_models(runs: Iterable[UUID] | QuerySet[Any, Any]) -> dict[UUID, list[str]]:
     """Return, by run, the models of which every call has failed; only of runs that have some."""
     failed = Call.objects.filter(run__in=runs, purpose__in=THINGS, state=Call.State.FAILED)
-    found: dict[UUID, list[str]] = {}
+    by_run: dict[UUID, list[str]] = {}
     for row in alarms(calls_by_model(failed.values("run"))):
-        found.setdefault(row["run"], []).append(row["model"])
-    return found
+        by_run.setdefault(row.run, []).append(row.model)
+    return by_run
 
 
-def alarms(calls: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+def alarms(calls: Iterable[ModelCalls]) -> list[Alarm]:
     """Return models of which every call of a run has failed, in one role; nothing comes of them.
 
     Where more calls wait, three that failed are no accident.
@@ -192,8 +213,11 @@ def alarms(calls: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     last = Call.objects.filter(pk__in=[row["last_failed"] for row in silent])
     reasons = dict(last.values_list("pk", "error"))  # as a rule it is the reason of all
     return [
-        {name: row[name] for name in ("run", "things", "provider", "model", "failed")}
-        | {"consequence": CONSEQUENCES[row["purpose"]], "reason": reasons[row["last_failed"]]}
+        Alarm(
+            *(row["run"], row["things"], row["provider"], row["model"], row["failed"]),
+            consequence=CONSEQUENCES[Call.Purpose(row["purpose"])],
+            reason=reasons[row["last_failed"] or 0],
+        )
         for row in silent
     ]
 

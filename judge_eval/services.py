@@ -22,13 +22,13 @@ from judge_eval.models import Board, Judge, JudgeRating, Run, Verdict
 from judge_eval.objects import record_objects
 from judge_eval.prompts.request_hash import judge_fingerprint
 from voting.choices import DEFAULT_BALLOT
+from voting.curating import votes_for
 from voting.kinds import Kind, is_ordered, kind_of
 from voting.ledger.chain import canonical
 from voting.models import Inference, Item, Picture, Project, Queue, VoterPrompt, prompt_key
 from voting.order import couples, fresh_turn, keyed_number, prompt_order
 from voting.pictures.rendering import renderer_id
 from voting.pictures.store import source_address
-from voting.votes_wanted import votes_for
 
 # A change of what a baseline answers must change its fingerprint: it is another competitor then.
 BASELINE_VERSION = 2
@@ -68,7 +68,7 @@ def create_run(
                 for output in prompt.outputs
             ]
             by_pk = {output.pk: output for output in Inference.objects.bulk_create(outputs)}
-            together = shown_together(kind_of(queue), list(by_pk), settings.SECRET_KEY)
+            together = combined_outputs(kind_of(queue), list(by_pk), settings.SECRET_KEY)
             new += [[by_pk[pk] for pk in item] for item in together]
         # Neighbours in the list would otherwise be of one prompt.
         Random(str(queue.pk)).shuffle(new)  # noqa: S311  an order, not a secret
@@ -103,7 +103,7 @@ def create_queue(project: Project, name: str, rubric: str, **rules: Any) -> Queu
     return Queue.objects.create(project=project, name=name, rubric=last, **rules)
 
 
-def shown_together(kind: Kind, outputs: Sequence[Output], key: str) -> list[tuple[Output, ...]]:
+def combined_outputs(kind: Kind, outputs: Sequence[Output], key: str) -> list[tuple[Output, ...]]:
     """Return the items that the outputs of one prompt make: each by itself, or every pair.
 
     A keyed hash decides which of a pair is A.
@@ -180,8 +180,8 @@ def add_judges(run: Run, judges: Sequence[Judge]) -> list[Judge]:
 
 def baseline(run: Run, name: str) -> Judge:
     version: int | str = BASELINE_VERSION
-    if (known := BASELINES.get(name)) and known.package != OWN:
-        version = known.version
+    if (baseline := BASELINES.get(name)) and baseline.package != OWN:
+        version = baseline.version
     competitor = {"provider": Judge.BASELINE, "model": name, "version": version}
     fingerprint = sha256(canonical(competitor)).hexdigest()
     return Judge(run=run, name=name, provider=Judge.BASELINE, fingerprint=fingerprint)

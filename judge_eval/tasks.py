@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from judge_eval.exchange import import_jobs
 from judge_eval.findings import cache
-from judge_eval.runs import leases, retention, state, trial, verdicts, worker
+from judge_eval.runs import deletion, leases, state, trial, verdicts, worker
 from voting.pictures.store import render_picture
 
 logger = logging.getLogger(__name__)
@@ -40,8 +40,8 @@ def work() -> None:
 
 
 @shared_task
-def try_provider(name: str, number: str) -> None:
-    trial.make(name, number)
+def try_provider(call: int) -> None:
+    trial.make_call(call)
 
 
 @shared_task
@@ -73,7 +73,7 @@ def compute_findings(run_id: str, part: str) -> None:
 
 @shared_task
 def remove_old_replies() -> None:
-    retention.remove_old_replies(timezone.now())
+    deletion.remove_old_replies(timezone.now())
 
 
 @shared_task

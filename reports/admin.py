@@ -14,11 +14,11 @@ from reports.models import (
     CompositeDefinition,
     Delivery,
     Enrollment,
+    PublishedHead,
     Quality,
     Review,
     ScoreReport,
     Share,
-    ToldHead,
     Trace,
     TracedModel,
     Webhook,
@@ -126,11 +126,11 @@ class CompositeAdmin(ReadOnlyAdmin):
 
 @admin.register(ScoreReport)
 class ScoreReportAdmin(ReadOnlyAdmin):
-    list_display = ("run", "state", "error", "size", "attempts", "asked_at", "done_at")
+    list_display = ("run", "state", "error", "size", "attempts", "requested_at", "done_at")
     list_filter = ("state",)
     list_select_related = ("run",)
     search_fields = ("run__name", "error")
-    date_hierarchy = "asked_at"
+    date_hierarchy = "requested_at"
     exclude = ("table",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[ScoreReport]:
@@ -196,16 +196,16 @@ class TraceAdmin(ReadOnlyAdmin):
         return reverse("review-item", args=[trace.item_id])
 
 
-@admin.register(ToldHead)
-class ToldHeadAdmin(ReadOnlyAdmin):
+@admin.register(PublishedHead)
+class PublishedHeadAdmin(ReadOnlyAdmin):
     list_display = ("project", "seq", "head", "at")
     list_filter = ("project",)
     list_select_related = ("project",)
     readonly_fields = ("head",)
     ordering = ("-at",)
 
-    def head(self, told: ToldHead) -> str:
-        return bytes(told.hash).hex()
+    def head(self, row: PublishedHead) -> str:
+        return bytes(row.hash).hex()
 
 
 @admin.register(Webhook)

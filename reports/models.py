@@ -30,7 +30,7 @@ class CompositeDefinition(models.Model):
 
 
 class ScoreReport(models.Model):
-    """Score files that were asked for: waiting, done and kept as a zip, or failed with a reason."""
+    """Score files that were requested: waiting, done and kept as a zip, or failed with a reason."""
 
     class State(models.TextChoices):
         WAITING = "waiting"
@@ -40,16 +40,16 @@ class ScoreReport(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     run = models.ForeignKey(Run, models.CASCADE, related_name="score_reports", db_index=False)
     state = models.CharField(max_length=7, choices=State, default=State.WAITING)
-    # What was asked for; None means the default.
+    # What was requested; None means the default.
     config = models.JSONField(null=True, blank=True)
     error = models.TextField(blank=True)
-    asked_at = models.DateTimeField(default=timezone.now, editable=False)
+    requested_at = models.DateTimeField(default=timezone.now, editable=False)
     done_at = models.DateTimeField(null=True)
     # Whoever makes it holds the lease; one that ran out is anybody's, but not for ever.
     leased_until = models.DateTimeField(null=True)
     attempts = models.PositiveSmallIntegerField(default=0)
     size = models.PositiveBigIntegerField(default=0)
-    # The summary that is in the files, for pages and scripts: see scores.table.ScoreTable.
+    # The summary that is in the files, for pages and scripts: see report.model.ScoreTable.
     table = models.JSONField(null=True, blank=True)
 
     class Meta:
@@ -62,7 +62,9 @@ class ScoreReport(models.Model):
                 condition=Q(state="failed") & ~Q(error="") | ~Q(state="failed") & Q(error=""),
             ),
         ]
-        indexes: ClassVar = [models.Index(fields=["run", "asked_at"], name="score_report_of_run")]
+        indexes: ClassVar = [
+            models.Index(fields=["run", "requested_at"], name="score_report_of_run")
+        ]
 
     def __str__(self) -> str:
         return f"{self.run_id}: {self.state}"
@@ -256,17 +258,17 @@ class FrozenRows(models.Model):
     lines = models.BinaryField()
 
 
-class ToldHead(models.Model):
-    """The head of a ledger that was told elsewhere: see reports.shares.heads."""
+class PublishedHead(models.Model):
+    """The head of a ledger that was published elsewhere: see reports.webhooks.heads."""
 
-    project = models.ForeignKey(Project, models.CASCADE, related_name="told_heads")
+    project = models.ForeignKey(Project, models.CASCADE, related_name="published_heads")
     seq = models.BigIntegerField()
     hash = models.BinaryField(max_length=32)
     at = models.DateTimeField()
 
     class Meta:
         constraints: ClassVar = [
-            models.UniqueConstraint(fields=["project", "seq"], name="told_head_once")
+            models.UniqueConstraint(fields=["project", "seq"], name="published_head_once")
         ]
 
 

@@ -6,20 +6,19 @@ from celery import shared_task
 from django.utils import timezone
 
 from reports.quality.projection import fold_left_behind
-from reports.scores import jobs
-from reports.shares import heads
-from reports.shares.services import forget_deleted_runs
-from reports.webhooks import sending, services
+from reports.report import scores
+from reports.report.links import forget_deleted_runs
+from reports.webhooks import heads, sending, services
 
 
 @shared_task
 def make_score_files(report_id: str) -> None:
-    jobs.make(UUID(report_id))
+    scores.make(UUID(report_id))
 
 
 @shared_task
-def tell_heads() -> None:
-    heads.tell_heads(timezone.now())
+def publish_heads() -> None:
+    heads.publish_heads(timezone.now())
     services.forget_old()
 
 
@@ -30,8 +29,8 @@ def deliver(webhook_id: str) -> None:
 
 @shared_task
 def sweep() -> None:
-    jobs.ask_again_for_lost()
-    jobs.remove_left_behind()
+    scores.requeue_lost()
+    scores.remove_left_behind()
     fold_left_behind()
     sending.ask_again_for_due()
     forget_deleted_runs()

@@ -2,15 +2,14 @@ from django.urls import path
 
 from humanjudge.http import on_demand
 from reports.grandjury import pages
-from reports.projects import audit, home, keys, people, settings
+from reports.projects import audit, home, keys, members, settings
 from reports.quality import views as quality
+from reports.report import links, public
 from reports.review import views as review
-from reports.shares import public
-from reports.shares import views as shares
 from reports.webhooks import views as webhooks
 
 # These pages know every scorer or draw ranks with NumPy, which no other page needs.
-_made, _scores = "reports.composite.views", "reports.scores.views"
+_made, _scores = "reports.composite.views", "reports.report.scores"
 _pages = "projects/<uuid:project_id>"
 _project = f"{_pages}/quality"
 _run, _zip = "runs/<uuid:run_id>", "scores/<uuid:report_id>/download"
@@ -23,10 +22,10 @@ urlpatterns = [
     path("projects/new/", quality.new_project, name="new-project"),
     path(f"{_project}/", quality.project_quality, name="project-quality"),
     path(f"{_project}/settings", quality.change_settings, name="change-quality-settings"),
-    path(f"{_pages}/people/", people.people, name="project-people"),
-    path(f"{_pages}/people/add", people.add_member, name="add-member"),
-    path(f"{_pages}/members/<int:member_id>", people.change_member, name="change-member"),
-    path(f"{_pages}/voters/<uuid:voter_id>", people.change_reputation, name="change-reputation"),
+    path(f"{_pages}/people/", members.people, name="project-people"),
+    path(f"{_pages}/people/add", members.add_member, name="add-member"),
+    path(f"{_pages}/members/<int:member_id>", members.change_member, name="change-member"),
+    path(f"{_pages}/voters/<uuid:voter_id>", members.change_reputation, name="change-reputation"),
     path(f"{_pages}/audit/", audit.audit, name="project-audit"),
     path(f"{_pages}/settings/", settings.settings, name="project-settings"),
     path(f"{_pages}/settings/save", settings.save_settings, name="save-project-settings"),
@@ -42,7 +41,7 @@ urlpatterns = [
     path(f"{_run}/composite/", on_demand(f"{_made}.run_composite"), name="run-composite"),
     path(f"{_run}/composite/save", on_demand(f"{_made}.save_composite"), name="save-composite"),
     path(f"{_run}/scores/", on_demand(f"{_scores}.run_scores"), name="run-scores"),
-    path(f"{_run}/scores/ask", on_demand(f"{_scores}.ask_for_scores"), name="ask-for-scores"),
+    path(f"{_run}/scores/ask", on_demand(f"{_scores}.request_scores_page"), name="ask-for-scores"),
     path("models/", pages.models_page, name="traced-models"),
     path("models/new", pages.make_model, name="make-model"),
     path("models/keys/new", pages.make_person_key, name="make-person-key"),
@@ -50,12 +49,12 @@ urlpatterns = [
     path("models/<uuid:model_id>/key", pages.renew_model_key, name="renew-model-key"),
     path("models/<uuid:model_id>/revoke", pages.revoke_model_key, name="revoke-model-key"),
     path("models/benchmarks/<int:benchmark_id>", pages.open_benchmark, name="open-benchmark"),
-    path(f"{_run}/share/", shares.run_shares, name="run-shares"),
-    path("projects/<uuid:project_id>/share/", shares.project_shares, name="project-shares"),
+    path(f"{_run}/share/", links.run_shares, name="run-shares"),
+    path("projects/<uuid:project_id>/share/", links.project_shares, name="project-shares"),
     path("projects/<uuid:project_id>/webhooks/", webhooks.webhooks, name="webhooks"),
     path("webhooks/<uuid:webhook_id>/<str:action>", webhooks.change_webhook, name="change-webhook"),
     path("webhooks/deliveries/<uuid:delivery_id>/again", webhooks.send_again, name="send-again"),
-    path("shares/<int:share_id>/revoke", shares.revoke, name="revoke-share"),
+    path("shares/<int:share_id>/revoke", links.revoke, name="revoke-share"),
     path("r/<str:token>/", public.shared_report, name="shared-report"),
     path("r/<str:token>/bundle.zip", public.shared_bundle, name="shared-bundle"),
     path("r/<str:token>/<str:name>", public.shared_file, name="shared-file"),

@@ -12,14 +12,15 @@ collect_ignore_glob = (
     ["both/test_openapi*"] if os.environ["DATABASE_URL"].startswith("sqlite") else []
 )
 
-# Other examples are tried each time. `fast` is for `make test-fast`; whoever changes what is
-# computed asks for more: make test ARGS='--hypothesis-profile thorough'.
-for name, examples in {"fast": 20, "humanjudge": 50, "thorough": 1000}.items():
-    # A slow machine is no failure; what failed is printed so that it can be run again.
+# Other examples are tried each time; what failed is printed so that it can be run again. On CI they
+# follow from the tests, so that what is merged fails by its own changes and never by chance.
+# Whoever changes what is computed asks for more: make test ARGS='--hypothesis-profile thorough'.
+for name, examples in {"fast": 10, "humanjudge": 15, "ci": 50, "thorough": 1000}.items():
+    # A slow machine is no failure.
     hypothesis.settings.register_profile(
-        name, deadline=None, print_blob=True, max_examples=examples
+        name, deadline=None, print_blob=True, max_examples=examples, derandomize=name == "ci"
     )
-hypothesis.settings.load_profile("humanjudge")
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "humanjudge"))
 
 
 def pytest_configure():
@@ -31,10 +32,41 @@ def pytest_configure():
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 
+# Files whose tests take seconds together: `make test-fast` leaves them out, `make test` begins with
+# them.
+SLOW_FILES = {
+    "db/test_admin_lists.py",
+    "db/test_calls_faults.py",
+    "db/test_calls_secrecy.py",
+    "db/test_calls_stored.py",
+    "db/test_covered_rows.py",
+    "db/test_extensions.py",
+    "db/test_findings_apart.py",
+    "db/test_forged_bundles.py",
+    "db/test_import_sizes.py",
+    "db/test_metrics.py",
+    "db/test_open_items.py",
+    "db/test_published_labels.py",
+    "db/test_score_command.py",
+    "db/test_score_safety.py",
+    "db/test_verify.py",
+    "pure/test_light_imports.py",
+    "pure/test_reader_memory.py",
+    "pure/test_score_charts.py",
+}
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if "/".join(item.path.parts[-2:]) in SLOW_FILES:
+            item.add_marker(pytest.mark.slow)
+
+
 LIMITS = {
     "humanjudge.login": ["BY_ADDRESS", "BY_BOTH", "BY_ACCOUNT"],
     "judge_eval.api.access": ["WRONG_KEYS"],
-    "reports.shares.public": ["LIMIT"],
+    "reports.report.public": ["LIMIT"],
     "voting.views": ["WRONG_LINKS", "JOINS"],
 }
 

@@ -278,7 +278,7 @@ def elos_of(run):
 def counts_of(run):
     """Return (agree, disagree, answered, asked) of each judge."""
     ratings = JudgeRating.objects.filter(judge__run=run).order_by("judge__position")
-    return list(ratings.values_list("agree", "disagree", "answered", "asked"))
+    return list(ratings.values_list("agree", "disagree", "answered", "requested"))
 
 
 def make_voter(run, **fields):

@@ -57,24 +57,32 @@ def pytest_collection_modifyitems(config, items):
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
 
-SHARING_A_SERVER = {"tests/process/test_cli.py", "tests/process/test_grandjury_client.py"}
+SHARING_A_PRODUCT = (
+    "tests/process/test_cli.py",
+    "tests/process/test_documents.py",
+    "tests/process/test_grandjury_client.py",
+)
 
 
-class ByFileOrTest(LoadFileScheduling):
+class ByWhatIsShared(LoadFileScheduling):
     """A file stays on one worker, so that what its tests share is made once.
 
-    Most tests of processes share nothing, and some wait for minutes: each goes where there is room.
+    So do all files that share a running product. Most tests of processes share nothing, and some
+    wait for minutes: each goes where there is room.
     """
 
     def _split_scope(self, nodeid):
         file = super()._split_scope(nodeid)
-        is_alone = file.startswith("tests/process/") and file not in SHARING_A_SERVER
-        return nodeid if is_alone else file
+        if file.startswith("tests/browser/"):
+            return "tests/browser"
+        if file in SHARING_A_PRODUCT:
+            return "tests/process with a product"
+        return nodeid if file.startswith("tests/process/") else file
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    return ByFileOrTest(config, log) if config.getvalue("dist") == "loadfile" else None
+    return ByWhatIsShared(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 def pytest_terminal_summary(terminalreporter):

@@ -79,24 +79,24 @@ def _in_scope(key: ApiKey, action: Action) -> bool:
 
 def projects_of(key: ApiKey) -> QuerySet[Project]:
     """Return the projects that a key is for; a person's key is for those that its person sees."""
-    known = Project.objects.all()
-    mine = known if key.project_id is None else known.filter(pk=key.project_id)
+    projects = Project.objects.all()
+    mine = projects if key.project_id is None else projects.filter(pk=key.project_id)
     return mine if key.user is None else mine & projects_where(key.user, "see")
 
 
 def projects_where(who: Who, action: Action) -> QuerySet[Project]:
     """Return the projects in which somebody may do it, for lists; one query, joined to theirs."""
-    known = Project.objects.all()
+    projects = Project.objects.all()
     if isinstance(who, ApiKey):
         if not _in_scope(who, action):
-            return known.none()
+            return projects.none()
         mine = projects_of(who)
         return mine if who.user is None else mine & projects_where(who.user, action)
     user = _active(who)
     if user is None or user.is_superuser:
-        return known if user else known.none()
+        return projects if user else projects.none()
     roles = _roles_of(user).items()
-    return known.filter(pk__in=[pk for pk, role in roles if role in ALLOWED[action]])
+    return projects.filter(pk__in=[pk for pk, role in roles if role in ALLOWED[action]])
 
 
 def require(request: HttpRequest, action: Action, project: Project | UUID | None) -> None:
@@ -195,7 +195,7 @@ def note_project(request: HttpRequest, project: Project | UUID | None) -> None:
     request.META[_PROJECT] = _id_of(project)
 
 
-def may_here(request: HttpRequest) -> dict[str, object]:
+def may_here(request: HttpRequest) -> "dict[str, SimpleLazyObject[dict[str, bool]]]":
     """Tell templates what may be done in the project of a page; looked up where one asks."""
     return {"may": SimpleLazyObject(lambda: may(request.user, request.META.get(_PROJECT)))}
 

@@ -1,7 +1,7 @@
 """The admin of voting: who may do what, vote, and with what. The ledger can only be read here."""
 
 from collections.abc import Callable
-from typing import Any, ClassVar, cast
+from typing import Any, cast
 
 from django.contrib import admin
 from django.contrib.admin.models import LogEntry
@@ -21,7 +21,6 @@ from django.utils.functional import cached_property
 
 from voting.changes import record_queues
 from voting.choices import CHOICES, LABELS, Choice, in_order
-from voting.curating import decisions_on_voters, exclude_voter
 from voting.forms import GroupField
 from voting.keys import create_key
 from voting.kinds import COMPARISON, kind_of
@@ -41,7 +40,7 @@ from voting.models import (
     VoterPrompt,
 )
 from voting.services import record_exposure
-from voting.voters import erase, invite_token, voter_of_user, withdraw
+from voting.voters import erase, invite_token, voter_of_user
 
 admin.site.site_header = admin.site.site_title = "HumanJudge"
 admin.site.index_title = "Admin"
@@ -210,26 +209,10 @@ class InviteAdmin(ListAdmin):
     date_hierarchy = "created_at"
     autocomplete_fields = ("queue",)
     readonly_fields = ("link", "created_at")
-    actions = ("revoke",)
 
     @admin.display(description="link")
     def link(self, invite: Invite) -> str:
         return reverse("join", args=[invite_token(invite)])
-
-    @admin.action(description="Withdraw the selected invites", permissions=["change"])
-    def revoke(self, request: HttpRequest, invites: QuerySet[Invite]) -> HttpResponse | None:
-        return do_for_each(
-            self,
-            request,
-            invites.filter(revoked_at__isnull=True).select_related("queue__project"),
-            withdraw,
-            action="revoke",
-            title="Withdraw invites",
-            warning="Nobody new gets in by these links any more, and this cannot be undone. "
-            "Whoever is in already may go on voting.",
-            button="Withdraw them",
-            done="Withdrawn",
-        )
 
 
 class VoterForm(ModelForm):  # type: ignore[type-arg]
@@ -240,16 +223,6 @@ class VoterForm(ModelForm):  # type: ignore[type-arg]
             "reputation": "Weight of each vote in a quality score, in millionths: "
             "1000000 is the weight 1, 500000 counts half as much."
         }
-
-
-def exclude_everywhere(voter: Voter, by: User) -> None:
-    """Exclude a voter, as somebody with a login does, from all queues that they have voted in."""
-    curator = voter_of_user(voter.project, by)
-    votes = Entry.objects.filter(voter=voter, kind=Entry.Kind.VOTE)
-    for queue in Queue.objects.filter(pk__in=votes.values("queue")):
-        latest = decisions_on_voters(queue).filter(voter=voter).first()
-        if latest is None or (latest.payload or {}).get("action") != "exclude":
-            exclude_voter(voter.pk, queue, curator, after=latest.uid if latest else None)
 
 
 @admin.register(Voter)
@@ -267,22 +240,7 @@ class VoterAdmin(UnmakeableAdmin):
         *("invite", "user", "api_key", "created_at"),
     )
     fields = (*readonly_fields[:2], "name", "reputation", "blocked_at", *readonly_fields[2:])
-    actions = ("exclude_them", "erase")
-
-    @admin.action(description="Exclude the votes of the selected people", permissions=["change"])
-    def exclude_them(self, request: HttpRequest, voters: QuerySet[Voter]) -> HttpResponse | None:
-        return do_for_each(
-            self,
-            request,
-            voters.select_related("project"),
-            lambda voter: exclude_everywhere(voter, cast(User, request.user)),
-            action="exclude_them",
-            title="Exclude people",
-            warning="Their votes leave every figure of every run in which they have voted. It is "
-            "in the ledger, and can be taken back on a run's page People.",
-            button="Exclude them",
-            done="Excluded",
-        )
+    actions = ("erase",)
 
     @admin.action(
         description="Erase the selected people (their votes stay, without a name)",
@@ -329,7 +287,7 @@ class ApiKeyAdmin(KeptAdmin):
             super().save_model(request, obj, form, change)
             return
         made, key = create_key(obj.name, obj.scopes, obj.project, obj.expires_at)
-        obj.shown_once = key  # type: ignore[attr-defined]
+        obj.key = key  # type: ignore[attr-defined]
         obj.pk = made.pk
 
     def response_add(
@@ -345,15 +303,13 @@ class ApiKeyAdmin(KeptAdmin):
 
 
 class MembersInline(admin.TabularInline):  # type: ignore[type-arg]
-    """Who is in it: a role is changed or taken away here, and given by the row for one more."""
+    """Who is in it, with which role; owners and superusers change that on the project's page."""
 
     model = Member
-    readonly_fields: ClassVar[tuple[str, ...]] = ("project", "user", "created_at")
-    extra = 0
+    readonly_fields = ("project", "user", "role", "created_at")
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
-        other = "user" if self.parent_model is Project else "project"
-        return (other, "role", *(("created_at",) if self.readonly_fields else ()))
+        return ("user" if self.parent_model is Project else "project", "role", "created_at")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Member]:
         return super().get_queryset(request).select_related("project", "user")
@@ -361,19 +317,7 @@ class MembersInline(admin.TabularInline):  # type: ignore[type-arg]
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
 
-
-class NewMemberInline(MembersInline):
-    # Apart from the rows that there are: each would look up by itself whom its field names.
-    readonly_fields = ()
-    autocomplete_fields = ("project", "user")
-    verbose_name_plural = "one more member"
-    extra = 1
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Member]:
-        return super().get_queryset(request).none()
-
-    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return admin.TabularInline.has_add_permission(self, request, obj)
+    has_change_permission = has_delete_permission = has_add_permission
 
 
 @admin.register(Project)
@@ -382,8 +326,8 @@ class ProjectAdmin(KeptAdmin):
     search_fields = ("name",)
     ordering = ("name", "created_at")
     date_hierarchy = "created_at"
-    readonly_fields = ("id", "head_seq", "head", "created_at")
-    inlines = (MembersInline, NewMemberInline)
+    readonly_fields = ("id", "head_seq", "ledger_head", "created_at")
+    inlines = (MembersInline,)
 
     def save_model(self, request: HttpRequest, obj: Project, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)
@@ -405,7 +349,7 @@ admin.site.unregister(User)
 @admin.register(User)
 class PersonAdmin(UserAdmin):  # type: ignore[type-arg]
     list_display = ("username", "email", "is_active", "is_staff", "is_superuser", "last_login")
-    inlines = (MembersInline, NewMemberInline, IdentityInline)
+    inlines = (MembersInline, IdentityInline)
 
     def has_delete_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
         # The audit would lose what they changed: whoever leaves is set inactive instead.

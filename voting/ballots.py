@@ -1,16 +1,15 @@
 """Signed ballots: what a page may say about one item without the server looking anything up."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cache
-from typing import Any, Literal
+from typing import Literal
 from uuid import UUID
 
 from django.core import signing
 
 from voting.choices import Side
-from voting.kinds import COMPARISON, Answer, Posted, kind_of, options_of
+from voting.kinds import COMPARISON, Answer, Posted, StoredOptions, kind_of, options_of
 
 MAX_AGE = timedelta(hours=24)
 
@@ -33,7 +32,7 @@ class Ballot:
     left: Side | Literal[""]
     choices: tuple[str, ...]
     kind: str = COMPARISON.name
-    options: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    options: StoredOptions = field(default_factory=dict, hash=False)
 
     def answer(self, posted: Posted, left: str | None = None) -> Answer:
         """Return what a form says; raise AnswerInvalid for what this ballot does not offer.

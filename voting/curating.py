@@ -1,17 +1,26 @@
-"""The decisions of curators: the only writer of `decision` entries but for imports."""
+"""What curators and leads decide: the only writer of it but for imports.
+
+A decision, and a change of how many votes items want, is one entry of the ledger (see
+`voting.ledger.decisions`); sealing it changes the items.
+"""
 
 from collections.abc import Mapping
-from datetime import timedelta
-from typing import Any
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
 from uuid import UUID, uuid4
 
+from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import OuterRef, Q, QuerySet
 from django.utils import timezone
 
+from voting.disputes import is_disputed
+from voting.kinds import options_of
 from voting.ledger import ledger
-from voting.ledger.decisions import MOST_WANTED, Action, Decision
+from voting.ledger.counts import votes_on
+from voting.ledger.decisions import MOST_REQUIRED, VOTES_WANTED, Action, Decision, Rules, payload_of
 from voting.models import Entry, Item, Queue, Voter
+from voting.order import wants_overlap
 
 MOST_VOTES = 1_000
 _DECISIONS = Entry.objects.filter(kind=Entry.Kind.DECISION).order_by("-at", "-pk")
@@ -62,8 +71,8 @@ def decide(
             return made
         if not item.opened_at:
             raise CannotDecide(item.unusable or "It is not open for voting yet.")
-        wanted = _wanted(item, votes) if action == "another_round" else {}
-        return _write(decision, {"action": action, **wanted}, curator)
+        required = _required(item, votes) if action == "another_round" else {}
+        return _write(decision, curator, action, **required)
 
 
 def exclude_voter(
@@ -85,7 +94,7 @@ def exclude_voter(
         decision = _decision(curator, why, uid, voter=voter, queue=queue)
         if made := _made_before(decision, decisions_on_voters(queue).filter(voter=voter), after):
             return made
-        return _write(decision, {"action": "exclude"}, curator)
+        return _write(decision, curator, "exclude")
 
 
 def reverse(decision_id: UUID, curator: Voter, why: str = "", *, uid: UUID | None = None) -> Entry:
@@ -101,7 +110,7 @@ def reverse(decision_id: UUID, curator: Voter, why: str = "", *, uid: UUID | Non
         with transaction.atomic():
             if made := Entry.objects.filter(uid=decision.uid, target=target).first():
                 return made
-            return _write(_behind(decision, target), {"action": "reverse"}, curator)
+            return _write(_behind(decision, target), curator, "reverse")
     except IntegrityError:
         before = Entry.objects.filter(kind=Entry.Kind.DECISION, target=target).first()
         if before is None:
@@ -109,12 +118,12 @@ def reverse(decision_id: UUID, curator: Voter, why: str = "", *, uid: UUID | Non
         raise AlreadyDecided(before) from None
 
 
-def _wanted(item: Item, votes: int | None) -> dict[str, int]:
+def _required(item: Item, votes: int | None) -> dict[str, int]:
     more = item.queue.votes_per_item if votes is None else votes
-    wanted = max(item.votes, item.votes_wanted) + more
-    if not 1 <= more <= MOST_VOTES or wanted > MOST_WANTED:
+    required = max(item.votes, item.votes_wanted) + more
+    if not 1 <= more <= MOST_VOTES or required > MOST_REQUIRED:
         raise CannotDecide(f"Another round brings 1 to {MOST_VOTES:,} votes.")
-    return {"votes_wanted": wanted, "instead_of": item.votes_wanted - item.extra_votes}
+    return {"votes_wanted": required, "instead_of": item.votes_wanted - item.extra_votes}
 
 
 def _decision(curator: Voter, why: str, uid: UUID | None, **about: Any) -> Entry:
@@ -149,8 +158,104 @@ def _behind(decision: Entry, latest: Entry) -> Entry:
     return decision
 
 
-def _write(entry: Entry, said: Mapping[str, object], curator: Voter) -> Entry:
-    why = {"by": curator.pseudonym, "why": entry.comment_sha256}
-    entry.payload = Decision.model_validate({**said, **why}).payload
+def _write(entry: Entry, curator: Voter, action: Action, **required: int) -> Entry:
+    by, why = curator.pseudonym, entry.comment_sha256
+    entry.payload = Decision(action=action, by=by, why=why, **required).payload
     ledger.record(entry)
     return entry
+
+
+# --- how many votes items want --------------------------------------------------------------------
+
+
+def votes_for(item: UUID, rules: Rules | Queue) -> int:
+    """Return how many votes an item wants by some rules; a keyed hash decides which want more."""
+    overlaps = wants_overlap(settings.SECRET_KEY, item, rules.overlap_share)
+    return rules.overlap_votes if overlaps else rules.votes_per_item
+
+
+def by_rules(queue: Queue, rules: Rules) -> dict[UUID, int]:
+    items = queue.items.order_by("position").values_list("pk", flat=True)
+    return {pk: votes_for(pk, rules) for pk in items}
+
+
+def disputed(queue: Queue) -> list[UUID]:
+    """Return the items about which people disagree by now."""
+    critical = options_of(queue).critical_variance
+    votes = votes_on(Q(queue=queue.pk))
+    return [item for item, names in votes.items() if is_disputed(names, critical)]
+
+
+class Cost(NamedTuple):
+    """What a change comes to, as the votes stand now."""
+
+    # Votes that are to come, after the change and before it.
+    left: int
+    left_before: int
+    # Items that want votes again, and items that want none any more.
+    reopened: int
+    closed: int
+
+
+def cost_of(queue: Queue, required: Mapping[UUID, int]) -> Cost:
+    usable = queue.items.filter(unusable="").values_list("pk", "votes", "votes_wanted")
+    left = left_before = reopened = closed = 0
+    for pk, votes, before in usable:
+        missing_before = max(0, before - votes)
+        missing = max(0, required.get(pk, before) - votes)
+        left, left_before = left + missing, left_before + missing_before
+        reopened += missing > 0 == missing_before
+        closed += missing == 0 < missing_before
+    return Cost(left, left_before, reopened, closed)
+
+
+def change_for_all(queue: Queue, rules: Rules, by: Voter) -> Entry:
+    """Let all items of a queue, and those that are added later, want votes by other rules."""
+    with transaction.atomic():
+        # Whoever adds items holds it too: none is added between the list of all and the new rules.
+        Queue.objects.select_for_update(no_key=True).get(pk=queue.pk)
+        Queue.objects.filter(pk=queue.pk).update(**dict(rules))
+        return _change(queue, by, by_rules(queue, rules), rules)
+
+
+def change_for_disputed(queue: Queue, votes: int, by: Voter) -> Entry:
+    """Let the items about which people disagree by now want so many votes."""
+    with transaction.atomic():
+        return _change(queue, by, dict.fromkeys(disputed(queue), votes), None)
+
+
+def _change(queue: Queue, by: Voter, required: Mapping[UUID, int], rules: Rules | None) -> Entry:
+    entry = Entry(
+        project_id=queue.project_id,
+        kind=Entry.Kind.PARAMETERS,
+        at=timezone.now(),
+        queue=queue,
+        voter=by,
+        payload=payload_of(required, rules),
+    )
+    ledger.record(entry)
+    return entry
+
+
+class Change(NamedTuple):
+    """A change that was made; it has rules if it was for all items."""
+
+    at: datetime
+    by: str
+    votes_per_item: int | None
+    overlap_share: str | None
+    overlap_votes: int | None
+
+    @property
+    def overlap_percent(self) -> float:
+        return 100 * float(self.overlap_share or 0)
+
+
+def latest_changes(queue: Queue, most: int) -> list[Change]:
+    """Return who has changed when how many votes items want, the latest first."""
+    of_queue = Entry.objects.filter(
+        project=queue.project_id, queue=queue, kind=Entry.Kind.PARAMETERS
+    )
+    made = of_queue.filter(payload__has_key=VOTES_WANTED).order_by("-at", "-pk")
+    names = [f"payload__{VOTES_WANTED}__{name}" for name in Rules.model_fields]
+    return [Change(*row) for row in made.values_list("at", "voter__name", *names)[:most]]

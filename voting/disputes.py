@@ -57,7 +57,7 @@ def is_disputed(votes: Sequence[Vote], critical_variance: float) -> bool:
     return lacks_majority(by_choice) or (variance or 0) > critical_variance
 
 
-def extra_votes(votes: Sequence[Vote], wanted: int, most: int, critical_variance: float) -> int:
+def extra_votes(votes: Sequence[Vote], required: int, most: int, critical_variance: float) -> int:
     """Return how many votes an item wants beyond `wanted`, at most `most`.
 
     One at a time: the next one is wanted only while those before it, in the order of the ledger,
@@ -68,8 +68,8 @@ def extra_votes(votes: Sequence[Vote], wanted: int, most: int, critical_variance
     [0, 0, 1, 1]
     """
     extra = 0
-    while extra < most and 0 < wanted + extra <= len(votes):
-        if not is_disputed(votes[: wanted + extra], critical_variance):
+    while extra < most and 0 < required + extra <= len(votes):
+        if not is_disputed(votes[: required + extra], critical_variance):
             break
         extra += 1
     return extra

@@ -6,7 +6,7 @@ from typing import Any
 
 from django import forms
 
-from voting.ledger.group_names import LONGEST_GROUP, group_name
+from voting.ledger.decisions import LONGEST_GROUP, group_name
 from voting.models import Flag
 
 LONGEST_NAME = 100

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from functools import cache
 from itertools import zip_longest
 from math import fsum
-from typing import Annotated, Any, Final, Literal, TypeAlias, cast
+from typing import Annotated, Any, Final, Literal, TypeAlias, TypedDict, cast
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from humanjudge.lib.text import listed, number_of
 from humanjudge.lib.validation import Line, Part
@@ -45,6 +45,8 @@ LONGEST_CHOICE: Final = 500
 Label: TypeAlias = str | int | float | list[str]
 # What a form has sent, by the names of its fields.
 Posted: TypeAlias = Mapping[str, str]
+# `Options`, as a queue or a ballot keeps them.
+StoredOptions: TypeAlias = Mapping[str, JsonValue]
 LONGEST_WORD: Final = 60
 Noun = Literal["pair", "item"]
 # What only some kinds have: each judge's labels beside people's, how it finds what people flag, how
@@ -156,6 +158,13 @@ class Button:
         return self.keys
 
 
+class ItemsConfig(TypedDict):
+    """What the config of a run says of its items."""
+
+    items: dict[str, JsonValue] | None
+    ballot: Sequence[str]
+
+
 class Kind:
     """What is asked of an item, and what all its votes and verdicts are like."""
 
@@ -197,7 +206,7 @@ class Kind:
         """Say what a voter will do with each item."""
         raise NotImplementedError
 
-    def config(self, ballot: Sequence[str], options: Mapping[str, Any]) -> dict[str, Any]:
+    def config(self, ballot: Sequence[str], options: StoredOptions) -> ItemsConfig:
         """Return what the config of a run says of such items."""
         return {"items": {"kind": self.name, **options}, "ballot": []}
 
@@ -260,7 +269,7 @@ class Comparison(Kind):
     def request(self, ballot: Sequence[str], options: Options) -> str:
         return "You will see two outputs for one prompt and say which is better."
 
-    def config(self, ballot: Sequence[str], options: Mapping[str, Any]) -> dict[str, Any]:
+    def config(self, ballot: Sequence[str], options: StoredOptions) -> ItemsConfig:
         return {"items": None, "ballot": ballot}
 
     def buttons(self, ballot: Collection[str]) -> Sequence[ChoiceRow]:
@@ -330,7 +339,7 @@ class PassFlag(Kind):
 
     def answer(self, posted: Posted, ballot: Sequence[str], options: Options, left: str) -> Answer:
         """Return a vote with its value: of the criteria, the grade, or the choice itself."""
-        labels: dict[str, Label] = {}
+        labels: dict[str, float] = {}
         if options.criteria:
             labels = {
                 each.name: _grade(f"criterion.{each.name}", posted, is_graded=each.graded)
@@ -375,8 +384,8 @@ class Category(Kind):
     def request(self, ballot: Sequence[str], options: Options) -> str:
         return _of_one(f"choose what fits it: {listed(ballot, 'or')}")
 
-    def config(self, ballot: Sequence[str], options: Mapping[str, Any]) -> dict[str, Any]:
-        return {"items": {"kind": self.name, "choices": ballot, **options}, "ballot": []}
+    def config(self, ballot: Sequence[str], options: StoredOptions) -> ItemsConfig:
+        return {"items": {"kind": self.name, "choices": [*ballot], **options}, "ballot": []}
 
 
 class Rating(Kind):
@@ -482,7 +491,7 @@ def joined(labels: Iterable[str]) -> str:
     return SEPARATOR.join(sorted(labels)) or NO_LABELS
 
 
-def combined(criteria: Sequence[Criterion], grades: Mapping[str, Any]) -> float:
+def combined(criteria: Sequence[Criterion], grades: Mapping[str, float]) -> float:
     """Return the value of a vote on several criteria: 0 where a gate fails, else a weighted mean.
 
     Source: SCORING, composite with hard gates.

@@ -50,8 +50,8 @@ def _user_of(account: str) -> User:
     # A name that looks like an address is that of an account only if an administrator gave it: at
     # an identity provider people may have chosen it themselves.
     named = Q(username=account, identities=None) if "@" in account else Q(username=account)
-    found = User.objects.filter(named | Q(email__iexact=account), is_active=True)
-    users = list(found.distinct()[:2])
+    accounts = User.objects.filter(named | Q(email__iexact=account), is_active=True)
+    users = list(accounts.distinct()[:2])
     if not users:
         raise CannotBeMember(
             f"There is no account “{account}”. An administrator makes accounts in the admin."

@@ -50,7 +50,7 @@ class Project(Identified):
         super().save(*args, **kwargs)  # type: ignore[arg-type]
 
     @property
-    def head(self) -> str:
+    def ledger_head(self) -> str:
         return bytes(self.head_hash).hex()
 
 
@@ -163,8 +163,8 @@ class Inference(Identified):
     @property
     def language(self) -> str:
         """What code is written in, where that is known."""
-        stated = self.metadata.get("language", "") if isinstance(self.metadata, dict) else ""
-        return stated if isinstance(stated, str) else ""
+        language = self.metadata.get("language", "") if isinstance(self.metadata, dict) else ""
+        return language if isinstance(language, str) else ""
 
 
 class Queue(Identified):

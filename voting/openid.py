@@ -7,7 +7,7 @@ that: whoever is new sees nothing until an owner adds them.
 
 import logging
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any, Final
@@ -112,30 +112,31 @@ def callback(request: HttpRequest) -> HttpResponse:
     if not user.is_active:
         raise Problem(403, _OFF)
     _follow_groups(user, claims)
-    wanted = request.session.pop(_NEXT, "")
+    page = request.session.pop(_NEXT, "")
     login(request, user, backend=settings.AUTHENTICATION_BACKENDS[0])
     request.session.set_expiry(SESSION_SECONDS)
-    return redirect(wanted or resolve_url(settings.LOGIN_REDIRECT_URL))
+    return redirect(page or resolve_url(settings.LOGIN_REDIRECT_URL))
 
 
 def _proven(request: HttpRequest) -> Claims:
     """Return the claims of a token that is the provider's, for us, for this login, and valid."""
     with _refusing():
         provider = _provider()
-        _check_issuer(request, provider.server_metadata)
+        metadata = provider.server_metadata
+        names_issuer = metadata.get("authorization_response_iss_parameter_supported") is True
+        _check_issuer(request, metadata["issuer"], is_required=names_issuer)
         must_be = {
-            "iss": {"essential": True, "value": provider.server_metadata["issuer"]},
+            "iss": {"essential": True, "value": metadata["issuer"]},
             "aud": {"essential": True, "value": settings.OIDC_CLIENT_ID},
         }
         token = provider.authorize_access_token(request, claims_options=must_be, leeway=60)
         return Claims.model_validate(dict(token["userinfo"]))
 
 
-def _check_issuer(request: HttpRequest, metadata: Mapping[str, Any]) -> None:
+def _check_issuer(request: HttpRequest, expected: str, *, is_required: bool) -> None:
     """Refuse an answer that another provider gave (RFC 9207), before its code is sent anywhere."""
-    is_required = metadata.get("authorization_response_iss_parameter_supported") is True
     issuer = request.GET.get("iss")
-    if issuer != metadata["issuer"] and (issuer is not None or is_required):
+    if issuer != expected and (issuer is not None or is_required):
         raise ValueError(f"the answer is of another issuer: {issuer!r}")
 
 
@@ -156,11 +157,11 @@ def _refusing() -> Iterator[None]:
 
 def _provider() -> Any:
     provider = _client(settings.OIDC_ISSUER, settings.OIDC_CLIENT_ID, settings.OIDC_CLIENT_SECRET)
-    said = provider.load_server_metadata()
-    if str(said.get("issuer", "")).rstrip("/") != settings.OIDC_ISSUER.rstrip("/"):
+    metadata = provider.load_server_metadata()
+    if str(metadata.get("issuer", "")).rstrip("/") != settings.OIDC_ISSUER.rstrip("/"):
         _client.cache_clear()
-        raise ValueError(f"OIDC_ISSUER is not what it calls itself: {said.get('issuer')!r}")
-    said["id_token_signing_alg_values_supported"] = ALGORITHMS
+        raise ValueError(f"OIDC_ISSUER is not what it calls itself: {metadata.get('issuer')!r}")
+    metadata["id_token_signing_alg_values_supported"] = ALGORITHMS
     return provider
 
 
@@ -180,24 +181,24 @@ def _client(issuer: str, client_id: str, client_secret: str) -> Any:
     )
 
 
-def _own_page(request: HttpRequest, wanted: str) -> str:
+def _own_page(request: HttpRequest, page: str) -> str:
     """Return an address if it is one of this server's, an empty text for any other."""
     hosts, is_secure = {request.get_host()}, request.is_secure()
-    is_own = url_has_allowed_host_and_scheme(wanted, hosts, require_https=is_secure)
-    return wanted if is_own else ""
+    is_own = url_has_allowed_host_and_scheme(page, hosts, require_https=is_secure)
+    return page if is_own else ""
 
 
 def _account_of(claims: Claims) -> User:
     """Return the account of an identity: the linked one, one of its verified address, or a new."""
-    known = {"issuer": claims.iss, "subject": claims.sub}
+    identity = {"issuer": claims.iss, "subject": claims.sub}
     for _ in range(TRIES):
-        linked = Identity.objects.select_related("user").filter(**known).first()
+        linked = Identity.objects.select_related("user").filter(**identity).first()
         if linked is not None:
             return linked.user
         # Somebody of the same name, or this person in another window, may log in at once.
         with suppress(IntegrityError), transaction.atomic():
             user = _of_address(claims) or _new_account(claims)
-            Identity.objects.create(user=user, **known)
+            Identity.objects.create(user=user, **identity)
             return user
     raise Problem(503, "Too many people log in at once. Try again in a moment.")
 
@@ -207,22 +208,22 @@ def _of_address(claims: Claims) -> User | None:
         return None
     # Locked: two identities with this address may log in at once.
     same = User.objects.select_for_update(no_key=True).filter(email__iexact=claims.email)
-    found = list(same[:2])
-    if any(user.is_superuser or user.is_staff for user in found):
+    users = list(same[:2])
+    if any(user.is_superuser or user.is_staff for user in users):
         raise Problem(403, _ADMINISTERS)
-    if Identity.objects.filter(user__in=found).exists():
+    if Identity.objects.filter(user__in=users).exists():
         raise Problem(403, _LINKED)
-    return found[0] if len(found) == 1 else None
+    return users[0] if len(users) == 1 else None
 
 
 def _new_account(claims: Claims) -> User:
     email = claims.email if claims.email_verified else ""
     names = (claims.preferred_username, email.partition("@")[0], claims.name, "member")
-    wanted = next(name for name in map(_plain, names) if name)[:140]
-    alike = User.objects.filter(username__istartswith=wanted).values_list("username", flat=True)
+    base = next(name for name in map(_plain, names) if name)[:140]
+    alike = User.objects.filter(username__istartswith=base).values_list("username", flat=True)
     taken = {name.casefold() for name in alike}
-    numbered = (f"{wanted}-{number}" for number in range(2, len(taken) + 3))
-    name = next(name for name in (wanted, *numbered) if name.casefold() not in taken)
+    numbered = (f"{base}-{number}" for number in range(2, len(taken) + 3))
+    name = next(name for name in (base, *numbered) if name.casefold() not in taken)
     return User.objects.create_user(name, email=email[:254], first_name=_plain(claims.name)[:150])
 
 

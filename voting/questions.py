@@ -38,7 +38,7 @@ class Mark:
     value: str
     label: str
     # What a screen reader is told was chosen.
-    said: str
+    announcement: str
     # The keys that are shown, one character each, and the names browsers give to them.
     keys: str = ""
     key_names: str = ""
@@ -78,8 +78,8 @@ class Question:
     # Something may be wrong with an item that is no vote: a curator looks at it.
     takes_doubts: bool = True
     field_keys: Sequence[tuple[str, Sequence[str]]] = ()
-    # What was said before, by the names of the fields, and in words.
-    said: Posted = field(default_factory=dict)
+    # What was answered before, by the names of the fields, and in words.
+    answered: Posted = field(default_factory=dict)
     before: str = ""
 
     @property
@@ -123,19 +123,19 @@ def question_of(queue: Queue, vote: Entry | None = None) -> Question:
     """Return what is asked of each item of a queue; `vote` is one that was taken back."""
     if vote is None:
         return _QUESTIONS[queue.kind](queue, {})
-    said, before = posted_of(vote), f"{said_in_words(vote)} before."
-    return replace(_QUESTIONS[queue.kind](queue, said), said=said, before=before)
+    answered, before = posted_of(vote), f"{own_vote_in_words(vote)} before."
+    return replace(_QUESTIONS[queue.kind](queue, answered), answered=answered, before=before)
 
 
-def _of_pair(queue: Queue, said: Posted) -> Question:
+def _of_pair(queue: Queue, answered: Posted) -> Question:
     return Question(CHOICES, buttons=kind_of(queue).buttons(queue.ballot), takes_comment=False)
 
 
-def _of_words(queue: Queue, said: Posted) -> Question:
+def _of_words(queue: Queue, answered: Posted) -> Question:
     return Question(CHOICES, _title(queue), kind_of(queue).buttons(queue.ballot))
 
 
-def _of_pass_flag(queue: Queue, said: Posted) -> Question:
+def _of_pass_flag(queue: Queue, answered: Posted) -> Question:
     options = options_of(queue)
     if not options.takes_grades:
         buttons = kind_of(queue).buttons(queue.ballot)
@@ -143,19 +143,19 @@ def _of_pass_flag(queue: Queue, said: Posted) -> Question:
         reasons = [Mark(word, word, f"Flag, {word}", key, key) for word, key in words]
         return Question(CHOICES, buttons=buttons, reasons=reasons, takes_doubts=False)
     total = sum(each.weight for each in options.criteria)
-    fields = [_criterion(each, total, said) for each in options.criteria]
-    fields = fields or [_scale("value", "How good is it?", "", said)]
+    fields = [_criterion(each, total, answered) for each in options.criteria]
+    fields = fields or [_scale("value", "How good is it?", "", answered)]
     keys = _OF_GRADES if any(each.is_scale for each in fields) else _OF_CRITERIA
     marks = [
-        Mark(word, word, f"Flag, {word}", is_chosen=said.get("category") == word)
+        Mark(word, word, f"Flag, {word}", is_chosen=answered.get("category") == word)
         for word in options.flag_categories
     ]
     why = Field("category", "If it is flagged, why?", marks) if marks else None
     return Question(FIELDS, fields=fields, field_keys=keys, why=why, takes_doubts=False)
 
 
-def _of_labels(queue: Queue, said: Posted) -> Question:
-    chosen = said.get("choice", "").split(SEPARATOR)
+def _of_labels(queue: Queue, answered: Posted) -> Question:
+    chosen = answered.get("choice", "").split(SEPARATOR)
     marks = [
         Mark(word, word, word, key, key, word in chosen)
         for word, key in zip_longest(queue.ballot, _DIGITS[: len(queue.ballot)], fillvalue="")
@@ -165,7 +165,7 @@ def _of_labels(queue: Queue, said: Posted) -> Question:
     return Question(FIELDS, fields=[field], field_keys=_OF_LABELS)
 
 
-def _of_text(queue: Queue, said: Posted) -> Question:
+def _of_text(queue: Queue, answered: Posted) -> Question:
     title = _title(queue) or "Your answer"
     return Question(TEXT, title, takes_comment=False, field_keys=_OF_TEXT)
 
@@ -185,31 +185,31 @@ def _title(queue: Queue) -> str:
     return "" if task == _DEFAULT_TASK else task[:1].upper() + task[1:]
 
 
-def _criterion(criterion: Criterion, total: float, said: Posted) -> Field:
+def _criterion(criterion: Criterion, total: float, answered: Posted) -> Field:
     name = f"criterion.{criterion.name}"
     if criterion.graded:
-        return _scale(name, criterion.name, criterion.rule(total), said)
+        return _scale(name, criterion.name, criterion.rule(total), answered)
     marks = [
         Mark(choice, row.spoken, f"{criterion.name}: {choice}", row.keys, row.key_names, chosen)
         for choice in reversed(PASS_FLAG)
-        for row, chosen in [(row_of(choice), said.get(name) == choice)]
+        for row, chosen in [(row_of(choice), answered.get(name) == choice)]
     ]
     return Field(name, criterion.name, marks, criterion.rule(total))
 
 
-def _scale(name: str, label: str, note: str, said: Posted) -> Field:
+def _scale(name: str, label: str, note: str, answered: Posted) -> Field:
     subject = "" if name == "value" else f"{label}: "
     keys = {"0": ("0F", "0 f"), "1": ("P", "p")}
     marks = [
-        Mark(tenth, digit, f"{subject}{tenth}", *shown, is_chosen=said.get(name) == tenth)
+        Mark(tenth, digit, f"{subject}{tenth}", *key, is_chosen=answered.get(name) == tenth)
         for tenth in _TENTHS
         for digit in [tenth[-2:]]
-        for shown in [keys.get(tenth, (digit[1:], digit[1:]))]
+        for key in [keys.get(tenth, (digit[1:], digit[1:]))]
     ]
     return Field(name, label, marks, note)
 
 
-# --- what was said --------------------------------------------------------------------------------
+# --- votes in words -------------------------------------------------------------------------------
 
 
 def posted_of(vote: Entry) -> dict[str, str]:
@@ -217,7 +217,7 @@ def posted_of(vote: Entry) -> dict[str, str]:
     posted = {"choice": vote.choice, "category": vote.category, "comment": vote.comment}
     if vote.value is not None:
         posted["value"] = f"{vote.value / ONE:g}"
-        posted |= {f"criterion.{name}": said for name, said in _by_criterion(vote).items()}
+        posted |= {f"criterion.{name}": grade for name, grade in _by_criterion(vote).items()}
     elif not vote.choice:
         posted["text"] = _text_of(vote)
     return posted
@@ -243,14 +243,14 @@ def in_words(vote: Entry) -> str:
     spoken = kind_of(vote.queue).spoken(vote.choice, vote.left_side or "A")
     if vote.value is None:
         return spoken if vote.choice else excerpt(_text_of(vote))
-    details = [f"{name} {said}" for name, said in _by_criterion(vote).items()]
+    details = [f"{name} {grade}" for name, grade in _by_criterion(vote).items()]
     if not details and options_of(vote.queue).graded:
         details = [f"{vote.value / ONE:g}"]
     details += [vote.category] if vote.category else []
     return f"{spoken} ({', '.join(details)})" if details else spoken
 
 
-def said_in_words(vote: Entry) -> str:
+def own_vote_in_words(vote: Entry) -> str:
     return f"You {'chose' if vote.choice else 'wrote'} {in_words(vote)}"
 
 
@@ -273,6 +273,6 @@ def effort_in_words(items: int, noun: str, seconds: float) -> str:
     return f"{words}: some {duration(items * seconds)} in all."
 
 
-def asked_in_words(queue: Queue) -> str:
+def request_in_words(queue: Queue) -> str:
     """Return what a voter will be asked to do, before the first item is seen."""
     return kind_of(queue).request(queue.ballot, options_of(queue))

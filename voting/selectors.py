@@ -17,7 +17,7 @@ from voting.models import Assignment, Entry, Exposure, Invite, Item, Project, Qu
 
 Row = TypeVar("Row")
 # Items that can be voted on and have too few votes; the condition is that of a partial index.
-_WANTED = Q(opened_at__isnull=False, unusable="", votes__lt=F("votes_wanted"))
+_OPEN = Q(opened_at__isnull=False, unusable="", votes__lt=F("votes_wanted"))
 # How long a vote takes is told by the latest ones, and guessed before there are enough of them.
 LATEST_VOTES, ENOUGH_VOTES, USUAL_SECONDS = 200, 5, 15.0
 
@@ -50,7 +50,7 @@ def has_seen_verdicts(voter: Voter, item: Item) -> bool:
 
 def open_to(voter: Voter, queue: Queue) -> QuerySet[Item]:
     """Items that want votes and that this voter has not voted on."""
-    return _not_voted_on(voter).filter(_WANTED, queue=queue)
+    return _not_voted_on(voter).filter(_OPEN, queue=queue)
 
 
 def chunks(rows: QuerySet[Any, Row], order: str, number: int) -> Iterator[list[Row]]:
@@ -73,13 +73,13 @@ def left_to(voters: Collection[Voter]) -> QuerySet[Item]:
     handed = Assignment.objects.filter(voter__in=voters, item__queue=OuterRef("queue"))
     mine = Q(queue__project__in=invited) | Q(Exists(handed))
     of_projects = {voter.project_id for voter in voters}
-    return _not_voted_on(*voters).filter(_WANTED, mine, queue__project__in=of_projects)
+    return _not_voted_on(*voters).filter(_OPEN, mine, queue__project__in=of_projects)
 
 
 def left_for_user(user: User) -> QuerySet[Item]:
     """Items of all projects that want votes and that somebody could vote on with this login."""
     mine = Voter.objects.filter(user=user)
-    return _not_voted_on(*mine).filter(_WANTED, released_by_me(*mine))
+    return _not_voted_on(*mine).filter(_OPEN, released_by_me(*mine))
 
 
 def in_turn(items: QuerySet[Item], queue: Queue, after: int = -1) -> QuerySet[Item]:
@@ -103,9 +103,9 @@ def queues_left(voters: Sequence[Voter], most: int) -> list[Queue]:
     The voters are one person, who votes in several projects.
     """
     invites = Invite.objects.filter(Q(voters__in=voters) | Q(guests__in=voters))
-    asked = Assignment.objects.filter(voter__in=voters, item__queue=OuterRef("pk"))
-    left = _not_voted_on(*voters).filter(_WANTED, released_by_me(*voters), queue=OuterRef("pk"))
-    is_let_in = Exists(asked) | Exists(invites.filter(queue=OuterRef("pk")))
+    handed = Assignment.objects.filter(voter__in=voters, item__queue=OuterRef("pk"))
+    left = _not_voted_on(*voters).filter(_OPEN, released_by_me(*voters), queue=OuterRef("pk"))
+    is_let_in = Exists(handed) | Exists(invites.filter(queue=OuterRef("pk")))
     queues = Queue.objects.filter(
         is_let_in, Exists(left), project__in=[v.project_id for v in voters]
     )
@@ -117,12 +117,12 @@ def effort(queue: Queue, voter: Voter | None) -> tuple[int, float]:
 
     The median of the latest votes; a guess where there are few.
     """
-    wanted = open_to(voter, queue) if voter else Item.objects.filter(_WANTED, queue=queue)
+    items = open_to(voter, queue) if voter else Item.objects.filter(_OPEN, queue=queue)
     votes = Entry.objects.filter(queue=queue, kind=Entry.Kind.VOTE, seq__isnull=False)
     latest = votes.order_by("-seq").values_list("elapsed_ms", flat=True)[:LATEST_VOTES]
     times = [ms for ms in latest if ms is not None]
     seconds = median(times) / 1000 if len(times) >= ENOUGH_VOTES else USUAL_SECONDS
-    return wanted.count(), seconds
+    return items.count(), seconds
 
 
 @dataclass(frozen=True)

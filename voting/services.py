@@ -186,9 +186,9 @@ def _insert(
     further: Further | None = None,
 ) -> bool:
     at = connection.ops.adapt_datetimefield_value(timezone.now())
-    said = (choice, left, ballot.rubric, elapsed_ms, *_values(further))
+    statement = (choice, left, ballot.rubric, elapsed_ms, *_values(further))
     where = (key(ballot.queue), simulated, key(ballot.voter))
-    values = (key(ballot.uid), at, key(ballot.item), *said, *where)
+    values = (key(ballot.uid), at, key(ballot.item), *statement, *where)
     cursor.execute(_INSERTS[connection.vendor, further is not None], values)
     return bool(cursor.rowcount == 1)
 
@@ -197,8 +197,8 @@ def _values(further: Further | None) -> list[Any]:
     if further is None:
         return []
     labels = dict(further.labels) or None
-    said = {"value": further.value, "category": further.category, "comment": further.comment}
-    columns = said | ledger.hidden(further.comment, labels) | {"labels": labels}
+    answered = {"value": further.value, "category": further.category, "comment": further.comment}
+    columns = answered | ledger.hidden(further.comment, labels) | {"labels": labels}
     for name in ("labels", "payload"):
         columns[name] = json.dumps(columns[name]) if columns[name] else None
     return [columns[name] for name in _FURTHER]
@@ -214,11 +214,11 @@ def _first_answer(ballot: Ballot, choice: str, further: Further | None) -> Recor
         raise VotingClosed(_ONLY_SIMULATED)
     recorded = RecordedVote(first.uid, ballot.item, first.choice, repeated=True)
     stands: list[object] = [first.choice]
-    said: list[object] = [choice]
+    answered: list[object] = [choice]
     if further:
         stands += [first.value, first.category, first.labels]
-        said += [further.value, further.category, dict(further.labels) or None]
-    if stands != said:
+        answered += [further.value, further.category, dict(further.labels) or None]
+    if stands != answered:
         raise VoteTakenBack if first.retracted else VoteConflict(recorded)
     return recorded
 
@@ -260,8 +260,8 @@ def cast_simulated_votes(queue: Queue, votes: Iterable[tuple[Ballot, Answer]]) -
     with transaction.atomic():
         with prepared() as cursor:
             recorded = sum(
-                _insert(cursor, ballot, said.choice, simulated=True, further=said.further)
-                for ballot, said in votes
+                _insert(cursor, ballot, answer.choice, simulated=True, further=answer.further)
+                for ballot, answer in votes
             )
         transaction.on_commit(partial(nudge, queue.project_id))
     return recorded

@@ -27,7 +27,7 @@ from voting.forms import FlagForm, JoinForm, UndoForm
 from voting.kinds import SEPARATOR, AnswerInvalid, Posted, kind_of
 from voting.models import Entry, Flag, Item, Queue, Voter
 from voting.pictures.store import stored_path
-from voting.questions import Question, asked_in_words, effort_in_words, in_words, question_of
+from voting.questions import Question, effort_in_words, in_words, question_of, request_in_words
 from voting.selectors import (
     effort,
     has_seen_verdicts,
@@ -63,8 +63,8 @@ def go_on_voting(request: HttpRequest) -> Context:
     return {"go_on_voting": SimpleLazyObject(lambda: _left_for(voters.voters_here(request)))}
 
 
-def _left_for(known: list[Voter]) -> list[tuple[str, str]]:
-    queues = queues_left(known, QUEUES_NAMED) if known else []
+def _left_for(present: list[Voter]) -> list[tuple[str, str]]:
+    queues = queues_left(present, QUEUES_NAMED) if present else []
     return [(queue.name, reverse("vote", args=[queue.pk])) for queue in queues]
 
 
@@ -75,11 +75,11 @@ def join_by_invite(request: HtmxRequest, token: str) -> HttpResponse:
         slow_down(WRONG_LINKS, request, "wrong invite links")
         raise Problem(404, _WRONG_LINK)
     queue_page = reverse("vote", args=[invite.queue_id])
-    known = voters.voter_known_here(request, invite.queue.project_id)
-    if known is not None and known.blocked_at is not None:
+    returning = voters.voter_of_cookie(request, invite.queue.project_id)
+    if returning is not None and returning.blocked_at is not None:
         raise Problem(403, "You may no longer vote here.")
     # A voter who comes back goes on, even when the invite lets nobody new in.
-    if known is not None and voters.has_come_in(known, invite):
+    if returning is not None and voters.has_come_in(returning, invite):
         return redirect(queue_page)
     reason = voters.refusal(invite, timezone.now())
     if reason:
@@ -88,18 +88,18 @@ def join_by_invite(request: HtmxRequest, token: str) -> HttpResponse:
     if form.is_valid():
         slow_down(JOINS, request, "people joined")
         try:
-            voter = voters.join(invite, form.cleaned_data["name"], timezone.now(), known)
+            voter = voters.join(invite, form.cleaned_data["name"], timezone.now(), returning)
         except voters.InviteRefused as refused:
             raise Problem(403, str(refused)) from refused
         return voters.remember(redirect(queue_page), voter)
-    left, seconds = effort(invite.queue, known)
+    left, seconds = effort(invite.queue, returning)
     context = {
         "invite": invite,
         "queue": invite.queue,
-        "asked": asked_in_words(invite.queue),
+        "instruction": request_in_words(invite.queue),
         "effort": effort_in_words(left, kind_of(invite.queue).noun, seconds),
         "form": form,
-        "known": known,
+        "returning": returning,
     }
     return render(request, "voting/join.html", context)
 
@@ -142,10 +142,10 @@ def _uuids(text: str) -> list[UUID]:
 def on_page(voter: Voter, queue: Queue, item: Item, question: Question) -> Context:
     """Return what a voter is shown of an item: never more than its outputs."""
     ballot = ballot_for(voter, queue, item)
-    shown = dict(zip(("left", "right"), item.seen(ballot.left), strict=False))
+    outputs = dict(zip(("left", "right"), item.seen(ballot.left), strict=False))
     is_brief = len(item.a.output) <= BRIEF
     token = ballots.issue(ballot)
-    return {"item": item, **shown, "token": token, "question": question, "is_brief": is_brief}
+    return {"item": item, **outputs, "token": token, "question": question, "is_brief": is_brief}
 
 
 def _context(
@@ -258,7 +258,7 @@ def vote(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
 
 def _posted(request: HttpRequest) -> Posted:
     """Return the fields of a form; boxes that are ticked have one name, and come as one set."""
-    return {name: SEPARATOR.join(map(str, said)) for name, said in request.POST.lists()}
+    return {name: SEPARATOR.join(map(str, values)) for name, values in request.POST.lists()}
 
 
 @cache
@@ -305,8 +305,8 @@ def flag(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
 @require_safe
 def my_votes(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
     voter, queue = _voter_and_queue(request, queue_id)
-    shown = ("queue", "item__a__picture", "item__b__picture")
-    own = standing_votes(voter, queue).select_related(*shown)
+    related = ("queue", "item__a__picture", "item__b__picture")
+    own = standing_votes(voter, queue).select_related(*related)
     page = Paginator(own.order_by("-id"), VOTES_PER_PAGE).get_page(request.GET.get("page"))
     so_far = progress(voter, queue)
     at_end = queue.reveal == Queue.Reveal.AT_END and not so_far.left_for_me

@@ -63,7 +63,7 @@ def make_personal_invites(
     return Invite.objects.bulk_create(Invite(label=name, **of_all) for name in names)
 
 
-def known_groups(project: UUID) -> list[str]:
+def voter_groups(project: UUID) -> list[str]:
     """Return the groups of voters that a project has, those too that nobody has joined yet."""
     voters = Voter.objects.filter(project=project).values_list("group", flat=True)
     invites = Invite.objects.filter(queue__project=project).values_list("group", flat=True)
@@ -115,7 +115,7 @@ def refusal(invite: Invite, now: datetime) -> str:
     return ""
 
 
-def join(invite: Invite, name: str, now: datetime, known: Voter | None = None) -> Voter:
+def join(invite: Invite, name: str, now: datetime, returning: Voter | None = None) -> Voter:
     """Let in a new voter, or one of the project whom another invite had let in."""
     with transaction.atomic():
         # The cap is counted under a lock: two people may take the last place at once.
@@ -125,15 +125,15 @@ def join(invite: Invite, name: str, now: datetime, known: Voter | None = None) -
         if reason:
             raise InviteRefused(reason)
         project = fresh.queue.project_id
-        if known is None:
+        if returning is None:
             name = fresh.person or name
             voter = Voter.objects.create(project_id=project, invite=fresh, name=name)
         else:
-            voter = known
-            if not known.name and fresh.person:
-                known.name = fresh.person
-                known.save(update_fields=["name"])
-            fresh.guests.add(known)
+            voter = returning
+            if not returning.name and fresh.person:
+                returning.name = fresh.person
+                returning.save(update_fields=["name"])
+            fresh.guests.add(returning)
         # Who has a group keeps it: the first invite that names one counts.
         if fresh.group and not group_of(voter):
             ledger.record(groups_entry(project, {voter.pseudonym: fresh.group}))
@@ -177,7 +177,7 @@ def _voter_in(request: HttpRequest, cookie: str) -> UUID | None:
     return UUID(hex=value) if value else None
 
 
-def voter_known_here(request: HttpRequest, project_id: UUID) -> Voter | None:
+def voter_of_cookie(request: HttpRequest, project_id: UUID) -> Voter | None:
     """Return whose cookie this browser has, even when that voter was blocked."""
     pk = voter_id_here(request, project_id)
     return Voter.objects.filter(pk=pk, project_id=project_id).first() if pk else None
@@ -185,15 +185,15 @@ def voter_known_here(request: HttpRequest, project_id: UUID) -> Voter | None:
 
 def voter_here(request: HttpRequest, project_id: UUID) -> Voter | None:
     """Return the voter of this browser, None when unknown or blocked."""
-    voter = voter_known_here(request, project_id)
+    voter = voter_of_cookie(request, project_id)
     return None if voter is None or voter.blocked_at is not None else voter
 
 
 def voters_here(request: HttpRequest) -> list[Voter]:
     """Return who votes in this browser, in whichever projects; those who are blocked do not."""
     cookies = [name for name in request.COOKIES if name.startswith(VOTER_COOKIE)][:MOST_COOKIES]
-    known = [pk for cookie in cookies if (pk := _voter_in(request, cookie)) is not None]
-    return list(Voter.objects.filter(pk__in=known, blocked_at=None)) if known else []
+    returning = [pk for cookie in cookies if (pk := _voter_in(request, cookie)) is not None]
+    return list(Voter.objects.filter(pk__in=returning, blocked_at=None)) if returning else []
 
 
 def remember(response: HttpResponse, voter: Voter) -> HttpResponse:

@@ -123,7 +123,7 @@ def ledgers(here: Installation) -> Iterator[str]:
     for project in Project.objects.all():
         if said := _manage(here, "export_ledger", str(project.pk), "--out", str(file)):
             yield f"export_ledger: {said}"
-        elif said := _manage(here, "verify_ledger", str(file), "--head", project.head):
+        elif said := _manage(here, "verify_ledger", str(file), "--head", project.ledger_head):
             yield f"verify_ledger: {said}"
         numbers = [int(n) for n in re.findall(r'"seq":\s*(\d+)', file.read_text())]
         if sorted(set(numbers)) != list(range(1, project.head_seq + 1)):

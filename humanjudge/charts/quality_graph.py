@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
-from humanjudge.charts.rating_graph import Tick
+from humanjudge.charts.line_graph import Tick
 
 _LEFT, _TOP, _WIDTH = 44, 12, 640
 _RIGHT: Final = _LEFT + _WIDTH
@@ -64,11 +64,11 @@ def quality_graph(initial: float, points: Sequence[Point]) -> QualityGraph | Non
     """
     if not points:
         return None
-    begin, end = points[0].at, points[-1].at
-    seconds = (end - begin).total_seconds()
+    first, end = points[0].at, points[-1].at
+    seconds = (end - first).total_seconds()
 
     def x(at: datetime) -> float:
-        return _LEFT + _WIDTH * (at - begin).total_seconds() / seconds if seconds else _RIGHT
+        return _LEFT + _WIDTH * (at - first).total_seconds() / seconds if seconds else _RIGHT
 
     steps = [f"M{_LEFT} {_y(initial)}"]
     steps += [f"H{x(point.at):.1f}V{_y(point.score)}" for point in points]
@@ -78,7 +78,7 @@ def quality_graph(initial: float, points: Sequence[Point]) -> QualityGraph | Non
         bars=_bars([(x(point.at), point) for point in points]),
         end_y=_y(points[-1].score),
         y_ticks=[Tick(_y(part / 4), f"{25 * part}{PER_CENT}") for part in range(5)],
-        x_ticks=_time_ticks(begin, end),
+        x_ticks=_time_ticks(first, end),
         table=list(points[::-1][::every]),
     )
 
@@ -108,7 +108,7 @@ def _bars(placed: Sequence[tuple[float, Point]]) -> list[Bar]:
     return bars
 
 
-def _time_ticks(begin: datetime, end: datetime) -> list[Tick]:
+def _time_ticks(first: datetime, end: datetime) -> list[Tick]:
     """Return the first and the last moment and some between, as exact as they are apart.
 
     Examples
@@ -120,7 +120,7 @@ def _time_ticks(begin: datetime, end: datetime) -> list[Tick]:
     >>> [tick.label for tick in _time_ticks(noon, noon)]
     ['21 Nov 12:00']
     """
-    span = end - begin
+    span = end - first
     form = "%d %b %H:%M" if span < timedelta(days=4) else "%d %b"
     if span > timedelta(days=700):
         form = "%b %Y"
@@ -130,6 +130,6 @@ def _time_ticks(begin: datetime, end: datetime) -> list[Tick]:
         return [Tick(_RIGHT, end.strftime(form))]
     shares = [number / (_X_TICKS - 1) for number in range(_X_TICKS)]
     return [
-        Tick(round(_LEFT + _WIDTH * share, 1), (begin + span * share).strftime(form))
+        Tick(round(_LEFT + _WIDTH * share, 1), (first + span * share).strftime(form))
         for share in shares
     ]

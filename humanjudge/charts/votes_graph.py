@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from humanjudge.charts.rating_graph import Tick
+from humanjudge.charts.line_graph import Tick
 
 _LEFT, _TOP, _WIDTH = 40, 14, 420
 _RIGHT: Final = _LEFT + _WIDTH

@@ -13,6 +13,7 @@ from urllib.parse import quote, urlsplit
 
 from humanjudge.cli.lines import refusal
 from humanjudge.lib import environment
+from humanjudge.lib.strict_json import JsonObject
 
 if TYPE_CHECKING:
     from httpx2 import Response
@@ -29,7 +30,7 @@ class Code(IntEnum):
     USAGE = 2
     UNREACHABLE = 3
     NOT_ALLOWED = 4
-    NOT_FOUND = 5
+    MISSING = 5
     CONFLICT = 6
     INVALID = 7
     TIMED_OUT = 8
@@ -41,7 +42,7 @@ CODES = {
     400: Code.INVALID,
     401: Code.NOT_ALLOWED,
     403: Code.NOT_ALLOWED,
-    404: Code.NOT_FOUND,
+    404: Code.MISSING,
     409: Code.CONFLICT,
     413: Code.INVALID,
     422: Code.INVALID,
@@ -126,7 +127,7 @@ class Client:
             raise Failed(Code.UNREACHABLE, f"cannot reach {self.url}: {words}") from error
 
 
-def given(**fields: Any) -> dict[str, Any]:
+def given(**fields: Any) -> JsonObject:
     return {name: value for name, value in fields.items() if value}
 
 

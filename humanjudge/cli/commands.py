@@ -71,7 +71,7 @@ def seconds(default: int, words: str) -> Callable[..., Any]:
     return click.option("--timeout", type=bounds, default=default, show_default=True, help=words)
 
 
-def _object(path: Path | str) -> dict[str, Any]:
+def _object(path: Path | str) -> strict_json.JsonObject:
     try:
         with trying("read", path):
             raw = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
@@ -122,10 +122,10 @@ def _wait(client: Client, run: str, timeout: float) -> lines.Reply:
     started = answered = monotonic()
     while True:
         try:
-            found: lines.Reply = client.get(run_path(run))
+            reached: lines.Reply = client.get(run_path(run))
             answered = monotonic()
-            if found["state"] in ("draft", "voting", "complete", *ENDED):
-                return found
+            if reached["state"] in ("draft", "voting", "complete", *ENDED):
+                return reached
         except Failed as failed:
             if failed.code != Code.UNREACHABLE or monotonic() - answered > PATIENCE_SECONDS:
                 raise
@@ -144,10 +144,10 @@ def status(run: str, blind: bool) -> Printed:
     vote is kept apart. --blind does not ask for it.
     """
     client = connect()
-    found = client.get(run_path(run))
+    reply = client.get(run_path(run))
     verdicts = "false" if blind else None
-    pending = client.get(run_path(found["id"], "judge-eval", "pending"), limit=1, verdicts=verdicts)
-    return {"run": found, "pending": pending}, lines.status_lines(found, pending)
+    pending = client.get(run_path(reply["id"], "judge-eval", "pending"), limit=1, verdicts=verdicts)
+    return {"run": reply, "pending": pending}, lines.status_lines(reply, pending)
 
 
 @command("list-runs")
@@ -155,14 +155,14 @@ def status(run: str, blind: bool) -> Printed:
 def list_runs(limit: int) -> Printed:
     """The runs that this key knows, the newest first."""
     client = connect()
-    found: list[lines.Reply] = []
+    runs: list[lines.Reply] = []
     cursor: str | None = ""
-    while len(found) < limit and cursor is not None:
-        wanted = min(limit - len(found), MOST_A_PAGE)
-        page = client.get("/runs", limit=wanted, cursor=cursor)
-        found += page["runs"]
+    while len(runs) < limit and cursor is not None:
+        count = min(limit - len(runs), MOST_A_PAGE)
+        page = client.get("/runs", limit=count, cursor=cursor)
+        runs += page["runs"]
         cursor = page["next_cursor"]
-    return found, map(lines.run_line, found)
+    return runs, map(lines.run_line, runs)
 
 
 BUDGET = click.option(
@@ -243,11 +243,11 @@ def results(run: str, timeout: float) -> Printed:
     """
     client = connect()
     until = monotonic() + timeout
-    while not (found := client.get(run_path(run, "judge-eval", "results")))["sealed"]:
+    while not (reply := client.get(run_path(run, "judge-eval", "results")))["sealed"]:
         if monotonic() >= until:
             raise Failed(Code.TIMED_OUT, "not all votes are counted yet: are the workers running?")
         sleep(LOOK_SECONDS)
-    return found, lines.result_lines(found)
+    return reply, lines.result_lines(reply)
 
 
 @command("judge-eval-findings")
@@ -267,15 +267,15 @@ def findings(run: str, part: str | None, timeout: float) -> Printed:
     client, until = connect(), monotonic() + timeout
     # Figures of all votes that were cast before this was asked, or older ones at the end; not of
     # all votes at all: where people go on voting, those would never come.
-    wanted: int | None = None
+    seq: int | None = None
     while True:
-        found = client.get(run_path(run, "findings"), part=part)
-        is_ready, is_late = found["state"] == "ready", monotonic() >= until
-        if is_ready and found["sealed"] and wanted is None:
-            wanted = found["ledger_seq"]
-        is_new = wanted is not None and is_ready and found["as_of"]["seq"] >= wanted
+        reply = client.get(run_path(run, "findings"), part=part)
+        is_ready, is_late = reply["state"] == "ready", monotonic() >= until
+        if is_ready and reply["sealed"] and seq is None:
+            seq = reply["ledger_seq"]
+        is_new = seq is not None and is_ready and reply["as_of"]["seq"] >= seq
         if is_new or (is_ready and is_late):
-            return found, lines.findings_lines(found)
+            return reply, lines.findings_lines(reply)
         if is_late:
             raise Failed(Code.TIMED_OUT, "nothing is computed yet: are the workers running?")
         sleep(LOOK_SECONDS)
@@ -299,9 +299,9 @@ def planned(
     By evidence, and by a 95 % interval that is looked at once.
     """
     shares = {"people_agreement": agreement, "difference": difference, "ties": ties}
-    asked = {name: f"{share / 100:g}" for name, share in shares.items() if share is not None}
-    found = connect().get("/planner", **asked, **given(judges=judges, votes_per_item=votes))
-    return found, lines.plan_lines(found)
+    params = {name: f"{share / 100:g}" for name, share in shares.items() if share is not None}
+    plans = connect().get("/planner", **params, **given(judges=judges, votes_per_item=votes))
+    return plans, lines.plan_lines(plans)
 
 
 @command("import")
@@ -407,9 +407,9 @@ def _saved(pieces: Iterator[bytes], out: Path) -> int:
 @click.option("--frozen", is_flag=True, help="It keeps saying what holds now.")
 @click.option("--outputs", is_flag=True, help="It shows the outputs that divide people and judges.")
 @click.option("--public", is_flag=True, help="Search engines may list it.")
-def share(run: str | None, project: str | None, **said: object) -> Printed:
+def share(run: str | None, project: str | None, **options: object) -> Printed:
     """Make a link to a report. Whoever has it reads the report; it is told this once."""
-    made = connect().post(_shares_path(run, project), given(**said))
+    made = connect().post(_shares_path(run, project), given(**options))
     return made, [lines.line("shared", made["id"], made["link"])]
 
 
@@ -418,8 +418,8 @@ def share(run: str | None, project: str | None, **said: object) -> Printed:
 @click.option("--project", help="Identifier of a project, for the links to its own report.")
 def list_shares(run: str | None, project: str | None) -> Printed:
     """The links to a report, the newest first."""
-    found = connect().get(_shares_path(run, project))["shares"]
-    return found, map(lines.share_line, found)
+    shares = connect().get(_shares_path(run, project))["shares"]
+    return shares, map(lines.share_line, shares)
 
 
 @command("revoke-share")
@@ -450,7 +450,7 @@ def verify(file: Path, head: str | None) -> Printed:
         raise Failed(Code.REFUSED, f"{file}: not UTF-8") from error
     except chain.ChainBroken as error:
         raise Failed(Code.REFUSED, f"{file}: {error}") from error
-    is_known = head is not None
-    done = {**asdict(verified), "project": str(verified.project), "head_known": is_known}
-    fields = ("verified", verified.entries, "head", verified.head, "known", int(is_known))
+    has_head = head is not None
+    done = {**asdict(verified), "project": str(verified.project), "head_known": has_head}
+    fields = ("verified", verified.entries, "head", verified.head, "known", int(has_head))
     return done, [lines.line(*fields)]

@@ -1,13 +1,14 @@
 """What the command line prints: one short line for each thing, fields between bars."""
 
 import json
-from collections.abc import Iterator, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Iterator
+from typing import TypeAlias
 
+from humanjudge.lib.strict_json import JsonObject
 from humanjudge.lib.text import fixed
 
 # What a server answers, as JSON: the server checks what it says, and this side only shows it.
-Reply: TypeAlias = Mapping[str, Any]
+Reply: TypeAlias = JsonObject
 
 PREFIX = 8
 LONGEST_PROMPT = 80
@@ -174,8 +175,8 @@ def _detail(detail: object) -> str:
     return _joined(detail.get("path"), detail.get("message")) or clean(json.dumps(detail))
 
 
-def plan_lines(found: Reply) -> Iterator[str]:
-    for method, plan in found.items():
+def plan_lines(plans: Reply) -> Iterator[str]:
+    for method, plan in plans.items():
         if plan["items"] is None:
             yield line(method, "more than 20000 items")
         else:

@@ -95,8 +95,8 @@ def broker_socket(data: Path) -> Path:
         base = Path(tempfile.gettempdir())
     folder = base / f"humanjudge-{os.geteuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
-    found = folder.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o077:
         raise RefusalError(f"{folder} is not a private folder of this user; remove it")
     name = hashlib.sha256(os.fsencode(data.resolve())).hexdigest()[:12]
     return folder / f"{name}.sock"

@@ -44,23 +44,23 @@ def _lexers() -> dict[str, "Lexer"]:
     from pygments.lexers import get_lexer_by_name
     from pygments.util import ClassNotFound
 
-    found: dict[str, Lexer] = {}
+    by_name: dict[str, Lexer] = {}
     for name in (*_GUESSED, *_NAMED):
         try:
             lexer = get_lexer_by_name(name)
         except ClassNotFound:
             continue
-        found |= dict.fromkeys([name, *lexer.aliases], lexer)
-    return found
+        by_name |= dict.fromkeys([name, *lexer.aliases], lexer)
+    return by_name
 
 
 def _lexer_of(text: str, language: str) -> "Lexer | None":
     lexers = _lexers()
     if language:
         return lexers.get(language.strip().lower())
-    begin = text[:_LOOKED_AT]
-    best = max((lexers[name] for name in _GUESSED), key=lambda lexer: lexer.analyse_text(begin))
-    return best if best.analyse_text(begin) > 0 else None
+    start = text[:_LOOKED_AT]
+    best = max((lexers[name] for name in _GUESSED), key=lambda lexer: lexer.analyse_text(start))
+    return best if best.analyse_text(start) > 0 else None
 
 
 @register.filter("highlighted")
@@ -89,7 +89,9 @@ def _marked(lexer: "Lexer", text: str) -> Iterator[str]:
             break  # not every language's pieces are without gaps
         name = STANDARD_TYPES.get(kind, "")[:2]
         is_marked = name[:1] in _MARKED or name in _NAMES
-        shown = escape(piece)
-        yield f'<span class="hl-{name}">{shown}</span>' if is_marked and piece.strip() else shown
+        escaped = escape(piece)
+        yield (
+            f'<span class="hl-{name}">{escaped}</span>' if is_marked and piece.strip() else escaped
+        )
         done += len(piece)
     yield escape(text[done:])

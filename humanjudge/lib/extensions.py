@@ -132,11 +132,11 @@ def _as_entry(name: str) -> str:
     return name if ":" in name else f"{module}:{attribute}"
 
 
-def _take(found: object, package: str) -> None:
+def _take(loaded: object, package: str) -> None:
     kinds = ", ".join(registry.kind.__name__ for registry in _registries)
-    if not isinstance(found, type) or not issubclass(found, Extension):
-        raise ExtensionInvalid(f"{found!r} must be one of {kinds}")
-    extension = found()
+    if not isinstance(loaded, type) or not issubclass(loaded, Extension):
+        raise ExtensionInvalid(f"{loaded!r} must be one of {kinds}")
+    extension = loaded()
     extension.package = package
     for registry in _registries:
         if isinstance(extension, registry.kind):
@@ -156,8 +156,8 @@ def calling(extension: Extension, hook: str, *expected: type[Exception]) -> Iter
     except Exception as error:
         logger.exception("%s broke in %s", extension.place, hook)
         what = f"{type(error).__name__}: {error}"
-        said = storable(f"The extension {extension.id} broke in {hook}: {what}", 1000)
-        raise HookFailed(said) from error
+        message = storable(f"The extension {extension.id} broke in {hook}: {what}", 1000)
+        raise HookFailed(message) from error
 
 
 def storable(text: object, most: int) -> str:

@@ -3,7 +3,10 @@
 import codecs
 import json
 from collections.abc import Iterator
-from typing import BinaryIO
+from typing import Any, BinaryIO, TypeAlias
+
+# An object of JSON whose shape is checked where it is used, or decided elsewhere.
+JsonObject: TypeAlias = dict[str, Any]
 
 MAX_RECORD = 2_000_000
 MOST_COLUMNS = 1000
@@ -113,14 +116,14 @@ class Cursor:
     def value(self) -> object:
         """Take the next value, which may be at most `MAX_RECORD` characters long."""
         self.peek()
-        wanted = _CHUNK
+        size = _CHUNK
         while isinstance(result := self._attempt(), str):
             if len(self._text) - self._at > MAX_RECORD:
                 raise NotJson(f"{result}, or a record of more than {MAX_RECORD:,} characters")
             if self._ended:
                 raise NotJson(result)
-            self._fill(wanted)
-            wanted *= 2
+            self._fill(size)
+            size *= 2
         value, end = result
         if end - self._at > MAX_RECORD:
             raise NotJson(f"a record of more than {MAX_RECORD:,} characters")
@@ -151,11 +154,11 @@ class Cursor:
         if self.peek():
             raise NotJson("something follows where the JSON ends: is this JSON Lines (.jsonl)?")
 
-    def _take(self, wanted: str) -> None:
+    def _take(self, expected: str) -> None:
         next_one = self.peek()
-        if next_one != wanted:
+        if next_one != expected:
             where = repr(next_one) if next_one else "the file's end"
-            raise NotJson(f"not JSON: {wanted!r} expected, found {where}")
+            raise NotJson(f"not JSON: {expected!r} expected, found {where}")
         self._at += 1
 
     def _fill(self, size: int = _CHUNK) -> None:

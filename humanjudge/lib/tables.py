@@ -2,16 +2,17 @@
 
 import csv
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from urllib.parse import urlencode
 
-from django.utils.html import html_safe
+from django.utils.html import format_html, html_safe
 from django.utils.safestring import SafeString
 
 from humanjudge.lib.text import fixed, harmless
 
+_BUTTON = '<button type="submit" class="quiet" form="row-form" formaction="{}">{}</button>'
 DASH = "\N{EN DASH}"
 PER_CENT = "\N{NO-BREAK SPACE}%"
 
@@ -36,8 +37,9 @@ class Cell:
     after: str = ""
     # Behind a name, such as "baseline".
     tag: str = ""
-    # Where it leads.
+    # Where it leads; or what its button does, by the form `row-form` of the page.
     href: str = ""
+    action: str = ""
     # The figure's key, for scripts and styles, and what it is called where its column has no head.
     figure: str = ""
     label: str = ""
@@ -46,7 +48,7 @@ class Cell:
     is_head: bool = False
 
     @property
-    def is_known(self) -> bool:
+    def has_figure(self) -> bool:
         return self.main not in ("", DASH)
 
     def __str__(self) -> str:
@@ -62,11 +64,15 @@ class Cell:
         figure = _hidden(self.before) + _escaped(self.main) + _hidden(self.after)
         if self.mark and figure:
             figure = f'<span class="{self.mark}">{figure}</span>'
+        if self.href:
+            figure = f'<a href="{_escaped(self.href)}">{figure}</a>'
+        if self.action:
+            figure = _BUTTON.format(_escaped(self.action), figure)
         parts = [
             f"<{element}",
             *[f' {n}="{_escaped(v)}"' for n, v in about.items() if v is not None],
             ">",
-            f'<a href="{_escaped(self.href)}">{figure}</a>' if self.href else figure,
+            figure,
             f"<sup>{self.note}</sup>" if self.note else "",
             f" <small>{_escaped(self.small)}</small>" if self.small else "",
             f' <span class="tag">{self.tag}</span>' if self.tag else "",
@@ -161,6 +167,20 @@ def numbered(rows: Sequence[Row]) -> tuple[list[Row], list[str]]:
         return replace(cell, note=number[cell.why]) if cell.why else cell
 
     return [replace(row, cells=[noted(cell) for cell in row.cells]) for row in rows], notes
+
+
+def matrix(
+    label: str, names: Sequence[str], order: Sequence[int], cell: Callable[[int, int], Cell]
+) -> Table:
+    """Show judges by judges or models by models; columns are called by the numbers of the rows."""
+    heads, rows = [Head()], []
+    for number, row in enumerate(order, start=1):
+        heads.append(Head(f"{number}", hint=names[row], after=f" {names[row]}"))
+        head = name_cell(format_html('<span class="muted">{}</span> {}', number, names[row]))
+        own = Cell(DASH, css="num muted")
+        cells = [own if row == column else cell(row, column) for column in order]
+        rows.append(Row(names[row], [head, *cells]))
+    return Table(label, heads, rows)
 
 
 def sort_link(query: Mapping[str, str], sort: str, usual: str) -> str:

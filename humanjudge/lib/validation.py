@@ -21,6 +21,7 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails, PydanticCustomError, PydanticKnownError
 
+from humanjudge.lib.strict_json import JsonObject
 from humanjudge.lib.text import excerpt
 
 LONGEST_NAME: Final = 200
@@ -29,7 +30,7 @@ _UNSTORABLE: Final = "must hold no NUL and no half of a surrogate pair"
 
 Model = TypeVar("Model", bound=BaseModel)
 Place: TypeAlias = tuple[str | int, ...]
-Schema: TypeAlias = dict[str, Any]
+Schema: TypeAlias = JsonObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,7 @@ def _check_line(text: str) -> str:
 
 # Text and JSON objects of any kind that a database can store.
 Storable: TypeAlias = Annotated[str, AfterValidator(_check_storable)]
-StorableJson: TypeAlias = Annotated[dict[str, Any], AfterValidator(_check_json)]
+StorableJson: TypeAlias = Annotated[JsonObject, AfterValidator(_check_json)]
 # Text of any number of lines that is not blank; it is not stripped.
 Text: TypeAlias = Annotated[
     str, AfterValidator(_check_text), Field(json_schema_extra={"minLength": 1, "pattern": r"\S"})
@@ -126,7 +127,7 @@ def alone(key: str) -> Callable[[object], object]:
         if isinstance(value, str):
             return {key: value}
         if not isinstance(value, Mapping | BaseModel):
-            raise PydanticCustomError("wanted", "text or an object")
+            raise PydanticCustomError("wrong_type", "text or an object")
         return value
 
     return expanded
@@ -183,9 +184,9 @@ def json_schema(model: type[BaseModel]) -> Schema:
     return deepcopy(_schema(model))
 
 
-def meant(word: str, known: Sequence[str]) -> str:
-    """Return what follows an unknown word: the known one that is nearest, if one is near."""
-    near = [name for name in get_close_matches(word[:60], known, n=1) if name != word]
+def meant(word: str, names: Sequence[str]) -> str:
+    """Return what follows an unknown word: the name that is nearest, if one is near."""
+    near = [name for name in get_close_matches(word[:60], names, n=1) if name != word]
     return f"; did you mean '{near[0]}'?" if near else ""
 
 
@@ -211,7 +212,7 @@ def _errors(
 
 
 # In the words of JSON, not those of Python. What takes a value of another type comes with it.
-_WANTED: Final = {
+_TYPE_NAMES: Final = {
     "model_type": "an object",
     "model_attributes_type": "text or an object",
     "dict_type": "an object",
@@ -257,11 +258,11 @@ def _message(error: ErrorDetails) -> str:
         kind = "string_type"
     if kind in ("too_long", "too_short") and isinstance(value, str):
         kind = f"string_{kind}"
-    if kind == "wanted" or kind in _WANTED:
+    if kind == "wrong_type" or kind in _TYPE_NAMES:
         # The value is not quoted: the text of one nested deeply cannot even be made.
         is_huge = isinstance(value, int) and abs(value) > sys.float_info.max
         given = "one this large" if is_huge else _TYPES.get(type(value), type(value).__name__)
-        return f"must be {_WANTED.get(kind, error['msg'])}, not {given}"
+        return f"must be {_TYPE_NAMES.get(kind, error['msg'])}, not {given}"
     if kind in ("literal_error", "union_tag_invalid"):
         options = re.findall("'([^']*)'", context.get("expected") or context["expected_tags"])
         chosen = str(context.get("tag", value))

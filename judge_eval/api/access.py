@@ -155,7 +155,7 @@ def insist(api_key: ApiKey, action: Action, project: UUID) -> None:
 
 def project_for(
     api_key: ApiKey,
-    wanted: str,
+    text: str,
     action: Action = "run",
     *,
     may_be_new: bool = False,
@@ -166,22 +166,22 @@ def project_for(
     Where that is one of several, nothing that is wanted means the `usual` one.
     With `may_be_new`, a key of all projects that asks for one that there is not is given it.
     """
-    known = projects_where(api_key, action).order_by("created_at")
-    if not wanted and known.count() > 1:
-        wanted = usual
-    row = by_prefix(known, wanted)
-    named = known.filter(name=wanted) if wanted else known
-    fitting = known.filter(pk=row.pk) if row else named
+    allowed = projects_where(api_key, action).order_by("created_at")
+    if not text and allowed.count() > 1:
+        text = usual
+    row = by_prefix(allowed, text)
+    named = allowed.filter(name=text) if text else allowed
+    fitting = allowed.filter(pk=row.pk) if row else named
     if fitting.count() == 1:
         return fitting.get()
-    if may_be_new and wanted.strip() and not api_key.project_id and not fitting.exists():
+    if may_be_new and text.strip() and not api_key.project_id and not fitting.exists():
         require_making(api_key)
-        return make_project(wanted.strip()[:200], api_key.user)
-    if not known.exists():
+        return make_project(text.strip()[:200], api_key.user)
+    if not allowed.exists():
         raise ConfigInvalid.at("project", "there is none yet; make one in the admin")
     if fitting.exists():
         raise ConfigInvalid.at("project", f"which one? {_named(fitting)}")
-    raise ConfigInvalid.at("project", f"there is no {wanted!r}, but {_named(known)}")
+    raise ConfigInvalid.at("project", f"there is no {text!r}, but {_named(allowed)}")
 
 
 def _named(projects: QuerySet[Project]) -> str:

@@ -16,7 +16,6 @@ from ninja import Field, Header, Schema
 from humanjudge.http import problem
 from judge_eval.api.access import Json, KeyRouter, Prefix, Problem, key_of, run_of
 from judge_eval.models import RunEvent
-from judge_eval.runs.results import TRIED
 from voting.models import ApiKey
 
 MOST_EVENTS = 1000
@@ -38,11 +37,6 @@ class EventOut(Schema):
     kind: str
     text: str
     data: Json
-
-    @staticmethod
-    def resolve_data(event: RunEvent) -> Json:
-        """Leave out what a judge said when it was tried: whoever asks may yet vote."""
-        return {} if event.kind == TRIED else event.data
 
 
 class Events(Schema):
@@ -80,8 +74,8 @@ def events(
     run = run_of(key_of(request, ApiKey.Scope.READ), run_id)
     cursor = int(last or cursor)
     if STREAM not in request.headers.get("Accept", ""):
-        found = _after(run.pk, cursor, limit)
-        return {"events": found, "next_cursor": found[-1].pk if found else cursor}
+        batch = _after(run.pk, cursor, limit)
+        return {"events": batch, "next_cursor": batch[-1].pk if batch else cursor}
     if not _streaming.acquire(blocking=False):
         detail = "somebody listens to this server already; ask without text/event-stream instead"
         refused = problem(request, 429, detail, retry_after=RETRY_SECONDS)
@@ -113,18 +107,18 @@ def _texts(run: UUID, cursor: int) -> Iterator[str]:
     yield f"retry: {1000 * RETRY_SECONDS}\n\n"
     while now < end:
         try:
-            found = _after(run, cursor, MOST_EVENTS)
+            batch = _after(run, cursor, MOST_EVENTS)
         except DatabaseError:
             return  # the listener asks again, and is told what is wrong then
         # Not while sleeping: it goes back to the pool, for those who have something to do.
         connection.close()
-        for event in found:
+        for event in batch:
             cursor = event.pk
             data = json.dumps(EventOut.from_orm(event).model_dump(mode="json"))
             yield f"id: {event.pk}\nevent: {event.kind}\ndata: {data}\n\n"
-        if not found and now >= beat:
+        if not batch and now >= beat:
             yield ": still here\n\n"
-        if found or now >= beat:
+        if batch or now >= beat:
             beat = now + BEAT_SECONDS
         sleep(min(LOOK_SECONDS, end - now))
         now = monotonic()

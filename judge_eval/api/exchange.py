@@ -95,21 +95,21 @@ def import_new(request: HttpRequest, response: HttpResponse) -> Any:
     these pairs is not blind.
     """
     api_key = key_of(request, MANAGE)
-    files, wanted = _files(request), request.POST.get("project", "")
+    files, project_name = _files(request), request.POST.get("project", "")
     job = Import(api_key=api_key)
     import_jobs.recognise(job, files)
     if job.is_bundle:
-        if wanted or api_key.project_id:
-            job.project = project_for(api_key, wanted)
+        if project_name or api_key.project_id:
+            job.project = project_for(api_key, project_name)
         return _accepted(response, job, files)
     job.name = request.POST.get("name", "").strip()
-    for path, line, least in (("name", job.name, 1), ("project", wanted, 0)):
+    for path, line, least in (("name", job.name, 1), ("project", project_name, 0)):
         if not least <= len(line) <= LONGEST_NAME or not line.isprintable():
             raise ConfigInvalid.at(
                 path, f"a line of {least} to {LONGEST_NAME} characters is needed"
             )
     job.form = _form(request, files)
-    job.project = project_for(api_key, wanted, may_be_new=True)
+    job.project = project_for(api_key, project_name, may_be_new=True)
     return _accepted(response, job, files)
 
 
@@ -166,13 +166,13 @@ def _files(request: HttpRequest) -> list[Source]:
 
 
 def _form(request: HttpRequest, files: list[Source]) -> Json:
-    stated = {
+    fields = {
         path: json_text(path, request.POST[path])
         for path in ("options", "mapping")
         if request.POST.get(path)
     }
-    columns, file_format = stated.get("mapping"), request.POST.get("format")
-    return import_jobs.form_of(files, stated.get("options", {}), columns, file_format)
+    columns, file_format = fields.get("mapping"), request.POST.get("format")
+    return import_jobs.form_of(files, fields.get("options", {}), columns, file_format)
 
 
 def _accepted(response: HttpResponse, job: Import, files: list[Source]) -> Any:
@@ -183,12 +183,12 @@ def _accepted(response: HttpResponse, job: Import, files: list[Source]) -> Any:
 
 
 def _import_of(api_key: ApiKey, import_id: UUID) -> Import:
-    known = Q(project__in=projects_where(api_key, "run"))
+    visible = Q(project__in=projects_where(api_key, "run"))
     if can_make_projects(api_key):
         # A bundle that brings its project is only for those who may make one.
-        known |= Q(project=None, api_key__user=api_key.user)
+        visible |= Q(project=None, api_key__user=api_key.user)
     begun = Import.objects.exclude(state=Import.State.DRAFT)
-    job = begun.filter(known, pk=import_id).first()
+    job = begun.filter(visible, pk=import_id).first()
     if job is None:
         raise HttpError(404, f"there is no import {str(import_id)!r}")
     return job

@@ -54,10 +54,10 @@ def planner(request: HttpRequest, supposed: Query[Supposed]) -> Any:
     # Computes with NumPy, without which web servers start.
     from judge_eval.stats.planning import POWERS, Study, plan
 
-    said = supposed.model_dump()
-    costs = {name: said.pop(name) for name in ("seconds_per_vote", "hours_per_person")}
+    values = supposed.model_dump()
+    costs = {name: values.pop(name) for name in ("seconds_per_vote", "hours_per_person")}
     try:
-        study = Study(**said)
+        study = Study(**values)
     except ValueError as odd:
         path, _, why = str(odd).partition(": ")
         raise ConfigInvalid.at(path, why) from odd

@@ -29,9 +29,9 @@ from judge_eval.config.estimates import Estimate, Plan, plan
 from judge_eval.config.run_config import JoiningJudges, RunConfig, Usd
 from judge_eval.findings.few import keep_few_from
 from judge_eval.models import Run
-from judge_eval.people import pace_of, people_of
-from judge_eval.runs import available, demo, lifecycle, simulation
+from judge_eval.runs import demo, extension_check, lifecycle
 from judge_eval.runs.progress import Cost, Work, progress_of
+from judge_eval.voter_stats import pace_of, people_of
 from voting.access import projects_where
 from voting.models import ApiKey, Item
 from voting.voters import voter_of_key
@@ -102,7 +102,7 @@ class Detailed(Listed):
     judges: list[JudgeOut]
 
 
-class PersonShareOut(Schema):
+class ShareOfVotesOut(Schema):
     value: float
     n: int
     interval: tuple[float, float] | None
@@ -116,8 +116,8 @@ class PersonOut(Schema):
     last_seen: datetime
     votes: int
     median_seconds: float | None
-    agreement: PersonShareOut | None
-    left: PersonShareOut | None
+    agreement: ShareOfVotesOut | None
+    left: ShareOfVotesOut | None
     skips: int
     flags: int
     is_excluded: bool
@@ -193,7 +193,7 @@ def _config(request: HttpRequest) -> tuple[RunConfig, Beside]:
     data = json_of(request, MOST_BYTES)
     named = Beside.model_fields.keys() & data if isinstance(data, dict) else set()
     beside = validated(Beside, {name: data.pop(name) for name in sorted(named)})
-    return available.new_config(data), beside
+    return extension_check.new_config(data), beside
 
 
 def _estimated(config: RunConfig, project: UUID | None) -> Json:
@@ -242,13 +242,13 @@ def list_runs(
         micros, _, number = cursor.partition("-")
         at, pk = _EPOCH + timedelta(microseconds=int(micros)), UUID(hex=number)
         runs = runs.filter(Q(created_at__lt=at) | Q(created_at=at, pk__lt=pk))
-    found = list(runs[: limit + 1])
+    rows = list(runs[: limit + 1])
     following = None
-    if len(found) > limit:
-        last = found[limit - 1]
+    if len(rows) > limit:
+        last = rows[limit - 1]
         micros_since = (last.created_at - _EPOCH) // timedelta(microseconds=1)
         following = f"{micros_since}-{last.pk.hex}"
-    return {"runs": found[:limit], "next_cursor": following}
+    return {"runs": rows[:limit], "next_cursor": following}
 
 
 def _counted(runs: QuerySet[Run]) -> QuerySet[Run]:
@@ -279,9 +279,9 @@ def create_demo(request: HttpRequest, body: DemoRequest | None = None) -> Any:
     the demo's, unless it names another.
     """
     api_key = key_of(request, MANAGE)
-    wanted = body or DemoRequest()
-    project = project_for(api_key, wanted.project, usual=demo.PROJECT)
-    run = demo.make_run(project, wanted.kind, wanted.name or demo.RUNS[wanted.kind])
+    options = body or DemoRequest()
+    project = project_for(api_key, options.project, usual=demo.PROJECT)
+    run = demo.make_run(project, options.kind, options.name or demo.RUNS[options.kind])
     made, cost = Plan(0, run.queue.items.count(), 0), Estimate(Decimal(0), Decimal(0), (), ())
     return Status(201, _state(run, plan=made, estimate=cost))
 
@@ -368,7 +368,7 @@ def _managed(request: HttpRequest, run_id: Prefix) -> Run:
     return run_of(key_of(request, MANAGE), run_id, "run")
 
 
-@router.post("/{run_id}/judge-eval/simulate", response=simulation.Simulated)
+@router.post("/{run_id}/judge-eval/simulate", response=demo.Simulated)
 def simulate(request: HttpRequest, run_id: Prefix, body: SimulateIn) -> Any:
     """Cast pretend votes on the pairs that are pending for this key, to try a run out.
 
@@ -378,8 +378,8 @@ def simulate(request: HttpRequest, run_id: Prefix, body: SimulateIn) -> Any:
     """
     api_key = key_of(request, VOTE, MANAGE)
     run = run_of(api_key, run_id, "run")
-    choices = (*run.queue.ballot, simulation.AUTO)
+    choices = (*run.queue.ballot, demo.AUTO)
     if body.choice not in choices or not run.queue.ballot:
         raise HttpError(422, f"choice: {body.choice!r} must be one of {', '.join(choices)}")
     voter = voter_of_key(run.queue.project_id, api_key)
-    return simulation.simulate(run, voter, body.choice, limit=body.limit, seed=body.seed)
+    return demo.simulate(run, voter, body.choice, limit=body.limit, seed=body.seed)

@@ -31,11 +31,11 @@ from judge_eval.api.access import (
 from judge_eval.findings.cache import request_findings
 from judge_eval.findings.columns import terminal_row
 from judge_eval.findings.few import keep_few_from
+from judge_eval.findings.filters import LONGEST, Slice
 from judge_eval.findings.model import DisputedPair, RunFindings
 from judge_eval.findings.ranking import agreement_intervals, ranking, stored_ranking
-from judge_eval.findings.slices import LONGEST, Slice
 from judge_eval.models import Run, Verdict
-from judge_eval.selectors import board, by_prefix, pairs_at
+from judge_eval.selectors import board, by_prefix
 from voting.assignment import ballot_for
 from voting.choices import CHOICES, FIXED, PassFlag
 from voting.kinds import KINDS, AnswerInvalid, Options, Posted, joined, kind_of
@@ -76,7 +76,7 @@ class Mine(Schema):
     left: int = Field(alias="left_for_me")
 
 
-class Asked(Options):
+class TaskQuestion(Options):
     """What is asked of each item, and what may be answered; options are those of single items."""
 
     kind: str
@@ -86,7 +86,7 @@ class Asked(Options):
 class Pending(Counts):
     tasks: list[Task]
     # Of single items.
-    asked: Asked | None = None
+    asked: TaskQuestion | None = None
     mine: Mine
     simulated: bool
     next_cursor: int | None
@@ -244,8 +244,8 @@ def pending(
     api_key = key_of(request, ApiKey.Scope.READ)
     run = run_of(api_key, run_id)
     voter, _ = own_votes(api_key, run)
-    wanted = in_turn(open_to(voter, run.queue), run.queue, after=cursor)
-    pairs = list(wanted.select_related("a", "b")[:limit])
+    items = in_turn(open_to(voter, run.queue), run.queue, after=cursor)
+    pairs = list(items.select_related("a", "b")[:limit])
     tasks = [_task(pair) for pair in pairs]
     if verdicts and ApiKey.Scope.VERDICTS in api_key.scopes:
         note_seen(api_key, run.queue.project, [pair.pk for pair in pairs])
@@ -270,22 +270,22 @@ def pending(
 def _task(item: Item) -> Json:
     a, what = item.a, item.a.kind if item.a.kind in ("svg", "image") else "text"
     task = {"id": item.pk, "gen_a_id": item.a_id, "prompt_text": a.prompt, "kind": a.kind}
-    task[f"{what}_a"] = _shown(a)
+    task[f"{what}_a"] = _output_text(a)
     if item.b is not None:
-        task |= {"gen_b_id": item.b_id, f"{what}_b": _shown(item.b)}
+        task |= {"gen_b_id": item.b_id, f"{what}_b": _output_text(item.b)}
     return task
 
 
-def _shown(output: Inference) -> str:
+def _output_text(output: Inference) -> str:
     png = png_in(output.output) if output.kind == Inference.Kind.IMAGE else ""
     return reverse("picture", args=[png]) if png else output.output
 
 
 def _verdict(verdict: Verdict) -> Json:
-    said = {"judge_model": verdict.judge.name, "winner": verdict.winner or None}
+    answer = {"judge_model": verdict.judge.name, "winner": verdict.winner or None}
     if verdict.state != Verdict.State.DONE:
-        return said | {"error": verdict.error or "no verdict yet"}
-    return said | {name: getattr(verdict, name) for name in ("score_a", "score_b", "feedback")}
+        return answer | {"error": verdict.error or "no verdict yet"}
+    return answer | {name: getattr(verdict, name) for name in ("score_a", "score_b", "feedback")}
 
 
 @router.post("/{run_id}/judge-eval/vote", response={200: VoteOut, 429: Problem}, exclude_none=True)
@@ -390,7 +390,11 @@ def results(request: HttpRequest, run_id: Prefix) -> Any:
     }
 
 
-@router.get("/{run_id}/findings", response={200: Ready | Computing, 409: Problem, 429: Problem})
+@router.get(
+    "/{run_id}/findings",
+    response={200: Ready | Computing, 409: Problem, 429: Problem},
+    by_alias=True,
+)
 def findings(request: HttpRequest, run_id: Prefix, part: Part = "") -> Any:
     """Judges and models with intervals, claims, the Alt-Test: all that the boards show.
 
@@ -417,8 +421,9 @@ def findings(request: HttpRequest, run_id: Prefix, part: Part = "") -> Any:
     is_behind = requested.row.seq < run.board.seq
     # Of a part, at most so many.
     counted = (requested.whole.data or {}).get("as_of", {}).get("votes", 0)
-    shown = visible(key_of(request), run, figures.disputed)
-    pairs = pairs_at(run, [pair.position for pair in shown], letters=1)
+    readable = visible(key_of(request), run, figures.disputed)
+    rows = run.queue.items.filter(position__in=[pair.position for pair in readable])
+    items = {item.position: item for item in rows.only("queue", "position", "external_id")}
     about = {
         "state": "ready",
         "computed_at": requested.row.computed_at,
@@ -427,9 +432,9 @@ def findings(request: HttpRequest, run_id: Prefix, part: Part = "") -> Any:
         "ledger_seq": run.board.seq,
         "sealed": is_sealed,
         "disputed": [
-            pair.model_dump() | {name: pairs[pair.position][name] for name in ("id", "external_id")}
+            pair.model_dump() | {"id": item.pk, "external_id": item.external_id}
             for pair in figures.disputed
-            if pair.position in pairs
+            if (item := items.get(pair.position))
         ],
         "rows": [terminal_row(judge) for judge in figures.best_first()],
     }

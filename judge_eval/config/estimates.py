@@ -137,9 +137,9 @@ def estimate(config: RunConfig, prices: Prices) -> Estimate:
         tokens = _judging_tokens(config, price.picture_tokens if price else PICTURE_TOKENS)
         tokens *= calls // max(prompts, 1)
         lines.append(line("judge", judge, calls, tokens, config.judging.max_tokens))
-    known = sum((line.usd for line in lines if line.usd is not None), Decimal(0))
+    total = sum((line.usd for line in lines if line.usd is not None), Decimal(0))
     unpriced = tuple(dict.fromkeys(line.model for line in lines if line.usd is None))
-    return Estimate(None if unpriced else known, known, unpriced, tuple(lines))
+    return Estimate(None if unpriced else total, total, unpriced, tuple(lines))
 
 
 def most_tokens(messages: Sequence[Message], picture_tokens: int) -> int:
@@ -176,11 +176,13 @@ def reservation(messages_tokens: int, max_tokens: int, price: Price) -> Decimal:
 
 
 def _judging_tokens(config: RunConfig, picture_tokens: int) -> int:
-    shown = picture_tokens if config.kind in ("svg", "image") else config.generation.max_tokens
+    output_tokens = (
+        picture_tokens if config.kind in ("svg", "image") else config.generation.max_tokens
+    )
     outputs = 1 if config.items else 2
     around = messages(
         config.judging.prompt_version,
-        config.asked,
+        config.question,
         kind=config.kind,
         prompt="",
         rubric=config.rubric,
@@ -188,7 +190,8 @@ def _judging_tokens(config: RunConfig, picture_tokens: int) -> int:
     )
     characters = sum(map(len, _texts(around)[0]))
     return sum(
-        _tokens(characters + len(prompt.text)) + outputs * shown for prompt in config.prompts
+        _tokens(characters + len(prompt.text)) + outputs * output_tokens
+        for prompt in config.prompts
     )
 
 

@@ -11,8 +11,9 @@ from typing import Any, ClassVar, Final, Protocol, TypeAlias
 from uuid import UUID
 
 from humanjudge.lib.extensions import Extension, Registry
+from humanjudge.lib.strict_json import JsonObject
 from humanjudge.lib.validation import Part
-from judge_eval.config.run_config import JUDGE_EVAL, Plain, RunConfig
+from judge_eval.config.run_config import JUDGE_EVAL, RunConfig
 
 # A path in the config, such as `mode_options.rounds`, and what is wrong there.
 Mistake: TypeAlias = tuple[str, str]
@@ -114,6 +115,6 @@ def modes_without_votes() -> Iterator[str]:
     return (mode.id for mode in MODES.values() if not mode.wants_votes)
 
 
-def wants_votes(config: Plain | None) -> bool:
+def wants_votes(config: JsonObject | None) -> bool:
     """Say whether people vote in the run of a config, whose mode need not be here."""
     return (config or {}).get("mode") not in list(modes_without_votes())

@@ -19,33 +19,33 @@ class PromptsUnreadable(ValueError):
     """The file is not what its name says; the text says why."""
 
 
-class FoundPrompt(NamedTuple):
+class ListedPrompt(NamedTuple):
     """One prompt as the config of a run may have it, and where it stood, such as ``Line 3``."""
 
     where: str
     entry: object
 
 
-def from_lines(text: str) -> list[FoundPrompt]:
+def from_lines(text: str) -> list[ListedPrompt]:
     """Return one prompt for each line that is not blank.
 
     >>> from_lines("a cat\\n\\n  a dog ")
-    [FoundPrompt(where='Line 1', entry='a cat'), FoundPrompt(where='Line 3', entry='a dog')]
+    [ListedPrompt(where='Line 1', entry='a cat'), ListedPrompt(where='Line 3', entry='a dog')]
     """
     lines = enumerate(text.removeprefix("\ufeff").splitlines(), start=1)
-    return [FoundPrompt(f"Line {n}", line.strip()) for n, line in lines if line.strip()]
+    return [ListedPrompt(f"Line {n}", line.strip()) for n, line in lines if line.strip()]
 
 
-def from_file(name: str, content: bytes) -> list[FoundPrompt]:
+def from_file(name: str, content: bytes) -> list[ListedPrompt]:
     """Return the prompts of a file in UTF-8, or raise PromptsUnreadable.
 
     By the end of its name, ``….json`` is an array of texts or of objects with `COLUMNS`, ``….csv``
     a table with some of those columns, anything else a text with one prompt a line.
 
-    >>> [found.entry for found in from_file("p.csv", b"id,text,tags\\n7,a cat,pets; small\\n")]
+    >>> [listed.entry for listed in from_file("p.csv", b"id,text,tags\\n7,a cat,pets; small\\n")]
     [{'text': 'a cat', 'id': '7', 'tags': ['pets', 'small']}]
     >>> from_file("p.json", b'["a cat"]')
-    [FoundPrompt(where='Item 1', entry='a cat')]
+    [ListedPrompt(where='Item 1', entry='a cat')]
     """
     try:
         text = content.decode("utf-8-sig")
@@ -61,10 +61,10 @@ def from_file(name: str, content: bytes) -> list[FoundPrompt]:
         raise PromptsUnreadable(str(error)) from error
     if not isinstance(entries, list):
         raise PromptsUnreadable("it must be a JSON array of prompts")
-    return [FoundPrompt(f"Item {n}", entry) for n, entry in enumerate(entries, start=1)]
+    return [ListedPrompt(f"Item {n}", entry) for n, entry in enumerate(entries, start=1)]
 
 
-def _from_csv(text: str) -> Iterator[FoundPrompt]:
+def _from_csv(text: str) -> Iterator[ListedPrompt]:
     head = text.partition("\n")[0]
     # What spreadsheets write where the comma is the decimal point.
     delimiter = ";" if ";" in head and "," not in head else ","
@@ -82,6 +82,6 @@ def _from_csv(text: str) -> Iterator[FoundPrompt]:
             if row:
                 tags = [tag.strip() for tag in re.split("[;,]", row.pop("tags", ""))]
                 entry = {"text": "", **row, "tags": [tag for tag in tags if tag]}
-                yield FoundPrompt(f"Row {number}", entry)
+                yield ListedPrompt(f"Row {number}", entry)
     except csv.Error as error:
         raise PromptsUnreadable(f"it is not CSV: {error} (line {rows.line_num})") from error

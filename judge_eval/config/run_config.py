@@ -7,7 +7,7 @@ stored config means the same later.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from types import MappingProxyType
-from typing import Annotated, Any, Final, Literal, TypeAlias, get_args
+from typing import Annotated, Final, Literal, TypeAlias, get_args
 
 from pydantic import (
     BeforeValidator,
@@ -19,6 +19,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticKnownError
 
+from humanjudge.lib.strict_json import JsonObject
 from humanjudge.lib.text import excerpt
 from humanjudge.lib.validation import (
     WHOLE,
@@ -43,7 +44,7 @@ from judge_eval.baselines import (
     names_for_single,
 )
 from judge_eval.prompts import judge
-from judge_eval.prompts.judge import Asked
+from judge_eval.prompts.judge import JudgeQuestion
 from voting.choices import CHOICES, DEFAULT_BALLOT, PASS_FLAG, SIDES, Choice
 from voting.kinds import LONGEST_CHOICE, NO_LABELS, RATINGS, SEPARATOR, Options, Word
 
@@ -109,10 +110,9 @@ def old_name(value: object) -> object:
 
 
 # An object of JSON.
-Plain: TypeAlias = dict[str, Any]
 Long: TypeAlias = Annotated[Text, Field(max_length=20_000)]
 Provider: TypeAlias = Annotated[Line, Field(max_length=50)]
-# The id of an extension. Whether it is here `checked` says: a run outlives what it was made with.
+# The id of an extension. `validate_run` says whether it is here: a run outlives what made it.
 Extension: TypeAlias = Annotated[Line, Field(max_length=50)]
 Temperature: TypeAlias = Annotated[float, Field(ge=0, le=2, allow_inf_nan=False)] | None
 # How much worse than a person a judge may be in the Alt-Test.
@@ -168,9 +168,9 @@ class JudgeSpec(Part):
         return self.parts or (JudgePart(id=self.id, provider=self.provider),)
 
     @model_serializer(mode="wrap")
-    def _short(self, serialize: SerializerFunctionWrapHandler) -> Plain:
+    def _short(self, serialize: SerializerFunctionWrapHandler) -> JsonObject:
         """Leave out what only judges of other types have."""
-        written: Plain = serialize(self)
+        written: JsonObject = serialize(self)
         if self.type == ONE_MODEL:
             return {key: written[key] for key in ("id", "provider") if key in written}
         return written
@@ -189,7 +189,7 @@ class _Sampling(Part):
     max_tokens: Tokens
 
     @property
-    def parameters(self) -> Plain:
+    def parameters(self) -> JsonObject:
         """What is sent: no temperature where it is None, since some models refuse any."""
         return self.model_dump(include={"temperature", "max_tokens"}, exclude_none=True)
 
@@ -236,7 +236,7 @@ class Items(Options):
         return _FIXED.get(self.kind, self.choices)
 
     @property
-    def options(self) -> Plain:
+    def options(self) -> JsonObject:
         """What a queue of such items keeps."""
         return self.model_dump(mode="json", include={*Options.model_fields})
 
@@ -302,19 +302,19 @@ class RunConfig(Part):
         return generating | {model.provider for judge in self.judges for model in judge.models}
 
     @property
-    def asked(self) -> Asked:
+    def question(self) -> JudgeQuestion:
         """What a judge is asked about each item."""
         if self.items is None:
-            return Asked(self.ballot)
+            return JudgeQuestion(self.ballot)
         items = self.items
-        return Asked(
+        return JudgeQuestion(
             items.offered,
             items.kind,
             is_graded=items.graded,
             criteria=items.criteria_in_words,
         )
 
-    def as_dict(self) -> Plain:
+    def as_dict(self) -> JsonObject:
         """Return the config as JSON can hold it, such that it parses back to an equal one."""
         return self.model_dump(mode="json")
 
@@ -323,7 +323,7 @@ def parse(data: object, also: Iterable[tuple[Place, str]] = ()) -> RunConfig:
     """Check a config, as read from JSON, and fill in its defaults; ConfigInvalid has every error.
 
     Models, judges and prompts may be plain texts. The extensions that it names need not be here:
-    `checked` looks for them where a run is made, and its mistakes are said with the others, `also`.
+    `validate_run` looks for them where a run is made; its mistakes, `also`, join the others.
 
     >>> config = parse({"name": "r", "models": ["m", "n"], "judges": ["j"], "prompts": ["a cat"]})
     >>> config.kind, config.ballot, config.prompts[0]
@@ -371,7 +371,7 @@ def _judges(config: RunConfig) -> Iterator[JudgeSpec]:
             yield judge_.model_copy(update={"provider": provider, "parts": parts})
 
 
-def _objects(config: Plain, key: str) -> Iterator[tuple[int, Plain]]:
+def _objects(config: JsonObject, key: str) -> Iterator[tuple[int, JsonObject]]:
     items = config.get(key)
     for number, item in enumerate(items[:MOST_PROMPTS] if isinstance(items, list | tuple) else ()):
         if isinstance(item, str):
@@ -380,12 +380,12 @@ def _objects(config: Plain, key: str) -> Iterator[tuple[int, Plain]]:
             yield number, item
 
 
-def _line(item: Plain, key: str) -> str:
+def _line(item: JsonObject, key: str) -> str:
     text = item.get(key)
     return text.strip() if isinstance(text, str) else ""
 
 
-def _conflicts(config: Plain) -> Iterator[tuple[Place, str]]:
+def _conflicts(config: JsonObject) -> Iterator[tuple[Place, str]]:
     """Find what is wrong between values, on the data itself: it is said with all the rest."""
     for key in ("models", "judges", "prompts"):
         seen = {""}
@@ -407,7 +407,7 @@ def _conflicts(config: Plain) -> Iterator[tuple[Place, str]]:
         yield from _conflicts_of_ballot(ballot)
 
 
-def _conflicts_of_numbers(config: Plain) -> Iterator[tuple[Place, str]]:
+def _conflicts_of_numbers(config: JsonObject) -> Iterator[tuple[Place, str]]:
     is_given = config.get("outputs") == "given"
     for key in ("models", "prompts"):
         if is_given and config.get(key):
@@ -423,7 +423,7 @@ def _conflicts_of_ballot(ballot: Sequence[object]) -> Iterator[tuple[Place, str]
         yield ("ballot",), "must offer A and B"
 
 
-def _conflicts_of_items(items: Plain) -> Iterator[tuple[Place, str]]:
+def _conflicts_of_items(items: JsonObject) -> Iterator[tuple[Place, str]]:
     kind, words = items.get("kind", "pass_flag"), _words(items)
     place: Place = ("items", "choices")
     if kind in ("category", "labels"):
@@ -449,7 +449,7 @@ def _wrong_words(kind: str, words: list[str]) -> Iterator[tuple[int, str]]:
         yield 0, f"all of them together are longer than {LONGEST_CHOICE} characters"
 
 
-def _conflicts_of_baselines(config: Plain) -> Iterator[tuple[Place, str]]:
+def _conflicts_of_baselines(config: JsonObject) -> Iterator[tuple[Place, str]]:
     if _line(config, "provider") == BASELINE:
         yield ("provider",), "is what baselines are asked through; no model answers there"
     for number, model in _objects(config, "models"):
@@ -463,14 +463,14 @@ def _conflicts_of_baselines(config: Plain) -> Iterator[tuple[Place, str]]:
             yield ("judges", number, "provider"), NO_OTHERS
 
 
-def _misplaced(name: str, config: Plain) -> str:
+def _misplaced(name: str, config: JsonObject) -> str:
     """Say why a run has no place for a baseline; nothing where it has."""
     kind, items = config.get("kind", "svg"), config.get("items")
     if isinstance(items, dict):
         item_kind = str(items.get("kind", "pass_flag"))
         offered = _FIXED.get(item_kind, _words(items))
-        known = [*names_for_single(item_kind, offered), MOST_FREQUENT]
-        return "" if name in known else f"must be one of the baselines here: {', '.join(known)}"
+        names = [*names_for_single(item_kind, offered), MOST_FREQUENT]
+        return "" if name in names else f"must be one of the baselines here: {', '.join(names)}"
     if name not in BASELINES:
         return "judges single items only"
     if kind in KINDS and name not in names_for(kind):
@@ -479,7 +479,7 @@ def _misplaced(name: str, config: Plain) -> str:
     return ""
 
 
-def _words(items: Plain) -> list[str]:
+def _words(items: JsonObject) -> list[str]:
     choices = items.get("choices")
     listed = choices if isinstance(choices, list | tuple) else ()
     return [each.strip() for each in listed if isinstance(each, str)]

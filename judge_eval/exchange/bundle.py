@@ -25,8 +25,7 @@ from judge_eval.config.run_config import Epsilon
 from voting.choices import ONE, PASS_FLAG
 from voting.kinds import KINDS, LONGEST_CHOICE, Options
 from voting.ledger.chain import canonical
-from voting.ledger.decisions import Decision, wanted_in
-from voting.ledger.group_names import groups_in
+from voting.ledger.decisions import Decision, groups_in, votes_required_in
 
 FORMAT: Final = "humanjudge"
 # A run's config holds all its prompts in one line.
@@ -305,7 +304,7 @@ class EntryPart(_Sealed):
         if self.is_settling:
             Decision.model_validate(self.payload)
         if self.kind == "parameters":
-            wanted_in(self.payload)
+            votes_required_in(self.payload)
             groups_in(self.payload)
         return self
 

@@ -95,7 +95,7 @@ def _rows(
         name=project.name,
         created_at=project.created_at,
         head_seq=project.head_seq,
-        head=project.head,
+        head=project.ledger_head,
     )
     yield bundle.Header(project=part, runs=[run.pk for run in runs])
     # The rubrics that these runs ask now, and those that their votes answered.

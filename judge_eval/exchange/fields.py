@@ -7,7 +7,7 @@ from math import isfinite
 from typing import Final, TypeAlias
 
 from voting.choices import CHOICES, SIDES
-from voting.ledger.group_names import group_name
+from voting.ledger.decisions import group_name
 
 MAX_NAME = 200
 SEPARATOR = ";"

@@ -25,7 +25,7 @@ from django.utils import timezone
 
 from humanjudge.celery import enqueue
 from humanjudge.lib import leases
-from humanjudge.lib.apart import manage
+from humanjudge.lib.child_process import manage
 from humanjudge.lib.validation import ConfigInvalid, validated
 from judge_eval.exchange import mapping
 from judge_eval.exchange.bundle import BundleError, is_bundle
@@ -179,7 +179,7 @@ def change(job: Import, form: dict[str, Any], **facts: Any) -> bool:
 def start(job: Import) -> None:
     """Let a worker import a draft."""
     check_room()
-    waiting = {"state": Import.State.WAITING, "asked_at": timezone.now(), "attempts": 0}
+    waiting = {"state": Import.State.WAITING, "requested_at": timezone.now(), "attempts": 0}
     with transaction.atomic():
         if _idle(job).update(to_write=0, lease=None, leased_until=None, **waiting):
             enqueue(_TASK)
@@ -222,13 +222,13 @@ def submit(job: Import, sources: Sequence[Source]) -> Import:
 
 def submit_lost() -> None:
     now = timezone.now()
-    if unfinished().filter(asked_at__lt=now - TAKEN_UP_WITHIN).exists() and not _is_at_work():
+    if unfinished().filter(requested_at__lt=now - TAKEN_UP_WITHIN).exists() and not _is_at_work():
         enqueue(_TASK)
     old = Import.objects.filter(done_at__lt=now - KEPT)
     # Looked at first: nearly always there is nothing, and a write would take SQLite's lock for it.
     if old.exists():
         old.delete()
-    for job in Import.objects.filter(_UPLOADED, asked_at__lt=now - FILES_KEPT):
+    for job in Import.objects.filter(_UPLOADED, requested_at__lt=now - FILES_KEPT):
         discard(job)
 
 
@@ -241,7 +241,7 @@ def cancel(job: Import) -> None:
 
 
 def unfinished() -> QuerySet[Import]:
-    return Import.objects.filter(state__in=Import.UNFINISHED).order_by("asked_at")
+    return Import.objects.filter(state__in=Import.UNFINISHED).order_by("requested_at")
 
 
 def _is_at_work() -> bool:

@@ -28,7 +28,7 @@ from voting.access import can_make_projects, make_project, projects_where
 from voting.choices import WRONG
 from voting.kinds import kind_of
 from voting.ledger import chain, ledger
-from voting.ledger.decisions import VOTES_WANTED, payload_of, wanted_in
+from voting.ledger.decisions import VOTES_WANTED, payload_of, votes_required_in
 from voting.models import Entry, Project, Queue, Voter, VoterPrompt
 
 _COUNTED: Final = {"judge": "judges", "verdict": "verdicts", "vote": "votes"}
@@ -238,7 +238,7 @@ class Ledger:
 
     def note(self) -> str:
         self._rows.project.refresh_from_db()
-        head = self._rows.project.head
+        head = self._rows.project.ledger_head
         if head == self._rows.header.project.head:
             return f"The ledger is the exported one; its head is {head}."
         return f"The entries have new numbers; the head is {head}."
@@ -290,7 +290,7 @@ class Ledger:
             fields["payload"] = self._verdicts(line, record)
         if record.kind == "object":
             fields["payload"] = self._object(line, record)
-        if required := wanted_in(record.payload) if record.kind == "parameters" else {}:
+        if required := votes_required_in(record.payload) if record.kind == "parameters" else {}:
             fields["payload"] = self._votes_required(line, record, required, fields["queue"])
         return Entry(**fields)
 

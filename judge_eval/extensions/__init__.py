@@ -3,9 +3,6 @@
 docs/extending.md tells how to write one.
 """
 
-from typing import TYPE_CHECKING, Any
-
-from humanjudge.lib.extensions import imported
 from humanjudge.lib.validation import Part
 from judge_eval.baselines import Baseline, Opinion
 from judge_eval.config.judge_types import Answer, JudgeHelpers, JudgeType, NoVerdict
@@ -17,13 +14,8 @@ from judge_eval.providers.errors import CallFailed
 from judge_eval.providers.protocols import Provider
 from judge_eval.stats.registry import Scorer
 
-if TYPE_CHECKING:
-    from judge_eval.findings.model import RunFindings
-    from judge_eval.findings.panels import Bar, Panel, PanelChart, PanelTable, ResultsPanel
-
 __all__ = [
     "Answer",
-    "Bar",
     "Baseline",
     "CallFailed",
     "ChatReply",
@@ -38,29 +30,10 @@ __all__ = [
     "NoVerdict",
     "Opinion",
     "Output",
-    "Panel",
-    "PanelChart",
-    "PanelTable",
     "Part",
     "PlanHelpers",
     "Provider",
-    "ResultsPanel",
     "RunConfig",
-    "RunFindings",
     "RunMode",
     "Scorer",
 ]
-
-_OF_FINDINGS = {
-    "RunFindings": "judge_eval.findings.model",
-    **dict.fromkeys(
-        ("Bar", "Panel", "PanelChart", "PanelTable", "ResultsPanel"), "judge_eval.findings.panels"
-    ),
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Import what needs Django when it is asked for: where files are looked at, there is none."""
-    if name not in _OF_FINDINGS:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return imported(f"{_OF_FINDINGS[name]}:{name}")

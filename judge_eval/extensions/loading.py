@@ -8,7 +8,6 @@ from humanjudge.lib import extensions
 from judge_eval import baselines  # noqa: F401
 from judge_eval.config import judge_types, modes  # noqa: F401
 from judge_eval.exchange import formats  # noqa: F401
-from judge_eval.findings import panels  # noqa: F401
 from judge_eval.providers import protocols  # noqa: F401
 from judge_eval.stats import registry  # noqa: F401
 

@@ -10,8 +10,8 @@ from humanjudge.lib.text import number_of
 from judge_eval.findings.load import RunOutcomes
 from judge_eval.findings.model import OfRatings, Unordered
 from judge_eval.stats.bootstrap import BoolArray, FloatArray, IntArray, Resampling
-from judge_eval.stats.entering import Entered, enter
 from judge_eval.stats.estimate import Share
+from judge_eval.stats.evidence_order import Entered, enter
 from judge_eval.stats.judge_figures import (
     overall_agreement,
     paired_differences,
@@ -65,9 +65,9 @@ def agreement_with(
     """Return the judges' agreement with a group of voters, and that of these among themselves."""
     if not is_ordered(outcomes.run.queue):
         return overall_agreement(table, outcomes.prompts), None
-    ratings, verdicts, asked = _ratings(outcomes)
+    ratings, verdicts, assigned = _ratings(outcomes)
     own = ratings.where(np.array(outcomes.history.groups) == group)
-    shares, people = ratio(*order_credits(own, verdicts, asked)), ratio(*people_credits(own))
+    shares, people = ratio(*order_credits(own, verdicts, assigned)), ratio(*people_credits(own))
     return order_agreement(shares), order_agreement(people)[0]
 
 
@@ -77,18 +77,18 @@ def _of_votes(outcomes: RunOutcomes) -> Agreement:
     return Agreement(
         overall_agreement(table, prompts),
         enter(history.events, history.order, history.comparison_order),
-        paired_differences(table.right(), table.asked(), prompts),
+        paired_differences(table.right(), table.assigned(), prompts),
         two_way_intervals(table.verdicts[rows], choices, prompts[rows], people),
     )
 
 
 def _of_order(outcomes: RunOutcomes) -> Agreement:
-    ratings, verdicts, asked = _ratings(outcomes)
-    history, shares = outcomes.history, ratio(*order_credits(ratings, verdicts, asked))
+    ratings, verdicts, assigned = _ratings(outcomes)
+    history, shares = outcomes.history, ratio(*order_credits(ratings, verdicts, assigned))
     brings, units = (~np.isnan(shares)).astype(np.int64), np.arange(ratings.n_units)
     return Agreement(
         order_agreement(shares),
-        enter_units(history.events, history.order, ratings, verdicts, asked),
+        enter_units(history.events, history.order, ratings, verdicts, assigned),
         paired_differences(np.nan_to_num(shares), brings, units),
         np.full((2, verdicts.shape[1]), np.nan),
         order_agreement(ratio(*people_credits(ratings)))[0],
@@ -104,10 +104,10 @@ def _ratings(outcomes: RunOutcomes) -> tuple[Ratings, FloatArray, BoolArray]:
     units, grades = outcomes.prompts[rows], np.array(history.grades)
     ratings = Ratings(units, rows, people, grades, int(outcomes.prompts.max(initial=-1)) + 1)
     verdicts = np.full(outcomes.table.verdicts.shape, np.nan)
-    asked = np.zeros(verdicts.shape, bool)
+    assigned = np.zeros(verdicts.shape, bool)
     for row, given in history.verdict_grades.items():
-        verdicts[row], asked[row] = given, [grade is not None for grade in given]
-    return ratings, verdicts, asked
+        verdicts[row], assigned[row] = given, [grade is not None for grade in given]
+    return ratings, verdicts, assigned
 
 
 def _unordered(ratings: Ratings, prompts: IntArray) -> Unordered:
@@ -130,28 +130,30 @@ def _beside_order(outcomes: RunOutcomes, ratings: Ratings, verdicts: FloatArray)
     exact = overall_agreement(outcomes.table, outcomes.prompts)
     # Of ratings a fraction only decides between equal ones.
     is_whole = outcomes.run.queue.kind == Queue.Kind.RATING
-    by_person: dict[str, dict[Hashable, object]] = {}
+    by_person: dict[str, dict[Hashable, float]] = {}
     rows = (each.tolist() for each in (ratings.people, ratings.items, ratings.values))
     for person, item, value in zip(*rows, strict=True):
         by_person.setdefault(str(person), {})[item] = value
-    found = []
+    compared = []
     for share, grades in zip(exact, verdicts.T, strict=True):
         plain = np.floor(grades) if is_whole else grades
         apart = plain[ratings.items] - ratings.values
         apart = apart[~np.isnan(apart)]
-        kappa = cohen_kappa(_known(plain), by_person, weights="quadratic", resampling=_NO_INTERVAL)
+        kappa = cohen_kappa(
+            _by_item(plain), by_person, weights="quadratic", resampling=_NO_INTERVAL
+        )
         spearman, kendall = (
-            rank_correlation(_known(grades), by_person, coefficient, resampling=_NO_INTERVAL)
+            rank_correlation(_by_item(grades), by_person, coefficient, resampling=_NO_INTERVAL)
             for coefficient in COEFFICIENTS
         )
         of = {"quadratic_kappa": kappa, "spearman": spearman, "kendall": kendall}
         values = {name: each.figure.value for name, each in of.items()}
         mean = float(apart.mean()) if len(apart) else None
-        found.append(OfRatings(exact=share, mean_difference=mean, **values))
-    return found
+        compared.append(OfRatings(exact=share, mean_difference=mean, **values))
+    return compared
 
 
-def _known(grades: FloatArray) -> dict[Hashable, object]:
+def _by_item(grades: FloatArray) -> dict[Hashable, float]:
     return {item: grades[item] for item in np.flatnonzero(~np.isnan(grades)).tolist()}
 
 

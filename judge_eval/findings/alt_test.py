@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from django.db.models import F, QuerySet
 
+from judge_eval.findings.filters import Slice
 from judge_eval.findings.model import AgainstPerson, AltTest, AltTestJudge
-from judge_eval.findings.slices import Slice
 from judge_eval.models import Judge, Run, Verdict
 from judge_eval.stats import AltTestResult, AltTestSettings, advice, alt_test, epsilon_key, in_words
 from voting.choices import ONE, quality_of
@@ -101,9 +101,9 @@ class _Reading:
         return labels.get(self._main, choice)
 
     def tasks(self, every: int, judges: int) -> Iterator[TaskAnswers]:
-        asked, said = self.people[self._main], self.judges[self._main]
-        yield TaskAnswers(self._main, asked, said, every)
-        further = sorted((self.people.keys() & self.judges.keys()) - {self._main})[:MOST_TASKS]
+        main = self._main
+        yield TaskAnswers(main, self.people[main], self.judges[main], every)
+        further = sorted((self.people.keys() & self.judges.keys()) - {main})[:MOST_TASKS]
         # All further tasks together take no longer than the one.
         answers = judges * sum(map(len, chain(*(self.people[task].values() for task in further))))
         every *= max(1, -(-answers // MOST_ANSWERS))
@@ -117,25 +117,25 @@ def _some(labels: Labels, every: int) -> Labels:
         return isinstance(place, int) and place % every == 0
 
     return {
-        who: {place: answer for place, answer in said.items() if counts(place)}
-        for who, said in labels.items()
+        who: {place: answer for place, answer in answers.items() if counts(place)}
+        for who, answers in labels.items()
     }
 
 
 def alt_tests(
     run: Run, judges: Sequence[Judge], tasks: Sequence[TaskAnswers], votes: int
 ) -> tuple[AltTest | None, str | None, list[AltTest]]:
-    """Return the test by what was asked, or why there is none, and those by further tasks."""
-    settings, (asked, *further) = AltTestSettings(epsilon=run.epsilon), tasks
+    """Return the test by the vote, or why there is none, and those by further tasks."""
+    settings, (main, *further) = AltTestSettings(epsilon=run.epsilon), tasks
     tests = [
         _test(answers, judges, votes, settings)
         for answers in further
         if len(answers.people) >= settings.min_humans
     ]
-    if (people := len(asked.people)) < settings.min_humans:
+    if (people := len(main.people)) < settings.min_humans:
         voted = f"{people} {'person' if people == 1 else 'people'}"
         return None, f"The test takes {settings.takes}; {voted} voted.", tests
-    return _test(asked, judges, votes, settings), None, tests
+    return _test(main, judges, votes, settings), None, tests
 
 
 def _test(

@@ -13,13 +13,12 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from humanjudge.celery import enqueue
-from humanjudge.lib.announce import announce
-from humanjudge.lib.apart import manage
+from humanjudge.lib.child_process import manage
+from humanjudge.lib.domain_events import announce
+from judge_eval.findings.claim_events import claims_that_changed
+from judge_eval.findings.filters import WHOLE, Parts, Slice, SliceInvalid
 from judge_eval.findings.model import Before, Claims, RunFindings
-from judge_eval.findings.news import claims_that_changed
-from judge_eval.findings.slices import WHOLE, Parts, Slice, SliceInvalid
 from judge_eval.models import Board, Findings, Run
-from judge_eval.selectors import switched_off
 from voting.kinds import kind_of
 from voting.models import NO_VOTE, Entry
 
@@ -59,7 +58,7 @@ def refresh() -> None:
     if not _computing.acquire(blocking=False):
         return
     try:
-        _begin_new()
+        _start_new()
         until = time.monotonic() + MOMENT_SECONDS
         for run_id, part in _due(timezone.now()):
             try:
@@ -75,24 +74,24 @@ def refresh() -> None:
         _computing.release()
 
 
-def _begin_new() -> None:
+def _start_new() -> None:
     unknown = ~Exists(Findings.objects.filter(run=OuterRef("run"), part=""))
     # While judges are asked and nobody votes, findings are for those who ask for them.
     is_of_interest = Q(votes__gt=0) | ~Q(run__state__in=Run.AT_WORK)
     is_of_interest &= ~Q(run__state=Run.State.IMPORTING)
     for board in Board.objects.filter(unknown, is_of_interest, seq__gt=0)[:MOST_AT_ONCE]:
-        unasked = {"asked_at": timezone.now() - WATCHED}
+        unasked = {"requested_at": timezone.now() - WATCHED}
         Findings.objects.get_or_create(run_id=board.run_id, part="", defaults=unasked)
 
 
 def _due(now: datetime) -> list[tuple[UUID, str]]:
-    watched = Q(part="") | Q(asked_at__gt=now - WATCHED)
+    watched = Q(part="") | Q(requested_at__gt=now - WATCHED)
     behind = Q(computed_at__isnull=True) | Q(seq__lt=F("run__board__seq"))
-    is_seen = Q(computed_at__isnull=True) | Q(asked_at__gt=now - SEEN)
+    is_seen = Q(computed_at__isnull=True) | Q(requested_at__gt=now - SEEN)
     rested = Q(is_seen, not_before__lte=now) | Q(not_before__lte=now - UNSEEN_PAUSE)
     due = Findings.objects.filter(watched, behind, rested)
     # What somebody looks at comes first.
-    return list(due.order_by("-asked_at").values_list("run", "part")[:MOST_AT_ONCE])
+    return list(due.order_by("-requested_at").values_list("run", "part")[:MOST_AT_ONCE])
 
 
 def compute_apart_if_large(run_id: UUID, part: str) -> None:
@@ -107,9 +106,8 @@ def compute(run_id: UUID, part: str) -> bool:
     """Compute findings, unless somebody is at it or it was done just now."""
     # Web processes import this module and never compute: SciPy and its like would cost each of
     # them a second of its start and 60 MB.
-    from judge_eval.findings.compute import charts_of, findings
+    from judge_eval.findings.compute import findings
     from judge_eval.findings.load import outcomes_of
-    from judge_eval.findings.panels import PANELS, panels_of
 
     now = timezone.now()
     row = Findings.objects.filter(run=run_id, part=part)
@@ -120,11 +118,9 @@ def compute(run_id: UUID, part: str) -> bool:
         return False
     began = time.perf_counter()
     run = Run.objects.select_related("queue").get(pk=run_id)
-    wanted = Slice.parse(part, kind_of(run.queue).noun)
+    chosen = Slice.parse(part, kind_of(run.queue).noun)
     try:
-        computed = findings(outcomes_of(run, wanted), _before(row))
-        panels = panels_of(computed, switched_off()) if PANELS else {}
-        charts = charts_of(computed, panels)
+        computed = findings(outcomes_of(run, chosen), _before(row))
     except OperationalError:
         raise  # The database is locked or away, which passes.
     except Exception as error:
@@ -144,8 +140,6 @@ def compute(run_id: UUID, part: str) -> bool:
             announce(*claims_that_changed(run, computed, replaced))
         row.update(
             data=computed.stored(),
-            charts=charts,
-            panels=panels,
             seq=computed.as_of.seq,
             seconds=seconds,
             computed_at=done,
@@ -170,19 +164,19 @@ def is_readable(run: Run) -> bool:
         NO_VOTE, project=run.queue.project_id, queue=run.queue_id, kind=Entry.Kind.VERDICTS
     )
     first = opened.filter(seq__isnull=False).order_by("seq").values_list("payload", flat=True)
-    said = first.first() or {"prompt": "", "votes_wanted": 0, "verdicts": []}
-    return {"prompt", "votes_wanted", "verdicts"} <= said.keys() and all(
-        {"position", "winner"} <= verdict.keys() for verdict in said["verdicts"]
+    payload = first.first() or {"prompt": "", "votes_wanted": 0, "verdicts": []}
+    return {"prompt", "votes_wanted", "verdicts"} <= payload.keys() and all(
+        {"position", "winner"} <= verdict.keys() for verdict in payload["verdicts"]
     )
 
 
 def _before(row: QuerySet[Findings]) -> Before | None:
     """Return what was said when findings were computed last."""
-    known = row.values("data__claims", "data__judges", "data__as_of").first()
-    if known is None or (claims := Claims.read(known["data__claims"])) is None:
+    stored = row.values("data__claims", "data__judges", "data__as_of").first()
+    if stored is None or (claims := Claims.read(stored["data__claims"])) is None:
         return None
-    judges = [judge["id"] for judge in known["data__judges"]]
-    return Before(judges, claims, known["data__as_of"]["seq"])
+    judges = [judge["id"] for judge in stored["data__judges"]]
+    return Before(judges, claims, stored["data__as_of"]["seq"])
 
 
 class PartUnknown(SliceInvalid):
@@ -237,13 +231,13 @@ def request_findings(run: Run, part: str) -> Request:
 
     Raises SliceInvalid, as PartUnknown or TooManyParts where it is not the address that is wrong.
     """
-    wanted = Slice.parse(part, kind_of(run.queue).noun)
+    chosen = Slice.parse(part, kind_of(run.queue).noun)
     whole = findings_of(run, WHOLE)
-    request = Request(wanted, whole, whole)
-    if wanted.kind and request.parts is not None:
-        if wanted not in request.parts:
-            raise PartUnknown(f"this run has no {wanted.kind} {wanted.value!r}")
-        request = Request(wanted, findings_of(run, wanted), whole)
+    request = Request(chosen, whole, whole)
+    if chosen.kind and request.parts is not None:
+        if chosen not in request.parts:
+            raise PartUnknown(f"this run has no {chosen.kind} {chosen.value!r}")
+        request = Request(chosen, findings_of(run, chosen), whole)
     return request
 
 
@@ -263,6 +257,6 @@ def findings_of(run: Run, part: Slice) -> Findings:
             raise TooManyParts(BUSY)
         row, _ = Findings.objects.get_or_create(run=run, part=str(part))
         enqueue("judge_eval.tasks.compute_findings", str(run.pk), str(part))
-    elif now - row.asked_at > NOTED:
-        Findings.objects.filter(pk=row.pk).update(asked_at=now)
+    elif now - row.requested_at > NOTED:
+        Findings.objects.filter(pk=row.pk).update(requested_at=now)
     return row

@@ -16,16 +16,16 @@ BOTH_WAYS = "the evidence points both ways now"
 
 
 def claims_model(
-    found: pure.Claims, differences: FloatArray, outcomes: RunOutcomes, before: Before | None
+    computed: pure.Claims, differences: FloatArray, outcomes: RunOutcomes, before: Before | None
 ) -> Claims:
     """Return claims as they are stored, with those that were made before and hold no longer."""
-    gone = [] if before is None else _withdrawn(found, outcomes, before)
+    gone = [] if before is None else _withdrawn(computed, outcomes, before)
     names = ("difference", "difference_low", "difference_high")
     beside = dict(zip(names, differences, strict=True)) | {"withdrawn": gone}
-    return Claims.model_validate(asdict(found) | beside)
+    return Claims.model_validate(asdict(computed) | beside)
 
 
-def _withdrawn(found: pure.Claims, outcomes: RunOutcomes, before: Before) -> list[Withdrawn]:
+def _withdrawn(computed: pure.Claims, outcomes: RunOutcomes, before: Before) -> list[Withdrawn]:
     """Name claims that hold no longer; those named before, while there are no others.
 
     Which claims somebody has read depends on when findings were computed, so this alone is not made
@@ -42,13 +42,13 @@ def _withdrawn(found: pure.Claims, outcomes: RunOutcomes, before: Before) -> lis
     def gone(claims: Iterable[tuple[int, int | None]]) -> Iterator[tuple[int, int | None]]:
         for one, other in claims:
             a, b = now[one], None if other is None else now[other]
-            is_known = a is not None and (b is None) == (other is None)
-            if a is not None and is_known and not _holds(found, a, b):
+            is_complete = a is not None and (b is None) == (other is None)
+            if a is not None and is_complete and not _holds(computed, a, b):
                 yield a, b
 
     new = []
     for one, other in gone(made):
-        why, since = _why(found, outcomes, before, one, other)
+        why, since = _why(computed, outcomes, before, one, other)
         new.append(Withdrawn(judge=one, other=other, why=why, seq=since))
     return new or [
         each.model_copy(update={"judge": one, "other": other})
@@ -57,13 +57,13 @@ def _withdrawn(found: pure.Claims, outcomes: RunOutcomes, before: Before) -> lis
     ]
 
 
-def _holds(found: pure.Claims, one: int, other: int | None) -> bool:
+def _holds(computed: pure.Claims, one: int, other: int | None) -> bool:
     """Whether one is claimed to beat the other, or without another to be the best."""
-    return found.best == one if other is None else bool(found.beats[one, other])
+    return computed.best == one if other is None else bool(computed.beats[one, other])
 
 
 def _why(
-    found: pure.Claims, outcomes: RunOutcomes, before: Before, one: int, other: int | None
+    computed: pure.Claims, outcomes: RunOutcomes, before: Before, one: int, other: int | None
 ) -> tuple[str, int]:
     """Return why a claim holds no longer, and since which entry."""
     changes, seq, claims = outcomes.history.changes, outcomes.as_of.seq, before.claims
@@ -71,12 +71,12 @@ def _why(
     if other is None:
         if joined > before.seq:
             return JOINED, joined
-    elif found.reached[one, other]:
+    elif computed.reached[one, other]:
         return BOTH_WAYS, seq
     else:
-        is_floor = found.is_baseline[one] or found.is_baseline[other]
+        is_floor = computed.is_baseline[one] or computed.is_baseline[other]
         needed = claims.floor_threshold if is_floor else claims.threshold
-        if found.evidence[one, other] >= (needed or np.inf):
+        if computed.evidence[one, other] >= (needed or np.inf):
             return JOINED, joined or seq
     later = {at: why for why, at in changes.items() if at > before.seq and why != JOINED}
     last = max(later, default=seq)

@@ -38,7 +38,6 @@ _UNPASSED = "It has no verdict on anything that people passed."
 _NO_SIDED_VOTE = "Nobody has voted for a side, or where it stood is not known."
 _METHODS: Final = {
     "wilson": "Wilson",
-    "bootstrap": "bootstrap over comparisons",
     "prompts": "prompts, which are taken as independent",
 }
 _SHARE_FIELDS: Final = {
@@ -46,7 +45,7 @@ _SHARE_FIELDS: Final = {
     "_low": "low",
     "_high": "high",
     "_successes": "successes",
-    "_n": "trials",
+    "_n": "n",
 }
 
 
@@ -97,9 +96,9 @@ def share_cell(share: Share, counted: str, nothing: str, *, decimals: int = 0) -
     if share.value is None:
         return missing(nothing)
     main = percent(share.value, decimals)
-    title = f"{share.successes:,} of {share.trials:,} {counted}"
+    title = f"{share.successes:,} of {share.n:,} {counted}"
     if isinstance(share.successes, float):  # by the order of ratings
-        title = f"Mean over {share.trials:,} prompts"
+        title = f"Mean over {share.n:,} prompts"
     if share.low is None or share.high is None:
         why = f"No interval: {share.why}."
         return Cell(main, "", f"{title}. {why}", why)
@@ -161,7 +160,7 @@ def _of_ratings(name: str, title: str, unit: str, about: str) -> Column:
 def _rank_cell(judge: JudgeFindings) -> Cell:
     ranks = [rank for rank in (judge.rank_low, judge.rank_high) if rank is not None]
     # Nobody is told apart from anybody before a vote, and that would be no finding.
-    if not ranks or not judge.overall.trials:
+    if not ranks or not judge.overall.n:
         return Cell() if judge.is_baseline else missing(UNVOTED)
     return Cell(DASH.join(map(str, dict.fromkeys(ranks))))
 
@@ -197,7 +196,7 @@ def _rating_cell(judge: JudgeFindings) -> Cell:
     if rating.low is None or rating.high is None:
         why = f"No interval: {rating.why}."
         return Cell(main, title=why, why=why)
-    title = f"95 % interval by bootstrap; games on {rating.comparisons:,} comparisons"
+    title = f"95 % interval by bootstrap; games on {rating.n:,} comparisons"
     return Cell(main, span(rating.low, rating.high), title)
 
 
@@ -419,13 +418,13 @@ def file_row(judge: JudgeFindings, elo: Elo) -> dict[str, Value]:
     return {"judge_id": judge.id, "name": judge.name, "kind": kind} | figures
 
 
-def file_rows(found: RunFindings, elo: Mapping[str, float]) -> list[dict[str, Value]]:
+def file_rows(findings: RunFindings, elo: Mapping[str, float]) -> list[dict[str, Value]]:
     """Return the lines of a file of judges, and of people among themselves; a part has no `elo`."""
     judges = [
-        file_row(judge, elo_of(elo.get(judge.id), found.unrated.get(judge.id, ""), judge))
-        for judge in found.best_first()
+        file_row(judge, elo_of(elo.get(judge.id), findings.unrated.get(judge.id, ""), judge))
+        for judge in findings.best_first()
     ]
-    return [*judges, people_file_row(found.among_people.pairs, found.people_first_position)]
+    return [*judges, people_file_row(findings.among_people.pairs, findings.people_first_position)]
 
 
 def elo_cell(elo: Elo) -> Cell:

@@ -1,14 +1,11 @@
-"""All figures of a run from its outcomes, and their charts: pure, and the same every time."""
+"""All figures of a run from its outcomes: pure, and the same every time."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, TypedDict
 
 import numpy as np
 
-from humanjudge.charts.draw import svg
-from humanjudge.charts.plots import Curve, Estimate, intervals, lines
-from humanjudge.charts.spec import RATING, SHARE, Axis, Reference, Spec
 from judge_eval.baselines import most_over_floor
 from judge_eval.findings.agreement import about_order, agreement_of, agreement_with
 from judge_eval.findings.alt_test import alt_tests
@@ -16,7 +13,6 @@ from judge_eval.findings.claims import claims_model
 from judge_eval.findings.load import RunOutcomes, Spent
 from judge_eval.findings.model import (
     PEOPLE,
-    AltTest,
     Before,
     Confusion,
     ConfusionMatrix,
@@ -24,31 +20,28 @@ from judge_eval.findings.model import (
     GroupFigures,
     JudgeFindings,
     JudgeOfGroup,
-    McNemar,
-    ModelBoard,
     Models,
-    OfLabel,
     OfRatings,
     PassRates,
     RunFindings,
     Unanswerable,
 )
-from judge_eval.findings.panels import Stored, specs_of
 from judge_eval.models import Judge
-from judge_eval.stats import PASSES, elo
+from judge_eval.stats import elo
 from judge_eval.stats.bootstrap import BoolArray, FloatArray
 from judge_eval.stats.bradley_terry import as_votes, model_board
 from judge_eval.stats.claims import claims as claims_of
-from judge_eval.stats.confusion import LabelRates, confusion_matrices, label_rates
 from judge_eval.stats.elo_orders import SEED, elo_range
-from judge_eval.stats.estimate import Share, best_first
+from judge_eval.stats.estimate import LabelRates, Share, best_first
 from judge_eval.stats.judge_figures import (
+    JudgeFigures,
     agreement_by_chance,
     among_people,
+    confusion_matrices,
     habits,
     judge_figures,
+    label_rates,
     per_answer,
-    shares,
     shares_by_prompt,
 )
 from judge_eval.stats.mcnemar import mcnemar_tests
@@ -58,14 +51,13 @@ from judge_eval.stats.wording import Words
 from voting.choices import LABELS
 from voting.kinds import is_ordered, kind_of
 
-START = Reference(1000, "start")
 MOST_DISPUTED = 12
 MOST_MODELS = 100
 MOST_LABELS = 12
 # Of fewer votes no figures of a group are shown.
 LEAST_OF_GROUP = 10
 NO_RATINGS = OfRatings()
-NO_FLAGS = Share(None, None, None, 0, 0, 0, why="items are not passed or flagged here")
+NO_FLAGS = Share(None, why="items are not passed or flagged here")
 
 
 def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings:
@@ -86,50 +78,47 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
     claims = claims_model(claimed, ranked.differences, outcomes, before)
     order = best_first([share.value for share in overall])
     ranks, floors = claimed.ranks(), claimed.beats_floor()
-    letters = claimed.letters([n for n in order if overall[n].trials])
+    letters = claimed.letters([n for n in order if overall[n].n])
     baselines = dict(enumerate(is_baseline.tolist()))
     unrated = elo.unrated(baselines, are_ratings=is_order)
-    figures = judge_figures(table, _rng(outcomes, 0), unrated=unrated)
-    among = among_people(table.votes, _rng(outcomes, 1))
+    figures = judge_figures(table, outcomes.prompts, _rng(outcomes, 0), unrated=unrated)
+    among = among_people(table.votes, outcomes.prompts)
     if ranked.people:
         among = replace(among, pairs=ranked.people)
-    [left] = shares(outcomes.left[:, None], outcomes.sided[:, None], _rng(outcomes, 2))
-    consistency, first_position = habits(*outcomes.habits, _rng(outcomes, 3))
-    elo_ranges = np.full((2, len(judges)), np.nan)
-    players = [place for place, figure in enumerate(figures) if figure.rating.comparisons]
-    # A part of a run has no ELO of its own.
-    if players and outcomes.parts:
-        rows, choices, _ = np.array(history.votes, dtype=np.int64).reshape(-1, 3).T
-        verdicts = table.verdicts[:, players]
-        rng = np.random.default_rng(SEED)
-        elo_ranges[:, players] = elo_range(rows, choices, verdicts, rng)
+    [left] = shares_by_prompt(outcomes.left[:, None], outcomes.sided[:, None], outcomes.prompts)
+    consistency, first_position = habits(*outcomes.habits, outcomes.prompts)
+    elo_ranges = _elo_ranges(outcomes, figures)
     single = per_answer(table.votes, outcomes.answers, outcomes.prompts)
     flags = _flag_rates(outcomes)
-    computed = [
-        asdict(figure)
-        | {
-            "id": str(judge.pk),
-            "name": judge.name,
-            "is_baseline": judge.is_baseline,
-            "overall": overall[place],
-            "per_answer": single[place],
-            "consistency": consistency[place],
-            "first_position": first_position[place],
-            "rank_low": rank and rank[0],
-            "rank_high": rank and rank[1],
-            "ties": letters[place],
-            "beats_floor": floors[place],
-            "always_low": always[place, 0],
-            "always_high": always[place, 1],
-            "two_way_low": ranked.two_way[0, place],
-            "two_way_high": ranked.two_way[1, place],
-            "elo_other_orders_low": elo_ranges[0, place],
-            "elo_other_orders_high": elo_ranges[1, place],
-            "is_of_file": 2 * history.imported > len(history.votes),
-        }
-        | asdict(flags[place])
-        | {"of_ratings": ranked.of_ratings[place] if ranked.of_ratings else NO_RATINGS}
-        | _prices(outcomes.spent[place], figure.agreement.value)
+    studied = [
+        JudgeFindings(
+            id=str(judge.pk),
+            name=judge.name,
+            is_baseline=judge.is_baseline,
+            overall=overall[place],
+            always_low=always[place, 0],
+            always_high=always[place, 1],
+            two_way_low=ranked.two_way[0, place],
+            two_way_high=ranked.two_way[1, place],
+            rank_low=rank and rank[0],
+            rank_high=rank and rank[1],
+            ties=letters[place],
+            beats_floor=floors[place],
+            rating=figure.rating,
+            agreement=figure.agreement,
+            beside_people=figure.beside_people,
+            per_answer=single[place],
+            coverage=figure.coverage,
+            sensitivity=flags[place].sensitivity,
+            specificity=flags[place].specificity,
+            consistency=consistency[place],
+            first_position=first_position[place],
+            elo_other_orders_low=elo_ranges[0, place],
+            elo_other_orders_high=elo_ranges[1, place],
+            is_of_file=2 * history.imported > len(history.votes),
+            of_ratings=ranked.of_ratings[place] if ranked.of_ratings else NO_RATINGS,
+            **_prices(outcomes.spent[place], figure.agreement.value),
+        )
         for place, (judge, figure, rank) in enumerate(zip(judges, figures, ranks, strict=True))
     ]
     words = Words(
@@ -164,11 +153,9 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
         as_of=outcomes.as_of,
         words=" ".join(words.headline()),
         more=[*words.withdrawn(gone), *words.more(), *about_order(ranked, words)],
-        judges=[JudgeFindings.model_validate(judge) for judge in computed],
+        judges=studied,
         claims=claims,
-        mcnemar=McNemar.model_validate(
-            mcnemar_tests(_labelled(outcomes), np.flatnonzero(is_baseline).tolist())
-        ),
+        mcnemar=mcnemar_tests(_labelled(outcomes), np.flatnonzero(is_baseline).tolist()),
         same_verdict=alike,
         among_people=among,
         people_first_position=left,
@@ -187,6 +174,19 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
     )
 
 
+def _elo_ranges(outcomes: RunOutcomes, figures: Sequence[JudgeFigures]) -> FloatArray:
+    """Return each judge's range of ELO in other orders, shape (2, n_judges); NaN without one."""
+    ranges = np.full((2, len(figures)), np.nan)
+    players = [place for place, figure in enumerate(figures) if figure.rating.n]
+    # A part of a run has no ELO of its own.
+    if players and outcomes.parts:
+        rows, choices, _ = np.array(outcomes.history.votes, dtype=np.int64).reshape(-1, 3).T
+        verdicts = outcomes.table.verdicts[:, players]
+        rng = np.random.default_rng(SEED)
+        ranges[:, players] = elo_range(rows, choices, verdicts, rng)
+    return ranges
+
+
 def _labelled(outcomes: RunOutcomes) -> OutcomesTable:
     """Return what exact tests are made of: nothing where votes are ratings."""
     table = outcomes.table
@@ -199,27 +199,33 @@ def _rng(outcomes: RunOutcomes, part: int) -> np.random.Generator:
 
 def _groups(outcomes: RunOutcomes) -> list[GroupFigures]:
     """Return for each group of voters what its votes alone say of people and judges."""
-    found = []
-    for place, group in enumerate(outcomes.groups):
+    rows = []
+    for group in outcomes.groups:
         table = OutcomesTable(group.votes, outcomes.table.verdicts)
-        about: dict[str, Any] = {"name": group.name, "people": group.people}
-        about["votes"] = votes = int(group.votes.sum())
-        if votes < LEAST_OF_GROUP:
-            few = f"fewer than {LEAST_OF_GROUP} votes"
-            found.append(GroupFigures(**about, why=few))
+        about = GroupFigures(name=group.name, people=group.people, votes=int(group.votes.sum()))
+        rows.append(about)
+        if about.votes < LEAST_OF_GROUP:
+            about.why = f"fewer than {LEAST_OF_GROUP} votes"
             continue
-        among = among_people(table.votes, _rng(outcomes, 1_000 + place))
+        among = among_people(table.votes, outcomes.prompts)
         shares, people = agreement_with(outcomes, group.name, table)
-        about["among_people"] = replace(among, pairs=people) if people else among
-        about["judges"] = [
+        about.among_people = replace(among, pairs=people) if people else among
+        about.judges = [
             JudgeOfGroup(judge=str(judge.pk), overall=share)
             for judge, share in zip(outcomes.judges, shares, strict=True)
         ]
-        found.append(GroupFigures.model_validate(about))
-    return found
+    return rows
 
 
-def _prices(spent: Spent, agreement: float | None) -> dict[str, float | str | None]:
+class Prices(TypedDict):
+    cost_usd: float | None
+    seconds_per_verdict: float | None
+    cost_per_verdict_usd: float | None
+    cost_per_correct_usd: float | None
+    cost_why: str | None
+
+
+def _prices(spent: Spent, agreement: float | None) -> Prices:
     """Return what a verdict cost, and what one cost that a person would have given too."""
     each = spent.usd / spent.verdicts if spent.usd is not None and spent.verdicts else None
     correct = each / agreement if each is not None and agreement else None
@@ -285,12 +291,12 @@ def _unanswerable(outcomes: RunOutcomes) -> Unanswerable | None:
     is_imported = all(outcomes.judges[n].provider == Judge.IMPORTED for n in judging)
     if not judging or not is_imported:
         return None
-    votes, said = outcomes.table.votes.sum(axis=0), outcomes.table.verdicts[:, judging]
+    votes, verdicts = outcomes.table.votes.sum(axis=0), outcomes.table.verdicts[:, judging]
     without_side = kind_of(outcomes.run.queue).without_side
     choices = [
         choice
         for code, choice in enumerate(outcomes.choices)
-        if choice in without_side and votes[code] and not (said == code).any()
+        if choice in without_side and votes[code] and not (verdicts == code).any()
     ]
     number = sum(int(votes[outcomes.choices.index(choice)]) for choice in choices)
     return Unanswerable(choices=choices, votes=number) if choices else None
@@ -302,7 +308,7 @@ def _unanswerable(outcomes: RunOutcomes) -> Unanswerable | None:
 def _flag_rates(outcomes: RunOutcomes) -> list[LabelRates]:
     """Return how well judges find what people flag, where items are passed or flagged."""
     if "flags" not in outcomes.run.queue.figures:
-        return [LabelRates(NO_FLAGS, NO_FLAGS)] * len(outcomes.judges)
+        return [LabelRates(sensitivity=NO_FLAGS, specificity=NO_FLAGS)] * len(outcomes.judges)
     return label_rates(outcomes.table, outcomes.prompts, outcomes.choices.index("flag"))
 
 
@@ -317,7 +323,7 @@ def _confusion(outcomes: RunOutcomes) -> Confusion | None:
         outcomes.judges, confusion_matrices(table), zip(*by_label, strict=True), strict=True
     )
     for judge, counts, rates in of_judges:
-        labels = [OfLabel(label=c, **asdict(r)) for c, r in zip(choices, rates, strict=True)]
+        labels = [replace(rate, label=of) for of, rate in zip(choices, rates, strict=True)]
         matrices.append(ConfusionMatrix(judge=str(judge.pk), counts=counts, labels=labels))
     return Confusion(choices=list(choices), judges=matrices)
 
@@ -328,14 +334,14 @@ def _pass_rates(outcomes: RunOutcomes) -> list[PassRates] | None:
     if "flags" not in queue.figures or len(outcomes.generators) > MOST_MODELS:
         return None
     passed, votes = table.votes[:, :1], table.votes.sum(axis=1, keepdims=True)
-    said, answered = 1 * (table.verdicts == 0), 1 * (table.verdicts >= 0)
-    right, trials = np.hstack([passed, said]), np.hstack([votes, answered])
-    found = []
+    judged_pass, answered = 1 * (table.verdicts == 0), 1 * (table.verdicts >= 0)
+    right, trials = np.hstack([passed, judged_pass]), np.hstack([votes, answered])
+    rows = []
     for place, name in enumerate(outcomes.generators):
         own = number == place
         people, *judges = shares_by_prompt(right[own], trials[own], outcomes.prompts[own])
-        found.append(PassRates(name=name, outputs=own.sum(), people=people, judges=judges))
-    return [found[place] for place in best_first([each.people.value for each in found])]
+        rows.append(PassRates(name=name, outputs=own.sum(), people=people, judges=judges))
+    return [rows[place] for place in best_first([each.people.value for each in rows])]
 
 
 def _models(outcomes: RunOutcomes) -> tuple[Models | None, str | None]:
@@ -351,52 +357,5 @@ def _models(outcomes: RunOutcomes) -> tuple[Models | None, str | None]:
     boards = []
     for place, (by, name, is_baseline) in enumerate(everybody):
         board = model_board(outcomes.models, len(names), votes[place], _rng(outcomes, 5 + place))
-        about = {"by": by, "name": name, "is_baseline": is_baseline}
-        boards.append(ModelBoard.model_validate(board).model_copy(update=about))
+        boards.append(replace(board, by=by, name=name, is_baseline=is_baseline))
     return Models(names=names, boards=boards), None
-
-
-# --- charts -------------------------------------------------------------------------------------
-
-
-def charts_of(findings: RunFindings, panels: Stored) -> dict[str, str]:
-    """Draw what there are figures for, by name, as SVG that may stand inside a page."""
-    specs = {
-        findings.rate_charts[task]: _winning_rates(test)
-        for task, test in findings.alt_tests.items()
-    }
-    if models := findings.models:
-        specs["model_ratings"] = _model_ratings(models)
-    if findings.pass_rates:
-        specs["pass_rates"] = _pass_rates_chart(findings.pass_rates)
-    specs |= specs_of(panels)
-    return {name: svg(spec) for name, spec in specs.items() if spec is not None}
-
-
-def _model_ratings(models: Models) -> Spec | None:
-    named = zip(models.names, models.boards[0].ratings, strict=True)
-    rows = [Estimate(name, of.value, of.low, of.high) for name, of in named]
-    if all(row.value is None for row in rows):
-        return None
-    title = "Rating of the models by people"
-    return intervals(rows, title=title, axis=RATING, reference=START)
-
-
-def _pass_rates_chart(rates: Sequence[PassRates]) -> Spec | None:
-    rows = [
-        Estimate(of.name or "not named", of.people.value, of.people.low, of.people.high)
-        for of in rates
-    ]
-    if all(row.value is None for row in rows):
-        return None
-    return intervals(rows, title="Pass rate of each model by people", axis=SHARE)
-
-
-def _winning_rates(test: AltTest) -> Spec | None:
-    curves = [
-        Curve(judge.name, [(float(key), rate) for key, rate in rates.items()], judge.is_baseline)
-        for judge in test.judges
-        if (rates := judge.winning_rates)
-    ]
-    passes, title = Reference(PASSES, "passes"), "Share of people a judge wins against"
-    return lines(curves, title=title, x=Axis("epsilon"), y=SHARE, threshold=passes)

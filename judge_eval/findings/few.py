@@ -7,10 +7,12 @@ from django.db.models import QuerySet
 
 from humanjudge.http import Problem
 from judge_eval.access import Reader, hidden_from
-from judge_eval.findings.slices import WHOLE, Slice
+from judge_eval.findings.cache import Request, request_findings
+from judge_eval.findings.filters import DECIDED, WHOLE, Slice
 from judge_eval.models import Findings, Run
 from voting.models import Entry, Item, Project
 
+DECIDED_PART: Final = str(Slice("ballot", DECIDED))
 # Over so many items with votes, figures tell of none of them.
 LEAST_ITEMS: Final = 10
 WORDS: Final = (
@@ -36,6 +38,18 @@ def keep_few_from(reader: Reader, run: Run, part: Slice = WHOLE) -> None:
     if (voted or 0) >= LEAST_ITEMS:
         return
     _refuse(reader, run.queue.project, part.voted(run), run.queue.noun)
+
+
+def findings_for(reader: Reader, run: Run, part: str | None) -> Request:
+    """Return the findings of a part of a run, refused where they would tell what others think.
+
+    Where no part is named, it is what judges could be right about.
+    """
+    requested = request_findings(run, part or "")
+    if part is None and requested.findings and requested.findings.unanswerable:
+        requested = request_findings(run, DECIDED_PART)
+    keep_few_from(reader, run, requested.part)
+    return requested
 
 
 def keep_few_of_project_from(reader: Reader, project: Project) -> None:

@@ -10,10 +10,11 @@ from uuid import UUID
 from django.db.models import BooleanField, ExpressionWrapper, Max, Q, QuerySet
 
 from judge_eval.models import Run
-from judge_eval.stats.entering import Closed, Event, Opened, OutOfOrder, Voted, Wanted
-from judge_eval.stats.outcomes_table import FAILED, NOT_ASKED
+from judge_eval.ratings.projection import SealedVerdict
+from judge_eval.stats.evidence_order import Closed, Event, Opened, OutOfOrder, Voted, VotesRequired
+from judge_eval.stats.outcomes_table import FAILED, UNASSIGNED
 from voting.kinds import COMPARISON, grade_of, is_ordered, kind_of
-from voting.ledger.decisions import IMPORT_BEGINS, IMPORT_ENDS, wanted_in
+from voting.ledger.decisions import IMPORT_BEGINS, IMPORT_ENDS, votes_required_in
 from voting.models import NO_VOTE, Entry
 from voting.order import keyed_number, prompt_order
 
@@ -35,7 +36,7 @@ class Round(NamedTuple):
     votes_wanted: int
 
 
-Step: TypeAlias = Opened | Wanted | Round | Voted
+Step: TypeAlias = Opened | VotesRequired | Round | Voted
 
 
 class History(NamedTuple):
@@ -104,23 +105,23 @@ class _Reading:
         self.chosen = 0
 
     def history(self, votes: QuerySet[Entry], judges: int) -> History:
-        opened, asked = list(self._opened(judges)), list(self._asked())
+        opened, requirements = list(self._opened(judges)), list(self._requirements())
         order = [prompt_order(self.run.queue_id, prompt) for prompt in self.prompts]
         # A vote on an item that has no `verdicts` entry is no evidence about judges.
         voted = [vote for vote in self._voted(votes) if vote.comparison in self.prompt_of]
         opened = list(self._before_votes(opened, voted))
         if self.imports:
             voted = sorted(map(self._at_once, voted), key=lambda v: (v.seq, self._place(v, order)))
-        line = _Line()
-        steps: list[Step] = sorted([*opened, *asked, *voted], key=attrgetter("seq"))
-        events = [event for step in steps for event in line.take(step)]
+        required_votes = _RequiredVotes()
+        steps: list[Step] = sorted([*opened, *requirements, *voted], key=attrgetter("seq"))
+        events = [event for step in steps for event in required_votes.take(step)]
         if self.chosen:
             before = sum(event.seq < self.chosen for event in events)
             events.insert(before, OutOfOrder(self.chosen))
         retracted = self._sealed(Entry.Kind.VOTE).filter(retracted_seq__isnull=False)
         if last := retracted.order_by().aggregate(last=Max("retracted_seq"))["last"]:
             self.changes[TAKEN_BACK] = last
-        left = line.votes_left
+        left = required_votes.votes_left
         if events and not self.run.queue.is_open:
             # Nobody may vote any more, so nothing is waited for.
             events.append(Closed(events[-1].seq))
@@ -144,22 +145,22 @@ class _Reading:
             if (row := self.rows.get(item)) is None:
                 continue
             winners = {each["position"]: each["winner"] for each in payload["verdicts"]}
-            codes = [self._code(winners[n]) if n in winners else NOT_ASKED for n in range(judges)]
+            codes = [self._code(winners[n]) if n in winners else UNASSIGNED for n in range(judges)]
             if self.is_ordered:
                 grades = {each["position"]: _grade(each) for each in payload["verdicts"]}
                 self.verdict_grades[row] = [grades.get(n) for n in range(judges)]
             for old, new in zip(before.get(row, codes), codes, strict=True):
                 if old != new:
-                    self.changes[JOINED if old == NOT_ASKED else CHANGED] = seq
+                    self.changes[JOINED if old == UNASSIGNED else CHANGED] = seq
             before[row] = codes
             prompt = self.prompts.setdefault(payload["prompt"], len(self.prompts))
             self.prompt_of[row] = prompt
             yield Opened(seq, row, prompt, payload["votes_wanted"], codes)
 
     def _code(self, winner: str | None) -> int:
-        return FAILED if winner is None else self.codes.get(winner, NOT_ASKED)
+        return FAILED if winner is None else self.codes.get(winner, UNASSIGNED)
 
-    def _asked(self) -> Iterator[Wanted | Round]:
+    def _requirements(self) -> Iterator[VotesRequired | Round]:
         """Return changes of the votes wanted, and note where imports begin and end."""
         begun = 0
         for seq, payload in self._sealed(Entry.Kind.PARAMETERS).values_list("seq", "payload"):
@@ -167,8 +168,10 @@ class _Reading:
                 begun = seq
             elif payload == IMPORT_ENDS:
                 self.imports.append((begun, seq))
-            wanted = wanted_in(payload).items()
-            yield from (Wanted(seq, self.rows[item], n) for item, n in wanted if item in self.rows)
+            required = votes_required_in(payload).items()
+            yield from (
+                VotesRequired(seq, self.rows[item], n) for item, n in required if item in self.rows
+            )
         yield from self._decided()
 
     def _decided(self) -> Iterator[Round]:
@@ -216,8 +219,8 @@ class _Reading:
         first: dict[int, int] = {}
         for vote in voted:
             if vote.comparison not in first:
-                begin, _ = self._import_of(vote.seq)
-                first[vote.comparison] = begin or vote.seq
+                first_seq, _ = self._import_of(vote.seq)
+                first[vote.comparison] = first_seq or vote.seq
         for event in opened:
             yield event._replace(seq=min(event.seq, first.pop(event.comparison, event.seq)))
 
@@ -228,19 +231,21 @@ class _Reading:
 
     def _import_of(self, seq: int) -> tuple[int, int]:
         """Return the first and last entry of the import that brought a vote, (0, 0) if none did."""
-        return next(((begin, end) for begin, end in self.imports if begin < seq < end), (0, 0))
+        return next(
+            ((first_seq, end) for first_seq, end in self.imports if first_seq < seq < end), (0, 0)
+        )
 
     def _place(self, vote: Voted, order: Sequence[int]) -> int:
         return order[self.prompt_of[vote.comparison]]
 
 
-def _grade(verdict: Mapping[str, Any]) -> float:
+def _grade(verdict: SealedVerdict) -> float:
     """Return how good a verdict in the ledger says an item is, NaN where it failed."""
     winner = verdict["winner"]
     return nan if winner is None else grade_of(winner, verdict.get("score"))
 
 
-class _Line:
+class _RequiredVotes:
     """Settles how many votes each comparison wants as the ledger goes on."""
 
     def __init__(self) -> None:
@@ -257,27 +262,27 @@ class _Line:
         match event:
             case Opened():
                 self.opened[row] = event.votes_wanted
-                yield event._replace(votes_wanted=self._wanted(row))
+                yield event._replace(votes_wanted=self._required(row))
                 return
             case Voted(choice=choice) if choice != _ELSEWHERE:
                 self.votes[row] += 1
                 yield event
                 return
             case Voted():
-                if self.votes[row] >= self._wanted(row):
+                if self.votes[row] >= self._required(row):
                     return
                 self.elsewhere[row] += 1
-            case Wanted():
+            case VotesRequired():
                 self.changed[row] = event.votes_wanted
             case Round():
                 self.rounds[row] = event.votes_wanted
         if row in self.opened:
-            yield Wanted(event.seq, row, self._wanted(row))
+            yield VotesRequired(event.seq, row, self._required(row))
 
-    def _wanted(self, row: int) -> int:
-        wanted = max(self.changed.get(row, self.opened[row]), self.rounds.get(row, 0))
-        return max(0, wanted - self.elsewhere[row])
+    def _required(self, row: int) -> int:
+        required = max(self.changed.get(row, self.opened[row]), self.rounds.get(row, 0))
+        return max(0, required - self.elsewhere[row])
 
     @property
     def votes_left(self) -> int:
-        return sum(max(0, self._wanted(row) - self.votes[row]) for row in self.opened)
+        return sum(max(0, self._required(row) - self.votes[row]) for row in self.opened)

@@ -11,13 +11,13 @@ from django.db.models import BigIntegerField, Count, F, Q, QuerySet, Sum
 from django.db.models.functions import Cast, Round
 
 from judge_eval.findings.alt_test import Labels, TaskAnswers, answers_of
+from judge_eval.findings.filters import WHOLE, Parts, Slice
 from judge_eval.findings.history import History, history_of
 from judge_eval.findings.model import WINNER, AsOf
-from judge_eval.findings.slices import WHOLE, Parts, Slice
 from judge_eval.models import Board, Call, Judge, Run, Verdict
 from judge_eval.selectors import UNPRICED
 from judge_eval.stats import Annotations
-from judge_eval.stats.outcomes_table import FAILED, NOT_ASKED, Codes, Counts, OutcomesTable
+from judge_eval.stats.outcomes_table import FAILED, UNASSIGNED, Codes, Counts, OutcomesTable
 from voting.choices import ONE, SIDES, SWAPPED
 from voting.kinds import kind_of, options_of
 from voting.ledger.bulk_sql import one_moment
@@ -99,8 +99,8 @@ def outcomes_of(run: Run, part: Slice = WHOLE) -> RunOutcomes:
     if part.kind == "ballot":
         # Any other vote of a part is none, any other verdict was not asked for.
         tally = tally * (np.arange(columns) < len(part.choices))
-        codes = np.where(codes >= len(part.choices), NOT_ASKED, codes)
-        answers = np.where(answers < len(part.choices), answers, NOT_ASKED)
+        codes = np.where(codes >= len(part.choices), UNASSIGNED, codes)
+        answers = np.where(answers < len(part.choices), answers, UNASSIGNED)
     has_sides = "votes_sided" in kind.tally
     sided = rows[:, -2:] if has_sides else np.zeros((len(rows), 2), dtype=np.int64)
     if has_sides and part.kind == "group":
@@ -169,9 +169,9 @@ def _choices(run: Run, votes: QuerySet[Entry]) -> tuple[str, ...]:
     if fixed := kind_of(queue).choices:
         return fixed
     by_judges = Verdict.objects.filter(judge__run=run).values_list("winner", flat=True).distinct()
-    said = {*votes.values_list("choice", flat=True).distinct(), *by_judges} - {""}
+    answers = {*votes.values_list("choice", flat=True).distinct(), *by_judges} - {""}
     offered = () if queue.kind == Queue.Kind.LABELS else tuple(queue.ballot)
-    return (*offered, *sorted(said - {*offered})) or ("",)
+    return (*offered, *sorted(answers - {*offered})) or ("",)
 
 
 def _items(
@@ -182,15 +182,15 @@ def _items(
     # All votes are the sum of those for the choices.
     tally = [name for name in kind_of(run.queue).tally[1:] if name.startswith("votes_")]
     names = ("pk", "position", *tally, "prompt_key", "a__generator", "b__generator", "a__tags")
-    items, rows, prompts, writers, tags = [], [], [], [], Counter[str]()
-    found = open_ones.order_by("position").values_list(*names)
-    for pk, *numbers, prompt, a, b, its_tags in found.iterator(ROWS_AT_ONCE):
+    items, numbers, prompts, writers, tags = [], [], [], [], Counter[str]()
+    rows = open_ones.order_by("position").values_list(*names)
+    for pk, *counts, prompt, a, b, its_tags in rows.iterator(ROWS_AT_ONCE):
         tags.update(set(its_tags))
         items.append(pk)
-        rows.append(numbers)
+        numbers.append(counts)
         prompts.append(prompt)
         writers.append((a, b or ""))
-    tallies = np.array(rows, dtype=np.int64).reshape(-1, 1 + len(tally))
+    tallies = np.array(numbers, dtype=np.int64).reshape(-1, 1 + len(tally))
     return items, tallies, np.unique(prompts, return_inverse=True)[1], writers, tags
 
 
@@ -209,7 +209,7 @@ def _counted(votes: QuerySet[Entry], positions: Counts, choices: Sequence[str]) 
 def _sided(votes: QuerySet[Entry], positions: Counts) -> Counts:
     """Count the votes for a side at some positions, and those for what stood left."""
     places = {position: place for place, position in enumerate(positions.tolist())}
-    found = np.zeros((len(positions), 2), dtype=np.int64)
+    rows = np.zeros((len(positions), 2), dtype=np.int64)
     sided = votes.filter(choice__in=SIDES, left_side__in=SIDES).order_by()
     is_left = Q(choice=F("left_side"))
     counts = sided.values_list("item__position").annotate(
@@ -217,8 +217,8 @@ def _sided(votes: QuerySet[Entry], positions: Counts) -> Counts:
     )
     for position, *numbers in counts:
         if position in places:
-            found[places[position]] = numbers
-    return found
+            rows[places[position]] = numbers
+    return rows
 
 
 def _groups(
@@ -238,8 +238,8 @@ def _groups(
     codes = {choice: code for code, choice in enumerate(choices)}
     shape = (len(positions), len(choices))
     tables = {name: np.zeros(shape, dtype=np.int64) for name in named}
-    said = votes.exclude(choice="").filter(voter__group__in=named, choice__in=choices).order_by()
-    counts = said.values_list("voter__group", "item__position", "choice").annotate(Count("pk"))
+    answers = votes.exclude(choice="").filter(voter__group__in=named, choice__in=choices).order_by()
+    counts = answers.values_list("voter__group", "item__position", "choice").annotate(Count("pk"))
     for name, position, choice, number in counts.iterator(ROWS_AT_ONCE):
         if position in places:
             tables[name][places[position], codes[choice]] = number
@@ -257,14 +257,14 @@ def _codes(run: Run, part: Slice, choices: Sequence[str]) -> dict[str, int]:
 def _verdicts(run: Run, choices: Sequence[str], places: int, judges: int) -> Counts:
     """Return code, consistency, first and side picks, both answers, by item and judge."""
     codes = _codes(run, WHOLE, choices)
-    table = np.tile(np.array([NOT_ASKED, -1, 0, 0, NOT_ASKED, NOT_ASKED]), (places, judges, 1))
+    table = np.tile(np.array([UNASSIGNED, -1, 0, 0, UNASSIGNED, UNASSIGNED]), (places, judges, 1))
     final = Verdict.objects.filter(judge__run=run, item__position__lt=places)
     names = ("winner", "consistent", "first_picks", "picks", "order")
     rows = final.exclude(state=Verdict.State.WAITING).values_list(
         "item__position", "judge__position", *names
     )
     for place, judge, winner, consistent, first, picks, order in rows.iterator(ROWS_AT_ONCE):
-        answers = (NOT_ASKED, NOT_ASKED)
+        answers = (UNASSIGNED, UNASSIGNED)
         if order == Verdict.Order.BOTH:
             # A verdict from elsewhere may say that both orders agree, and nothing of each.
             both = (winner, SWAPPED.get(winner)) if consistent else tuple(picks)
@@ -296,10 +296,10 @@ def _spent(judges: list[Judge]) -> Iterator[Spent]:
     paying = calls.values_list("verdict__judge").annotate(
         nano=Sum("cost_nano"), without=Count("pk", filter=UNPRICED)
     )
-    known = {judge: figures for judge, *figures in given}
+    existing = {judge: figures for judge, *figures in given}
     paid = {judge: figures for judge, *figures in paying}
     for judge in judges:
-        number, timed, time, *imported = known.get(judge.pk, (0, 0, 0, None, 0))
+        number, timed, time, *imported = existing.get(judge.pk, (0, 0, 0, None, 0))
         nanos, withouts = zip(imported, paid.get(judge.pk, (None, 0)), strict=True)
         unpriced, why = sum(withouts), None
         if nanos == (None, None) and not judge.is_baseline:

@@ -4,16 +4,24 @@ from typing import Annotated, Any, Final, NamedTuple, Self
 
 from pydantic import BaseModel, BeforeValidator, ValidationError
 
-from judge_eval.findings.slices import Parts
+from judge_eval.findings.filters import Parts
 from judge_eval.stats import elo
-from judge_eval.stats.estimate import AmongPeople, Rating, Share, best_first
+from judge_eval.stats.estimate import (
+    AmongPeople,
+    LabelRates,
+    McNemar,
+    ModelBoard,
+    Rating,
+    Share,
+    best_first,
+)
 
 PEOPLE: Final = "people"
 # What is asked of pairs; further tasks have names of their own.
 WINNER: Final = "winner"
 
 
-def _known(number: Any) -> Any:
+def _number(number: Any) -> Any:
     return None if number != number else number
 
 
@@ -22,8 +30,8 @@ def _plain(array: Any) -> Any:
 
 
 # Of numbers and arrays, in which NaN is none, or of what JSON holds.
-Known = Annotated[float | None, BeforeValidator(_known)]
-Matrix = Annotated[list[list[Known]], BeforeValidator(_plain)]
+Number = Annotated[float | None, BeforeValidator(_number)]
+Matrix = Annotated[list[list[Number]], BeforeValidator(_plain)]
 Counts = Annotated[list[list[int]], BeforeValidator(_plain)]
 Flags = Annotated[list[list[bool]], BeforeValidator(_plain)]
 
@@ -44,7 +52,7 @@ class OfRatings(Figures):
     """What a judge of ratings is compared by beside their order: rating by rating."""
 
     # The same rating; no verdict counts as wrong.
-    exact: Share = Share(None, None, None, 0, 0, 0, why="votes are no ratings here")
+    exact: Share = Share(None, why="votes are no ratings here")
     # Means over people.
     quadratic_kappa: float | None = None
     spearman: float | None = None
@@ -74,11 +82,11 @@ class JudgeFindings(Figures):
     overall: Share
     # The interval that holds however often one looks; None where agreement has changed so much on
     # the way that no value fits all of it.
-    always_low: Known
-    always_high: Known
+    always_low: Number
+    always_high: Number
     # By prompts and people, where enough of both voted.
-    two_way_low: Known
-    two_way_high: Known
+    two_way_low: Number
+    two_way_high: Number
     # From 1 + the judges that beat it to all less those it beats; None of a baseline.
     rank_low: int | None
     rank_high: int | None
@@ -97,8 +105,8 @@ class JudgeFindings(Figures):
     consistency: Share
     first_position: Share
     # The 5th and the 95th percentile over other orders of the items; None where there is no ELO.
-    elo_other_orders_low: Known
-    elo_other_orders_high: Known
+    elo_other_orders_low: Number
+    elo_other_orders_high: Number
     # Whether most votes came in the order of a file.
     is_of_file: bool
     cost_usd: float | None
@@ -177,35 +185,12 @@ class Before(NamedTuple):
     seq: int
 
 
-class McNemar(Figures):
-    """Rows against columns: exact tests for a fixed number of votes, with the corrected p.
-
-    Real judges are one family, baselines against judges another.
-    """
-
-    beats: Flags
-    p: Matrix
-    p_single: Matrix
-    ahead: Counts
-    together: Counts
-    labelled: int
-    unlabelled: int
-
-
-class OfLabel(Figures):
-    """How well a judge finds a label that people gave."""
-
-    label: str
-    sensitivity: Share
-    specificity: Share
-
-
 class ConfusionMatrix(Figures):
     """Of a judge: votes by what people said (rows) and by what it said, and last by no verdict."""
 
     judge: str
     counts: Counts
-    labels: list[OfLabel]
+    labels: list[LabelRates]
 
 
 class Confusion(Figures):
@@ -237,20 +222,6 @@ class Unanswerable(Figures):
 
     choices: list[str]
     votes: int
-
-
-class ModelBoard(Figures):
-    """Models ranked `by` people, or by the judge of that identifier, in the order of `names`."""
-
-    by: str = ""
-    name: str = ""
-    is_baseline: bool = False
-    ratings: list[Rating]
-    ties: list[str]
-    wins: Annotated[list[list[float]], BeforeValidator(_plain)]
-    win_rates: Matrix
-    both_bad: int
-    unpaired: int
 
 
 class Models(Figures):
@@ -367,8 +338,8 @@ class RunFindings(RankedJudges, extra="allow"):
     @property
     def alt_tests(self) -> dict[str, AltTest]:
         """The Alt-Test by each task that was answered: first, where there is one, by the vote."""
-        asked = [self.alt_test] if self.alt_test else []
-        return {test.task: test for test in (*asked, *self.further_alt_tests)}
+        main = [self.alt_test] if self.alt_test else []
+        return {test.task: test for test in (*main, *self.further_alt_tests)}
 
     @property
     def rate_charts(self) -> dict[str, str]:

@@ -7,12 +7,12 @@ from uuid import UUID
 
 from django.db.models import F, Sum
 
+from judge_eval.findings.filters import WHOLE, Slice
 from judge_eval.findings.model import JudgeFindings, RankedJudges
-from judge_eval.findings.slices import WHOLE, Slice
 from judge_eval.models import Findings, JudgeRating, Run, Verdict
 from judge_eval.selectors import BoardView
 from judge_eval.stats import elo
-from judge_eval.stats.estimate import wilson
+from judge_eval.stats.estimate import FEWEST_PROMPTS, wilson
 from voting.kinds import is_ordered
 from voting.models import Item
 
@@ -34,16 +34,16 @@ class Ranking(NamedTuple):
     seq: int
     is_computed: bool
 
-    def lines(self, board: BoardView) -> list["Line"]:
+    def lines(self, board: BoardView) -> list["BoardLine"]:
         """Return the best judge first, and baselines last; a judge without a value is behind."""
         baselines = {str(row.judge.pk): row.judge.is_baseline for row in board.rows}
         unrated = elo.unrated(baselines, are_ratings=is_ordered(board.run.queue))
         places, lines = sorted(map(self._place, board.rows)), []
         for row in sorted(board.rows, key=self._place):
             judge, rank = str(row.judge.pk), 1 + places.index(self._place(row))
-            found = self.findings.get(judge)
-            live = elo_of(row.elo, unrated.get(judge, ""), found)
-            lines.append(Line(row, found, self.values.get(judge), live, rank))
+            findings = self.findings.get(judge)
+            live = elo_of(row.elo, unrated.get(judge, ""), findings)
+            lines.append(BoardLine(row, findings, self.values.get(judge), live, rank))
         return lines
 
     def _place(self, row: JudgeRating) -> tuple[bool, float]:
@@ -63,14 +63,14 @@ class Elo(NamedTuple):
     note: str
 
 
-class Line(NamedTuple):
-    """A judge on the board: its rating of this moment, what was `found` of it, and its agreement.
+class BoardLine(NamedTuple):
+    """A judge on the board: its rating of this moment, its findings and agreement.
 
     Judges of equal agreement share a `rank`.
     """
 
     row: JudgeRating
-    found: JudgeFindings | None
+    findings: JudgeFindings | None
     share: float | None
     elo: Elo
     rank: int
@@ -129,10 +129,11 @@ def agreement_intervals(board: BoardView, findings: RankedJudges | None) -> dict
     intervals = {}
     for row in board.rows:
         share = shares.get(str(row.judge.pk))
-        if share and (share.successes, share.trials) == (row.agree, row.total):
+        if share and (share.successes, share.n) == (row.agree, row.total):
             low, high = share.low, share.high
         else:
-            low, high = (None if several else wilson(row.agree, row.total)) or (None, None)
+            is_early = several or row.total < FEWEST_PROMPTS
+            low, high = (None if is_early else wilson(row.agree, row.total)) or (None, None)
         if low is not None and high is not None:
             intervals[row.judge.pk] = (100 * low, 100 * high)
     return intervals

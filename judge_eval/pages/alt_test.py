@@ -21,12 +21,12 @@ from humanjudge.lib.tables import (
     span,
 )
 from humanjudge.lib.text import listed
-from judge_eval.findings.cache import request_findings
-from judge_eval.findings.few import keep_few_from
+from judge_eval.findings.board_parts import p_text
+from judge_eval.findings.few import findings_for
 from judge_eval.findings.model import AltTest, AltTestJudge
+from judge_eval.findings.pictures import on_page
 from judge_eval.models import Run
-from judge_eval.pages.findings import findings_context, live_page, p_text
-from judge_eval.pages.runs import run_page
+from judge_eval.pages.findings import findings_context, live_page
 from judge_eval.stats import (
     EPSILON_GUIDE,
     GRID,
@@ -37,6 +37,7 @@ from judge_eval.stats import (
     epsilon_key,
     items_needed,
 )
+from judge_eval.web import run_page
 
 EPSILONS = tuple(epsilon_key(epsilon) for epsilon in GRID)
 WHO = {epsilon_key(epsilon): who for epsilon, who in EPSILON_GUIDE.items()}
@@ -94,9 +95,8 @@ def run_alt_test(request: HtmxRequest, run: Run) -> HttpResponse:
 
 
 def _context(request: HtmxRequest, run: Run) -> Context:
-    wanted = request_findings(run, request.GET.get("part", ""))
-    keep_few_from(request, run, wanted.part)
-    figures = wanted.findings
+    requested = findings_for(request, run, request.GET.get("part", ""))
+    figures = requested.findings
     tests = figures.alt_tests if figures else {}
     task = request.GET.get("task") or next(iter(tests), "")
     if tests and task not in tests:
@@ -106,13 +106,13 @@ def _context(request: HtmxRequest, run: Run) -> Context:
     epsilon = request.GET.get("epsilon", epsilon_key(run.epsilon))
     if epsilon not in epsilons:
         raise Problem(400, f"epsilon: one of {', '.join(epsilons)}.")
-    context = findings_context(run, wanted, "alt-test")
+    context = findings_context(run, requested, "alt-test")
     chart = figures.rate_charts.get(task) if figures else None
     return context | {
         "task": task,
         "tasks": [*tests] if len(tests) > 1 else [],
         "test": panel_of(test, epsilon, request.GET.get("judge", "")) if test else None,
-        "chart": context["charts"].get(chart),
+        "chart": on_page(figures, chart) if figures and chart else "",
         "why": figures.alt_test_why if figures else None,
         "guide": WHO.items(),
         "guide_closing": epsilon_advice().splitlines()[-1],
@@ -137,8 +137,8 @@ def panel_of(test: AltTest, epsilon: str, judge_id: str = "") -> Context:
 
     judges = sorted(test.judges, key=merit, reverse=True)
     judges.sort(key=lambda judge: judge.is_baseline)
-    asked = [judge for judge in judges if judge.id == judge_id]
-    shown = asked or judges
+    requested = [judge for judge in judges if judge.id == judge_id]
+    candidates = requested or judges
     summary, epsilons = _summary(judges, epsilon), epsilons_of(test, float(test.epsilon))
     floor = [_line(judge, epsilon) for judge in judges if judge.is_baseline]
     return {
@@ -152,7 +152,7 @@ def panel_of(test: AltTest, epsilon: str, judge_id: str = "") -> Context:
         "floor": floor,
         "rates": _rates_table(judges, epsilons, epsilon) if judges else None,
         "judges": judges,
-        "chosen": _chosen(shown[0], test, epsilon) if shown else None,
+        "chosen": _chosen(candidates[0], test, epsilon) if candidates else None,
         "advice": test.advice,
         "too_few": "" if summary else f"The test takes {SETTINGS.takes}.",
     }

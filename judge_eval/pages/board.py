@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from math import inf
 from typing import Any, Final
 
@@ -10,152 +9,116 @@ from django.db.models import Max
 from django.http import HttpResponse
 from django.urls import reverse
 
-from humanjudge.charts.rating_graph import RatingGraph, rating_graph
 from humanjudge.http import Context, HtmxRequest, Problem
 from humanjudge.lib.tables import (
-    DASH,
-    Cell,
-    Head,
-    Row,
     Table,
-    missing,
-    name_cell,
-    numbered,
-    percent,
-    percent_span,
     sort_link,
 )
-from humanjudge.lib.text import listed, number_of, odds
+from humanjudge.lib.text import listed, number_of
 from judge_eval import selectors
-from judge_eval.access import can, is_voting, visible
-from judge_eval.findings.cache import Request, request_findings
+from judge_eval.access import can, is_voting
+from judge_eval.findings.board_parts import comparisons, elo_graph, judge_tables
+from judge_eval.findings.cache import Request
 from judge_eval.findings.columns import (
     COLUMNS,
-    FURTHER,
-    MAIN,
-    PENDING,
     Column,
-    elo_cell,
-    share_cell,
 )
-from judge_eval.findings.few import keep_few_from
-from judge_eval.findings.group_table import group_table
-from judge_eval.findings.judge_table import (
-    BASELINE,
-    Figures,
-    judge_cells,
-    judge_table,
-    telling_columns,
-    unknown_columns,
-    unknown_topics,
-    with_people,
-)
+from judge_eval.findings.disputed import visible_disputed
+from judge_eval.findings.few import findings_for
+from judge_eval.findings.filters import WHOLE, Slice
 from judge_eval.findings.model import (
-    Claims,
-    ConfusionMatrix,
-    Matrix,
-    McNemar,
     RunFindings,
 )
-from judge_eval.findings.panels import Panel, Stored, chart_name, table_of
-from judge_eval.findings.ranking import Line, Ranking, ranking
-from judge_eval.findings.slices import DECIDED, WHOLE, Slice
-from judge_eval.models import Judge, Run, Verdict
-from judge_eval.pages.findings import findings_context, live_page, matrix, p_text, picture_of
-from judge_eval.pages.pairs import DISPUTED, disputed_pairs, pairs_query
-from judge_eval.pages.runs import citation_of, run_page
-from judge_eval.selectors import BoardView, switched_off
+from judge_eval.findings.ranking import BoardLine, Ranking, ranking
+from judge_eval.models import Run, Verdict
+from judge_eval.pages.findings import DISPUTED, findings_context, live_page, pairs_query
+from judge_eval.selectors import BoardView
+from judge_eval.web import citation_of, run_page
 from voting.choices import short_name
-from voting.kinds import kind_of
 
-LATER = "The judge joined after these figures were computed; they follow within seconds."
-OF_THE_WHOLE = "ELO, prices and times are those of the whole run."
-NO_SUCH_VOTE = "There is no such vote on what it has a verdict on."
 # Of more judges than these, those in front are shown, and the others at one tap.
-MOST_SHOWN: Final = 12
+MOST_IN_FRONT: Final = 12
 MOST_DISPUTED: Final = 6
 AGREEMENT, NAME = "overall", "name"
-BEFORE_VOTES: Final = tuple(
-    next(column for column in COLUMNS if column.figure == figure)
-    for figure in ("coverage", "consistency", "first", "cost", "seconds")
-)
 SPACE: Final = "\N{NO-BREAK SPACE}"
-DECIDED_PART: Final = str(Slice("ballot", DECIDED))
 
 
 @run_page("see")
 def run_board(request: HtmxRequest, run: Run) -> HttpResponse:
     """The board, or a part of it; htmx asks for its live part again while people vote."""
-    order, wanted = _order(request), _requested(run, request.GET.get("part"))
-    keep_few_from(request, run, wanted.part)
-    board, part = selectors.board(run), wanted.part
-    ranked = ranking(board, wanted.findings, part)
-    figures = wanted.findings if ranked.is_computed else None
-    lines = _lines(board, ranked, order, part)
-    front = _in_front(lines, figures)
-    shown = lines if "all" in request.GET else front
-    is_begun = bool(board.votes or part.kind)
-    words = figures.words if figures and is_begun else ""
+    order, citation = _order(request), citation_of(request, run)
     # On which pairs people and judges disagree says what to look for on the next one.
     hides, runs_it = is_voting(request, run), can(request, "see calls", run)
+    board = selectors.board(run)
+    left_out = selectors.left_out(run) if board.unusable else []
+    requested = findings_for(request, run, request.GET.get("part"))
+    part = requested.part
+    ranked = ranking(board, requested.findings, part)
+    figures = requested.findings if ranked.is_computed else None
+    lines = _lines(board, ranked, order, part)
+    front = _in_front(lines, figures)
+    page_lines = lines if "all" in request.GET else front
     disputed = [] if hides or not figures else figures.disputed[:MOST_DISPUTED]
-    context = findings_context(run, wanted, "board") | {"citation": citation_of(request, run)}
-    # What changes whenever the board does, its findings left aside.
-    counts = (run.queue.project.head_seq, board.done, board.preparing, board.unusable)
-    context |= {
+    context: Context = {
+        "disputed": visible_disputed(request, run, disputed),
+        **_tables(request, run, board, requested, figures, lines, page_lines),
+        **findings_context(run, requested, "board"),
+        **_headline(board, part, figures),
         "board": board,
-        "words": _unbroken(words),
-        "more": [_unbroken(each) for each in figures.more] if words and figures else [],
         "has_floor": any(line.is_baseline for line in lines),
-        "unanswerable": _unanswerable(wanted),
-        "is_computing": is_begun and not figures,
+        "unanswerable": _unanswerable(requested),
         "alarms": [] if part.kind else _alarms(board),
         "runs_it": runs_it,
-        "left_out": selectors.left_out(run) if board.unusable else [],
+        "citation": citation,
+        "left_out": left_out,
         "judges": sum(not line.is_baseline for line in lines),
-        "hidden": len(lines) - len(shown),
-        "has_all": len(shown) > len(front),
+        "hidden": len(lines) - len(page_lines),
+        "has_all": len(page_lines) > len(front),
         "is_voting": hides,
-        "disputed": disputed_pairs(run, visible(request, run, disputed)),
         # The list of pairs is of no part that is made of votes.
         "pairs_query": pairs_query(DISPUTED, WHOLE if part.is_of_votes else part),
         "first_step": None if board.votes else _first_step(run, board, runs_it=runs_it),
-        "seen": "-".join(map(str, (*counts, context["seen"]))),
-        # What is read aloud when it changes.
-        "spoken": (f"{part.in_words}: {words}" if words and part.kind else words)
-        or f"{number_of(board.votes, 'vote')}.",
     }
-    if figures or not part.kind:
-        context |= _tables(request, run, part, figures, lines, shown)
-        context["graph"] = None if part.kind else _graph(board, shown)
-    if context["refused"]:
-        context["table"] = replace(context["table"], notes=[context["refused"]])
-    if figures and figures.as_of.votes:
-        ids = [line.id for line in shown if line.found]
-        both = (picture_of(figures, is_narrow=narrow, shown=ids) for narrow in (False, True))
-        context["pictures"] = [graph for graph in both if graph]
-        context["groups"] = group_table(figures)
-        context |= _matrices(run, figures, ids) | _confusion(figures, ids)
-        context["panels"] = _panels(wanted)
+    # What changes whenever the board does, its findings left aside.
+    counts = (run.queue.project.head_seq, board.done, board.preparing, board.unusable)
+    context["seen"] = "-".join(map(str, (*counts, context["seen"])))
     return live_page(request, context, "board")
 
 
-def _panels(wanted: Request) -> list[Context]:
-    """Return what extensions made of the findings, but for those that are turned off since."""
-    stored: Stored = wanted.row.panels
-    off = switched_off() if stored else ()
-    shown: list[Context] = []
-    for key, data in stored.items():
-        if key in off:
-            continue
-        if "error" in data:
-            shown.append({"title": data["title"], "error": data["error"]})
-            continue
-        panel = Panel.model_validate(data)
-        chart = wanted.row.charts.get(chart_name(key))
-        about = {"title": panel.title, "paragraphs": panel.paragraphs, "id": key}
-        shown.append(about | {"table": table_of(panel), "chart": chart})
-    return shown
+def _headline(board: BoardView, part: Slice, figures: RunFindings | None) -> Context:
+    """Return what is known in words, and what is read aloud when it changes."""
+    is_begun = bool(board.votes or part.kind)
+    words = figures.words if figures and is_begun else ""
+    in_part = f"{part.in_words}: {words}" if words and part.kind else words
+    return {
+        "words": _unbroken(words),
+        "more": [_unbroken(sentence) for sentence in figures.more] if words and figures else [],
+        "is_computing": is_begun and not figures,
+        "spoken": in_part or f"{number_of(board.votes, 'vote')}.",
+    }
+
+
+def _tables(
+    request: HtmxRequest,
+    run: Run,
+    board: BoardView,
+    requested: Request,
+    figures: RunFindings | None,
+    lines: Sequence[BoardLine],
+    page_lines: Sequence[BoardLine],
+) -> Context:
+    """Return the tables and graphs, none of a part that was not computed."""
+    part = requested.part
+    context: Context = {}
+    if figures or not part.kind:
+        table, further = judge_tables(run, part, figures, lines, page_lines)
+        notes = [requested.refused] if requested.refused else table.notes
+        context["table"] = replace(_sortable(request, table, NAME), notes=notes)
+        context["further"] = _sortable(request, further) if further else None
+        context["graph"] = None if part.kind else elo_graph(board, page_lines)
+    if figures and figures.as_of.votes:
+        context |= comparisons(run, figures, page_lines)
+    return context
 
 
 def _unbroken(words: str) -> str:
@@ -170,21 +133,13 @@ def _order(request: HtmxRequest) -> str:
     return order
 
 
-def _requested(run: Run, part: str | None) -> Request:
-    """Return the part that is asked for; where none is, what judges could be right about."""
-    wanted = request_findings(run, part or "")
-    if part is None and wanted.findings and wanted.findings.unanswerable:
-        return request_findings(run, DECIDED_PART)
-    return wanted
-
-
-def _unanswerable(wanted: Request) -> str:
+def _unanswerable(requested: Request) -> str:
     """Say how many votes are for what no judge could answer, where there are such."""
-    data = wanted.whole.data or {}
-    if not (found := data.get("unanswerable")):
+    data = requested.whole.data or {}
+    if not (counts := data.get("unanswerable")):
         return ""
-    choices = listed(short_name(choice) for choice in found["choices"])
-    of = f"{found['votes']:,} of {number_of(data['as_of']['votes'], 'vote')}"
+    choices = listed(short_name(choice) for choice in counts["choices"])
+    of = f"{counts['votes']:,} of {number_of(data['as_of']['votes'], 'vote')}"
     return f"{of} say {choices}, which no judge here was offered: none could be right about them."
 
 
@@ -213,7 +168,7 @@ def _alarms(board: BoardView) -> list[tuple[str, str]]:
     silent = {
         row.judge.pk: row.judge.name
         for row in board.rows
-        if row.asked and not row.answered and not row.judge.is_baseline
+        if row.requested and not row.answered and not row.judge.is_baseline
     }
     if not silent:
         return []
@@ -227,9 +182,9 @@ def _alarms(board: BoardView) -> list[tuple[str, str]]:
 # --- which judges, in which order ---------------------------------------------------------------
 
 
-def _lines(board: BoardView, ranked: Ranking, order: str, part: Slice) -> list[Line]:
+def _lines(board: BoardView, ranked: Ranking, order: str, part: Slice) -> list[BoardLine]:
     """Return a line for each judge, the best first and baselines last; of a part, those in it."""
-    lines = [line for line in ranked.lines(board) if line.found or not part.kind]
+    lines = [line for line in ranked.lines(board) if line.findings or not part.kind]
     return sorted(lines, key=lambda line: (line.is_baseline, SORTED_BY[order](line)))
 
 
@@ -237,11 +192,11 @@ def _falling(value: float | None) -> float:
     return inf if value is None else -value
 
 
-def _by(column: Column) -> Callable[[Line], float]:
-    return lambda line: _falling(column.order(line.found) if line.found else None)
+def _by(column: Column) -> Callable[[BoardLine], float]:
+    return lambda line: _falling(column.order(line.findings) if line.findings else None)
 
 
-SORTED_BY: Final[Mapping[str, Callable[[Line], Any]]] = {
+SORTED_BY: Final[Mapping[str, Callable[[BoardLine], Any]]] = {
     **{column.figure: _by(column) for column in COLUMNS},
     AGREEMENT: lambda line: _falling(line.share),
     "elo": lambda line: _falling(line.elo.value),
@@ -249,79 +204,22 @@ SORTED_BY: Final[Mapping[str, Callable[[Line], Any]]] = {
 }
 
 
-def _in_front(lines: Sequence[Line], figures: RunFindings | None) -> list[Line]:
+def _in_front(lines: Sequence[BoardLine], figures: RunFindings | None) -> list[BoardLine]:
     """Return all, or of very many the best, those not yet told from it, and the floor."""
     judges = [line for line in lines if not line.is_baseline]
-    if len(judges) <= MOST_SHOWN:
+    if len(judges) <= MOST_IN_FRONT:
         return list(lines)
     best, beaten = min(judges, key=SORTED_BY[AGREEMENT]), set()
-    if figures and best.found:
-        beats = figures.claims.beats[figures.judges.index(best.found)]
-        beaten = {judge.id for judge, said in zip(figures.judges, beats, strict=True) if said}
-    front = [line for line in judges if line.id not in beaten][:MOST_SHOWN]
+    if figures and best.findings:
+        beats = figures.claims.beats[figures.judges.index(best.findings)]
+        beaten = {
+            judge.id for judge, is_beaten in zip(figures.judges, beats, strict=True) if is_beaten
+        }
+    front = [line for line in judges if line.id not in beaten][:MOST_IN_FRONT]
     return [line for line in lines if line in front or line.is_baseline]
 
 
 # --- the tables ---------------------------------------------------------------------------------
-
-
-def _tables(
-    request: HtmxRequest,
-    run: Run,
-    part: Slice,
-    figures: RunFindings | None,
-    lines: Sequence[Line],
-    shown: Sequence[Line],
-) -> Context:
-    """Return the table of the board, and the one of further figures, of the same judges."""
-    every, rows = ([_figures(line, figures) for line in some] for some in (lines, shown))
-    is_voted = figures is not None and figures.as_of.votes > 0
-    if figures and is_voted:
-        every, rows = with_people(every, figures), with_people(rows, figures)
-    unknown = unknown_columns(every) if figures else []
-    main = MAIN if is_voted or any(line.row.total for line in lines) else BEFORE_VOTES
-    by_order = figures is not None and figures.unordered is not None
-    possible, further = (
-        [
-            c
-            for c in telling_columns(group, unknown, kind_of(run.queue), by_order=by_order)
-            if c.is_of_parts or not part.kind
-        ]
-        for group in (main, FURTHER)
-    )
-    known = [c for c in possible if any(c.figure in r[2] and r[2][c.figure].is_known for r in rows)]
-    name = f"Judges of {run.name}{f', {part.in_words}' if part.kind else ''}"
-    # Before there are votes a table would be of dashes.
-    table = _sortable(request, judge_table(name, possible if is_voted else known, rows), NAME)
-    words = _unknown_in_words(unknown_topics(unknown), lines, part)
-    context = {"table": replace(table, id="ranking", unknown=words)}
-    if is_voted:
-        table = _sortable(request, judge_table(f"{name}: further figures", further, rows))
-        context["further"] = replace(table, id="further-table")
-    return context
-
-
-def _unknown_in_words(topics: Sequence[str], lines: Sequence[Line], part: Slice) -> str:
-    words = [OF_THE_WHOLE] if part.kind else []
-    if topics:
-        # Baselines aside, every judge has answered elsewhere.
-        providers = {line.row.judge.provider for line in lines if not line.is_baseline}
-        without = "Imported verdicts have" if providers == {Judge.IMPORTED} else "Judges have"
-        words.append(f"{without} no {listed(topics, 'or')}.")
-    return " ".join(words)
-
-
-def _figures(line: Line, figures: RunFindings | None) -> Figures:
-    if figures and line.found:
-        cells = judge_cells(line.found, figures)
-    else:
-        absent = missing(LATER if figures else PENDING)
-        free = line.is_baseline
-        cells = {c.figure: Cell() if free and c.is_of_calls else absent for c in COLUMNS}
-        if line.share is not None:
-            cells["overall"] = Cell(percent(line.share), why=PENDING)
-    tag = BASELINE if line.is_baseline else ""
-    return line.row.judge.name, tag, cells | {"elo": elo_cell(line.elo)}
 
 
 def _sortable(request: HtmxRequest, table: Table, names: str = "") -> Table:
@@ -338,102 +236,3 @@ def _sortable(request: HtmxRequest, table: Table, names: str = "") -> Table:
 def _direction(order: str) -> str:
     least = {column.figure for column in COLUMNS if column.best.startswith("-")}
     return "ascending" if order in {*least, NAME} else "descending"
-
-
-# --- judges against judges ----------------------------------------------------------------------
-
-
-def _matrices(run: Run, figures: RunFindings, ids: Sequence[str]) -> Context:
-    places = {judge.id: place for place, judge in enumerate(figures.judges)}
-    order, names = [places[pk] for pk in ids], [judge.name for judge in figures.judges]
-    if len(order) < 2:
-        return {}
-    alike = f"Same verdict: percent of the {run.queue.noun}s that both answered"
-    tables = {
-        "evidence": ("Evidence that the row beats the column", partial(_evidence, figures.claims)),
-        "same_verdict": (alike, partial(_alike, figures.same_verdict)),
-    }
-    if figures.unordered is None:
-        label = "Row better than column: corrected p"
-        tables["mcnemar"] = (label, partial(_tested, figures.mcnemar))
-    found = {key: matrix(label, names, order, cell) for key, (label, cell) in tables.items()}
-    return {
-        key: replace(table, css="matrix", id=f"table-{key}", caption=table.label)
-        for key, table in found.items()
-    }
-
-
-def _evidence(claims: Claims, row: int, column: int) -> Cell:
-    found = claims.evidence[row][column]
-    if found is None:
-        return Cell(DASH)
-    low, high = claims.difference_low[row][column], claims.difference_high[row][column]
-    points = "" if low is None or high is None else percent_span(low, high)
-    return _marked(Cell(odds(found), points), claims.beats[row][column], "beats, evidence ")
-
-
-def _marked(cell: Cell, beats: bool, spoken: str) -> Cell:
-    return replace(cell, css="num beats", before=spoken) if beats else cell
-
-
-def _alike(same_verdict: Matrix, row: int, column: int) -> Cell:
-    same = same_verdict[row][column]
-    alone = Cell(DASH, title="They never answered together.")
-    return alone if same is None else Cell(percent(same))
-
-
-def _tested(tests: McNemar, row: int, column: int) -> Cell:
-    # Short, and without the names in the heads: there are hundreds of these.
-    alone = f"{tests.ahead[row][column]:,}:{tests.ahead[column][row]:,}"
-    p = p_text(tests.p[row][column] or 0.0)
-    return _marked(Cell(p, alone), tests.beats[row][column], "better, p = ")
-
-
-# --- judges set beside people -------------------------------------------------------------------
-
-
-def _confusion(figures: RunFindings, ids: Sequence[str]) -> Context:
-    """Set what each judge said beside what people said, in the order of the board."""
-    found = figures.confusion
-    if found is None:
-        return {}
-    names = {judge.id: judge.name for judge in figures.judges}
-    by_judge = {
-        of.judge: _confusion_table(names[of.judge], found.choices, of) for of in found.judges
-    }
-    return {"confusion": [(names[pk], by_judge[pk]) for pk in ids if pk in by_judge]}
-
-
-def _confusion_table(name: str, choices: Sequence[str], of: ConfusionMatrix) -> Table:
-    heads = [Head("People said", css=""), *map(Head, choices), Head("no verdict")]
-    heads += [Head("Sensitivity", "%"), Head("Specificity", "%")]
-    lines = []
-    for choice, counts, rates in zip(choices, of.counts, of.labels, strict=True):
-        cells = [
-            Cell(f"{count:,}", css="num beats" if said == choice else "num")
-            for said, count in zip([*choices, None], counts, strict=True)
-        ]
-        shares = [
-            share_cell(rates.sensitivity, f"votes for {choice}", NO_SUCH_VOTE),
-            share_cell(rates.specificity, "other votes", NO_SUCH_VOTE),
-        ]
-        lines.append(Row(choice, [name_cell(choice), *cells, *shares]))
-    rows, notes = numbered(lines)
-    label = f"What {name} said beside what people said, in votes"
-    return Table(label, heads, rows, css="matrix", notes=notes)
-
-
-# --- pairs, and the curve -----------------------------------------------------------------------
-
-
-def _graph(board: BoardView, shown: Sequence[Line]) -> RatingGraph | None:
-    """Draw the ELO of the judges shown, who are in another order than those of the run."""
-    shown = [line for line in shown if line.elo.value is not None]
-    series = selectors.rating_series(board.run, board.votes)
-    if board.votes and (not series or series[-1][0] < board.votes):
-        series.append((board.votes, [row.elo for row in board.rows]))
-    places = sorted(board.rows.index(line.row) for line in shown)
-    known = [(votes, [row[n] for n in places if n < len(row)]) for votes, row in series]
-    baselines = {at for at, n in enumerate(places) if board.rows[n].judge.is_baseline}
-    order = [places.index(board.rows.index(line.row)) for line in shown]
-    return rating_graph([board.rows[n].judge.name for n in places], known, baselines, order)

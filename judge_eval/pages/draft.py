@@ -23,11 +23,10 @@ from judge_eval.config.estimates import Estimate, plan
 from judge_eval.config.modes import wants_votes
 from judge_eval.config.run_config import RUBRICS, SINGLE_RUBRICS, RunConfig
 from judge_eval.models import Judge, Run
-from judge_eval.pages.pairs import scores_in_words
 from judge_eval.pages.run_form import ConfigForm, RunForm, empty_values, form_values
-from judge_eval.pages.runs import lead_to, run_action, run_page
 from judge_eval.prompts import judge
-from judge_eval.runs import lifecycle, providers, tryout
+from judge_eval.runs import lifecycle, providers, trial
+from judge_eval.web import lead_to, run_action, run_page, scores_in_words
 from voting.access import projects_where, require_making_runs, user_of
 from voting.choices import LABELS
 from voting.kinds import is_ordered
@@ -66,8 +65,8 @@ def _new_run(request: HttpRequest, *, as_config: bool) -> HttpResponse:
             return redirect("run-draft", lifecycle.create(project, form.run_config, by=user).pk)
         status = 413 if any(form.has_error(each, "too_large") for each in form.errors) else 422
     elif source:
-        known = Run.objects.filter(queue__project__in=projects_where(user, "see calls"))
-        run = selectors.by_prefix(known.filter(config__isnull=False), source)
+        readable = Run.objects.filter(queue__project__in=projects_where(user, "see calls"))
+        run = selectors.by_prefix(readable.filter(config__isnull=False), source)
         if run is None:
             raise Http404
         config = lifecycle.copied(run)
@@ -86,19 +85,19 @@ def _new_run(request: HttpRequest, *, as_config: bool) -> HttpResponse:
 
 @run_page("see calls")
 def run_draft(request: HtmxRequest, run: Run) -> HttpResponse:
-    """What a draft will do; htmx asks for its tryout again while a judge is asked."""
+    """What a draft will do; htmx asks for its trial again while a judge is tried."""
     if run.state != Run.State.DRAFT:
         return lead_to(request, "run-progress", run)
     if run.config is None:
         raise Problem(409, "This draft has no config, so there is nothing to start.")
     models = run.judges.exclude(provider=Judge.BASELINE).filter(recipe__isnull=True)
     judges = models.order_by("position")
-    context = {"run": run, "tab": "draft", "judges": judges, **_tryout(request, run)}
+    context = {"run": run, "tab": "draft", "judges": judges, **_trial(request, run)}
     if not request.htmx:
         return render(request, "judge_eval/draft.html", context | _draft(run))
-    if context["tryout"] and request.GET.get("seen") == context["seen"]:
+    if context["trial"] and request.GET.get("seen") == context["seen"]:
         return HttpResponse(status=204)
-    return render(request, "judge_eval/_tryout.html", context)
+    return render(request, "judge_eval/_judge_trial.html", context)
 
 
 def _draft(run: Run) -> Context:
@@ -110,8 +109,8 @@ def _draft(run: Run) -> Context:
     if overlap.share:
         votes += f", {overlap.votes} on {100 * overlap.share:.3g} % of the {noun}s"
     orders = "both orders" if config.verdict_orders == "both" else "one order"
-    asked = [] if config.items else [orders]
-    asked += [f"{samples} samples"] if samples > 1 else []
+    details = [] if config.items else [orders]
+    details += [f"{samples} samples"] if samples > 1 else []
     return {
         "config": config,
         "plan": plan(config),
@@ -119,7 +118,7 @@ def _draft(run: Run) -> Context:
         "too_few_prompts": _too_few(run, config),
         "first_prompts": config.prompts[:FIRST_PROMPTS],
         "more_prompts": max(len(config.prompts) - FIRST_PROMPTS, 0),
-        "orders": ", ".join(asked),
+        "orders": ", ".join(details),
         "cost": _cost_in_words(cost),
         "budget": "no limit" if budget is None else usd(budget),
         "spent": usd(Decimal(run.spent_nano) / providers.NANO) if run.spent_nano else "",
@@ -135,7 +134,7 @@ def _draft(run: Run) -> Context:
         "judge_messages": _texts(
             judge.messages(
                 config.judging.prompt_version,
-                config.asked,
+                config.question,
                 kind=config.kind,
                 prompt=config.prompts[0].text,
                 rubric=run.queue.rubric.text,
@@ -145,9 +144,9 @@ def _draft(run: Run) -> Context:
         "generating": _how(config.generation.temperature, config.generation.max_tokens),
         "judging": f"prompt version {config.judging.prompt_version}, "
         + _how(config.judging.temperature, config.judging.max_tokens),
-        "ballot": ", ".join(LABELS.get(choice, choice) for choice in config.asked.ballot),
+        "ballot": ", ".join(LABELS.get(choice, choice) for choice in config.question.ballot),
         "votes": votes,
-        "has_pairs": bool(tryout.pairs_for(run)),
+        "has_pairs": bool(trial.items_for(run)),
     }
 
 
@@ -204,10 +203,10 @@ def delete_draft(request: HttpRequest, run: Run) -> HttpResponse:
 @run_action("run")
 def try_judge(request: HttpRequest, run: Run) -> HttpResponse:
     try:
-        tryout.ask(run.pk, UUID(request.POST.get("judge", "")))
+        trial.try_judge(run.pk, UUID(request.POST.get("judge", "")))
     except ValueError:
         raise Problem(422, "judge: choose one of the judges of this run.") from None
-    return redirect(f"{reverse('run-draft', args=[run.pk])}#tryout")
+    return redirect(f"{reverse('run-draft', args=[run.pk])}#trial")
 
 
 def _makers(item: Item) -> str:
@@ -216,29 +215,31 @@ def _makers(item: Item) -> str:
     return f"A: {item.a.generator}, B: {item.b.generator}"
 
 
-def _tryout(request: HtmxRequest, run: Run) -> Context:
-    """Return the last tryout of a run as who asks may see it."""
-    last = tryout.latest(run)
+def _trial(request: HtmxRequest, run: Run) -> Context:
+    """Return the last trial of a judge of a run as its reader may see it."""
+    last = trial.latest(run)
     if last is None:
-        return {"tryout": None}
+        return {"trial": None}
     rows = Item.objects.select_related("queue__project", "queue__run", "a", "b")
-    pairs, tried = rows.in_bulk(list(last.pairs)), []
-    told_of = [pk for number, pk in enumerate(last.pairs) if last.told.get(number)]
-    closed = hidden_from(request, run.queue.project, told_of)
-    for number, pk in enumerate(last.pairs):
-        pair, told = pairs[pk], last.told.get(number) or {}
-        nano = told.get("cost_nano")
-        tried.append(
-            {
-                "pair": pair,
-                "told": told,
-                "is_closed": pk in closed,
-                "picked": LABELS.get(told.get("winner", ""), told.get("winner", "")),
-                "made_by": _makers(pair),
-                "scores": scores_in_words(told.get("score_a"), told.get("score_b")),
-                "cost": "price not known" if nano is None else usd(Decimal(nano) / providers.NANO),
-                "latency": latency(told.get("latency_ms")),
-            }
-        )
-    seen = f"{len(last.told)}{'-over' if last.is_over else ''}"
-    return {"tryout": last, "tried": tried, "answered": len(last.told), "seen": seen}
+    items = rows.in_bulk([call.item_id for call in last.calls])
+    answered = [call.item_id for call in last.answered if call.item_id]
+    closed = hidden_from(request, run.queue.project, answered)
+    tried = [
+        {
+            "pair": items[call.item_id],
+            "call": call,
+            "is_waiting": trial.is_waiting(call),
+            "is_closed": call.item_id in closed,
+            "picked": LABELS.get(call.winner, call.winner),
+            "made_by": _makers(items[call.item_id]),
+            "scores": scores_in_words(call.score_a, call.score_b),
+            "cost": "price not known"
+            if call.cost_nano is None
+            else usd(Decimal(call.cost_nano) / providers.NANO),
+            "latency": latency(call.latency_ms),
+        }
+        for call in last.calls
+        if call.item_id
+    ]
+    seen = f"{len(answered)}{'-over' if last.is_over else ''}"
+    return {"trial": last, "tried": tried, "answered": len(answered), "seen": seen}

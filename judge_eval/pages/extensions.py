@@ -11,14 +11,11 @@ from django.views.decorators.http import require_POST, require_safe
 from humanjudge.http import Context, Problem
 from humanjudge.lib import extensions
 from judge_eval.models import Extension
-from judge_eval.runs import available
+from judge_eval.runs import extension_check
 from voting.access import require, user_of
 
 # In the order in which a run meets them.
-KINDS: Final = (
-    *("run mode", "judge type", "provider", "baseline"),
-    *("scorer", "results panel", "import format"),
-)
+KINDS: Final = ("run mode", "judge type", "provider", "baseline", "scorer", "import format")
 
 
 @never_cache
@@ -27,19 +24,19 @@ def extension_list(request: HttpRequest) -> HttpResponse:
     require(request, "manage", None)
     rows = Extension.objects.select_related("changed_by").in_bulk()
     kinds: dict[str, list[Context]] = {kind: [] for kind in KINDS}
-    for found in extensions.everything():
-        kinds[found.kind].append(_shown(found, rows.pop(found.id, None)))
+    for extension in extensions.everything():
+        kinds[extension.kind].append(_extension_row(extension, rows.pop(extension.id, None)))
     context = {"kinds": kinds, "broken": extensions.broken, "gone": sorted(rows)}
     return render(request, "judge_eval/extensions.html", context)
 
 
-def _shown(found: extensions.Extension, row: Extension | None) -> Context:
+def _extension_row(extension: extensions.Extension, row: Extension | None) -> Context:
     changed = f"by {row.changed_by or 'somebody'}, {row.changed_at:%-d %b %Y}" if row else ""
     is_enabled = row is None or row.is_enabled
     return {
-        "extension": found,
+        "extension": extension,
         "is_enabled": is_enabled,
-        "source": "built in" if found.package == extensions.OWN else found.package,
+        "source": "built in" if extension.package == extensions.OWN else extension.package,
         "state": f"{'On' if is_enabled else 'Off'}{', ' * bool(changed)}{changed}",
     }
 
@@ -47,11 +44,11 @@ def _shown(found: extensions.Extension, row: Extension | None) -> Context:
 @require_POST
 def switch_extension(request: HttpRequest, extension_id: str) -> HttpResponse:
     require(request, "manage", None)
-    found, wanted = extensions.find(extension_id), request.POST.get("state")
-    if found is None:
+    extension, state = extensions.find(extension_id), request.POST.get("state")
+    if extension is None:
         raise Http404
-    if wanted not in ("on", "off"):
+    if state not in ("on", "off"):
         raise Problem(422, "state: on or off.")
-    available.switch(found.id, user_of(request), is_enabled=wanted == "on")
-    messages.success(request, f"{found.title} is {wanted} now.")
+    extension_check.switch(extension.id, user_of(request), is_enabled=state == "on")
+    messages.success(request, f"{extension.title} is {state} now.")
     return redirect("extensions")

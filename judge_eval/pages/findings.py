@@ -1,41 +1,46 @@
 """What the pages of a run's findings share, and what they show as files to take away."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable
 from typing import Final
+from urllib.parse import urlencode
 
 from csp.constants import HEADER
 from django.http import Http404, HttpResponse, JsonResponse
 from django.shortcuts import render
-from django.template.loader import render_to_string
 from django.utils import timezone
-from django.utils.html import format_html
 from django.utils.text import slugify
 
-from humanjudge.charts.agreement_graph import AgreementGraph, JudgeShare, Level, agreement_graph
 from humanjudge.http import Context, HtmxRequest, Problem
-from humanjudge.lib.tables import DASH, Cell, Head, Row, Table, as_csv, name_cell
+from humanjudge.lib.tables import as_csv
 from humanjudge.lib.text import duration, number_of
 from judge_eval import selectors
-from judge_eval.findings.cache import Request, request_findings
+from judge_eval.findings.cache import Request
 from judge_eval.findings.columns import Value, file_rows
-from judge_eval.findings.few import keep_few_from
+from judge_eval.findings.few import findings_for
+from judge_eval.findings.filters import Slice
 from judge_eval.findings.model import RunFindings
+from judge_eval.findings.pictures import (
+    INERT,
+    MODEL_RATES,
+    MODEL_RATINGS,
+    PICTURE,
+    chart_names,
+    draw,
+    graph_of,
+)
 from judge_eval.models import Run
-from judge_eval.pages.runs import run_page
-from judge_eval.stats.estimate import SIGNIFICANCE, Interval
+from judge_eval.web import run_page
 
-# The charts of each tab, by the names they are kept under, and what they are called as files.
-PICTURE: Final = "agreement"
+# The charts of each tab, and what they are called as files.
 CHARTS: Final = {
     "board": {PICTURE: "picture"},
     "alt-test": {"winning_rates": "winning rates"},
-    "models": {"model_ratings": "ratings", "pass_rates": "pass rates"},
+    "models": {MODEL_RATINGS: "ratings", MODEL_RATES: "pass rates"},
 }
+# The order of pairs by how much judges and people disagree.
+DISPUTED: Final = "disagreement"
 COMPUTING = "These figures are still being computed. Ask again in some seconds."
-# A drawing needs nothing from anywhere, whoever opens it and whatever the names in it say.
-INERT = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 FileRow = dict[str, Value]
-Cells = Callable[[int, int], Cell]
 
 
 def live_page(request: HtmxRequest, context: Context, name: str) -> HttpResponse:
@@ -54,7 +59,6 @@ def findings_context(run: Run, request: Request, tab: str) -> Context:
     row, figures, part = request.row, request.findings, request.part
     seconds, as_of, behind = 0.0, "", ""
     seen = "refused" if request.refused else "left" if request.is_left else "none"
-    drawn = set(row.charts)
     if figures and row.computed_at:
         of, seconds = figures.as_of, max((timezone.now() - row.computed_at).total_seconds(), 0)
         people = f"{of.people:,} {'person' if of.people == 1 else 'people'}"
@@ -69,13 +73,11 @@ def findings_context(run: Run, request: Request, tab: str) -> Context:
             behind = row.failure or f"{newer}; updating."
         newer = f"{run.board.seq}{'-failed' if row.failure else ''}" if behind else ""
         seen = f"{row.computed_at.timestamp():.6f}-{newer}"
-        if any(judge.overall.value is not None for judge in figures.judges):
-            drawn.add(PICTURE)
+    drawn = chart_names(figures) if figures else set()
     return {
         "run": run,
         "tab": tab,
         "findings": figures,
-        "charts": row.charts,
         "part": part,
         "parts": request.parts,
         "parts_number": str(request.parts.number) if request.parts else "none",
@@ -90,65 +92,11 @@ def findings_context(run: Run, request: Request, tab: str) -> Context:
     }
 
 
-def picture_of(
-    figures: RunFindings, *, is_narrow: bool = False, shown: Collection[str] | None = None
-) -> AgreementGraph | None:
-    """Lay out the overall agreement of judges, of all or of those shown, by their identifiers."""
-    ranked = [judge for judge in figures.best_first() if judge.overall.value is not None]
-    judges = [
-        JudgeShare(
-            judge.name,
-            judge.overall.value or 0.0,
-            _both(judge.overall.low, judge.overall.high),
-            _both(judge.always_low, judge.always_high),
-            bool(judge.beats_floor),
-            "" if judge.coverage.value else "no verdict",
-        )
-        for judge in ranked
-        if not judge.is_baseline and (shown is None or judge.id in shown)
-    ]
-    pairs = figures.among_people.pairs
-    people = None
-    if pairs.value is not None:
-        people = Level("people among themselves", pairs.value, _both(pairs.low, pairs.high))
-    floor = next((judge for judge in ranked if judge.is_baseline), None)
-    level = None
-    if floor:
-        of = floor.overall
-        level = Level(f"floor: {floor.name}", of.value or 0.0, _both(of.low, of.high))
-    return agreement_graph(judges, people, level, is_narrow=is_narrow)
-
-
-def _both(low: float | None, high: float | None) -> Interval | None:
-    return None if low is None or high is None else (low, high)
-
-
-def matrix(label: str, names: Sequence[str], order: Sequence[int], cell: Cells) -> Table:
-    """Show judges by judges or models by models; columns are called by the numbers of the rows."""
-    heads, rows = [Head()], []
-    for number, row in enumerate(order, start=1):
-        heads.append(Head(f"{number}", hint=names[row], after=f" {names[row]}"))
-        head = name_cell(format_html('<span class="muted">{}</span> {}', number, names[row]))
-        own = Cell(DASH, css="num muted")
-        cells = [own if row == column else cell(row, column) for column in order]
-        rows.append(Row(names[row], [head, *cells]))
-    return Table(label, heads, rows)
-
-
-def p_text(p: float) -> str:
-    """Write a p-value, never as nothing, and never so that it seems to pass where it does not.
-
-    Examples
-    --------
-    >>> p_text(0.0000042), p_text(0.0312), p_text(0.0501), p_text(1.0)
-    ('<0.001', '0.031', '0.0501', '1')
-    """
-    if p < 0.001:
-        return "<0.001"
-    if p == 1:
-        return "1"
-    short = f"{p:.3f}"
-    return f"{p:.4f}" if (float(short) <= SIGNIFICANCE) != (p <= SIGNIFICANCE) else short
+def pairs_query(order: str, part: Slice) -> str:
+    """Return what an address ends with to ask for pairs of a part in an order."""
+    options = {"sort": order, "part": str(part)}
+    query = urlencode({name: value for name, value in options.items() if value})
+    return f"?{query}" if query else ""
 
 
 # --- files --------------------------------------------------------------------------------------
@@ -159,49 +107,45 @@ def run_table(request: HtmxRequest, run: Run, table: str, form: str) -> HttpResp
     """A table of the board, the Alt-Test or the models, as of the findings that there are."""
     if table not in TABLES or form not in ("csv", "json"):
         raise Http404
-    wanted = request_findings(run, request.GET.get("part", ""))
-    keep_few_from(request, run, wanted.part)
-    if wanted.findings is None:
-        raise Problem(409, wanted.refused or COMPUTING)
-    rows = TABLES[table](run, wanted, wanted.findings)
+    requested = findings_for(request, run, request.GET.get("part", ""))
+    if requested.findings is None:
+        raise Problem(409, requested.refused or COMPUTING)
+    rows = TABLES[table](run, requested, requested.findings)
     if form == "csv":
         text = as_csv(list(rows[0]) if rows else [], (list(row.values()) for row in rows))
         answer = HttpResponse(text, content_type="text/csv; charset=utf-8")
     else:
-        answer = JsonResponse({"as_of": wanted.findings.as_of.model_dump(), "rows": rows})
-    return _attached(answer, run, wanted, f"{table}.{form}")
+        answer = JsonResponse({"as_of": requested.findings.as_of.model_dump(), "rows": rows})
+    return _attached(answer, run, requested, f"{table}.{form}")
 
 
 @run_page("see")
 def run_chart(request: HtmxRequest, run: Run, chart: str) -> HttpResponse:
-    wanted = request_findings(run, request.GET.get("part", ""))
-    keep_few_from(request, run, wanted.part)
-    if wanted.findings is None:
-        raise Problem(409, wanted.refused or COMPUTING)
-    drawn = wanted.row.charts.get(chart, "")
-    if chart == PICTURE and (graph := picture_of(wanted.findings)):
-        drawn = render_to_string("judge_eval/_agreement.html", {"graph": graph, "is_file": True})
-    if not drawn:
+    requested = findings_for(request, run, request.GET.get("part", ""))
+    if requested.findings is None:
+        raise Problem(409, requested.refused or COMPUTING)
+    graph = graph_of(requested.findings, chart)
+    if graph is None:
         raise Http404
-    answer = HttpResponse(drawn, content_type="image/svg+xml; charset=utf-8")
+    answer = HttpResponse(draw(graph, is_file=True), content_type="image/svg+xml; charset=utf-8")
     answer.headers[HEADER] = INERT
-    return _attached(answer, run, wanted, f"{chart}.svg")
+    return _attached(answer, run, requested, f"{chart}.svg")
 
 
-def _attached(answer: HttpResponse, run: Run, wanted: Request, name: str) -> HttpResponse:
-    of = [slugify(run.name)[:60] or "run", slugify(str(wanted.part).replace(":", "-"))[:60]]
+def _attached(answer: HttpResponse, run: Run, requested: Request, name: str) -> HttpResponse:
+    of = [slugify(run.name)[:60] or "run", slugify(str(requested.part).replace(":", "-"))[:60]]
     whole = "-".join(filter(None, [*of, name]))
     answer.headers["Content-Disposition"] = f'attachment; filename="{whole}"'
     return answer
 
 
-def _board_rows(run: Run, wanted: Request, figures: RunFindings) -> list[FileRow]:
+def _board_rows(run: Run, requested: Request, figures: RunFindings) -> list[FileRow]:
     # A part has no ELO of its own.
-    rated = [] if wanted.part.kind else selectors.board(run).rows
+    rated = [] if requested.part.kind else selectors.board(run).rows
     return file_rows(figures, {str(row.judge.pk): row.elo for row in rated})
 
 
-def _alt_test_rows(run: Run, wanted: Request, figures: RunFindings) -> list[FileRow]:
+def _alt_test_rows(run: Run, requested: Request, figures: RunFindings) -> list[FileRow]:
     every = [(test.task, judge) for test in figures.alt_tests.values() for judge in test.judges]
     keys = sorted({key for _, judge in every for key in judge.winning_rates or {}})
     rows = []
@@ -234,14 +178,14 @@ def _pass_rates_rows(figures: RunFindings) -> list[FileRow]:
             "pass_rate_low": share.low,
             "pass_rate_high": share.high,
             "passed": share.successes,
-            "n": share.trials,
+            "n": share.n,
         }
         for of in figures.pass_rates or ()
         for (by, name), share in zip(named, [of.people, *of.judges], strict=True)
     ]
 
 
-def _models_rows(run: Run, wanted: Request, figures: RunFindings) -> list[FileRow]:
+def _models_rows(run: Run, requested: Request, figures: RunFindings) -> list[FileRow]:
     models = figures.models
     if figures.pass_rates is not None:
         return _pass_rates_rows(figures)
@@ -257,7 +201,7 @@ def _models_rows(run: Run, wanted: Request, figures: RunFindings) -> list[FileRo
             "rating": rating.value,
             "rating_low": rating.low,
             "rating_high": rating.high,
-            "pairs": rating.comparisons,
+            "pairs": rating.n,
         }
         for board in (models.boards if models else ())
         for name, rating, ties in zip(

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from humanjudge.lib.text import number_of
 from judge_eval.models import Run
-from judge_eval.pages.runs import find_run, run_action
+from judge_eval.web import find_run, run_action
 from voting import voters
 from voting.access import require, user_of
 from voting.forms import InviteForm, PersonalInvitesForm
@@ -31,10 +31,10 @@ def run_voting(request: HttpRequest, run_id: UUID) -> HttpResponse:
     require(request, "invite", run.queue.project_id)
     form = InviteForm(request.POST if request.method == "POST" else None)
     if form.is_valid():
-        said = form.cleaned_data
+        cleaned = form.cleaned_data
         until = form.expires_at(timezone.now())
         invite = voters.make_invite(
-            run.queue, said["label"], until, said["max_voters"], said["group"]
+            run.queue, cleaned["label"], until, cleaned["max_voters"], cleaned["group"]
         )
         _record(request, run, "An invite was made", invite)
         return redirect("run-voting", run.pk)
@@ -65,11 +65,11 @@ def _page(
         "run": run,
         "can_vote": run.queue.is_open and run.state != Run.State.COMPLETE,
         "invites": [
-            (found, _link(request, found.invite), voters.refusal(found.invite, now))
-            for found in voters.invited(run.queue)
+            (invited, _link(request, invited.invite), voters.refusal(invited.invite, now))
+            for invited in voters.invited(run.queue)
         ],
         "form": form or InviteForm(),
-        "groups": voters.known_groups(run.queue.project_id),
+        "groups": voters.voter_groups(run.queue.project_id),
         "personal": personal or PersonalInvitesForm(auto_id=PERSONAL_IDS),
         "tab": "vote",
     }

@@ -1,55 +1,52 @@
 """The pairs of a run as a list, and one of them: its outputs, verdicts, calls and votes."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, NamedTuple
-from urllib.parse import urlencode
+from typing import NamedTuple
 from uuid import UUID
 
-from django.core.paginator import Paginator
+from django.core.paginator import Page
 from django.db.models import Count, Prefetch, Q, QuerySet, prefetch_related_objects
-from django.db.models.functions import Left
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.text import Truncator
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from humanjudge.http import Context, HtmxRequest, Problem
-from humanjudge.lib.tables import DASH, percent
-from humanjudge.lib.text import latency, listed, number_of, usd
+from humanjudge.lib.tables import DASH, Cell, percent
+from humanjudge.lib.text import latency, usd
+from humanjudge.listing import Column, Listing, page_of
 from judge_eval.access import hidden_from, is_voting, refusal
 from judge_eval.exchange.import_write import CHANGES
 from judge_eval.findings.cache import parts_of
-from judge_eval.findings.model import DisputedPair
-from judge_eval.findings.slices import Slice
-from judge_eval.models import Call, Judge, Run, Verdict
-from judge_eval.pages.runs import DONE, find_run, run_page
+from judge_eval.findings.filters import Slice
+from judge_eval.models import Call, Run, Verdict
+from judge_eval.pages.findings import DISPUTED, pairs_query
+from judge_eval.pages.runs import DONE
 from judge_eval.runs.lifecycle import OUTPUT_ABSENT
 from judge_eval.runs.providers import NANO
 from judge_eval.runs.verdicts import OUTPUT_LENGTH
 from judge_eval.selectors import verdicts_on
+from judge_eval.web import find_run, run_page, score_text
 from voting.choices import LABELS, ONE, SWAPPED, short_name
 from voting.kinds import kind_of
 from voting.ledger.counts import counted_in
-from voting.models import Entry, Inference, Item, Queue
+from voting.models import Entry, Item, Queue
 
 PAIRS_PER_PAGE = 30
-# Of a disputed pair on the board: how its texts begin. More judges than these are a number.
-PROMPT_LETTERS, OUTPUT_LETTERS = 160, 280
-MOST_NAMES = 4
-DISPUTED = "disagreement"
+# Of a prompt in the list.
+LETTERS = 140
 ORDERS = {"": "in the order of the run", DISPUTED: "most disputed first"}
 SORTED_BY = {"": ("position",), DISPUTED: ("-disagreement", "-differing", "position")}
 
 
-def pairs_query(order: str, part: Slice) -> str:
-    """Return what an address ends with to ask for pairs of a part in an order."""
-    options = {"sort": order, "part": str(part)}
-    query = urlencode({name: value for name, value in options.items() if value})
-    return f"?{query}" if query else ""
-
-
-def _wanted(request: HttpRequest, run: Run) -> tuple[str, Slice]:
+def _order_and_part(request: HttpRequest, run: Run) -> tuple[str, Slice]:
     order = request.GET.get("sort", "")
     part = Slice.parse(request.GET.get("part", ""), run.queue.noun)
     if order not in ORDERS or part.is_of_votes:
@@ -57,108 +54,115 @@ def _wanted(request: HttpRequest, run: Run) -> tuple[str, Slice]:
     return order, part
 
 
+@dataclass(frozen=True)
+class PairLine:
+    """An item of the list, where it leads, and whether the verdicts on it may be seen."""
+
+    run: Run
+    pair: Item
+    query: str
+    shows_verdicts: bool
+
+
+def _prompt_cell(line: PairLine) -> Cell:
+    pair, noun = line.pair, line.run.queue.noun
+    where = reverse("run-pair", args=[line.run.pk, pair.pk]) + line.query
+    words = Truncator(pair.a.prompt).chars(LETTERS)
+    return Cell(words or f"{noun.capitalize()} {pair.position + 1:,}", css="", href=where)
+
+
+def _pictures_cell(line: PairLine) -> Cell:
+    pictures = [
+        render_to_string("voting/_thumb.html", {"name": name, "picture": output.picture})
+        for name, output in zip("AB", line.pair.outputs, strict=False)
+    ]
+    return Cell(SafeString(" ".join(pictures)), css="nowrap")
+
+
+def _makers_cell(line: PairLine) -> Cell:
+    a, b = line.pair.a.generator, line.pair.b and line.pair.b.generator
+    against = format_html('{} <span class="muted">against</span> {}', a, b)
+    return Cell(a if b is None else against, css="long")
+
+
+def _differing_cell(line: PairLine) -> Cell:
+    pair = line.pair
+    if not pair.compared or not line.shows_verdicts:
+        return Cell(DASH, css="num muted")
+    return Cell(f"{pair.differing} of {pair.compared}")
+
+
+def _state(line: PairLine) -> str:
+    pair = line.pair
+    if pair.unusable:
+        return f"left out: {pair.unusable}"
+    if not pair.opened_at:
+        return "being prepared"
+    return "enough votes" if pair.votes >= pair.votes_wanted else "open"
+
+
+def _listing(run: Run, pairs: Sequence[Item]) -> Listing[PairLine]:
+    """Return the list, with columns of identifiers and of pictures where pairs have any."""
+    has_ids = any(pair.external_id for pair in pairs)
+    has_pictures = any(pair.a.picture for pair in pairs[:1])
+    ids = Column[PairLine]("Id", lambda line: line.pair.external_id, css="long id")
+    pictures = Column("A and B" if run.queue.noun == "pair" else "Output", _pictures_cell)
+    votes = Column[PairLine](
+        "Votes", lambda line: f"{line.pair.votes} of {line.pair.votes_wanted}", css="num"
+    )
+    columns = [
+        Column[PairLine]("No.", lambda line: f"{line.pair.position + 1:,}", css="num"),
+        *([ids] if has_ids else []),
+        *([pictures] if has_pictures else []),
+        Column("Prompt", _prompt_cell),
+        Column("By", _makers_cell),
+        votes,
+        Column("Answers that differ", _differing_cell, css="num"),
+        Column("State", _state, css="state"),
+    ]
+    return Listing(f"{run.queue.noun.capitalize()}s of {run.name}", columns)
+
+
 @run_page("see")
 def run_pairs(request: HtmxRequest, run: Run) -> HttpResponse:
-    hides, (order, part) = is_voting(request, run), _wanted(request, run)
+    hides, (order, part) = is_voting(request, run), _order_and_part(request, run)
+    noun = run.queue.noun
     if hides and order:
-        noun = run.queue.noun
         raise Problem(403, f"You still have {noun}s to vote on: vote first, then sort them.")
-    # No more than the index holds: a deep page walks over all that come before it. Those of a part
-    # are found by their outputs, all of them at once: to count them first would take as long again.
-    places = part.pairs(run).order_by(*SORTED_BY[order]).values_list("position", flat=True)
-    paginator = Paginator(list(places) if part.kind else places, PAIRS_PER_PAGE)
-    page = paginator.get_page(request.GET.get("page"))
-    # Without their outputs, which may be very long.
-    long = [f"{side}__{field}" for side in "ab" for field in ("output", "metadata")]
-    on_page = Item.objects.filter(queue=run.queue_id, position__in=list(page.object_list))
-    on_page = on_page.defer(*long).select_related("a__picture", "b__picture")
-    pairs = list(on_page.order_by(*SORTED_BY[order]))
+    page, pairs = _page_of_pairs(request, run, order, part)
+    compared = [pair.pk for pair in pairs if pair.compared]
+    closed = set() if hides else hidden_from(request, run.queue.project, compared)
+    query = pairs_query(order, part)
+    lines = (PairLine(run, pair, query, not hides and pair.pk not in closed) for pair in pairs)
     context = {
         "run": run,
         "page": page,
         "pairs": pairs,
+        "table": _listing(run, pairs).table(lines),
         "order": order,
         "part": part,
         "chosen_part": str(part),
-        "query": pairs_query(order, part),
         "parts": parts_of(run),
         "is_voting": hides,
-        "closed": set()
-        if hides
-        else hidden_from(request, run.queue.project, [pair.pk for pair in pairs if pair.compared]),
         "orders": ORDERS,
-        "has_ids": any(pair.external_id for pair in pairs),
-        "has_pictures": any(pair.a.picture for pair in pairs[:1]),
-        "empty": f"There are no such {run.queue.noun}s."
-        if part.kind
-        else f"This run has no {run.queue.noun}s.",
+        "empty": f"There are no such {noun}s." if part.kind else f"This run has no {noun}s.",
         "tab": "pairs",
     }
     return render(request, "judge_eval/pairs.html", context)
 
 
-def disputed_pairs(run: Run, disputed: Sequence[DisputedPair]) -> list[Context]:
-    """Return how the outputs of pairs begin, and what judges and people say of them."""
-    worst = {pair.position: pair for pair in disputed}
-    by_place = pairs_beginning(run, worst)
-    pairs = {pair.pk: pair for pair in by_place.values()}
-    votes, verdicts = _votes_on(run, pairs), _verdicts_on(pairs)
-    return [
-        {
-            "pair": pair,
-            "wrong": of.wrong,
-            "of": of.of,
-            "outputs": outputs_beginning(pair),
-            "votes": votes.get(pair.pk, []),
-            "verdicts": verdicts.get(pair.pk, []),
-        }
-        for position, of in worst.items()
-        if (pair := by_place.get(position))
-    ]
-
-
-def pairs_beginning(run: Run, positions: Collection[int]) -> dict[int, Any]:
-    """Return the pairs at some places, with how their prompts and outputs begin."""
-    items = (
-        Item.objects.filter(queue=run.queue_id, position__in=positions)
-        .select_related("a__picture", "b__picture")
-        .defer("a__output", "b__output", "a__metadata", "b__metadata")
-        .annotate(prompt=Left("a__prompt", PROMPT_LETTERS))
-        .annotate(output_a=Left("a__output", OUTPUT_LETTERS))
-        .annotate(output_b=Left("b__output", OUTPUT_LETTERS))
-    )
-    return {item.position: item for item in items}
-
-
-def outputs_beginning(pair: Any) -> list[tuple[str, Inference, str]]:
-    """Return the side of each output of such a pair, the output, and how it begins."""
-    begins = (pair.output_a, pair.output_b)
-    return list(zip("AB", pair.outputs, begins, strict=False))
-
-
-def _votes_on(run: Run, pairs: Collection[Any]) -> dict[Any, list[str]]:
-    counted = Entry.objects.filter(counted_in(run.queue), item__in=pairs).order_by()
-    found: dict[Any, list[str]] = {}
-    for item, choice, number in counted.values_list("item", "choice").annotate(n=Count("pk")):
-        found.setdefault(item, []).append(f"{LABELS.get(choice, choice)} ({number:,})")
-    return found
-
-
-def _verdicts_on(pairs: Collection[Any]) -> dict[Any, list[tuple[str, str]]]:
-    """Return what judges said on each pair, and who said so."""
-    final = Verdict.objects.filter(item__in=pairs).exclude(state=Verdict.State.WAITING)
-    said = final.exclude(judge__provider=Judge.BASELINE).order_by("winner", "judge__position")
-    names: dict[Any, dict[str, list[str]]] = {}
-    for item, winner, judge in said.values_list("item", "winner", "judge__name"):
-        words = LABELS.get(winner, winner) or "no verdict"
-        names.setdefault(item, {}).setdefault(words, []).append(judge)
-    return {
-        item: [
-            (words, listed(by) if len(by) <= MOST_NAMES else number_of(len(by), "judge"))
-            for words, by in of.items()
-        ]
-        for item, of in names.items()
-    }
+def _page_of_pairs(
+    request: HttpRequest, run: Run, order: str, part: Slice
+) -> tuple[Page[int], list[Item]]:
+    # No more than the index holds: a deep page walks over all that come before it. Those of a part
+    # are found by their outputs, all of them at once: to count them first would take as long again.
+    places = part.pairs(run).order_by(*SORTED_BY[order]).values_list("position", flat=True)
+    page = page_of(list(places) if part.kind else places, request.GET, PAIRS_PER_PAGE)
+    # Without their outputs, which may be very long.
+    long = [f"{side}__{field}" for side in "ab" for field in ("output", "metadata")]
+    pairs = Item.objects.filter(queue=run.queue_id, position__in=list(page.object_list))
+    pairs = pairs.defer(*long).select_related("a__picture", "b__picture")
+    return page, list(pairs.order_by(*SORTED_BY[order]))
 
 
 # --- one pair -----------------------------------------------------------------------------------
@@ -173,7 +177,7 @@ def run_pair(request: HtmxRequest, run_id: UUID, item_id: UUID) -> HttpResponse:
     pair = get_object_or_404(items, pk=item_id, queue=run.queue_id)
     if refused := refusal(request, "see", run, pair):
         return refused
-    (order, part), verdicts = _wanted(request, run), verdicts_on(pair)
+    (order, part), verdicts = _order_and_part(request, run), verdicts_on(pair)
     calls = Call.objects.defer("reply").order_by("order", "sample")
     prefetch_related_objects(verdicts, Prefetch("calls", calls))
     majority, kind = _majority(run.queue, pair), kind_of(run.queue)
@@ -184,7 +188,7 @@ def run_pair(request: HtmxRequest, run_id: UUID, item_id: UUID) -> HttpResponse:
         | {"labels": _labels_beside(run.queue, verdict.labels)}
         | {
             "scores": [
-                *zip(score_heads, map(_score, (verdict.score_a, verdict.score_b)), strict=False)
+                *zip(score_heads, map(score_text, (verdict.score_a, verdict.score_b)), strict=False)
             ]
         }
         for verdict in verdicts
@@ -230,11 +234,11 @@ def _majority(queue: Queue, item: Item) -> str:
 
 def _vote_in_words(vote: Entry) -> str:
     """Return what a vote says; a grade that is between pass and flag stands behind it."""
-    said = LABELS.get(vote.choice, vote.choice)
+    words = LABELS.get(vote.choice, vote.choice)
     if vote.category:
-        said += f": {vote.category}"
+        words += f": {vote.category}"
     is_between = vote.value not in (None, 0, ONE)
-    return f"{said} ({(vote.value or 0) / ONE:g})" if is_between else said
+    return f"{words} ({(vote.value or 0) / ONE:g})" if is_between else words
 
 
 def _labels_beside(queue: Queue, labels: Context | None) -> Context | None:
@@ -284,8 +288,10 @@ class Pick(NamedTuple):
     def in_words(self) -> str:
         if not self.raw:
             return ""
-        said = f"said {short_name(self.raw)}"
-        return said if self.raw == self.meant else f"{said}, which is {short_name(self.meant)} here"
+        words = f"said {short_name(self.raw)}"
+        return (
+            words if self.raw == self.meant else f"{words}, which is {short_name(self.meant)} here"
+        )
 
 
 def picks_of(verdict: Verdict) -> list[Pick]:
@@ -296,15 +302,6 @@ def picks_of(verdict: Verdict) -> list[Pick]:
         Pick(order == Verdict.Order.SWAPPED, raw)
         for order, raw in zip(orders, verdict.picks, strict=False)
     ]
-
-
-def scores_in_words(a: float | None, b: float | None) -> str:
-    """Return the scores of two outputs, a dash for a missing one; nothing where both are."""
-    return "" if a is None and b is None else " : ".join(map(_score, (a, b)))
-
-
-def _score(score: float | None) -> str:
-    return DASH if score is None else str(score)
 
 
 def _verdict_row(verdict: Verdict, majority: str) -> Context:

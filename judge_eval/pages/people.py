@@ -1,7 +1,7 @@
 """People of a run: who votes and how, who is excluded, how far the votes are, and are wanted."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -9,7 +9,6 @@ from uuid import UUID, uuid4
 
 from django import forms
 from django.contrib import messages
-from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
@@ -20,66 +19,46 @@ from humanjudge.http import Context, HtmxRequest, Problem
 from humanjudge.lib.tables import (
     DASH,
     Cell,
-    Head,
-    Row,
-    Table,
     missing,
     name_cell,
     percent,
-    sort_link,
     span,
 )
 from humanjudge.lib.text import number_of
+from humanjudge.listing import Column, Listing, both_ways
 from judge_eval.findings.few import keep_few_from
 from judge_eval.models import Run
-from judge_eval.pages.runs import lead_to, run_action, run_page
-from judge_eval.people import LEAST_PAIRS, Pace, Person, Share, Votes, pace_of, people_of
+from judge_eval.voter_stats import LEAST_PAIRS, Pace, Person, Share, Votes, pace_of, people_of
+from judge_eval.web import lead_to, run_action, run_page
 from voting import voters
 from voting.access import can, user_of
 from voting.curating import (
     MOST_VOTES,
     AlreadyDecided,
     CannotDecide,
+    Cost,
+    by_rules,
+    change_for_all,
+    change_for_disputed,
+    cost_of,
     decisions_on_voters,
+    disputed,
     exclude_voter,
+    latest_changes,
     reverse,
 )
 from voting.forms import GroupField
 from voting.ledger.decisions import Rules
 from voting.models import Entry, Queue, Voter
 from voting.voters import voter_of_user
-from voting.votes_wanted import (
-    Cost,
-    by_rules,
-    change_for_all,
-    change_for_disputed,
-    cost_of,
-    disputed,
-    latest_changes,
-)
 
-PER_PAGE: Final = 50
 LONGEST_WHY: Final = 2_000
 LATEST_CHANGES: Final = 5
-
-# What the table can be sorted by: the head of the column, and what of a person; None stands last.
-COLUMNS: Final[dict[str, tuple[str, Callable[[Person], Any]]]] = {
-    "name": ("Voter", lambda person: (person.name or person.pseudonym).casefold()),
-    "group": ("Group", lambda person: person.group.casefold() or None),
-    "votes": ("Votes", lambda person: person.votes),
-    "seen": ("Last seen", lambda person: person.last_seen),
-    "seconds": ("Median s per vote", lambda person: person.median_seconds),
-    "agreement": ("Agreement with others", lambda person: person.agreement),
-    "left": ("Chose left", lambda person: person.left),
-    "skips": ("Skips", lambda person: person.skips),
-    "flags": ("Flags", lambda person: person.flags),
-}
-USUAL: Final = "-votes"
-# Columns of texts.
-NAMED: Final = ("name", "group")
+UNCOMPARED: Final = "No other person has voted on the same."
+UNSIDED: Final = "No vote for a side that is known to have stood left or right."
 
 
-class VotesWantedForm(forms.Form):
+class VotesPerItemForm(forms.Form):
     about = forms.ChoiceField(
         choices=[("all", "all pairs"), ("disputed", "only pairs on which people disagree")],
         widget=forms.RadioSelect,
@@ -105,7 +84,7 @@ class VotesWantedForm(forms.Form):
         for field in self.fields.values():
             field.label = str(field.label).replace("pair", queue.noun)
         about: Any = self.fields["about"]
-        about.choices = [(name, said.replace("pair", queue.noun)) for name, said in about.choices]
+        about.choices = [(name, words.replace("pair", queue.noun)) for name, words in about.choices]
         # Of those on which people disagree all want the same.
         if data and data.get("about") == "disputed":
             self.fields["overlap_share"].required = self.fields["overlap_votes"].required = False
@@ -116,11 +95,11 @@ class VotesWantedForm(forms.Form):
 
     @property
     def rules(self) -> Rules:
-        said = self.cleaned_data
+        cleaned = self.cleaned_data
         return Rules(
-            votes_per_item=said["votes"],
-            overlap_share=said["overlap_share"] / 100,
-            overlap_votes=said["overlap_votes"],
+            votes_per_item=cleaned["votes"],
+            overlap_share=cleaned["overlap_share"] / 100,
+            overlap_votes=cleaned["overlap_votes"],
         )
 
     def cost(self) -> Cost:
@@ -146,108 +125,47 @@ class ExcludeForm(forms.Form):
     uid = forms.UUIDField(required=False)
 
 
-@run_page("see people")
-def run_people(request: HtmxRequest, run: Run) -> HttpResponse:
-    if run.state == Run.State.DRAFT:
-        return lead_to(request, "run-draft", run)
-    keep_few_from(request, run)
-    is_asked = "votes" in request.GET
-    form = VotesWantedForm(run.queue, request.GET if is_asked else None)
-    cost = form.cost() if is_asked and form.is_valid() else None
-    context = _context(request, run, form) | {"cost": _cost_in_words(cost, run.queue)}
-    return render(request, "judge_eval/people.html", context)
+# --- the list -----------------------------------------------------------------------------------
 
 
-def _context(request: HttpRequest, run: Run, form: VotesWantedForm) -> Context:
-    votes, now = Votes(run.queue), timezone.now()
-    people, pace = people_of(run.queue, votes), pace_of(run.queue, now, votes)
-    wanted, sort = request.GET.get("q", "").strip(), request.GET.get("sort", USUAL)
-    if sort.removeprefix("-") not in COLUMNS:
-        raise Problem(400, f"sort: {', '.join(COLUMNS)}, with - before it the largest first.")
-    listed = in_order(found(people, wanted), sort)
-    page = Paginator(listed, PER_PAGE).get_page(request.GET.get("page"))
-    decides = can(request.user, "decide", run.queue.project_id)
-    rows = [_row(person, now, request.GET.dict(), decides=decides) for person in page]
-    return {
-        "run": run,
-        "pace": pace,
-        "pace_words": _pace_in_words(pace),
-        "graph": votes_graph(pace.votes, pace.unit),
-        "people": len(people),
-        "excluded": [person for person in people if person.excluded],
-        "chosen": _chosen(people, request.GET.get("exclude")),
-        "grouped": _chosen(people, request.GET.get("group")),
-        "groups": voters.known_groups(run.queue.project_id),
-        "uid": uuid4(),
-        "longest_why": LONGEST_WHY,
-        "page": page,
-        "table": Table("Voters", _heads(request.GET, sort), rows, css="list as-cards"),
-        "q": wanted,
-        "sort": sort,
-        "usual": USUAL,
-        "form": form,
-        "changes": latest_changes(run.queue, LATEST_CHANGES),
-        "tab": "people",
-    }
+@dataclass(frozen=True)
+class VoterLine:
+    """A voter of the list, the moment of its page, its parameters, and whether one may decide."""
+
+    person: Person
+    now: datetime
+    params: Mapping[str, str]
+    decides: bool
+
+    @property
+    def name(self) -> str:
+        return self.person.name or "No name"
+
+    def link(self, form: str) -> str:
+        """Return where the form about this voter opens."""
+        return f"?{urlencode(dict(self.params) | {form: self.person.id})}#{form}"
 
 
-def _chosen(people: Sequence[Person], pk: str | None) -> Person | None:
-    return next((each for each in people if str(each.id) == pk), None)
+def _name_cell(line: VoterLine) -> Cell:
+    tag = "excluded" if line.person.excluded else ""
+    return name_cell(line.name, tag=tag, small=line.person.pseudonym)
 
 
-def found(people: Sequence[Person], wanted: str) -> list[Person]:
-    """Return those in whose name or pseudonym some text stands."""
-    text = wanted.casefold()
-    return [each for each in people if text in f"{each.name} {each.pseudonym}".casefold()]
+def _group_cell(line: VoterLine) -> Cell:
+    group, who = line.person.group, f"{line.name} {line.person.pseudonym}"
+    if not line.decides:
+        return Cell(group or DASH, css="")
+    return Cell(group or "Choose", after=f" as the group of {who}", href=line.link("group"), css="")
 
 
-def in_order(people: Sequence[Person], sort: str) -> list[Person]:
-    """Sort people by a column, with "-" before its name the largest first.
-
-    Those of whom nothing is known there stand last.
-    """
-    _, key = COLUMNS[sort.removeprefix("-")]
-    known = [person for person in people if key(person) is not None]
-    unknown = [person for person in people if key(person) is None]
-    return sorted(known, key=key, reverse=sort.startswith("-")) + unknown
+def _seen_cell(line: VoterLine) -> Cell:
+    seen = line.person.last_seen
+    return Cell(f"{timesince(seen, line.now)} ago", title=f"{seen:%-d %b %Y %H:%M} UTC")
 
 
-def _heads(query: QueryDict, sort: str) -> list[Head]:
-    """Return the heads of the table: each leads to itself sorted by it, or the other way round."""
-    heads = []
-    for name, (title, _) in COLUMNS.items():
-        # Numbers begin with the largest, names with A.
-        first, other = (f"-{name}", name) if name not in NAMED else (name, f"-{name}")
-        href = sort_link(query, other if sort == first else first, USUAL)
-        order = {name: "ascending", f"-{name}": "descending"}.get(sort, "")
-        css = "" if name in NAMED else "num"
-        heads.append(Head(title, css=css, figure=name, href=href, sorted=order))
-    return [*heads, Head()]
-
-
-def _row(person: Person, now: datetime, query: dict[str, str], *, decides: bool) -> Row:
-    """Return what is known of a voter; `query` is the page's."""
-    name, seconds, seen = person.name or "No name", person.median_seconds, person.last_seen
-    who, at = f"{name} {person.pseudonym}", f"{seen:%-d %b %Y %H:%M} UTC"
-    group = f"?{urlencode(query | {'group': person.id})}#group"
-    choose = Cell(person.group or "Choose", after=f" as the group of {who}", href=group, css="")
-    cells = [
-        choose if decides else Cell(person.group or DASH, css=""),
-        Cell(f"{person.votes:,}"),
-        Cell(f"{timesince(seen, now)} ago", title=at),
-        Cell(DASH if seconds is None else f"{seconds:.1f}"),
-        _share_cell(person.agreement, "No other person has voted on the same."),
-        _share_cell(person.left, "No vote for a side that is known to have stood left or right."),
-        Cell(str(person.skips)),
-        Cell(str(person.flags)),
-    ]
-    titles = [title for title, _ in COLUMNS.values()]
-    labelled = [replace(cell, label=title) for cell, title in zip(cells, titles[1:], strict=True)]
-    href = f"?{urlencode(query | {'exclude': person.id})}#exclude"
-    exclude = Cell("Exclude", after=f" {who}", href=href, css="")
-    head = name_cell(name, tag="excluded" if person.excluded else "", small=person.pseudonym)
-    last = exclude if decides and not person.excluded else Cell()
-    return Row(name, [head, *labelled, last], css="left-out" if person.excluded else "")
+def _seconds_cell(line: VoterLine) -> Cell:
+    seconds = line.person.median_seconds
+    return Cell(DASH if seconds is None else f"{seconds:.1f}")
 
 
 def _share_cell(share: Share | None, why: str) -> Cell:
@@ -258,6 +176,91 @@ def _share_cell(share: Share | None, why: str) -> Cell:
         return Cell(percent(share.value), small=f"of {share.n}", title=few)
     low, high = (100 * bound for bound in share.interval)
     return Cell(percent(share.value), small=f"{span(low, high)}, of {share.n:,}")
+
+
+def _exclude_cell(line: VoterLine) -> Cell:
+    if not line.decides or line.person.excluded:
+        return Cell()
+    who = f"{line.name} {line.person.pseudonym}"
+    return Cell("Exclude", after=f" {who}", href=line.link("exclude"), css="")
+
+
+def _figure(
+    title: str, cell: Callable[[VoterLine], Cell | str], attribute: str, name: str = ""
+) -> Column[VoterLine]:
+    """Return a column of numbers, the largest first; `name` is its order in the address."""
+    orders = both_ways(name or attribute, attribute, largest_first=True)
+    return Column(title, cell, css="num", orders=orders)
+
+
+VOTERS: Final = Listing[VoterLine](
+    "Voters",
+    [
+        Column("Voter", _name_cell, orders=both_ways("name", "name_in_order")),
+        Column("Group", _group_cell, orders=both_ways("group", "group_in_order")),
+        _figure("Votes", lambda line: f"{line.person.votes:,}", "votes"),
+        _figure("Last seen", _seen_cell, "last_seen", "seen"),
+        _figure("Median s per vote", _seconds_cell, "median_seconds", "seconds"),
+        _figure(
+            "Agreement with others",
+            lambda line: _share_cell(line.person.agreement, UNCOMPARED),
+            "agreement",
+        ),
+        _figure("Chose left", lambda line: _share_cell(line.person.left, UNSIDED), "left"),
+        _figure("Skips", lambda line: str(line.person.skips), "skips"),
+        _figure("Flags", lambda line: str(line.person.flags), "flags"),
+        Column("", _exclude_cell),
+    ],
+    usual="-votes",
+    search=("name", "pseudonym"),
+    row_css=lambda line: "left-out" if line.person.excluded else "",
+)
+
+
+# --- the page -----------------------------------------------------------------------------------
+
+
+@run_page("see people")
+def run_people(request: HtmxRequest, run: Run) -> HttpResponse:
+    if run.state == Run.State.DRAFT:
+        return lead_to(request, "run-draft", run)
+    keep_few_from(request, run)
+    is_estimate = "votes" in request.GET
+    form = VotesPerItemForm(run.queue, request.GET if is_estimate else None)
+    cost = form.cost() if is_estimate and form.is_valid() else None
+    context = _context(request, run, form) | {"cost": _cost_in_words(cost, run.queue)}
+    return render(request, "judge_eval/people.html", context)
+
+
+def _context(request: HttpRequest, run: Run, form: VotesPerItemForm) -> Context:
+    votes, now = Votes(run.queue), timezone.now()
+    people, pace = people_of(run.queue, votes), pace_of(run.queue, now, votes)
+    params, decides = request.GET.dict(), can(request.user, "decide", run.queue.project_id)
+    return {
+        **VOTERS.context(
+            people,
+            params,
+            lambda page: (VoterLine(person, now, params, decides) for person in page),
+        ),
+        "run": run,
+        "pace": pace,
+        "pace_words": _pace_in_words(pace),
+        "graph": votes_graph(pace.votes, pace.unit),
+        "people": len(people),
+        "excluded": [person for person in people if person.excluded],
+        "chosen": _chosen(people, request.GET.get("exclude")),
+        "grouped": _chosen(people, request.GET.get("group")),
+        "groups": voters.voter_groups(run.queue.project_id),
+        "uid": uuid4(),
+        "longest_why": LONGEST_WHY,
+        "form": form,
+        "changes": latest_changes(run.queue, LATEST_CHANGES),
+        "tab": "people",
+    }
+
+
+def _chosen(people: Sequence[Person], pk: str | None) -> Person | None:
+    return next((person for person in people if str(person.id) == pk), None)
 
 
 def _pace_in_words(pace: Pace) -> str:
@@ -293,8 +296,8 @@ def _lead(request: HttpRequest, run: Run) -> Voter:
 
 
 @run_action("run")
-def change_votes_wanted(request: HttpRequest, run: Run) -> HttpResponse:
-    form = VotesWantedForm(run.queue, request.POST)
+def change_votes_per_item(request: HttpRequest, run: Run) -> HttpResponse:
+    form = VotesPerItemForm(run.queue, request.POST)
     if not form.is_valid():
         context = _context(request, run, form)
         return render(request, "judge_eval/people.html", context, status=422)
@@ -308,9 +311,9 @@ def exclude(request: HttpRequest, run: Run, voter_id: UUID) -> HttpResponse:
     form, voter = ExcludeForm(request.POST), _voter(run, voter_id)
     if not form.is_valid():
         raise Problem(422, " ".join(str(errors[0]) for errors in form.errors.values()))
-    said = form.cleaned_data
+    cleaned = form.cleaned_data
     try:
-        exclude_voter(voter.pk, run.queue, _lead(request, run), **said)
+        exclude_voter(voter.pk, run.queue, _lead(request, run), **cleaned)
     except AlreadyDecided as late:
         raise Problem(409, f"{late} Reload the page.") from late
     messages.success(request, f"{voter} is excluded; the figures follow in a moment.")

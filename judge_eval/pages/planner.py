@@ -4,20 +4,21 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from math import ceil
-from typing import Any, Final
+from typing import Final
 
 from django import forms
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from humanjudge.charts.draw import svg
-from humanjudge.charts.plots import Curve, lines
-from humanjudge.charts.spec import SHARE, Axis, Reference
+from humanjudge.charts.interval_graph import Level
+from humanjudge.charts.labels import SHARE, Axis
+from humanjudge.charts.line_graph import Curve, line_graph
 from humanjudge.http import Context, Problem
 from humanjudge.lib.ratelimit import RateLimit
 from humanjudge.lib.tables import Cell, Head, Row, Table, missing, name_cell, numbered, percent
 from humanjudge.lib.text import number_of
+from judge_eval.findings.pictures import draw
 from judge_eval.stats import items_needed
 from judge_eval.stats.planning import (
     MOST_ITEMS,
@@ -78,64 +79,61 @@ class PlanForm(forms.Form):
         label="Hours a person gives", min_value=0.1, max_value=1000, initial=2
     )
 
-    @classmethod
-    def usual(cls) -> dict[str, Any]:
-        return {name: field.initial for name, field in cls.base_fields.items()}
+    def clean(self) -> None:
+        if self.errors:
+            return
+        try:
+            self.cleaned_data["study"] = self._study()
+        except ValueError as odd:
+            name, _, why = str(odd).partition(": ")
+            self.add_error(name, f"{why[:1].upper()}{why[1:]}.")
 
-    def clean(self) -> dict[str, Any]:
-        said = self.cleaned_data
-        if not self.errors:
-            try:
-                said["study"] = study_of(said)
-            except ValueError as odd:
-                name, _, why = str(odd).partition(": ")
-                self.add_error(name, f"{why[:1].upper()}{why[1:]}.")
-        return said
-
-
-def study_of(percents: dict[str, Any]) -> Study:
-    """Return what is supposed, of figures in percent."""
-    shares = {
-        name: percents[name] / 100 for name in ("people_agreement", "difference", "ties", "power")
-    }
-    return Study(percents["judges"], votes_per_item=percents["votes_per_item"], **shares)
+    def _study(self) -> Study:
+        cleaned = self.cleaned_data
+        percents = ("people_agreement", "difference", "ties", "power")
+        shares = {name: cleaned[name] / 100 for name in percents}
+        return Study(cleaned["judges"], votes_per_item=cleaned["votes_per_item"], **shares)
 
 
 @require_safe
 def planner(request: HttpRequest) -> HttpResponse:
     require_login(request)
-    form = PlanForm(PlanForm.usual() | request.GET.dict())
+    usual = {name: field.initial for name, field in PlanForm.base_fields.items()}
+    form = PlanForm(usual | request.GET.dict())
     context: Context = {"form": form}
     if not form.is_valid():
         return render(request, "judge_eval/planner.html", context, status=422)
     if not limit.allow(request.user.pk):
         raise Problem(429, "Too many plans at once. Ask again in some seconds.")
-    said = form.cleaned_data
-    found = planned(
-        said["study"], said["method"], said["seconds_per_vote"], said["hours_per_person"]
+    cleaned = form.cleaned_data
+    result = planned(
+        cleaned["study"],
+        cleaned["method"],
+        cleaned["seconds_per_vote"],
+        cleaned["hours_per_person"],
     )
-    return render(request, "judge_eval/planner.html", context | found)
+    return render(request, "judge_eval/planner.html", context | result)
 
 
 @lru_cache(maxsize=256)
 def planned(study: Study, method: Method, seconds: float, hours: float) -> Context:
     """Return what the page shows of a study that can be."""
     costs = {"seconds_per_vote": seconds, "hours_per_person": hours}
-    wanted = plan(study, method, **costs)
+    chosen = plan(study, method, **costs)
     tried = sorted({*ALTERNATIVES, study.votes_per_item})
     plans = [plan(replace(study, votes_per_item=votes), method, **costs) for votes in tried]
     return {
-        "plan": wanted,
-        "words": in_words(study, method, wanted, seconds),
+        "plan": chosen,
+        "words": in_words(study, method, chosen, seconds),
         "alt_test": alt_test_in_words(study),
-        "table": _table(plans, wanted),
+        "table": _table(plans, chosen),
         "svg": _chart(study),
     }
 
 
-def in_words(study: Study, method: Method, wanted: Plan, seconds: float) -> str:
+def in_words(study: Study, method: Method, chosen: Plan, seconds: float) -> str:
     difference = f"{100 * study.difference:g} points"
-    if wanted.items is None:
+    if chosen.items is None:
         return (
             f"No study of up to {MOST_ITEMS:,} items tells judges apart that differ by "
             f"{difference}: look for a larger difference, or ask for more votes per item."
@@ -144,14 +142,14 @@ def in_words(study: Study, method: Method, wanted: Plan, seconds: float) -> str:
         "evidence": "by evidence, however often one looks",
         "interval": "by a 95 % interval that is looked at once",
     }[method]
-    assert wanted.votes is not None
-    assert wanted.hours is not None
-    assert wanted.people is not None
-    people = "1 person" if wanted.people == 1 else f"{wanted.people:,} people"
-    each = number_of(wanted.votes_per_item, "vote")
+    assert chosen.votes is not None
+    assert chosen.hours is not None
+    assert chosen.people is not None
+    people = "1 person" if chosen.people == 1 else f"{chosen.people:,} people"
+    each = number_of(chosen.votes_per_item, "vote")
     return (
-        f"{number_of(wanted.items, 'item')} with {each} each: {number_of(wanted.votes, 'vote')}, "
-        f"{_hours(wanted.hours)} of voting at {seconds:g} s a vote, {people}. A difference of "
+        f"{number_of(chosen.items, 'item')} with {each} each: {number_of(chosen.votes, 'vote')}, "
+        f"{_hours(chosen.hours)} of voting at {seconds:g} s a vote, {people}. A difference of "
         f"{difference} between two of {study.judges} judges is then found in "
         f"{percent(study.power)} of studies, {how}."
     )
@@ -159,14 +157,14 @@ def in_words(study: Study, method: Method, wanted: Plan, seconds: float) -> str:
 
 def alt_test_in_words(study: Study) -> str:
     """Say how many items the Alt-Test takes for a judge that is as good as a person."""
-    found = items_needed(study.person, 2 * (1 - study.person), categories=2, simulations=300)
-    if found.items is None:
+    needed = items_needed(study.person, 2 * (1 - study.person), categories=2, simulations=300)
+    if needed.items is None:
         return (
             "With three such people no judge that is only as good as one of them passes the "
             "Alt-Test surely at epsilon 0.2, on up to 300 items."
         )
     return (
-        f"For the Alt-Test at epsilon 0.2 with three such people, {found.items} items that all of "
+        f"For the Alt-Test at epsilon 0.2 with three such people, {needed.items} items that all of "
         "them label are enough for a judge that is as good as a person."
     )
 
@@ -177,14 +175,14 @@ def _hours(hours: float) -> str:
     return f"{hours:,.1f} h" if hours < 100 else f"{hours:,.0f} h"
 
 
-def _table(plans: Sequence[Plan], wanted: Plan) -> Table:
-    rows, notes = numbered([_row(each, is_wanted=each == wanted) for each in plans])
+def _table(plans: Sequence[Plan], chosen: Plan) -> Table:
+    rows, notes = numbered([_row(each, is_chosen=each == chosen) for each in plans])
     heads = [Head("With", css=""), *map(Head, ("Items", "Votes", "Hours", "People"))]
     label = "The same study with other numbers of votes per item"
     return Table(label, heads, rows, css="list", caption=label, notes=notes, are_cards=True)
 
 
-def _row(each: Plan, *, is_wanted: bool) -> Row:
+def _row(each: Plan, *, is_chosen: bool) -> Row:
     name = f"{number_of(each.votes_per_item, 'vote')} per item"
     cells = [missing(f"More than {MOST_ITEMS:,} items.")] * 4
     if each.items is not None:
@@ -194,13 +192,13 @@ def _row(each: Plan, *, is_wanted: bool) -> Row:
             Cell(_hours(each.hours or 0), label="Hours"),
             Cell(f"{each.people:,}", label="People"),
         ]
-    return Row(name, [name_cell(name), *cells], css="passing" if is_wanted else "")
+    return Row(name, [name_cell(name), *cells], css="passing" if is_chosen else "")
 
 
 def _chart(study: Study) -> str:
     """Draw how often the difference is found by numbers of items, in both ways."""
-    known = [items for method in METHODS if (items := items_for(study, method))]
-    most = min(MOST_ITEMS, ceil(1.4 * max(known, default=MOST_ITEMS)))
+    counts = [items for method in METHODS if (items := items_for(study, method))]
+    most = min(MOST_ITEMS, ceil(1.4 * max(counts, default=MOST_ITEMS)))
     places = [
         max(1, round(most * step / POINTS_OF_CURVE)) for step in range(1, POINTS_OF_CURVE + 1)
     ]
@@ -208,11 +206,6 @@ def _chart(study: Study) -> str:
     for method in METHODS:
         power = POWERS[method](study)
         curves.append(Curve(f"by {method}", [(items, power(items)) for items in places]))
-    spec = lines(
-        curves,
-        title="How often such a difference is found",
-        x=Axis("items", ",.0f", low=0),
-        y=SHARE,
-        threshold=Reference(study.power, "wanted"),
-    )
-    return "" if spec is None else svg(spec)
+    title, needed = "How often such a difference is found", Level("required", study.power)
+    graph = line_graph(curves, title=title, x=Axis("items", ",.0f", 0), y=SHARE, rule=needed)
+    return draw(graph) if graph else ""

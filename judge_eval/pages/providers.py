@@ -5,13 +5,12 @@ from collections import defaultdict
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
-from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from humanjudge.http import Context, HtmxRequest, Problem, problem
 from judge_eval.config.run_config import DEFAULT_PROVIDER
-from judge_eval.models import Judge, Provider
+from judge_eval.models import Call, Judge, Provider
 from judge_eval.runs import providers, trial
 from judge_eval.runs.lifecycle import LifecycleRefused
 from voting.access import projects_where, require_anywhere
@@ -27,31 +26,37 @@ def provider_list(request: HtmxRequest) -> HttpResponse:
     offered = providers.offered_to(request.user)
     if name := request.GET.get("trial", ""):
         provider = get_object_or_404(offered, name=name)
-        return render(request, "judge_eval/_trial.html", {"each": _shown(provider, [])})
+        return render(
+            request, "judge_eval/_provider_trial.html", {"each": _provider_row(provider, [])}
+        )
     # The one that the settings describe is a row from now on.
     providers.find(DEFAULT_PROVIDER, None)
     mine = Judge.objects.filter(run__queue__project__in=projects_where(request.user, "see calls"))
-    asked = mine.exclude(provider=Judge.BASELINE).exclude(model="").order_by("model")
+    called = mine.exclude(provider=Judge.BASELINE).exclude(model="").order_by("model")
     models = defaultdict(list)
-    for name, model in asked.values_list("provider", "model").distinct():
+    for name, model in called.values_list("provider", "model").distinct():
         models[name].append(model)
     listed = [
-        _shown(row, models[row.name]) for row in offered.select_related("project").order_by("name")
+        _provider_row(row, models[row.name])
+        for row in offered.select_related("project", "trial").order_by("name")
     ]
     return render(request, "judge_eval/providers.html", {"providers": listed})
 
 
-def _shown(provider: Provider, models: list[str]) -> Context:
-    now, known = timezone.now(), sorted({*provider.prices, *models})
+def _provider_row(provider: Provider, models: list[str]) -> Context:
+    call, names = provider.trial, sorted({*provider.prices, *models})
+    is_answered = call is not None and call.state == Call.State.DONE
     return {
         "provider": provider,
         "lacks_key": providers.lacks_key(provider),
         "key": f"{provider.key_variable} is set" if provider.key_variable else "no key is named",
-        "models": known,
-        "model": provider.trial.get("model") or next(iter(known), ""),
-        "trial": provider.trial,
-        "is_under_way": trial.is_under_way(provider, now),
-        "lost": trial.lost(provider, now),
+        "models": names,
+        "model": call.model if call else next(iter(names), ""),
+        "trial": call,
+        "is_waiting": trial.is_waiting(call),
+        "lost": trial.why_lost(call),
+        "answer": trial.answer_in_words(call) if call and is_answered else "",
+        "price": trial.price_in_words(provider, call) if call and is_answered else "",
     }
 
 
@@ -66,7 +71,7 @@ def try_provider(request: HtmxRequest, name: str) -> HttpResponse:
     if not 0 < len(model) <= MOST_LETTERS or "\x00" in model:
         raise Problem(422, "model: the name of a model, as its provider calls it, is needed.")
     try:
-        trial.ask(name, model)
+        trial.try_provider(name, model)
     except LifecycleRefused as refused:
         back = ("Back to the providers", reverse("providers"))
         return problem(request, 409, str(refused), title="That cannot be done now", action=back)

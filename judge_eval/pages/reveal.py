@@ -12,12 +12,13 @@ from django.views.decorators.http import require_safe
 from humanjudge.http import Context, HtmxRequest, Problem
 from humanjudge.lib.tables import percent
 from judge_eval.models import Verdict
-from judge_eval.pages.pairs import picks_of, scores_in_words
+from judge_eval.pages.pairs import picks_of
 from judge_eval.selectors import verdicts_on
+from judge_eval.web import scores_in_words
 from voting.choices import WRONG
 from voting.kinds import COMPARISON, kind_of
 from voting.models import Entry, Item, Queue
-from voting.questions import said_in_words
+from voting.questions import own_vote_in_words
 from voting.selectors import progress
 from voting.services import record_exposure
 from voting.voters import voter_here
@@ -49,10 +50,10 @@ def as_seen(reason: str, left: str) -> str:
     'Right output is sharper than Left. A fine fox.'
     """
 
-    def place(found: re.Match[str]) -> str:
-        noun, label = found["noun"], found["label"]
-        if label == "A" and found["article"] is not None and not noun:
-            return found[0]
+    def place(match: re.Match[str]) -> str:
+        noun, label = match["noun"], match["label"]
+        if label == "A" and match["article"] is not None and not noun:
+            return match[0]
         side = "Left" if label == left else "Right"
         return f"{side} {noun.lower()}" if noun else side
 
@@ -81,18 +82,18 @@ def _judge_line(verdict: Verdict, chosen: str) -> Context:
 
 
 def _of_one(verdict: Verdict, vote: Entry) -> Context:
-    said = verdict.winner and kind_of(vote.queue).spoken(verdict.winner, "")
+    answer = verdict.winner and kind_of(vote.queue).spoken(verdict.winner, "")
     score = "" if verdict.score_a is None else f" ({verdict.score_a:g})"
     return {
-        "picked": said or NO_VERDICT,
-        "in_words": f"said {said}{score}" if said else NO_VERDICT,
+        "picked": answer or NO_VERDICT,
+        "in_words": f"said {answer}{score}" if answer else NO_VERDICT,
         "reason": verdict.feedback or verdict.error,
     }
 
 
 def _of_pair(verdict: Verdict, left: str) -> Context:
-    said = {"": NO_VERDICT, WRONG: "no choice"}.get(verdict.winner)
-    picked = said or COMPARISON.spoken(verdict.winner, left)
+    without_choice = {"": NO_VERDICT, WRONG: "no choice"}.get(verdict.winner)
+    picked = without_choice or COMPARISON.spoken(verdict.winner, left)
     scores = (verdict.score_a, verdict.score_b)
     numbers = scores_in_words(*scores if left == "A" else reversed(scores))
     # A judge that saw the pair the other way round calls A what is B.
@@ -148,12 +149,12 @@ def reveal(request: HtmxRequest, vote_uid: UUID) -> HttpResponse:
     left, judges = "A" if vote.left_side != "B" else "B", judge_lines(vote, item)
     answers = [line["agrees"] for line in judges if line["agrees"] is not None]
     agree = "judge agrees" if len(answers) == 1 else "judges agree"
-    headline = said_in_words(vote)
+    headline = own_vote_in_words(vote)
     if answers:
         headline = f"{headline}; {sum(answers)} of {len(answers)} {agree}"
     picks = [f"{line['judge'].name}: {line['picked']}." for line in judges]
-    asked = request.GET.get("look", "")
-    look = int(asked) if asked.isdecimal() and len(asked) < 3 else 0
+    requested = request.GET.get("look", "")
+    look = int(requested) if requested.isdecimal() and len(requested) < 3 else 0
     context = {
         "vote": vote,
         "item": item,

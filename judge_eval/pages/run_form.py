@@ -25,7 +25,7 @@ from judge_eval.baselines import (
     constants_for,
     names_for,
 )
-from judge_eval.config.prompt_files import FoundPrompt, PromptsUnreadable, from_file, from_lines
+from judge_eval.config.prompt_files import ListedPrompt, PromptsUnreadable, from_file, from_lines
 from judge_eval.config.run_config import (
     DEFAULT_PROVIDER,
     RUBRICS,
@@ -37,16 +37,15 @@ from judge_eval.config.run_config import (
     parse,
 )
 from judge_eval.models import Provider, Run
-from judge_eval.runs import available, providers
+from judge_eval.runs import extension_check, providers
 from judge_eval.selectors import switched_off
+from judge_eval.web import LINES, shortened
 from voting.access import NO_NEW_PROJECTS, Who, can_make_projects, projects_where
 from voting.choices import LABELS, SIDES, WITHOUT_SIDE
 from voting.models import Project, Queue
 
 MOST_FILE_BYTES = 5_000_000
-MOST_ERRORS = 20
 # Of a text field whose lines are names, code or the like.
-LINES: Final = {"spellcheck": "false", "autocomplete": "off", "class": "lines"}
 # On at first, where single outputs are judged.
 _USUAL_SINGLE: Final = (MOST_FREQUENT, LONGER_HIGHER, RANDOM)
 # Objects of a config: `judging.samples` stands in the field `judging_samples`.
@@ -70,8 +69,8 @@ class ProjectForm(forms.Form):
         super().__init__(*args, **kwargs)
         project = cast("forms.ModelChoiceField[Project]", self.fields["project"])
         project.queryset = projects_where(user, "run").order_by("name")
-        known = project.queryset[:2]
-        self.initial.setdefault("project", known[0] if len(known) == 1 else None)
+        projects = project.queryset[:2]
+        self.initial.setdefault("project", projects[0] if len(projects) == 1 else None)
         if not can_make_projects(user):
             if self.data.get("new_project"):
                 raise Problem(403, NO_NEW_PROJECTS)
@@ -231,8 +230,8 @@ class RunForm(ProjectForm):
         for name in ("baselines", "single_baselines"):
             field = self.fields[name]
             assert isinstance(field, forms.MultipleChoiceField)  # as declared above
-            known = cast("list[tuple[str, str]]", field.choices)
-            field.choices = [(each, words) for each, words in known if each not in off]
+            choices = cast("list[tuple[str, str]]", field.choices)
+            field.choices = [(each, words) for each, words in choices if each not in off]
 
     def clean_overlap_share(self) -> float | None:
         percent: float | None = self.cleaned_data["overlap_share"]
@@ -261,16 +260,16 @@ class RunForm(ProjectForm):
                 self.add_error("prompts_file", f"This file cannot be read: {error}.")
         chosen = got.get("single_baselines" if self._is_single else "baselines", [])
         is_rating = got.get("items_kind") == Queue.Kind.RATING
-        baselines = [FoundPrompt(n, n) for n in chosen if is_rating or n != LONGER_HIGHER]
+        baselines = [ListedPrompt(n, n) for n in chosen if is_rating or n != LONGER_HIGHER]
         listed = {
             "models": from_lines(got.get("models", "")),
             "judges": from_lines(got.get("judges", "")) + baselines,
             "prompts": prompts,
         }
         try:
-            self.run_config = available.new_config(
+            self.run_config = extension_check.new_config(
                 self._plain()
-                | {name: [each.entry for each in found] for name, found in listed.items()}
+                | {name: [each.entry for each in prompts] for name, prompts in listed.items()}
             )
         except ConfigInvalid as invalid:
             self._show(invalid.errors, listed)
@@ -310,7 +309,9 @@ class RunForm(ProjectForm):
         words = {"choices": lines if has_words else [], "graded": grades}
         return {"kind": got["items_kind"]} | words | task
 
-    def _show(self, errors: Sequence[ConfigError], listed: Mapping[str, list[FoundPrompt]]) -> None:
+    def _show(
+        self, errors: Sequence[ConfigError], listed: Mapping[str, list[ListedPrompt]]
+    ) -> None:
         """Put each error beside the field that it is about, unless that was complained of."""
         complained = set(self.errors)
         if "prompts_file" in complained:  # without it there are none, which is not news
@@ -324,7 +325,7 @@ class RunForm(ProjectForm):
             self.add_error(field, shortened(messages))
 
     def _place_of(
-        self, error: ConfigError, listed: Mapping[str, list[FoundPrompt]]
+        self, error: ConfigError, listed: Mapping[str, list[ListedPrompt]]
     ) -> tuple[str | None, str]:
         field, message = error.path.replace(".", "_"), error.message
         if place := _LISTED.fullmatch(error.path):
@@ -452,13 +453,10 @@ class ConfigForm(ProjectForm):
             self.add_error("config_file", "Paste a config or give a file: one of the two.")
             return
         try:
-            self.run_config = available.new_config(strict_json.loads(file.read() if file else text))
+            self.run_config = extension_check.new_config(
+                strict_json.loads(file.read() if file else text)
+            )
         except strict_json.NotJson as error:
             self.add_error("config_file" if file else "config", f"It is {error}.")
         except ConfigInvalid as invalid:
             self.add_error("config_file" if file else "config", shortened(invalid.errors))
-
-
-def shortened(errors: Sequence[object]) -> list[str]:
-    more = len(errors) - MOST_ERRORS
-    return [*map(str, errors[:MOST_ERRORS]), *([f"And {more:,} more."] if more > 0 else [])]

@@ -1,202 +1,189 @@
-"""The list of runs, one run's progress and actions; what views of runs share."""
+"""The list of runs; the progress of one, and what can be done with it."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from functools import wraps
 from hashlib import sha256
-from typing import TypeAlias
+from operator import itemgetter
+from typing import Final
 from uuid import UUID
 
 from django import forms
 from django.core.exceptions import ValidationError
-from django.core.paginator import Paginator
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.core.paginator import Page
+from django.db.models import Exists, OuterRef, Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.html import format_html, format_html_join
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
-from django_htmx.http import HttpResponseClientRedirect
+from django.views.decorators.http import require_http_methods, require_safe
 
 from humanjudge.http import Context, HtmxRequest, Problem, problem
-from humanjudge.lib.citation import Citation, version
-from humanjudge.lib.tables import Head, sort_link
+from humanjudge.lib.tables import Cell, name_cell
 from humanjudge.lib.text import duration, latency, number_of, usd
+from humanjudge.listing import Column, Listing, page_of
 from judge_eval import selectors
 from judge_eval.access import refusal, to_vote_on
 from judge_eval.config.run_config import MOST_USD, ConfigInvalid
-from judge_eval.findings.few import VotesFirst
 from judge_eval.models import Call, Provider, Run, Verdict
 from judge_eval.pages.run_form import JoiningForm
 from judge_eval.runs import deletion, leases, lifecycle
 from judge_eval.runs.progress import RunProgress, progress_of
 from judge_eval.runs.providers import NANO
-from voting.access import Action, can, can_make_runs, projects_where, require, require_login
+from judge_eval.selectors import ModelCalls
+from judge_eval.web import find_run, lead_to, not_now, run_action, run_page
+from voting.access import can, can_make_runs, projects_where, require, require_login
 from voting.models import Item, Picture
 
 DONE, FAILED, WAITING = Call.State.DONE, Call.State.FAILED, Call.State.WAITING
 BUDGET = forms.DecimalField(required=False, min_value=Decimal("1e-9"), max_value=MOST_USD)
 CALLS_PER_PAGE = 50
-RUNS_PER_PAGE = 50
 NEWEST = "newest"
-# What the list of runs is sorted by: the head of a column, and its fields.
-ORDERS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "name": ("Run", ("name", "-created_at", "pk")),
-    "project": ("Project", ("queue__project__name", "-created_at", "pk")),
-    "state": ("State", ("state", "-created_at", "pk")),
-    "votes": ("Votes", ("-board__votes", "-created_at", "pk")),
-    NEWEST: ("Created", ("-created_at", "pk")),
-}
 MOST_VERDICTS = 50
-LONGEST_SHOWN_REPLY = 20_000
+LONGEST_REPLY = 20_000
 EVENTS = 8
 # They have lists of their own.
-UNLISTED_EVENTS = ("call_failed", "tried")
+UNLISTED_EVENTS = ("call_failed",)
 STATES = {
     Run.State.GENERATING: "Outputs are being asked for.",
     Run.State.JUDGING: "Outputs are drawn and judged.",
     Run.State.VOTING: "Every {noun} that can be voted on is open.",
     Run.State.COMPLETE: "Every {noun} has enough votes.",
 }
-View: TypeAlias = Callable[..., HttpResponse]
 
 
-def find_run(run_id: UUID) -> Run:
-    runs = Run.objects.select_related("queue__project", "queue__rubric", "board")
-    return get_object_or_404(runs, pk=run_id)
+@dataclass(frozen=True)
+class RunLine:
+    """A run of the list, its models that never answered, and what somebody may do with it."""
+
+    run: Run
+    silent: Sequence[str]
+    may_vote: bool
+    may_look: bool
 
 
-def lead_to(request: HtmxRequest, page: str, run: Run) -> HttpResponse:
-    """Send a browser to another page of a run, also one that asks for a part of this one."""
-    where = reverse(page, args=[run.pk])
-    return HttpResponseClientRedirect(where) if request.htmx else redirect(where)
+def _name_cell(line: RunLine) -> Cell:
+    is_draft = line.may_look and line.run.state == Run.State.DRAFT
+    where = reverse("run-draft" if is_draft else "run", args=[line.run.pk])
+    return Cell(line.run.name, css="", href=where, is_head=True)
 
 
-def run_page(action: Action) -> Callable[[View], View]:
-    """Make a view a page of a run for those who may see it; it is read and never kept."""
-
-    def decorated(view: View) -> View:
-        @never_cache
-        @require_safe
-        @wraps(view)
-        def page(request: HtmxRequest, /, run_id: UUID, **options: object) -> HttpResponse:
-            run = find_run(run_id)
-            try:
-                return refusal(request, action, run) or view(request, run, **options)
-            except VotesFirst as why:
-                if request.htmx:
-                    raise
-                context = {"run": run, "tab": "", "why": str(why)}
-                return render(request, "judge_eval/votes_first.html", context, status=403)
-
-        return page
-
-    return decorated
+def _state_cell(line: RunLine) -> Cell:
+    run, state = line.run, line.run.get_state_display()
+    if line.may_look and run.state != Run.State.DRAFT:
+        where, after = reverse("run-progress", args=[run.pk]), f": progress of {run.name}"
+        words = '<a href="{}">{}<span class="visually-hidden">{}</span></a>'
+        state = format_html(words, where, state, after)
+    alarm = '<br><strong class="alarm">{}: every call failed</strong>'
+    alarms = format_html_join("", alarm, ((model,) for model in line.silent))
+    return Cell(format_html("{}{}", state, alarms), css="")
 
 
-def run_action(action: Action) -> Callable[[View], View]:
-    """Make a view something that who may can do with a run, or is told why not now."""
-
-    def decorated(view: View) -> View:
-        @require_POST
-        @wraps(view)
-        def act(request: HttpRequest, run_id: UUID, **options: object) -> HttpResponse:
-            run = find_run(run_id)
-            require(request, action, run.queue.project_id)
-            try:
-                return view(request, run, **options)
-            except lifecycle.LifecycleRefused as refused:
-                return _not_now(request, run, refused)
-
-        return act
-
-    return decorated
+def _votes_cell(line: RunLine) -> Cell:
+    simulated = "simulated" if line.run.queue.is_simulated else ""
+    return Cell(f"{line.run.board.votes:,}", small=simulated)
 
 
-def _not_now(request: HttpRequest, run: Run, refused: lifecycle.LifecycleRefused) -> HttpResponse:
-    back = ("Back to the run", reverse("run-progress", args=[run.pk]))
-    return problem(request, 409, str(refused), title="That cannot be done now", action=back)
+def _vote_cell(line: RunLine) -> Cell:
+    if not line.may_vote:
+        return Cell()
+    where = reverse("run-voting", args=[line.run.pk])
+    words = f"Vote on {line.run.queue.noun}s"
+    return Cell(words, after=f" of {line.run.name}", href=where, css="nowrap")
 
 
-def citation_of(request: HttpRequest, run: Run) -> Citation:
-    """Return how the result of a run is cited as it stands now."""
-    project, address = run.queue.project, reverse("run", args=[run.pk])
-    here = request.build_absolute_uri(address)
-    return Citation(run.name, here, timezone.now(), project.head_seq, project.head, version())
-
-
-class RunsForm(forms.Form):
-    """Which runs are listed, and in which order."""
-
-    q = forms.CharField(required=False, max_length=100, label="Search")
-    sort = forms.ChoiceField(
-        choices=[(key, title) for key, (title, _) in ORDERS.items()],
-        required=False,
-        widget=forms.HiddenInput,
-    )
-    archived = forms.BooleanField(required=False, label="Archived")
-
-    @property
-    def order(self) -> str:
-        return self.cleaned_data.get("sort") or NEWEST
-
-    def runs(self, known: QuerySet[Run]) -> QuerySet[Run]:
-        """Return those of some runs that are asked for; what cannot be read asks for nothing."""
-        asked = self.cleaned_data if self.is_valid() else {}
-        words, (_, order) = asked.get("q", ""), ORDERS[self.order]
-        found = known.filter(archived_at__isnull=not asked.get("archived"))
-        if words:
-            named = Q(name__icontains=words) | Q(queue__project__name__icontains=words)
-            found = found.filter(named)
-        # The config may be large.
-        return found.select_related("board", "queue__project").defer("config").order_by(*order)
+RUNS: Final = Listing[RunLine](
+    "Runs",
+    [
+        Column("Run", _name_cell, orders={"name": ("name", "-created_at", "pk")}),
+        Column(
+            "Project",
+            lambda line: line.run.queue.project.name,
+            orders={"project": ("queue__project__name", "-created_at", "pk")},
+        ),
+        Column("State", _state_cell, orders={"state": ("state", "-created_at", "pk")}),
+        Column(
+            "Votes",
+            _votes_cell,
+            css="num",
+            orders={"votes": ("-board__votes", "-created_at", "pk")},
+        ),
+        Column(
+            "Created",
+            lambda line: f"{line.run.created_at:%-d %b %Y}",
+            css="nowrap",
+            orders={NEWEST: ("-created_at", "pk")},
+        ),
+        Column("", _vote_cell),
+    ],
+    usual=NEWEST,
+    search=("name", "queue__project__name"),
+)
 
 
 @require_safe
 def runs(request: HttpRequest) -> HttpResponse:
     require_login(request)
-    form = RunsForm(request.GET)
-    known = Run.objects.filter(queue__project__in=projects_where(request.user, "see"))
-    page = Paginator(form.runs(known), RUNS_PER_PAGE).get_page(request.GET.get("page"))
-    silent = selectors.silent_models([run.pk for run in page])
-    hidden = known.filter(archived_at__isnull=False).count()
-    context = {
-        "heads": _heads(request, form.order),
-        "runs": [
-            (
-                run,
-                silent.get(run.pk, []),
-                _takes_votes(run) and can(request.user, "invite", run.queue.project_id),
-                can(request.user, "see calls", run.queue.project_id),
-            )
-            for run in page
-        ],
-        "page": page,
-        "form": form,
-        "archived": hidden,
-        "is_narrowed": any(form.cleaned_data.values()),
+    visible = Run.objects.filter(queue__project__in=projects_where(request.user, "see"))
+    is_archived = bool(request.GET.get("archived"))
+    # The config may be large.
+    rows = visible.filter(archived_at__isnull=not is_archived).defer("config")
+    rows = rows.select_related("board", "queue__project")
+    context: Context = {
+        **RUNS.context(rows, request.GET, lambda page: _run_lines(request, page)),
+        "is_archived": is_archived,
+        "archived": visible.filter(archived_at__isnull=False).count(),
         "may_make": can_make_runs(request.user),
     }
     return render(request, "judge_eval/runs.html", context)
+
+
+def _run_lines(request: HttpRequest, page: Page[Run]) -> list[RunLine]:
+    silent = selectors.silent_models([run.pk for run in page])
+    return [
+        RunLine(
+            run,
+            silent.get(run.pk, []),
+            _takes_votes(run) and can(request.user, "invite", run.queue.project_id),
+            can(request.user, "see calls", run.queue.project_id),
+        )
+        for run in page
+    ]
 
 
 def _takes_votes(run: Run) -> bool:
     return run.queue.is_open and run.state not in (Run.State.DRAFT, Run.State.COMPLETE)
 
 
-def _heads(request: HttpRequest, order: str) -> list[Head]:
-    """Return the heads of the list: each leads to the list sorted by it."""
-    heads = []
-    for key, (title, (first, *_)) in ORDERS.items():
-        direction = "descending" if first.startswith("-") else "ascending"
-        href, css = sort_link(request.GET, key, NEWEST), "num" if key == "votes" else ""
-        heads.append(Head(title, "", css, key, href=href, sorted=direction if key == order else ""))
-    return [*heads, Head()]
-
-
 # --- one run's progress --------------------------------------------------------------------------
+
+
+def _number(title: str, name: str) -> Column[ModelCalls]:
+    return Column(title, lambda calls: f"{calls[name]:,}", css="num")
+
+
+def _cost(calls: ModelCalls) -> str:
+    return "not known" if calls["unpriced"] else usd(Decimal(calls["nano"]) / NANO)
+
+
+MODELS: Final = Listing[ModelCalls](
+    "Calls by model",
+    [
+        Column("Model", lambda calls: name_cell(calls["model"])),
+        Column("Provider", itemgetter("provider")),
+        Column("Asked for", itemgetter("things")),
+        _number("Calls", "total"),
+        _number("Done", "done"),
+        _number("Failed", "failed"),
+        _number("Tokens in", "tokens_in"),
+        _number("Tokens out", "tokens_out"),
+        Column("Cost", _cost, css="num"),
+        Column("Mean time", lambda calls: latency(calls["mean_ms"]), css="num"),
+    ],
+)
 
 
 @run_page("see calls")
@@ -223,15 +210,12 @@ def _joining(request: HttpRequest, run: Run) -> JoiningForm | None:
 def _context(run: Run) -> Context:
     progress, models = progress_of(run), selectors.calls_by_model([run.pk])
     events = list(run.events.exclude(kind__in=UNLISTED_EVENTS).order_by("-pk")[:EVENTS])
-    for row in models:
-        row["cost"] = "not known" if row["unpriced"] else usd(Decimal(row["nano"]) / NANO)
-        row["latency"] = latency(row["mean_ms"])
     # Calls that are out when a run is stopped are still written down.
     out = sum(model["out"] for model in models)
     is_waiting = out or progress.outputs.waiting or progress.calls.waiting
     failed = progress.outputs.failed + progress.calls.failed
     state = STATES.get(Run.State(run.state), "")
-    shown = {
+    status = {
         "state_in_words": run.note or state.format(noun=run.queue.noun),
         "alarms": selectors.alarms(models),
         "paused": _paused(models) if is_waiting else [],
@@ -253,10 +237,10 @@ def _context(run: Run) -> Context:
         )
         if part.total
     ]
-    stance = _digest(run.state, shown)
-    live = {"parts": parts, "facts": _facts(run, progress, out), "models": models}
+    stance = _digest(run.state, status)
+    live = {"parts": parts, "facts": _facts(run, progress, out), "table": MODELS.table(models)}
     return {
-        **shown,
+        **status,
         **live,
         "run": run,
         "tab": "progress",
@@ -269,21 +253,21 @@ def _context(run: Run) -> Context:
     }
 
 
-def _paused(models: Sequence[Context]) -> list[tuple[Provider, str, datetime, str]]:
+def _paused(models: Sequence[ModelCalls]) -> list[tuple[Provider, str, datetime, str]]:
     """Return which models of a run are left alone at this moment: until when, and why."""
     now = timezone.now()
-    wanted = {(each["provider"], each["model"]) for each in models if each["waiting"]}
-    rows = Provider.objects.filter(name__in={name for name, _ in wanted}).order_by("name")
+    waiting = {(each["provider"], each["model"]) for each in models if each["waiting"]}
+    rows = Provider.objects.filter(name__in={name for name, _ in waiting}).order_by("name")
     return [
         (provider, model, until, provider.pauses[model]["why"])
         for provider in rows
         for model, until in sorted(leases.paused(provider, now).items())
-        if (provider.name, model) in wanted
+        if (provider.name, model) in waiting
     ]
 
 
-def _digest(*shown: object) -> str:
-    return sha256(repr(shown).encode()).hexdigest()[:16]
+def _digest(*parts: object) -> str:
+    return sha256(repr(parts).encode()).hexdigest()[:16]
 
 
 def _facts(run: Run, progress: RunProgress, out: int) -> list[tuple[str, str]]:
@@ -322,8 +306,9 @@ def _facts(run: Run, progress: RunProgress, out: int) -> list[tuple[str, str]]:
 @run_page("see calls")
 def run_calls(request: HtmxRequest, run: Run) -> HttpResponse:
     """The calls that failed for good, each with its reason, without their long replies."""
-    calls = run.calls.filter(state=FAILED).select_related("verdict__item").defer("reply")
-    page = Paginator(calls.order_by("-pk"), CALLS_PER_PAGE).get_page(request.GET.get("page"))
+    failed_calls = run.calls.filter(purpose__in=selectors.THINGS, state=FAILED)
+    calls = failed_calls.select_related("verdict__item").defer("reply")
+    page = page_of(calls.order_by("-pk"), request.GET, CALLS_PER_PAGE)
     # Verdicts that failed although no call did: a baseline's, or orders that do not fit.
     no_call = ~Exists(Call.objects.filter(verdict=OuterRef("pk"), state=FAILED))
     failed = Verdict.objects.filter(
@@ -347,8 +332,8 @@ def run_calls(request: HtmxRequest, run: Run) -> HttpResponse:
 @run_page("see calls")
 def run_call(request: HtmxRequest, run: Run, call_id: int) -> HttpResponse:
     """The raw reply of a call; what a judge said only to who may see its pair."""
-    calls = Call.objects.select_related("verdict__item").exclude(state=WAITING)
-    call = get_object_or_404(calls, pk=call_id, run=run)
+    calls = run.calls.filter(purpose__in=selectors.THINGS).exclude(state=WAITING)
+    call = get_object_or_404(calls.select_related("verdict__item"), pk=call_id)
     if call.verdict and (refused := refusal(request, "see", run, call.verdict.item)):
         return refused
     output = call.inference_id
@@ -358,8 +343,8 @@ def run_call(request: HtmxRequest, run: Run, call_id: int) -> HttpResponse:
     context = {
         "run": run,
         "call": call,
-        "reply": call.reply[:LONGEST_SHOWN_REPLY],
-        "is_cut": len(call.reply) >= LONGEST_SHOWN_REPLY,
+        "reply": call.reply[:LONGEST_REPLY],
+        "is_cut": len(call.reply) >= LONGEST_REPLY,
         "tab": "progress",
     }
     template = "judge_eval/_reply.html" if request.htmx else "judge_eval/call.html"
@@ -390,7 +375,7 @@ def delete_run(request: HttpRequest, run_id: UUID) -> HttpResponse:
         except deletion.WrongName as error:
             wrong, status = str(error), 422
         except lifecycle.LifecycleRefused as refused:
-            return _not_now(request, run, refused)
+            return not_now(request, run, refused)
     why = deletion.in_the_way(run)
     context = {"run": run, "tab": "progress", "why": why, "wrong": wrong}
     context |= {"typed": request.POST.get("name", ""), **_extent_in_words(deletion.extent(run))}

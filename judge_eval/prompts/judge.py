@@ -9,16 +9,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from types import MappingProxyType
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
+from humanjudge.lib.strict_json import JsonObject
 from voting.kinds import COMPARISON, Noun, kind_of
 
 # A message, or a part of one, in the shape of OpenAI's chat API.
-Message: TypeAlias = dict[str, Any]
+Message: TypeAlias = JsonObject
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class JudgeQuestion:
     """What a judge is asked about an item: people have the same choices.
 
     `is_graded`: of a single item that is passed or flagged, a score between 0 and 1 as well.
@@ -181,13 +182,13 @@ def generation_messages(kind: str, prompt: str) -> list[Message]:
     ['system', 'user']
     """
     system = _GENERATOR[kind]
-    asked = [{"role": "user", "content": prompt}]
-    return [{"role": "system", "content": system}, *asked] if system else asked
+    user = [{"role": "user", "content": prompt}]
+    return [{"role": "system", "content": system}, *user] if system else user
 
 
 def messages(
     version: str,
-    asked: Asked,
+    question: JudgeQuestion,
     *,
     kind: str,
     prompt: str,
@@ -201,40 +202,42 @@ def messages(
     kind or choice, ValueError for another number of outputs than the item has.
 
     >>> about = {"kind": "text", "prompt": "Hi", "rubric": "Be kind."}
-    >>> system, user = messages("1", Asked(["A", "B"]), outputs=["x", "y"], **about)
+    >>> system, user = messages("1", JudgeQuestion(["A", "B"]), outputs=["x", "y"], **about)
     >>> system["role"], user["role"], "end Output B" in user["content"]
     ('system', 'user', True)
-    >>> _, user = messages("1", Asked(["pass", "flag"], "pass_flag"), outputs=["x"], **about)
+    >>> _, user = messages(
+    ...     "1", JudgeQuestion(["pass", "flag"], "pass_flag"), outputs=["x"], **about
+    ... )
     >>> user["content"].endswith("end the output")
     True
     """
-    wording = VERSIONS[version][kind_of(asked).noun]
-    criteria = "\n".join(f"- {each}" for each in asked.criteria)
+    wording = VERSIONS[version][kind_of(question).noun]
+    criteria = "\n".join(f"- {each}" for each in question.criteria)
     boundary = boundary_for(prompt, *outputs, *([criteria] if criteria else []))
 
     def enclosed(text: str, name: str) -> str:
         return f"{boundary} begin {name}\n{text}\n{boundary} end {name}"
 
-    winners = ", ".join(f'"{choice}"' for choice in asked.ballot)
+    winners = ", ".join(f'"{choice}"' for choice in question.ballot)
     system = wording.system.format(
         kind=wording.kinds[kind],
-        choices="\n".join(_offered(wording, asked)),
+        choices="\n".join(_offered(wording, question)),
         rubric=rubric,
         boundary=boundary,
         winners=winners,
-        task=wording.tasks.get(asked.kind),
-        answer=wording.answer.get(asked.kind, "").format(winners=winners),
-        score=wording.score if asked.is_graded else "",
+        task=wording.tasks.get(question.kind),
+        answer=wording.answer.get(question.kind, "").format(winners=winners),
+        score=wording.score if question.is_graded else "",
     )
-    question = wording.user.format(prompt=enclosed(prompt, "the prompt"))
+    user_text = wording.user.format(prompt=enclosed(prompt, "the prompt"))
     if criteria:
-        question += wording.criteria.format(criteria=enclosed(criteria, "the criteria"))
+        user_text += wording.criteria.format(criteria=enclosed(criteria, "the criteria"))
     named = list(zip(wording.outputs, outputs, strict=True))
     texts = [enclosed(text, name) for name, text in named if isinstance(text, str)]
     content: str | list[Message]
     if len(texts) == len(named):
         # Texts go as one string: endpoints without pictures often know no lists of parts.
-        content = "\n\n".join([question, *texts])
+        content = "\n\n".join([user_text, *texts])
     elif texts:
         raise TypeError("a judge sees two texts or two pictures, not one of each")
     else:
@@ -243,14 +246,14 @@ def messages(
             for name, png in named
             for part in ({"type": "text", "text": f"{name[:1].upper()}{name[1:]}:"}, _picture(png))
         ]
-        content[0]["text"] = f"{question}\n\n{content[0]['text']}"
+        content[0]["text"] = f"{user_text}\n\n{content[0]['text']}"
     return [{"role": "system", "content": system}, {"role": "user", "content": content}]
 
 
-def _offered(wording: Wording, asked: Asked) -> list[str]:
-    if kind_of(asked).choices:
-        return [f'- "{choice}": {wording.choices[choice]}' for choice in asked.ballot]
-    return [f'- "{choice}"' for choice in asked.ballot]
+def _offered(wording: Wording, question: JudgeQuestion) -> list[str]:
+    if kind_of(question).choices:
+        return [f'- "{choice}": {wording.choices[choice]}' for choice in question.ballot]
+    return [f'- "{choice}"' for choice in question.ballot]
 
 
 def boundary_for(*contents: str | bytes) -> str:
@@ -268,26 +271,26 @@ def boundary_for(*contents: str | bytes) -> str:
     return f"==== {sha256(b''.join(hashes)).hexdigest()[:24]}"
 
 
-def schema(asked: Asked) -> Message:
+def schema(question: JudgeQuestion) -> Message:
     """Return the JSON schema of a verdict.
 
     It asks for no more than every endpoint with strict schemas knows: all keys required, nothing
     else allowed, and no limits on numbers, which some refuse. `parse` checks those.
 
-    >>> schema(Asked(["A", "B"]))["properties"]["winner"]
+    >>> schema(JudgeQuestion(["A", "B"]))["properties"]["winner"]
     {'type': 'string', 'enum': ['A', 'B']}
     """
-    choice: Message = {"type": "string", "enum": list(asked.ballot)}
+    choice: Message = {"type": "string", "enum": list(question.ballot)}
     score: Message = {"type": "number"}
     several: Message = {"type": "array", "items": choice}
     answers: Mapping[Noun, Message] = {
         "pair": {"winner": choice, "score_a": score, "score_b": score},
         "item": {
-            "answer": several if asked.kind == "labels" else choice,
-            **({"score": score} if asked.is_graded else {}),
+            "answer": several if question.kind == "labels" else choice,
+            **({"score": score} if question.is_graded else {}),
         },
     }
-    properties = {**answers[kind_of(asked).noun], "reason": {"type": "string"}}
+    properties = {**answers[kind_of(question).noun], "reason": {"type": "string"}}
     return {
         "type": "object",
         "properties": properties,
@@ -296,7 +299,7 @@ def schema(asked: Asked) -> Message:
     }
 
 
-def repair(asked: Sequence[Message], reply: str, problem: str) -> list[Message]:
+def repair(request: Sequence[Message], reply: str, problem: str) -> list[Message]:
     """Return the messages of a second attempt: the same, the reply, and what was wrong with it.
 
     >>> [turn["role"] for turn in repair([], "Both are nice.", "it has no JSON object")]
@@ -306,7 +309,7 @@ def repair(asked: Sequence[Message], reply: str, problem: str) -> list[Message]:
     sent = reply.encode("utf-8", "replace").decode() if reply.strip() else "(an empty reply)"
     complaint = _REPAIR.format(problem=" ".join(problem.split()).rstrip("."))
     return [
-        *asked,
+        *request,
         {"role": "assistant", "content": sent},
         {"role": "user", "content": complaint},
     ]

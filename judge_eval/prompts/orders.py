@@ -115,8 +115,8 @@ def majority(
     (winner, votes), *others = counts
     if others and others[0][1] == votes:
         winner = otherwise
-        told = ", ".join(f"{short_name(choice)} {count}" for choice, count in sorted(counts))
-        reason = f"No majority: {told}."
+        counted = ", ".join(f"{short_name(choice)} {count}" for choice, count in sorted(counts))
+        reason = f"No majority: {counted}."
     else:
         reason = next(sample.reason for sample in answered if sample.winner == winner)
     scores = (_mean([s.score_a for s in answered]), _mean([s.score_b for s in answered]))

@@ -14,14 +14,13 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from html import unescape
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple
 
+from humanjudge.lib.strict_json import JsonObject
 from humanjudge.lib.text import excerpt
-from judge_eval.prompts.judge import Asked
+from judge_eval.prompts.judge import JudgeQuestion
 from voting.choices import CHOICES, PASSES_FROM, TABLE
 from voting.kinds import Noun, joined, kind_of
-
-_Object: TypeAlias = dict[str, Any]
 
 SVG_NAMESPACE: Final = "http://www.w3.org/2000/svg"
 XLINK_NAMESPACE: Final = "http://www.w3.org/1999/xlink"
@@ -118,26 +117,26 @@ def fenced_blocks(lines: list[str]) -> list[tuple[int, int]]:
     [(0, 2), (4, 6)]
     """
     blocks: list[tuple[int, int]] = []
-    begin, opening = -1, ""
+    start, opening = -1, ""
     for number, line in enumerate(lines):
         fence = _FENCE_LINE.match(line)
         if fence is None:
             continue
-        if begin < 0:
-            begin, opening = number, fence[1]
+        if start < 0:
+            start, opening = number, fence[1]
         elif fence[1].startswith(opening) and not fence[2].strip():
-            blocks.append((begin, number))
-            begin = -1
-    return blocks if begin < 0 else [*blocks, (begin, len(lines))]
+            blocks.append((start, number))
+            start = -1
+    return blocks if start < 0 else [*blocks, (start, len(lines))]
 
 
-def _said(text: str, *, anywhere: bool = False) -> str:
+def _answer_text(text: str, *, anywhere: bool = False) -> str:
     if not text.strip():
         raise ReplyUnreadable("the reply is empty")
-    said = without_thinking(text, anywhere=anywhere)
-    if not said.strip():
+    answer = without_thinking(text, anywhere=anywhere)
+    if not answer.strip():
         raise ReplyUnreadable("the reply is nothing but thinking")
-    return said
+    return answer
 
 
 class Extracted(NamedTuple):
@@ -161,7 +160,7 @@ def extract(reply: str, kind: str) -> Extracted:
     """
     read = {"svg": _svg, "text": _text, "code": _code}[kind]
     text, changes = without_dirt(reply)
-    answer = _said(text, anywhere=kind == "svg")
+    answer = _answer_text(text, anywhere=kind == "svg")
     if thinking := len(text) - len(answer):
         changes.append(f"left out {thinking:,} characters of thinking")
     output, more = read(answer)
@@ -170,7 +169,7 @@ def extract(reply: str, kind: str) -> Extracted:
 
 def _language(text: str) -> str:
     lines = text.split("\n")
-    fences = [_FENCE_LINE.match(lines[begin]) for begin, _ in fenced_blocks(lines)]
+    fences = [_FENCE_LINE.match(lines[start]) for start, _ in fenced_blocks(lines)]
     words = fences[0][2].split() if len(fences) == 1 and fences[0] else []
     return words[0][:LONGEST_LANGUAGE].lower() if words else ""
 
@@ -187,14 +186,14 @@ def _code(text: str) -> tuple[str, list[str]]:
         # The first line's indentation belongs to the code.
         output = text.lstrip("\r\n").rstrip()
         return output, ["trimmed white space"] if output != text else []
-    ((begin, end),) = blocks
-    output = "\n".join(lines[begin + 1 : end]).removesuffix("\r")
+    ((start, end),) = blocks
+    output = "\n".join(lines[start + 1 : end]).removesuffix("\r")
     if not output.strip():
         raise ReplyUnreadable("the fenced block is empty")
     changes = ["took it out of a fenced block"]
     if end == len(lines):
         changes.append("the fenced block had no end")
-    return output, changes + _left_out("\n".join(lines[:begin]), "\n".join(lines[end + 1 :]))
+    return output, changes + _left_out("\n".join(lines[:start]), "\n".join(lines[end + 1 :]))
 
 
 def _svg(text: str) -> tuple[str, list[str]]:
@@ -338,7 +337,7 @@ class ParsedVerdict(NamedTuple):
     reason: str = ""
 
 
-def parse_verdict(reply: str, asked: Asked) -> ParsedVerdict:
+def parse_verdict(reply: str, question: JudgeQuestion) -> ParsedVerdict:
     """Return the verdict of a reply: one choice of the ballot; anything else is ReplyUnreadable.
 
     ``winner`` may be in any case, and ``both bad`` is ``both_bad``. Scores (0 to 10) and reason may
@@ -346,35 +345,39 @@ def parse_verdict(reply: str, asked: Asked) -> ParsedVerdict:
     key that is given twice is not. Of a single item ``answer`` may be in any case too, and a rating
     a number; a score that was asked for must be there, and must not contradict the answer.
 
-    >>> parse_verdict('Well. {"winner": "a", "score_a": 8, "reason": "Fuller."}', Asked("AB"))
+    >>> parse_verdict(
+    ...     'Well. {"winner": "a", "score_a": 8, "reason": "Fuller."}', JudgeQuestion("AB")
+    ... )
     ParsedVerdict(winner='A', score_a=8.0, score_b=None, reason='Fuller.')
-    >>> parse_verdict('{"answer": ["rude", "long"]}', Asked(["long", "rude"], "labels")).winner
+    >>> parse_verdict(
+    ...     '{"answer": ["rude", "long"]}', JudgeQuestion(["long", "rude"], "labels")
+    ... ).winner
     'long;rude'
     """
-    return _READERS[kind_of(asked).noun](_last_object(_said(reply)), asked)
+    return _READERS[kind_of(question).noun](_last_object(_answer_text(reply)), question)
 
 
-def _of_pair(verdict: _Object, asked: Asked) -> ParsedVerdict:
+def _of_pair(verdict: JsonObject, question: JudgeQuestion) -> ParsedVerdict:
     scores = _score(verdict, "score_a"), _score(verdict, "score_b")
-    return ParsedVerdict(_winner(verdict, asked), *scores, _reason(verdict))
+    return ParsedVerdict(_winner(verdict, question), *scores, _reason(verdict))
 
 
-def _of_item(verdict: _Object, asked: Asked) -> ParsedVerdict:
-    answer = _answer(verdict, asked)
-    return ParsedVerdict(answer, _grade(verdict, answer, asked), None, _reason(verdict))
+def _of_item(verdict: JsonObject, question: JudgeQuestion) -> ParsedVerdict:
+    answer = _answer(verdict, question)
+    return ParsedVerdict(answer, _grade(verdict, answer, question), None, _reason(verdict))
 
 
-_READERS: Final[Mapping[Noun, Callable[[_Object, Asked], ParsedVerdict]]] = {
+_READERS: Final[Mapping[Noun, Callable[[JsonObject, JudgeQuestion], ParsedVerdict]]] = {
     "pair": _of_pair,
     "item": _of_item,
 }
 
 
-class _Repeated(_Object):
+class _Repeated(JsonObject):
     """An object in which a key is given twice."""
 
 
-def _object(pairs: list[tuple[str, Any]]) -> _Object:
+def _object(pairs: list[tuple[str, Any]]) -> JsonObject:
     fields = dict(pairs)
     return fields if len(fields) == len(pairs) else _Repeated(fields)
 
@@ -387,8 +390,8 @@ def _integer(digits: str) -> float:
 _decoder: Final = json.JSONDecoder(object_pairs_hook=_object, parse_int=_integer)
 
 
-def _last_object(text: str) -> _Object:
-    last: _Object | None = None
+def _last_object(text: str) -> JsonObject:
+    last: JsonObject | None = None
     problem = ""
     at = faults = 0
     while (brace := _BRACE.search(text, at)) and faults < _MOST_FAULTS:
@@ -412,46 +415,46 @@ def _last_object(text: str) -> _Object:
     return last
 
 
-def _winner(verdict: _Object, asked: Asked) -> str:
+def _winner(verdict: JsonObject, question: JudgeQuestion) -> str:
     if "winner" not in verdict:
         raise ReplyUnreadable("its JSON object has no winner")
-    stated = verdict["winner"]
-    winner = _WINNERS.get(stated.strip().lower()) if isinstance(stated, str) else None
-    quoted = excerpt(stated, 40) if isinstance(stated, str) else "it gives"
-    offered = ", ".join(asked.ballot)
+    given = verdict["winner"]
+    winner = _WINNERS.get(given.strip().lower()) if isinstance(given, str) else None
+    quoted = excerpt(given, 40) if isinstance(given, str) else "it gives"
+    offered = ", ".join(question.ballot)
     if winner is None:
         raise ReplyUnreadable(f"the winner {quoted} must be one of {offered}")
-    if winner not in asked.ballot:
+    if winner not in question.ballot:
         raise ReplyUnreadable(f"the winner {quoted} is not on the ballot ({offered})")
     return winner
 
 
-def _answer(verdict: _Object, asked: Asked) -> str:
+def _answer(verdict: JsonObject, question: JudgeQuestion) -> str:
     if "answer" not in verdict:
         raise ReplyUnreadable("its JSON object has no answer")
-    stated = verdict["answer"]
-    if asked.kind != "labels":
-        return _choice(stated, asked)
-    if not isinstance(stated, list):
+    given = verdict["answer"]
+    if question.kind != "labels":
+        return _choice(given, question)
+    if not isinstance(given, list):
         raise ReplyUnreadable("its answer is not a list of labels")
-    return joined({_choice(label, asked) for label in stated})
+    return joined({_choice(label, question) for label in given})
 
 
-def _choice(stated: object, asked: Asked) -> str:
+def _choice(given: object, question: JudgeQuestion) -> str:
     """Return the choice of the ballot that was stated, in any case where that is unmistakable."""
-    text = str(stated) if isinstance(stated, int) and not isinstance(stated, bool) else stated
+    text = str(given) if isinstance(given, int) and not isinstance(given, bool) else given
     if not isinstance(text, str):
         raise ReplyUnreadable("the answer it gives is not text")
     word = text.strip()
-    same = [choice for choice in asked.ballot if choice.casefold() == word.casefold()]
-    if word not in asked.ballot and len(same) != 1:
-        offered = ", ".join(asked.ballot)
+    same = [choice for choice in question.ballot if choice.casefold() == word.casefold()]
+    if word not in question.ballot and len(same) != 1:
+        offered = ", ".join(question.ballot)
         raise ReplyUnreadable(f"the answer {excerpt(text, 40)} must be one of {offered}")
-    return word if word in asked.ballot else same[0]
+    return word if word in question.ballot else same[0]
 
 
-def _grade(verdict: _Object, answer: str, asked: Asked) -> float | None:
-    if not asked.is_graded:
+def _grade(verdict: JsonObject, answer: str, question: JudgeQuestion) -> float | None:
+    if not question.is_graded:
         return None
     score = _score(verdict, "score", most=1)
     if score is None:
@@ -461,7 +464,7 @@ def _grade(verdict: _Object, answer: str, asked: Asked) -> float | None:
     return score
 
 
-def _score(verdict: _Object, key: str, most: int = 10) -> float | None:
+def _score(verdict: JsonObject, key: str, most: int = 10) -> float | None:
     score = verdict.get(key)
     if score is None:
         return None
@@ -472,7 +475,7 @@ def _score(verdict: _Object, key: str, most: int = 10) -> float | None:
     return float(score)
 
 
-def _reason(verdict: _Object) -> str:
+def _reason(verdict: JsonObject) -> str:
     reason = verdict.get("reason")
     if reason is None:
         return ""

@@ -11,28 +11,26 @@ import math
 from base64 import b64decode
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
+from humanjudge.lib.strict_json import JsonObject
 from voting.ledger.chain import canonical
 
 # A change of what is hashed must not meet replies stored under the old rule.
 VERSION: Final = 1
 
-# What JSON can hold.
-Plain: TypeAlias = Mapping[str, Any]
-
 
 def request_hash(
-    *, model: str, parameters: Plain, messages: Sequence[Plain], order: str, sample: int
+    *, model: str, parameters: JsonObject, messages: Sequence[JsonObject], order: str, sample: int
 ) -> str:
     """Return the key of a stored reply, in hex; each order and sample is a reply of its own.
 
     `parameters` are all that is sent beside model and messages and can change the reply, the
     endpoint too. In `messages`, as OpenAI's chat API has them, a picture stands by its hash.
 
-    >>> asked = {"model": "m", "messages": [], "order": "AB", "sample": 0}
-    >>> cold = request_hash(parameters={"temperature": 0.0}, **asked)
-    >>> cold == request_hash(parameters={"temperature": 0}, **asked)
+    >>> same = {"model": "m", "messages": [], "order": "AB", "sample": 0}
+    >>> cold = request_hash(parameters={"temperature": 0.0}, **same)
+    >>> cold == request_hash(parameters={"temperature": 0}, **same)
     True
     """
     hashed = [{**each, "content": _without_bytes(each.get("content"))} for each in messages]
@@ -40,7 +38,7 @@ def request_hash(
 
 
 def judge_fingerprint(
-    *, model: str, provider: str, prompt_version: str, parameters: Plain, renderer: str | None
+    *, model: str, provider: str, prompt_version: str, parameters: JsonObject, renderer: str | None
 ) -> str:
     """Return the name of a competitor, in hex.
 
@@ -66,7 +64,7 @@ def _without_bytes(content: object) -> object:
     ]
 
 
-def _by_hash(image: Plain) -> Plain:
+def _by_hash(image: JsonObject) -> JsonObject:
     png = b64decode(image["url"].partition(",")[2], validate=True)
     return {**image, "url": f"sha256:{sha256(png).hexdigest()}"}
 

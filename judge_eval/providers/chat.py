@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from humanjudge.lib.strict_json import JsonObject
 from judge_eval.providers.errors import (
     RAW_LIMIT,
     CallFailed,
-    Json,
     as_text,
     error_in,
     malformed,
@@ -46,10 +46,10 @@ class ChatRequest:
     """One question. A temperature of None is not sent: some models refuse to be given one."""
 
     model: str
-    messages: Sequence[Json]
+    messages: Sequence[JsonObject]
     temperature: float | None
     max_tokens: int
-    schema: Json | None = None
+    schema: JsonObject | None = None
 
 
 @dataclass(frozen=True)
@@ -88,8 +88,8 @@ def chat(endpoint: Endpoint, request: ChatRequest) -> ChatReply:
         _avoided[about] = _avoided.get(about, frozenset()) | avoided
 
 
-def _body(endpoint: Endpoint, request: ChatRequest, avoided: frozenset[str]) -> Json:
-    body: Json = {
+def _body(endpoint: Endpoint, request: ChatRequest, avoided: frozenset[str]) -> JsonObject:
+    body: JsonObject = {
         "model": request.model,
         "messages": request.messages,
         "temperature": request.temperature,
@@ -101,7 +101,7 @@ def _body(endpoint: Endpoint, request: ChatRequest, avoided: frozenset[str]) -> 
     return {name: value for name, value in body.items() if value is not None}
 
 
-def _ask(endpoint: Endpoint, body: Json, ends: float) -> ChatReply:
+def _ask(endpoint: Endpoint, body: JsonObject, ends: float) -> ChatReply:
     started = time.monotonic()
     status, data, ended = exchange(endpoint, body, ends - started, "/chat/completions")
     if not isinstance(data, dict):
@@ -124,7 +124,7 @@ def _ask(endpoint: Endpoint, body: Json, ends: float) -> ChatReply:
 
 
 def exchange(
-    endpoint: Endpoint, body: Json, seconds: float, address: str
+    endpoint: Endpoint, body: JsonObject, seconds: float, address: str
 ) -> tuple[int, Any, float]:
     """Return a reply's status, its data without the key, and when it was there; or CallFailed."""
     line = _line(endpoint.name, endpoint.base_url, endpoint.api_key)
@@ -144,7 +144,7 @@ def _joined(content: object, kind: str) -> str:
     return "".join(_text(part.get(kind)) for part in parts if part.get("type", kind) == kind)
 
 
-def _mapping(value: object) -> Json:
+def _mapping(value: object) -> JsonObject:
     return value if isinstance(value, dict) else {}
 
 

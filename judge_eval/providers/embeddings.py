@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field, Strict, TypeAdapter, ValidationError
 
+from humanjudge.lib.strict_json import JsonObject
 from judge_eval.providers.chat import Endpoint, exchange
-from judge_eval.providers.errors import CallFailed, Json, malformed
+from judge_eval.providers.errors import CallFailed, malformed
 from judge_eval.stats.similarity import EmbeddingFailed
 
 Row: TypeAlias = npt.NDArray[np.float64] | EmbeddingFailed
@@ -44,7 +45,7 @@ def embeddings(endpoint: Endpoint, model: str, texts: Sequence[str]) -> tuple[st
     return named, [_row(item.get("embedding")) for item in items]
 
 
-def _in_order(status: int, items: list[Any], number: int) -> list[Json]:
+def _in_order(status: int, items: list[Any], number: int) -> list[JsonObject]:
     """Return the items by their index: where one is missing, all might be someone else's."""
     if len(items) != number:
         raise malformed(status, f"{len(items)} embeddings came for {number} texts", "")
@@ -71,7 +72,7 @@ class EmbeddingClient:
     """
 
     def __init__(self, endpoint: Endpoint, model: str) -> None:
-        self.endpoint, self.asked_model = endpoint, model
+        self.endpoint, self.requested_model = endpoint, model
         # As it called itself in its first reply, before that as it is asked for.
         self.model = model
         self._has_answered = False
@@ -97,11 +98,11 @@ class EmbeddingClient:
     def _patiently(self, texts: Sequence[str]) -> tuple[str, list[Row]]:
         for wait_s in WAITS_S:
             try:
-                return embeddings(self.endpoint, self.asked_model, texts)
+                return embeddings(self.endpoint, self.requested_model, texts)
             except CallFailed as failed:
-                asked_s = wait_s if failed.retry_after is None else failed.retry_after
-                if not failed.retryable or asked_s > self._patience_s:
+                seconds = wait_s if failed.retry_after is None else failed.retry_after
+                if not failed.retryable or seconds > self._patience_s:
                     raise
-                self._patience_s -= asked_s
-                time.sleep(asked_s)
-        return embeddings(self.endpoint, self.asked_model, texts)
+                self._patience_s -= seconds
+                time.sleep(seconds)
+        return embeddings(self.endpoint, self.requested_model, texts)

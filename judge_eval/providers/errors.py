@@ -7,7 +7,9 @@ import time
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
-from typing import Any, TypeAlias
+from typing import Any
+
+from humanjudge.lib.strict_json import JsonObject
 
 RAW_LIMIT = 20_000
 LONGEST_WAIT_S = 600.0
@@ -30,9 +32,6 @@ _MEANINGS = {
 }
 # What neither a database nor UTF-8 can hold: NUL, and halves of a surrogate pair.
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
-
-# An object of JSON whose shape the other side decides.
-Json: TypeAlias = dict[str, Any]
 
 
 class CallFailed(Exception):
@@ -80,12 +79,14 @@ def refused(status: int, headers: Mapping[str, str], data: object) -> CallFailed
         data = {"error": error}
     no_credit = status == HTTPStatus.PAYMENT_REQUIRED or bool(codes & _NO_CREDIT)
     retryable = not no_credit and (status == 200 or status in _RETRYABLE or status >= 500)
-    wait = wait_asked(headers) if retryable else None
+    wait = retry_seconds(headers) if retryable else None
     meaning = "the account has no credit" if no_credit else _MEANINGS.get(status, "")
     words = _words(error or data)
-    told = f"{meaning} ({words})" if meaning and words else meaning or words or "no reason given"
-    asked = "" if wait is None else f"; asked to wait {round(wait, 1):g} s"
-    reason = f"{_status_line(status)}: {told}{asked}"
+    description = (
+        f"{meaning} ({words})" if meaning and words else meaning or words or "no reason given"
+    )
+    wait_note = "" if wait is None else f"; asked to wait {round(wait, 1):g} s"
+    reason = f"{_status_line(status)}: {description}{wait_note}"
     raw = as_text(data)
     return CallFailed(reason, retryable=retryable, retry_after=wait, status=status, raw=raw)
 
@@ -105,7 +106,7 @@ def error_in(data: object) -> object:
     return data.get("error") or (first.get("error") if isinstance(first, dict) else None)
 
 
-def wait_asked(headers: Mapping[str, str]) -> float | None:
+def retry_seconds(headers: Mapping[str, str]) -> float | None:
     """Return the seconds that Retry-After asks for, at most ten minutes; nonsense is None."""
     for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         value = headers.get(name, "")
@@ -148,8 +149,8 @@ def _clean(value: Any, secret: str) -> Any:
 
 
 def _status_line(status: int) -> str:
-    known = status in HTTPStatus.__members__.values()
-    return f"{status} {HTTPStatus(status).phrase}" if known else str(status)
+    is_standard = status in HTTPStatus.__members__.values()
+    return f"{status} {HTTPStatus(status).phrase}" if is_standard else str(status)
 
 
 def _codes(error: object) -> set[str]:
@@ -171,7 +172,7 @@ def _words(error: object) -> str:
     return line if len(line) <= _WORDS_LIMIT else f"{line[:_WORDS_LIMIT]}…"
 
 
-def _finding(item: Json) -> str:
+def _finding(item: JsonObject) -> str:
     """Return where and what a validator found, without the input it quotes."""
     place = item.get("loc")
     where = ".".join(str(step) for step in place) if isinstance(place, list) else ""

@@ -16,7 +16,8 @@ from http.client import HTTPConnection, HTTPException, HTTPResponse
 from typing import TypeAlias
 from urllib.parse import quote, urlsplit
 
-from judge_eval.providers.errors import CallFailed, Json
+from humanjudge.lib.strict_json import JsonObject
+from judge_eval.providers.errors import CallFailed
 
 REPLY_LIMIT = 10 * 1024 * 1024
 CONNECT_S = 10.0
@@ -52,8 +53,8 @@ class Connection(HTTPConnection):
         return left
 
     def addresses(self) -> Iterable[str]:
-        found = socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)
-        return dict.fromkeys(str(info[4][0]) for info in found)
+        infos = socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)
+        return dict.fromkeys(str(info[4][0]) for info in infos)
 
     def connect(self) -> None:
         """Try each address of the host; the system would give the full time to each."""
@@ -173,7 +174,7 @@ class Line:
         self._lock = threading.Lock()
         weakref.finalize(self, _close_all, self._idle)
 
-    def send(self, body: Json, seconds: float, address: str) -> Reply:
+    def send(self, body: JsonObject, seconds: float, address: str) -> Reply:
         """Return the reply, whatever its status, or raise CallFailed; follow no redirect."""
         content = _encoded(body)
         if content is None:
@@ -230,7 +231,7 @@ def _close_all(idle: deque[Connection]) -> None:
         idle.pop().close()
 
 
-def _encoded(body: Json) -> bytes | None:
+def _encoded(body: JsonObject) -> bytes | None:
     """Return a body as JSON, None where it is no text; the error would hold the request."""
     try:
         return json.dumps(body, ensure_ascii=False, allow_nan=False).encode()

@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache, lru_cache
-from typing import Any, Self, TypedDict
+from typing import Any, NotRequired, Self, TypedDict
 from uuid import UUID
 
 from django.db import connection
@@ -34,6 +34,7 @@ class SealedVerdict(TypedDict):
     judge: str
     position: int
     winner: str | None
+    score: NotRequired[int | None]
 
 
 class Payload(TypedDict):
@@ -67,8 +68,8 @@ def _latest(sealed: QuerySet[Entry]) -> dict[UUID, Payload]:
 def _verdict_texts(run: Run, items: list[UUID]) -> Iterable[tuple[UUID, str]]:
     if connection.vendor != "postgresql":
         sealed = _sealed_verdicts(run).filter(item__in=items)
-        said = KeyTextTransform("verdicts", "payload")
-        return sealed.annotate(text=said).values_list("item_id", "text")
+        verdicts = KeyTextTransform("verdicts", "payload")
+        return sealed.annotate(text=verdicts).values_list("item_id", "text")
     # For what is asked with each batch: a thousand keys in one array, planned once.
     with prepared() as cursor:
         cursor.execute(
@@ -80,12 +81,12 @@ def _verdict_texts(run: Run, items: list[UUID]) -> Iterable[tuple[UUID, str]]:
         return list(cursor.fetchall())
 
 
-def _unrated(run: Run, judges: Iterable[Judge], asked: Collection[str]) -> frozenset[int]:
+def _unrated(run: Run, judges: Iterable[Judge], requested: Collection[str]) -> frozenset[int]:
     """Return the places of judges that play no game.
 
     Only judges that the ledger names count, so that a replay comes to the same ratings.
     """
-    named = {judge.position: judge.is_baseline for judge in judges if str(judge.pk) in asked}
+    named = {judge.position: judge.is_baseline for judge in judges if str(judge.pk) in requested}
     return frozenset(elo.unrated(named, are_ratings=is_ordered(run.queue)))
 
 
@@ -207,9 +208,9 @@ class _Batch:
         self.has_decisions = any(entry.kind == Entry.Kind.DECISION for entry in entries)
         self.board, _ = Board.objects.get_or_create(run=run)
         self.judges = list(run.judges.select_related("rating").order_by("position"))
-        self.asked, self.answered = _coverage(self.payloads.values())
-        before = {str(judge.pk) for judge in self.judges if judge.rating.asked}
-        unrated = _unrated(run, self.judges, before | self.asked.keys())
+        self.requested, self.answered = _coverage(self.payloads.values())
+        before = {str(judge.pk) for judge in self.judges if judge.rating.requested}
+        unrated = _unrated(run, self.judges, before | self.requested.keys())
         has_other_players = unrated != _unrated(run, self.judges, before)
         changed = 1 if has_other_players else self._first_changed()
         self.fold = Fold.before(run, unrated, changed)
@@ -269,13 +270,13 @@ class _Batch:
 
     def _count_answers(self) -> None:
         before = _latest(_sealed_verdicts(self.run).filter(item__in=self.payloads))
-        asked, answered = self.asked, self.answered
-        for counter, counted in zip((asked, answered), _coverage(before.values()), strict=True):
+        requested, answered = self.requested, self.answered
+        for counter, counted in zip((requested, answered), _coverage(before.values()), strict=True):
             counter.subtract(counted)
         executemany(
-            "UPDATE judge_eval_judgerating SET asked = asked + %s, answered = answered + %s "
-            "WHERE judge_id = %s",
-            [(asked[judge], answered[judge], key(UUID(judge))) for judge in sorted(asked)],
+            "UPDATE judge_eval_judgerating "
+            "SET requested = requested + %s, answered = answered + %s WHERE judge_id = %s",
+            [(requested[judge], answered[judge], key(UUID(judge))) for judge in sorted(requested)],
         )
         _write_answers(_answers(self.run, self.judges, self.payloads))
 
@@ -293,9 +294,9 @@ def _unblinded(entry: Fact) -> int:
 def _coverage(payloads: Iterable[Payload]) -> tuple[Counter[str], Counter[str]]:
     """Count on how many items each judge was asked, and on how many it answered."""
     verdicts = [verdict for payload in payloads for verdict in payload["verdicts"]]
-    asked = Counter(verdict["judge"] for verdict in verdicts)
+    requested = Counter(verdict["judge"] for verdict in verdicts)
     answered = Counter(verdict["judge"] for verdict in verdicts if verdict["winner"] is not None)
-    return asked, answered
+    return requested, answered
 
 
 def _answers(
@@ -309,8 +310,10 @@ def _answers(
     if not kind_of(run.queue).choices:
         return dict.fromkeys(payloads, (0,) * len(ANSWERS))
     for pair, payload in payloads.items():
-        said = [each["winner"] for each in payload["verdicts"] if each["judge"] not in left_aside]
-        answers[pair] = tuple(map(said.count, VERDICTS))
+        winners = [
+            each["winner"] for each in payload["verdicts"] if each["judge"] not in left_aside
+        ]
+        answers[pair] = tuple(map(winners.count, VERDICTS))
     return answers
 
 
@@ -325,8 +328,8 @@ def _rebuild(run: Run, *, write: bool) -> Iterator[Difference]:
     payloads = _latest(_sealed_verdicts(run))
     stored = dict(Checkpoint.objects.filter(run=run).values_list("seq", "standings"))
     points = dict(RatingPoint.objects.filter(run=run).values_list("votes", "ratings"))
-    judges, (asked, answered) = list(run.judges.all()), _coverage(payloads.values())
-    unrated = _unrated(run, judges, asked)
+    judges, (requested, answered) = list(run.judges.all()), _coverage(payloads.values())
+    unrated = _unrated(run, judges, requested)
     fold = Fold(run, unrated, verdicts={item: by_position(each) for item, each in payloads.items()})
     fold.count_stored(also_keep=stored)
     fold.keep()
@@ -339,18 +342,24 @@ def _rebuild(run: Run, *, write: bool) -> Iterator[Difference]:
     if write and (stored, points) != (fold.checkpoints, fold.points):
         Fold(run, unrated).forget_after()
         fold.store()
-    yield from _rebuild_ratings(run, fold.standings, asked, answered, write=write)
+    yield from _rebuild_ratings(run, fold.standings, requested, answered, write=write)
     answers, none = _answers(run, judges, payloads), (0,) * len(ANSWERS)
     pairs = Item.objects.filter(queue=run.queue_id).values_list("pk", *ANSWERS)
-    wrong = {pk: tuple(said) for pk, *said in pairs if tuple(said) != answers.get(pk, none)}
+    wrong = {pk: tuple(n) for pk, *n in pairs if tuple(n) != answers.get(pk, none)}
     if write:
         _write_answers({pk: answers.get(pk, none) for pk in wrong})
-    for pk, said in wrong.items():
-        yield Difference(f"answers of judges on comparison {pk}", said, answers.get(pk, none))
+    for pk, stored_answers in wrong.items():
+        about = f"answers of judges on comparison {pk}"
+        yield Difference(about, stored_answers, answers.get(pk, none))
 
 
 def _rebuild_ratings(
-    run: Run, standings: elo.Standings, asked: Counter[str], answered: Counter[str], *, write: bool
+    run: Run,
+    standings: elo.Standings,
+    requested: Counter[str],
+    answered: Counter[str],
+    *,
+    write: bool,
 ) -> Iterator[Difference]:
     ratings = list(JudgeRating.objects.filter(judge__run=run).order_by("judge__position"))
     standings.grow(len(ratings))
@@ -360,7 +369,7 @@ def _rebuild_ratings(
             "elo": standings.elo[place],
             "agree": standings.agree[place],
             "disagree": standings.disagree[place],
-            "asked": asked[judge],
+            "requested": requested[judge],
             "answered": answered[judge],
         }
         yield from correct(rating, f"judge {judge} of run {run.pk}", replayed, write=write)

@@ -1,13 +1,17 @@
-"""Deleting a run for good: its texts, figures and calls go; what the ledger says of it stays.
+"""What is deleted: a run for good, and raw replies of models once their project's days are over.
 
 Votes and verdicts are facts of the project, chained to those of its other runs. So the queue and
-its items stay, closed and without a text, and an entry of the ledger says that this was done.
+the items of a deleted run stay, closed and without a text, and an entry of the ledger says that
+this was done. What was made of a reply stays too: outputs, verdicts with their reasons, scores,
+hashes and costs; and why a call failed, which may quote some words.
 """
 
-from typing import NamedTuple
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
@@ -17,13 +21,16 @@ from humanjudge.lib.text import number_of
 from judge_eval.models import Call, Import, Judge, Run, Verdict
 from judge_eval.runs import leases, state
 from judge_eval.runs.lifecycle import LifecycleRefused
+from judge_eval.runs.results import FORMER_REPLY
+from voting.changes import note_change
 from voting.ledger import ledger
 from voting.models import Assignment, Entry, Flag, Inference, Invite, Item, Picture, Project, Queue
 from voting.pictures.store import forget
+from voting.selectors import chunks
 from voting.voters import forget_texts
 
 RESTING = (Run.State.COMPLETE, Run.State.STOPPED, Run.State.FAILED)
-_AT_ONCE = 500
+AT_ONCE = 500
 _NO_TEXT = {"prompt": "", "output": "", "generator": "", "metadata": {}, "tags": []}
 
 
@@ -111,8 +118,8 @@ def _forget_outputs(run: Run) -> None:
     outputs.update(picture=None, **_NO_TEXT)
     Item.objects.filter(queue=run.queue_id).update(external_id="")
     Flag.objects.filter(item__queue=run.queue_id).delete()
-    for first in range(0, len(pictures), _AT_ONCE):
-        _forget_pictures(pictures[first : first + _AT_ONCE])
+    for first in range(0, len(pictures), AT_ONCE):
+        _forget_pictures(pictures[first : first + AT_ONCE])
 
 
 def _forget_pictures(keys: list[int]) -> None:
@@ -131,6 +138,59 @@ def _forget_rows(run: Run) -> None:
     Import.objects.filter(run=run, is_bundle=False).delete()
     Invite.objects.filter(queue=queue).delete()
     Assignment.objects.filter(item__queue=queue).delete()
-    shown = Item.objects.filter(Q(a=OuterRef("pk")) | Q(b=OuterRef("pk")))
-    Inference.objects.filter(~Exists(shown), project=queue.project_id, **_NO_TEXT).delete()
+    used = Item.objects.filter(Q(a=OuterRef("pk")) | Q(b=OuterRef("pk")))
+    Inference.objects.filter(~Exists(used), project=queue.project_id, **_NO_TEXT).delete()
     run.delete()
+
+
+REMOVED: Final = "removed by the project's retention"
+
+
+def set_retention(project: Project, days: int | None, by: User | None = None) -> None:
+    """Keep raw replies for so many days from now on, or for good."""
+    if project.keep_replies_days == days:
+        return
+    with transaction.atomic():
+        Project.objects.filter(pk=project.pk).update(keep_replies_days=days)
+        kept = "for good" if days is None else f"for {number_of(days, 'day')}"
+        note_change(project, by, f"Raw replies are kept {kept}.")
+    project.keep_replies_days = days
+
+
+def replies_older_than(project: Project, moment: datetime) -> QuerySet[Call]:
+    """Return the calls of runs that are over whose replies came before and are still here."""
+    return Call.objects.filter(
+        ~Q(reply=""),
+        run__queue__project=project,
+        run__state__in=RESTING,
+        state__in=(Call.State.DONE, Call.State.FAILED),
+        done_at__lt=moment,
+    )
+
+
+def remove_old_replies(now: datetime) -> int:
+    """Empty what is older than its project keeps it; return how many replies that was."""
+    removed = 0
+    for project in Project.objects.filter(keep_replies_days__isnull=False):
+        moment = now - timedelta(days=project.keep_replies_days or 0)
+        removed += _remove(replies_older_than(project, moment), now)
+    return removed
+
+
+def _remove(old: QuerySet[Call], now: datetime) -> int:
+    """Empty replies batch by batch, each in a statement of its own: nobody waits for long."""
+    removed = 0
+    for batch in chunks(old.only("changes"), "pk", AT_ONCE):
+        for call in batch:
+            call.changes = [_without_reply(change) for change in call.changes]
+        Call.objects.bulk_update([call for call in batch if call.changes], ["changes"])
+        # Who retries a call meanwhile will have a new reply.
+        removed += old.filter(pk__in=[call.pk for call in batch]).update(
+            reply="", reply_removed_at=now
+        )
+    return removed
+
+
+def _without_reply(change: str) -> str:
+    # What was wrong with it stands before that, and may quote it.
+    return f"asked once more; what it had said was {REMOVED}" if FORMER_REPLY in change else change

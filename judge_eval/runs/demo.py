@@ -1,12 +1,16 @@
-"""The demo: runs to vote on, made beforehand and without a vote, and one that is finished.
+"""The demo, and votes that a script makes up to try a run with nobody there.
 
-The finished one holds published labels, so that the first board somebody opens has figures.
+The demo's runs are to be voted on, made beforehand and without a vote; one is finished. That holds
+published labels, so that the first board somebody opens has figures. Simulated votes are never in a
+run of people.
 """
 
 import json
 import secrets
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
@@ -23,12 +27,22 @@ from judge_eval.objects import record_objects
 from judge_eval.runs.lifecycle import OUTPUT_ABSENT
 from judge_eval.runs.verdicts import OUTPUT_LENGTH, answer_of_baseline, verdicts_entry
 from judge_eval.services import add_judges, baseline, create_queue, create_run, imported_judge
+from voting.assignment import ballot_for
+from voting.ballots import Ballot
 from voting.choices import CHOICES, DEFAULT_BALLOT, PASS_FLAG
 from voting.keys import create_key
+from voting.kinds import Answer, options_of
 from voting.ledger import ledger
 from voting.ledger.decisions import IMPORT_BEGINS, IMPORT_ENDS
 from voting.models import ApiKey, Entry, Inference, Invite, Item, Project, Queue, Voter
 from voting.order import fresh_turn
+from voting.selectors import open_to
+from voting.services import (
+    cast_simulated_votes,
+    insist_on_open,
+    make_simulated,
+    refuse_after_people,
+)
 from voting.voters import invite_token
 
 PROJECT = "Demo"
@@ -219,3 +233,57 @@ def _admin() -> dict[str, str | None]:
     password = secrets.token_urlsafe(12)
     users.create_superuser("admin", password=password)
     return {"username": "admin", "password": password}
+
+
+AUTO = "auto"
+# So many at most for one request: a web thread is busy with them.
+MOST_VOTES = 5000
+BATCH = 250
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """What came of it: votes cast, pairs that took none after all, pairs that still want one."""
+
+    voted: int
+    skipped: int
+    left: int
+    simulated: bool = True
+
+
+def simulate(run: Run, voter: Voter, choice: str, *, limit: int | None, seed: int) -> Simulated:
+    """Vote on the pairs that are pending for a voter, as pretend votes.
+
+    Raises VotingClosed where people have voted, or nobody may vote any more.
+    """
+    insist_on_open(run.queue_id, voter.pk, simulated=True)
+    refuse_after_people(run.queue)
+    pending = open_to(voter, run.queue)
+    most = MOST_VOTES if limit is None else min(limit, MOST_VOTES)
+    votes = [
+        _vote(
+            ballot_for(voter, run.queue, item),
+            chosen(choice, run.queue.ballot, seed, item.position),
+        )
+        for item in pending.only("position", "b").order_by("position")[:most]
+    ]
+    if votes:
+        make_simulated(run.queue)
+    batches = (votes[start : start + BATCH] for start in range(0, len(votes), BATCH))
+    voted = sum(cast_simulated_votes(run.queue, batch) for batch in batches)
+    return Simulated(voted, len(votes) - voted, pending.count())
+
+
+def _vote(ballot: Ballot, choice: str) -> tuple[Ballot, Answer]:
+    """Return what a choice comes to with a ballot: of a single item its value and labels too."""
+    criteria = options_of(ballot).criteria
+    grade = str(float(choice == "pass"))
+    posted = {f"criterion.{each.name}": grade if each.graded else choice for each in criteria}
+    return ballot, ballot.answer({"choice": choice, "value": grade} | posted, left="")
+
+
+def chosen(choice: str, ballot: Sequence[str], seed: int, position: int) -> str:
+    """Return the choice itself or, for `auto`, one drawn evenly for this pair and this seed."""
+    if choice != AUTO:
+        return choice
+    return Random(f"{seed}:{position}").choice(ballot)  # noqa: S311  a draw that can be repeated

@@ -39,7 +39,7 @@ TURN = timedelta(seconds=3)
 
 
 def _at_work() -> QuerySet[Run]:
-    tried = Call.objects.filter(run=OuterRef("pk"), purpose=Call.Purpose.TRYOUT)
+    tried = Call.objects.filter(_WAITING, run=OuterRef("pk"), purpose=Call.Purpose.TRIAL)
     return Run.objects.filter(Q(state__in=Run.AT_WORK) | Q(Exists(tried), state=Run.State.DRAFT))
 
 
@@ -206,7 +206,7 @@ def let_go(*calls: Call) -> None:
         Call.objects.filter(pk__in=[call.pk for call in mine]).update(
             attempts=F("attempts") - 1, lease=None, leased_until=None, reserved_nano=0
         )
-        settle((call.run_id, call.reserved_nano, 0) for call in mine)
+        settle((call.run.pk, call.reserved_nano, 0) for call in mine if call.run)
 
 
 @contextmanager
@@ -240,17 +240,6 @@ def wait_for_share(provider: Provider, now: datetime, worker: UUID, *, is_waitin
     if guests != provider.guests:
         provider.guests = guests
         provider.save(update_fields=["guests"])
-
-
-def take_place(provider: Provider, now: datetime, who: UUID, lasts: timedelta) -> bool:
-    """Take a place among the calls of a locked provider, of one that no run has asked for."""
-    out = calls_out(now).filter(provider=provider.name).count()
-    if allowed(provider, now, out, who) < 1:
-        return False
-    provider.guests = _guests(provider, now) | {str(who): (now + lasts).timestamp()}
-    provider.save(update_fields=["guests"])
-    count_starts(provider, now, 1)
-    return True
 
 
 def count_starts(provider: Provider, now: datetime, number: int) -> None:
@@ -296,7 +285,7 @@ def _gap(provider: Provider) -> timedelta:
 
 def reserve(call: Call, nano: int) -> bool:
     """Reserve money for one attempt; False when that would pass the run's budget."""
-    if not nano:
+    if not nano or call.run is None:
         return True
     fits = Q(budget_nano__isnull=True) | Q(
         budget_nano__gte=F("spent_nano") + F("reserved_nano") + nano
@@ -305,7 +294,7 @@ def reserve(call: Call, nano: int) -> bool:
     with transaction.atomic():
         # Whoever lost the lease meanwhile asks all the same, and brings an answer for nobody.
         column = "reserved_nano" if mine.select_for_update(no_key=True).exists() else "spent_nano"
-        if not Run.objects.filter(fits, pk=call.run_id).update(**{column: F(column) + nano}):
+        if not Run.objects.filter(fits, pk=call.run.pk).update(**{column: F(column) + nano}):
             return False
         mine.update(reserved_nano=F("reserved_nano") + nano)
     call.reserved_nano += nano

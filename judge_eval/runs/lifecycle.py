@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
 from uuid import UUID
 
 from django.contrib.auth.models import User
@@ -14,6 +13,7 @@ from django.utils import timezone
 
 from humanjudge.celery import enqueue
 from humanjudge.lib.extensions import HookFailed, calling
+from humanjudge.lib.strict_json import JsonObject
 from humanjudge.lib.text import listed
 from judge_eval.baselines import is_baseline
 from judge_eval.config.estimates import Estimate, estimate
@@ -27,8 +27,8 @@ from judge_eval.config.run_config import (
 )
 from judge_eval.models import Board, Call, Judge, Provider, Run, Verdict
 from judge_eval.objects import record_objects
-from judge_eval.runs import available, leases, providers, state, verdicts
-from judge_eval.runs.helpers import PlanHelpers
+from judge_eval.runs import extension_check, leases, providers, state, verdicts
+from judge_eval.runs.hook_api import PlanHelpers
 from judge_eval.runs.progress import RETRIED
 from judge_eval.runs.requests import Question, answered_by_another
 from judge_eval.selectors import used_pictures
@@ -72,7 +72,7 @@ def create(project: Project | str, config: RunConfig, by: User | None = None) ->
     Who makes a project becomes its owner. ConfigInvalid where an extension that the config names is
     not here, or turned off.
     """
-    if wrong := available.absent_from(config.as_dict()):
+    if wrong := extension_check.absent_from(config.as_dict()):
         raise ConfigInvalid(wrong)
     with transaction.atomic():
         if isinstance(project, str):
@@ -82,9 +82,9 @@ def create(project: Project | str, config: RunConfig, by: User | None = None) ->
             project,
             config.name,
             config.rubric,
-            kind=config.asked.kind,
+            kind=config.question.kind,
             options=items.options if items else {},
-            ballot=list(config.asked.ballot),
+            ballot=list(config.question.ballot),
             votes_per_item=config.votes_per_pair,
             overlap_share=config.overlap.share,
             overlap_votes=config.overlap.votes,
@@ -128,12 +128,23 @@ def start(run_id: UUID) -> Run:
         for spec in config.judges:
             if spec.type != ONE_MODEL:  # a draft that a bundle brought has its config alone
                 run.judges.filter(name=spec.id, recipe__isnull=True).update(recipe=recipe_of(spec))
+        forget_trials(run)
         Call.objects.bulk_create(_planned(run, config), batch_size=AT_ONCE)
         run.started_at = timezone.now()
         state.set_state(run, Run.State.GENERATING)
         record_objects(run)
         _go_on(run, "started", "Outputs are being asked for.")
     return run
+
+
+def forget_trials(run: Run) -> None:
+    """Delete the calls by which judges of a draft were tried; one that is out may cost what it may.
+
+    No answer is written down that comes after this.
+    """
+    calls = run.calls.filter(purpose=Call.Purpose.TRIAL).select_for_update(no_key=True)
+    leases.write_off([(call.pk, run.pk, call.reserved_nano) for call in calls.order_by("pk")])
+    calls.delete()
 
 
 def _planned(run: Run, config: RunConfig) -> list[Call]:
@@ -162,11 +173,11 @@ def _refuse_obstacles(run: Run, config: RunConfig) -> None:
 
 def obstacles(config: RunConfig, cost: Estimate, project: UUID) -> list[str]:
     names = [name for name in sorted(config.providers) if providers.find(name, project) is None]
-    found = [f"{wrong}." for wrong in available.absent_from(config.as_dict())]
-    found += [providers.no_such(name) for name in names]
+    reasons = [f"{wrong}." for wrong in extension_check.absent_from(config.as_dict())]
+    reasons += [providers.no_such(name) for name in names]
     if config.budget_usd is not None and cost.unpriced:
-        found.append(providers.unpriced(*cost.unpriced))
-    return found
+        reasons.append(providers.unpriced(*cost.unpriced))
+    return reasons
 
 
 def _go_on(run: Run, kind: str, text: str, **data: int) -> None:
@@ -188,7 +199,7 @@ def stop_if_over_budget(question: Question) -> bool:
 
     False where others do: once they are paid it may fit.
     """
-    run_id, note = question.call.run_id, providers.unpriced(question.call.model)
+    run_id, note = question.run.pk, providers.unpriced(question.call.model)
     with transaction.atomic():
         # Nobody reserves money while this is held.
         run = state.locked().defer("config").get(pk=run_id)
@@ -208,7 +219,7 @@ def stop_if_over_budget(question: Question) -> bool:
 def resume(run_id: UUID, budget_usd: Decimal | None = None) -> Run:
     """Go on where the run was stopped, with a larger budget if one is given."""
     with _locked(run_id, Run.State.STOPPED, otherwise="only a stopped one can be resumed") as run:
-        if why := available.why_not(run):
+        if why := extension_check.why_not(run):
             raise LifecycleRefused(why)
         if budget_usd is not None:
             run.budget_nano = providers.nano(budget_usd)
@@ -252,9 +263,9 @@ def add_judges_to(run_id: UUID, joining: JoiningJudges) -> int:
         if not are_baselines and lacking_outputs(run.queue).exists():
             raise LifecycleRefused("Its outputs are not here, so no judge can be asked about them.")
         _refuse_obstacles(run, config)
-        known = set(run.judges.values_list("name", flat=True))
+        names = set(run.judges.values_list("name", flat=True))
         new = config.judges[len(run.config["judges"]) if run.config else 0 :]
-        if twice := [spec.id for spec in new if spec.id in known]:
+        if twice := [spec.id for spec in new if spec.id in names]:
             raise LifecycleRefused(f"{listed(twice)} judged this run already.")
         run.config = config.as_dict()
         if joining.budget_usd is not None:
@@ -262,11 +273,11 @@ def add_judges_to(run_id: UUID, joining: JoiningJudges) -> int:
         run.save(update_fields=["config"])
         judges = add_judges(run, [judge_of(run, config, spec) for spec in new])
         record_objects(run)
-        wanted = state.want_verdicts(run, judges)
+        verdict_count = state.want_verdicts(run, judges)
         state.set_state(run, Run.State.JUDGING)
         text = f"{listed(judge.name for judge in judges)} joined the judges of this run."
         _go_on(run, "judges_added", text)
-    return wanted
+    return verdict_count
 
 
 def _joined(run: Run, joining: JoiningJudges) -> RunConfig:
@@ -282,17 +293,18 @@ def _joined(run: Run, joining: JoiningJudges) -> RunConfig:
     ]
     new = [{key: value for key, value in judge.items() if value != ""} for judge in new]
     judges = {"judges": [*config["judges"], *new], "budget_usd": budget}
-    return available.new_config(config | judges)
+    return extension_check.new_config(config | judges)
 
 
-def _config_of_given(run: Run) -> dict[str, Any]:
+def _config_of_given(run: Run) -> JsonObject:
     queue = run.queue
     kinds = set(queue.items.values_list("a__kind", flat=True).distinct())
     if queue.kind == Queue.Kind.TEXT or not kinds or not kinds <= {*KINDS}:
         raise LifecycleRefused(
             "Judges are asked about texts, code, drawings and pictures, for no free text."
         )
-    return kind_of(queue).config(queue.ballot, queue.options) | {
+    return {
+        **kind_of(queue).config(queue.ballot, queue.options),
         "name": run.name,
         "outputs": "given",
         "kind": min(kinds),
@@ -321,21 +333,21 @@ def retry_failed(run_id: UUID) -> int:
         # Verdicts first, those too that stand on a part of their samples: what is to be decided
         # anew, the calls tell only as long as they have failed.
         failed = Call.objects.filter(_has_failed(), verdict=OuterRef("pk"))
-        _begin_anew(Verdict.objects.filter(Exists(failed), judge__run=run))
+        _reset(Verdict.objects.filter(Exists(failed), judge__run=run))
         # Each begins its tries anew; how many were made is still to be told.
         attempts = run.calls.filter(_has_failed()).aggregate(made=Sum("attempts"))["made"]
-        calls = _begin_anew(run.calls.filter(_has_failed()), not_before=timezone.now())
+        calls = _reset(run.calls.filter(_has_failed()), not_before=timezone.now())
         drawings = _draw_again(run)
         if calls or drawings:
-            said = [f"{calls} failed calls are made again."] if calls else []
+            done = [f"{calls} failed calls are made again."] if calls else []
             if drawings:
-                said.append(f"{drawings} drawing{' is' if drawings == 1 else 's are'} tried again.")
+                done.append(f"{drawings} drawing{' is' if drawings == 1 else 's are'} tried again.")
             state.set_state(run, _state_with_work(run))
-            _go_on(run, RETRIED, " ".join(said), attempts=attempts or 0)
+            _go_on(run, RETRIED, " ".join(done), attempts=attempts or 0)
     return calls + drawings
 
 
-def _begin_anew(rows: QuerySet[Call] | QuerySet[Verdict], **changes: object) -> int:
+def _reset(rows: QuerySet[Call] | QuerySet[Verdict], **changes: object) -> int:
     """Let rows be as they were before anybody was asked; return how many there are."""
     kept = _KEPT[rows.model].split()
     fields = (field for field in rows.model._meta.concrete_fields if field.name not in kept)
@@ -351,7 +363,7 @@ def _draw_again(run: Run) -> int:
     pictures = _undrawn(run).update(**fields)
     back = list(_left_out_for_nothing(run).values_list("pk", flat=True))
     failed = Verdict.objects.filter(item__in=back, state=Verdict.State.FAILED)
-    _begin_anew(failed.filter(calls__isnull=True))
+    _reset(failed.filter(calls__isnull=True))
     Item.objects.filter(pk__in=back).update(unusable="")
     verdicts.record_changed(back)
     return pictures or len(back)
@@ -407,7 +419,7 @@ def delete(run_id: UUID) -> None:
     """Delete a draft with its judges and its queue; its project and its rubric stay."""
     try:
         with _locked(run_id, Run.State.DRAFT, otherwise="only a draft can be deleted") as run:
-            run.calls.all().delete()  # those of a judge that is tried
+            forget_trials(run)
             Judge.objects.filter(run=run).delete()
             run.delete()
             run.queue.delete()

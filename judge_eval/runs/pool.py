@@ -124,7 +124,7 @@ class Pool:
 
     def ask(self, question: Question) -> None:
         with self._lock:
-            self._begin(question)
+            self._start(question)
             if self._threads < len(self._out):
                 self._threads += 1
                 # Not an executor: at the end of the process it would wait for calls, however long.
@@ -158,7 +158,7 @@ class Pool:
         for _ in range(self._threads):
             self._to_ask.put(None)
 
-    def _begin(self, question: Question) -> None:
+    def _start(self, question: Question) -> None:
         ends = time.monotonic() + question.provider.timeout_s + GRACE_SECONDS
         self._out[question.call.pk] = (question, ends)
 
@@ -188,7 +188,7 @@ class Pool:
             if is_same and not self._backoff.is_paused(question.model, now):
                 following = question
                 del self._aside[place]
-                self._begin(following)
+                self._start(following)
                 self._collected.followed.append(following)
                 break
         self._is_idle |= following is None

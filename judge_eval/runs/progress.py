@@ -78,7 +78,9 @@ def progress_of(run: Run) -> RunProgress:
     now = timezone.now()
     is_recent = Q(done_at__gt=now - RECENT)
     rows: list[Any] = list(
-        run.calls.values("purpose", "state").annotate(
+        run.calls.exclude(purpose=Call.Purpose.TRIAL)
+        .values("purpose", "state")
+        .annotate(
             n=Count("pk"),
             tokens_in=Sum("prompt_tokens"),
             tokens_out=Sum("completion_tokens"),
@@ -148,11 +150,11 @@ def _to_come(run: Run) -> Counter[str]:
     config = parse(run.config)
     unpaired = run.calls.filter(purpose=Call.Purpose.GENERATE, is_paired=False)
     prompts = unpaired.aggregate(n=Count("prompt", distinct=True))["n"]
-    asked = sum(len(judge.models) for judge in config.judges)
+    models = sum(len(judge.models) for judge in config.judges)
     pairs = plan(config).pairs * prompts // max(len(config.prompts), 1)
     return Counter(
         verdicts=pairs * len(config.judges),
-        calls=(pairs * asked + unasked_verdicts(run).count()) * calls_per_verdict(config),
+        calls=(pairs * models + unasked_verdicts(run).count()) * calls_per_verdict(config),
         drawn=int(config.kind == "svg"),
     )
 

@@ -1,22 +1,31 @@
-"""Whom to ask, and what it costs: endpoints from the settings or the admin."""
+"""Whom to ask, and what it costs: endpoints from the settings or the admin, and embedders.
+
+An embedder is a provider of the admin, an endpoint, or a local folder.
+"""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from decimal import Decimal
+from typing import TYPE_CHECKING, Annotated, Final
 from uuid import UUID
 
+import pydantic
 from django.conf import settings
+from django.core.exceptions import ValidationError
 from django.db.models import Q, QuerySet
-from pydantic import ValidationError
+from pydantic import AfterValidator, Field
 
+from humanjudge.lib.strict_json import JsonObject
+from humanjudge.lib.validation import ConfigInvalid, Line, Name, Part, validated
 from judge_eval.config.estimates import Price, Prices
-from judge_eval.models import Provider
+from judge_eval.models import Provider, validate_base_url, validate_key_variable
 from judge_eval.providers.chat import NO_KEY, Endpoint
 from voting.access import Who, projects_where
 
+if TYPE_CHECKING:
+    from judge_eval.stats.similarity import Embedder
+
 NANO = 1_000_000_000
-# Why nothing comes of a trial.
-NOT_TAKEN_UP = "No worker has taken this up. Is one running?"
 
 
 def usable_in(project: UUID | None) -> QuerySet[Provider]:
@@ -73,7 +82,7 @@ def price_of(provider: Provider, model: str) -> Price | None:
     """Return what a model costs, None where nobody has said."""
     try:
         return Price.model_validate(provider.prices.get(model))
-    except ValidationError:
+    except pydantic.ValidationError:
         return None
 
 
@@ -102,3 +111,110 @@ def dollars(nano: int) -> str:
     """
     whole, rest = divmod(nano, NANO)
     return f"${whole:,}.{f'{rest:09}'.rstrip('0'):0<2}"
+
+
+def _checked(check: Callable[[str], None]) -> AfterValidator:
+    """Use a check of Django's for a value of a config."""
+
+    def validator(value: str) -> str:
+        try:
+            check(value)
+        except ValidationError as error:
+            raise ValueError(" ".join(error.messages)) from error
+        return value
+
+    return AfterValidator(validator)
+
+
+def _row(name: str) -> Provider | None:
+    return find(name, None) or Provider.objects.filter(name=name).first()
+
+
+def _check_provider(name: str) -> None:
+    row = _row(name)
+    if row is None:
+        raise ValidationError(f"no provider is called {name!r}")
+    if lacks_key(row):
+        raise ValidationError(f"its key is not here: set {row.key_variable}")
+
+
+def _check_variable(variable: str) -> None:
+    validate_key_variable(variable)
+    if not os.environ.get(variable):
+        raise ValidationError("no such variable is set here")
+
+
+def _client(endpoint: Endpoint, model: str) -> "Embedder":
+    from judge_eval.providers.embeddings import EmbeddingClient  # NumPy, for who computes alone
+
+    return EmbeddingClient(endpoint, model)
+
+
+class _OfProvider(Part):
+    provider: Annotated[Line, Field(max_length=50), _checked(_check_provider)]
+    model: Name
+
+    def embedder(self) -> "Embedder":
+        row = _row(self.provider)
+        assert row is not None  # as was checked
+        return _client(endpoint_of(row), self.model)
+
+
+class _OfAddress(Part):
+    base_url: Annotated[Line, Field(max_length=500), _checked(validate_base_url)]
+    key_variable: Annotated[Line, Field(max_length=100), _checked(_check_variable)] | None = None
+    model: Name
+
+    def embedder(self) -> "Embedder":
+        fields = {"base_url": self.base_url, "key_variable": self.key_variable or ""}
+        row = Provider(name=self.base_url, **fields)
+        return _client(endpoint_of(row), self.model)
+
+
+class _OfFolder(Part):
+    local: Annotated[Line, Field(max_length=4_000)]
+
+    def embedder(self) -> "Embedder":
+        from judge_eval.stats.similarity import LocalEncoder
+
+        return LocalEncoder(self.local)
+
+
+# Exactly one of these keys says where; the last two say it of this machine, or of any other.
+_KINDS: Final[dict[str, type[_OfProvider | _OfAddress | _OfFolder]]] = {
+    "provider": _OfProvider,
+    "base_url": _OfAddress,
+    "local": _OfFolder,
+}
+
+
+def make_embedder(
+    options: JsonObject,
+    *,
+    project: UUID | None = None,
+    is_trusted: bool = False,
+    path: str = "embedder",
+) -> "Embedder":
+    """Return the embedder that a config asks for, or raise ConfigInvalid with all that is wrong.
+
+    Options are ``{"provider": name, "model": …}``, or, only from whom this machine trusts (its
+    command line), ``{"base_url": …, "key_variable": …, "model": …}`` or ``{"local": folder}``:
+    anybody else could have it send a key anywhere, or look what lies where. A provider is one that
+    runs of the project may use; the command line may use all.
+    """
+    from judge_eval.stats.similarity import EncoderMissing
+
+    chosen = [name for name in _KINDS if name in options]
+    if len(chosen) != 1:
+        raise ConfigInvalid.at(path, f"must name exactly one of {', '.join(_KINDS)}")
+    place = f"{path}.{chosen[0]}"
+    if chosen != ["provider"] and not is_trusted:
+        words = "is taken from the command line only; name a provider"
+        raise ConfigInvalid.at(place, words)
+    name = options.get("provider")
+    if not is_trusted and isinstance(name, str) and find(name, project) is None:
+        raise ConfigInvalid.at(place, f"no provider is called {name!r}")
+    try:
+        return validated(_KINDS[chosen[0]], dict(options), path=path).embedder()
+    except EncoderMissing as missing:
+        raise ConfigInvalid.at(place, str(missing)) from missing

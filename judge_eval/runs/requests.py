@@ -47,6 +47,11 @@ class Question:
     problem: str = ""
 
     @property
+    def run(self) -> Run:
+        assert self.call.run is not None  # workers claim calls of runs alone
+        return self.call.run
+
+    @property
     def model(self) -> ModelName:
         return self.provider.name, self.call.model
 
@@ -57,7 +62,7 @@ class Question:
     @property
     def lacks_price(self) -> bool:
         """Whether nobody knows what this costs, though it has to be paid from a budget."""
-        return self.call.run.budget_nano is not None and self.price is None
+        return self.run.budget_nano is not None and self.price is None
 
     @property
     def reservation_nano(self) -> int:
@@ -78,10 +83,10 @@ class Question:
         return providers.nano(cost(prompt_tokens, completion_tokens, price))
 
 
-def asked_of(queue: Queue) -> judge.Asked:
+def judge_question(queue: Queue) -> judge.JudgeQuestion:
     """Return what judges are asked about the items of a queue, as people are."""
     options = options_of(queue)
-    return judge.Asked(
+    return judge.JudgeQuestion(
         queue.ballot,
         queue.kind,
         is_graded=options.graded,
@@ -115,10 +120,11 @@ def question_of(call: Call, provider: Provider | None) -> Question:
     """Return what a call asks, or raise CallFailed where this machine cannot put it together."""
     if provider is None:
         raise CallFailed(f"there is no provider named {call.provider}")
+    assert call.run is not None
     if not providers.is_usable(provider, call.run.queue.project_id):
         raise CallFailed(f"runs of this project may not use the provider {call.provider}")
     try:
-        return _question(call, provider)
+        return _question(call, call.run, provider)
     except DatabaseError:
         raise
     except Exception as error:
@@ -127,31 +133,31 @@ def question_of(call: Call, provider: Provider | None) -> Question:
         raise CallFailed(f"it could not be asked: {error}") from error
 
 
-def _question(call: Call, provider: Provider) -> Question:
-    config, queue, verdict = started_config(call.run_id), call.run.queue, call.verdict
+def _question(call: Call, run: Run, provider: Provider) -> Question:
+    config, queue, verdict = started_config(run.pk), run.queue, call.verdict
     item = verdict.item if verdict else call.item
     how = config.judging if item else config.generation
-    schema, order, problem, asked = None, "", "", asked_of(queue)
+    schema, order, problem, question = None, "", "", judge_question(queue)
     if item is None:
         assert call.prompt is not None  # the database says so
         messages = judge.generation_messages(config.kind, config.prompts[call.prompt].text)
     else:
-        shown = item.seen(left=call.order[0]) if item.b else [item.a]
+        outputs = item.seen(left=call.order[0]) if item.b else [item.a]
         messages = judge.messages(
             config.judging.prompt_version,
-            asked,
+            question,
             kind=config.kind,
             prompt=item.a.prompt,
             rubric=queue.rubric.text,
             outputs=[
                 png_bytes(each.picture.png_sha256) if each.picture else each.output
-                for each in shown
+                for each in outputs
             ],
         )
-        schema = judge.schema(asked)
+        schema = judge.schema(question)
         # By what is shown, so that a copy of a run asks the same questions: which output is A
         # there is drawn anew. Equal outputs are told apart by nothing else.
-        texts = [output.output for output in shown]
+        texts = [output.output for output in outputs]
         is_first = texts == sorted(texts)
         order = call.order if len(set(texts)) == 1 else "AB" if is_first else "BA"
     is_usual = provider.protocol == OPENAI_COMPATIBLE
@@ -174,7 +180,7 @@ def _question(call: Call, provider: Provider) -> Question:
     if call.is_repaired:
         # Go on from a reply that was no verdict; a lost worker or connection starts nothing anew.
         try:
-            parse_verdict(call.reply, asked)
+            parse_verdict(call.reply, question)
         except ReplyUnreadable as unreadable:
             problem = str(unreadable)
             messages = judge.repair(messages, call.reply, problem)

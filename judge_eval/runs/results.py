@@ -16,9 +16,8 @@ from judge_eval.prompts.parse import ReplyUnreadable, extract, parse_verdict
 from judge_eval.providers.chat import ChatReply
 from judge_eval.providers.errors import RAW_LIMIT, CallFailed
 from judge_eval.runs import leases
-from judge_eval.runs.requests import Question, answered_by_another, asked_of
+from judge_eval.runs.requests import Question, answered_by_another, judge_question
 from judge_eval.services import picture_of
-from voting.kinds import kind_of
 from voting.ledger.bulk_sql import update_many
 from voting.models import Inference
 
@@ -27,19 +26,13 @@ MOST_ATTEMPTS = 8
 LONGEST_WAIT = 30.0
 EXCERPT = 2_000
 # In a change that was made to a reply: what follows is what the model had said.
-IT_HAD_SAID = "; it had said: "
+FORMER_REPLY = "; it had said: "
 LARGEST_COUNT = 2**31 - 1
 _FREE = {"lease": None, "leased_until": None}
 _WRITTEN = frozenset(
     "state lease leased_until not_before done_at request_hash reused reported_model reply changes "
     "is_repaired error winner score_a score_b reason prompt_tokens completion_tokens cost_nano "
     "reserved_nano latency_ms inference".split()
-)
-# What is told of a judge that is tried, by an event of this kind.
-TRIED = "tried"
-_TOLD = (
-    "winner score_a score_b reason error reply prompt_tokens completion_tokens cost_nano "
-    "latency_ms".split()
 )
 
 # Values by the fields of a row.
@@ -106,8 +99,8 @@ def write(answers: Sequence[Answer]) -> list[Call]:
         update_rows(_WRITTEN, became)
         # A run's row is locked once, and last.
         leases.settle(
-            (call.run_id, call.reserved_nano, call.reserved_nano if cost is None else cost)
-            for call, cost in ((answer.question.call, answer.cost) for answer in mine)
+            (run.pk, call.reserved_nano, call.reserved_nano if cost is None else cost)
+            for run, call, cost in ((a.question.run, a.question.call, a.cost) for a in mine)
         )
         _record(became)
     for call, fields in became:
@@ -122,26 +115,19 @@ def give_up(call: Call, failure: CallFailed) -> list[Call]:
         if not leases.still_held([call]):
             return []
         fields = _failed(failure.reason, failure.raw) | _FREE
-        leases.write_off([(call.pk, call.run_id, call.reserved_nano)])
+        if call.run:
+            leases.write_off([(call.pk, call.run.pk, call.reserved_nano)])
         Call.objects.filter(pk=call.pk).update(**fields)
         _record([(call, fields)])
     return [call]
 
 
 def _record(became: Sequence[tuple[Call, Fields]]) -> None:
-    """Tell of calls that failed, and what a judge said that was tried: no call of a run stays."""
-    tried = [call.pk for call, _ in became if call.purpose == Call.Purpose.TRYOUT]
+    """Record the calls of runs that failed; a trial's page shows its own."""
     for call, fields in became:
-        if call.pk in tried:
-            told = {name: fields[name] for name in _TOLD if name in fields}
-            noun = kind_of(call.run.queue).noun
-            said = f"{call.model} was tried on {noun} {call.sample + 1}."
-            model = fields.get("reported_model", "")
-            call.run.record(TRIED, said, item=call.sample, model=model, **told)
-        elif fields["state"] == Call.State.FAILED:
+        is_trial = call.purpose == Call.Purpose.TRIAL
+        if call.run and fields["state"] == Call.State.FAILED and not is_trial:
             call.run.record("call_failed", f"{call.model}: {fields['error']}", call=call.pk)
-    if tried:
-        Call.objects.filter(pk__in=tried).delete()
 
 
 def _fields(answer: Answer) -> Fields:
@@ -172,7 +158,7 @@ def _fields(answer: Answer) -> Fields:
         problem, is_first = f"{error}{cut}", not answer.question.problem and answer.stored is None
         if is_first and call.purpose == Call.Purpose.JUDGE:
             # The call is claimed again, as a repair: it keeps to the limits, budget and state.
-            change = f"asked once more, since {problem}{IT_HAD_SAID}{reply.text[:EXCERPT]}"
+            change = f"asked once more, since {problem}{FORMER_REPLY}{reply.text[:EXCERPT]}"
             return fields | {
                 "state": Call.State.WAITING,
                 "error": problem,
@@ -204,7 +190,7 @@ def least_wait(attempts: int) -> float:
 
 
 def _after_failure(call: Call, failure: CallFailed) -> Fields:
-    most = 1 if call.purpose == Call.Purpose.TRYOUT else MOST_ATTEMPTS
+    most = 1 if call.purpose == Call.Purpose.TRIAL else MOST_ATTEMPTS
     if not failure.retryable or call.attempts >= most:
         tries = f" (tried {call.attempts} times)" if failure.retryable and most > 1 else ""
         return _failed(f"{failure.reason}{tries}", failure.raw)
@@ -241,13 +227,13 @@ def _read(question: Question, reply: ChatReply) -> Fields:
     """Return what a call has to keep of a reply, or raise ReplyUnreadable."""
     call, config = question.call, question.config
     if call.purpose != Call.Purpose.GENERATE:
-        verdict = parse_verdict(reply.text, asked_of(call.run.queue))
+        verdict = parse_verdict(reply.text, judge_question(question.run.queue))
         return {"reply": reply.text, **verdict._asdict()}
     extracted = extract(reply.text, config.kind)
     assert call.prompt is not None  # the database says so
     prompt = config.prompts[call.prompt]
     inference = Inference.objects.create(
-        project_id=call.run.queue.project_id,
+        project_id=question.run.queue.project_id,
         prompt=prompt.text,
         output=extracted.output,
         kind=config.kind,

@@ -12,18 +12,18 @@ from django.urls import reverse
 from django.utils import timezone
 
 from humanjudge.celery import enqueue
-from humanjudge.lib.announce import Announcement, announce
+from humanjudge.lib.domain_events import Announcement, announce
 from humanjudge.lib.extensions import HookFailed, calling
 from humanjudge.lib.leases import free, renew
 from judge_eval.config.modes import MODES, RunMode, modes_without_votes
 from judge_eval.config.run_config import JUDGE_EVAL, old_name
 from judge_eval.models import Call, Judge, Provider, Run, Verdict
 from judge_eval.providers.errors import CallFailed
-from judge_eval.runs import available, leases, results, verdicts
-from judge_eval.runs.helpers import RunHelpers, output_of
+from judge_eval.runs import extension_check, leases, results, verdicts
+from judge_eval.runs.hook_api import RunHelpers, output_of
 from judge_eval.runs.requests import started_config
 from judge_eval.selectors import is_drawn, left_out, switched_off, used_pictures
-from judge_eval.services import add_items, shown_together
+from judge_eval.services import add_items, combined_outputs
 from voting.kinds import kind_of
 from voting.models import Inference, Item, Picture
 
@@ -51,7 +51,7 @@ def advance(run_id: UUID, *, unless_busy: bool = False) -> bool:
     with transaction.atomic():
         run = locked(skip_locked=unless_busy).filter(pk=run_id).first()
         if run is not None and run.state in Run.AT_WORK:
-            if why := available.why_not(run):
+            if why := extension_check.why_not(run):
                 stop(run, why)
             else:
                 _go_on(run)
@@ -139,7 +139,7 @@ def _new_items(run: Run, calls: QuerySet[Call]) -> list[Sequence[Inference]]:
         outputs[call.prompt][call.inference.pk] = call.inference
     made = [pk for by_pk in outputs.values() for pk in by_pk]
     items = Item.objects.filter(queue=run.queue_id, a__in=made).values_list("a", "b")
-    known = {frozenset(item) - {None} for item in items}
+    existing = {frozenset(item) - {None} for item in items}
     mode, config = mode_of(run), started_config(run.pk)
     helpers = RunHelpers(run, mode)
     new: list[Sequence[Inference]] = []
@@ -148,19 +148,21 @@ def _new_items(run: Run, calls: QuerySet[Call]) -> list[Sequence[Inference]]:
             came = [output_of(each) for each in by_pk.values()]
             chosen = [[out.id for out in item] for item in mode.pair(config, came, helpers)]
             together = [
-                shown_together(kind_of(run.queue), item, settings.SECRET_KEY) for item in chosen
+                combined_outputs(kind_of(run.queue), item, settings.SECRET_KEY) for item in chosen
             ]
             if any(len(item) != 1 for item in together):
                 raise ValueError("an item must be of one output or two, as the queue has them")
-        new += [[by_pk[pk] for pk in item] for [item] in together if frozenset(item) not in known]
+        new += [
+            [by_pk[pk] for pk in item] for [item] in together if frozenset(item) not in existing
+        ]
     helpers.write()
     return new
 
 
 def unasked_verdicts(run: Run) -> QuerySet[Verdict]:
     """Return the verdicts of models for which no call has been made."""
-    asked = Call.objects.filter(verdict=OuterRef("pk"))
-    waiting = Verdict.objects.filter(~Exists(asked), judge__run=run, state=Verdict.State.WAITING)
+    calls = Call.objects.filter(verdict=OuterRef("pk"))
+    waiting = Verdict.objects.filter(~Exists(calls), judge__run=run, state=Verdict.State.WAITING)
     return waiting.exclude(judge__provider=Judge.BASELINE)
 
 
@@ -179,8 +181,8 @@ def ask_for_verdicts(run: Run) -> bool:
     decided = []
     for verdict in ready:
         verdict.judge.run, verdict.item.queue = run, run.queue
-        fields, asked = verdicts.verdict_or_calls(verdict)
-        calls += asked
+        fields, new = verdicts.verdict_or_calls(verdict)
+        calls += new
         decided += [(verdict, fields)] if fields else []
     Call.objects.bulk_create(calls, batch_size=1000)
     verdicts.decide(decided)
@@ -309,13 +311,13 @@ def set_state(run: Run, entered: str, note: str = "", *, is_open: bool | None = 
 
 def want_verdicts(run: Run, judges: Sequence[Judge]) -> int:
     """Let judges be asked about the items of a run that they were not asked about; count these."""
-    wanted = []
+    new = []
     for judge in judges:
-        known = Verdict.objects.filter(judge=judge, item=OuterRef("pk"))
-        items = run.queue.items.filter(~Exists(known), unusable="").order_by("position")
-        wanted += [Verdict(judge=judge, item_id=pk) for pk in items.values_list("pk", flat=True)]
-    Verdict.objects.bulk_create(wanted, batch_size=1000)
-    return len(wanted)
+        existing = Verdict.objects.filter(judge=judge, item=OuterRef("pk"))
+        items = run.queue.items.filter(~Exists(existing), unusable="").order_by("position")
+        new += [Verdict(judge=judge, item_id=pk) for pk in items.values_list("pk", flat=True)]
+    Verdict.objects.bulk_create(new, batch_size=1000)
+    return len(new)
 
 
 def want_verdicts_on_new_items() -> None:
@@ -326,8 +328,8 @@ def want_verdicts_on_new_items() -> None:
             continue
         with transaction.atomic():
             held = locked().get(pk=run.pk)
-            asked = held.judges.exclude(provider="imported").order_by("position")
-            if held.state == Run.State.VOTING and want_verdicts(held, list(asked)):
+            judges = held.judges.exclude(provider="imported").order_by("position")
+            if held.state == Run.State.VOTING and want_verdicts(held, list(judges)):
                 _enter(held, Run.State.JUDGING)
 
 

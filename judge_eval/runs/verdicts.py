@@ -7,7 +7,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from functools import lru_cache, partial
 from time import perf_counter
-from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -17,14 +16,21 @@ from django.utils import timezone
 from pydantic import TypeAdapter
 
 from humanjudge.lib.extensions import HookFailed, calling, storable
+from humanjudge.lib.strict_json import JsonObject
 from judge_eval.baselines import BASELINES, Opinion, opinion_of_single
 from judge_eval.config.judge_types import JUDGE_TYPES, Answer, NoVerdict
 from judge_eval.config.run_config import JudgePart, JudgeSpec, RunConfig, parse
 from judge_eval.models import Call, Judge, Run, Verdict
-from judge_eval.objects import item_hashes, record_objects, verdict_hash, verdicts_by_item
+from judge_eval.objects import (
+    item_hashes,
+    last_payloads,
+    record_objects,
+    verdict_hash,
+    verdicts_by_item,
+)
 from judge_eval.prompts.orders import Combined, answer_in, majority
 from judge_eval.prompts.parse import ParsedVerdict
-from judge_eval.runs.helpers import Asks, JudgeHelpers
+from judge_eval.runs.hook_api import Asks, JudgeHelpers
 from judge_eval.runs.requests import SAMPLES_APART
 from judge_eval.runs.results import Fields, update_rows
 from judge_eval.selectors import is_drawn, switched_off
@@ -63,8 +69,8 @@ def settle(verdicts: Collection[int]) -> None:
         assert call.verdict_id is not None  # it was asked for
         calls[call.verdict_id].append(call)
     ready = [pk for pk, some in calls.items() if all(c.state != Call.State.WAITING for c in some)]
-    asked = Verdict.objects.filter(pk__in=ready).select_related("item__queue")
-    final = list(asked.order_by("pk"))
+    rows_ready = Verdict.objects.filter(pk__in=ready).select_related("item__queue")
+    final = list(rows_ready.order_by("pk"))
     # One object for each judge: what it calls itself is found out once, for all its verdicts. The
     # config is large, and only a judge that calls itself something new needs it.
     about = Judge.objects.select_related("run").defer("run__config")
@@ -135,7 +141,7 @@ def verdict_or_calls(
 
     Return its fields, or the calls that have to be made before there are any.
     """
-    spec, recipe = asked_as(verdict.judge), verdict.judge.recipe
+    spec, recipe = spec_of(verdict.judge), verdict.judge.recipe
     kind = JUDGE_TYPES.get(spec.type)
     if kind is None or (recipe and recipe["version"] != kind.version):
         return None, []  # nothing falls back on something else: the run is stopped
@@ -170,7 +176,7 @@ def verdict_or_calls(
     }, []
 
 
-def asked_as(judge: Judge) -> JudgeSpec:
+def spec_of(judge: Judge) -> JudgeSpec:
     """Return how a judge is asked, as the config of its run says it."""
     if judge.recipe is None:
         return JudgeSpec.model_construct(id=judge.model, provider=judge.provider)
@@ -236,19 +242,19 @@ def _one_model(judge: Judge, calls: Sequence[Call]) -> None:
     _one_name(calls, {first} - {""})
 
 
-def _one_name(calls: Sequence[Call], known: Collection[str] = ()) -> str:
+def _one_name(calls: Sequence[Call], names: Collection[str] = ()) -> str:
     """Return the name by which calls were answered, or raise NoVerdict if there are several."""
     answered = (call.reported_model for call in calls if call.state == Call.State.DONE)
-    names = sorted({*known, *answered})
-    if len(names) > 1:
-        raise NoVerdict(f"it answered as {' and as '.join(names)}, which are two judges")
-    return names[0]
+    all_names = sorted({*names, *answered})
+    if len(all_names) > 1:
+        raise NoVerdict(f"it answered as {' and as '.join(all_names)}, which are two judges")
+    return all_names[0]
 
 
 @lru_cache(maxsize=1000)
 def _first_name(judge: UUID, provider: str, model: str) -> str:
-    asked = Call.objects.filter(verdict__judge=judge, provider=provider, model=model)
-    answered = asked.filter(state=Call.State.DONE).order_by("pk")
+    calls = Call.objects.filter(verdict__judge=judge, provider=provider, model=model)
+    answered = calls.filter(state=Call.State.DONE).order_by("pk")
     return answered.values_list("reported_model", flat=True).first() or ""
 
 
@@ -329,10 +335,10 @@ def _competitor(verdict: Verdict, calls: Sequence[Call]) -> Judge:
             record_objects(run)
         if judge.reported_model == reported:
             return judge
-        asked = {"provider": judge.provider, "model": judge.model, "reported_model": reported}
-        if known := run.judges.filter(**asked).first():
-            return known
-        changed = Judge(run=run, name=f"{judge.model} ({reported})"[:200], **asked)
+        names = {"provider": judge.provider, "model": judge.model, "reported_model": reported}
+        if existing := run.judges.filter(**names).first():
+            return existing
+        changed = Judge(run=run, name=f"{judge.model} ({reported})"[:200], **names)
         changed.fingerprint = _fingerprint(run, changed, config)
         text = f"{judge.name} now answers as {reported}: it is a new judge and starts at 1000."
         run.record("judge_changed", text, judge=str(judge.pk))
@@ -373,15 +379,15 @@ def answer_of_baseline(verdict: Verdict, verdict_orders: str | None) -> Fields:
     `verdict_orders` is the run's, by which its judges are asked; an imported run states none.
     """
     judge, item, started = verdict.judge, verdict.item, perf_counter()
-    said = {
+    raw = {
         order: ParsedVerdict(opinion.winner, opinion.score, reason=opinion.reason)
         for order in orders_of(verdict, verdict_orders or "both")
         if (opinion := _opinion(judge, item, order))
     }
-    if not said:
+    if not raw:
         return _failed(f"no provider answers for {judge.name!r}")
-    answer = _as_answer(answer_in(said))
-    return _done(item, answer, _order(said)) | {"latency_ms": (perf_counter() - started) * 1000}
+    answer = _as_answer(answer_in(raw))
+    return _done(item, answer, _order(raw)) | {"latency_ms": (perf_counter() - started) * 1000}
 
 
 def _opinion(judge: Judge, item: Item, order: str) -> Opinion | None:
@@ -393,8 +399,8 @@ def _opinion(judge: Judge, item: Item, order: str) -> Opinion | None:
     if item.b is None:
         about = judge.name, item.queue.kind, item.queue.ballot, seed
         return opinion_of_single(*about, _text_of(item.a))
-    baseline, shown = BASELINES.get(judge.name), item.seen(left=order[0])
-    first, second = map(_text_of, shown)
+    baseline, outputs = BASELINES.get(judge.name), item.seen(left=order[0])
+    first, second = map(_text_of, outputs)
     return baseline(first, second, seed) if baseline else None
 
 
@@ -413,8 +419,8 @@ def orders_of(verdict: Verdict, verdict_orders: str) -> Sequence[str]:
     # Not by their numbers: a copy of the run shows the same first, and finds the stored reply.
     first, second = sorted((a, b), key=lambda output: output.generator)
     names = (verdict.judge.name, a.prompt, first.generator, second.generator)
-    shown_first = second if keyed_number(settings.SECRET_KEY, "order", *names) & 1 else first
-    return ("AB",) if shown_first is a else ("BA",)
+    on_the_left = second if keyed_number(settings.SECRET_KEY, "order", *names) & 1 else first
+    return ("AB",) if on_the_left is a else ("BA",)
 
 
 def open_those_final(pairs: Collection[UUID], *, amend: bool = False) -> None:
@@ -424,14 +430,14 @@ def open_those_final(pairs: Collection[UUID], *, amend: bool = False) -> None:
     """
     is_open = Q(opened_at__isnull=False)
     # One that a curator excluded stays open behind that, and its verdicts stay up to date.
-    wanted = Q(unusable="") | is_open if amend else Q(unusable="") & ~is_open
+    to_open = Q(unusable="") | is_open if amend else Q(unusable="") & ~is_open
     # No savepoint: who has begun a transaction wants all of it or none.
     with transaction.atomic(savepoint=False):
         items = (
             Item.objects.select_for_update(of=("self",), no_key=True)
             .select_related("a", "b", "queue__run")
             .defer("queue__run__config")
-            .filter(wanted, pk__in=pairs)
+            .filter(to_open, pk__in=pairs)
             .order_by("pk")
         )
         verdicts = verdicts_by_item(items)
@@ -450,8 +456,7 @@ def changed_entries(
     items: Collection[Item], verdicts: Mapping[UUID, Sequence[Verdict]]
 ) -> list[Entry]:
     """Return new entries, not saved yet, for items that differ from the last entries about them."""
-    stored = Entry.objects.filter(item__in=items, kind=Entry.Kind.VERDICTS).order_by("pk")
-    last: dict[UUID, Any] = dict(stored.values_list("item", "payload"))
+    last = last_payloads(items)
     first = [item for item in items if item.pk not in last]
     for queue in {item.queue for item in first}:
         couple_items(queue, [item for item in first if item.queue == queue])
@@ -461,7 +466,7 @@ def changed_entries(
     ]
 
 
-def _covered(payload: Any) -> dict[str, Any]:
+def _covered(payload: JsonObject | None) -> JsonObject:
     # How many votes it wants is told by entries of another kind, too.
     return {name: value for name, value in (payload or {}).items() if name != "votes_wanted"}
 
@@ -470,8 +475,8 @@ def record_changed(pairs: Collection[UUID]) -> None:
     """Put items that the ledger knows into it again where they or their verdicts have changed."""
     if not pairs:
         return
-    known = Entry.objects.filter(item=OuterRef("pk"), kind=Entry.Kind.VERDICTS)
-    items = Item.objects.filter(Exists(known), pk__in=pairs).order_by("pk")
+    entries = Entry.objects.filter(item=OuterRef("pk"), kind=Entry.Kind.VERDICTS)
+    items = Item.objects.filter(Exists(entries), pk__in=pairs).order_by("pk")
     held = items.select_related("a", "b", "queue__run").defer("queue__run__config")
     ledger.record(*changed_entries(held, verdicts_by_item(held)))
 

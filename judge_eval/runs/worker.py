@@ -75,7 +75,7 @@ def to_set_aside(answers: Sequence[Answer], out: int, threads: int) -> int:
 
 def _is_paid(question: Question) -> bool:
     """Say whether a call may be made, with money reserved for it where its run has a budget."""
-    if question.call.run.budget_nano is None:
+    if question.run.budget_nano is None:
         return True
     return not question.lacks_price and leases.reserve(question.call, question.reservation_nano)
 
@@ -163,11 +163,11 @@ class _Worker:
         """Ask as many calls as there are threads for and providers allow; return whether any."""
         now, free, out = time.monotonic(), self._pool.free, self._pool.out()
         places = Counter(question.provider.name for question in out)
-        wanted = {
+        to_follow = {
             name: to_set_aside(answers, places[name], settings.JUDGING_THREADS)
             for name, answers in self._answers.items()
         }
-        ahead = Counter(wanted) - self._pool.aside()
+        ahead = Counter(to_follow) - self._pool.aside()
         if now < self._claims_from or not (free or ahead):
             return False
         held = {run for run, until in self._held.items() if until > now}
@@ -190,17 +190,17 @@ class _Worker:
 
     def _ask(self, questions: Sequence[Question]) -> None:
         stored = results.stored_replies(questions)
-        over = [q for q in questions if not self._begin(q, stored.get(q.request_hash))]
+        over = [q for q in questions if not self._start_call(q, stored.get(q.request_hash))]
         # Once the others have what they need: a small call may fit where a large one does not.
         leases.let_go(*(question.call for question in over))
         for question in over:
             if not lifecycle.stop_if_over_budget(question):
-                self._held[question.call.run_id] = time.monotonic() + HELD_SECONDS
+                self._held[question.run.pk] = time.monotonic() + HELD_SECONDS
 
-    def _begin(self, question: Question, kept: Call | None) -> bool:
+    def _start_call(self, question: Question, kept: Call | None) -> bool:
         """Begin a call, or say here what comes of it; False where its run cannot pay for it."""
         call, reason = question.call, providers.lacks_key(question.provider)
-        is_tried = call.purpose == Call.Purpose.TRYOUT
+        is_tried = call.purpose == Call.Purpose.TRIAL
         # Whether a judge answers now is what is tried: what it said before does not tell.
         if kept is not None and not question.problem and not is_tried:
             self._came.answers.append(Answer(question, results.reply_of(kept), stored=kept))
@@ -235,7 +235,7 @@ class _Worker:
         came.pauses.clear()
         for answer in came.answers:
             # A call of its run is paid, so there may be room again.
-            self._held.pop(answer.question.call.run_id, None)
+            self._held.pop(answer.question.run.pk, None)
         came.answers.clear()
         verdicts.settle(self._verdicts)
         self._verdicts.clear()
@@ -267,7 +267,7 @@ class _Worker:
                 raise
 
     def _note(self, final: Sequence[Call]) -> None:
-        self._runs |= {call.run_id for call in final}
+        self._runs |= {call.run_id for call in final if call.run_id is not None}
         self._verdicts |= {call.verdict_id for call in final if call.verdict_id is not None}
 
     def _advance(self, *, at_once: bool = False) -> None:

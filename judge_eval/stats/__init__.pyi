@@ -14,7 +14,7 @@ from .annotator_test import (
     jaccard_similarity as jaccard_similarity,
 )
 from .bootstrap import Resampling as Resampling
-from .estimate import Figure as Figure, LeftOut as LeftOut, no_figure as no_figure
+from .estimate import Estimate as Estimate, LeftOut as LeftOut, no_figure as no_figure
 from .kappa import (
     band as band,
     cohen_kappa as cohen_kappa,

@@ -16,7 +16,15 @@ from typing import Final, Literal, TypeAlias
 import numpy as np
 
 from judge_eval.stats.bootstrap import DEFAULT, FloatArray, IntArray, Resampling, interval_of
-from judge_eval.stats.estimate import Figure, LeftOut, left_out, no_figure, one_of, require, wilson
+from judge_eval.stats.estimate import (
+    Estimate,
+    LeftOut,
+    left_out,
+    no_figure,
+    one_of,
+    require,
+    wilson,
+)
 from judge_eval.stats.labels import (
     HumanData,
     HumanLabels,
@@ -122,9 +130,9 @@ class AgainstHuman:
     rejected: Mapping[str, bool]
 
     @property
-    def figure(self) -> Figure:
-        interval = wilson(round(self.judge_advantage * self.n), self.n)
-        return Figure(self.judge_advantage, self.n, None, interval, WILSON)
+    def figure(self) -> Estimate:
+        low, high = wilson(round(self.judge_advantage * self.n), self.n) or (None, None)
+        return Estimate(self.judge_advantage, low, high, self.n, WILSON)
 
 
 @dataclass(frozen=True)
@@ -136,8 +144,8 @@ class AltTestResult:
     `items_of_two` were labelled by two people only.
     """
 
-    winning_rate: Mapping[str, Figure]
-    advantage_probability: Figure
+    winning_rate: Mapping[str, Estimate]
+    advantage_probability: Estimate
     by_human: Mapping[str, AgainstHuman]
     untested: Mapping[str, int]
     epsilon: str
@@ -268,12 +276,12 @@ def _tested(
         found = patterns_of(item[kept], (human[kept] * 2 + judge_holds[kept]).astype(np.uint64))
         row, holds = human[kept][found.pick], judge_holds[kept][found.pick].astype(np.float64)
         _, drawn = resampled_rates(found, row, holds, len(names), settings.resampling)
-        interval = interval_of(mean_over_raters(drawn), len(counted), settings.resampling)
+        low, high, method = interval_of(mean_over_raters(drawn), len(counted), settings.resampling)
         total = int(n[is_tested].sum())
         mean = float(np.mean([each.judge_advantage for each in against.values()]))
-        advantage = Figure(mean, total, None, *interval, gaps)
+        advantage = Estimate(mean, low, high, total, method, left_out=gaps)
         shares = rejected[is_tested].mean(axis=0).tolist()
-        rates = [Figure(share, total, left_out=gaps) for share in shares]
+        rates = [Estimate(share, n=total, left_out=gaps) for share in shares]
     return AltTestResult(
         winning_rate=dict(zip(keys, rates, strict=True)),
         advantage_probability=advantage,
@@ -385,7 +393,7 @@ with the others at least as well as the person left out on 100 % of the items.
     """
     rate, advantage = result.winning_rate[result.epsilon], result.advantage_probability
     if rate.value is None or advantage.value is None:
-        return f"Not tested: {rate.reason}."
+        return f"Not tested: {rate.why}."
     verdict = "Passes" if rate.value >= PASSES else "Fails"
     people = len(result.by_human)
     return (

@@ -7,12 +7,12 @@ sums over items, so many resamples are one product of matrices (B. Efron, 1979).
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from judge_eval.stats.estimate import Interval, require
+from judge_eval.stats.estimate import require
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array  # type: ignore[import-untyped]
@@ -34,7 +34,6 @@ _DRAWS_PER_GROUP: Final = 20
 _ITEMS_AT_ONCE: Final = 20_000
 # Two blocks of so many numbers are in memory at once: the one in use and the next.
 _NUMBERS_AT_ONCE: Final = 12_500_000
-_ROWS_AT_ONCE: Final = 2048
 
 
 @dataclass(frozen=True)
@@ -47,14 +46,28 @@ class Resampling:
     def __post_init__(self) -> None:
         require(self.resamples >= 1, "an interval needs at least one resample")
 
+    @property
+    def rng(self) -> np.random.Generator:
+        return np.random.default_rng(self.seed)
+
 
 DEFAULT: Final = Resampling()
 
 
-class Bootstrapped(NamedTuple):
+class Summable(Protocol):
+    """What items of each group add to sums, shape (n_cells, n_groups)."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+    def __matmul__(self, times: FloatArray, /) -> FloatArray: ...
+
+
+class Bounds(NamedTuple):
     """A 95 % interval, and how it was made; None where there is none, and then why."""
 
-    interval: Interval | None
+    low: float | None
+    high: float | None
     method: str
 
 
@@ -99,53 +112,29 @@ def _drawn_singly(
 
 
 def bootstrap(
-    cells: SparseArray,
+    cells: Summable,
     counts: IntArray,
     statistic: Callable[[FloatArray], FloatArray],
-    resampling: Resampling,
+    rng: np.random.Generator,
+    resamples: int = RESAMPLES,
 ) -> tuple[FloatArray, FloatArray]:
     """Compute a statistic of all items, and of each resample; NaN where it has no value.
 
-    The statistic takes sums of shape (n_cells, n) to values of shape (…, n); `cells`, of shape
-    (n_cells, n_groups), hold what one item of each group adds to each sum.
+    The statistic takes sums of shape (n_cells, n) to values of shape (…, n); `cells` hold what one
+    item of each group adds to each sum, and `counts` how many items each group has.
+
+    Examples
+    --------
+    >>> ones, rng = np.ones((1, 3)), np.random.default_rng(7)
+    >>> whole, drawn = bootstrap(ones, np.array([1, 1, 2]), lambda sums: sums, rng, 2)
+    >>> whole.tolist(), drawn.tolist()
+    ([4.0], [[4.0, 4.0]])
     """
-    rng = np.random.default_rng(resampling.seed)
-    blocks = draws(counts, rng, resampling.resamples, cells.shape[0]) if len(counts) else ()
+    blocks = draws(counts, rng, resamples, cells.shape[0]) if len(counts) else ()
     with np.errstate(invalid="ignore", divide="ignore"):
         whole = statistic(cells @ counts.astype(np.float64)[:, np.newaxis])
         drawn = [statistic(cells @ block.T.astype(np.float64)) for block in blocks]
     return whole[..., 0], np.concatenate([whole[..., :0], *drawn], axis=-1)
-
-
-def resampled_sums(
-    rows: Callable[[slice], NDArray[np.generic]],
-    multiplicity: IntArray,
-    rng: np.random.Generator,
-    resamples: int = RESAMPLES,
-) -> FloatArray:
-    """Sum the rows of drawn comparisons for many draws, shape (resamples, n_columns).
-
-    `rows` returns the rows of a slice of the groups, for all may be too large for memory, and
-    `multiplicity` tells how many comparisons have each.
-
-    Examples
-    --------
-    >>> ones, rng = np.ones((3, 1)), np.random.default_rng(7)
-    >>> resampled_sums(lambda part: ones[part], np.array([1, 1, 2]), rng, 2).tolist()
-    [[4.0], [4.0]]
-    """
-    slices = [slice(at, at + _ROWS_AT_ONCE) for at in range(0, len(multiplicity), _ROWS_AT_ONCE)]
-    return np.concatenate(
-        [
-            np.asarray(
-                sum(
-                    block[:, part].astype(np.float64) @ rows(part).astype(np.float64)
-                    for part in slices
-                )
-            )
-            for block in draws(multiplicity, rng, resamples)
-        ]
-    )
 
 
 def bootstrap_tail(sizes: Sequence[int] | IntArray) -> FloatArray:
@@ -165,7 +154,7 @@ def bootstrap_tail(sizes: Sequence[int] | IntArray) -> FloatArray:
     return np.asarray(ndtr(np.sqrt(n / (n - 1)) * stdtrit(n - 1, 0.025)))
 
 
-def interval_of(values: FloatArray, items: int, resampling: Resampling) -> Bootstrapped:
+def interval_of(values: FloatArray, items: int, resampling: Resampling) -> Bounds:
     """Return the percentile interval of bootstrapped values; see `bootstrap_tail`.
 
     NaN is a resample without a value. Where all values are the same, resampling cannot tell how
@@ -174,44 +163,38 @@ def interval_of(values: FloatArray, items: int, resampling: Resampling) -> Boots
     Examples
     --------
     >>> values = np.array([0.5] * 20 + [0.6] * 20 + [np.nan])
-    >>> found = interval_of(values, 10, Resampling(resamples=41))
-    >>> found.interval, found.method
-    ((0.5, 0.6), 'bootstrap over 10 items, 41 resamples, seed 0, 1 of them without a value')
+    >>> low, high, method = interval_of(values, 10, Resampling(resamples=41))
+    >>> low, high, method
+    (0.5, 0.6, 'bootstrap over 10 items, 41 resamples, seed 0, 1 of them without a value')
     """
-    known = values[~np.isnan(values)]
-    if not len(known):
-        return Bootstrapped(None, "no interval: there is nothing to resample")
-    if np.ptp(known) < _SAME:
-        return Bootstrapped(None, "no interval: every resample of these items gives the same")
+    finite = values[~np.isnan(values)]
+    if not len(finite):
+        return Bounds(None, None, "no interval: there is nothing to resample")
+    if np.ptp(finite) < _SAME:
+        return Bounds(None, None, "no interval: every resample of these items gives the same")
     method = f"bootstrap over {items:,} items, {len(values):,} resamples, seed {resampling.seed}"
-    if len(known) < len(values):
-        method += f", {len(values) - len(known):,} of them without a value"
-    [tail] = bootstrap_tail([max(2, items)])
-    low, high = np.quantile(known, (tail, 1 - tail))
-    return Bootstrapped((float(low), float(high)), method)
+    if len(finite) < len(values):
+        method += f", {len(values) - len(finite):,} of them without a value"
+    low, high = bounds(finite[:, np.newaxis], np.array([max(2, items)]))
+    return Bounds(float(low[0]), float(high[0]), method)
 
 
-def bounds(values: FloatArray, comparisons: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Return the low and high ends of many resampled figures; see `bootstrap_tail`.
+def bounds(values: FloatArray, items: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Return the low and high ends of many bootstrapped figures; see `bootstrap_tail`.
 
-    `values`, of shape (resamples, n_figures), may hold NaN. Figures that rest on fewer than
-    `MIN_COMPARISONS` comparisons have NaN.
+    `values` have shape (resamples, n_figures), and `items` tell on how many each figure rests.
 
     Examples
     --------
-    >>> values = np.tile(np.arange(101.0)[:, None], 3)
-    >>> low, high = bounds(values, np.array([1_000_000, 10, 9]))
+    >>> low, high = bounds(np.tile(np.arange(101.0)[:, None], 2), np.array([1_000_000, 10]))
     >>> low.round(2).tolist(), high.round(2).tolist()
-    ([2.5, 0.86, nan], [97.5, 99.14, nan])
+    ([2.5, 0.86], [97.5, 99.14])
     """
-    found = np.full((2, values.shape[1]), np.nan)
-    enough = (comparisons >= MIN_COMPARISONS) & ~np.isnan(values).all(axis=0)
-    tails = np.full(len(comparisons), np.nan)
-    tails[enough] = bootstrap_tail(comparisons[enough])
-    for tail in np.unique(tails[enough]):
+    ends, tails = np.empty((2, values.shape[1])), bootstrap_tail(np.maximum(items, 2))
+    for tail in np.unique(tails):
         same = tails == tail
-        found[:, same] = np.nanquantile(values[:, same], [tail, 1 - tail], axis=0)
-    return found[0], found[1]
+        ends[:, same] = np.quantile(values[:, same], [tail, 1 - tail], axis=0)
+    return ends[0], ends[1]
 
 
 def sparse(

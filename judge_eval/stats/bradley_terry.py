@@ -7,7 +7,6 @@ opponent of 1000, so that a judge that never lost has a rating too.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -21,11 +20,12 @@ from judge_eval.stats.bootstrap import (
     BoolArray,
     FloatArray,
     IntArray,
+    bootstrap,
     bounds,
-    resampled_sums,
+    sparse,
 )
 from judge_eval.stats.elo import START
-from judge_eval.stats.estimate import Rating, best_first, require
+from judge_eval.stats.estimate import ModelBoard, Rating, best_first, require
 from judge_eval.stats.outcomes_table import Codes
 from voting.choices import CHOICES, TABLE
 
@@ -128,9 +128,9 @@ def rate(
     (None, 'it never was right where another was wrong, nor the reverse')
     """
     rated = np.flatnonzero(comparisons)
-    found = [Rating(None, None, None, None, None, None, 0, NO_GAMES)] * len(comparisons)
+    ratings = [Rating(None, why=NO_GAMES)] * len(comparisons)
     if not rated.size:
-        return found
+        return ratings
     values = fit(wins[np.ix_(rated, rated)])
     resampled = fit(resampled_wins[:, rated][:, :, rated])
     low, high = bounds(resampled, comparisons[rated])
@@ -140,10 +140,11 @@ def rate(
         value, rank, of = float(values[n]), int(places[n]), int(comparisons[player])
         if of < MIN_COMPARISONS or high[n] - low[n] < _SAME:
             why = TOO_FEW if of < MIN_COMPARISONS else ALL_ALIKE
-            found[player] = Rating(value, None, None, rank, None, None, of, why)
+            ratings[player] = Rating(value, n=of, why=why, rank=rank)
         else:
-            found[player] = Rating(value, float(low[n]), float(high[n]), rank, *ranges[n], of)
-    return found
+            ends, ranks = (float(low[n]), float(high[n])), (rank, *ranges[n])
+            ratings[player] = Rating(value, *ends, of, "bootstrap", None, (), *ranks)
+    return ratings
 
 
 def rank_ranges(resampled: FloatArray) -> list[tuple[int, int]]:
@@ -222,9 +223,9 @@ def apart(ratings: list[Rating]) -> BoolArray:
 
     Examples
     --------
-    >>> a = Rating(1100.0, 1050.0, 1150.0, 1, 1, 1, 9)
-    >>> unsure = Rating(900.0, None, None, 2, None, None, 9)
-    >>> b = Rating(900.0, 850.0, 950.0, 2, 2, 2, 9)
+    >>> a = Rating(1100.0, 1050.0, 1150.0)
+    >>> unsure = Rating(900.0)
+    >>> b = Rating(900.0, 850.0, 950.0)
     >>> apart([a, b]).tolist(), apart([a, unsure]).any().item()
     ([[False, True], [True, False]], False)
     """
@@ -232,30 +233,6 @@ def apart(ratings: list[Rating]) -> BoolArray:
     high = np.array([np.inf if r.high is None else r.high for r in ratings])
     below = high[:, None] < low[None, :]
     return np.asarray(below | below.T)
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class ModelBoard:
-    """Models ranked by one source of preferences.
-
-    Models share a letter of `ties` when their intervals overlap. ``wins[i, j]`` are votes for i
-    against j, a tie being half a vote for each. Left out are votes for both bad (`both_bad`), and
-    those on comparisons without two different known models (`unpaired`).
-    """
-
-    ratings: list[Rating]
-    ties: list[str]
-    wins: FloatArray
-    both_bad: int
-    unpaired: int
-
-    @property
-    def win_rates(self) -> list[list[float | None]]:
-        games = self.wins + self.wins.T
-        return [
-            [float(won / played) if played else None for won, played in zip(*rows, strict=True)]
-            for rows in zip(self.wins, games, strict=True)
-        ]
 
 
 def as_votes(verdicts: Codes) -> IntArray:
@@ -288,7 +265,7 @@ def model_board(
     >>> pairs = np.array([[0, 1]] * 8)
     >>> votes = np.array([[1, 0, 0, 0]] * 5 + [[0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]])
     >>> board = model_board(pairs, 2, votes, np.random.default_rng(1))
-    >>> board.wins.tolist(), board.both_bad, [round(r.value) for r in board.ratings]
+    >>> board.wins, board.both_bad, [round(r.value) for r in board.ratings]
     ([[0.0, 5.5], [1.5, 0.0]], 1, [1103, 897])
     """
     require(((models >= UNKNOWN) & (models < n_models)).all(), "a model's number is unknown")
@@ -305,23 +282,26 @@ def model_board(
         np.add.at(wins, (low, high), multiplicity * kinds[:, 2] / 2)
         np.add.at(wins, (high, low), multiplicity * kinds[:, 3] / 2)
         met, pair_of = np.unique(kinds[:, :2], axis=0, return_inverse=True)
-
-        def by_pair(part: slice) -> FloatArray:
-            pairs = pair_of[part]
-            table = np.zeros((len(pairs), 2, len(met)))
-            table[np.arange(len(pairs)), :, pairs] = kinds[part, 2:] / 2
-            return table.reshape(len(pairs), -1)
-
-        sums = resampled_sums(by_pair, multiplicity, rng, resamples).reshape(resamples, 2, -1)
-        resampled[:, met[:, 0], met[:, 1]] = sums[:, 0]
-        resampled[:, met[:, 1], met[:, 0]] = sums[:, 1]
+        n_met, each = len(met), np.arange(len(kinds))
+        cells = sparse(
+            np.concatenate([pair_of, pair_of + n_met]),
+            np.tile(each, 2),
+            kinds[:, 2:].T.ravel() / 2,
+            (2 * n_met, len(kinds)),
+        )
+        _, sums = bootstrap(cells, multiplicity, lambda sums: sums, rng, resamples)
+        resampled[:, met[:, 0], met[:, 1]] = sums[:n_met].T
+        resampled[:, met[:, 1], met[:, 0]] = sums[n_met:].T
     played = np.bincount(kinds[:, :2].ravel(), np.repeat(multiplicity, 2), minlength=n_models)
     ratings = rate(wins, resampled, played.astype(np.int64))
     rated = [n for n in best_first([r.value for r in ratings]) if ratings[n].value is not None]
+    games = wins + wins.T
+    rates = np.divide(wins, games, out=np.full_like(wins, np.nan), where=games > 0)
     return ModelBoard(
         ratings=ratings,
         ties=tie_groups(apart(ratings), rated),
-        wins=wins,
+        wins=wins.tolist(),
+        win_rates=np.where(games > 0, rates, np.array(None)).tolist(),
         both_bad=int(votes[are_two][:, ~_HALVES.any(axis=1)].sum()),
         unpaired=int(votes[~are_two].sum()),
     )

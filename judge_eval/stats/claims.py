@@ -5,32 +5,41 @@ Made of `evidence` and overall agreement, and of nothing else; words, ranks and 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import log
 from typing import Final, Literal, TypeAlias
 
 import numpy as np
 
 from judge_eval.stats.bootstrap import BoolArray, FloatArray, IntArray
 from judge_eval.stats.bradley_terry import tie_groups
-from judge_eval.stats.confidence_sequence import always_valid, practically_same
-from judge_eval.stats.entering import Entered, Opened, enter
 from judge_eval.stats.estimate import SIGNIFICANCE, best_first
 from judge_eval.stats.evidence import (
     FEWEST_FOR_FORECAST,
     LEADS,
+    NODES,
+    WEIGHTS,
     Forecast,
     beats,
     best_judge,
     best_threshold,
     evidence,
     forecast,
+    log_wealth,
+    parts,
     rank_range,
+    sum_of_rows,
     thresholds,
     too_few_prompts,
 )
-from judge_eval.stats.outcomes_table import NOT_ASKED
+from judge_eval.stats.evidence_order import Entered, Opened, enter
+from judge_eval.stats.outcomes_table import UNASSIGNED
 
 # Evidence beyond this is not told apart, and could be more than a float holds.
 MOST_EVIDENCE: Final = 1e15
+# So far apart in agreement per vote two judges may be and still do the same in practice.
+MARGIN: Final = 0.10
+_LOG_BOUND: Final = log(1 / SIGNIFICANCE)
+_TOLERANCE: Final = 1e-6
 Votes: TypeAlias = list[list[int | None]]
 Forecasts: TypeAlias = list[list[Forecast | None]]
 # How the judge of a row compares to that of a column, where it agrees at least as often.
@@ -108,11 +117,11 @@ class Claims:
 
         Examples
         --------
-        >>> from judge_eval.stats.entering import Opened, Voted, enter
+        >>> from judge_eval.stats.evidence_order import Opened, Voted, enter
         >>> opened = [Opened(n, n, n, 1, [0, n % 3 // 2]) for n in range(12)]
         >>> entered = enter([*opened, *(Voted(12 + n, n, 0) for n in range(12))], range(12))
-        >>> found = claims(entered, np.array([False, False]), np.array([1.0, 0.67]), 12)
-        >>> found.standing(0, 1), found.forecast[0][1], found.evidence[0, 1].round(1)
+        >>> proof = claims(entered, np.array([False, False]), np.array([1.0, 0.67]), 12)
+        >>> proof.standing(0, 1), proof.forecast[0][1], proof.evidence[0, 1].round(1)
         ('leads', None, np.float64(6.2))
         """
         if self.beats[one, other]:
@@ -140,42 +149,42 @@ def claims(
     --------
     Two judges over 20 prompts: one is right on all of them, the other on none.
 
-    >>> from judge_eval.stats.entering import Opened, Voted, enter
+    >>> from judge_eval.stats.evidence_order import Opened, Voted, enter
     >>> opened = [Opened(n, n, n, 1, [0, 1]) for n in range(20)]
     >>> entered = enter([*opened, *(Voted(20 + n, n, 0) for n in range(20))], range(20))
-    >>> found = claims(entered, np.array([False, False]), np.array([1.0, 0.0]))
-    >>> found.beats.tolist(), found.best, found.threshold, found.since
+    >>> proof = claims(entered, np.array([False, False]), np.array([1.0, 0.0]))
+    >>> proof.beats.tolist(), proof.best, proof.threshold, proof.since
     ([[False, True], [False, False]], 0, 40.0, [[None, 27], [None, None]])
-    >>> found.ranks(), found.letters([0, 1])
+    >>> proof.ranks(), proof.letters([0, 1])
     ([(1, 1), (2, 2)], ['a', 'b'])
     """
     judges, floor = int((~is_baseline).sum()), int(is_baseline.sum())
     planned = entered.planned
     if not entered.n_judges:  # nothing has been opened
-        entered = enter([Opened(0, 0, 0, 1, [NOT_ASKED] * len(is_baseline))], [0])
+        entered = enter([Opened(0, 0, 0, 1, [UNASSIGNED] * len(is_baseline))], [0])
     needed = thresholds(is_baseline)
-    found = evidence(entered, needed)
-    beaten = beats(found.reached, agreement)
+    proof = evidence(entered, needed)
+    beaten = beats(proof.reached, agreement)
     are_judges = ~(is_baseline[:, None] | is_baseline)
-    is_enough = found.log_largest >= np.log(max(1, best_threshold(judges)))
+    is_enough = proof.log_largest >= np.log(max(1, best_threshold(judges)))
     ahead = beats(are_judges & is_enough, agreement)
     values = np.where(is_baseline | np.isnan(agreement), -np.inf, agreement)
     agrees_most = np.isin(np.arange(len(values)), best_first(values.tolist())[:1])
     rivals = (agrees_most & np.isfinite(values))[:, None] & are_judges & ~ahead & ~np.isinf(needed)
     needed = np.where(rivals, best_threshold(judges), needed)
     few = too_few(planned, judges, floor, most_over_floor)
-    is_told = few is None and len(entered.prompts) >= FEWEST_FOR_FORECAST
+    is_ready = few is None and len(entered.prompts) >= FEWEST_FOR_FORECAST
     return Claims(
         is_baseline=is_baseline,
         beats=beaten,
         ahead=ahead,
-        reached=found.reached,
-        evidence=np.exp(np.minimum(found.log_largest, np.log(MOST_EVIDENCE))),
-        evidence_now=np.exp(np.minimum(found.log_now, np.log(MOST_EVIDENCE))),
+        reached=proof.reached,
+        evidence=np.exp(np.minimum(proof.log_largest, np.log(MOST_EVIDENCE))),
+        evidence_now=np.exp(np.minimum(proof.log_now, np.log(MOST_EVIDENCE))),
         needed=needed,
-        forecast=_forecasts(np.log(needed), found.log_largest, found.growth, is_told),
-        since=np.where(beaten, found.since, np.array(None)).tolist(),
-        same=practically_same(entered, is_baseline) & ~(found.reached & found.reached.T),
+        forecast=_forecasts(np.log(needed), proof.log_largest, proof.growth, is_ready),
+        since=np.where(beaten, proof.since, np.array(None)).tolist(),
+        same=practically_same(entered, is_baseline) & ~(proof.reached & proof.reached.T),
         always=always_valid(entered.right, entered.votes, entered.most_votes),
         threshold=judges * (judges - 1) / SIGNIFICANCE or None,
         best_threshold=best_threshold(judges) if judges > 1 else None,
@@ -191,12 +200,12 @@ def claims(
 
 
 def _forecasts(
-    log_needed: FloatArray, log_largest: FloatArray, growth: FloatArray, is_told: bool
+    log_needed: FloatArray, log_largest: FloatArray, growth: FloatArray, is_ready: bool
 ) -> Forecasts:
     """Return forecasts where something can be claimed, and where it is not too early to tell."""
     cells = np.stack([log_needed - log_largest, *growth], axis=-1).tolist()
     return [
-        [forecast(*cell) if np.isfinite(cell[0]) and is_told else None for cell in row]
+        [forecast(*cell) if np.isfinite(cell[0]) and is_ready else None for cell in row]
         for row in cells
     ]
 
@@ -220,3 +229,115 @@ def too_few(
         return None
     number = "1 prompt is" if prompts == 1 else f"{prompts:,} prompts are"
     return f"{number} too few to tell {what}: add prompts rather than pairs."
+
+
+# --- intervals that hold however often one looks --------------------------------------------------
+
+
+def always_valid(right: IntArray | FloatArray, votes: IntArray, most_votes: IntArray) -> FloatArray:
+    """Return the intervals of overall agreement that hold however often one looks, shape (n, 2).
+
+    `right` of `votes`, of shape (n_prompts, n), are those of the prompts in the order in which they
+    entered, and `most_votes`, of shape (n_prompts,), what a prompt might have entered with at most;
+    see `Entered`. A vote may be right in part. NaN where no agreement fits all prompts, since it
+    has changed on the way.
+
+    Notes
+    -----
+    All m for which the largest value so far of ::
+
+        1/2 integral prod (1 + l (c - m n) / (m n_max)) dl
+        + 1/2 integral prod (1 - l (c - m n) / ((1 - m) n_max)) dl
+
+    over l in (0, 1) stays below 20. It is convex in m after every prompt, so they are an interval.
+
+    Examples
+    --------
+    >>> right, votes = np.tile([[3, 1], [2, 0]], (20, 1)), np.full((40, 2), 3)
+    >>> always_valid(right, votes, np.full(40, 3)).round(3).tolist()
+    [[0.718, 0.912], [0.091, 0.283]]
+    """
+    ends = np.zeros((right.shape[1], 2))
+    # Where no votes are wanted, or none of this part, a prompt enters without any.
+    most = np.maximum(most_votes, 1)[:, None]
+    for part in parts(right.shape[1]):
+        share, gain = votes[:, part] / most, right[:, part] / most
+        ends[part] = np.stack([_lowest(gain, share), 1 - _lowest(share - gain, share)], axis=1)
+    return np.where(ends[:, :1] <= ends[:, 1:], ends, np.nan)
+
+
+def _lowest(gain: FloatArray, share: FloatArray) -> FloatArray:
+    """Return the low ends: the highest of those after every prompt, shape (n,).
+
+    Begin with the one after the last prompt; while another prompt excludes what is found, take the
+    one after the prompt that does so most.
+    """
+    low, taken = np.zeros(gain.shape[1]), np.full(gain.shape[1], len(gain))
+    todo = np.flatnonzero(gain.any(axis=0))
+    while len(todo):
+        gains, shares = gain[:, todo], share[:, todo]
+        low[todo] = m = _low_after(gains, shares, taken[todo])
+        over = log_wealth(gains / m - shares), log_wealth((m * shares - gains) / (1 - m))
+        is_left = np.cumsum(gains, axis=0) >= m * np.cumsum(shares, axis=0)
+        value = np.where(is_left, np.logaddexp(*over) - log(2), -np.inf)
+        taken[todo] = 1 + value.argmax(axis=0)
+        todo = todo[value.max(axis=0) > _LOG_BOUND + _TOLERANCE]
+    return low
+
+
+def _low_after(gain: FloatArray, share: FloatArray, taken: IntArray) -> FloatArray:
+    """Return the low ends after so many prompts have been taken, shape (n,)."""
+    from scipy.optimize.elementwise import find_root  # type: ignore[import-untyped]  # slow
+
+    columns = np.arange(gain.shape[1])
+    kinds, codes = np.unique(gain + 1j * share, return_inverse=True)
+    is_taken = np.arange(len(gain))[:, None] < taken
+    cells = (codes.reshape(gain.shape) * len(columns) + columns)[is_taken]
+    counts = np.bincount(cells, minlength=len(kinds) * len(columns))
+    counts = counts.reshape(len(kinds), len(columns))
+    gains, shares = kinds.real[:, None], kinds.imag[:, None]
+
+    def above_bound(log_m: FloatArray, column: FloatArray) -> FloatArray:
+        m = np.exp(log_m)
+        bets = np.stack([gains / m - shares, (m * shares - gains) / (1 - m)])
+        times = counts[:, column.astype(np.intp), None]
+        logs = (times * np.log1p(bets[..., None] * NODES)).sum(axis=1)
+        mixtures = np.logaddexp.reduce(logs + np.log(WEIGHTS / 2), axis=2)
+        return np.asarray(np.logaddexp(*mixtures) - _LOG_BOUND)
+
+    gained, shared = (sum_of_rows(of * is_taken) for of in (gain, share))
+    bracket = np.full(len(columns), log(1e-300)), np.log(np.minimum(gained / shared, 1 - 1e-9))
+    return np.asarray(np.exp(find_root(above_bound, bracket, args=(columns * 1.0,)).x))
+
+
+def practically_same(entered: Entered, is_baseline: BoolArray, margin: float = MARGIN) -> BoolArray:
+    """Tell which judges differ by less than a margin in agreement per vote, shape (J, J).
+
+    Two bets have each reached (pairs of judges) / 0.05, so that all that is claimed holds at once:
+    with c and n the votes of a prompt that entered, against "X is better by the margin or more"
+    ``(margin n - (c_X - c_Y)) / ((1 + margin) n_max)``, and its mirror. Of no baselines.
+
+    Examples
+    --------
+    >>> from judge_eval.stats.evidence_order import Opened, Voted, enter
+    >>> opened = [Opened(n, n, n, 1, [n % 40 > 0, n % 40 > 1, n % 40 > 1]) for n in range(800)]
+    >>> entered = enter([*opened, *(Voted(800 + n, n, 1) for n in range(800))], range(800))
+    >>> practically_same(entered, np.array([False, False, True])).tolist()
+    [[False, True, False], [True, False, False], [False, False, False]]
+    """
+    same = np.zeros((entered.n_judges, entered.n_judges), dtype=bool)
+    one, other = np.triu_indices(entered.n_judges, 1)
+    tested = np.flatnonzero(~is_baseline[one] & ~is_baseline[other])
+    log_needed = log(max(1, len(tested)) / SIGNIFICANCE)
+    most = np.maximum(entered.most_votes, 1)[:, None]
+    for part in parts(len(tested)):
+        at = tested[part]
+        apart = np.nan_to_num(entered.differences[:, at])
+        allowed = margin * entered.shared[:, at] / most
+        bets = np.stack([allowed - apart, allowed + apart]) / (1 + margin)
+        # The logarithm of what a bet has won is at most the sum of the bets.
+        may_be = (np.cumsum(bets, axis=1).max(axis=1, initial=0) >= log_needed).all(axis=0)
+        won = [log_wealth(each[:, may_be]).max(axis=0, initial=0) for each in bets]
+        is_same = np.minimum(*won) >= log_needed
+        same[one[at[may_be]], other[at[may_be]]] = is_same
+    return same | same.T

@@ -4,12 +4,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from heapq import nsmallest
 from math import isfinite, sqrt
-from typing import Final, Literal, TypeAlias, get_args
+from typing import Annotated, Final, TypeAlias, get_args
+
+from pydantic import ConfigDict, Field
 
 Interval: TypeAlias = tuple[float, float]
 
 SIGNIFICANCE: Final = 0.05
 Z95: Final = 1.959963984540054
+# With fewer of them no share has an interval.
+FEWEST_PROMPTS: Final = 10
 _NAMES_KEPT: Final = 20
 
 
@@ -24,34 +28,42 @@ class LeftOut:
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
-    """One number, or the reason why there is none; both, or neither, is a ValueError.
+class Estimate:
+    """One number with its 95 % interval, or `why` one of them is missing.
 
-    `n` counts the labels (pairs of a judge's and a person's) that it was computed from. `method`
-    says how the 95 % `interval` was made, or why there is none.
+    `n` counts what it was computed from. `method` says how the interval was made, or why there is
+    none. A number that is not finite, or none without a reason, is a ValueError.
 
     Examples
     --------
-    >>> Figure(0.8, n=10, interval=(0.49, 0.94), method="Wilson").value
-    0.8
+    >>> Estimate(0.8, 0.49, 0.94, n=10, method="Wilson").interval
+    (0.49, 0.94)
     """
 
+    # In JSON, `n` has the name of what is counted.
+    __pydantic_config__ = ConfigDict(serialize_by_alias=True, validate_by_name=True)
+
     value: float | None
-    n: int
-    reason: str | None = None
-    interval: Interval | None = None
+    low: float | None = None
+    high: float | None = None
+    n: int = 0
     method: str | None = None
-    left_out: tuple[LeftOut, ...] = ()
+    why: str | None = None
+    left_out: Annotated[tuple[LeftOut, ...], Field(exclude=True)] = ()
 
     def __post_init__(self) -> None:
         is_number = self.value is None or isfinite(self.value)
-        has_one = (self.value is None) != (self.reason is None)
         require(is_number, f"{self.value} is no figure: give None and a reason")
+        has_one = self.value is not None or self.why
         require(has_one, "a figure has a value, or a reason why there is none")
 
+    @property
+    def interval(self) -> Interval | None:
+        return None if self.low is None or self.high is None else (self.low, self.high)
 
-def no_figure(reason: str, n: int = 0, left_out: tuple[LeftOut, ...] = ()) -> Figure:
-    return Figure(None, n=n, reason=reason, left_out=left_out)
+
+def no_figure(reason: str, n: int = 0, left_out: tuple[LeftOut, ...] = ()) -> Estimate:
+    return Estimate(None, n=n, why=reason, left_out=left_out)
 
 
 def left_out(what: str, names: Sequence[object], why: str) -> tuple[LeftOut, ...]:
@@ -60,39 +72,28 @@ def left_out(what: str, names: Sequence[object], why: str) -> tuple[LeftOut, ...
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
-    """A share in [0, 1] and its 95 % interval, or `why` one is missing; None without trials.
+class Share(Estimate):
+    """A share in [0, 1] of `n` trials, on `comparisons` with at least one trial."""
 
-    The comparisons are those with at least one trial; `method` made the interval.
-    """
-
-    value: float | None
-    low: float | None
-    high: float | None
+    n: Annotated[int, Field(alias="trials")] = 0
     # Whole numbers, except where a trial may succeed in part.
-    successes: int | float
-    trials: int
-    comparisons: int
-    method: Literal["wilson", "bootstrap", "prompts"] | None = None
-    why: str | None = None
+    successes: int | float = 0
+    comparisons: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Rating:
-    """One rating on the ELO scale, its 95 % interval by bootstrap, and the ranks it may take.
+class Rating(Estimate):
+    """One rating on the ELO scale, its interval by bootstrap, and the ranks it may take.
 
-    The mean of all ratings is 1000. Ranks begin at 1, and equal ratings share one. `comparisons`
-    counts those on which it had a game; `why` tells why the rating or its interval is missing.
+    The mean of all ratings is 1000. Ranks begin at 1, and equal ratings share one. It had a game on
+    `n` comparisons.
     """
 
-    value: float | None
-    low: float | None
-    high: float | None
-    rank: int | None
-    best_rank: int | None
-    worst_rank: int | None
-    comparisons: int
-    why: str | None = None
+    n: Annotated[int, Field(alias="comparisons")] = 0
+    method: Annotated[str | None, Field(exclude=True)] = None
+    rank: int | None = None
+    best_rank: int | None = None
+    worst_rank: int | None = None
 
     def ranks(self, dash: str = "\N{EN DASH}") -> str:
         """Write the ranks that are possible; nothing where none is known."""
@@ -115,6 +116,58 @@ class AmongPeople:
     with_majority: Share
     no_majority: int
     alone: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LabelRates:
+    """How well a judge finds one label.
+
+    Of the votes for the label, those that the judge gave it too (sensitivity, or recall), and of
+    the others, those that it did not (specificity).
+    """
+
+    label: str = ""
+    sensitivity: Share
+    specificity: Share
+
+
+@dataclass(frozen=True, slots=True)
+class McNemar:
+    """Exact tests of judges in both directions for a fixed number of votes, in the board's order.
+
+    ``beats[i][j]`` tells that judge i is better than j, by two-sided p after Holm's correction and
+    (`p_single`) before it; 1 on the diagonal. ``ahead[i][j]`` are comparisons that i was right and
+    j was wrong about, `together` those on which both have a verdict, of those that are `labelled`
+    by a strict majority.
+    """
+
+    beats: list[list[bool]]
+    p: list[list[float]]
+    p_single: list[list[float]]
+    ahead: list[list[int]]
+    together: list[list[int]]
+    labelled: int
+    unlabelled: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ModelBoard:
+    """Models ranked `by` people, or by the judge of that identifier.
+
+    Models share a letter of `ties` when their intervals overlap. ``wins[i][j]`` are votes for i
+    against j, a tie being half a vote for each. Left out are votes for both bad (`both_bad`), and
+    those on comparisons without two different known models (`unpaired`).
+    """
+
+    by: str = ""
+    name: str = ""
+    is_baseline: bool = False
+    ratings: list[Rating]
+    ties: list[str]
+    wins: list[list[float]]
+    win_rates: list[list[float | None]]
+    both_bad: int
+    unpaired: int
 
 
 def wilson(successes: float, trials: int) -> Interval | None:

@@ -13,8 +13,8 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from judge_eval.stats.bootstrap import BoolArray, FloatArray, IntArray
-from judge_eval.stats.entering import Entered
 from judge_eval.stats.estimate import SIGNIFICANCE
+from judge_eval.stats.evidence_order import Entered
 from judge_eval.stats.judge_figures import ratio
 
 NEVER: Final = -1
@@ -61,11 +61,11 @@ def evidence(entered: Entered, thresholds: FloatArray) -> Evidence:
 
     Examples
     --------
-    >>> from judge_eval.stats.entering import Opened, Voted, enter
+    >>> from judge_eval.stats.evidence_order import Opened, Voted, enter
     >>> opened = [Opened(n, n, n, 1, [0, 1]) for n in range(10)]
     >>> entered = enter([*opened, *(Voted(10 + n, n, 0) for n in range(10))], range(10))
-    >>> found = evidence(entered, thresholds(np.array([False, False])))
-    >>> np.exp(found.log_largest).round(1).tolist(), found.since.tolist()
+    >>> proof = evidence(entered, thresholds(np.array([False, False])))
+    >>> np.exp(proof.log_largest).round(1).tolist(), proof.since.tolist()
     ([[1.0, 186.1], [1.0, 1.0]], [[-1, 17], [-1, -1]])
     """
     judges = entered.n_judges

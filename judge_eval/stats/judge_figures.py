@@ -1,98 +1,41 @@
 """The figures of judges on a board, and how well people agree with each other beside them.
 
-Shares have Wilson's interval where every comparison has one trial; otherwise the bootstrap over
-comparisons, since trials on one are not independent; where all say the same, Wilson's again, each
-comparison being one trial.
+Shares have Wilson's interval where every comparison has one trial and its own prompt; otherwise one
+by prompts, since trials on one are not independent; where all prompts say the same, Wilson's again,
+each prompt being one trial.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import log, sqrt
 from typing import Final
 
 import numpy as np
 
-from judge_eval.stats.bootstrap import (
-    MIN_COMPARISONS,
-    RESAMPLES,
-    TOO_FEW,
-    BoolArray,
-    FloatArray,
-    IntArray,
-    bounds,
-    resampled_sums,
-)
+from judge_eval.stats.bootstrap import RESAMPLES, BoolArray, FloatArray, IntArray, bootstrap
 from judge_eval.stats.bradley_terry import rate
-from judge_eval.stats.estimate import AmongPeople, Rating, Share, require, wilson
-from judge_eval.stats.outcomes_table import NOT_ASKED, Codes, OutcomesTable
-
-NOTHING: Final = Share(None, None, None, 0, 0, 0, why="there is nothing to count")
-FEWEST_PROMPTS: Final = 10
-FEWEST_PEOPLE: Final = 5
-TOO_FEW_PROMPTS, TOO_FEW_RATINGS = (
-    f"{what} on fewer than {FEWEST_PROMPTS} prompts do not tell how sure it is"
-    for what in ("votes", "ratings")
+from judge_eval.stats.estimate import (
+    FEWEST_PROMPTS,
+    AmongPeople,
+    LabelRates,
+    Rating,
+    Share,
+    require,
+    wilson,
 )
+from judge_eval.stats.outcomes_table import UNASSIGNED, Codes, Games, OutcomesTable
+
+NOTHING: Final = Share(None, why="there is nothing to count")
+FEWEST_PEOPLE: Final = 5
+TOO_FEW_PROMPTS: Final = f"fewer than {FEWEST_PROMPTS} prompts do not tell how sure it is"
 
 # What floats leave of a sum of squares that is 0.
 _SAME: Final = 1e-12
 
 
-def shares(
-    successes: IntArray | FloatArray,
-    trials: IntArray,
-    rng: np.random.Generator,
-    resamples: int = RESAMPLES,
-) -> list[Share]:
-    """Make shares of counts by comparison, both of shape (n_comparisons, n_shares).
-
-    A trial may succeed in part; then the successes are no whole numbers.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(1)
-    >>> [one] = shares(np.array([[1], [0], [1]]), np.ones((3, 1), dtype=int), rng)
-    >>> one.method, round(one.value, 3), round(one.low, 3), round(one.high, 3)
-    ('wilson', 0.667, 0.208, 0.939)
-    """
-    are_successes = (successes >= 0) & (successes <= trials)
-    require(are_successes.all(), "there are more successes than trials, or fewer than none")
-    several = (trials > 1).any(axis=0)
-    resampled = np.full((resamples, trials.shape[1]), np.nan)
-    if several.any():
-        both = np.hstack([successes[:, several], trials[:, several]])
-        both, multiplicity = np.unique(both[both.any(axis=1)], axis=0, return_counts=True)
-        sums = resampled_sums(lambda part: both[part], multiplicity, rng, resamples)
-        resampled[:, several] = ratio(*np.hsplit(sums, 2))
-    return shares_of(successes, trials, resampled)
-
-
 def ratio(successes: FloatArray, trials: FloatArray) -> FloatArray:
     nothing = np.full(np.shape(trials), np.nan)
     return np.asarray(np.divide(successes, trials, out=nothing, where=trials > 0))
-
-
-def shares_of(
-    successes: IntArray | FloatArray, trials: IntArray, resampled: FloatArray
-) -> list[Share]:
-    """Make shares whose bootstrap, of shape (resamples, n_shares), was done elsewhere."""
-    counts = np.count_nonzero(trials, axis=0)
-    columns = successes.sum(axis=0), trials.sum(axis=0), counts, *bounds(resampled, counts)
-    return [_share(*row) for row in np.stack(columns, axis=1).tolist()]
-
-
-def _share(right: float, total: float, comparisons: float, low: float, high: float) -> Share:
-    """Return one share and its interval, by bootstrap where `low` is below `high`."""
-    if not total:
-        return NOTHING
-    value, several = right / total, total > comparisons
-    of = round(right), int(total), int(comparisons)
-    if several and comparisons < MIN_COMPARISONS:
-        return Share(value, None, None, *of, why=TOO_FEW)
-    if several and high > low:
-        return Share(value, low, high, *of, "bootstrap")
-    low, high = wilson(value * comparisons if several else right, of[2]) or (low, high)
-    return Share(value, low, high, *of, "wilson")
 
 
 def overall_agreement(table: OutcomesTable, prompts: IntArray) -> list[Share]:
@@ -109,7 +52,7 @@ def overall_agreement(table: OutcomesTable, prompts: IntArray) -> list[Share]:
     >>> round(one.value, 3), round(one.low, 3), round(one.high, 3), one.method, other.value
     (0.667, 0.391, 0.862, 'wilson', 0.0)
     """
-    return shares_by_prompt(table.right(), table.asked(), prompts)
+    return shares_by_prompt(table.right(), table.assigned(), prompts)
 
 
 def per_answer(votes: IntArray, answers: Codes, prompts: IntArray) -> list[Share]:
@@ -122,21 +65,23 @@ def per_answer(votes: IntArray, answers: Codes, prompts: IntArray) -> list[Share
     --------
     >>> first = np.tile(np.array([0, 1], dtype=np.int16), (12, 1, 1))
     >>> [share] = per_answer(np.tile([1, 0, 0, 0], (12, 1)), first, np.arange(12))
-    >>> share.value, share.trials
+    >>> share.value, share.n
     (0.5, 24)
     """
-    known = (answers >= 0).all(axis=2)
+    is_answered = (answers >= 0).all(axis=2)
     codes = np.maximum(answers, 0).astype(np.intp)
     one, other = (np.take_along_axis(votes, codes[:, :, order], axis=1) for order in range(2))
-    trials = 2 * known * votes.sum(axis=1, keepdims=True)
-    return shares_by_prompt(np.where(known, one + other, 0), trials, prompts)
+    trials = 2 * is_answered * votes.sum(axis=1, keepdims=True)
+    return shares_by_prompt(np.where(is_answered, one + other, 0), trials, prompts)
 
 
-def shares_by_prompt(right: IntArray, votes: IntArray, prompts: IntArray) -> list[Share]:
+def shares_by_prompt(
+    right: IntArray | FloatArray, votes: IntArray, prompts: IntArray
+) -> list[Share]:
     """Make shares of votes, of counts of shape (n_comparisons, n_shares), with their intervals.
 
     The interval is that of `overall_agreement`. `prompts`, of shape (n_comparisons,), numbers what
-    is taken as independent.
+    is taken as independent. A vote may be right in part; then `right` holds no whole numbers.
 
     Examples
     --------
@@ -145,8 +90,10 @@ def shares_by_prompt(right: IntArray, votes: IntArray, prompts: IntArray) -> lis
     >>> round(share.value, 6), round(share.low, 6), round(share.high, 6), share.method
     (0.666667, 0.392234, 0.861072, 'prompts')
     """
+    are_counts = (right >= 0) & (right <= votes)
+    require(are_counts.all(), "there are more successes than trials, or fewer than none")
     number = np.unique(prompts, return_inverse=True)[1]
-    sums = np.zeros((3, int(number.max(initial=-1)) + 1, right.shape[1]), np.int64)
+    sums = np.zeros((3, int(number.max(initial=-1)) + 1, right.shape[1]), right.dtype)
     for total, values in zip(sums, (right, votes, votes > 0), strict=True):
         np.add.at(total, number, values)
     return [share_of_prompts(*sums[:, sums[1, :, n] > 0, n]) for n in range(right.shape[1])]
@@ -157,21 +104,22 @@ def share_of_prompts(
 ) -> Share:
     """Make one share of counts by prompt, of shape (n_prompts,), with its interval.
 
-    Of ratings, of which a prompt may be right in part, it is never Wilson's unless all are alike.
+    Where all prompts say the same, each is one trial of Wilson's; of ratings, of which a prompt may
+    be right in part, it is Wilson's nowhere else.
     """
     good, total, comparisons = (each.sum().item() for each in (right, votes, pairs))
-    counts = good, total, comparisons
     if not total:
         return NOTHING
-    value, prompts = good / total, len(votes)
+    prompts, successes = len(votes), good if of_ratings else round(good)
+    share = Share(good / total, n=int(total), successes=successes, comparisons=int(comparisons))
     if prompts < FEWEST_PROMPTS:
-        why = TOO_FEW_RATINGS if of_ratings else TOO_FEW_PROMPTS
-        return Share(value, None, None, *counts, why=why)
+        return replace(share, why=TOO_FEW_PROMPTS)
     is_plain = total == comparisons == prompts and not of_ratings
-    if is_plain or good in (0, total):
-        low, high = wilson(value * prompts, prompts) or (None, None)
-        return Share(value, low, high, *counts, "wilson")
-    return Share(value, *prompt_interval(right, votes), *counts, "prompts")
+    if is_plain or np.allclose(right * total, votes * good, rtol=0, atol=_SAME * total**2):
+        low, high = wilson(good / total * prompts, prompts) or (None, None)
+        return replace(share, low=low, high=high, method="wilson")
+    low, high = prompt_interval(right, votes)
+    return replace(share, low=low, high=high, method="prompts")
 
 
 def prompt_interval(
@@ -232,13 +180,13 @@ def two_way_intervals(
     >>> two_way_intervals(verdicts, votes, prompts, people).round(3).ravel().tolist()
     [0.303, 0.954]
     """
-    found = np.full((2, verdicts.shape[1]), np.nan)
+    result = np.full((2, verdicts.shape[1]), np.nan)
     for judge, verdict in enumerate(verdicts.T):
-        asked = verdict != NOT_ASKED
-        right = (verdict == votes)[asked].astype(np.float64)
+        assigned = verdict != UNASSIGNED
+        right = (verdict == votes)[assigned].astype(np.float64)
         if len(right) and 0 < right.sum() < len(right):
-            found[:, judge] = _two_way_interval(right, prompts[asked], people[asked])
-    return found
+            result[:, judge] = _two_way_interval(right, prompts[assigned], people[assigned])
+    return result
 
 
 def _two_way_interval(
@@ -275,14 +223,14 @@ def paired_differences(right: IntArray, votes: IntArray, prompts: IntArray) -> F
     Examples
     --------
     >>> right = np.array([[3, 2, 1, 3, 0, 2, 3, 1, 2, 3], [1, 2, 1, 2, 1, 1, 2, 1, 2, 0]]).T
-    >>> found = paired_differences(right, np.full((10, 2), 3), np.arange(10))
-    >>> found[:, 0, 1].round(3).tolist(), found[:, 1, 0].round(3).tolist()
+    >>> result = paired_differences(right, np.full((10, 2), 3), np.arange(10))
+    >>> result[:, 0, 1].round(3).tolist(), result[:, 1, 0].round(3).tolist()
     ([0.233, -0.043, 0.51], [-0.233, -0.51, 0.043])
     """
     from scipy.special import stdtrit  # slow to import
 
     judges = right.shape[1]
-    found = np.full((3, judges, judges), np.nan)
+    result = np.full((3, judges, judges), np.nan)
     order = np.argsort(prompts, kind="stable")
     right, votes = right[order], votes[order]
     first = np.unique(prompts[order], return_index=True)[1]
@@ -291,47 +239,44 @@ def paired_differences(right: IntArray, votes: IntArray, prompts: IntArray) -> F
         both = (votes[:, one] > 0) & (votes[:, others] > 0)
         n = np.add.reduceat(np.where(both, votes[:, one], 0), first).astype(np.float64)
         apart = np.add.reduceat(np.where(both, right[:, one] - right[:, others], 0), first)
-        total, asked = n.sum(axis=0), np.count_nonzero(n, axis=0)
+        total, assigned = n.sum(axis=0), np.count_nonzero(n, axis=0)
         value = ratio(apart.sum(axis=0), total)
         # Sums of whole numbers are exact, and so the same with whatever else is on the board.
         sums = [(a * b).sum(axis=0) for a, b in ((apart, apart), (apart, n), (n, n))]
         squares = sums[0] - 2 * value * sums[1] + value**2 * sums[2]
-        has_one = (asked >= FEWEST_PROMPTS) & (squares > _SAME * sums[2])
-        squared_error = ratio(asked * squares, np.where(has_one, (asked - 1) * total**2, 0))
-        reach = stdtrit(asked - 1.0, 0.975) * np.sqrt(squared_error)
-        found[:, judge, others] = value, value - reach, value + reach
-        found[:, others, judge] = -value, -value - reach, -value + reach
-    found[1:] = np.clip(found[1:], -1, 1)
-    return found
+        has_one = (assigned >= FEWEST_PROMPTS) & (squares > _SAME * sums[2])
+        squared_error = ratio(assigned * squares, np.where(has_one, (assigned - 1) * total**2, 0))
+        reach = stdtrit(assigned - 1.0, 0.975) * np.sqrt(squared_error)
+        result[:, judge, others] = value, value - reach, value + reach
+        result[:, others, judge] = -value, -value - reach, -value + reach
+    result[1:] = np.clip(result[1:], -1, 1)
+    return result
 
 
-def among_people(
-    votes: IntArray, rng: np.random.Generator, resamples: int = RESAMPLES
-) -> AmongPeople:
+def among_people(votes: IntArray, prompts: IntArray) -> AmongPeople:
     """Measure how well people agree with each other, of votes of shape (n_comparisons, n_choices).
+
+    The intervals are those of `shares_by_prompt`.
 
     Examples
     --------
     Two of three agree: one pair of three. The third cannot be compared with a majority of two.
 
-    >>> found = among_people(np.array([[2, 1, 0, 0], [1, 0, 0, 0]]), np.random.default_rng(1))
-    >>> found.pairs.successes, found.pairs.trials, found.with_majority.trials
+    >>> result = among_people(np.array([[2, 1, 0, 0], [1, 0, 0, 0]]), np.arange(2))
+    >>> result.pairs.successes, result.pairs.n, result.with_majority.n
     (1, 3, 1)
-    >>> found.no_majority, found.alone
+    >>> result.no_majority, result.alone
     (2, 1)
     """
     people = votes.sum(axis=1)
     agreeing = (votes * (votes - 1)).sum(axis=1)
     follows, compared = _beside_others(votes)
-    pairs, with_majority = shares(
-        np.stack([agreeing // 2, (votes * follows).sum(axis=1)], axis=1),
-        np.stack([people * (people - 1) // 2, (votes * compared).sum(axis=1)], axis=1),
-        rng,
-        resamples,
-    )
     several = people > 1
-    agreeing, people = agreeing[several], people[several]
-    [by_votes] = shares((agreeing / (people - 1))[:, None], people[:, None], rng, resamples)
+    right = agreeing // 2, agreeing / np.maximum(people - 1, 1), (votes * follows).sum(axis=1)
+    trials = people * (people - 1) // 2, people * several, (votes * compared).sum(axis=1)
+    pairs, by_votes, with_majority = shares_by_prompt(
+        np.stack(right, axis=1), np.stack(trials, axis=1), prompts
+    )
     alone = int((~several & votes.any(axis=1)).sum())
     no_majority = int(votes.sum() - (votes * compared).sum()) - alone
     return AmongPeople(pairs, by_votes, with_majority, no_majority, alone)
@@ -362,7 +307,7 @@ def _beside_others(votes: IntArray) -> tuple[BoolArray, BoolArray]:
 
 
 def habits(
-    consistent: Codes, first_picks: IntArray, side_picks: IntArray, rng: np.random.Generator
+    consistent: Codes, first_picks: IntArray, side_picks: IntArray, prompts: IntArray
 ) -> tuple[list[Share], list[Share]]:
     """Return every judge's consistency, and how often it picks what is shown first.
 
@@ -374,12 +319,12 @@ def habits(
     --------
     >>> same = np.array([[1], [1], [0], [-1]], dtype=np.int16)
     >>> first, sided = np.array([[1], [1], [2], [1]]), np.array([[2], [2], [2], [1]])
-    >>> [consistency], [first] = habits(same, first, sided, np.random.default_rng(1))
-    >>> round(consistency.value, 3), consistency.trials, round(first.value, 3)
+    >>> [consistency], [first] = habits(same, first, sided, np.arange(4))
+    >>> round(consistency.value, 3), consistency.n, round(first.value, 3)
     (0.667, 3, 0.714)
     """
-    same = shares(1 * (consistent == 1), 1 * (consistent >= 0), rng)
-    return same, shares(first_picks, side_picks, rng)
+    same = shares_by_prompt(1 * (consistent == 1), 1 * (consistent >= 0), prompts)
+    return same, shares_by_prompt(first_picks, side_picks, prompts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -401,6 +346,7 @@ class JudgeFigures:
 
 def judge_figures(
     table: OutcomesTable,
+    prompts: IntArray,
     rng: np.random.Generator,
     resamples: int = RESAMPLES,
     unrated: Mapping[int, str] | None = None,
@@ -411,34 +357,81 @@ def judge_figures(
     --------
     >>> votes = np.array([[1, 0, 0, 0]] * 8 + [[0, 1, 0, 0]] * 2)
     >>> table = OutcomesTable(votes, np.tile(np.int16([0, 1]), (10, 1)))
-    >>> one, other = judge_figures(table, np.random.default_rng(1))
+    >>> one, other = judge_figures(table, np.arange(10), np.random.default_rng(1))
     >>> round(one.rating.value), one.rating.rank, one.agreement.value
     (1112, 1, 0.8)
     """
-    voted, judges, unrated = table.voted(), table.n_judges, unrated or {}
-    wins, agreement = np.zeros((resamples, judges, judges)), np.full((resamples, judges), np.nan)
-    if len(voted.votes):
-        groups, multiplicity = voted.grouped()
-        others = ~np.eye(judges, dtype=bool)
-
-        def rows(part: slice) -> IntArray:
-            some = groups.where(part)
-            return np.hstack([some.games()[:, others], some.right(), some.judged()])
-
-        sums = resampled_sums(rows, multiplicity, rng, resamples)
-        wins[:, others], right, judged = np.split(sums, [-2 * judges, -judges], axis=1)
-        agreement = ratio(right, judged)
-    players = np.array([n for n in range(judges) if n not in unrated], dtype=np.intp)
-    games, drawn = OutcomesTable(voted.votes, voted.verdicts[:, players]), wins[:, players]
-    rated = iter(rate(games.wins(), drawn[:, :, players], games.playing().sum(axis=0)))
-    nothing = {n: Rating(None, None, None, None, None, None, 0, why) for n, why in unrated.items()}
-    ratings = [nothing[n] if n in unrated else next(rated) for n in range(judges)]
-    agreements = shares_of(voted.right(), voted.judged(), agreement)
-    coverages = shares(1 * (table.verdicts >= 0), 1 * (table.verdicts != NOT_ASKED), rng)
-    several = voted.votes.sum(axis=1) > 1
-    besides = agreements
-    if not several.all():
-        some = voted.where(several)
-        besides = shares(some.right(), some.judged(), rng, resamples)
+    unrated = unrated or {}
+    players = np.array([n for n in range(table.n_judges) if n not in unrated], dtype=np.intp)
+    voted = table.voted()
+    games = OutcomesTable(voted.votes, voted.verdicts[:, players])
+    groups, multiplicity = voted.grouped()
+    cells = Games(OutcomesTable(groups.votes, groups.verdicts[:, players]))
+    _, wins = bootstrap(cells, multiplicity, lambda sums: sums, rng, resamples)
+    resampled = wins.T.reshape(wins.shape[1], len(players), len(players))
+    rated = iter(rate(games.wins(), resampled, games.playing().sum(axis=0)))
+    ratings = [
+        Rating(None, why=unrated[n]) if n in unrated else next(rated) for n in range(table.n_judges)
+    ]
+    right, judged, several = table.right(), table.judged(), table.votes.sum(axis=1) > 1
+    agreements = shares_by_prompt(right, judged, prompts)
+    besides = shares_by_prompt(right * several[:, None], judged * several[:, None], prompts)
+    answered, assigned = 1 * (table.verdicts >= 0), 1 * (table.verdicts != UNASSIGNED)
+    coverages = shares_by_prompt(answered, assigned, prompts)
     columns = ratings, agreements, besides, coverages
     return [JudgeFigures(*row) for row in zip(*columns, strict=True)]
+
+
+# --- what judges said beside what people said, label by label -------------------------------------
+
+
+def confusion_matrices(table: OutcomesTable) -> IntArray:
+    """Count the votes on what each judge was asked about by what people and the judge said.
+
+    Of shape (n_judges, n_choices, n_choices + 1): rows are what people said, columns what the judge
+    said; the last column counts votes on which it gave no verdict, or one that is right for none.
+
+    Examples
+    --------
+    Three people: pass, pass, flag. The judge passes the first item and fails on the second.
+
+    >>> table = OutcomesTable(np.array([[2, 0], [0, 1]]), np.array([[0], [-1]]))
+    >>> confusion_matrices(table).tolist()
+    [[[2, 0, 0], [0, 0, 1]]]
+    """
+    assigned, verdicts = table.verdicts != UNASSIGNED, table.verdicts
+    columns = np.where(verdicts < 0, table.n_choices, verdicts)
+    matrices = np.zeros((table.n_judges, table.n_choices, table.n_choices + 1), dtype=np.int64)
+    for judge, matrix in enumerate(matrices):
+        own = assigned[:, judge]
+        np.add.at(matrix.T, columns[own, judge], table.votes[own])
+    return matrices
+
+
+def label_rates(table: OutcomesTable, prompts: IntArray, choice: int) -> list[LabelRates]:
+    """Return every judge's sensitivity and specificity for one choice, with 95 % intervals.
+
+    Of votes on which the judge has a verdict; the intervals are those of `overall_agreement`.
+
+    Examples
+    --------
+    Of 12 flags the judge finds 9, and of 20 passes it passes 18.
+
+    >>> votes = np.array([[1, 0]] * 20 + [[0, 1]] * 12)
+    >>> verdicts = np.array([[0]] * 18 + [[1]] * 2 + [[1]] * 9 + [[0]] * 3)
+    >>> [rates] = label_rates(OutcomesTable(votes, verdicts), np.arange(32), choice=1)
+    >>> rates.sensitivity.value, rates.sensitivity.n, rates.specificity.value
+    (0.75, 12, 0.9)
+    >>> round(rates.sensitivity.low, 3), round(rates.sensitivity.high, 3)
+    (0.468, 0.911)
+    """
+    require(0 <= choice < table.n_choices, f"there is no choice {choice}")
+    answered, is_label = table.verdicts >= 0, table.verdicts == choice
+    own = table.votes[:, [choice]]
+    others = table.votes.sum(axis=1, keepdims=True) - own
+    sensitive = shares_by_prompt(own * is_label, own * answered, prompts)
+    specific = shares_by_prompt(others * (answered & ~is_label), others * answered, prompts)
+    return [
+        LabelRates(sensitivity=one, specificity=other)
+        for one, other in zip(sensitive, specific, strict=True)
+    ]

@@ -13,7 +13,7 @@ from judge_eval.stats.bootstrap import (
     interval_of,
     sparse,
 )
-from judge_eval.stats.estimate import Figure, left_out, no_figure, one_of
+from judge_eval.stats.estimate import Estimate, left_out, no_figure, one_of
 from judge_eval.stats.labels import HumanData, Label, grades, human_labels, numbered
 from judge_eval.stats.pairs import Averaged, JudgeOrPairs, averaged, paired, partners, patterns_of
 from judge_eval.stats.precision_recall import class_sums
@@ -51,7 +51,7 @@ def cohen_kappa(
     >>> judge = {"q1": "A", "q2": "B", "q3": "A", "q4": "B"}
     >>> people = {"ann": judge | {"q4": "A"}, "ben": dict.fromkeys(judge, "A")}
     >>> found = cohen_kappa(judge, people)
-    >>> found.figure.value, found.by_human["ben"].reason
+    >>> found.figure.value, found.by_human["ben"].why
     (0.5, 'the person gave every item the same label, so kappa cannot tell agreement from chance')
     """
     pairs, agreement = paired(judge, humans).merged, None
@@ -99,7 +99,7 @@ def krippendorff_alpha(
     *,
     order: Sequence[Label] = (),
     resampling: Resampling = DEFAULT,
-) -> Figure:
+) -> Estimate:
     """Return Krippendorff's alpha: 1 is agreement on every item, 0 what chance gives.
 
     With ``n_uc`` labels c on item u, ``n_u`` labels on it in all, and n labels on all items with
@@ -164,6 +164,6 @@ def krippendorff_alpha(
             expected = 2 * n * (labels * (at - (labels * at).sum(axis=0) / n) ** 2).sum(axis=0)
         return np.where(expected > 0, 1 - (n - 1) * observed / expected, np.nan)
 
-    value, resampled = bootstrap(cells, counts, alpha, resampling)
-    interval = interval_of(resampled, int(counts.sum()), resampling)
-    return Figure(float(value), len(item), None, *interval, gaps)
+    value, resampled = bootstrap(cells, counts, alpha, resampling.rng, resampling.resamples)
+    low, high, method = interval_of(resampled, int(counts.sum()), resampling)
+    return Estimate(float(value), low, high, len(item), method, left_out=gaps)

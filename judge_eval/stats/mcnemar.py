@@ -5,35 +5,15 @@ looked at after every vote they claim too much, unlike `judge_eval.stats.evidenc
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
-from judge_eval.stats.bootstrap import BoolArray, FloatArray, IntArray
-from judge_eval.stats.estimate import SIGNIFICANCE
+from judge_eval.stats.bootstrap import FloatArray, IntArray
+from judge_eval.stats.estimate import SIGNIFICANCE, McNemar
 from judge_eval.stats.outcomes_table import Codes, OutcomesTable
 
 NO_MAJORITY: Final = -1
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class McNemar:
-    """Tests of n judges in both directions, in the table's order of judges.
-
-    ``beats[i, j]`` tells that judge i is better than j, by two-sided p after Holm's correction and
-    (`p_single`) before it; 1 on the diagonal. ``ahead[i, j]`` are comparisons that i was right and
-    j was wrong about, `together` those on which both have a verdict, of those that are `labelled`
-    by a strict majority.
-    """
-
-    beats: BoolArray
-    p: FloatArray
-    p_single: FloatArray
-    ahead: IntArray
-    together: IntArray
-    labelled: int
-    unlabelled: int
 
 
 def strict_majority(votes: IntArray) -> Codes:
@@ -60,8 +40,8 @@ def mcnemar_tests(table: OutcomesTable, baselines: Collection[int] = ()) -> McNe
     Examples
     --------
     >>> votes, verdicts = np.tile([1, 0, 0, 0], (6, 1)), np.tile(np.int16([0, 1]), (6, 1))
-    >>> found = mcnemar_tests(OutcomesTable(votes, verdicts))
-    >>> found.beats.tolist(), found.p[0, 1].item()
+    >>> tests = mcnemar_tests(OutcomesTable(votes, verdicts))
+    >>> tests.beats, tests.p[0][1]
     ([[False, True], [False, False]], 0.03125)
     """
     labels = strict_majority(table.votes)
@@ -80,11 +60,11 @@ def mcnemar_tests(table: OutcomesTable, baselines: Collection[int] = ()) -> McNe
         p[family] = holm(p_single[family])
     p = np.minimum(p, p.T)
     return McNemar(
-        beats=(p <= SIGNIFICANCE) & (ahead > ahead.T),
-        p=p,
-        p_single=p_single,
-        ahead=ahead,
-        together=_whole(answered.T @ answered),
+        beats=((p <= SIGNIFICANCE) & (ahead > ahead.T)).tolist(),
+        p=p.tolist(),
+        p_single=p_single.tolist(),
+        ahead=ahead.tolist(),
+        together=_whole(answered.T @ answered).tolist(),
         labelled=int(has_label.sum()),
         unlabelled=int((table.votes.any(axis=1) & ~has_label).sum()),
     )

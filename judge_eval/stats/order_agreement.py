@@ -15,8 +15,8 @@ from typing import Self
 import numpy as np
 
 from judge_eval.stats.bootstrap import BoolArray, FloatArray, IntArray
-from judge_eval.stats.entering import Entered, Event, Line, Order
 from judge_eval.stats.estimate import Share
+from judge_eval.stats.evidence_order import Entered, Event, Order, PromptQueue
 from judge_eval.stats.judge_figures import ratio, share_of_prompts
 
 # Twenty thousand items of one prompt make 200 million pairs.
@@ -49,20 +49,20 @@ class Ratings:
         """
         order = np.lexsort((self.items, self.people, self.units))
         group = np.stack([self.units[order], self.people[order]])
-        found = [np.stack([order[:0], order[:0]])]
+        sums = [np.stack([order[:0], order[:0]])]
         for step in range(1, min(len(order), MOST_NEIGHBOURS + 1)):
             [rows] = np.nonzero((group[:, step:] == group[:, :-step]).all(axis=0))
             if not len(rows):
                 break
-            found.append(np.stack([order[rows], order[rows + step]]))
-        one, other = np.hstack(found)
+            sums.append(np.stack([order[rows], order[rows + step]]))
+        one, other = np.hstack(sums)
         return one, other, np.sign(self.values[one] - self.values[other])
 
 
-def order_credits(ratings: Ratings, verdicts: FloatArray, asked: BoolArray) -> FloatArray:
+def order_credits(ratings: Ratings, verdicts: FloatArray, assigned: BoolArray) -> FloatArray:
     """Return credits and numbers of pairs of items, shape (2, n_units, n_judges).
 
-    Of the pairs that one person rated differently. `verdicts` and `asked`, of shape (n_items,
+    Of the pairs that one person rated differently. `verdicts` and `assigned`, of shape (n_items,
     n_judges), are the judges' ratings, NaN where one is missing, and what they were asked about:
     other pairs do not count for them.
 
@@ -78,14 +78,14 @@ def order_credits(ratings: Ratings, verdicts: FloatArray, asked: BoolArray) -> F
     one, other, sign = ratings.pairs()
     one, other, sign = one[sign != 0], other[sign != 0], sign[sign != 0]
     units, first, second = ratings.units[one], ratings.items[one], ratings.items[other]
-    found = np.zeros((2, ratings.n_units, verdicts.shape[1]))
-    for judge, (grades, was_asked) in enumerate(zip(verdicts.T, asked.T, strict=True)):
-        both = was_asked[first] & was_asked[second]
+    sums = np.zeros((2, ratings.n_units, verdicts.shape[1]))
+    for judge, (grades, was_assigned) in enumerate(zip(verdicts.T, assigned.T, strict=True)):
+        both = was_assigned[first] & was_assigned[second]
         # No verdict is in no order.
         credit = np.nan_to_num((1 + sign * np.sign(grades[first] - grades[second])) / 2)
         for place, weights in enumerate((both * credit, both)):
-            found[place, :, judge] = np.bincount(units, weights, ratings.n_units)
-    return found
+            sums[place, :, judge] = np.bincount(units, weights, ratings.n_units)
+    return sums
 
 
 def people_credits(ratings: Ratings) -> FloatArray:
@@ -113,7 +113,7 @@ def order_agreement(shares: FloatArray) -> list[Share]:
     --------
     >>> units = np.array([[1, 0.5]] * 6 + [[0.5, 0.5]] * 3 + [[0, 0.5], [np.nan, np.nan]])
     >>> one, always_3 = order_agreement(units)
-    >>> one.value, round(one.low, 3), round(one.high, 3), one.trials
+    >>> one.value, round(one.low, 3), round(one.high, 3), one.n
     (0.75, 0.438, 0.92, 10)
     >>> always_3.value, always_3.low, always_3.why == BY_CONSTRUCTION
     (0.5, None, True)
@@ -124,7 +124,7 @@ def order_agreement(shares: FloatArray) -> list[Share]:
 def _share(shares: FloatArray) -> Share:
     once = np.ones(len(shares), np.int64)
     share = share_of_prompts(shares, once, once, of_ratings=True)
-    if share.method == "prompts" and (shares == 0.5).all():
+    if share.method and (shares == 0.5).all():
         return replace(share, low=None, high=None, method=None, why=BY_CONSTRUCTION)
     return share
 
@@ -134,7 +134,7 @@ def enter_units(
     unit_order: Order,
     ratings: Ratings,
     verdicts: FloatArray,
-    asked: BoolArray,
+    assigned: BoolArray,
 ) -> Entered:
     """Let units enter as prompts do; each brings its share, whatever its size. See `enter`.
 
@@ -142,17 +142,17 @@ def enter_units(
     its row in `ratings`. The other arguments are those of `order_credits`. What enters of an item
     are its first wanted ratings.
     """
-    line = Line(unit_order, are_units=True).follow(events)
-    entries = list(line.entries.values())
+    queue = PromptQueue(unit_order, are_units=True).follow(events)
+    entries = list(queue.entries.values())
     rows = [[row for _, rated in entry.votes for row in rated] for entry in entries]
     own = ratings.where(np.array([row for of in rows for row in of], np.int64))
     place = np.repeat(np.arange(len(rows)), [len(of) for of in rows])
     own = replace(own, units=place, n_units=len(rows))
-    shares = ratio(*order_credits(own, verdicts, asked))
+    shares = ratio(*order_credits(own, verdicts, assigned))
     brings = ~np.isnan(shares)
     one, other = np.triu_indices(shares.shape[1], 1)
     return Entered(
-        prompts=tuple(line.entries),
+        prompts=tuple(queue.entries),
         seqs=np.array([entry.seq for entry in entries], np.int64),
         right=np.nan_to_num(shares),
         votes=brings.astype(np.int64),
@@ -160,5 +160,5 @@ def enter_units(
         shared=(brings[:, one] & brings[:, other]).astype(np.int64),
         differences=shares[:, one] - shares[:, other],
         all_votes=len(place),
-        planned=np.ones(len(line.sizes), np.int64),
+        planned=np.ones(len(queue.sizes), np.int64),
     )

@@ -10,11 +10,12 @@ from typing import Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from judge_eval.stats.bootstrap import BoolArray, IntArray
+from judge_eval.stats.bootstrap import BoolArray, FloatArray, IntArray
 from judge_eval.stats.estimate import require
 
 FAILED: Final = -1
-NOT_ASKED: Final = -2
+UNASSIGNED: Final = -2
+_ROWS_AT_ONCE: Final = 2048
 
 Counts = IntArray
 Codes = NDArray[np.int16]
@@ -27,7 +28,7 @@ class OutcomesTable:
     `votes`, of shape (n_comparisons, n_choices), count for each choice. `verdicts`, of shape
     (n_comparisons, n_judges), are positions of choices, or behind them all `n_choices`, which is
     right for no vote; `FAILED`, which is neither right nor wrong and lowers coverage, or
-    `NOT_ASKED`.
+    `UNASSIGNED`.
 
     Examples
     --------
@@ -45,9 +46,9 @@ class OutcomesTable:
         shapes = self.votes.shape, self.verdicts.shape
         fit = self.votes.ndim == self.verdicts.ndim == 2 and shapes[0][0] == shapes[1][0]
         require(fit, f"votes and verdicts have shapes {shapes[0]} and {shapes[1]}")
-        is_known = (self.verdicts >= NOT_ASKED) & (self.verdicts <= self.n_choices)
+        are_codes = (self.verdicts >= UNASSIGNED) & (self.verdicts <= self.n_choices)
         require((self.votes >= 0).all(), "a number of votes is negative")
-        require(is_known.all(), "a verdict's code is unknown")
+        require(are_codes.all(), "a verdict's code is unknown")
 
     @property
     def n_choices(self) -> int:
@@ -91,9 +92,9 @@ class OutcomesTable:
         """Return the votes on which each judge has a verdict, shape (n_comparisons, n_judges)."""
         return np.where(self.verdicts >= 0, self.votes.sum(axis=1, keepdims=True), 0)
 
-    def asked(self) -> IntArray:
+    def assigned(self) -> IntArray:
         """Return the votes on what each judge was asked about, shape (n_comparisons, n_judges)."""
-        return np.where(self.verdicts != NOT_ASKED, self.votes.sum(axis=1, keepdims=True), 0)
+        return np.where(self.verdicts != UNASSIGNED, self.votes.sum(axis=1, keepdims=True), 0)
 
     def playing(self) -> BoolArray:
         """Tell which judges have a game on which comparison, shape (n_comparisons, n_judges).
@@ -101,10 +102,10 @@ class OutcomesTable:
         That is: some vote was right for the judge and wrong for another one, or the reverse.
         """
         codes = range(self.n_choices + 1)
-        said = np.stack([(self.verdicts == code).any(axis=1) for code in codes], 1)
-        backed = said[:, :-1] & (self.votes > 0)
+        answers = np.stack([(self.verdicts == code).any(axis=1) for code in codes], 1)
+        backed = answers[:, :-1] & (self.votes > 0)
         own_backed = self.right() > 0
-        alone = said.sum(axis=1, keepdims=True) < 2
+        alone = answers.sum(axis=1, keepdims=True) < 2
         others_backed = backed.sum(axis=1, keepdims=True) > own_backed
         return np.asarray((self.verdicts >= 0) & ((own_backed & ~alone) | others_backed))
 
@@ -120,6 +121,25 @@ class OutcomesTable:
         right = self.right().astype(np.float64)
         wins = right.T @ (self.verdicts >= 0).astype(np.float64)
         for code in range(self.n_choices):
-            said = (self.verdicts == code).astype(np.float64)
-            wins -= (right * said).T @ said
+            answers = (self.verdicts == code).astype(np.float64)
+            wins -= (right * answers).T @ answers
         return np.rint(wins).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class Games:
+    """The `games` of each row as cells of a bootstrap: made some rows at a time, to save memory."""
+
+    table: OutcomesTable
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.table.n_judges**2, len(self.table.votes)
+
+    def __matmul__(self, times: FloatArray) -> FloatArray:
+        sums = np.zeros((self.shape[0], times.shape[1]))
+        for first in range(0, len(times), _ROWS_AT_ONCE):
+            part = slice(first, first + _ROWS_AT_ONCE)
+            games = self.table.where(part).games()
+            sums += games.reshape(len(games), len(sums)).T.astype(np.float64) @ times[part]
+        return sums

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from judge_eval.stats.bootstrap import (
     DEFAULT,
     BoolArray,
-    Bootstrapped,
+    Bounds,
     FloatArray,
     IntArray,
     Resampling,
@@ -19,7 +19,7 @@ from judge_eval.stats.bootstrap import (
     interval_of,
     sparse,
 )
-from judge_eval.stats.estimate import Figure, LeftOut, left_out, no_figure, wilson
+from judge_eval.stats.estimate import Estimate, LeftOut, left_out, no_figure, wilson
 from judge_eval.stats.labels import (
     NO_LABEL,
     HumanData,
@@ -50,7 +50,7 @@ class Patterns(NamedTuple):
     pattern: IntArray
 
 
-def patterns_of(item: IntArray, said: NDArray[np.uint64]) -> Patterns:
+def patterns_of(item: IntArray, labels: NDArray[np.uint64]) -> Patterns:
     """Find the items on which the same was said; they are sorted.
 
     What was said is a number, and its order does not matter: an item's pattern is the sum of a hash
@@ -58,12 +58,12 @@ def patterns_of(item: IntArray, said: NDArray[np.uint64]) -> Patterns:
 
     Examples
     --------
-    >>> found = patterns_of(np.array([1, 1, 2, 2, 3]), np.array([7, 8, 8, 7, 9], np.uint64))
-    >>> sorted(map(int, found.counts)), len(found.pick)
+    >>> patterns = patterns_of(np.array([1, 1, 2, 2, 3]), np.array([7, 8, 8, 7, 9], np.uint64))
+    >>> sorted(map(int, patterns.counts)), len(patterns.pick)
     ([1, 2], 3)
     """
     starts = np.flatnonzero(np.diff(item, prepend=-1))
-    z = said + np.uint64(0x9E3779B97F4A7C15)
+    z = labels + np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     keys = np.add.reduceat(z ^ (z >> np.uint64(31)), starts)
@@ -144,8 +144,8 @@ class Paired:
     def patterns(self) -> Patterns:
         """Items on which everybody said the same, as one pattern with a count."""
         width = np.uint64(len(self.vocabulary))
-        said = (self.rater.astype(np.uint64) * width + self.left.astype(np.uint64)) * width
-        return patterns_of(self.item, said + self.right.astype(np.uint64))
+        labels = (self.rater.astype(np.uint64) * width + self.left.astype(np.uint64)) * width
+        return patterns_of(self.item, labels + self.right.astype(np.uint64))
 
 
 JudgeOrPairs: TypeAlias = JudgeData | Paired
@@ -233,8 +233,8 @@ def _missing(people: HumanLabels) -> tuple[LeftOut, ...]:
 class Averaged:
     """The plain mean over people, and the figure of each of them."""
 
-    figure: Figure
-    by_human: Mapping[str, Figure]
+    figure: Estimate
+    by_human: Mapping[str, Estimate]
 
 
 def averaged(
@@ -244,8 +244,8 @@ def averaged(
     resampling: Resampling,
     why_not: Sequence[str],
     *,
-    intervals: Sequence[Bootstrapped] | None = None,
-    of_mean: Bootstrapped | None = None,
+    intervals: Sequence[Bounds] | None = None,
+    of_mean: Bounds | None = None,
 ) -> Averaged:
     """Put together the figure of each person and their mean.
 
@@ -258,20 +258,23 @@ def averaged(
         interval_of(row, n, resampling) for row, n in zip(resampled, sizes, strict=True)
     ]
     of_mean = of_mean or interval_of(mean_over_raters(resampled), pairs.items, resampling)
-    known, gaps = np.isfinite(values), pairs.left_out
+    has_value, gaps = np.isfinite(values), pairs.left_out
     by_human = {
-        name: Figure(value, n, None, *interval) if is_known else no_figure(why, n)
-        for name, value, is_known, n, interval, why in zip(
-            pairs.raters, values.tolist(), known, sizes, intervals, why_not, strict=True
+        name: Estimate(value, interval.low, interval.high, n, interval.method)
+        if is_figure
+        else no_figure(why, n)
+        for name, value, is_figure, n, interval, why in zip(
+            pairs.raters, values.tolist(), has_value, sizes, intervals, why_not, strict=True
         )
     }
-    reasons = dict.fromkeys(each.reason for each in by_human.values() if each.reason)
+    reasons = dict.fromkeys(each.why for each in by_human.values() if each.why)
     for reason in reasons:
-        names = [name for name, each in by_human.items() if each.reason == reason]
+        names = [name for name, each in by_human.items() if each.why == reason]
         gaps += left_out("humans", names, reason)
-    if known.any():
-        n, mean = int(pairs.n_by_rater[known].sum()), float(values[known].mean())
-        return Averaged(Figure(mean, n, None, *of_mean, gaps), by_human)
+    if has_value.any():
+        n, mean = int(pairs.n_by_rater[has_value].sum()), float(values[has_value].mean())
+        low, high, method = of_mean
+        return Averaged(Estimate(mean, low, high, n, method, left_out=gaps), by_human)
     several = "no person's labels allow it: see each of them"
     why = several if len(reasons) > 1 else next(iter(reasons), _nothing_in_common(pairs))
     return Averaged(no_figure(why, left_out=gaps), by_human)
@@ -304,12 +307,13 @@ def mean_by_rater(
         of_mean = interval_of(mean_over_raters(resampled), pairs.items, resampling)
         if raters == 1 and len(pairs) == pairs.items:
             [of_mean] = intervals
-        elif of_mean.interval is None and raters:
+        elif of_mean.low is None and raters:
             # Each person's mean is one of as many items; the harmonic mean weighs people as the
             # mean does, and there are no more independent items than were labelled.
             items = min(pairs.items, int(raters**2 / (1 / sizes).sum()))
             method = f"{WILSON} of {items:,} items, all alike"
-            of_mean = Bootstrapped(wilson(float(means.mean()) * items, items), method)
+            low, high = wilson(float(means.mean()) * items, items) or (None, None)
+            of_mean = Bounds(low, high, method)
     reasons = [why_not] * raters
     return averaged(
         pairs, means, resampled, resampling, reasons, intervals=intervals, of_mean=of_mean
@@ -330,12 +334,19 @@ def resampled_rates(
         np.concatenate([values, np.ones(len(row))]),
         (2 * rows, len(patterns.counts)),
     )
-    return bootstrap(cells, patterns.counts, lambda sums: sums[:rows] / sums[rows:], resampling)
+    return bootstrap(
+        cells,
+        patterns.counts,
+        lambda sums: sums[:rows] / sums[rows:],
+        resampling.rng,
+        resampling.resamples,
+    )
 
 
-def wilson_intervals(successes: FloatArray | IntArray, trials: IntArray) -> list[Bootstrapped]:
+def wilson_intervals(successes: FloatArray | IntArray, trials: IntArray) -> list[Bounds]:
     both = zip(successes.tolist(), trials.tolist(), strict=True)
-    return [Bootstrapped(wilson(round(good), n), WILSON) for good, n in both]
+    ends = [wilson(round(good), n) or (None, None) for good, n in both]
+    return [Bounds(low, high, WILSON) for low, high in ends]
 
 
 def mean_over_raters(values: FloatArray) -> FloatArray:
@@ -346,13 +357,13 @@ def mean_over_raters(values: FloatArray) -> FloatArray:
     >>> mean_over_raters(np.array([[1.0, np.nan], [0.0, np.nan]]))
     array([0.5, nan])
     """
-    known = ~np.isnan(values)
+    has_value = ~np.isnan(values)
     with np.errstate(invalid="ignore"):
-        mean: FloatArray = np.where(known, values, 0.0).sum(axis=0) / known.sum(axis=0)
+        mean: FloatArray = np.where(has_value, values, 0.0).sum(axis=0) / has_value.sum(axis=0)
     return mean
 
 
-def agreement(pairs: Paired, *, resampling: Resampling = DEFAULT) -> Figure:
+def agreement(pairs: Paired, *, resampling: Resampling = DEFAULT) -> Estimate:
     """Return the share of pairs of labels that are the same.
 
     Every pair counts once, whoever it is by; `classification` instead averages over people. The
@@ -360,8 +371,8 @@ def agreement(pairs: Paired, *, resampling: Resampling = DEFAULT) -> Figure:
 
     Examples
     --------
-    >>> said = {"q1": "A", "q2": "tie"}
-    >>> agreement(paired(said, {"ann": said, "ben": {"q1": "B"}})).value
+    >>> labels = {"q1": "A", "q2": "tie"}
+    >>> agreement(paired(labels, {"ann": labels, "ben": {"q1": "B"}})).value
     0.6666666666666666
     """
     if not len(pairs):

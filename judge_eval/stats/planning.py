@@ -234,6 +234,9 @@ POWERS: Final[dict[Method, Callable[[Study], Callable[[int], float]]]] = {
 def items_for(study: Study, method: Method) -> int | None:
     """Return the least items that tell the two judges apart often enough; None beyond 20,000.
 
+    A claim takes a whole number of bets won, so by evidence the items move in small steps: one
+    vote more per item may need up to 1 % more of them.
+
     Examples
     --------
     >>> study = Study(judges=3, people_agreement=0.68, difference=0.1)

@@ -77,7 +77,7 @@ def classification(
     >>> people = {"ann": {"q1": "flag", "q2": "flag", "q3": "flag"}}
     >>> classification(judge, people, "f1", pos_label="flag").figure.value
     0.8
-    >>> classification(judge, people, "f1").figure.reason
+    >>> classification(judge, people, "f1").figure.why
     'neither the judge nor the person gave the label 1'
     """
     settings = Classification(metric, pos_label, average, missing, resampling)
@@ -176,7 +176,11 @@ class ClassSums(NamedTuple):
     ) -> tuple[FloatArray, FloatArray]:
         """Compute a statistic, of shape (n_raters,), and of each resample."""
         return bootstrap(
-            self.cells, self.counts, lambda sums: statistic(*np.split(sums, 3)), resampling
+            self.cells,
+            self.counts,
+            lambda sums: statistic(*np.split(sums, 3)),
+            resampling.rng,
+            resampling.resamples,
         )
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from judge_eval.stats.bootstrap import (
     DEFAULT,
-    Bootstrapped,
+    Bounds,
     FloatArray,
     IntArray,
     Resampling,
@@ -67,12 +67,14 @@ def rank_correlation(
 
         owns = [both[:, pairs.rater == rater] for rater in range(len(sizes))]
         values = np.array([kendalltau(*own).statistic for own in owns])
-        of_mean = Bootstrapped(None, "no interval: too many different grades to resample tau")
+        of_mean = Bounds(None, None, "no interval: too many different grades to resample tau")
         intervals = [of_mean] * len(sizes)
     elif len(pairs):
         every = np.arange(len(counts))
         each = sparse(every, every, None, (len(counts), len(counts)))
-        values, resampled = bootstrap(each, counts, correlations, resampling)
+        values, resampled = bootstrap(
+            each, counts, correlations, resampling.rng, resampling.resamples
+        )
     values[sizes < FEWEST] = np.nan
     resampled[np.isnan(values)] = np.nan
     constant = "one of the two gave every item the same grade, so there is no order to compare"

@@ -14,7 +14,7 @@ import numpy as np
 
 from judge_eval.stats.annotator_test import PASSES
 from judge_eval.stats.bootstrap import IntArray
-from judge_eval.stats.estimate import Figure, require, wilson
+from judge_eval.stats.estimate import Estimate, require, wilson
 from judge_eval.stats.significance import benjamini_yekutieli, penalty, t_test
 
 SIZES: Final = (30, 40, 50, 60, 80, 100, 150, 200, 300)
@@ -29,7 +29,7 @@ class ItemsNeeded:
     """
 
     items: int | None
-    passing: dict[int, Figure]
+    passing: dict[int, Estimate]
     human_kappa: float
     in_words: str
 
@@ -70,10 +70,10 @@ def items_needed(
         counts = _outcomes(*_labels(judge_accuracy, human_noise, categories, shape, rng), tried)
         rejected = benjamini_yekutieli(t_test(counts, values)[..., 0], q)
         passed += (rejected.mean(axis=-1) >= PASSES).sum(axis=0)
-    passing = {
-        size: Figure(n / simulations, simulations, None, wilson(n, simulations), "Wilson")
-        for size, n in zip(tried, passed.tolist(), strict=True)
-    }
+    passing = {}
+    for size, n in zip(tried, passed.tolist(), strict=True):
+        low, high = wilson(n, simulations) or (None, None)
+        passing[size] = Estimate(n / simulations, low, high, simulations, "Wilson")
     enough = list(takewhile(lambda size: (passing[size].value or 0) >= power, reversed(tried)))
     items = enough[-1] if enough else None
     judge = f"a judge that is right on {judge_accuracy:.0%}"

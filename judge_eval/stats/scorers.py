@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final, Literal, TypeAlias
 from humanjudge.lib.text import number_of
 from judge_eval.stats.annotator_test import AltTestSettings, advice, alt_test, epsilon_key, in_words
 from judge_eval.stats.bootstrap import DEFAULT, Resampling
-from judge_eval.stats.estimate import Figure, no_figure, one_of
+from judge_eval.stats.estimate import Estimate, no_figure, one_of
 from judge_eval.stats.kappa import Level, Weights, band, cohen_kappa, krippendorff_alpha
 from judge_eval.stats.labels import (
     HumanLabels,
@@ -34,7 +34,7 @@ from judge_eval.stats.similarity import (
 
 TaskStrategy: TypeAlias = Literal["single", "multitask", "multilabel"]
 AnnotatorAggregation: TypeAlias = Literal["individual_average", "majority_vote"]
-Figures: TypeAlias = Mapping[str, Figure]
+Figures: TypeAlias = Mapping[str, Estimate]
 Metadata: TypeAlias = Mapping[str, object]
 PEOPLE: Final = "people among themselves"
 INDIVIDUAL: Final = {
@@ -76,7 +76,29 @@ class ScoreResult:
     def as_dict(self, timestamp: str | None = None) -> dict[str, Any]:
         """Return what a result file holds; the caller knows the time, this package does not."""
         counts = {name: figure.n for name, figure in self.figures.items()}
-        return asdict(self) | {"scores": self.scores, "counts": counts, "timestamp": timestamp}
+        figures = {
+            "figures": _as_dicts(self.figures),
+            "series": {name: _as_dicts(curve) for name, curve in self.series.items()},
+            "by_human": _as_dicts(self.by_human),
+            "by_task": {task: _as_dicts(of_task) for task, of_task in self.by_task.items()},
+        }
+        about = {"scores": self.scores, "counts": counts, "timestamp": timestamp}
+        return asdict(self) | figures | about
+
+
+def _as_dicts(figures: Figures) -> dict[str, dict[str, object]]:
+    """Return figures by the names of their fields in result files."""
+    return {
+        name: {
+            "value": figure.value,
+            "n": figure.n,
+            "reason": figure.why,
+            "interval": figure.interval,
+            "method": figure.method,
+            "left_out": tuple(asdict(gap) for gap in figure.left_out),
+        }
+        for name, figure in figures.items()
+    }
 
 
 class Scorer:
@@ -114,7 +136,7 @@ class Scorer:
         """Compare a judge with people on one task.
 
         With `aggregation_mode` ``multilabel`` a label is a `Vector` of the labels of all tasks.
-        Figures that cannot be computed are None with a reason; see `Figure`.
+        Figures that cannot be computed are None with a reason; see `Estimate`.
         """
         must = "must define compute_score or compute_score_async"
         raise NotImplementedError(f"{type(self).__name__} {must}")
@@ -182,7 +204,7 @@ class BuiltInScorer(Scorer):
 
     def found(
         self,
-        figures: Sequence[Figure],
+        figures: Sequence[Estimate],
         by_human: Figures,
         warnings: Sequence[str] = (),
         metadata: Metadata = INDIVIDUAL,

@@ -12,7 +12,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Final, NamedTuple, TypeAlias
 
-from judge_eval.stats.estimate import Figure, LeftOut, left_out, no_figure, one_of, require
+from judge_eval.stats.estimate import Estimate, LeftOut, left_out, no_figure, one_of, require
 from judge_eval.stats.labels import (
     HumanLabels,
     Item,
@@ -315,7 +315,7 @@ def _mean_of_results(parts: Sequence[ScoreResult]) -> ScoreResult:
     )
 
 
-def mean_of_tasks(figures: Figures) -> Figure:
+def mean_of_tasks(figures: Figures) -> Estimate:
     """Return the plain mean of the figures of several tasks, by name.
 
     Its interval goes from the mean of the lower ends to the mean of the upper ones, as if the
@@ -323,19 +323,19 @@ def mean_of_tasks(figures: Figures) -> Figure:
 
     Examples
     --------
-    >>> mean_of_tasks({"a": Figure(0.5, n=10), "b": Figure(1.0, n=6)}).value
+    >>> mean_of_tasks({"a": Estimate(0.5, n=10), "b": Estimate(1.0, n=6)}).value
     0.75
     """
     known = [figure for figure in figures.values() if figure.value is not None]
-    without = [(task, figure.reason) for task, figure in figures.items() if figure.reason]
-    gaps = tuple(LeftOut("tasks", 1, reason, (task,)) for task, reason in without)
+    without = [(task, figure.why) for task, figure in figures.items() if figure.value is None]
+    gaps = tuple(LeftOut("tasks", 1, reason or "", (task,)) for task, reason in without)
     gaps += tuple(gap for figure in known for gap in figure.left_out)
     if not known:
         return no_figure("no task has a figure: see why for each of them", left_out=gaps)
     n, mean = sum(x.n for x in known), fmean(x.value for x in known if x.value is not None)
     intervals = [figure.interval for figure in known if figure.interval]
     if len(intervals) < len(known):
-        return Figure(mean, n, left_out=gaps)
+        return Estimate(mean, n=n, left_out=gaps)
     low, high = map(fmean, zip(*intervals, strict=True))
     method = "mean of the tasks' intervals, which is wide enough"
-    return Figure(mean, n, None, (low, high), method, gaps)
+    return Estimate(mean, low, high, n, method, left_out=gaps)

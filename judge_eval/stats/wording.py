@@ -14,10 +14,9 @@ import numpy as np
 
 from humanjudge.lib.text import listed, number_of, odds
 from judge_eval.stats.bradley_terry import tie_group_members
-from judge_eval.stats.claims import Claims
-from judge_eval.stats.confidence_sequence import MARGIN
-from judge_eval.stats.entering import MOST_MEDIANS
+from judge_eval.stats.claims import MARGIN, Claims
 from judge_eval.stats.evidence import FEWEST_FOR_FORECAST, Forecast
+from judge_eval.stats.evidence_order import MOST_MEDIANS
 
 # More names than these are no longer plain words, and of more judges one; the table has them all.
 MOST_NAMES: Final = 6
@@ -72,13 +71,13 @@ class Words:
     Examples
     --------
     >>> from judge_eval.stats.claims import claims
-    >>> from judge_eval.stats.entering import Opened, Voted, enter
+    >>> from judge_eval.stats.evidence_order import Opened, Voted, enter
     >>> opened = [Opened(n, n, n, 1, [0, n % 5 > 0, n % 2]) for n in range(40)]
     >>> entered = enter([*opened, *(Voted(40 + n, n, 0) for n in range(40))], range(40))
     >>> is_baseline, agreement = np.array([False, False, True]), [0.975, 0.2, 0.5]
-    >>> found = claims(entered, is_baseline, np.array(agreement))
+    >>> claimed = claims(entered, is_baseline, np.array(agreement))
     >>> names, about = ["north", "south", "random"], {"votes": 40, "voters": 3, "people": 0.9}
-    >>> words = Words(names, found, [0, 2, 1], agreement, [1, 1, 1], **about)
+    >>> words = Words(names, claimed, [0, 2, 1], agreement, [1, 1, 1], **about)
     >>> print(*words.headline())  # doctest: +NORMALIZE_WHITESPACE
     north is the best judge: it agrees with people on 98 % (people among themselves: 90 %) and beats
     south (evidence over 1,000,000 : 1). You may stop voting. Only north beats the baselines.
@@ -277,12 +276,12 @@ class Words:
     def _forecast(self, pairs: Iterable[tuple[int, int]]) -> str:
         """Say what it takes to tell all these pairs apart."""
         every = [self.claims.forecast[one][other] for one, other in pairs]
-        known = [votes for votes in every if votes is not None]
-        if len(known) < len(every):
+        forecasts = [votes for votes in every if votes is not None]
+        if len(forecasts) < len(every):
             return self._outlook(None)
-        highs = [votes.high for votes in known if votes.high is not None]
-        high = max(highs) if len(highs) == len(known) else None
-        return self._outlook(Forecast(max(votes.low for votes in known), high))
+        highs = [votes.high for votes in forecasts if votes.high is not None]
+        high = max(highs) if len(highs) == len(forecasts) else None
+        return self._outlook(Forecast(max(votes.low for votes in forecasts), high))
 
     def _pair(self, one: int, other: int) -> str:
         """Say how a judge compares to one that agrees no more often, and what would settle it."""
@@ -442,22 +441,22 @@ class Words:
     def _in_short(self) -> Iterator[str]:
         judges = self.judges
         n = len(judges)
-        told_apart = int(self.claims.beats[np.ix_(judges, judges)].sum())
-        yield f"{told_apart:,} of {n * (n - 1) // 2:,} pairs of judges are told apart."
+        distinct_pairs = int(self.claims.beats[np.ix_(judges, judges)].sum())
+        yield f"{distinct_pairs:,} of {n * (n - 1) // 2:,} pairs of judges are told apart."
 
     def _equals(self) -> list[tuple[list[int], str]]:
         """Return groups of judges that are alike, with the sentence about each."""
         judges, same = self.judges, self.claims.same
         copies = [[n for n in self.order if n in group] for group in self.identical]
         copied = f"gave the same verdict on every {self.noun}"
-        found = [(group, f"{self._some(group)} {copied}.") for group in copies]
+        claimed = [(group, f"{self._some(group)} {copied}.") for group in copies]
         alone = [n for n in judges if not any(n in group[1:] for group in copies)]
         within = f"they differ by less than {100 * MARGIN:.0f} points of agreement per vote"
         for members in tie_group_members(~same[np.ix_(alone, alone)]):
             if len(group := [alone[at] for at in members]) > 1:
                 sentence = f"{self._some(group)} are practically the same: {within}."
-                found.append((group, sentence))
-        return found
+                claimed.append((group, sentence))
+        return claimed
 
     def _alike_of(self, first: int) -> list[str]:
         """Name judges that are equals of the first one, unless it is the best."""

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
 
-from judge_eval.stats import Figure, Resampling, no_figure, rank_correlation
+from judge_eval.stats import Estimate, Resampling, no_figure, rank_correlation
 from judge_eval.stats.bootstrap import DEFAULT
 from judge_eval.stats.estimate import Z95, left_out
 from judge_eval.stats.rank_correlations import FEWEST
@@ -106,13 +106,13 @@ class Drift(NamedTuple):
 
     quarter: str
     votes: int
-    figure: Figure
+    figure: Estimate
 
     @property
     def note(self) -> str:
         """Why there is no figure or how its interval was made, and what was left out."""
         gaps = [f"left out: {gap.count} {gap.what}, {gap.why}" for gap in self.figure.left_out]
-        return "; ".join([self.figure.reason or self.figure.method or "", *gaps])
+        return "; ".join([self.figure.why or self.figure.method or "", *gaps])
 
 
 def quarter_of(at: datetime) -> str:
@@ -124,7 +124,7 @@ def quarter_of(at: datetime) -> str:
 
 # A page is opened again and again, and there are seldom new votes in between.
 @lru_cache(maxsize=64)
-def spearman(pairs: tuple[tuple[float, float], ...], resampling: Resampling = DEFAULT) -> Figure:
+def spearman(pairs: tuple[tuple[float, float], ...], resampling: Resampling = DEFAULT) -> Estimate:
     """Compute Spearman's rank correlation of items' composites and rates, with a 95 % interval.
 
     Items are resampled, each with all its votes. There is no value for fewer than 3 items, or
@@ -163,7 +163,7 @@ def drift(
     return quarters
 
 
-def has_changed(older: Figure, newer: Figure) -> bool:
+def has_changed(older: Estimate, newer: Estimate) -> bool:
     """Say whether two Spearman correlations differ significantly: Fisher's z, two-sided, at .05.
 
     ``z = (atanh r1 - atanh r2) / sqrt(v1 + v2)`` with ``v = (1 + r ** 2 / 2) / (n - 3)`` (D. G.

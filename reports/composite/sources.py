@@ -17,7 +17,7 @@ from django.db.models import Case, Count, Q, QuerySet, Sum, Value, When
 from django.db.models.functions import TruncQuarter
 
 from humanjudge.lib.validation import ConfigError, ConfigInvalid
-from judge_eval.findings.slices import WHOLE, Slice
+from judge_eval.findings.filters import WHOLE, Slice
 from judge_eval.models import Judge, Run, Verdict
 from reports.composite.compute import Tally, quarter_of
 from reports.composite.config import (

@@ -17,10 +17,10 @@ from humanjudge.lib.text import listed, number_of
 from judge_eval.access import can, hidden_from
 from judge_eval.findings.cache import parts_of
 from judge_eval.findings.few import keep_few_from
-from judge_eval.findings.slices import Parts, Slice
+from judge_eval.findings.filters import Parts, Slice
 from judge_eval.models import Run
-from judge_eval.pages.runs import run_action, run_page
 from judge_eval.stats.bootstrap import Resampling
+from judge_eval.web import run_action, run_page
 from reports.composite import compute, sources
 from reports.composite.config import CompositeConfig, source_in_words
 from reports.composite.forms import CHECKS, CompositeForm, rows_of

@@ -178,14 +178,14 @@ def majority_good(votes: Votes, good_vote: object = True, threshold: float = 0.5
     """
     if not 0 <= threshold <= 1:
         raise ValueError("threshold must be from 0 to 1")
-    wanted = _vote(good_vote)
+    good_one = _vote(good_vote)
     total: Counter[str] = Counter()
     good: Counter[str] = Counter()
     for row in _rows(votes):
         item, vote = row.name("inference_id"), _vote(row.value("vote"))
         if vote is not None:
             total[item] += 1
-            good[item] += vote == wanted
+            good[item] += vote == good_one
     return {"count": sum(good[item] / total[item] > threshold for item in total)}
 
 
@@ -203,8 +203,8 @@ def votes_distribution(
     """
     counts = Counter(row.name("inference_id") for row in _rows(votes))
     if inference_ids is not None:
-        wanted = {_name(item) for item in inference_ids}
-        counts = Counter({item: count for item, count in counts.items() if item in wanted})
+        requested = {_name(item) for item in inference_ids}
+        counts = Counter({item: count for item, count in counts.items() if item in requested})
     return dict(counts.most_common())
 
 

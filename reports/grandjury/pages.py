@@ -148,7 +148,7 @@ def make_model(request: HttpRequest) -> HttpResponse:
         return _page(request, model_form=form, status=422)
     project, name = form.cleaned_data["project"], form.cleaned_data["name"]
     model, secret = services.create_model(_user(request), project, name)
-    return told_once(request, f"The key of the model {model.name}", secret)
+    return show_secret(request, f"The key of the model {model.name}", secret)
 
 
 @never_cache
@@ -156,7 +156,7 @@ def make_model(request: HttpRequest) -> HttpResponse:
 def renew_model_key(request: HttpRequest, model_id: UUID) -> HttpResponse:
     model = _own_model(request, model_id)
     require(request, "run", model.project_id)
-    return told_once(request, f"The new key of {model.name}", services.renew_key(model))
+    return show_secret(request, f"The new key of {model.name}", services.renew_key(model))
 
 
 @require_POST
@@ -179,7 +179,7 @@ def make_person_key(request: HttpRequest) -> HttpResponse:
     key, text = services.create_person_key(
         _user(request), made["name"], made["scopes"], made["project"]
     )
-    return told_once(request, f"Your key {key.name}", text)
+    return show_secret(request, f"Your key {key.name}", text)
 
 
 @require_POST
@@ -197,7 +197,7 @@ def open_benchmark(request: HttpRequest, benchmark_id: int) -> HttpResponse:
     return redirect("traced-models")
 
 
-def told_once(
+def show_secret(
     request: HttpRequest, title: str, secret: str, back: tuple[str, str] | None = None
 ) -> HttpResponse:
     """Show a key in this answer alone: a redirect would take it through a cookie or an address.
@@ -211,4 +211,4 @@ def told_once(
         "kind": next(kind.name for kind in ApiKey.Kind if secret.startswith(f"{kind}_")),
         "back": back or ("To your models and keys", reverse("traced-models")),
     }
-    return render(request, "reports/told_once.html", context)
+    return render(request, "reports/new_secret.html", context)

@@ -79,8 +79,8 @@ def find_model(api_key: ApiKey, text: str) -> TracedModel | None:
 
 def find_benchmark(text: str) -> Benchmark | None:
     """Return a benchmark by its slug, or the identifier of its project or of its queue."""
-    found = Benchmark.objects.filter(_named(text, "project", "queue"))
-    return found.select_related("project", "queue").first()
+    benchmarks = Benchmark.objects.filter(_named(text, "project", "queue"))
+    return benchmarks.select_related("project", "queue").first()
 
 
 def models_of_user(user: User) -> QuerySet[TracedModel]:
@@ -151,7 +151,7 @@ def trace_rows(traces: QuerySet[Trace], reader: User | None, window: Window) -> 
         "trace_id",
         input=F("item__a__prompt"),
         output=F("item__a__output"),
-        said=F("item__a__metadata"),
+        metadata=F("item__a__metadata"),
         slug=F("enrollment__model__slug"),
         pass_count=F("item__votes_pass"),
         flag_count=F("item__votes_flag"),
@@ -179,9 +179,9 @@ def _read(
     rows: QuerySet[Any], reader: User | None, window: Window, at: str, *names: str, **columns: F
 ) -> list[Row]:
     """Return what a person may read of a window, whose times are in the column `at`; note it."""
-    found = list(window.of(_readable(rows, reader), at).values("item", *names, **columns))
-    _note_read(reader, found)
-    return found
+    read = list(window.of(_readable(rows, reader), at).values("item", *names, **columns))
+    _note_read(reader, read)
+    return read
 
 
 def _readable(rows: QuerySet[Any], reader: User | None) -> QuerySet[Any]:
@@ -206,7 +206,7 @@ def _note_read(reader: User | None, rows: Iterable[Row]) -> None:
 
 def leaderboard(benchmark: Benchmark) -> list[Row]:
     """Return the models of a benchmark with their votes, the highest pass rate first."""
-    counts = _counted(benchmark.pk, benchmark.project.head)
+    counts = _counted(benchmark.pk, benchmark.project.ledger_head)
     rows = benchmark.enrollments.values_list("pk", "model__name", "model__slug")
     ranked = [_ranked(name, slug, *counts.get(pk, (0, 0))) for pk, name, slug in rows]
     return sorted(ranked, key=_place)

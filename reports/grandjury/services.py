@@ -109,8 +109,8 @@ def benchmark_of(project: Project, owner: User | None) -> Benchmark:
     """Return where the models of a project send their traces; the first makes it."""
     with transaction.atomic():
         Project.objects.select_for_update(no_key=True).get(pk=project.pk)
-        found = Benchmark.objects.filter(project=project).first()
-        return found or Benchmark.objects.create(
+        benchmark = Benchmark.objects.filter(project=project).first()
+        return benchmark or Benchmark.objects.create(
             project=project,
             queue=_queue_of_traces(project),
             slug=_free_slug(Benchmark.objects.all(), project.name, otherwise="benchmark"),
@@ -146,9 +146,9 @@ def open_to_enrolment(benchmark: Benchmark, is_open: bool) -> None:
 
 def enroll(model: TracedModel, benchmark: Benchmark) -> Enrollment:
     """Send a model's traces to a benchmark too; the second time changes nothing."""
-    found = model.enrollments.filter(benchmark=benchmark).first()
-    if found is not None:
-        return found
+    enrollment = model.enrollments.filter(benchmark=benchmark).first()
+    if enrollment is not None:
+        return enrollment
     if not benchmark.is_open:
         raise EnrollmentRefused(f"{benchmark.slug} is not open to enrolment")
     return Enrollment.objects.get_or_create(model=model, benchmark=benchmark)[0]
@@ -164,7 +164,7 @@ class TraceIn:
     trace_id: str
     prompt: str
     output: str
-    # What else the client has said of it.
+    # What else the client says of it.
     metadata: dict[str, Any] = field(default_factory=dict)
 
 
@@ -212,8 +212,8 @@ def ingest(api_key: ApiKey, sent: TraceIn) -> bool:
 def _queue(
     run: object, salt: str, private_salt: str, pk: object, project: object, *rules: Any
 ) -> Queue:
-    wanted = dict(zip(("votes_per_item", "overlap_share", "overlap_votes"), rules, strict=True))
-    queue = Queue(id=UUID(str(pk)), project_id=UUID(str(project)), **wanted)
+    fields = dict(zip(("votes_per_item", "overlap_share", "overlap_votes"), rules, strict=True))
+    queue = Queue(id=UUID(str(pk)), project_id=UUID(str(project)), **fields)
     salts = {"salt": salt, "private_salt": private_salt}
     return Run(id=UUID(str(run)), queue=queue, **salts).queue
 

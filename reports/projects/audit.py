@@ -4,18 +4,19 @@ from collections.abc import Mapping
 from typing import Final
 
 from django import forms
-from django.core.paginator import Paginator
+from django.contrib.admin.models import LogEntry
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.http import urlencode
 
 from humanjudge.http import Context
+from humanjudge.listing import Column, Listing
 from judge_eval.access import hidden_from
 from judge_eval.models import Run
 from judge_eval.selectors import Ambiguous, by_prefix
 from reports.projects.entries import KINDS, lines_of, loaded
-from reports.projects.head import project_page
+from reports.projects.page_header import project_page
 from voting.changes import changes_of
 from voting.models import Entry, Item, Project, Voter
 
@@ -59,14 +60,14 @@ class AuditForm(forms.Form):
             return None
         voters = Voter.objects.filter(project=self.project)
         named = voters.filter(Q(pseudonym=text.lower()) | Q(name__icontains=text))
-        found = list(named.order_by("name", "pseudonym")[: MOST_NAMED + 1])
-        exact = [voter for voter in found if voter.pseudonym == text.lower()]
-        if not found:
+        matches = list(named.order_by("name", "pseudonym")[: MOST_NAMED + 1])
+        exact = [voter for voter in matches if voter.pseudonym == text.lower()]
+        if not matches:
             raise forms.ValidationError("No voter has that name.")
-        if len(exact or found) > 1:
-            self.several = found[:MOST_NAMED]
-            raise forms.ValidationError("Several voters are called so: choose one of them.")
-        return (exact or found)[0]
+        if len(exact or matches) > 1:
+            self.several = matches[:MOST_NAMED]
+            raise forms.ValidationError("Several voters have that name: choose one of them.")
+        return (exact or matches)[0]
 
     def clean_item(self) -> Item | None:
         text, run = self.cleaned_data["item"].strip(), self.cleaned_data.get("run")
@@ -76,15 +77,15 @@ class AuditForm(forms.Form):
         if text.isdecimal() and len(text) < 8:
             if run is None:
                 raise forms.ValidationError("Choose the run in which it has this number, too.")
-            found = items.filter(queue=run.queue_id, position=int(text) - 1).first()
+            item = items.filter(queue=run.queue_id, position=int(text) - 1).first()
         else:
             try:
-                found = by_prefix(items, text)
+                item = by_prefix(items, text)
             except Ambiguous as error:
                 raise forms.ValidationError(f"{error}.") from error
-        if found is None:
+        if item is None:
             raise forms.ValidationError("There is no such item in this project.")
-        return found
+        return item
 
     def query(self, **changes: object) -> str:
         """Return what an address ends with to ask for the same, with some things otherwise."""
@@ -99,10 +100,10 @@ def page_of(form: AuditForm) -> list[Entry]:
     earlier ones. What is asked for together has one index for votes and another for all else, so
     each is read from its newest entry on, and no page costs more because the ledger is long.
     """
-    asked = form.cleaned_data
-    since, until, start = asked["since"], asked["until"], asked["seq"]
+    cleaned = form.cleaned_data
+    since, until, start = cleaned["since"], cleaned["until"], cleaned["seq"]
     by_time = bool(since or until)
-    run, voter, item = asked["run"], asked["voter"], asked["item"]
+    run, voter, item = cleaned["run"], cleaned["voter"], cleaned["item"]
     about = {"queue": run and run.queue_id, "voter": voter, "item": item}
     subject = {column: value for column, value in about.items() if value}
     rows = Entry.objects.filter(**subject, seq__isnull=False)
@@ -113,25 +114,27 @@ def page_of(form: AuditForm) -> list[Entry]:
     rows = rows.filter(at__lte=until) if until else rows
     rows = _from(rows, form.project, start, by_time=by_time) if start else rows
     order = ("-at", "-seq") if by_time else ("-seq",)
-    if asked["kind"]:
-        which = [Q(kind=asked["kind"]) & (_VOTES if asked["kind"] == Entry.Kind.VOTE else _OTHERS)]
+    if cleaned["kind"]:
+        which = [
+            Q(kind=cleaned["kind"]) & (_VOTES if cleaned["kind"] == Entry.Kind.VOTE else _OTHERS)
+        ]
     else:
         which = [_VOTES, _OTHERS] if run or by_time else [Q()]
-    found = [
+    keys = [
         key
         for part in which
         for key in rows.filter(part).order_by(*order).values_list("at", "seq", "pk")[: PER_PAGE + 1]
     ]
-    newest = sorted(found, key=lambda key: key[:2] if by_time else key[1:2], reverse=True)
+    newest = sorted(keys, key=lambda key: key[:2] if by_time else key[1:2], reverse=True)
     return loaded([pk for _, _, pk in newest[: PER_PAGE + 1]])
 
 
 def _from(rows: QuerySet[Entry], project: Project, seq: int, *, by_time: bool) -> QuerySet[Entry]:
     """Return the entries from a number on, where they stand by their times from its time on."""
-    known = Entry.objects.filter(project=project, seq=seq).values_list("at", flat=True).first()
-    if not by_time or known is None:
+    at = Entry.objects.filter(project=project, seq=seq).values_list("at", flat=True).first()
+    if not by_time or at is None:
         return rows.filter(seq__lte=seq)
-    return rows.filter(Q(at__lt=known) | Q(seq__lte=seq), at__lte=known)
+    return rows.filter(Q(at__lt=at) | Q(seq__lte=seq), at__lte=at)
 
 
 # --- the page -------------------------------------------------------------------------------------
@@ -142,17 +145,17 @@ def audit(request: HttpRequest, project: Project) -> HttpResponse:
     if request.GET.get("show") == "changes":
         return _changes(request, project)
     form = AuditForm(project, request.GET.dict())
-    found = page_of(form) if form.is_valid() else []
-    entries = found[:PER_PAGE]
+    rows = page_of(form) if form.is_valid() else []
+    entries = rows[:PER_PAGE]
     closed = hidden_from(request, project, {entry.item_id for entry in entries if entry.item_id})
     context: Context = {
         "project": project,
         "tab": "audit",
-        "shown": "ledger",
+        "current": "ledger",
         "form": form,
         "lines": lines_of(project, entries, closed),
         "several": [(voter, form.query(voter=voter.pseudonym)) for voter in form.several],
-        "older": form.query(seq=found[PER_PAGE].seq) if len(found) > PER_PAGE else "",
+        "older": form.query(seq=rows[PER_PAGE].seq) if len(rows) > PER_PAGE else "",
         "newest": form.query(seq=None) if form.is_valid() and form.cleaned_data["seq"] else "",
         "unsealed": Entry.objects.filter(project=project, seq__isnull=True).count(),
     }
@@ -161,7 +164,21 @@ def audit(request: HttpRequest, project: Project) -> HttpResponse:
     )
 
 
+CHANGES: Final = Listing[LogEntry](
+    "Changes",
+    [
+        Column("Change", lambda change: change.get_change_message(), css="long"),
+        Column("By", lambda change: change.user.get_username()),
+        Column("When", lambda change: f"{change.action_time:%-d %b %Y %H:%M:%S} UTC", css="nowrap"),
+    ],
+)
+
+
 def _changes(request: HttpRequest, project: Project) -> HttpResponse:
-    page = Paginator(changes_of(project), PER_PAGE).get_page(request.GET.get("page"))
-    context = {"project": project, "tab": "audit", "shown": "changes", "page": page}
+    context: Context = {
+        **CHANGES.context(changes_of(project), request.GET),
+        "project": project,
+        "tab": "audit",
+        "current": "changes",
+    }
     return render(request, "reports/project_audit.html", context)

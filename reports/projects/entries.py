@@ -4,7 +4,7 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from django.db.models import Case, F, OuterRef, Q, QuerySet, Subquery, When
@@ -17,8 +17,7 @@ from reports.quality.parameters import DEFAULT, KEY, REPUTATIONS, parameters_in
 from reports.quality.views import parameters_in_words
 from reports.review.views import vote_in_words
 from voting.choices import short_name
-from voting.ledger import group_names
-from voting.ledger.decisions import VOTES_WANTED
+from voting.ledger.decisions import GROUPS, VOTES_WANTED
 from voting.models import Entry, Project, Voter
 
 KINDS: Final[dict[str, str]] = {
@@ -40,9 +39,9 @@ IMPORTS: Final = {
     "begins": "An import begins: the votes up to its end came all at once",
     "ends": "The import ends here",
 }
-SOME_WANTED: Final = "Votes wanted on some items were changed"
+SOME_VOTES: Final = "Votes wanted on some items were changed"
 # Of voters who were put into groups at once.
-MOST_TOLD: Final = 5
+MOST_GROUPS: Final = 5
 CLOSED: Final = "You have not voted on this yet; what was said of it is shown once you have."
 
 
@@ -62,15 +61,31 @@ class Line:
     is_closed: bool = False
 
 
+class Facts(NamedTuple):
+    """What the payload of an entry says, as texts; one that was imported may hold anything."""
+
+    by: str
+    action: str
+    id: str
+    type: str
+    voter: str
+    # A judge and its answer.
+    verdicts: list[tuple[str, str]]
+
+
 def loaded(keys: Sequence[int]) -> list[Entry]:
-    """Return entries in this order with what is said of them, as `said`.
+    """Return entries in this order with what is said of them, as `payload_read`.
 
     Parameters are left out: some name every item of a queue.
     """
-    said = Case(When(~Q(kind=Entry.Kind.PARAMETERS), then=F("payload")))
+    payload = Case(When(~Q(kind=Entry.Kind.PARAMETERS), then=F("payload")))
     entries = Entry.objects.filter(pk__in=keys).defer("payload", "target__payload")
-    found = entries.select_related("voter", "item", "queue", "target").annotate(said=said).in_bulk()
-    return [found[pk] for pk in keys]
+    rows = (
+        entries.select_related("voter", "item", "queue", "target")
+        .annotate(payload_read=payload)
+        .in_bulk()
+    )
+    return [rows[pk] for pk in keys]
 
 
 def lines_of(project: Project, entries: Sequence[Entry], closed: Collection[UUID]) -> list[Line]:
@@ -81,15 +96,16 @@ def lines_of(project: Project, entries: Sequence[Entry], closed: Collection[UUID
 
 class _Teller:
     def __init__(self, project: Project, entries: Sequence[Entry]) -> None:
-        said = [_said(entry) for entry in entries]
+        facts = [_facts(entry) for entry in entries]
         runs = Run.every.filter(queue__in={entry.queue_id for entry in entries})
         self.runs = {
             queue: (pk, name) for queue, pk, name in runs.values_list("queue", "pk", "name")
         }
-        by = {str(each["by"]) for each in said if "by" in each}
+        by = {each.by for each in facts if each.by}
         voters = Voter.objects.filter(project=project, pseudonym__in=by)
         self.names = {voter.pseudonym: str(voter) for voter in voters}
-        judges = Judge.objects.filter(run__queue__project=project, pk__in=_judges_in(said))
+        judged_by = {judge for each in facts for judge, _ in each.verdicts if is_uuid(judge)}
+        judges = Judge.objects.filter(run__queue__project=project, pk__in=judged_by)
         self.judges = {str(pk): name for pk, name in judges.values_list("pk", "name")}
         self.changes = _changes_by([e.pk for e in entries if e.kind == Entry.Kind.PARAMETERS])
 
@@ -124,59 +140,58 @@ class _Teller:
             case Entry.Kind.RETRACTION:
                 return f"{_who(entry)} took back the vote of entry {_target(entry)}"
             case Entry.Kind.VERDICTS:
-                return self.verdicts(_said(entry))
+                return self.verdicts(_facts(entry))
             case Entry.Kind.OBJECT:
-                return self.object(_said(entry))
+                return self.object(_facts(entry))
             case Entry.Kind.DECISION:
                 return self.decision(entry)
             case Entry.Kind.PARAMETERS:
                 words = self.changes.get(entry.pk, "Parameters were set")
                 return f"{words}, by {_who(entry)}" if entry.voter else words
             case _:
-                return _erasure(_said(entry))
+                return _erasure(_facts(entry))
 
-    def verdicts(self, said: Mapping[str, Any]) -> str:
-        told = [
-            f"{self.judges.get(str(each.get('judge')), 'a judge')} said "
-            f"{short_name(str(each.get('winner') or '')) or 'nothing'}"
-            for each in _verdicts(said)
+    def verdicts(self, facts: Facts) -> str:
+        answers = [
+            f"{self.judges.get(judge, 'a judge')} said {short_name(winner) or 'nothing'}"
+            for judge, winner in facts.verdicts
         ]
-        return ", ".join(told) or "It opened for voting; no judge was asked"
+        return ", ".join(answers) or "It opened for voting; no judge was asked"
 
-    def object(self, said: Mapping[str, Any]) -> str:
-        what = self.judges.get(str(said.get("id"))) or f"The {said.get('type')}"
+    def object(self, facts: Facts) -> str:
+        what = self.judges.get(facts.id) or f"The {facts.type}"
         return f"{what} was made or changed"
 
     def decision(self, entry: Entry) -> str:
-        said = _said(entry)
-        by, action = str(said.get("by", "")), str(said.get("action", ""))
-        who = self.names.get(by, by) or "Somebody"
-        if action == "reverse":
+        facts = _facts(entry)
+        who = self.names.get(facts.by, facts.by) or "Somebody"
+        if facts.action == "reverse":
             return f"{who} takes back the decision of entry {_target(entry)}"
         about = "it" if entry.item_id else f"all votes of {_who(entry)}"
-        return f"{who} {DECISIONS.get(action, 'decides about')} {about}"
+        return f"{who} {DECISIONS.get(facts.action, 'decides about')} {about}"
 
 
-def _said(entry: Entry) -> Mapping[str, Any]:
-    # What was imported may hold anything.
-    said = entry.said  # type: ignore[attr-defined]
-    return said if isinstance(said, Mapping) else {}
+def _facts(entry: Entry) -> Facts:
+    read = entry.payload_read  # type: ignore[attr-defined]
+    payload = read if isinstance(read, dict) else {}
+    rows = payload.get("verdicts")
+    verdicts = [
+        (str(row.get("judge")), str(row.get("winner") or ""))
+        for row in (rows if isinstance(rows, list) else [])
+        if isinstance(row, dict)
+    ]
+    by, action, key, kind, voter = (
+        str(payload.get(name, "")) for name in ("by", "action", "id", "type", "voter")
+    )
+    return Facts(by, action, key, kind, voter, verdicts)
 
 
-def _verdicts(said: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    stated = said.get("verdicts")
-    verdicts = stated if isinstance(stated, list) else []
-    return [each for each in verdicts if isinstance(each, Mapping)]
-
-
-def _judges_in(said: Sequence[Mapping[str, Any]]) -> set[UUID]:
-    found = set()
-    for verdict in (verdict for each in said for verdict in _verdicts(each)):
-        try:
-            found.add(UUID(str(verdict.get("judge"))))
-        except ValueError:
-            continue
-    return found
+def is_uuid(text: str) -> bool:
+    try:
+        UUID(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _who(entry: Entry) -> str:
@@ -201,9 +216,9 @@ def _vote(entry: Entry) -> str:
     return f"{words} ({noted})" if noted else words
 
 
-def _erasure(said: Mapping[str, Any]) -> str:
-    if "voter" in said:
-        return f"The person behind {said['voter']} was forgotten; the votes stay, without a name"
+def _erasure(facts: Facts) -> str:
+    if facts.voter:
+        return f"The person behind {facts.voter} was forgotten; the votes stay, without a name"
     return "A run was deleted; what was voted in it stays, without its texts"
 
 
@@ -224,17 +239,17 @@ def _changes_by(keys: Sequence[int]) -> dict[int, str]:
         rule=KT(rule),
     )
     names = (
-        *("payload__import", f"payload__{group_names.KEY}", f"payload__{KEY}"),
+        *("payload__import", f"payload__{GROUPS}", f"payload__{KEY}"),
         *("quality_before", "rule", "rule_before"),
     )
     with_reputations = Entry.objects.filter(pk__in=keys, payload__has_key=REPUTATIONS)
     applied = set(with_reputations.values_list("pk", flat=True))
     some_items = Entry.objects.filter(pk__in=keys, payload__has_key=VOTES_WANTED)
-    wanted = dict.fromkeys(some_items.values_list("pk", flat=True), SOME_WANTED)
-    return wanted | {
+    changes = dict.fromkeys(some_items.values_list("pk", flat=True), SOME_VOTES)
+    return changes | {
         pk: words
-        for pk, *stated in rows.values_list("pk", *names)
-        if (words := _change(*stated, are_reputations_applied=pk in applied))
+        for pk, *values in rows.values_list("pk", *names)
+        if (words := _change(*values, are_reputations_applied=pk in applied))
     }
 
 
@@ -276,18 +291,18 @@ def _change(
 
 
 def _groups_change(groups: Mapping[str, object]) -> str:
-    told = [f"{voter} to {group or 'none'}" for voter, group in groups.items()]
-    more = number_of(len(told) - MOST_TOLD, "other") if len(told) > MOST_TOLD else ""
-    return f"Groups of voters: {listed(filter(None, [*told[:MOST_TOLD], more]))}"
+    changes = [f"{voter} to {group or 'none'}" for voter, group in groups.items()]
+    more = number_of(len(changes) - MOST_GROUPS, "other") if len(changes) > MOST_GROUPS else ""
+    return f"Groups of voters: {listed(filter(None, [*changes[:MOST_GROUPS], more]))}"
 
 
 def _quality_change(quality: object, before: object, *, are_reputations_applied: bool) -> str:
     new = parameters_in_words(parameters_in({KEY: quality}))
     try:
-        known = DEFAULT if before is None else parameters_in({KEY: json.loads(str(before))})
+        parameters = DEFAULT if before is None else parameters_in({KEY: json.loads(str(before))})
     except ValueError:
-        known = DEFAULT  # what was imported may be a plain text
-    old = parameters_in_words(known)
+        parameters = DEFAULT  # what was imported may be a plain text
+    old = parameters_in_words(parameters)
     changed = [f"{name} {old[name]} → {new[name]}" for name in new if old[name] != new[name]]
     if are_reputations_applied:
         changed.append("earlier votes weigh by the reputations of then")

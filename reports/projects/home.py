@@ -17,11 +17,12 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from humanjudge.http import Context
 from humanjudge.lib.tables import percent
 from humanjudge.lib.text import number_of
 from judge_eval.models import Findings, Judge, Run
-from judge_eval.pages.run_head import NEXT, unstuck
 from judge_eval.selectors import silent_models
+from judge_eval.web import NEXT, unstuck
 from reports.models import Quality, Review, Share
 from voting.access import can_make_runs, projects_where
 from voting.models import Project, Queue
@@ -62,7 +63,7 @@ class ProjectInShort(NamedTuple):
 def home(request: HttpRequest) -> HttpResponse:
     listed = Run.objects.filter(archived_at=None).order_by("-created_at").defer("config")
     finished = listed.filter(is_shared=True, state=Run.State.COMPLETE)
-    context: dict[str, object] = {"example": finished.first()}
+    context: Context = {"example": finished.first()}
     if isinstance(request.user, User):
         mine = projects_where(request.user, "see")
         projects = list(mine.order_by("-created_at")[: MOST_PROJECTS + 1])
@@ -101,10 +102,10 @@ def _stuck_runs(user: User) -> list[Waiting]:
     at_work = mine.filter(state__in=(*Run.AT_WORK, Run.State.VOTING))
     silent = silent_models(at_work.values("pk"))
     stuck = mine.filter(Q(state__in=NEXT) | Q(pk__in=silent)).order_by("-created_at")
-    found = list(stuck.defer("config")[: MOST_RUNS + 1])
-    steps = [(run, unstuck(run, silent.get(run.pk, []))) for run in found[:MOST_RUNS]]
+    rows = list(stuck.defer("config")[: MOST_RUNS + 1])
+    steps = [(run, unstuck(run, silent.get(run.pk, []))) for run in rows[:MOST_RUNS]]
     lines = [Waiting(run.name, step.words, step.address) for run, step in steps if step]
-    more = [Waiting("More runs", "See all runs", reverse("runs"))] if len(found) > MOST_RUNS else []
+    more = [Waiting("More runs", "See all runs", reverse("runs"))] if len(rows) > MOST_RUNS else []
     return lines + more
 
 
@@ -179,16 +180,16 @@ def _newest_runs(projects: Sequence[Project]) -> dict[UUID, list[Run]]:
     place = Window(RowNumber(), partition_by="queue__project", order_by="-created_at")
     runs = Run.objects.filter(queue__project__in=projects, archived_at=None)
     newest = runs.annotate(place=place).filter(place__lte=RUNS_OF_PROJECT)
-    found = defaultdict[UUID, list[Run]](list)
+    by_project = defaultdict[UUID, list[Run]](list)
     for run in newest.select_related("queue", "board").defer("config").order_by("place"):
-        found[run.queue.project_id].append(run)
-    return found
+        by_project[run.queue.project_id].append(run)
+    return by_project
 
 
 def _best_judges(runs: Sequence[UUID]) -> dict[UUID, str]:
     """Return the names of the judges that are the best by what was computed last, by run."""
-    known = Findings.objects.filter(run__in=runs, part="", data__claims__best__isnull=False)
-    places = dict(known.values_list("run", "data__claims__best"))
+    claimed = Findings.objects.filter(run__in=runs, part="", data__claims__best__isnull=False)
+    places = dict(claimed.values_list("run", "data__claims__best"))
     names = defaultdict[UUID, list[str]](list)
     judges = Judge.objects.filter(run__in=places).order_by("run", "position")
     for run, name in judges.values_list("run", "name"):

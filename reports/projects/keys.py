@@ -1,24 +1,24 @@
 """Keys of a project: made here and shown once, listed with what they may do, and revoked."""
 
-from datetime import timedelta
-from typing import Final, NamedTuple
+from datetime import datetime, timedelta
+from typing import Final
 
 from django import forms
-from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
 
 from humanjudge.http import Context, Problem
+from humanjudge.lib.tables import DASH, Cell, name_cell
 from humanjudge.lib.text import listed
-from reports.grandjury.pages import told_once
-from reports.projects.head import project_action, project_page
+from humanjudge.listing import Column, Listing
+from reports.grandjury.pages import show_secret
+from reports.projects.page_header import project_action, project_page
 from voting.access import scopes_within, user_of
 from voting.keys import ScopesExceeded, create_project_key, revoke_project_key
 from voting.models import ApiKey, Project
 
-PER_PAGE: Final = 50
 MOST_DAYS: Final = 3_650
 # Traces are logged by the key of a model, which the page of models makes.
 OFFERED: Final = [scope for scope in ApiKey.Scope if scope != ApiKey.Scope.INGEST]
@@ -46,11 +46,55 @@ class KeyForm(forms.Form):
         scopes.choices = [(scope, scope.label) for scope in OFFERED if scope in allowed]
 
 
-class KeyRow(NamedTuple):
-    key: ApiKey
-    may: str
-    facts: str
-    is_live: bool
+def _when(at: datetime | None) -> str:
+    return "" if at is None else f"{at:%-d %b %Y %H:%M} UTC"
+
+
+def _is_expired(key: ApiKey) -> bool:
+    return key.expires_at is not None and key.expires_at <= timezone.now()
+
+
+def _is_live(key: ApiKey) -> bool:
+    return key.revoked_at is None and not _is_expired(key)
+
+
+def _scopes(key: ApiKey) -> str:
+    scopes = listed(ApiKey.Scope(s).label for s in key.scopes if s in ApiKey.Scope.values)
+    return scopes or "do nothing"
+
+
+def _made(key: ApiKey) -> str:
+    by = f" by {key.user.get_username()}" if key.user else ""
+    return f"{key.created_at:%-d %b %Y}{by}, for {key.get_kind_display()}"
+
+
+def _ends(key: ApiKey) -> str:
+    if key.revoked_at is not None:
+        return f"revoked {_when(key.revoked_at)}"
+    if key.expires_at is None:
+        return DASH
+    return f"{'expired' if _is_expired(key) else 'expires'} {_when(key.expires_at)}"
+
+
+def _revoke_cell(key: ApiKey) -> Cell:
+    if not _is_live(key):
+        return Cell()
+    where = reverse("revoke-project-key", args=[key.project_id, key.pk])
+    return Cell("Revoke", after=f" the key {key.name} {key.prefix}", action=where, css="")
+
+
+KEYS: Final = Listing[ApiKey](
+    "Keys",
+    [
+        Column("Key", lambda key: name_cell(key.name, small=f"{key.kind}_{key.prefix}…")),
+        Column("It may", _scopes),
+        Column("Made", _made),
+        Column("Last used", lambda key: _when(key.last_used_at) or "never used"),
+        Column("Ends", _ends),
+        Column("", _revoke_cell),
+    ],
+    row_css=lambda key: "" if _is_live(key) else "left-out",
+)
 
 
 @project_page("manage")
@@ -60,33 +104,13 @@ def keys(request: HttpRequest, project: Project) -> HttpResponse:
 
 def _page(request: HttpRequest, project: Project, form: KeyForm) -> HttpResponse:
     rows = ApiKey.objects.filter(project=project).select_related("user")
-    page = Paginator(rows.order_by("-created_at", "-pk"), PER_PAGE).get_page(
-        request.GET.get("page")
-    )
     context: Context = {
+        **KEYS.context(rows.order_by("-created_at", "-pk"), request.GET),
         "project": project,
         "tab": "keys",
-        "page": page,
-        "keys": [_row(key) for key in page],
         "form": form,
     }
     return render(request, "reports/project_keys.html", context, status=422 if form.errors else 200)
-
-
-def _row(key: ApiKey) -> KeyRow:
-    may = listed(ApiKey.Scope(s).label for s in key.scopes if s in ApiKey.Scope.values)
-    expired = key.expires_at is not None and key.expires_at <= timezone.now()
-    used = f"last used {key.last_used_at:%-d %b %Y %H:%M} UTC" if key.last_used_at else "never used"
-    by = f" by {key.user.get_username()}" if key.user else ""
-    facts = [f"for {key.get_kind_display()}", f"made {key.created_at:%-d %b %Y}{by}", used]
-    if key.expires_at is not None:
-        word = "expired" if expired else "expires"
-        facts.append(f"{word} {key.expires_at:%-d %b %Y %H:%M} UTC")
-    if key.revoked_at is not None:
-        facts.append(f"revoked {key.revoked_at:%-d %b %Y %H:%M} UTC")
-    return KeyRow(
-        key, may or "do nothing", ", ".join(facts), not expired and key.revoked_at is None
-    )
 
 
 @project_action("manage")
@@ -103,7 +127,7 @@ def make_key(request: HttpRequest, project: Project) -> HttpResponse:
     except ScopesExceeded as refused:
         raise Problem(403, str(refused)) from refused
     back = ("To the keys of the project", reverse("project-keys", args=[project.pk]))
-    return told_once(request, f"The key “{key.name}”", text, back)
+    return show_secret(request, f"The key “{key.name}”", text, back)
 
 
 @project_action("manage")

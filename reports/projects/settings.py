@@ -10,8 +10,8 @@ from django.utils import timezone
 
 from humanjudge.http import Context
 from humanjudge.lib.text import number_of
-from judge_eval.runs.retention import replies_older_than, set_retention
-from reports.projects.head import project_action, project_page
+from judge_eval.runs.deletion import replies_older_than, set_retention
+from reports.projects.page_header import project_action, project_page
 from voting.access import user_of
 from voting.changes import rename
 from voting.models import Project

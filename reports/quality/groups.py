@@ -16,7 +16,7 @@ from humanjudge.lib.tables import (
     percent,
     percent_span,
 )
-from judge_eval.findings.group_table import NO_GROUP
+from judge_eval.findings.tables import NO_GROUP
 from judge_eval.stats.estimate import wilson
 from reports.quality.projection import CHUNK, SERIES, Microseconds, Settings, votes_in_time
 from reports.quality.score import Standing, folding

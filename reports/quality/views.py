@@ -18,8 +18,8 @@ from humanjudge.lib.text import duration, number_of
 from humanjudge.lib.validation import ConfigInvalid, validated
 from judge_eval.findings.few import keep_few_of_project_from
 from judge_eval.models import Run
-from judge_eval.pages.runs import find_run
 from judge_eval.stats.estimate import wilson
+from judge_eval.web import find_run
 from reports.models import Quality
 from reports.quality.parameters import (
     DEFAULT,

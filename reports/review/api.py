@@ -84,8 +84,8 @@ class DecisionOut(Schema):
 
 
 def _reviews(api_key: ApiKey, state: str = "all") -> QuerySet[Review]:
-    known = services.reviews(state).filter(project__in=projects_where(api_key, "see people"))
-    return known.select_related("item__queue__project", "item__queue__run")
+    rows = services.reviews(state).filter(project__in=projects_where(api_key, "see people"))
+    return rows.select_related("item__queue__project", "item__queue__run")
 
 
 @router.get("", response=Reviews)
@@ -101,11 +101,11 @@ def list_reviews(
     """
     api_key = key_of(request, ApiKey.Scope.MANAGE, ApiKey.Scope.READ)
     reviews = _reviews(api_key, state)
-    found = list(reviews.filter(pk__gt=cursor).order_by("pk")[: limit + 1])
-    following = found[limit - 1].pk if len(found) > limit else None
-    hidden = services.hidden_reviews(api_key, found[:limit])
-    shown = [review for review in found[:limit] if review.item_id not in hidden]
-    return {"items": shown, "next_cursor": following}
+    rows = list(reviews.filter(pk__gt=cursor).order_by("pk")[: limit + 1])
+    following = rows[limit - 1].pk if len(rows) > limit else None
+    hidden = services.hidden_reviews(api_key, rows[:limit])
+    visible = [review for review in rows[:limit] if review.item_id not in hidden]
+    return {"items": visible, "next_cursor": following}
 
 
 @router.post("/{item_id}/decisions", response={201: DecisionOut})

@@ -78,14 +78,14 @@ def _votes(row: Row, words: Counter[str], limits: Parameters) -> tuple[float | N
 
 def _choices_on(items: Collection[UUID], new: Choices) -> Choices:
     """Count the words that were chosen: in what is sealed, and in a batch that is about to be."""
-    found: dict[UUID, Counter[str]] = defaultdict(Counter)
+    counts: dict[UUID, Counter[str]] = defaultdict(Counter)
     sealed = Entry.objects.filter(COUNTED, item__in=items) if items else Entry.objects.none()
     for item, choice, votes in sealed.values_list("item", "choice").annotate(Count("pk")):
         assert item is not None  # filtered
-        found[item][choice] = votes
+        counts[item][choice] = votes
     for item in set(items) & new.keys():
-        found[item] += new[item]
-    return found
+        counts[item] += new[item]
+    return counts
 
 
 def _flags_on(rows: Sequence[Row], limits: Parameters, new: Flags) -> dict[UUID, list[Flagged]]:
@@ -93,34 +93,42 @@ def _flags_on(rows: Sequence[Row], limits: Parameters, new: Flags) -> dict[UUID,
 
     They are those by `F`, and the flag votes that are sealed or in a batch that is about to be.
     """
-    found: dict[UUID, list[Flagged]] = defaultdict(list)
+    by_item: dict[UUID, list[Flagged]] = defaultdict(list)
     if limits.flags_to_review == "none":
-        return found
+        return by_item
     by_key = [row["pk"] for row in rows if row["flagged"]]
     voted_on = [row["pk"] for row in rows if row["queue__kind"] == Queue.Kind.PASS_FLAG]
     if by_key:
         flags = Flag.objects.filter(item__in=by_key)
         for item, at, category in flags.values_list("item", "created_at", "category"):
-            found[item].append(Flagged(at, category))
+            by_item[item].append(Flagged(at, category))
     if voted_on:
         reasons = Q() if limits.flags_to_review == "all" else WITH_REASON
         votes = Entry.objects.filter(FLAG_VOTES, reasons, item__in=voted_on)
         for pk, at, category in votes.values_list("item", "at", "category"):
             assert pk is not None  # filtered
-            found[pk].append(Flagged(at, category))
+            by_item[pk].append(Flagged(at, category))
     for item in {*voted_on} & new.keys():
-        found[item] += new[item]
-    return {item: sorted(flags) for item, flags in found.items()}
+        by_item[item] += new[item]
+    return {item: sorted(flags) for item, flags in by_item.items()}
 
 
 def _new_flags(batch: Iterable[Fact], limits: Parameters) -> Flags:
     """Return the flag votes of a batch that bring items before curators."""
-    found: dict[UUID, list[Flagged]] = defaultdict(list)
+    by_item: dict[UUID, list[Flagged]] = defaultdict(list)
     for entry in batch:
         has_reason = entry.category or entry.comment_sha256 or limits.flags_to_review == "all"
         if entry.item_id and entry.choice == "flag" and has_reason and is_of_people(entry):
-            found[entry.item_id].append(Flagged(entry.at, entry.category))
-    return found
+            by_item[entry.item_id].append(Flagged(entry.at, entry.category))
+    return by_item
+
+
+class _DecisionRow(NamedTuple):
+    item: Any
+    at: datetime
+    payload: Any
+    # The decision that this one reverses.
+    target: UUID | None
 
 
 def _decided_on(items: Collection[UUID], new: Sequence[Fact]) -> dict[UUID, Decided]:
@@ -130,15 +138,18 @@ def _decided_on(items: Collection[UUID], new: Sequence[Fact]) -> dict[UUID, Deci
     """
     stored = Entry.objects.filter(kind=Entry.Kind.DECISION, item__in=items).order_by("at", "pk")
     columns = stored.values_list("uid", "item", "at", "payload", "target__uid")
-    rows: dict[UUID, Any] = {uid: row for uid, *row in (columns if items else ())}
+    rows = {
+        uid: _DecisionRow(item, at, payload, target)
+        for uid, item, at, payload, target in (columns if items else ())
+    }
     for entry in new:
         target = entry.target.uid if entry.target else None
-        rows[entry.uid] = [entry.item_id, entry.at, entry.payload, target]
-    reversed_ones = {target for *_, target in rows.values()}
+        rows[entry.uid] = _DecisionRow(entry.item_id, entry.at, entry.payload, target)
+    reversed_ones = {row.target for row in rows.values()}
     return {
-        item: Decided(payload["action"], at, payload.get("votes_wanted", 0))
-        for uid, (item, at, payload, _) in sorted(rows.items(), key=lambda row: row[1][1])
-        if payload["action"] in SETTLING and uid not in reversed_ones
+        row.item: Decided(row.payload["action"], row.at, row.payload.get("votes_wanted", 0))
+        for uid, row in sorted(rows.items(), key=lambda uid_and_row: uid_and_row[1].at)
+        if row.payload["action"] in SETTLING and uid not in reversed_ones
     }
 
 
@@ -158,13 +169,13 @@ def _expected(
     flags = _flags_on(rows, limits, new_flags)
     decided_on = {row["pk"] for row in rows if row["review__decided"]} | {*touched}
     decided = _decided_on(decided_on, made)
-    found = {}
+    columns = {}
     for row in rows:
         item = row["pk"]
         variance, is_divided = _votes(row, words.get(item, Counter()), limits)
         flagged, stands = flags.get(item, []), decided.get(item)
         newest = flagged[-1] if flagged else None
-        found[item] = Columns(
+        columns[item] = Columns(
             variance,
             is_divided,
             flags=len(flagged),
@@ -177,7 +188,7 @@ def _expected(
                 decided=stands,
             ),
         )
-    return found
+    return columns
 
 
 def touch(project: Project, item: UUID) -> None:
@@ -216,7 +227,7 @@ def _update(
     update_many(Review, (*Columns._fields, "since"), rows)
 
 
-def _rows(items: Collection[UUID]) -> list[dict[str, Any]]:
+def _rows(items: Collection[UUID]) -> list[Row]:
     """Return what is known of items; of deleted runs there is nothing to see."""
     is_flagged = Exists(Flag.objects.filter(item=OuterRef("pk")))
     there = Item.objects.filter(pk__in=items, queue__deleted_at=None).annotate(flagged=is_flagged)

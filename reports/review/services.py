@@ -23,10 +23,10 @@ LONGEST_WHY = 2_000
 def reviews(state: str) -> QuerySet[Review]:
     """Return what waits, what was decided on, or both: with `after`, the latest decision on it."""
     newest = decisions_on(OuterRef("item_id")).values("uid")[:1]
-    found = Review.objects.annotate(after=Subquery(newest))
+    rows = Review.objects.annotate(after=Subquery(newest))
     if state == "waits":
-        return found.filter(waits=True)
-    return found.filter(waits=False).exclude(decided="") if state == "decided" else found
+        return rows.filter(waits=True)
+    return rows.filter(waits=False).exclude(decided="") if state == "decided" else rows
 
 
 def hidden_reviews(reader: Reader, reviews: Collection[Review]) -> set[UUID]:

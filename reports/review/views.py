@@ -1,30 +1,35 @@
 """The pages of curators: the list of what waits, one item of it, and what they decide."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
-from datetime import timedelta
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any, Final, cast
 from urllib.parse import urlencode
 from uuid import UUID, uuid4
 
 from django import forms
 from django.contrib import messages
-from django.core.paginator import Paginator
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Left
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from django.utils.text import Truncator
+from django.utils.timesince import timesince
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from humanjudge.http import Context, HtmxRequest, Problem
-from humanjudge.lib.tables import Cell, Head, Row, Table, name_cell, text_cell
+from humanjudge.lib.tables import Cell, name_cell
 from humanjudge.lib.text import number_of
+from humanjudge.listing import Column, Listing
 from judge_eval.access import refusal
-from judge_eval.pages.pairs import scores_in_words
+from judge_eval.models import Verdict
 from judge_eval.selectors import verdicts_on
+from judge_eval.web import scores_in_words
 from reports.models import Review
 from reports.review import services
 from voting.access import (
@@ -56,7 +61,7 @@ ACTIONS: Final = {
     "another_round": ("Another round", "r", "sent into another round"),
     "note": ("Save a note", "", "given a note"),
 }
-DONE: Final = {action: said for action, (_, _, said) in ACTIONS.items()} | {"reverse": "reversed"}
+DONE: Final = {action: done for action, (_, _, done) in ACTIONS.items()} | {"reverse": "reversed"}
 STATES: Final = {"waits": "waiting", "decided": "decided", "all": "both"}
 AGES: Final = {"": "any age", "1": "over an hour", "24": "over a day", "168": "over a week"}
 _WARNED: Final = "You have not voted on this item yet. Its page opens once you have."
@@ -82,28 +87,31 @@ class Filters(forms.Form):
 
     def __init__(self, data: QueryDict, user: Who) -> None:
         super().__init__(data)
-        self._known = projects_where(user, "see people")
+        self._projects = projects_where(user, "see people")
         project = cast("forms.ModelChoiceField[Project]", self.fields["project"])
-        project.queryset = self._known.order_by("name")
+        project.queryset = self._projects.order_by("name")
 
     def reviews(self) -> QuerySet[Review]:
         """Return what is asked for, the longest waiting first."""
-        asked = self.cleaned_data
-        found = services.reviews(asked["state"] or "waits").filter(project__in=self._known)
-        found = found.order_by("since", "pk")
-        if asked["project"]:
-            found = found.filter(project=asked["project"])
-        if asked["kind"]:
-            found = found.filter(item__queue__kind=asked["kind"])
-        if asked["category"]:
-            said = {"item": OuterRef("item"), "category": asked["category"]}
-            flags, votes = Flag.objects.filter(**said), Entry.objects.filter(OF_PEOPLE, **said)
-            found = found.filter(Exists(flags) | Exists(votes))
-        if asked["age"]:
-            found = found.filter(since__lte=timezone.now() - timedelta(hours=int(asked["age"])))
-        if asked["variance"] is not None:
-            found = found.filter(variance__gte=asked["variance"])
-        return found
+        cleaned = self.cleaned_data
+        rows = services.reviews(cleaned["state"] or "waits").filter(project__in=self._projects)
+        rows = rows.order_by("since", "pk")
+        if cleaned["project"]:
+            rows = rows.filter(project=cleaned["project"])
+        if cleaned["kind"]:
+            rows = rows.filter(item__queue__kind=cleaned["kind"])
+        if cleaned["category"]:
+            flagged = {"item": OuterRef("item"), "category": cleaned["category"]}
+            flags, votes = (
+                Flag.objects.filter(**flagged),
+                Entry.objects.filter(OF_PEOPLE, **flagged),
+            )
+            rows = rows.filter(Exists(flags) | Exists(votes))
+        if cleaned["age"]:
+            rows = rows.filter(since__lte=timezone.now() - timedelta(hours=int(cleaned["age"])))
+        if cleaned["variance"] is not None:
+            rows = rows.filter(variance__gte=cleaned["variance"])
+        return rows
 
     def query(self) -> str:
         """Return what an address ends with to ask for the same."""
@@ -114,8 +122,8 @@ class Filters(forms.Form):
 def _filters(request: HttpRequest) -> Filters:
     filters = Filters(request.GET, request.user)
     if not filters.is_valid():
-        said = (f"{name}: {errors[0]}" for name, errors in filters.errors.items())
-        raise Problem(400, " ".join(said))
+        mistakes = (f"{name}: {errors[0]}" for name, errors in filters.errors.items())
+        raise Problem(400, " ".join(mistakes))
     return filters
 
 
@@ -126,11 +134,10 @@ class DecisionForm(forms.Form):
     after = forms.UUIDField(required=False)
     uid = forms.UUIDField(required=False)
 
-    def clean(self) -> dict[str, Any]:
-        said = super().clean() or self.cleaned_data
-        if said.get("action") == "note" and not said.get("why", "").strip():
+    def clean(self) -> None:
+        cleaned = self.cleaned_data
+        if cleaned.get("action") == "note" and not cleaned.get("why", "").strip():
             self.add_error("why", "Write the note first.")
-        return said
 
 
 def count_waiting(user: Who) -> str:
@@ -145,51 +152,102 @@ def count_waiting(user: Who) -> str:
 # --- the list -------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class ReviewLine:
+    """An item of the list: why it is there, where it leads, and whether one may decide on it."""
+
+    # With its prompt's beginning and the latest decision on it.
+    review: Any
+    title: str
+    reasons: Sequence[str]
+    href: str
+    is_closed: bool
+
+
+def _choose_cell(line: ReviewLine) -> Cell:
+    box = '<input type="checkbox" name="item" value="{}:{}" aria-label="Choose {}"{}>'
+    review, closed = line.review, SafeString(" disabled" if line.is_closed else "")
+    title = Truncator(line.title).chars(60)
+    return Cell(format_html(box, review.item_id, review.after or "", title, closed), css="")
+
+
+def _since_cell(line: ReviewLine) -> Cell:
+    since = line.review.since
+    return Cell(f"{since:%-d %b %Y %H:%M}", title=f"{timesince(since)} ago", css="nowrap")
+
+
+def _state(line: ReviewLine) -> str:
+    review = line.review
+    return "waiting" if review.waits else DONE.get(review.decided, "settled")
+
+
+REVIEWS: Final = Listing[ReviewLine](
+    "Items to review",
+    [
+        Column("", _choose_cell),
+        Column("Item", lambda line: Cell(line.title, css="long", href=line.href)),
+        Column("Project", lambda line: line.review.project.name),
+        Column("Queue", lambda line: line.review.item.queue.name),
+        Column(
+            "Why it is here",
+            lambda line: format_html_join(SafeString("<br>"), "{}", zip(line.reasons)),
+        ),
+        Column(
+            "Votes",
+            lambda line: f"{line.review.item.votes} of {line.review.item.votes_wanted}",
+            css="num",
+        ),
+        Column("State", _state),
+        Column("Since", _since_cell),
+    ],
+    per_page=PER_PAGE,
+)
+
+
 @never_cache
 @require_safe
 def review_list(request: HtmxRequest) -> HttpResponse:
     require_anywhere(request, "see people")
     filters = _filters(request)
     reviews = filters.reviews().annotate(prompt=Left("item__a__prompt", LETTERS))
-    paginator = Paginator(reviews.select_related("project", "item__queue"), PER_PAGE)
-    page = paginator.get_page(request.GET.get("page"))
-    closed = services.hidden_reviews(request, list(page))
+    reviews = reviews.select_related("project", "item__queue")
+    query = filters.query()
     context = {
+        **REVIEWS.context(reviews, request.GET, lambda page: _lines(request, list(page), query)),
         "filters": filters,
-        "query": filters.query(),
-        "page": page,
-        "rows": [_row(review, closed, request.user) for review in page],
+        "query": query,
         "may_decide": can_anywhere(request.user, "decide"),
         "actions": [(action, title) for action, (title, *_) in ACTIONS.items()],
-        "empty": "Nothing waits for a curator here.",
         "longest_why": services.LONGEST_WHY,
     }
     return render(request, "reports/review_list.html", context)
 
 
-def _row(review: Any, closed: set[UUID], user: Who) -> Context:
-    is_closed = review.item_id in closed
-    return {
-        "review": review,
-        "title": review.prompt or f"Item {review.item.position + 1}",
-        "reasons": [_WARNED] if is_closed else _reasons(review),
-        "state": "waiting" if review.waits else DONE.get(review.decided, "settled"),
-        "key": f"{review.item_id}:{review.after or ''}",
-        "is_closed": is_closed or not can(user, "decide", review.project_id),
-    }
+def _lines(request: HttpRequest, reviews: list[Any], query: str) -> list[ReviewLine]:
+    closed = services.hidden_reviews(request, reviews)
+    return [
+        ReviewLine(
+            review,
+            review.prompt or f"Item {review.item.position + 1}",
+            [_WARNED] if review.item_id in closed else _reasons(review),
+            reverse("review-item", args=[review.item_id]) + query,
+            review.item_id in closed or not can(request.user, "decide", review.project_id),
+        )
+        for review in reviews
+    ]
 
 
 def _reasons(review: Review) -> list[str]:
     """Say why an item is on the list."""
-    said, votes = [], number_of(review.item.votes, "vote")
+    reasons, votes = [], number_of(review.item.votes, "vote")
     if review.flags:
         newest = f", the newest: {review.category}" if review.category else ""
-        said.append(f"{number_of(review.flags, 'flag')}{newest}")
+        reasons.append(f"{number_of(review.flags, 'flag')}{newest}")
     if review.is_divided and review.variance is not None:
-        said.append(f"ambiguous: {votes} with a variance of {review.variance:.3f}")
+        reasons.append(f"ambiguous: {votes} with a variance of {review.variance:.3f}")
     elif review.is_divided:
-        said.append(f"disputed: no choice has two thirds of {votes}")
-    return said
+        reasons.append(f"disputed: no choice has two thirds of {votes}")
+    return reasons
 
 
 @require_POST
@@ -202,18 +260,18 @@ def decide_many(request: HtmxRequest) -> HttpResponse:
         raise Problem(422, " ".join(str(errors[0]) for errors in form.errors.values()))
     if not chosen:
         raise Problem(422, "Choose what this is about first.")
-    said, decided, refused = form.cleaned_data, 0, []
+    cleaned, decided, refused = form.cleaned_data, 0, []
     for item, after in _keys(chosen, request.user):
         try:
-            _decide(request, item, said | {"after": after, "uid": None})
+            _decide(request, item, form, after, uid=None)
         except (AlreadyDecided, CannotDecide) as error:
             refused.append(f"Item {item.position + 1} of {item.queue.name}: {error}")
         else:
             decided += 1
     if refused:
         left_out = f"{number_of(len(refused), 'item')} left as they were. {' '.join(refused)}"
-        raise Problem(409, f"{number_of(decided, 'item')} {DONE[said['action']]}. {left_out}")
-    messages.success(request, f"{number_of(decided, 'item')} {DONE[said['action']]}.")
+        raise Problem(409, f"{number_of(decided, 'item')} {DONE[cleaned['action']]}. {left_out}")
+    messages.success(request, f"{number_of(decided, 'item')} {DONE[cleaned['action']]}.")
     return redirect(reverse("review") + _query_of(request))
 
 
@@ -237,11 +295,15 @@ def _query_of(request: HttpRequest) -> str:
     return Filters(request.GET, request.user).query()
 
 
-def _decide(request: HtmxRequest, item: Item, said: dict[str, Any]) -> Entry:
+def _decide(
+    request: HtmxRequest, item: Item, form: DecisionForm, after: UUID | None, uid: UUID | None
+) -> Entry:
+    """Decide as a form says; `after` is the latest decision that its sender has seen."""
     if _refusal(request, item) is not None:
         raise CannotDecide(_WARNED)
-    curator = voter_of_user(item.queue.project, user_of(request))
-    return services.decide(item, curator=curator, **said)
+    curator, cleaned = voter_of_user(item.queue.project, user_of(request)), form.cleaned_data
+    action, why, votes = cleaned["action"], cleaned["why"], cleaned["votes"]
+    return services.decide(item, action, curator, why, after=after, votes=votes, uid=uid)
 
 
 def _refusal(request: HtmxRequest, item: Item) -> HttpResponse | None:
@@ -276,6 +338,8 @@ def _context(request: HttpRequest, item: Item, **more: object) -> Context:
     decisions = _decisions(item)
     others = filters.reviews()
     run = getattr(item.queue, "run", None)
+    votes = Entry.objects.filter(item=item, kind=Entry.Kind.VOTE, retracted=False)
+    flags = Flag.objects.filter(item=item).select_related("voter")
     return {
         "item": item,
         "review": review,
@@ -285,9 +349,9 @@ def _context(request: HttpRequest, item: Item, **more: object) -> Context:
         "query": filters.query(),
         "sides": _sides(item),
         "reasons": _reasons(review) if review else [],
-        "votes": _votes_table(item),
-        "verdicts": _verdicts_table(item),
-        "flags": _flags_table(item),
+        "votes": VOTES.table(votes.select_related("voter").order_by("pk")),
+        "verdicts": VERDICTS.table(verdicts_on(item)),
+        "flags": FLAGS.table(flags.order_by("created_at")),
         "decisions": decisions,
         "after": decisions[0]["entry"].uid if decisions else "",
         "uid": uuid4(),
@@ -321,69 +385,49 @@ def _sides(item: Item) -> list[Context]:
     ]
 
 
-def _table(label: str, titles: Sequence[str], rows: Iterable[tuple[str, ...]]) -> Table:
-    def cells(texts: Sequence[str]) -> Iterator[Cell]:
-        for title, text in zip(titles[1:], texts, strict=True):
-            yield replace(text_cell(text), label=title)
-
-    return Table(
-        label,
-        [Head(title, css="") for title in titles],
-        [Row(name, [name_cell(name), *cells(texts)]) for name, *texts in rows],
-        css="list as-cards",
-    )
-
-
-def _votes_table(item: Item) -> Table:
-    votes = Entry.objects.filter(item=item, kind=Entry.Kind.VOTE, retracted=False)
-    return _table(
-        "What people voted",
-        ("Voter", "Vote", "Comment", "When (UTC)"),
-        [
-            (str(vote.voter), vote_in_words(vote), vote.comment, f"{vote.at:%-d %b %Y %H:%M}")
-            for vote in votes.select_related("voter").order_by("pk")
-        ],
-    )
-
-
 def vote_in_words(vote: Entry) -> str:
     """Say what somebody voted, and what keeps it from counting."""
     labels = vote.labels or {}
     answers = "; ".join(f"{task}: {answer}" for task, answer in labels.items())
-    said = short_name(vote.choice) if vote.choice else answers
+    words = short_name(vote.choice) if vote.choice else answers
     if vote.value is not None and vote.value not in (0, ONE):
-        said = f"{said} ({vote.value / ONE:g})"
+        words = f"{words} ({vote.value / ONE:g})"
     notes = [vote.category, "" if not vote.unblinded else "not blind"]
     notes += ["being sealed" if vote.seq is None else ""]
-    return ", ".join([said, *filter(None, notes)])
+    return ", ".join([words, *filter(None, notes)])
 
 
-def _verdicts_table(item: Item) -> Table:
-    return _table(
-        "What the judges said",
-        ("Judge", "Said", "Scores", "Why"),
-        [
-            (
-                verdict.judge.name,
-                short_name(verdict.winner) or "no verdict",
-                scores_in_words(verdict.score_a, verdict.score_b),
-                verdict.feedback or verdict.error,
-            )
-            for verdict in verdicts_on(item)
-        ],
-    )
+def _when(at: datetime) -> str:
+    return f"{at:%-d %b %Y %H:%M}"
 
 
-def _flags_table(item: Item) -> Table:
-    flags = Flag.objects.filter(item=item).select_related("voter").order_by("created_at")
-    return _table(
-        "Flags",
-        ("Voter", "What is wrong", "Comment", "When (UTC)"),
-        [
-            (str(flag.voter), flag.category, flag.comment, f"{flag.created_at:%-d %b %Y %H:%M}")
-            for flag in flags
-        ],
-    )
+VOTES: Final = Listing[Entry](
+    "What people voted",
+    [
+        Column("Voter", lambda vote: name_cell(str(vote.voter))),
+        Column("Vote", vote_in_words),
+        Column("Comment", lambda vote: vote.comment),
+        Column("When (UTC)", lambda vote: _when(vote.at)),
+    ],
+)
+VERDICTS: Final = Listing[Verdict](
+    "What the judges said",
+    [
+        Column("Judge", lambda verdict: name_cell(verdict.judge.name)),
+        Column("Said", lambda verdict: short_name(verdict.winner) or "no verdict"),
+        Column("Scores", lambda verdict: scores_in_words(verdict.score_a, verdict.score_b)),
+        Column("Why", lambda verdict: verdict.feedback or verdict.error),
+    ],
+)
+FLAGS: Final = Listing[Flag](
+    "Flags",
+    [
+        Column("Voter", lambda flag: name_cell(str(flag.voter))),
+        Column("What is wrong", lambda flag: flag.category),
+        Column("Comment", lambda flag: flag.comment),
+        Column("When (UTC)", lambda flag: _when(flag.created_at)),
+    ],
+)
 
 
 def _decisions(item: Item) -> list[Context]:
@@ -398,21 +442,21 @@ def _decisions(item: Item) -> list[Context]:
     return [
         {
             "entry": entry,
-            "what": decision_in_words(said),
-            "who": names.get(said.by, said.by),
+            "what": decision_in_words(decision),
+            "who": names.get(decision.by, decision.by),
             "is_reversed": entry.pk in reversed_ones,
-            "can_reverse": entry.pk not in reversed_ones and said.action != "reverse",
+            "can_reverse": entry.pk not in reversed_ones and decision.action != "reverse",
         }
         for entry in entries
-        for said in (Decision.model_validate(entry.payload),)
+        for decision in (Decision.model_validate(entry.payload),)
     ]
 
 
-def decision_in_words(said: Decision) -> str:
-    if said.action == "another_round":
-        return f"Another round, until there are {number_of(said.votes_wanted or 0, 'vote')}"
+def decision_in_words(decision: Decision) -> str:
+    if decision.action == "another_round":
+        return f"Another round, until there are {number_of(decision.votes_wanted or 0, 'vote')}"
     words = {"keep": "Kept", "exclude": "Excluded", "note": "Note", "reverse": "Reversed"}
-    return words[said.action]
+    return words[decision.action]
 
 
 @require_POST
@@ -422,14 +466,13 @@ def decide_one(request: HtmxRequest, item_id: UUID) -> HttpResponse:
         return refused
     if not form.is_valid():
         return _again(request, item, 422, form=form)
+    cleaned = form.cleaned_data
     try:
-        made = _decide(request, item, form.cleaned_data)
-    except AlreadyDecided as error:
-        return _again(request, item, 409, trouble=_who_was_first(item, error))
-    except CannotDecide as error:
-        return _again(request, item, 409, trouble=str(error))
+        made = _decide(request, item, form, cleaned["after"], cleaned["uid"])
+    except (AlreadyDecided, CannotDecide) as error:
+        return _again(request, item, 409, trouble=_in_the_way(item, error))
     messages.success(request, f"Item {item.position + 1}: {DONE[(made.payload or {})['action']]}.")
-    if form.cleaned_data["action"] == "note":
+    if cleaned["action"] == "note":
         return redirect(reverse("review-item", args=[item.pk]) + _query_of(request))
     following = _beside(_filters(request).reviews(), Review.objects.get(item=item), "gt")
     where = reverse("review-item", args=[following]) if following else reverse("review")
@@ -442,7 +485,10 @@ def _again(request: HtmxRequest, item: Item, status: int, **more: object) -> Htt
     return render(request, "reports/review_item.html", context, status=status)
 
 
-def _who_was_first(item: Item, error: AlreadyDecided) -> str:
+def _in_the_way(item: Item, error: AlreadyDecided | CannotDecide) -> str:
+    """Say why a decision was not recorded; where another came first, whose and which."""
+    if isinstance(error, CannotDecide):
+        return str(error)
     first = _decisions(item)[0]
     return f"{error} {first['who']}: {first['what']}. Your decision was not recorded; look again."
 
@@ -460,9 +506,7 @@ def reverse_decision(request: HtmxRequest, uid: UUID) -> HttpResponse:
     curator = voter_of_user(item.queue.project, user_of(request))
     try:
         services.reverse(decision, curator, request.POST.get("why", "")[: services.LONGEST_WHY])
-    except AlreadyDecided as error:
-        return _again(request, item, 409, trouble=_who_was_first(item, error))
-    except CannotDecide as error:
-        return _again(request, item, 409, trouble=str(error))
+    except (AlreadyDecided, CannotDecide) as error:
+        return _again(request, item, 409, trouble=_in_the_way(item, error))
     messages.success(request, f"Item {item.position + 1}: reversed.")
     return redirect(reverse("review-item", args=[item.pk]) + _query_of(request))

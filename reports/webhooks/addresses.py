@@ -77,10 +77,10 @@ def checked(target: Target, allowed: Sequence[str]) -> list[str]:
     `allowed` are the networks that are named in WEBHOOK_ALLOW_PRIVATE.
     """
     try:
-        found = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
+        infos = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
         raise AddressRefused(f"There is no host {target.host}.") from None
-    addresses = list(dict.fromkeys(str(info[4][0]) for info in found))
+    addresses = list(dict.fromkeys(str(info[4][0]) for info in infos))
     networks = [ip_network(each) for each in allowed]
     for address in addresses:
         if why := why_refused(ip_address(address), target, networks):

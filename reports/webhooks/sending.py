@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterable
 from datetime import timedelta
 from http.client import HTTPException
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from django.conf import settings
@@ -86,12 +86,12 @@ def post(url: str, body: bytes, headers: dict[str, str]) -> Outcome:
     except TimeoutError:
         return Outcome(None, f"No answer within {SECONDS:g} s.")
     except (OSError, HTTPException) as error:
-        said = getattr(error, "strerror", None) or type(error).__name__
-        return Outcome(None, f"The connection failed: {said}."[:ANSWER_KEPT])
+        reason = getattr(error, "strerror", None) or type(error).__name__
+        return Outcome(None, f"The connection failed: {reason}."[:ANSWER_KEPT])
     if 300 <= response.status < 400:
         return Outcome(response.status, "It leads elsewhere, and redirects are not followed.")
-    shown = "".join(each if each.isprintable() else " " for each in text)
-    return Outcome(response.status, shown[:ANSWER_KEPT])
+    printable = "".join(each if each.isprintable() else " " for each in text)
+    return Outcome(response.status, printable[:ANSWER_KEPT])
 
 
 def deliver(webhook_id: UUID) -> None:
@@ -126,16 +126,23 @@ def _try(delivery: Delivery, webhook: Webhook) -> bool:
         "HumanJudge-Signature": signature(secret_of(webhook), int(time.time()), body),
     }
     outcome, now = post(webhook.url, body, headers), timezone.now()
-    changes: dict[str, Any] = {"status": outcome.status, "answer": outcome.answer}
+    state, ended_at, next_try_at = delivery.state, None, delivery.next_try_at
     if outcome.is_delivered:
-        changes |= {"state": Delivery.State.DELIVERED, "ended_at": now}
+        state, ended_at = Delivery.State.DELIVERED, now
     elif delivery.tries < len(WAITS):
-        changes["next_try_at"] = now + timedelta(minutes=WAITS[delivery.tries])
+        next_try_at = now + timedelta(minutes=WAITS[delivery.tries])
     else:
-        changes |= {"state": Delivery.State.FAILED, "ended_at": now}
+        state, ended_at = Delivery.State.FAILED, now
     # Where the lease ran out meanwhile, another worker has counted its own try.
     as_read = Delivery.objects.filter(pk=delivery.pk, state=delivery.state, tries=delivery.tries)
-    as_read.update(tries=delivery.tries + 1, **changes)
+    as_read.update(
+        tries=delivery.tries + 1,
+        status=outcome.status,
+        answer=outcome.answer,
+        state=state,
+        ended_at=ended_at,
+        next_try_at=next_try_at,
+    )
     return outcome.is_delivered
 
 

@@ -6,7 +6,7 @@ it, as often as it takes.
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
-from typing import Any, Final
+from typing import Final
 from uuid import UUID, uuid4
 
 from django.conf import settings
@@ -17,7 +17,7 @@ from django.utils import timezone
 from django.utils.crypto import salted_hmac
 
 from humanjudge.celery import enqueue
-from humanjudge.lib.announce import Announcement
+from humanjudge.lib.domain_events import Announcement, Data
 from reports.models import Delivery, Quality, Webhook
 from reports.webhooks.addresses import checked, target_of
 from voting.changes import note_change
@@ -126,8 +126,8 @@ def announce(happened: Iterable[Announcement]) -> None:
     """Write deliveries to the webhooks that listen; what was told before is not told again."""
     for each in happened:
         if each.ends:
-            told = Delivery.objects.filter(webhook__project=each.project, key=each.ends)
-            told.update(key=f"ended:{uuid4()}")
+            earlier = Delivery.objects.filter(webhook__project=each.project, key=each.ends)
+            earlier.update(key=f"ended:{uuid4()}")
         if listening := list(listeners(each.event, each.project)):
             _write(each, listening, listening[0].project)
 
@@ -194,7 +194,7 @@ def score_changed(quality: Quality, before: float, seq: int) -> None:
             continue
         way = "fell below" if now < webhook.line else "rose to or above"
         words = f"The quality of {quality.series} {way} {webhook.line:.0%}: it is {now:.1%}."
-        data: dict[str, Any] = {
+        data: Data = {
             "series": quality.series,
             "score": now,
             "before": before,
@@ -205,8 +205,8 @@ def score_changed(quality: Quality, before: float, seq: int) -> None:
         page = reverse("project-quality", args=[quality.project_id])
         # Who writes the score holds the project: it crosses the line once, and may come back.
         key = f"score.crossed:{uuid4()}"
-        told = Announcement("score.crossed", quality.project_id, key, words, page, data)
-        _write(told, [webhook], webhook.project)
+        announcement = Announcement("score.crossed", quality.project_id, key, words, page, data)
+        _write(announcement, [webhook], webhook.project)
 
 
 def forget_old() -> None:

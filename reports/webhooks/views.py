@@ -19,7 +19,7 @@ from reports.webhooks.addresses import AddressRefused
 from voting.access import require, require_login, user_of
 from voting.models import Project
 
-SHOWN = 10
+NEWEST = 10
 
 
 class WebhookForm(forms.Form):
@@ -39,11 +39,10 @@ class WebhookForm(forms.Form):
         widget=forms.NumberInput(attrs={"step": "any"}),
     )
 
-    def clean(self) -> Context:
-        given: Context = super().clean() or self.cleaned_data
+    def clean(self) -> None:
+        given = self.cleaned_data
         if "score.crossed" in given.get("events", ()) and given.get("line") is None:
             self.add_error("line", "Say which line the score has to cross.")
-        return given
 
 
 @never_cache
@@ -72,18 +71,18 @@ def _make(request: HttpRequest, project: Project, form: WebhookForm) -> Webhook:
 
 
 def _page(request: HttpRequest, context: Context, status: int = 200) -> HttpResponse:
-    newest = Delivery.objects.order_by("-made_at")[:SHOWN]
-    found = Webhook.objects.filter(project=context["project"]).order_by("-created_at")
-    found = found.prefetch_related(Prefetch("deliveries", newest, to_attr="newest"))
+    newest = Delivery.objects.order_by("-made_at")[:NEWEST]
+    rows = Webhook.objects.filter(project=context["project"]).order_by("-created_at")
+    rows = rows.prefetch_related(Prefetch("deliveries", newest, to_attr="newest"))
     context["webhooks"] = [
-        (webhook, _told_when(webhook), [(each, _state(each)) for each in webhook.newest])
-        for webhook in found
+        (webhook, _event_words(webhook), [(each, _state(each)) for each in webhook.newest])
+        for webhook in rows
     ]
     context["tab"] = "webhooks"
     return render(request, "reports/webhooks.html", context, status=status)
 
 
-def _told_when(webhook: Webhook) -> list[str]:
+def _event_words(webhook: Webhook) -> list[str]:
     line = f": {webhook.line:.1%}" if webhook.line is not None else ""
     return [
         words + (line if event == "score.crossed" else "")

@@ -2,7 +2,7 @@
 (() => {
   "use strict";
 
-  const POLLING = ["run-progress", "tryout", "import-progress"];
+  const POLLING = ["run-progress", "trial", "import-progress"];
   let opened = [];
 
   document.addEventListener("htmx:beforeRequest", (event) => {

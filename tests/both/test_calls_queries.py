@@ -10,7 +10,7 @@ from judge_eval.models import Call, Provider, Run
 from judge_eval.runs import leases, results, state, verdicts
 from judge_eval.runs.progress import progress_of
 from judge_eval.runs.requests import question_of
-from tests.helpers.purse import priced
+from tests.helpers.run_budget import priced
 from tests.helpers.run_maker import a_verdict, ask, attempt, make_started, says
 from tests.provider import provider
 from voting.models import Entry, Inference

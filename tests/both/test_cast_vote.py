@@ -79,15 +79,6 @@ def test_the_first_answer_is_still_given_after_the_queue_has_closed():
     assert cast_vote(ballot, "A").uid == first.uid
 
 
-def test_the_same_ballot_again_gives_the_same_answer():
-    run, voter, pair = a_pair()
-    ballot = ballot_for(voter, run.queue, pair)
-    first, second = cast_vote(ballot, "A", 5), cast_vote(ballot, "A", 9000)
-    assert (second.uid, second.choice, second.repeated) == (first.uid, "A", True)
-    assert votes_in(run).count() == 1
-    assert entry_of(first).elapsed_ms == 5
-
-
 def test_the_same_ballot_again_is_answered_alike_once_it_is_sealed():
     run, voter, pair = a_pair()
     ballot = ballot_for(voter, run.queue, pair)
@@ -95,25 +86,6 @@ def test_the_same_ballot_again_is_answered_alike_once_it_is_sealed():
     seal_all(run.queue.project)
     assert cast_vote(ballot, "A").uid == first.uid
     assert votes_in(run).count() == 1
-
-
-def test_two_ballots_for_one_pair_make_one_vote():
-    run, voter, pair = a_pair()
-    first, second = make_vote(voter, pair), make_vote(voter, pair)
-    assert (second.uid, second.repeated) == (first.uid, True)
-    assert votes_in(run).count() == 1
-
-
-@pytest.mark.parametrize("same_ballot", [True, False])
-def test_another_choice_is_a_conflict_that_says_what_stands(same_ballot):
-    run, voter, pair = a_pair()
-    ballot = ballot_for(voter, run.queue, pair)
-    cast_vote(ballot, "A")
-    other = ballot if same_ballot else ballot_for(voter, run.queue, pair)
-    with pytest.raises(VoteConflict, match="A is recorded") as conflict:
-        cast_vote(other, "B")
-    assert conflict.value.recorded.choice == "A"
-    assert votes_in(run).get().choice == "A"
 
 
 def test_a_used_ballot_makes_no_new_vote_after_an_undo():
@@ -135,13 +107,6 @@ def test_a_fresh_ballot_makes_a_new_vote_after_an_undo():
     assert not second.repeated
     assert second.uid != first.uid
     assert votes_in(run).get(retracted=False).choice == "B"
-
-
-def test_voters_do_not_stand_in_each_others_way():
-    run, voter, pair = a_pair()
-    make_vote(voter, pair, "A")
-    assert not make_vote(make_voter(run), pair, "B").repeated
-    assert votes_in(run).count() == 2
 
 
 def test_a_script_votes_on_the_stored_sides():

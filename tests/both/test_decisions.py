@@ -12,9 +12,9 @@ from django.utils import timezone
 from judge_eval.models import Board
 from judge_eval.runs import state
 from judge_eval.runs.verdicts import open_those_final
+from tests.helpers.concurrent_calls import only, together
 from tests.helpers.reference import assert_as_expected
 from tests.helpers.scene import assert_sound, make_scene
-from tests.helpers.together import only, together
 from tests.makers import (
     change_verdicts,
     elos_of,

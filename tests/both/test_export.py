@@ -115,7 +115,7 @@ def test_the_header_tells_the_head_of_the_ledger_and_later_votes_are_not_there()
     make_vote(voter, second)
     undo_last_vote(voter, run.queue)
     undo_last_vote(voter, run.queue)
-    head = project.head
+    head = project.ledger_head
     seal_all(project)
     assert (header["project"]["head"], header["project"]["head_seq"]) == (head, 3)
     rest = list(lines)

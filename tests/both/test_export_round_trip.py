@@ -32,11 +32,10 @@ from tests.makers import (
     seal_all,
 )
 from tests.provider import provider
-from voting.curating import decide, exclude_voter, reverse
+from voting.curating import change_for_all, change_for_disputed, decide, exclude_voter, reverse
 from voting.ledger import chain, ledger
 from voting.ledger.decisions import Rules
 from voting.services import flag, undo_last_vote
-from voting.votes_wanted import change_for_all, change_for_disputed
 
 pytestmark = pytest.mark.django_db
 
@@ -77,13 +76,13 @@ def make_eventful_run(**fields):
 def test_an_eventful_run_comes_back_with_its_numbers_and_its_ledger():
     run = make_eventful_run()
     before, numbers, lines = facts_of(run), numbers_of(run), list(export_run(run))
-    head, computed = run.queue.project.head, findings_of(run)
+    head, computed = run.queue.project.ledger_head, findings_of(run)
     empty_the_instance()
     [back] = restored(lines)
     assert facts_of(back) == before
     assert findings_of(back) == computed
     assert numbers_of(back) == numbers
-    assert back.queue.project.head == head
+    assert back.queue.project.ledger_head == head
     assert chain.verify(ledger.export(back.queue.project), head).entries == len(numbers["entries"])
     assert ledger.replay(back.queue.project, write=False) == []
     assert list(export_run(back)) == lines
@@ -94,11 +93,11 @@ def test_a_project_comes_back_with_its_quality_score_and_the_settings_of_it():
     # By somebody who has not voted.
     change(run.queue.project, {"decay_unit": "hour"}, make_voter(run), apply_reputations=True)
     seal_all(run.queue.project)
-    score, head = Quality.objects.get().standing, run.queue.project.head
+    score, head = Quality.objects.get().standing, run.queue.project.ledger_head
     lines = list(export_project(run.queue.project))
     empty_the_instance()
     [back] = restored(lines)
-    assert back.queue.project.head == head
+    assert back.queue.project.ledger_head == head
     assert parameters_of(back.queue.project).decay_unit == "hour"
     assert Quality.objects.get().standing == score
     assert ledger.replay(back.queue.project, write=False) == []
@@ -158,11 +157,11 @@ def test_whatever_happened_comes_back(says, steps, batch):
     while world.seal(batch):
         pass
     before = [(facts_of(run), numbers_of(run)) for run in world.runs]
-    head = world.project.head
+    head = world.project.ledger_head
     lines = list(export_project(world.project))
     empty_the_instance()
     runs = {run.pk: run for run in restored(lines)}
     after = [runs[run.pk] for run in world.runs]
     assert [(facts_of(run), numbers_of(run)) for run in after] == before
-    assert after[0].queue.project.head == head
+    assert after[0].queue.project.ledger_head == head
     assert ledger.replay(after[0].queue.project, write=False) == []

@@ -8,7 +8,9 @@ from django.utils import timezone
 
 from judge_eval.findings import alt_test, cache
 from judge_eval.findings import compute as compute_module
-from judge_eval.findings.slices import Slice
+from judge_eval.findings.filters import Slice
+from judge_eval.findings.model import RunFindings
+from judge_eval.findings.pictures import chart_names, on_page
 from judge_eval.models import Board, Findings, Judge, Run, Verdict
 from tests.helpers.run_findings import compute
 from tests.makers import (
@@ -140,10 +142,10 @@ def test_everybody_is_compared_however_many_they_are(monkeypatch):
 
 def test_charts_are_drawn_of_what_there_is():
     run = voted_run(people=4)
-    charts = computed(run, charts=True).charts
-    assert charts.keys() == {"winning_rates", "model_ratings"}
-    assert all(chart.startswith("<svg ") and "<script" not in chart for chart in charts.values())
-    assert computed(make_run(), charts=True).charts == {}
+    figures = RunFindings.read(computed(run).data)
+    assert chart_names(figures) == {"winning_rates", "model_ratings"}
+    assert all(on_page(figures, name).startswith("<svg ") for name in chart_names(figures))
+    assert chart_names(RunFindings.read(computed(make_run()).data)) == set()
 
 
 def test_a_failed_verdict_is_no_answer_and_no_disagreement():
@@ -389,7 +391,7 @@ def test_a_part_that_nobody_looks_at_is_left_as_it_is():
     cache.refresh()
     assert computed_up_to(run) == {"": sealed(run), "tag:animals": sealed(run)}
     long_ago = timezone.now() - timedelta(hours=2)
-    Findings.objects.update(seq=0, not_before=long_ago, asked_at=long_ago)
+    Findings.objects.update(seq=0, not_before=long_ago, requested_at=long_ago)
     cache.refresh()
     assert computed_up_to(run) == {"": sealed(run), "tag:animals": 0}
 

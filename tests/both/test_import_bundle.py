@@ -37,11 +37,11 @@ from tests.makers import (
     restate,
     seal_all,
 )
-from voting.ledger.decisions import Rules, wanted_in
+from voting.curating import change_for_all
+from voting.ledger.decisions import Rules, votes_required_in
 from voting.models import Entry, Item, Picture, Queue, Voter, VoterPrompt
 from voting.services import flag
 from voting.voters import erase
-from voting.votes_wanted import change_for_all
 
 pytestmark = pytest.mark.django_db
 
@@ -212,7 +212,7 @@ def test_changed_votes_wanted_name_the_items_of_their_run_as_they_are_numbered_h
     lines = list(export_run(run))
     [back] = restored(lines, make_project("Another"))
     told = Entry.objects.filter(queue=back.queue_id, kind="parameters").latest("seq")
-    assert wanted_in(told.payload) == {back.queue.items.get().pk: 4}
+    assert votes_required_in(told.payload) == {back.queue.items.get().pk: 4}
     assert back.queue.items.get().pk != item.pk
     place = next(n for n, line in enumerate(lines) if '"votes_wanted":{' in line)
     lines[place] = lines[place].replace(str(item.pk), NOWHERE)
@@ -365,17 +365,6 @@ def test_a_rubric_of_the_same_version_with_another_text_is_a_new_version():
     assert_whole(project)
 
 
-def test_a_new_project_may_get_a_copy():
-    run = make_eventful_run()
-    lines = exported(run)
-    [first] = restored(lines, make_project("Elsewhere"))
-    [copy] = restored(lines)
-    assert copy.queue.project != first.queue.project
-    assert copy.pk != first.pk
-    assert facts_of(copy) == facts_of(first)
-    assert_whole(copy.queue.project)
-
-
 # --- what a run goes on with --------------------------------------------------------------------
 
 
@@ -484,10 +473,10 @@ def test_erased_people_stay_erased():
     seal_all(project)
     lines = list(export_project(project))
     assert "Ann" not in "\n".join(lines)
-    head = project.head
+    head = project.ledger_head
     empty_the_instance()
     [back] = restored(lines)
-    assert back.queue.project.head == head
+    assert back.queue.project.ledger_head == head
     stored = Entry.objects.get(kind="vote")
     assert (stored.comment, stored.salt, stored.labels) == ("", "", None)
     assert_whole(back.queue.project)

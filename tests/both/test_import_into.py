@@ -49,7 +49,7 @@ EVERYTHING = [
 
 def everything_of(run):
     run.queue.project.refresh_from_db()
-    return facts_of(run), numbers_of(run), run.queue.project.head
+    return facts_of(run), numbers_of(run), run.queue.project.ledger_head
 
 
 def test_the_same_source_again_changes_nothing_and_says_how_much_was_there():

@@ -30,6 +30,7 @@ from tests.helpers.bundles import (
     restored,
     rows_of_everything,
 )
+from tests.helpers.concurrent_calls import only, together
 from tests.helpers.imports import (
     assert_whole,
     import_run,
@@ -41,7 +42,6 @@ from tests.helpers.imports import (
     votes_of,
 )
 from tests.helpers.reference import assert_as_expected
-from tests.helpers.together import only, together
 from tests.makers import (
     key_client,
     make_key,
@@ -160,7 +160,7 @@ def test_a_run_of_items_says_what_a_file_without_their_columns_is_about():
     assert Import.objects.get().report["new"]["votes"] == 1
     asked(run.queue.project, file_of({"pair": "p", "voter": "a", "vote": "A"}), run=run)
     worked()
-    report = Import.objects.latest("asked_at").report
+    report = Import.objects.latest("requested_at").report
     assert [error["why"] for error in report["errors"]] == [
         "a pair; this run is made of single items"
     ]
@@ -428,7 +428,7 @@ def broken_off(lines, project, *, ledger):
         kill_at(import_jobs.claim(), 3)
     Import.objects.update(attempts=import_jobs.MOST_ATTEMPTS)
     worked()
-    return Import.objects.latest("asked_at").detail
+    return Import.objects.latest("requested_at").detail
 
 
 def test_a_bundle_that_breaks_off_again_and_again_is_removed(small_chunks):

@@ -65,10 +65,10 @@ def test_the_order_is_the_one_given_whatever_the_times():
 
 def test_nothing_is_appended_of_nothing():
     run = make_run()
-    before = run.queue.project.head
+    before = run.queue.project.ledger_head
     ledger.append(run.queue.project_id, [])
     run.queue.project.refresh_from_db()
-    assert run.queue.project.head == before
+    assert run.queue.project.ledger_head == before
 
 
 @pytest.mark.parametrize("batch", [1, 2, 3, 100])
@@ -204,7 +204,7 @@ def test_a_changed_hash_of_answers_breaks_the_chain():
     Entry.objects.filter(pk=vote.pk).update(payload={"labels_sha256": "0" * 64})
     project.refresh_from_db()
     with pytest.raises(chain.ChainBroken):
-        chain.verify(ledger.export(project), project.head)
+        chain.verify(ledger.export(project), project.ledger_head)
 
 
 def test_erasing_a_person_empties_the_answers_and_the_name_of_the_import():

@@ -14,9 +14,9 @@ from judge_eval.runs import lifecycle
 from judge_eval.selectors import board
 from tests.both.test_export_round_trip import make_eventful_run
 from tests.helpers.bundles import as_file, empty_the_instance, facts_of, restored
+from tests.helpers.concurrent_calls import only, together
 from tests.helpers.imports import added, assert_whole, imported, pair, study
 from tests.helpers.reference import assert_as_expected
-from tests.helpers.together import only, together
 from tests.makers import make_run, make_vote, make_voter, pairs_of, seal_all
 from voting.ledger import ledger
 from voting.models import Entry

@@ -9,7 +9,6 @@ import pytest
 from judge_eval.exchange.formats import read
 from judge_eval.exchange.import_read import MOST_JUDGES
 from judge_eval.exchange.import_report import MOST_LISTED, ImportOptions, ImportRefused, RowsWrong
-from judge_eval.exchange.mapping import parse
 from judge_eval.exchange.row_models import JudgeOrder, LeftOut
 from judge_eval.models import Judge, Run, RunEvent, Verdict
 from judge_eval.services import imported_fingerprint
@@ -316,49 +315,6 @@ def test_the_good_rows_are_imported_where_that_is_asked_for():
     assert_whole(run_of(report).queue.project)
 
 
-TABLES = {
-    "the quote of a row is left open": (b'3,"ann,A\n4,bob,B\n', "not CSV: unexpected end"),
-    "a row is far too long": (
-        b"3,ann," + b"A" * 2_000_001 + b"\n4,bob,B\n",
-        "a record of more",
-    ),
-}
-
-
-@pytest.mark.parametrize("what", TABLES)
-def test_a_file_that_cannot_be_read_to_its_end_is_refused_whatever_is_asked_for(what):
-    data, why = TABLES[what]
-    table = io.BytesIO(b"pair,voter,vote\n1,ann,A\n2,ann,A\n" + data)
-    options = ImportOptions(skip_errors=True)
-    with pytest.raises(RowsWrong) as refused:
-        import_items(read(table, "v.csv"), options, project=make_project(), name="Cut")
-    assert refused.value.report.errors[0].why.startswith(why)
-    words = "1 error, not all of them about single rows; nothing was imported"
-    assert str(refused.value) == words
-    assert not Run.objects.exists()
-
-
-def test_rows_behind_one_in_another_encoding_are_imported_where_that_is_asked_for():
-    lines = [b"pair,prompt,voter,vote", *(b"%d,caf\xc3\xa9,ann,A" % n for n in range(100))]
-    lines[6] = lines[6].replace(b"\xc3\xa9", b"\xe9")
-    items = read(io.BytesIO(b"\n".join(lines)), "v.csv")
-    report = import_run(make_project(), "Latin", items, options=ImportOptions(skip_errors=True))
-    assert errors_of(report) == ["v.csv:7: not UTF-8 (byte 0xe9 at 6): save the file as UTF-8"]
-    assert (report.new["pairs"], report.new["votes"]) == (99, 99)
-
-
-def test_a_mapped_column_that_no_row_has_refuses_the_file_whatever_is_asked_for():
-    mapping = parse({"pair": "id", "voter": {"column": "who"}, "vote": "said"})
-    table = io.BytesIO(b"id,whom,say\n1,ann,A\n")
-    items = read(table, "v.csv", mapping)
-    report = import_run(make_project(), "Cut", items, options=ImportOptions(skip_errors=True))
-    assert errors_of(report) == [
-        "v.csv:2: no record has a column 'who': is it 'whom'?",
-        "v.csv:2: no record has a column 'said'",
-    ]
-    assert not Run.objects.exists()
-
-
 def test_what_is_fatal_stands_first_however_many_errors_there_are():
     lines = [b"pair,voter,vote", *[b"1,ann,left"] * (MOST_LISTED + 5), b'1,"ann,A']
     items = read(io.BytesIO(b"\n".join(lines)), "v.csv")
@@ -366,22 +322,6 @@ def test_what_is_fatal_stands_first_however_many_errors_there_are():
     report = import_run(make_project(), "Wrong", items, options=skip)
     assert (len(report.errors), report.more_errors) == (MOST_LISTED, 6)
     assert report.errors[0].why.startswith("not CSV: ")
-
-
-def test_columns_that_nothing_is_made_of_are_named():
-    header = b"pair,Prompt,outputA,output_b,voter,vote,coment"
-    row = b"1,Why?,so,so,ann,A,good"
-    report = import_run(make_project(), "Misspelt", read(io.BytesIO(header + b"\n" + row), "v.csv"))
-    assert report.run_id
-    told = "v.csv: not read: 'Prompt', 'outputA', 'coment': is it 'prompt'?"
-    assert told in report.model_dump()["notes"]
-
-
-def test_columns_are_named_where_nothing_is_imported_too():
-    items = read(io.BytesIO(b"Pair,voter,vote\n1,ann,A\n"), "v.csv")
-    report = import_run(make_project(), "Misspelt", items)
-    [error] = errors_of(report)
-    assert error.startswith("v.csv:2: no column is called 'pair': is it 'Pair'?")
 
 
 def test_reading_stops_after_a_hundred_errors():
@@ -493,11 +433,6 @@ def test_voting_cannot_be_asked_for_where_outputs_lack():
             options=ImportOptions(open_for_voting=True),
         )
     assert everything() == [before[0] + 1, *before[1:]]
-
-
-def test_voting_may_be_kept_closed():
-    run = imported(pair(1), open_for_voting=False)
-    assert (run.state, run.queue.is_open) == ("voting", False)
 
 
 def test_how_many_votes_a_pair_wants_may_be_said_once_for_all():

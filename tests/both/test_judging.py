@@ -113,9 +113,9 @@ def test_pairs_of_a_new_run_are_voted_on_and_judged_end_to_end():
     seal_all(run.queue.project)
     always_first = JudgeRating.objects.get(judge__run=run, judge__name="always-first")
     assert (always_first.agree, always_first.disagree) == (0, 3), "it contradicts itself"
-    assert (always_first.asked, always_first.answered) == (3, 3)
+    assert (always_first.requested, always_first.answered) == (3, 3)
     project = run.queue.project
-    assert chain.verify(ledger.export(project), project.head).entries == 10
+    assert chain.verify(ledger.export(project), project.ledger_head).entries == 10
     assert ledger.replay(project, write=False) == []
 
 
@@ -163,7 +163,7 @@ def test_an_unusable_pair_is_neither_in_the_ledger_nor_in_the_coverage_nor_hande
     seal_all(run.queue.project)
     [entry] = verdict_entries(run)
     assert entry.item.unusable == ""
-    assert set(JudgeRating.objects.values_list("asked", "answered")) == {(1, 1)}
+    assert set(JudgeRating.objects.values_list("requested", "answered")) == {(1, 1)}
     handed = next_pairs(make_voter(run), run.queue, [], 10, timezone.now())[0]
     assert [pair.pk for pair in handed] == [entry.item_id]
 
@@ -184,7 +184,7 @@ def test_a_judge_that_fails_lowers_its_coverage_and_holds_nothing_up():
     verdict = judge.verdicts.get()
     assert (verdict.state, verdict.winner, verdict.score_a) == ("failed", "", None)
     assert "no provider answers" in verdict.error
-    assert JudgeRating.objects.get(judge=judge).asked == 1
+    assert JudgeRating.objects.get(judge=judge).requested == 1
     assert JudgeRating.objects.get(judge=judge).answered == 0
     assert comparisons(run).get().opened_at is not None
 

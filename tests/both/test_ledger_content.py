@@ -89,7 +89,7 @@ def test_the_reputation_is_that_of_the_moment_of_sealing():
         Voter.objects.filter(pk=voter.pk).update(reputation=reputation)
         seal_all(run.queue.project)
     assert [entry_of(vote).reputation for vote in votes] == [1_000_000, 2_000_000]
-    assert chain.verify(ledger.export(run.queue.project), run.queue.project.head)
+    assert chain.verify(ledger.export(run.queue.project), run.queue.project.ledger_head)
 
 
 def make_full_ledger():
@@ -134,7 +134,7 @@ def test_an_erased_person_leaves_a_chain_that_verifies():
     assert (voter.name, voter.user, voter.invite, voter.api_key) == ("", None, None, None)
     assert list(ledger.export(project))[: len(before)] == before
     assert entries_of(run)[-1]["kind"] == "erasure"
-    assert chain.verify(ledger.export(project), project.head)
+    assert chain.verify(ledger.export(project), project.ledger_head)
     assert ledger.replay(project, write=False) == []
 
 
@@ -152,7 +152,7 @@ def test_a_comment_stands_as_a_salted_hash_that_outlives_its_text():
     assert entries_of(run)[1]["comment"] == chain.salted_hash("5a17", "Ada was here")
     erase(voter)
     assert (entry_of(vote).comment, entry_of(vote).salt) == ("", "")
-    assert chain.verify(ledger.export(project), project.head).entries == 2
+    assert chain.verify(ledger.export(project), project.ledger_head).entries == 2
 
 
 def test_a_change_of_any_column_that_the_hash_covers_is_found():
@@ -169,6 +169,6 @@ def test_a_change_of_any_column_that_the_hash_covers_is_found():
             kept = getattr(row, column)
             Entry.objects.filter(pk=row.pk).update(**{column: value})
             with pytest.raises(chain.ChainBroken):
-                chain.verify(ledger.export(project), project.head)
+                chain.verify(ledger.export(project), project.ledger_head)
             Entry.objects.filter(pk=row.pk).update(**{column: kept})
-    assert chain.verify(ledger.export(project), project.head)
+    assert chain.verify(ledger.export(project), project.ledger_head)

@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 from django.contrib.auth.models import User
 
-from tests.helpers.together import only, together
+from tests.helpers.concurrent_calls import only, together
 from tests.makers import make_project
 from voting import members
 from voting.models import Member

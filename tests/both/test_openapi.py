@@ -20,8 +20,8 @@ from judge_eval.models import Import
 from judge_eval.runs import lifecycle
 from reports.composite import sources
 from reports.models import ScoreReport
-from reports.scores import jobs
-from reports.shares.services import make_share
+from reports.report import scores
+from reports.report.links import make_share
 from tests.helpers.run_findings import compute
 from tests.helpers.run_rows import make_config, make_provider, set_state
 from tests.makers import make_project, make_run, make_vote, make_voter, pairs_of, seal_all
@@ -52,7 +52,8 @@ CONFIG = schemathesis.Config.from_dict(
     }
 )
 SETTINGS = hypothesis.settings(
-    max_examples=15,
+    # There are many operations, and each is asked by every value of its schema besides.
+    max_examples=hypothesis.settings().max_examples // 3,
     derandomize=True,
     database=None,
     deadline=None,
@@ -144,7 +145,7 @@ class Rows:
     @cached_property
     def report(self):
         report = ScoreReport.objects.create(run=self.voted, state="done", table={})
-        path = jobs.path_of(report)
+        path = scores.path_of(report)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(b"a zip")
         return report

@@ -14,8 +14,8 @@ from django.utils import timezone
 
 from judge_eval.models import Run, Verdict
 from judge_eval.runs import deletion, state, verdicts
+from tests.helpers.concurrent_calls import only, together
 from tests.helpers.scene import assert_sound, make_scene, make_unjudged_run
-from tests.helpers.together import only, together
 from tests.makers import judges_of, make_invite, seal_all
 from voting import services
 from voting.assignment import ballot_for, next_pairs

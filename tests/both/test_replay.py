@@ -53,7 +53,7 @@ TAMPERING = {
     "an agreement": lambda run: JudgeRating.objects.filter(judge__run=run).update(agree=9),
     "a disagreement": lambda run: JudgeRating.objects.filter(judge__run=run).update(disagree=9),
     "a coverage": lambda run: JudgeRating.objects.filter(judge__run=run).update(answered=0),
-    "a question": lambda run: JudgeRating.objects.filter(judge__run=run).update(asked=9),
+    "a question": lambda run: JudgeRating.objects.filter(judge__run=run).update(requested=9),
     "the votes of a run": lambda run: Board.objects.filter(run=run).update(votes=9),
     "unblinded votes": lambda run: Board.objects.filter(run=run).update(unblinded=9),
     "the entry a board is made of": lambda run: Board.objects.filter(run=run).update(seq=1),

@@ -19,12 +19,18 @@ from tests.makers import (
     pairs_of,
 )
 from voting import curating
-from voting.curating import AlreadyDecided, decisions_on, decisions_on_voters, exclude_voter
+from voting.curating import (
+    AlreadyDecided,
+    change_for_all,
+    change_for_disputed,
+    decisions_on,
+    decisions_on_voters,
+    exclude_voter,
+)
 from voting.ledger import chain, ledger
 from voting.ledger.decisions import Rules
 from voting.models import Entry
 from voting.services import NothingToUndo, VoteConflict, record_exposure, undo_last_vote
-from voting.votes_wanted import change_for_all, change_for_disputed
 
 pytestmark = pytest.mark.django_db
 
@@ -68,7 +74,7 @@ def anything_happens(test):
     )
     slow = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
     # One of these takes as long as many examples of other tests.
-    some = settings().max_examples // 5
+    some = settings().max_examples // 3
     return settings(max_examples=some, suppress_health_check=slow)(happens(test))
 
 
@@ -148,4 +154,4 @@ def test_live_figures_replay_and_reference_agree_after_every_batch(says, steps, 
     numbers = Entry.objects.filter(project=world.project).order_by("seq")
     count = numbers.count()
     assert list(numbers.values_list("seq", flat=True)) == list(range(1, count + 1))
-    assert chain.verify(ledger.export(world.project), world.project.head).entries == count
+    assert chain.verify(ledger.export(world.project), world.project.ledger_head).entries == count

@@ -7,7 +7,7 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from judge_eval.models import Call, Verdict
-from judge_eval.runs import lifecycle, retention
+from judge_eval.runs import deletion, lifecycle
 from tests.helpers.pages import text_of
 from tests.helpers.run_maker import go_on, make_judging, says
 from tests.makers import make_project, member_client, user_client
@@ -30,7 +30,6 @@ def run(at):
     run = make_judging(at, judges=["judge-x"], verdict_orders="random")
     says(at, RAW, times=1, models=["judge-x"])
     run = go_on(run)
-    run.record("tried", "judge-x was tried.", reply=RAW, winner="A")
     lifecycle.stop(run.pk)
     run.refresh_from_db()
     return run
@@ -51,39 +50,38 @@ GO = {"reply", "reply_removed_at", "changes"}
 
 
 def test_replies_go_after_their_days_and_nothing_else(run, monkeypatch):
-    monkeypatch.setattr(retention, "AT_ONCE", 2)
+    monkeypatch.setattr(deletion, "AT_ONCE", 2)
     before, calls = rows(run), run.calls.exclude(reply="")
     assert calls.count() == 3
-    assert retention.remove_old_replies(in_days(1000)) == 0
-    retention.set_retention(run.queue.project, 30)
-    assert retention.remove_old_replies(in_days(29)) == 0
-    assert retention.remove_old_replies(in_days(31)) == 3
+    assert deletion.remove_old_replies(in_days(1000)) == 0
+    deletion.set_retention(run.queue.project, 30)
+    assert deletion.remove_old_replies(in_days(29)) == 0
+    assert deletion.remove_old_replies(in_days(31)) == 3
     assert not calls.exists()
     assert rows(run) == before
     assert Call.objects.filter(reply_removed_at__isnull=False).count() == 3
     everything = [*Call.objects.values(), *run.events.values("text", "data")]
     assert "secret reply" not in str(everything)
-    assert run.events.get(kind="tried").data == {"reply": "", "winner": "A"}
     page = f"/runs/{run.pk}/calls/{Call.objects.get(purpose='judge').pk}/"
     said = text_of(user_client().get(page))
     assert f"Removed on {in_days(31):%-d %b %Y} by the project's retention." in said
     assert "what it had said was removed by the project's retention" in said
-    assert retention.remove_old_replies(in_days(40)) == 0
+    assert deletion.remove_old_replies(in_days(40)) == 0
 
 
 def test_a_run_that_goes_on_and_other_projects_keep_theirs(at, run):
     other = go_on(make_judging(at, judges=["judge-y"]))
     assert other.state == "voting"
-    retention.set_retention(other.queue.project, 1)
-    assert retention.remove_old_replies(in_days(10)) == 0
-    retention.set_retention(run.queue.project, 1)
-    retention.set_retention(run.queue.project, None)
-    assert retention.remove_old_replies(in_days(10)) == 0
+    deletion.set_retention(other.queue.project, 1)
+    assert deletion.remove_old_replies(in_days(10)) == 0
+    deletion.set_retention(run.queue.project, 1)
+    deletion.set_retention(run.queue.project, None)
+    assert deletion.remove_old_replies(in_days(10)) == 0
 
 
 def test_a_reply_that_was_removed_answers_no_other_call(at, run):
-    retention.set_retention(run.queue.project, 1)
-    retention.remove_old_replies(in_days(2))
+    deletion.set_retention(run.queue.project, 1)
+    deletion.remove_old_replies(in_days(2))
     at.control(reset=True)
     again = go_on(lifecycle.start(lifecycle.duplicate(run.pk).pk))
     assert again.state == "voting"

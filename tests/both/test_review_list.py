@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from reports.models import Review
 from reports.quality.parameters import change
 from reports.review.services import decide, reverse
+from tests.helpers.concurrent_calls import only, together
 from tests.helpers.scene import assert_sound, make_scene
-from tests.helpers.together import only, together
 from tests.makers import make_item, make_queue, make_run, make_vote, make_voter, pairs_of, seal_all
 from voting.curating import decisions_on, decisions_on_voters, exclude_voter
 from voting.kinds import Further
@@ -237,7 +237,7 @@ def happen(item, voter, what, how):
 
 @given(st.lists(happenings, max_size=15), st.integers(1, 4))
 @settings(
-    max_examples=settings().max_examples // 5,
+    max_examples=settings().max_examples // 3,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 def test_flags_in_whatever_batches_are_listed_as_a_replay_lists_them(happened, last):

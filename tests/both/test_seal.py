@@ -47,7 +47,7 @@ def test_numbers_have_no_gap_and_the_head_is_the_last(settings):
     assert numbers_of(run) == list(range(1, 19))
     assert run.queue.project.head_seq == 18
     last = Entry.objects.get(project=run.queue.project, seq=18)
-    assert bytes(last.hash).hex() == run.queue.project.head
+    assert bytes(last.hash).hex() == run.queue.project.ledger_head
 
 
 def test_one_call_seals_one_batch_of_the_oldest(settings):
@@ -120,7 +120,7 @@ def test_projects_have_chains_of_their_own():
     seal_all(one.queue.project)
     seal_all(other.queue.project)
     assert numbers_of(one) == numbers_of(other) == [1, 2]
-    assert one.queue.project.head != other.queue.project.head
+    assert one.queue.project.ledger_head != other.queue.project.ledger_head
 
 
 def test_an_export_verifies_to_the_head(settings):
@@ -132,14 +132,14 @@ def test_an_export_verifies_to_the_head(settings):
     undo_last_vote(voter, run.queue)
     seal_all(run.queue.project)
     project = run.queue.project
-    verified = chain.verify(ledger.export(project, chunk=4), project.head)
+    verified = chain.verify(ledger.export(project, chunk=4), project.ledger_head)
     assert (verified.project, verified.entries) == (project.pk, 15)
 
 
 def test_a_project_without_entries_exports_its_header():
     project = make_project()
     lines = list(ledger.export(project))
-    assert chain.verify(lines, project.head).entries == 0
+    assert chain.verify(lines, project.ledger_head).entries == 0
 
 
 def test_unsealed_votes_are_not_exported():
@@ -162,7 +162,7 @@ def test_a_full_batch_of_as_many_people_and_as_many_second_thoughts(settings):
     )
     assert seal_all(project) == settings.SEAL_BATCH
     assert elos_of(run) == [1000.0, 1000.0]
-    verified = chain.verify(ledger.export(project), project.head)
+    verified = chain.verify(ledger.export(project), project.ledger_head)
     assert verified.entries == 2 * settings.SEAL_BATCH + 1
 
 
@@ -207,7 +207,7 @@ def unsealed_state(run):
     run.queue.project.refresh_from_db()
     project = run.queue.project
     votes = Item.objects.filter(queue=run.queue).values_list("votes", flat=True)
-    return project.head_seq, project.head, elos_of(run), list(votes), numbers_of(run)
+    return project.head_seq, project.ledger_head, elos_of(run), list(votes), numbers_of(run)
 
 
 @pytest.mark.parametrize("step", ["read", "compute", "write"])

@@ -8,9 +8,9 @@ from threading import Thread
 import pytest
 from django.db import connection, transaction
 
-from judge_eval.runs.simulation import Simulated, simulate
+from judge_eval.runs.demo import Simulated, simulate
+from tests.helpers.concurrent_calls import only, together
 from tests.helpers.scene import assert_sound, make_scene
-from tests.helpers.together import only, together
 from tests.makers import make_voter, seal_all
 from voting import services
 from voting.kinds import Answer

@@ -46,7 +46,7 @@ class Study:
         project = self.queue.project
         seal_all(project)
         project.refresh_from_db()
-        assert chain.verify(ledger.export(project), project.head)
+        assert chain.verify(ledger.export(project), project.ledger_head)
         assert ledger.replay(project, write=False) == []
         self.item.refresh_from_db()
         return list(Entry.objects.filter(kind="vote", retracted=False).order_by("seq"))

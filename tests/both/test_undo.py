@@ -82,16 +82,6 @@ def test_undo_twice_goes_further_back():
         undo_last_vote(voter, run.queue)
 
 
-def test_the_same_undo_again_returns_the_first_answer():
-    run = make_run(pairs=3)
-    voter, pairs = make_voter(run), pairs_of(run)
-    for pair in pairs:
-        make_vote(voter, pair)
-    uid = uuid4()
-    assert [undo_last_vote(voter, run.queue, uid) for _ in range(2)] == [pairs[2]] * 2
-    assert Entry.objects.get(kind="retraction").uid == uid
-
-
 def test_the_number_of_somebody_elses_entry_undoes_nothing():
     run = make_run(pairs=2)
     voter, other = make_voter(run), make_voter(run)

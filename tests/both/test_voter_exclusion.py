@@ -4,16 +4,15 @@ from functools import partial
 from uuid import uuid4
 
 import pytest
-from django.contrib.auth.models import User
 from django.utils import timezone
 
 from judge_eval.models import Board
 from reports.models import Quality, Review
 from tests.both.test_decisions import a_curator, a_voted_run, check, figures
+from tests.helpers.concurrent_calls import only, together
 from tests.helpers.reference import assert_as_expected
 from tests.helpers.scene import assert_sound, make_scene
-from tests.helpers.together import only, together
-from tests.makers import entry_of, make_run, make_vote, make_voter, pairs_of, seal_all, user_client
+from tests.makers import entry_of, make_run, make_vote, make_voter, pairs_of, seal_all
 from voting.assignment import next_pairs
 from voting.curating import (
     AlreadyDecided,
@@ -181,24 +180,6 @@ def test_replay_finds_votes_of_an_excluded_voter_that_are_not_marked():
     Entry.objects.filter(kind="vote", voter=odd).update(excluded=False)
     found = ledger.replay(run.queue.project, write=True)
     assert sum(each.where.startswith("excluded of vote") for each in found) == 3
-    check(run)
-
-
-def test_the_admin_excludes_a_voter_from_every_run_that_they_voted_in():
-    run, _, [odd, _] = a_voted_run()
-    other = make_run(run.queue.project, pairs=1)
-    make_vote(odd, pairs_of(other)[0])
-    seal_all(run.queue.project)
-    staff = user_client("staff")
-    User.objects.filter(username="staff").update(is_staff=True, is_superuser=True)
-    asked = {"action": "exclude_them", "_selected_action": [str(odd.pk)]}
-    staff.post("/admin/voting/voter/", asked)
-    assert not Entry.objects.filter(kind="decision").exists()
-    for _ in range(2):
-        assert staff.post("/admin/voting/voter/", asked | {"confirmed": "yes"}).status_code == 302
-    seal_all(run.queue.project)
-    assert Entry.objects.filter(kind="decision", voter=odd).count() == 2
-    assert [Board.objects.get(run=each).votes for each in (run, other)] == [3, 0]
     check(run)
 
 

@@ -16,13 +16,13 @@ from judge_eval.exchange.formats import read as read_rows
 from judge_eval.exchange.import_jobs import Source
 from judge_eval.findings import cache
 from judge_eval.findings.cache import request_findings
+from judge_eval.findings.filters import Slice
 from judge_eval.findings.load import labels_of, outcomes_of
-from judge_eval.findings.slices import Slice
 from judge_eval.models import Board, Findings, Import, Run
 from reports.models import Quality, Share
 from reports.quality.groups import quality_of_groups
-from reports.shares.make import report_of
-from reports.shares.public import report_html
+from reports.report.make import report_of
+from reports.report.public import report_html
 from tests.helpers.imports import (
     added,
     assert_whole,

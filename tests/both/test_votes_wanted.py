@@ -9,25 +9,26 @@ from django.utils import timezone
 from judge_eval.runs import state
 from judge_eval.services import add_items
 from tests.both.test_decisions import a_curator, a_voted_run, check
+from tests.helpers.concurrent_calls import only, together
 from tests.helpers.reference import assert_as_expected
 from tests.helpers.scene import assert_sound, make_scene
-from tests.helpers.together import only, together
 from tests.makers import make_run, make_vote, make_voter, pairs_of, seal_all
 from voting.assignment import next_pairs
-from voting.curating import decide, reverse
-from voting.ledger.decisions import Rules, wanted_in
-from voting.models import Entry, Item, Queue
-from voting.order import FRESH
-from voting.selectors import open_to
-from voting.services import cast_vote
-from voting.votes_wanted import (
+from voting.curating import (
     Cost,
     by_rules,
     change_for_all,
     change_for_disputed,
     cost_of,
+    decide,
     disputed,
+    reverse,
 )
+from voting.ledger.decisions import Rules, votes_required_in
+from voting.models import Entry, Item, Queue
+from voting.order import FRESH
+from voting.selectors import open_to
+from voting.services import cast_vote
 
 pytestmark = pytest.mark.django_db
 
@@ -100,7 +101,9 @@ def test_the_share_that_several_people_vote_on_can_grow_and_those_in_it_stay():
         entry = change_for_all(run.queue, rules(1, share, 3), lead)
         seal_all(run.queue.project)
         several.append(set(run.queue.items.filter(votes_wanted=3).values_list("pk", flat=True)))
-        assert wanted_in(entry.payload) == dict(run.queue.items.values_list("pk", "votes_wanted"))
+        assert votes_required_in(entry.payload) == dict(
+            run.queue.items.values_list("pk", "votes_wanted")
+        )
     assert [0 < len(some) < 40 for some in several] == [True, True, False, False]
     assert several[0] < several[1]
     assert (len(several[2]), len(several[3])) == (0, 40)
@@ -210,7 +213,7 @@ def test_votes_sealing_and_new_pairs_while_leads_change_their_minds():
     assert queue.votes_per_item == said["votes_per_item"]
     of_all = by_rules(queue, rules(queue.votes_per_item, 0.5))
     disputes = Entry.objects.filter(kind="parameters").order_by("seq").last()
-    expected = of_all | (wanted_in(disputes.payload))
+    expected = of_all | (votes_required_in(disputes.payload))
     assert dict(queue.items.values_list("pk", "votes_wanted")) == expected
     full = sum(item.votes >= item.votes_wanted for item in queue.items.all())
     assert queue.done == full

@@ -14,15 +14,15 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
-from humanjudge.lib.announce import Announcement, announce
+from humanjudge.lib.domain_events import Announcement, announce
 from judge_eval.models import Findings
 from judge_eval.runs import state
 from reports.models import Delivery, Quality, Webhook
-from reports.shares.heads import tell_heads
 from reports.webhooks import addresses, sending, services
+from reports.webhooks.heads import publish_heads
+from tests.helpers.concurrent_calls import together
 from tests.helpers.receiver import Receiver
 from tests.helpers.run_findings import compute, voted_run
-from tests.helpers.together import together
 from tests.makers import (
     make_passes,
     make_project,
@@ -304,9 +304,9 @@ def test_the_head_is_told_daily_without_mail_or_log(receiver):
     project, other = make_run().queue.project, make_run().queue.project
     webhook = make_webhook(project, receiver, "head.daily")
     for hours in (0, 1, 30):
-        tell_heads(now + timedelta(hours=hours))
+        publish_heads(now + timedelta(hours=hours))
     sending.deliver(webhook.pk)
     [(_, body)] = receiver.came
-    assert json.loads(body)["data"] == {"seq": project.head_seq, "hash": project.head}
-    assert project.told_heads.get().at == now
-    assert not other.told_heads.exists()
+    assert json.loads(body)["data"] == {"seq": project.head_seq, "hash": project.ledger_head}
+    assert project.published_heads.get().at == now
+    assert not other.published_heads.exists()

@@ -13,6 +13,13 @@ from tests.helpers.waiting import eventually
 AXE = Path(axe_playwright_python.__file__).with_name("axe.min.js").read_text()
 # What it would load beforehand, style sheets once more and media, is for rules that are off here.
 RUN_AXE = "async rules => (await axe.run(document, {preload: false, ...rules})).violations"
+# What reaches beyond the right edge of a page that scrolls sideways.
+BEYOND = """() => {
+  const root = document.documentElement;
+  const beyond = (each) => each.getBoundingClientRect().right > root.clientWidth + 1;
+  const found = root.scrollWidth > root.clientWidth ? [...document.querySelectorAll("*")] : [];
+  return found.filter(beyond).map((each) => each.outerHTML.slice(0, 120));
+}"""
 READERS = itertools.count(1)
 PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
 
@@ -31,6 +38,15 @@ def violations(page):
         for rule in found
         for node in rule["nodes"][:3]
     ]
+
+
+def faults(page):
+    """What is wrong with a page in both themes, at a desk and as narrow as a phone."""
+    found, desk = violations(page), page.viewport_size
+    page.set_viewport_size(PHONE["viewport"])
+    found += [f"{page.url} is wider than a phone: {each}" for each in page.evaluate(BEYOND)]
+    page.set_viewport_size(desk)
+    return found
 
 
 def log_in(page, product, *, staff=True):

@@ -127,22 +127,6 @@ def test_a_part_is_chosen_with_the_keyboard_and_waited_for(product, window):
     expect(figure(board, "judge-often", "elo")).to_have_count(1)
 
 
-def test_a_part_can_be_chosen_without_scripts(product, window):
-    run = product.new_run(shared=True, **STUDY)
-    product.ask("colleague_votes", queue=run["queue"], number=12)
-    board = window(java_script_enabled=False)
-    board.goto(run["board"])
-
-    def has_form():
-        board.reload()
-        return board.locator("#part").count()
-
-    eventually(has_form)
-    board.locator("#part").select_option("generator:generator-1")
-    board.get_by_role("button", name="Show").click()
-    expect(board.locator(".as-of")).to_contain_text("pairs with generator-1")
-
-
 def test_an_unchanged_board_is_left_alone(product, window):
     run = product.new_run(pairs=2)
     product.ask("colleague_votes", queue=run["queue"], number=1)

@@ -32,12 +32,6 @@ from voting.voters import invite_token
 
 pytestmark = pytest.mark.django_db
 
-# A project's page holds two forms of members, which are not touched here.
-NO_MEMBERS = {
-    f"{form}-{count}": 0
-    for form in ("members", "members-2")
-    for count in ("TOTAL_FORMS", "INITIAL_FORMS")
-}
 READ_ONLY = ["entry", "item", "inference", "picture", "flag"]
 
 
@@ -85,7 +79,7 @@ def test_a_sealed_entry_stays_as_it_is():
     delete = {"action": "delete_selected", "_selected_action": [entry.pk], "post": "yes"}
     client.post("/admin/voting/entry/", delete)
     project = run.queue.project
-    assert chain.verify(ledger.export(project), project.head).entries == 2
+    assert chain.verify(ledger.export(project), project.ledger_head).entries == 2
 
 
 @pytest.mark.parametrize("model", ["project", "voterprompt", "queue", "voter", "apikey"])
@@ -148,19 +142,10 @@ def test_a_rubric_that_was_shown_never_changes():
     assert (rubric.text, rubric.version) == (run.queue.rubric.text, 1)
 
 
-def test_invites_show_their_link_and_can_be_withdrawn():
-    run = make_run()
-    invite = make_invite(run)
-    client = admin_client()
+def test_invites_show_their_link():
+    invite = make_invite(make_run())
     link = f"/join/{invite_token(invite)}/"
-    assert link in client.get("/admin/voting/invite/").content.decode()
-    page = act(client, "invite", "revoke", invite)
-    invite.refresh_from_db()
-    assert invite.revoked_at is not None
-    assert "Withdrawn: 1." in text_of(page)
-    assert history_of(invite) == [("root", "Withdrawn.")]
-    assert Client().get(link).status_code == 403
-    assert "None of the selected rows" in text_of(act(client, "invite", "revoke", invite, ""))
+    assert link in admin_client().get("/admin/voting/invite/").content.decode()
 
 
 def act(client, model, action, row, confirmed="yes"):
@@ -173,33 +158,28 @@ def history_of(row):
     return [(entry.user.get_username(), entry.get_change_message()) for entry in entries]
 
 
-@pytest.mark.parametrize("model, action", [("voter", "erase"), ("invite", "revoke")])
-def test_what_cannot_be_undone_is_asked_about_first(model, action):
-    run = make_run()
-    row = make_voter(run, name="Ada") if model == "voter" else make_invite(run, label="Ada")
+def test_what_cannot_be_undone_is_asked_about_first():
+    voter = make_voter(make_run(), name="Ada")
     client = admin_client()
-    page = act(client, model, action, row, "")
+    page = act(client, "voter", "erase", voter, "")
     assert "cannot be undone" in text_of(page)
     assert "Ada" in text_of(page)
-    row.refresh_from_db()
-    assert getattr(row, "blocked_at" if model == "voter" else "revoked_at") is None
-    assert history_of(row) == []
+    voter.refresh_from_db()
+    assert voter.blocked_at is None
+    assert history_of(voter) == []
     fields = dict(re.findall(r'name="(\w+)" value="([^"]*)"', page.content.decode()))
-    client.post(f"/admin/voting/{model}/", fields)
-    assert len(history_of(row)) == 1
+    client.post("/admin/voting/voter/", fields)
+    assert len(history_of(voter)) == 1
 
 
-def test_who_may_only_look_may_neither_erase_nor_withdraw():
+def test_who_may_only_look_may_not_erase():
     run = make_run()
-    voter, invite = make_voter(run, name="Ada"), make_invite(run)
+    voter = make_voter(run, name="Ada")
     looker = User.objects.create(username="looker", is_staff=True)
     looker.user_permissions.set(Permission.objects.filter(codename__startswith="view_"))
-    client = member_client(run.queue.project, "", name="looker")
-    act(client, "voter", "erase", voter)
-    act(client, "invite", "revoke", invite)
+    act(member_client(run.queue.project, "", name="looker"), "voter", "erase", voter)
     voter.refresh_from_db()
-    invite.refresh_from_db()
-    assert (voter.name, invite.revoked_at) == ("Ada", None)
+    assert voter.name == "Ada"
 
 
 def test_a_person_is_erased_and_their_votes_stay():
@@ -297,8 +277,9 @@ def test_the_head_of_a_ledger_can_be_read_and_not_changed():
     project = make_project()
     url = f"/admin/voting/project/{project.pk}/change/"
     client = admin_client()
-    assert project.head in text_of(client.get(url))
-    client.post(url, {"name": "Renamed", "head_seq": 99} | NO_MEMBERS)
+    assert project.ledger_head in text_of(client.get(url))
+    no_members = {"members-TOTAL_FORMS": 0, "members-INITIAL_FORMS": 0}
+    client.post(url, {"name": "Renamed", "head_seq": 99} | no_members)
     project.refresh_from_db()
     assert (project.name, project.head_seq) == ("Renamed", 0)
 

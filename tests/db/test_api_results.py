@@ -69,8 +69,7 @@ def test_after_a_vote():
         1,
         100.0,
     )
-    assert first["agree_low"] == pytest.approx(20.65, abs=0.01)
-    assert first["agree_high"] == 100.0
+    assert (first["agree_low"], first["agree_high"]) == (None, None), "one vote is too few"
     assert (first["coverage"], second["coverage"]) == (100.0, 50.0)
     assert first["judge_id"] == str(judges_of(run)[0].pk)
     assert first["baseline"] is True
@@ -197,7 +196,7 @@ def test_intervals_of_several_votes_on_a_pair_are_those_of_the_findings():
     answer = results_of(run)
     for row in answer["leaderboard"]:
         [share] = [judge["agreement"] for judge in found if judge["id"] == row["judge_id"]]
-        assert share["method"] == "bootstrap"
+        assert share["method"] == "prompts"
         assert row["agree_low"] == pytest.approx(100 * share["low"], abs=1e-9)
         assert row["agree_high"] == pytest.approx(100 * share["high"], abs=1e-9)
         assert row["agree_low"] <= row["agree_rate"] <= row["agree_high"]

@@ -8,7 +8,7 @@ from judge_eval.models import Call
 from judge_eval.runs import lifecycle
 from judge_eval.runs.lifecycle import LifecycleRefused
 from judge_eval.runs.progress import progress_of
-from tests.helpers.purse import NAMES, ONE_JUDGE, SHORT, money, priced, work_within
+from tests.helpers.run_budget import NAMES, ONE_JUDGE, SHORT, money, priced, work_within
 from tests.helpers.run_maker import PRICES, go_on, make_draft, make_started
 from tests.provider import provider
 

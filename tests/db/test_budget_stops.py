@@ -11,7 +11,7 @@ from judge_eval.runs import leases, lifecycle, providers, results
 from judge_eval.runs.lifecycle import LifecycleRefused
 from judge_eval.runs.requests import question_of
 from judge_eval.runs.results import Answer
-from tests.helpers.purse import SHORT, money, priced
+from tests.helpers.run_budget import SHORT, money, priced
 from tests.helpers.run_maker import (
     PRICES,
     a_verdict,

@@ -79,7 +79,7 @@ def assert_no_disagreement(run):
     assert [said["winner"] for said in entry.payload["verdicts"]] == [None]
     rating = JudgeRating.objects.get(judge__run=run)
     assert (rating.elo, rating.agree, rating.disagree) == (1000, 0, 0)
-    assert (rating.asked, rating.answered) == (1, 0)
+    assert (rating.requested, rating.answered) == (1, 0)
     assert ledger.replay(run.queue.project, write=False) == []
 
 
@@ -94,7 +94,7 @@ def assert_recovers(at, run):
     seal_all(run.queue.project)
     rating = JudgeRating.objects.get(judge__run=run)
     assert rating.agree + rating.disagree == 1
-    assert (rating.asked, rating.answered) == (1, 1)
+    assert (rating.requested, rating.answered) == (1, 1)
     assert ledger.replay(run.queue.project, write=False) == []
 
 

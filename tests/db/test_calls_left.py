@@ -4,7 +4,7 @@ import pytest
 
 from judge_eval.models import Call, Provider, Run, Verdict
 from judge_eval.runs import lifecycle, state, verdicts
-from tests.helpers.purse import money, priced
+from tests.helpers.run_budget import money, priced
 from tests.helpers.run_maker import (
     attempt,
     go_on,

@@ -12,7 +12,7 @@ from django.test import Client
 from humanjudge.lib.citation import Citation, version
 from judge_eval.findings import cache
 from judge_eval.models import Findings
-from reports.shares.services import make_share
+from reports.report.links import make_share
 from tests.makers import make_run, make_vote, make_voter, pairs_of, seal_all, user_client
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -61,7 +61,7 @@ def test_pages_of_a_run_and_its_report_say_how_to_cite_it():
     Findings.objects.get_or_create(run=run, part="")
     cache.compute(run.pk, "")
     project, client = run.queue.project, user_client()
-    short = project.head[:12]
+    short = project.ledger_head[:12]
     _, token = make_share(project, run, None)
     for who, path, address in (
         (client, f"/runs/{run.pk}/", f"/runs/{run.pk}/"),

@@ -3,12 +3,12 @@
 import pytest
 
 from judge_eval.findings import history
+from judge_eval.findings.filters import Slice
 from judge_eval.findings.load import outcomes_of
-from judge_eval.findings.slices import Slice
 from judge_eval.models import Verdict
 from judge_eval.runs.verdicts import verdicts_entry
-from judge_eval.stats.entering import Closed, Opened, OutOfOrder, Voted, Wanted
-from judge_eval.stats.outcomes_table import FAILED, NOT_ASKED
+from judge_eval.stats.evidence_order import Closed, Opened, OutOfOrder, Voted, VotesRequired
+from judge_eval.stats.outcomes_table import FAILED, UNASSIGNED
 from tests.helpers.imports import imported, pair, verdict, vote
 from tests.helpers.run_findings import compute
 from tests.makers import (
@@ -24,13 +24,12 @@ from tests.makers import (
     seal_all,
 )
 from voting.assignment import ballot_for
-from voting.curating import decide, reverse
+from voting.curating import change_for_all, decide, reverse
 from voting.ledger import ledger
 from voting.ledger.decisions import Rules, payload_of
 from voting.models import Entry, Queue
 from voting.order import prompt_order
 from voting.services import cast_vote, undo_last_vote
-from voting.votes_wanted import change_for_all
 
 pytestmark = pytest.mark.django_db
 
@@ -140,8 +139,8 @@ def test_votes_wanted_hold_from_the_entry_that_changes_them():
     vote_on(run, pairs=[second])
     assert told(run).events[2:] == [
         Voted(3, 0, 0),
-        Wanted(4, 0, 1),
-        Wanted(4, 1, 3),
+        VotesRequired(4, 0, 1),
+        VotesRequired(4, 1, 3),
         Voted(5, 1, 0),
     ]
     assert told(run).votes_left == 2
@@ -157,10 +156,10 @@ def test_another_round_wants_more_until_it_is_reversed():
     curator, [only] = make_voter(run), pairs_of(run)
     decision = decide(only.pk, "another_round", curator, "It is close.", after=None, votes=2)
     seal_all(run.queue.project)
-    assert told(run).events[-1] == Wanted(3, 0, 3)
+    assert told(run).events[-1] == VotesRequired(3, 0, 3)
     reverse(decision.uid, curator, "It is not.")
     seal_all(run.queue.project)
-    assert told(run).events[-1] == Wanted(4, 0, 1)
+    assert told(run).events[-1] == VotesRequired(4, 0, 1)
     assert told(run).changes == {}
 
 
@@ -172,17 +171,17 @@ def test_another_round_stands_whatever_a_lead_asks_for_since():
     seal_all(run.queue.project)
     change_for_all(run.queue, Rules(votes_per_item=2, overlap_share=0.0, overlap_votes=2), curator)
     seal_all(run.queue.project)
-    assert told(run).events[-1] == Wanted(4, 0, 3)
+    assert told(run).events[-1] == VotesRequired(4, 0, 3)
     reverse(decision.uid, curator, "It is not.")
     seal_all(run.queue.project)
-    assert told(run).events[-1] == Wanted(5, 0, 2)
+    assert told(run).events[-1] == VotesRequired(5, 0, 2)
 
 
 def test_a_judge_that_joins_was_not_asked_before_and_changes_no_verdict():
     run = a_run(pairs=1)
     join(run, "A")
     opened = told(run).events
-    assert [event.verdicts for event in opened] == [[0, 1, NOT_ASKED], [0, 1, 0]]
+    assert [event.verdicts for event in opened] == [[0, 1, UNASSIGNED], [0, 1, 0]]
     assert told(run).changes == {history.JOINED: 2}
 
 
@@ -229,9 +228,9 @@ def test_only_votes_for_a_side_leave_fewer_to_wait_for():
         vote_on(run, choice)
     found = told(run, "ballot:decided")
     assert found.events == [
-        Opened(1, 0, 0, 3, [0, NOT_ASKED]),
+        Opened(1, 0, 0, 3, [0, UNASSIGNED]),
         Voted(2, 0, 0),
-        Wanted(3, 0, 2),
+        VotesRequired(3, 0, 2),
         Voted(4, 0, 0),
     ]
 

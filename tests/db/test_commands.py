@@ -68,7 +68,7 @@ def test_an_exported_file_verifies(tmp_path, capsys):
     run = a_voted_run()
     file = tmp_path / "ledger.jsonl"
     said("export_ledger", str(run.queue.project_id), "--out", str(file))
-    said("verify_ledger", str(file), "--head", run.queue.project.head)
+    said("verify_ledger", str(file), "--head", run.queue.project.ledger_head)
     assert "verified: 3 entries" in capsys.readouterr().out
 
 
@@ -91,7 +91,7 @@ def test_a_broken_export_fails(tmp_path, capsys):
     file.write_text("".join(lines[:-1]))
     assert "verified: 2 entries" in said_by_verify(file, capsys)
     with pytest.raises(CommandError, match="does not verify") as error:
-        said("verify_ledger", str(file), "--head", run.queue.project.head)
+        said("verify_ledger", str(file), "--head", run.queue.project.ledger_head)
     assert error.value.returncode == 1
     assert "its tail was cut" in capsys.readouterr().err
 

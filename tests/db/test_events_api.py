@@ -8,7 +8,6 @@ from django.utils import timezone
 
 from judge_eval.api import events
 from judge_eval.models import RunEvent
-from judge_eval.runs.results import TRIED
 from tests.makers import key_client, make_key, make_run
 
 pytestmark = pytest.mark.django_db
@@ -66,14 +65,6 @@ def test_an_event_of_this_very_moment_is_told_in_the_next():
     assert numbers(ask(run)) == [settled.pk]
     RunEvent.objects.filter(pk=young.pk).update(at=timezone.now() - events.SETTLED)
     assert numbers(ask(run, f"?cursor={settled.pk}")) == [young.pk]
-
-
-def test_what_a_judge_said_when_it_was_tried_is_not_told():
-    run = make_run()
-    make_event(run, "judge-x was tried on pair 1 of 3.", kind=TRIED, winner="both_bad", item=0)
-    response = ask(run)
-    assert "both_bad" not in response.content.decode()
-    assert response.json()["events"][0]["data"] == {}
 
 
 @pytest.mark.parametrize("query", ["?limit=0", "?limit=1001", "?limit=x", "?cursor=x"])

@@ -1,12 +1,11 @@
 """Export on the page: every format with what it is for, for evaluators alone."""
 
 import pytest
-from django.test import Client
 
 from judge_eval.exchange.export_files import FORMATS
 from tests.helpers.imports import imported, pair, vote
 from tests.helpers.pages import text_of
-from tests.makers import make_run, make_voter, user_client, voter_client
+from tests.makers import make_run, user_client
 from voting.models import Exposure
 
 pytestmark = pytest.mark.django_db
@@ -25,15 +24,6 @@ def test_every_format_is_one_click_away_and_says_what_it_is_for():
     for link in (f"/runs/{run.pk}/scores/", f"/runs/{run.pk}/tables/board.csv"):
         assert f'href="{link}"' in page.content.decode()
     assert client.get(f"/runs/{run.pk}/export/xml").status_code == 404
-
-
-def test_only_evaluators_export_even_what_is_shared():
-    run = make_run(shared=True)
-    for client in (Client(), voter_client(make_voter(run))):
-        for address in ("", *FORMATS):
-            answer = client.get(f"/runs/{run.pk}/export/{address}")
-            assert answer.status_code in (302, 403)
-    assert "/export/" not in Client().get(f"/runs/{run.pk}/").content.decode()
 
 
 def test_who_has_exported_a_run_has_seen_it():

@@ -14,12 +14,11 @@ from judge_eval.config.judge_types import JUDGE_TYPES, Answer, JudgeType
 from judge_eval.config.run_config import ConfigInvalid
 from judge_eval.extensions import loading
 from judge_eval.models import Call, ExtensionValue, Judge, Run, Verdict
-from judge_eval.runs import available, lifecycle, state
+from judge_eval.runs import extension_check, lifecycle, state
 from tests.db.test_import_pages import brought, imported_by, lines_of, text_of
 from tests.db.test_score_files import make_all, manager, post
 from tests.db.test_score_files import voted_run as scored_run
 from tests.helpers.extension_package import install
-from tests.helpers.run_findings import JUDGES, voted_run
 from tests.helpers.run_maker import go_on, make_config, make_draft, make_provider, make_started
 from tests.makers import key_client, make_key, make_project, member_client, user_client
 from tests.provider import provider
@@ -234,7 +233,7 @@ def test_what_is_off_is_refused_in_runs_and_drafts_and_stops_a_run(installed, at
     running = make_started(at, judges=judges)
     assert turn(off, "off").status_code == 302
     with pytest.raises(ConfigInvalid) as refused:
-        available.new_config(make_config(judges=judges).as_dict())
+        extension_check.new_config(make_config(judges=judges).as_dict())
     assert [error.path for error in refused.value.errors] == [path]
     assert off in str(refused.value)
     with pytest.raises(lifecycle.LifecycleRefused, match="is turned off"):
@@ -265,10 +264,10 @@ def test_a_run_of_another_version_or_without_its_package_stops(installed, at, mo
     run = make_started(at, judges=[THREE])
     with monkeypatch.context() as changed:
         changed.setattr(extensions.find("consensus"), "version", "1.1")
-        assert "consensus 1.1 is installed" in available.why_not(run)
+        assert "consensus 1.1 is installed" in extension_check.why_not(run)
     monkeypatch.undo()
     loading.load()
-    assert "there is no judge type 'consensus'" in available.why_not(run)
+    assert "there is no judge type 'consensus'" in extension_check.why_not(run)
     state.advance(run.pk)
     run.refresh_from_db()
     assert run.state == "stopped"
@@ -314,28 +313,6 @@ def test_a_scorer_of_a_package_scores_until_it_is_turned_off(installed):
     [error] = refused.json()["detail"]
     assert error["path"] == "metrics[0].scorer"
     assert "same_word is turned off" in error["message"]
-
-
-def test_a_panel_of_a_package_stands_on_the_board_as_data(installed, client):
-    run = voted_run(pairs=8, charts=True)
-    board = f"/runs/{run.pk}/"
-    page = user_client().get(board).content.decode()
-    assert "<h2>Coverage at a glance</h2>" in page
-    assert "&lt;b&gt;Nothing here is HTML.&lt;/b&gt;" in page
-    [panel] = user_client().get(board).context["panels"]
-    assert [row.name for row in panel["table"].rows] == JUDGES
-    assert panel["chart"].startswith("<svg")
-    turn("coverage-at-a-glance", "off")
-    assert "Coverage at a glance" not in user_client().get(board).content.decode()
-
-
-def test_a_panel_that_breaks_says_so_and_the_board_stays(installed, monkeypatch):
-    broken = extensions.find("coverage-at-a-glance")
-    monkeypatch.setattr(type(broken), "panel", lambda self, findings: 1 / 0)
-    run = voted_run(pairs=8)
-    page = user_client().get(f"/runs/{run.pk}/").content.decode()
-    assert "coverage-at-a-glance broke in panel: ZeroDivisionError" in page
-    assert "near-judge" in page
 
 
 def test_a_provider_of_a_package_answers_through_the_same_leases_and_budget(installed, at):
@@ -395,7 +372,9 @@ def test_an_import_format_of_a_package_is_recognised_and_read(installed):
 def test_a_mode_of_a_package_pairs_its_way_and_keeps_what_it_counts(installed, at):
     changes = {"mode": "neighbours", "models": ["model-c", "model-a", "model-b"]}
     with pytest.raises(ConfigInvalid, match="prompts: has 2, the most is 1"):
-        available.new_config(make_config(**changes, mode_options={"most_prompts": 1}).as_dict())
+        extension_check.new_config(
+            make_config(**changes, mode_options={"most_prompts": 1}).as_dict()
+        )
     run = go_on(make_started(at, **changes))
     assert run.state == "complete", run.note
     pairs = [{item.a.generator, item.b.generator} for item in run.queue.items.all()]

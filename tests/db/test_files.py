@@ -120,8 +120,7 @@ def test_what_there_is_not(path):
 def test_a_chart_is_a_file_that_does_nothing_but_be_drawn():
     run = voted_run()
     Judge.objects.filter(run=run, name="near-judge").update(name="<script>alert(1)</script>")
-    stored = compute(run, charts=True).charts
-    assert list(stored) == CHARTS
+    compute(run)
     for chart in (PICTURE, *CHARTS):
         response = get(run, f"charts/{chart}.svg")
         assert response.status_code == 200
@@ -133,7 +132,6 @@ def test_a_chart_is_a_file_that_does_nothing_but_be_drawn():
         assert policy.startswith("default-src 'none';")
         assert "sandbox" in policy
         assert "script-src" not in policy
-        assert response.content.decode() == stored.get(chart, response.content.decode())
         drawing = ElementTree.fromstring(response.content)
         assert drawing.tag == "{http://www.w3.org/2000/svg}svg"
         assert not [part for part in drawing.iter() if part.tag.endswith("script")]
@@ -141,7 +139,7 @@ def test_a_chart_is_a_file_that_does_nothing_but_be_drawn():
 
 @pytest.mark.slow
 def test_every_page_leads_to_its_files():
-    run = voted_run(charts=True)
+    run = voted_run()
     client = user_client()
     for tab, path, charts in (
         ("board", "", [PICTURE]),
@@ -157,7 +155,7 @@ def test_every_page_leads_to_its_files():
 
 def test_the_files_of_a_part_are_of_that_part():
     run = voted_run()
-    compute(run, "ballot:decided", charts=True)
+    compute(run, "ballot:decided")
     page = get(run, "?part=ballot:decided").content.decode()
     assert f"/runs/{run.pk}/tables/board.csv?part=ballot%3Adecided" in page
     assert f"/runs/{run.pk}/charts/agreement.svg?part=ballot%3Adecided" in page
@@ -166,7 +164,7 @@ def test_the_files_of_a_part_are_of_that_part():
 @pytest.mark.parametrize("path", ["tables/board.csv", "tables/models.json", "charts/agreement.svg"])
 def test_files_are_for_those_who_may_see_the_board(path):
     run = make_studied_run(shared=True)
-    compute(run, charts=True)
+    compute(run)
     assert get(run, path, Client()).status_code == 200
     late = make_voter(run)
     run.queue.items.filter(position=0).update(votes_wanted=9)

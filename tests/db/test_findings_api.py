@@ -12,7 +12,6 @@ from tests.helpers.run_findings import compute, voted_run
 from tests.makers import (
     key_client,
     make_key,
-    make_project,
     make_run,
     make_vote,
     make_voter,
@@ -140,16 +139,6 @@ def test_more_parts_than_anybody_looks_at_are_refused(monkeypatch):
     run = voted_run(pairs=1)
     response = reader().get(url(run), {"part": "ballot:decided"})
     assert response.status_code == 429
-
-
-def test_who_may_read_results_may_read_findings():
-    run = voted_run(pairs=1)
-    assert Client().get(url(run)).status_code == 401
-    assert reader("vote").get(url(run)).status_code == 403
-    elsewhere = reader("read", project=make_project("Another"))
-    assert elsewhere.get(url(run)).status_code == 404
-    assert reader().get("/api/runs/ffffffff/findings").status_code == 404
-    assert reader("read", project=run.queue.project).get(url(run, whole=False)).status_code == 200
 
 
 def test_a_key_that_votes_blindly_is_told_nothing_until_it_has_voted():

@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from judge_eval.findings import cache
 from judge_eval.models import Findings
-from reports.shares.services import make_share
+from reports.report.links import make_share
 from tests.helpers.pages import HTMX, text_of
 from tests.helpers.run_findings import compute, voted_run
 from tests.makers import key_client, make_key, user_client

@@ -8,7 +8,7 @@ from django.test import Client
 
 from humanjudge.cli.lines import findings_lines
 from judge_eval.models import Findings
-from reports.shares.services import make_share
+from reports.report.links import make_share
 from tests.helpers.board_rows import board_of
 from tests.helpers.pages import text_of
 from tests.helpers.run_findings import compute

@@ -14,9 +14,8 @@ from judge_eval.exchange.export import export_run
 from judge_eval.models import Findings, Run, Verdict
 from judge_eval.objects import config_hash
 from judge_eval.runs import lifecycle
-from reports.shares.bundle import LEDGER, MANIFEST, REPORT
-from reports.shares.services import make_share
-from reports.shares.verify import NotVerified, verify
+from reports.report.bundle import LEDGER, MANIFEST, REPORT, NotVerified, verify
+from reports.report.links import make_share
 from tests.helpers.bundles import empty_the_instance, restored
 from tests.helpers.run_findings import compute, voted_run
 from tests.helpers.run_rows import make_config
@@ -49,7 +48,7 @@ def bundle_of(run, path):
     answer = Client().get(f"/r/{token}/bundle.zip")
     with ZipFile(io.BytesIO(b"".join(answer.streaming_content))) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
-    head = run.queue.project.head
+    head = run.queue.project.ledger_head
     empty_the_instance()
     return path, members, head
 

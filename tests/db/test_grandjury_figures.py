@@ -165,15 +165,3 @@ def test_a_step_follows_the_settings_of_the_keys_project():
     found = post("evaluate", body, client).json()
     assert found["score"] == pytest.approx(0.732095, abs=1e-5)
     assert found["freshness"] == pytest.approx(0.259182, abs=1e-5)
-
-
-def test_a_step_needs_a_key_that_may_read():
-    body = {"previous_score": 0.5, "previous_timestamp": ago(hours=1), "votes": [1]}
-    assert post("evaluate", body).status_code == 401
-    script = key_client(make_key("read")[1])
-    assert post("evaluate", body, script).status_code == 401
-    refused = post("evaluate", body, key_client(make_key(kind="gj_sk")[1]))
-    assert (refused.status_code, refused.json()["detail"]) == (
-        403,
-        "this key lacks the scope 'read'",
-    )

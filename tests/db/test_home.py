@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from judge_eval.models import Call, Findings, Run
 from reports.models import Share
-from reports.shares.services import make_share
+from reports.report.links import make_share
 from tests.helpers.pages import queries_of, text_of
 from tests.makers import (
     make_invite,

@@ -144,18 +144,6 @@ def test_a_run_goes_out_in_every_format_of_its_page(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "kind, first", [("csv", "humanjudge,pair"), ("votes", "inference_id,vote")]
-)
-def test_votes_go_out_as_tables(kind, first, tmp_path):
-    run = imported(pair(1), vote(1, "ann", "A"))
-    path = tmp_path / "votes.csv"
-    command("export_run", str(run.pk), "--format", kind, "--out", str(path))
-    assert path.read_bytes().startswith(first.encode())
-    # Lines end once, on every system.
-    assert b"\r\r" not in path.read_bytes()
-
-
-@pytest.mark.parametrize(
     "arguments, why",
     [
         (["00000000"], "there is no run"),

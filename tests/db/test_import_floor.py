@@ -60,7 +60,7 @@ def test_they_are_in_the_ledger_before_the_votes_and_change_no_elo():
     assert [said["winner"] for said in entries[0].payload["verdicts"]][:2] == ["B", "tie"]
     by_name = {judge.name: judge.rating for judge in judges_of(run)}
     assert {rating.elo for rating in by_name.values()} == {1000.0}
-    assert by_name["always-first"].asked == by_name["always-first"].answered == 1
+    assert by_name["always-first"].requested == by_name["always-first"].answered == 1
     assert_whole(run.queue.project)
 
 

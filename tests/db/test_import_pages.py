@@ -9,7 +9,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.test import Client
 from django.utils import timezone
 
 from judge_eval.exchange import import_jobs
@@ -221,13 +220,6 @@ def test_a_bundle_is_no_part_of_a_run_and_a_run_that_generates_takes_nothing():
     assert (answer.status_code, "its own pairs come first" in text_of(answer)) == (409, True)
 
 
-def test_more_uploads_than_are_kept_are_429(monkeypatch):
-    monkeypatch.setattr(import_jobs, "MOST_WAITING", 1)
-    client = user_client()
-    brought(client, lines_of(pair(1)))
-    assert client.post("/runs/import/", {"file": lines_of(pair(1))}).status_code == 429
-
-
 @pytest.mark.parametrize(
     "more, said",
     [
@@ -289,7 +281,7 @@ def test_uploads_that_nobody_imports_are_removed_after_a_day():
     shown = client.get("/runs/import/").content.decode()
     assert shown.count('href="/imports/') == 2
     row = Import.objects.get(pk=old.split("/")[2])
-    Import.objects.filter(pk=row.pk).update(asked_at=timezone.now() - timedelta(days=2))
+    Import.objects.filter(pk=row.pk).update(requested_at=timezone.now() - timedelta(days=2))
     import_jobs.submit_lost()
     assert client.get(old).status_code == 404
     assert not import_jobs._folder(row).exists()
@@ -363,27 +355,10 @@ def test_a_small_file_that_holds_very_much_does_not_grow_the_server():
 # --- who may ------------------------------------------------------------------------------------
 
 
-def test_only_evaluators_import():
-    job = brought(user_client(), lines_of(pair(1)))
-    run = make_run(shared=True)
-    for address in ("/runs/import/", f"/runs/{run.pk}/import/", job):
-        for answer in (Client().get(address), Client().post(address)):
-            assert answer.status_code == 302
-            assert answer.headers["Location"].startswith("/login/")
-    for act in ("stop", "discard"):
-        assert Client().post(f"{job}{act}").headers["Location"].startswith("/login/")
-    assert Import.objects.get().state == "draft"
-
-
 def test_a_draft_is_nothing_to_keys():
     job = brought(user_client(), lines_of(pair(1)))
     client = key_client(make_key("manage")[1])
     assert client.get(f"/api{job}".rstrip("/")).status_code == 404
-
-
-def test_an_upload_needs_the_token_of_its_page():
-    client = user_client(enforce_csrf_checks=True)
-    assert client.post("/runs/import/", {"file": lines_of(pair(1))}).status_code == 403
 
 
 def test_who_imports_verdicts_has_seen_them():

@@ -4,8 +4,8 @@ import pytest
 
 from judge_eval.exchange.export import export_run
 from judge_eval.exchange.import_report import ImportOptions
+from judge_eval.findings.filters import Slice
 from judge_eval.findings.load import labels_of
-from judge_eval.findings.slices import Slice
 from judge_eval.models import Verdict
 from judge_eval.pages.reveal import judge_lines
 from reports.composite.config import parse
@@ -83,7 +83,7 @@ def test_its_figures():
     assert found["same_verdict"] == [[1.0, 0.0], [0.0, 1.0]]
     assert found["mcnemar"]["ahead"] == [[0, 1], [3, 0]]
     [rating] = [judge.rating for judge in judges_of(run) if judge.name == "torn"]
-    assert (rating.agree, rating.disagree, rating.asked, rating.answered) == (1, 9, 10, 10)
+    assert (rating.agree, rating.disagree, rating.requested, rating.answered) == (1, 9, 10, 10)
     narrowed = compute(run, "ballot:decided").data["judges"][0]
     assert (narrowed["overall"]["value"], narrowed["overall"]["trials"]) == (1.0, 1)
 

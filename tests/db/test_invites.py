@@ -19,7 +19,6 @@ from tests.makers import (
     pairs_of,
     seal_all,
     user_client,
-    voter_client,
 )
 from voting.models import Invite
 from voting.services import undo_last_vote
@@ -105,27 +104,6 @@ def test_an_invite_of_another_run_is_not_found():
     assert user_client().post(f"{tab(run)}invites/{uuid4()}/withdraw").status_code == 404
     invite.refresh_from_db()
     assert invite.revoked_at is None
-
-
-@pytest.mark.parametrize("who", ["a stranger", "a voter"])
-def test_nobody_else_makes_or_withdraws_any(who):
-    run = make_run()
-    invite = make_invite(run)
-    client = Client() if who == "a stranger" else voter_client(make_voter(run))
-    for path in (tab(run), withdrawal(run, invite)):
-        response = client.post(path, {"days": "7"})
-        assert response.status_code == 302
-        assert response.url.startswith("/login/")
-    invite.refresh_from_db()
-    assert invite.revoked_at is None
-    assert Invite.objects.count() == 1
-
-
-def test_a_form_of_another_site_makes_none():
-    run = make_run()
-    client = user_client(enforce_csrf_checks=True)
-    assert client.post(tab(run), {"days": "7"}).status_code == 403
-    assert not Invite.objects.exists()
 
 
 def test_places_that_voters_of_other_runs_took_are_counted():

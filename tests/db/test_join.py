@@ -111,13 +111,6 @@ def test_a_name_that_is_too_long_is_said_and_kept():
     assert not Voter.objects.exists()
 
 
-def test_a_form_of_another_site_is_refused():
-    response = Client(enforce_csrf_checks=True).post(link_of(make_invite(make_run())), {})
-    assert response.status_code == 403
-    assert "nothing was recorded" in text_of(response)
-    assert not Voter.objects.exists()
-
-
 def test_a_voter_of_one_project_is_nobody_in_another():
     run, other = make_run(), make_run()
     client = voter_client(make_voter(run))

@@ -8,8 +8,7 @@ from zipfile import ZIP_BZIP2, ZIP_DEFLATED, ZipFile
 import pytest
 
 from humanjudge import backup
-from reports.shares.bundle import LEDGER, MANIFEST, REPORT
-from reports.shares.verify import NotVerified, verify
+from reports.report.bundle import LEDGER, MANIFEST, REPORT, NotVerified, verify
 
 pytestmark = pytest.mark.django_db
 DEEP = b"[" * 100_000 + b"]" * 100_000

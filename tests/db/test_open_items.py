@@ -19,7 +19,7 @@ from django.utils import timezone
 
 from judge_eval.models import Verdict
 from reports.grandjury import services as grandjury
-from reports.shares.files import FILES
+from reports.report.files import FILES
 from tests.db.test_blindness import decoded, everything_in
 from tests.db.test_roles import (
     API,
@@ -143,7 +143,7 @@ def disputed_in(answer):
             named += part.get("disputed", []) if isinstance(part, dict) else []
     for context in answer.context or ():
         if "disputed" in context and "board" in context:
-            named += [{"position": each["pair"].position} for each in context["disputed"]]
+            named += [{"position": each.pair.position} for each in context["disputed"]]
         for run in context["report"].runs if "report" in context else ():
             named += [{"position": each.position} for each in run.disputed]
     return {each["position"] for each in named}

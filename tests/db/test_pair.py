@@ -4,7 +4,6 @@ from uuid import uuid4
 
 import pytest
 from django.contrib.auth.models import User
-from django.test import Client
 from django.utils import timezone
 
 from tests.helpers.pages import text_of
@@ -49,12 +48,6 @@ def test_votes_that_were_taken_back_are_not_shown():
     make_vote(voter, pairs_of(run)[0])
     undo_last_vote(voter, run.queue)
     assert "Nobody has voted on this pair yet" in text_of(user_client().get(page_of(run)))
-
-
-def test_a_stranger_is_asked_to_log_in_until_it_is_shared():
-    run, shared = make_run(), make_run(shared=True)
-    assert Client().get(page_of(run)).url.startswith("/login/")
-    assert Client().get(page_of(shared)).status_code == 200
 
 
 @pytest.mark.parametrize("logged_in", [True, False])

@@ -5,11 +5,10 @@ import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from django.test import Client
 from django.utils import timezone
 
 from judge_eval.models import Board
-from judge_eval.people import Pace, pace_of, people_of
+from judge_eval.voter_stats import Pace, pace_of, people_of
 from tests.helpers.pages import text_of
 from tests.makers import (
     key_client,
@@ -21,11 +20,9 @@ from tests.makers import (
     make_skip,
     make_vote,
     make_voter,
-    member_client,
     pairs_of,
     seal_all,
     user_client,
-    voter_client,
 )
 from voting.assignment import ballot_for
 from voting.curating import exclude_voter
@@ -185,20 +182,6 @@ def test_what_waits_is_counted_and_votes_are_counted_by_time():
 
 
 # --- the page -----------------------------------------------------------------------------------
-
-
-def test_only_who_runs_the_study_sees_it():
-    run, ann, _, _ = make_study()
-    run.is_shared = True
-    run.save()
-    for client in (Client(), voter_client(ann)):
-        response = client.get(address(run))
-        assert (response.status_code, response.url.split("?")[0]) == (302, "/login/")
-        assert b"People</a>" not in client.get(f"/runs/{run.pk}/").content
-    assert voter_client(ann).post(address(run, f"{ann.pk}/exclude")).status_code == 302
-    assert voter_client(ann).post(address(run, "votes-wanted")).status_code == 302
-    assert not Entry.objects.filter(kind__in=["decision", "parameters"]).exists()
-    assert user_client().get(address(run)).status_code == 200
 
 
 def names_on(response):
@@ -387,11 +370,3 @@ def test_a_group_that_cannot_be_is_refused_in_words(group):
     assert answer.status_code == 422
     assert "group" in text_of(answer)
     assert not Entry.objects.filter(kind="parameters").exists()
-
-
-def test_only_who_may_decide_changes_a_group():
-    run = make_run()
-    path = f"/runs/{run.pk}/people/{make_voter(run).pk}/group"
-    for role, status in (("viewer", 403), ("evaluator", 403), ("curator", 302), ("", 404)):
-        client = member_client(run.queue.project, role)
-        assert client.post(path, {"group": "nurses"}).status_code == status

@@ -9,7 +9,7 @@ from django.utils import timezone
 from judge_eval.models import Call, Run
 from judge_eval.runs import lifecycle, state
 from judge_eval.runs.progress import Part, progress_of
-from tests.helpers.purse import NAMES, money, priced
+from tests.helpers.run_budget import NAMES, money, priced
 from tests.helpers.run_maker import (
     PRICES,
     attempt,

@@ -3,12 +3,12 @@
 import pytest
 from django.core.exceptions import ValidationError
 
-from judge_eval.models import NOT_ASKED, Judge, Provider
+from judge_eval.models import RESERVED_NAMES, Judge, Provider
 
 pytestmark = pytest.mark.django_db
 
 
-@pytest.mark.parametrize("name", NOT_ASKED)
+@pytest.mark.parametrize("name", RESERVED_NAMES)
 def test_it_is_refused(name):
     provider = Provider(name=name, base_url="http://127.0.0.1:1/v1")
     with pytest.raises(ValidationError, match=f"{name} is what judges that are not asked go by"):
@@ -16,5 +16,5 @@ def test_it_is_refused(name):
 
 
 def test_these_are_all_and_others_are_taken():
-    assert set(NOT_ASKED) == {Judge.BASELINE, Judge.IMPORTED}
+    assert set(RESERVED_NAMES) == {Judge.BASELINE, Judge.IMPORTED}
     Provider(name="imports", base_url="http://127.0.0.1:1/v1").full_clean()

@@ -5,9 +5,9 @@ import pytest
 from humanjudge.lib.validation import ConfigInvalid
 from judge_eval.config.run_config import JoiningJudges
 from judge_eval.models import Call, Judge, Provider, Run, Verdict
-from judge_eval.runs import lifecycle, tryout
-from judge_eval.runs.embeddings import make_embedder
+from judge_eval.runs import lifecycle, trial
 from judge_eval.runs.lifecycle import LifecycleRefused
+from judge_eval.runs.providers import make_embedder
 from tests.helpers.pages import text_of
 from tests.helpers.run_maker import go_on, make_judging
 from tests.helpers.run_rows import CONFIG, PRICES, make_config, make_provider
@@ -48,7 +48,7 @@ def test_elsewhere_it_is_as_if_there_were_none(here, there, name):
     assert (answer.status_code, answer.json()["detail"]) == (409, unknown)
     assert Run.objects.count() == 1
     with pytest.raises(LifecycleRefused, match=unknown):
-        tryout._judge_to_try(run, Judge.objects.filter(run=run, model="judge-long").get().pk)
+        trial._judge_to_try(run, Judge.objects.filter(run=run, model="judge-long").get().pk)
     joining = JoiningJudges(judges=[{"id": "judge-new"}], provider=name)
     with pytest.raises(LifecycleRefused, match=unknown):
         lifecycle.add_judges_to(make_run(here).pk, joining)
@@ -92,11 +92,11 @@ def test_only_who_may_use_it_sees_and_tries_it(here, there):
     assert "theirs" not in text_of(elsewhere.get("/providers/"))
     assert elsewhere.get("/providers/?trial=theirs").status_code == 404
     assert elsewhere.post("/providers/theirs/try", {"model": "m"}).status_code == 404
-    assert Provider.objects.get(name="theirs").trial == {}
+    assert Provider.objects.get(name="theirs").trial is None
     its_own = member_client(there, "evaluator")
     assert "theirs" in text_of(its_own.get("/providers/"))
     assert its_own.post("/providers/theirs/try", {"model": "m"}).status_code == 302
-    assert Provider.objects.get(name="theirs").trial["model"] == "m"
+    assert Provider.objects.get(name="theirs").trial.model == "m"
 
 
 def test_a_run_whose_project_lost_it_says_so_and_spends_nothing(there):

@@ -16,8 +16,8 @@ from judge_eval.runs import lifecycle
 from judge_eval.runs.demo import make_published
 from judge_eval.stats import classification, consensus
 from judge_eval.stats.elo import BASELINE
-from reports.shares.make import report_of
-from reports.shares.page import report_context
+from reports.report.make import report_of
+from reports.report.page import report_context
 from tests.helpers.imports import assert_whole
 from tests.helpers.pages import text_of
 from tests.helpers.run_findings import compute

@@ -5,13 +5,13 @@ from collections import Counter
 
 import pytest
 from django.test import Client
-from scipy.stats import spearmanr
 
 from humanjudge.cli.lines import result_lines
 from judge_eval.exchange.export import export_run
 from judge_eval.findings.model import RunFindings
-from reports.shares.services import make_share
-from reports.shares.verify import verify
+from reports.report.bundle import verify
+from reports.report.links import make_share
+from tests.helpers import oracles
 from tests.helpers.bundles import empty_the_instance, numbers_of, restored
 from tests.helpers.imports import added, assert_whole, errors_of, imported
 from tests.helpers.pages import text_of
@@ -55,7 +55,7 @@ def test_judges_of_ratings_are_ranked_by_the_order_of_ratings_and_not_by_equal_o
     flat, keen = judges["flat"], judges["keen"]
     assert flat.of_ratings.exact.value > keen.of_ratings.exact.value == 1 / 27
     assert (keen.overall.value, flat.overall.value) == (1, pytest.approx(0.5, abs=0.05))
-    assert keen.overall.trials == flat.overall.trials == 13 - found.unordered.alike
+    assert keen.overall.n == flat.overall.n == 13 - found.unordered.alike
     assert found.words.startswith("keen ")
     # Eleven prompts of two answers, two couples, and one prompt that waits for another.
     units = found.unordered
@@ -145,8 +145,12 @@ def test_the_board_says_where_spearman_puts_two_judges_the_other_way_round():
         [1, 1, 2, 2, 3, 3, 4, 4],
         [4, 5, 3, 4, 2, 3, 1, 2],
     )
-    assert judges["alike"].of_ratings.spearman == pytest.approx(spearmanr(people, alike).statistic)
-    assert judges["steps"].of_ratings.spearman == pytest.approx(spearmanr(people, steps).statistic)
+    assert judges["alike"].of_ratings.spearman == pytest.approx(
+        oracles.stats.spearmanr(people, alike).statistic
+    )
+    assert judges["steps"].of_ratings.spearman == pytest.approx(
+        oracles.stats.spearmanr(people, steps).statistic
+    )
     far = "By Spearman's rank correlation alike (0.92) stands above steps (-0.69)."
     assert [sentence for sentence in found.more if "Spearman" in sentence] == [far]
 
@@ -174,7 +178,7 @@ def test_a_bundle_keeps_couples_and_figures():
 
 def test_a_report_says_the_same_and_lists_the_same_order():
     run = study(baselines=True)
-    compute(run, charts=True)
+    compute(run)
     _, token = make_share(run.queue.project, run, None)
     shown = text_of(user_client().get(f"/r/{token}/"))
     assert "keen agrees with people's order on 100 %" in shown
@@ -211,7 +215,7 @@ def test_a_bundle_of_a_report_of_ratings_verifies(tmp_path):
     run = study(baselines=True)
     compute(run)
     _, token = make_share(run.queue.project, run, None)
-    path, head = tmp_path / "bundle.zip", run.queue.project.head
+    path, head = tmp_path / "bundle.zip", run.queue.project.ledger_head
     path.write_bytes(b"".join(Client().get(f"/r/{token}/bundle.zip").streaming_content))
     empty_the_instance()
     assert verify(path, head).report.head.hash == head

@@ -66,7 +66,7 @@ def test_a_later_verdict_is_a_second_entry_and_the_ratings_are_folded_anew(at, r
         make_vote(voter, pair, "A")
     seal_all(run.queue.project)
     failed = JudgeRating.objects.get(judge__name="judge-hash")
-    assert (failed.elo, failed.asked, failed.answered) == (1000, 3, 0)
+    assert (failed.elo, failed.requested, failed.answered) == (1000, 3, 0)
     before = elos_of(run)
 
     lifecycle.retry_failed(run.pk)
@@ -83,14 +83,14 @@ def test_a_later_verdict_is_a_second_entry_and_the_ratings_are_folded_anew(at, r
         said = Verdict.objects.get(item=pair, judge__name="judge-hash").winner
         assert second.payload["verdicts"][position]["winner"] == said != ""
     rating = JudgeRating.objects.get(judge__name="judge-hash")
-    assert (rating.agree + rating.disagree, rating.asked, rating.answered) == (3, 3, 3)
+    assert (rating.agree + rating.disagree, rating.requested, rating.answered) == (3, 3, 3)
     agreed = verdicts_of("judge-hash").filter(winner="A").count()
     assert rating.agree == agreed
     assert elos_of(run) != before
     assert sum(elos_of(run)) == pytest.approx(3000)
     project = run.queue.project
     assert ledger.replay(project, write=False) == []
-    assert chain.verify(ledger.export(project), project.head).entries == 15
+    assert chain.verify(ledger.export(project), project.ledger_head).entries == 15
     votes = Entry.objects.filter(kind="vote", retracted=False, seq__isnull=False)
     assert votes.count() == 3
 

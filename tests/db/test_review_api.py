@@ -57,12 +57,3 @@ def test_what_is_wrong_is_422(said):
     [pair] = disputed()
     assert decide(client_of(), pair, **said).status_code == 422
     assert not Entry.objects.filter(kind="decision").exists()
-
-
-def test_a_key_without_the_scope_or_of_another_project_does_nothing():
-    [pair], [other] = disputed(), disputed()
-    assert decide(client_of("read"), pair, action="keep").status_code == 403
-    foreign = client_of("read", "manage", project=other.queue.project)
-    assert decide(foreign, pair, action="keep").status_code == 404
-    [row] = foreign.get("/api/review").json()["items"]
-    assert row["item"] == str(other.pk)

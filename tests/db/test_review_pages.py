@@ -71,15 +71,6 @@ def listed(query=""):
 # --- the list -----------------------------------------------------------------------------------
 
 
-def test_only_who_is_logged_in_sees_what_waits(client):
-    [pair] = disputed()
-    for address in ("/review/", page_of(pair)):
-        assert client.get(address).status_code == 302
-    assert client.post(f"/review/{pair.pk}/decide", {"action": "keep"}).status_code == 302
-    assert client.post("/review/decide", {"action": "keep"}).status_code == 302
-    assert not Entry.objects.filter(kind="decision").exists()
-
-
 def test_the_list_says_what_waits_and_why_and_a_badge_counts_it():
     pairs = disputed(pairs=2)
     flag(make_voter(pairs[0].queue.run), pairs[0].pk, "unsafe", "Not for children.")

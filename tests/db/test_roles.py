@@ -29,9 +29,9 @@ from reports.grandjury import services as grandjury
 from reports.models import Delivery, ScoreReport, Webhook
 from reports.quality.parameters import DEFAULT
 from reports.quality.views import initial_values
+from reports.report import scores
+from reports.report.links import make_share
 from reports.review.services import decide
-from reports.scores import jobs
-from reports.shares.services import make_share
 from tests.helpers.pages import queries_of, text_of
 from tests.helpers.run_findings import compute
 from tests.helpers.run_rows import make_calls, make_config, make_provider
@@ -315,8 +315,8 @@ def make_scene(pairs=4):
     benchmark = model.enrollments.get().benchmark
     grandjury.open_to_enrolment(benchmark, is_open=True)
     report = ScoreReport.objects.create(run=run, state=ScoreReport.State.DONE)
-    jobs.path_of(report).parent.mkdir(parents=True, exist_ok=True)
-    jobs.path_of(report).write_bytes(b"zip")
+    scores.path_of(report).parent.mkdir(parents=True, exist_ok=True)
+    scores.path_of(report).write_bytes(b"zip")
     sources.store(run, sources.read_config(run, COMPOSITE))
     share, token = make_share(project, run, owner)
     make_provider()
@@ -635,7 +635,7 @@ LEADS_ON = ("login", "logout", "home", "runs")
 def test_pages_offer_what_works_for_their_reader(scene):
     wrong = set()
     for page, (methods, what) in PAGES.items():
-        for person in {"stranger", *ROLES} & {*who_may(what)} if "GET" in methods else ():
+        for person in {*PERSONS} & {*who_may(what)} if "GET" in methods else ():
             answer, _ = ask(scene, person, "GET", page)
             if "text/html" not in answer.headers.get("Content-Type", ""):
                 continue

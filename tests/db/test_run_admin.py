@@ -6,8 +6,8 @@ import pytest
 
 from judge_eval.models import Provider, RunEvent
 from tests.db.test_admin import admin_client
-from tests.helpers.pages import queries_of, text_of
-from tests.helpers.run_rows import make_asked_run, make_calls, make_outputs, make_provider
+from tests.helpers.pages import text_of
+from tests.helpers.run_rows import make_asked_run, make_outputs, make_provider
 from tests.makers import user_client
 
 pytestmark = pytest.mark.django_db
@@ -127,18 +127,3 @@ def test_calls_and_events_can_only_be_read(model):
     assert client.get(f"{lists}add/").status_code == 403
     assert client.post(one, {"text": "x", "reply": "x"}).status_code == 403
     assert client.post(f"{lists}{pk}/delete/", {"post": "yes"}).status_code == 403
-
-
-def test_the_lists_cost_the_same_however_long():
-    client = admin_client()
-    names = ["call", "runevent", "provider"]
-
-    def costs(number):
-        for place in range(number):
-            run = make_asked_run()
-            make_calls(run)
-            run.record("started", "It began.")
-            make_provider(name=f"provider-{number}-{place}")
-        return [queries_of(client, f"/admin/judge_eval/{name}/") for name in names]
-
-    assert costs(1) == costs(12)

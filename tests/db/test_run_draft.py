@@ -9,8 +9,7 @@ from django.utils import timezone
 
 from judge_eval.config.run_config import RUBRICS
 from judge_eval.models import Provider, Run
-from judge_eval.runs import tryout
-from judge_eval.runs.results import TRIED
+from judge_eval.runs import trial
 from tests.db.test_run_pages import a_voting_evaluator, rows_of
 from tests.helpers.pages import HTMX, queries_of, text_of
 from tests.helpers.run_rows import PRICES, make_draft, make_provider
@@ -181,26 +180,28 @@ def test_a_draft_is_deleted_after_one_was_asked():
 # --- a judge tried --------------------------------------------------------------------------------
 
 
-def make_tried(*, told=2, pairs=3, **fields):
-    """A draft with a tryout on the pairs of another run, of which so many are answered."""
+def make_tried(*, answered=2, pairs=3, **fields):
+    """A draft with a judge's trial on the pairs of another run, of which so many are answered."""
     make_provider(prices=PRICED)
     other = make_run(pairs=pairs, names=["x", "y"])
     run = make_draft()
     run.queue.project = other.queue.project
     run.queue.save()
     judge = run.judges.get(name="judge-long")
-    shown = [str(pair.pk) for pair in pairs_of(other)]
-    run.record(tryout.ASKED, "It is tried.", judge=str(judge.pk), pairs=shown)
-    for item in range(told):
-        tell(run, item, **fields)
+    run.record(trial.TRIED, "It is tried.", judge=str(judge.pk))
+    about = {"purpose": "trial", "provider": judge.provider, "model": judge.model, "order": "AB"}
+    for place, pair in enumerate(pairs_of(other)):
+        run.calls.create(item=pair, sample=place, not_before=trial.BEFORE_ALL, **about)
+    for place in range(answered):
+        answer(run, place, **fields)
     return run, other
 
 
-def tell(run, item, **fields):
-    said = {"winner": "A", "reason": "villach", "reply": "raw-ulm", "cost_nano": 75_000}
+def answer(run, place, **fields):
+    said = {"state": "done", "winner": "A", "reason": "villach", "reply": "raw-ulm"}
     said |= {"score_a": 8.0, "score_b": 5.0, "prompt_tokens": 10, "completion_tokens": 5}
-    said |= {"latency_ms": 1260, "model": "judge-long-2026"}
-    run.record(TRIED, "Tried.", item=item, **(said | fields))
+    said |= {"latency_ms": 1260, "reported_model": "judge-long-2026", "cost_nano": 75_000}
+    run.calls.filter(sample=place).update(**(said | fields))
 
 
 def test_what_a_tried_judge_said_is_shown():
@@ -215,8 +216,8 @@ def test_what_a_tried_judge_said_is_shown():
 
 def test_a_failure_is_shown_with_its_raw_reply_as_text():
     run, _ = make_tried(
-        told=1, winner="", score_a=None, score_b=None, error="the <b>reply</b> is empty",
-        reply="<script>alert(1)</script>", cost_nano=None,
+        answered=1, state="failed", winner="", score_a=None, score_b=None,
+        error="the <b>reply</b> is empty", reply="<script>alert(1)</script>", cost_nano=None,
     )  # fmt: skip
     response = user_client().get(draft_page(run))
     assert "No verdict: the <b>reply</b> is empty" in text_of(response)
@@ -230,7 +231,7 @@ def test_it_is_asked_for_again_until_it_is_over():
     [address] = re.findall(r'hx-get="([^"]+)"', _body(client.get(draft_page(run))))
     assert client.get(address, headers=HTMX).status_code == 204
     assert re.search(r"<button type=\"submit\" disabled>Try it", _body(client.get(draft_page(run))))
-    tell(run, 2)
+    answer(run, 2)
     part = client.get(address, headers=HTMX)
     assert "3 of 3 pairs answered" in text_of(part)
     assert "judge-long has answered on 3 of 3 pairs." in text_of(part)
@@ -239,9 +240,9 @@ def test_it_is_asked_for_again_until_it_is_over():
     assert re.search(r"<button type=\"submit\">Try it", _body(part))
 
 
-def test_a_tryout_that_nobody_takes_up_is_given_up():
-    run, _ = make_tried(told=0)
-    asked = run.events.get(kind=tryout.ASKED)
+def test_a_trial_that_nobody_takes_up_is_given_up():
+    run, _ = make_tried(answered=0)
+    asked = run.events.get(kind=trial.TRIED)
     asked.at = timezone.now() - timedelta(minutes=5)
     asked.save()
     text = text_of(user_client().get(draft_page(run)))
@@ -250,7 +251,7 @@ def test_a_tryout_that_nobody_takes_up_is_given_up():
 
 
 def test_what_it_said_of_a_pair_that_is_open_to_the_reader_stays_closed():
-    run, other = make_tried(told=3)
+    run, other = make_tried(answered=3)
     client, voter = a_voting_evaluator(other)
     response = client.get(draft_page(run))
     assert text_of(response).count("You have this pair open for voting.") == 3
@@ -263,18 +264,18 @@ def test_what_it_said_of_a_pair_that_is_open_to_the_reader_stays_closed():
 
 
 def test_whoever_reads_it_first_does_not_vote_blind_on_those_pairs():
-    run, other = make_tried(told=1)
+    run, other = make_tried(answered=1)
     user_client().get(draft_page(run))
     assert [seen.item for seen in Exposure.objects.all()] == pairs_of(other)[:1]
 
 
 def test_trying_leads_back_to_the_draft():
-    run, _ = make_tried(told=3)
+    run, _ = make_tried(answered=3)
     client = user_client()
     judge = run.judges.get(name="judge-hash")
     response = client.post(f"/runs/{run.pk}/draft/try", {"judge": str(judge.pk)})
-    assert response.url == f"{draft_page(run)}#tryout"
-    assert tryout.latest(run).judge == judge
+    assert response.url == f"{draft_page(run)}#trial"
+    assert trial.latest(run).judge == judge
     assert client.post(f"/runs/{run.pk}/draft/try", {"judge": "x"}).status_code == 422
     again = client.post(f"/runs/{run.pk}/draft/try", {"judge": str(judge.pk)})
     assert again.status_code == 409

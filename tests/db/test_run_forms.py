@@ -7,8 +7,7 @@ import re
 import pytest
 from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.test import Client
-from django.test.client import BOUNDARY, MULTIPART_CONTENT, encode_multipart
+from django.test.client import MULTIPART_CONTENT
 
 from judge_eval.config.run_config import RUBRICS, parse
 from judge_eval.models import Run
@@ -332,17 +331,6 @@ def test_a_much_larger_body_is_not_even_read(url):
     )  # fmt: skip
     assert response.status_code == 413
     assert "A file may have 5 MB" in text_of(response)
-
-
-@pytest.mark.parametrize("url", [FORM, JSON])
-def test_the_forms_want_a_login_and_a_token(url):
-    assert Client().get(url).url == f"/login/?next={url}"
-    assert Client().post(url, filled()).status_code == 302
-    checking = user_client(enforce_csrf_checks=True)
-    body = encode_multipart(BOUNDARY, filled())
-    assert checking.generic("POST", url, body, MULTIPART_CONTENT).status_code == 403
-    assert checking.put(url).status_code == 405
-    assert not Run.objects.exists()
 
 
 def test_a_text_that_is_too_long_to_paste_is_refused_in_words():

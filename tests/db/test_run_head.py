@@ -5,9 +5,8 @@ from django.test import Client
 from django.utils import timezone
 
 from judge_eval.models import Call, Findings, Judge, Run
-from tests.helpers.pages import queries_of, text_of
+from tests.helpers.pages import text_of
 from tests.makers import (
-    make_invite,
     make_run,
     make_single_run,
     make_vote,
@@ -113,11 +112,3 @@ def test_readers_are_shown_no_step_that_is_not_theirs():
     text = page_of(run, client=Client())
     assert "of 1 pair has enough votes" in text
     assert "Invite people" not in text
-
-
-def test_a_page_costs_the_same_however_large_the_run_is():
-    small, large = make_run(), make_run(pairs=200, judges=9)
-    for number in range(9):
-        make_invite(large, label=str(number))
-    costs = [queries_of(user_client(), f"/runs/{run.pk}/pairs/") for run in (small, large)]
-    assert costs[0] == costs[1]

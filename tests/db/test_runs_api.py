@@ -18,7 +18,7 @@ from tests.makers import (
     pairs_of,
     seal_all,
 )
-from voting.models import Entry, Item, Project
+from voting.models import Item, Project
 
 pytestmark = pytest.mark.django_db
 
@@ -392,56 +392,3 @@ def test_what_a_run_cannot_do_now_is_a_conflict_in_words(what, words):
     response = post(client(), f"/{run.pk}/{what}")
     assert response.status_code == 409
     assert words in response.json()["detail"]
-
-
-# --- who may ------------------------------------------------------------------------------------
-
-CHANGES = ["", "/demo", "/{run}/start", "/{run}/stop", "/{run}/resume", "/{run}/retry"]
-CHANGES += ["/{run}/duplicate", "/{run}/judge-eval/simulate"]
-READS = ["", "/{run}", "/{run}/events"]
-
-
-def bodies(path):
-    return CONFIG if not path else {}
-
-
-@pytest.mark.parametrize("path", CHANGES)
-def test_who_may_not_manage_changes_nothing(path):
-    run = make_run()
-    path = path.format(run=run.pk)
-    assert post(key_client("nothing"), path, bodies(path)).status_code == 401
-    response = post(client("read", "vote", "verdicts"), path, bodies(path))
-    assert response.status_code == 403
-    assert "'manage'" in response.json()["detail"]
-    assert Run.objects.count() == 1
-    assert not Entry.objects.filter(kind="vote").exists()
-
-
-@pytest.mark.parametrize("path", READS)
-def test_who_may_not_read_reads_nothing(path):
-    path = f"/api/runs{path.format(run=make_run().pk)}"
-    assert key_client("nothing").get(path).status_code == 401
-    response = client("vote", "manage").get(path)
-    assert response.status_code == 403
-    assert "'read'" in response.json()["detail"]
-
-
-def test_an_estimate_needs_a_key_that_reads():
-    assert post(client("vote", "manage"), "/estimate", CONFIG).status_code == 403
-
-
-@pytest.mark.parametrize("path", [path for path in CHANGES if "{run}" in path])
-def test_another_projects_run_is_not_there(path):
-    run, other = make_run(), make_run()
-    bound = client("manage", "vote", project=other.queue.project)
-    response = post(bound, path.format(run=run.pk), {})
-    assert response.status_code == 404
-    assert "there is no run" in response.json()["detail"]
-    assert Run.objects.get(pk=run.pk).state == "voting"
-
-
-@pytest.mark.parametrize("path", ["/{run}", "/{run}/events"])
-def test_another_projects_run_cannot_be_read(path):
-    run, other = make_run(), make_run()
-    bound = client("read", project=other.queue.project)
-    assert bound.get(f"/api/runs{path.format(run=run.pk)}").status_code == 404

@@ -123,13 +123,17 @@ def test_the_time_the_ledger_and_what_was_not_counted(tmp_path):
     project = run.queue.project
     project.refresh_from_db()
     assert about["run"] == {"id": str(run.pk), "name": "A study"}
-    assert about["ledger"] == {"seq": project.head_seq, "head": project.head}
+    assert about["ledger"] == {"seq": project.head_seq, "head": project.ledger_head}
     assert about["labels"] == {"people": 3, "votes": 12, "pairs": 4}
     assert about["not_counted"] == ["1 verdict of llama failed"]
     result = out / "scores" / "classification_accuracy" / ACCURACY / "gpt_result.json"
     assert read_json(result)["timestamp"] == about["made_at"]
     texts = page_of(out).texts
-    for text in ("A study: how well the judges agree with people", project.head, str(run.pk)):
+    for text in (
+        "A study: how well the judges agree with people",
+        project.ledger_head,
+        str(run.pk),
+    ):
         assert text in texts
     assert "12 by 3 people on 4 pairs (all pairs)" in texts
     not_counted = texts.index("verdict of llama")
@@ -186,7 +190,7 @@ def test_people_stand_beneath_the_judges_and_their_alpha_is_told_once(tmp_path):
     assert page.texts.count("Krippendorff's alpha, winner") == 1, "the heading of its section"
     assert "people among themselves" in page.texts
     drawing = (out / "charts" / "krippendorff_alpha_scores.svg").read_text("utf-8")
-    assert drawing.count("people among themselves") == 2, "its bar, and its description"
+    assert drawing.count("people among themselves") >= 1, "its bar"
     assert "gpt" not in drawing
 
 
@@ -278,12 +282,12 @@ def test_the_page_holds_every_chart_with_words_for_it(tmp_path):
     out = tmp_path / "out"
     scored(voted_run(), out, [{"scorer": "classification"}, {"scorer": "more_as"}])
     page = page_of(out)
-    drawings = [attrs for tag, attrs in page.tags if tag == "svg"]
+    drawings = [attrs for tag, attrs in page.tags if tag == "img"]
     assert len(drawings) == 2
-    assert {attrs["role"] for attrs in drawings} == {"img"}
-    assert any("llama 0.78" in text for text in page.texts)
-    html = (out / "score_report.html").read_text("utf-8")
-    assert 'fill="var(--ink' in html, "drawn in the colours of the page, dark or light"
+    assert any("llama 0.78" in attrs["alt"] for attrs in drawings)
+    assert all(attrs["src"].startswith("data:image/svg+xml;base64,") for attrs in drawings)
+    dark = [attrs["media"] for tag, attrs in page.tags if tag == "source"]
+    assert dark == 2 * ["screen and (prefers-color-scheme: dark)"]
     assert sorted(path.name for path in (out / "charts").iterdir()) == [
         "accuracy_scores.png",
         "accuracy_scores.svg",
@@ -292,12 +296,17 @@ def test_the_page_holds_every_chart_with_words_for_it(tmp_path):
     ]
 
 
-def test_a_vega_config_restyles_the_charts(tmp_path):
-    run, path = voted_run(), tmp_path / "metrics.yaml"
-    (tmp_path / "house.json").write_text('{"title": {"fontSize": 31}}')
-    path.write_text("metrics: [classification]\nvega_config: house.json\n")
-    scored(run, tmp_path / "out", None, "--config", str(path))
-    assert "31" in (tmp_path / "out" / "charts" / "accuracy_scores.svg").read_text()
+def test_a_style_sheet_restyles_the_charts(tmp_path):
+    run, path, sheet = voted_run(), tmp_path / "metrics.yaml", tmp_path / "house.mplstyle"
+    sheet.write_text('figure.facecolor: "#fedcba"')
+    path.write_text("metrics: [classification]\nstyle: house.mplstyle\n")
+    scored(run, tmp_path / "named", None, "--config", str(path))
+    scored(run, tmp_path / "given", ["classification"], "--style", str(sheet))
+    for out in ("named", "given"):
+        assert "#fedcba" in (tmp_path / out / "charts" / "accuracy_scores.svg").read_text()
+    sheet.write_text("animation.ffmpeg_path: /bin/sh")
+    with pytest.raises(CommandError, match=r"style: line 1: animation\.ffmpeg_path: this"):
+        scored(run, tmp_path / "none", None, "--style", str(sheet))
 
 
 def test_a_scorer_named_by_its_path(tmp_path):

@@ -15,7 +15,7 @@ from django.utils import timezone
 from judge_eval.stats import SCORERS
 from reports import tasks
 from reports.models import ScoreReport
-from reports.scores import jobs, make
+from reports.report import score_files, scores
 from tests.helpers.pages import HTMX, queries_of, text_of
 from tests.helpers.run_findings import compute
 from tests.helpers.scores import MoreAs
@@ -29,7 +29,6 @@ from tests.makers import (
     pairs_of,
     seal_all,
     user_client,
-    voter_client,
 )
 from voting.voters import voter_of_key
 
@@ -44,7 +43,7 @@ def drawn():
 @pytest.fixture(autouse=True)
 def undrawn(request, monkeypatch):
     if "drawn" not in request.fixturenames:
-        monkeypatch.setattr(make, "write_charts", lambda *_, **__: [])
+        monkeypatch.setattr(score_files, "write_charts", lambda *_, **__: [])
 
 
 ASKED = {"metrics": [{"scorer": "classification", "display_name": "accuracy"}]}
@@ -129,7 +128,9 @@ def test_without_a_body_the_usual_metrics_are_computed():
         ({"metrics": [{"scorer": "kapa"}]}, "metrics[0].scorer", "no scorer is called 'kapa'"),
         ({"metrics": [{"scorer": "os.getcwd"}]}, "metrics[0].scorer", "no scorer is called"),
         (ASKED | {"modules": ["antigravity"]}, "modules", "on the command line only"),
-        (ASKED | {"vega_config": "/etc/passwd"}, "vega_config", "must be an object"),
+        (ASKED | {"vega_config": {}}, "vega_config", "give it as style"),
+        (ASKED | {"style": "/etc/passwd"}, "style", "line 1: must be a key, a colon and a value"),
+        (ASKED | {"style": {"figure.hooks": "os:abort"}}, "style", "figure.hooks: this key cannot"),
         ({"metrics": ASKED["metrics"] * 2}, "metrics", "give one of them a display_name"),
     ],
 )
@@ -170,7 +171,7 @@ def test_a_task_that_the_run_has_no_labels_of_is_told_in_the_end():
 
 
 MODULE = """
-from judge_eval.stats import Figure, Scorer, register
+from judge_eval.stats import Estimate, Scorer, register
 
 
 class Always(Scorer):
@@ -181,7 +182,7 @@ class Always(Scorer):
         return True
 
     def compute_score(self, judge_data, human_data, task_name, judge_id, aggregation_mode):
-        return self.result(judge_id, task_name, aggregation_mode, {"always": Figure(1, n=1)})
+        return self.result(judge_id, task_name, aggregation_mode, {"always": Estimate(1, n=1)})
 
 
 register("named_by_the_setting", Always)
@@ -347,7 +348,7 @@ def test_files_that_are_gone_are_told():
     run, client = voted_run(), manager()
     location = post(client, run, ASKED)["Location"]
     make_all()
-    jobs.path_of(ScoreReport.objects.get()).unlink()
+    scores.path_of(ScoreReport.objects.get()).unlink()
     assert client.get(f"{location}/download").status_code == 404
 
 
@@ -355,11 +356,11 @@ def test_files_that_are_gone_are_told():
 
 
 def test_a_task_that_comes_twice_makes_them_once():
-    report = jobs.ask(voted_run(), None)
-    jobs.make(report.pk)
-    path = jobs.path_of(report)
+    report = scores.request_scores(voted_run(), None)
+    scores.make(report.pk)
+    path = scores.path_of(report)
     before = path.stat().st_mtime_ns
-    jobs.make(report.pk)
+    scores.make(report.pk)
     assert path.stat().st_mtime_ns == before
     assert [file for file in path.parent.iterdir() if file.name.startswith(str(report.pk))] == [
         path
@@ -367,36 +368,36 @@ def test_a_task_that_comes_twice_makes_them_once():
 
 
 def test_a_worker_leaves_alone_what_another_is_at():
-    report = jobs.ask(voted_run(), None)
+    report = scores.request_scores(voted_run(), None)
     ScoreReport.objects.update(leased_until=timezone.now() + timedelta(minutes=1))
-    jobs.make(report.pk)
-    assert not jobs.path_of(report).exists()
+    scores.make(report.pk)
+    assert not scores.path_of(report).exists()
     ScoreReport.objects.update(leased_until=timezone.now() - timedelta(minutes=1))
-    jobs.make(report.pk)
-    assert jobs.path_of(report).exists()
+    scores.make(report.pk)
+    assert scores.path_of(report).exists()
 
 
 def test_who_was_overtaken_leaves_the_files_of_the_other_alone(monkeypatch):
-    report = jobs.ask(voted_run(), None)
-    made = make.make_report
+    report = scores.request_scores(voted_run(), None)
+    made = score_files.make_report
 
     def overtaken(*args, **options):
         ScoreReport.objects.update(attempts=2)
         return made(*args, **options)
 
-    monkeypatch.setattr(make, "make_report", overtaken)
-    jobs.make(report.pk)
+    monkeypatch.setattr(score_files, "make_report", overtaken)
+    scores.make(report.pk)
     report.refresh_from_db()
     assert (report.state, report.attempts) == ("waiting", 2)
-    folder = jobs.path_of(report).parent
+    folder = scores.path_of(report).parent
     assert [file for file in folder.iterdir() if file.name.startswith(str(report.pk))] == []
 
 
 @pytest.mark.django_db(transaction=True)
 def test_a_lease_is_renewed_for_as_long_as_it_takes(monkeypatch):
-    monkeypatch.setattr(jobs, "RENEWED_EVERY", timedelta(milliseconds=10))
-    report = jobs.ask(voted_run(), None)
-    made, leases = make.make_report, []
+    monkeypatch.setattr(scores, "RENEWED_EVERY", timedelta(milliseconds=10))
+    report = scores.request_scores(voted_run(), None)
+    made, leases = score_files.make_report, []
 
     def slow(*args, **options):
         ScoreReport.objects.update(leased_until=timezone.now())
@@ -406,29 +407,29 @@ def test_a_lease_is_renewed_for_as_long_as_it_takes(monkeypatch):
             assert time.monotonic() < until, "nobody renewed it"
         return made(*args, **options)
 
-    monkeypatch.setattr(make, "make_report", slow)
-    jobs.make(report.pk)
+    monkeypatch.setattr(score_files, "make_report", slow)
+    scores.make(report.pk)
     report.refresh_from_db()
     assert (report.state, report.leased_until) == ("done", None)
 
 
 def test_what_breaks_off_again_and_again_fails_in_the_end():
-    report = jobs.ask(voted_run(), None)
-    ScoreReport.objects.update(attempts=jobs.MOST_ATTEMPTS)
-    jobs.make(report.pk)
+    report = scores.request_scores(voted_run(), None)
+    ScoreReport.objects.update(attempts=scores.MOST_ATTEMPTS)
+    scores.make(report.pk)
     report.refresh_from_db()
-    assert (report.state, report.error) == ("failed", "The import failed 3 times.")
+    assert (report.state, report.error) == ("failed", "The job failed 3 times.")
 
 
 def test_what_fails_each_time_says_why_in_the_end(settings, tmp_path):
     settings.DATA = tmp_path
     (tmp_path / "scores").write_text("a file where a folder belongs")
     run = voted_run()
-    report = jobs.ask(run, None)
-    for _ in range(jobs.MOST_ATTEMPTS):
+    report = scores.request_scores(run, None)
+    for _ in range(scores.MOST_ATTEMPTS):
         ScoreReport.objects.update(leased_until=None)
         with pytest.raises(OSError, match="scores"):
-            jobs.make(report.pk)
+            scores.make(report.pk)
     report.refresh_from_db()
     why = "They could not be made: an unexpected error occurred (NotADirectoryError)"
     assert (report.state, report.error[: len(why)]) == ("failed", why)
@@ -437,12 +438,12 @@ def test_what_fails_each_time_says_why_in_the_end(settings, tmp_path):
 
 def test_a_lost_task_is_asked_for_again(monkeypatch):
     published = []
-    monkeypatch.setattr(jobs, "enqueue", lambda *task: published.append(task))
-    fresh, lost, left, held = (jobs.ask(make_run(), None) for _ in range(4))
+    monkeypatch.setattr(scores, "enqueue", lambda *task: published.append(task))
+    fresh, lost, left, held = (scores.request_scores(make_run(), None) for _ in range(4))
     published.clear()
     now = timezone.now()
     earlier = ScoreReport.objects.filter(pk__in=[lost.pk, left.pk, held.pk])
-    earlier.update(asked_at=now - timedelta(minutes=1))
+    earlier.update(requested_at=now - timedelta(minutes=1))
     ScoreReport.objects.filter(pk=left.pk).update(leased_until=now - timedelta(seconds=1))
     ScoreReport.objects.filter(pk=held.pk).update(leased_until=now + timedelta(minutes=1))
     tasks.sweep()
@@ -453,15 +454,15 @@ def test_a_lost_task_is_asked_for_again(monkeypatch):
 def test_old_files_make_room():
     run = voted_run()
     ago = timezone.now() - timedelta(days=1)
-    old = ScoreReport.objects.create(run=run, state="done", asked_at=ago)
-    path = jobs.path_of(old)
+    old = ScoreReport.objects.create(run=run, state="done", requested_at=ago)
+    path = scores.path_of(old)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(b"zip")
-    for _ in range(jobs.MOST_KEPT - 1):
+    for _ in range(scores.MOST_KEPT - 1):
         ScoreReport.objects.create(run=run, state="done")
-    jobs.ask(run, None)
+    scores.request_scores(run, None)
     assert not path.exists()
-    assert ScoreReport.objects.filter(run=run).count() == jobs.MOST_KEPT
+    assert ScoreReport.objects.filter(run=run).count() == scores.MOST_KEPT
 
 
 def test_the_database_refuses_a_failure_without_a_reason():
@@ -510,28 +511,9 @@ def test_the_reason_of_a_failure_is_text():
     assert "failed: &lt;script&gt;x&lt;/script&gt;" in page
 
 
-def test_only_evaluators_see_the_page_and_press_the_button():
-    run = voted_run(shared=True)
-    report = jobs.ask(run, None)
-    make_all()
-    for client in (Client(), voter_client(make_voter(run))):
-        for method, end in (("get", ""), ("post", "ask"), ("get", f"{report.pk}/download")):
-            answer = getattr(client, method)(f"/runs/{run.pk}/scores/{end}")
-            assert answer.status_code in (302, 403)
-            assert "Score files" not in answer.content.decode()
-    assert ScoreReport.objects.count() == 1
-
-
-def test_the_button_is_a_post_with_a_token():
-    run = voted_run()
-    address = f"/runs/{run.pk}/scores/ask"
-    assert user_client().get(address).status_code == 405
-    assert user_client(enforce_csrf_checks=True).post(address).status_code == 403
-
-
 def test_files_of_another_run_are_not_there():
     run, other = voted_run(), voted_run()
-    report = jobs.ask(run, None)
+    report = scores.request_scores(run, None)
     make_all()
     address = f"/runs/{other.pk}/scores/{report.pk}/download"
     assert user_client().get(address).status_code == 404

@@ -6,7 +6,7 @@ from hashlib import sha256
 import pytest
 from django.core.management import CommandError, call_command
 
-from judge_eval.stats import SCORERS, Figure
+from judge_eval.stats import SCORERS, Estimate
 from tests.helpers.scores import (
     ACCURACY,
     MoreAs,
@@ -32,7 +32,7 @@ class Unwritable(MoreAs):
     async def compute_score_async(
         self, judge_data, human_data, task_name, judge_id, aggregation_mode
     ):
-        figures = {"more_as": Figure(1.0, n=1)}
+        figures = {"more_as": Estimate(1.0, n=1)}
         about = judge_id, task_name, aggregation_mode
         return self.result(*about, figures, metadata={"what": object()})
 

@@ -164,7 +164,7 @@ def test_the_flow_of_a_script_that_looks_before_it_pretends():
 
 
 def test_a_flood_of_pairs_is_taken_a_part_at_a_time(monkeypatch):
-    monkeypatch.setattr(runs.simulation, "MOST_VOTES", 2)
+    monkeypatch.setattr(runs.demo, "MOST_VOTES", 2)
     assert simulate(make_run(pairs=3))["left"] == 1
 
 

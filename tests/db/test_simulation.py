@@ -6,8 +6,8 @@ from functools import partial
 import pytest
 
 from judge_eval.models import Board, Checkpoint
-from judge_eval.runs import simulation
-from judge_eval.runs.simulation import chosen, simulate
+from judge_eval.runs import demo
+from judge_eval.runs.demo import chosen, simulate
 from tests.helpers.reference import assert_as_expected
 from tests.makers import (
     change_verdicts,
@@ -100,7 +100,7 @@ def test_the_ledger_says_of_each_that_it_is_simulated_and_still_verifies():
     project = run.queue.project
     lines = list(ledger.export(project))
     assert sum('"simulated":true' in line for line in lines) == 2
-    assert chain.verify(lines, project.head).entries == project.head_seq
+    assert chain.verify(lines, project.ledger_head).entries == project.head_seq
 
 
 def test_what_was_seen_before_does_not_matter_to_a_vote_that_nobody_thinks_about():
@@ -164,8 +164,8 @@ def test_a_limit_takes_the_first_pairs_and_the_next_call_goes_on():
 
 
 def test_a_request_takes_only_so_many(monkeypatch):
-    monkeypatch.setattr(simulation, "MOST_VOTES", 4)
-    monkeypatch.setattr(simulation, "BATCH", 3)
+    monkeypatch.setattr(demo, "MOST_VOTES", 4)
+    monkeypatch.setattr(demo, "BATCH", 3)
     run = make_run(pairs=6)
     done = pretend(run)
     assert (done.voted, done.left) == (4, 2)
@@ -254,14 +254,14 @@ def test_a_voter_who_is_shut_out_casts_none():
 def test_what_was_voted_on_meanwhile_is_skipped(monkeypatch):
     run = make_run(pairs=3)
     voter = make_voter(run)
-    real = simulation.make_simulated
+    real = demo.make_simulated
 
     def with_somebody_quicker(queue):
         real(queue)
         ballot = ballot_for(voter, queue, pairs_of(run)[1])
         cast_simulated_votes(queue, [(ballot, Answer("B"))])
 
-    monkeypatch.setattr(simulation, "make_simulated", with_somebody_quicker)
+    monkeypatch.setattr(demo, "make_simulated", with_somebody_quicker)
     done = pretend(run, voter)
     assert (done.voted, done.skipped, done.left) == (2, 1, 0)
     assert [vote.choice for vote in votes_in(run)] == ["A", "B", "A"]

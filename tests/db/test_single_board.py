@@ -35,7 +35,7 @@ def voted_run(kind="pass_flag", ballot=("pass", "flag"), **fields):
     chosen = list(zip(pairs_of(run), right, strict=True))
     make_many_votes(run, [(voter, *vote) for voter in voters for vote in chosen])
     seal_all(run.queue.project)
-    compute(run, charts=True)
+    compute(run)
     return run
 
 

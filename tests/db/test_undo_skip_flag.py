@@ -3,7 +3,6 @@
 from uuid import uuid4
 
 import pytest
-from django.test import Client
 
 from tests.helpers.pages import HTMX, ballots_in, text_of, token_of
 from tests.makers import (
@@ -12,7 +11,6 @@ from tests.makers import (
     make_voter,
     pairs_of,
     seal_all,
-    user_client,
     voter_client,
 )
 from voting.ballots import read
@@ -72,19 +70,6 @@ def test_a_pair_that_others_have_filled_is_not_open_again():
     assert "0 of 1 voted by you 1 of 2 have enough votes" in text_of(response)
 
 
-def test_the_same_undo_twice_takes_back_one_vote():
-    run = make_run(pairs=2)
-    voter = make_voter(run)
-    client = voter_client(voter)
-    for pair in pairs_of(run):
-        make_vote(voter, pair)
-    number = {"undo": uuid4().hex}
-    answers = [client.post(url_of(run, "undo"), number, headers=HTMX) for _ in range(2)]
-    shown = [{read(token).item for token in ballots_in(answer)} for answer in answers]
-    assert shown[0] == shown[1] == {pairs_of(run)[1].pk}
-    assert Entry.objects.filter(kind="retraction").count() == 1
-
-
 def test_an_undo_by_a_number_that_is_none_is_refused():
     run, voter, pair, client = a_pair()
     make_vote(voter, pair)
@@ -139,22 +124,6 @@ def test_a_page_that_asks_for_more_is_told_that_voting_has_closed():
     assert "closed" in more.headers["HX-Trigger"]
 
 
-def test_skip_puts_the_pair_at_the_end():
-    run, voter, pair, client = a_pair()
-    response = client.post(url_of(run, "skip"), data_for(voter, pair), headers=HTMX)
-    assert (response.status_code, response.content) == (204, b"")
-    assert Assignment.objects.get(voter=voter, item=pair).skips == 1
-
-
-def test_a_flag_is_kept():
-    run, voter, pair, client = a_pair()
-    response = client.post(url_of(run, "flag"), data_for(voter, pair), headers=HTMX)
-    assert response.status_code == 204
-    flag = Flag.objects.get()
-    assert (flag.voter, flag.item) == (voter, pair)
-    assert (flag.category, flag.comment) == ("unsafe", "It tells how.")
-
-
 @pytest.mark.parametrize("action", ACTIONS)
 def test_without_scripts_everything_leads_back_to_the_pairs(action):
     run, voter, pair, client = a_pair()
@@ -163,18 +132,6 @@ def test_without_scripts_everything_leads_back_to_the_pairs(action):
     assert response.status_code == 302
     assert response.url.partition("?")[0] == f"/vote/{run.queue_id}/"
     assert client.get(response.url).status_code == 200
-
-
-@pytest.mark.parametrize("action", ACTIONS)
-@pytest.mark.parametrize("client", [Client, user_client], ids=["stranger", "owner"])
-def test_only_a_voter_may(action, client):
-    run, voter, pair, _ = a_pair()
-    make_vote(voter, pair)
-    response = client().post(url_of(run, action), data_for(voter, pair))
-    assert response.status_code == 403
-    assert not Flag.objects.exists()
-    assert not Entry.objects.filter(kind="retraction").exists()
-    assert not Assignment.objects.exists()
 
 
 @pytest.mark.parametrize("action", ["skip", "flag"])
@@ -210,16 +167,6 @@ def test_a_misshapen_flag_is_refused_in_words(change, words):
     assert response.status_code == 422
     assert words in text_of(response)
     assert not Flag.objects.exists()
-
-
-@pytest.mark.parametrize("action", ACTIONS)
-def test_only_by_post_and_only_from_this_site(action):
-    run, voter, pair, client = a_pair()
-    make_vote(voter, pair)
-    assert client.get(url_of(run, action)).status_code == 405
-    checking = voter_client(voter, enforce_csrf_checks=True)
-    assert checking.post(url_of(run, action), data_for(voter, pair)).status_code == 403
-    assert not Entry.objects.filter(kind="retraction").exists()
 
 
 @pytest.mark.parametrize("action", ACTIONS)

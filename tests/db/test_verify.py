@@ -19,10 +19,17 @@ from judge_eval.objects import NOT_COVERED
 from judge_eval.runs.deletion import delete
 from reports.composite import sources
 from reports.models import FrozenRows
-from reports.shares.bundle import LEDGER, MANIFEST, REPORT, NoBundle, bundle_file
-from reports.shares.make import report_of
-from reports.shares.services import forget_deleted_runs, make_share
-from reports.shares.verify import NotVerified, verify
+from reports.report.bundle import (
+    LEDGER,
+    MANIFEST,
+    REPORT,
+    NoBundle,
+    NotVerified,
+    bundle_file,
+    verify,
+)
+from reports.report.links import forget_deleted_runs, make_share
+from reports.report.make import report_of
 from tests.helpers.bundles import empty_the_instance
 from tests.helpers.pages import text_of
 from tests.helpers.run_findings import compute, voted_run
@@ -96,7 +103,7 @@ def verified(path, head=""):
 
 @pytest.mark.parametrize("of_project", [False, True])
 def test_a_report_that_follows_from_its_ledger_is_verified(study, tmp_path, of_project):
-    path, head = tmp_path / "bundle.zip", study.queue.project.head
+    path, head = tmp_path / "bundle.zip", study.queue.project.ledger_head
     path.write_bytes(bundle_of(study, of_project=of_project))
     report = verified(path, head)
     assert report.title == (study.queue.project.name if of_project else study.name)
@@ -131,7 +138,7 @@ def test_whatever_was_changed_is_found(study, tmp_path):
     where = "runs[0].findings.judges[0].overall.value: the report says"
     assert where in refused(zipped(figure, path))
     path.write_bytes(whole)
-    assert "not to the one stated" in refused(path, "0" * 64)
+    assert "not to the given one" in refused(path, "0" * 64)
     path.write_text("no zip")
     assert "is no bundle of a report" in refused(path)
 
@@ -166,7 +173,7 @@ def test_a_bundle_is_of_the_moment_of_its_report(study):
     report = report_of(project, study)
     make_vote(make_voter(study), pairs_of(study)[3], "A")
     seal_all(project)
-    with pytest.raises(NoBundle, match="ask again in a moment"):
+    with pytest.raises(NoBundle, match="Try again in a moment"):
         bundle_file(report, project)
 
 
@@ -182,11 +189,11 @@ def test_no_bundle_is_given_while_judges_are_asked_again(study):
 def test_a_frozen_report_is_verified_as_of_its_position(study, tmp_path, of_project):
     project = study.queue.project
     _, token = make_share(project, None if of_project else study, None, is_frozen=True)
-    frozen, head = bundle_behind(token), project.head
+    frozen, head = bundle_behind(token), project.ledger_head
     change_everything(study)
     after = bundle_behind(token)
     assert members_of(after)[LEDGER] == members_of(frozen)[LEDGER]
-    assert head != project.head
+    assert head != project.ledger_head
     (path := tmp_path / "bundle.zip").write_bytes(after)
     report = verified(path, head)
     assert report.head.hash == head
@@ -223,7 +230,7 @@ def test_a_report_that_is_frozen_while_figures_follow_has_no_bundle(study):
     _, token = make_share(study.queue.project, study, None)
     answer = Client().get(f"/r/{token}/bundle.zip")
     assert answer.status_code == 409
-    assert "ask again in a moment" in text_of(answer)
+    assert "Try again in a moment" in text_of(answer)
 
 
 def test_no_bundle_is_given_of_a_ledger_that_is_not_whole(study):

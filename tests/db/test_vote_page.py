@@ -214,12 +214,6 @@ def end_of(client, run):
     return text_of(client.get(page_of(run)))
 
 
-def test_while_others_only_look_at_the_last_pair_it_is_handed_out():
-    run = make_run()
-    pages = [voter_client(make_voter(run)).get(page_of(run)) for _ in range(4)]
-    assert [pairs_shown(page) for page in pages] == [[pairs_of(run)[0].pk]] * 4
-
-
 def test_while_the_last_votes_are_counted_the_page_does_not_say_done_and_looks_again():
     run = make_run()
     make_vote(make_voter(run), pairs_of(run)[0])
@@ -237,27 +231,6 @@ def test_a_page_is_told_which_pairs_are_somebody_elses_by_now():
     taken = pairs_shown(voter_client(make_voter(run)).get(page_of(run)))
     response = client.get(f"{page_of(run)}pairs?have={','.join(map(str, have))}")
     assert set(json.loads(response["HX-Trigger"])["gone"]["pairs"]) == set(map(str, taken[:3]))
-
-
-def test_a_page_that_is_left_gives_its_pairs_back():
-    run = make_run(pairs=3)
-    client = voter_client(make_voter(run))
-    have = pairs_shown(client.get(page_of(run)))
-    response = client.post(f"{page_of(run)}leave", {"have": ",".join(map(str, have))})
-    assert response.status_code == 204
-    assert set(pairs_shown(voter_client(make_voter(run)).get(page_of(run)))) == set(have)
-
-
-@pytest.mark.parametrize("client", [Client, user_client], ids=["stranger", "owner"])
-def test_only_a_voter_gives_pairs_back(client):
-    assert client().post(f"{page_of(make_run())}leave").status_code == 403
-
-
-def test_a_page_is_left_only_by_a_form_of_its_own():
-    run = make_run()
-    client = Client(enforce_csrf_checks=True)
-    client.cookies = voter_client(make_voter(run)).cookies
-    assert client.post(f"{page_of(run)}leave", {"have": ""}).status_code == 403
 
 
 def test_undo_is_off_before_the_first_vote():

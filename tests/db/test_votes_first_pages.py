@@ -4,7 +4,7 @@ import pytest
 from django.core.cache import cache
 from django.test import Client
 
-from reports.shares.services import make_share
+from reports.report.links import make_share
 from tests.helpers.imports import imported, pair, verdict, vote
 from tests.helpers.pages import text_of
 from tests.helpers.run_findings import compute

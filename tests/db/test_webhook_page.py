@@ -83,21 +83,6 @@ def test_what_cannot_be_is_refused_with_the_reason(project, given, why):
     assert not Webhook.objects.exists()
 
 
-def test_only_owners_may(receiver, project):
-    make(member_client(project, "owner"), project, receiver.url)
-    webhook = Webhook.objects.get()
-    services.ping(webhook)
-    posts = [
-        f"/webhooks/{webhook.pk}/delete",
-        f"/webhooks/deliveries/{Delivery.objects.get().pk}/again",
-    ]
-    for role, status in (("evaluator", 403), ("viewer", 403), ("", 404)):
-        client = member_client(project, role)
-        assert client.get(page_of(project)).status_code == status
-        assert [client.post(each).status_code for each in posts] == [status] * 2
-    assert Webhook.objects.exists()
-
-
 def test_the_page_costs_the_same_for_many(receiver, project):
     owner = member_client(project, "owner")
     make(owner, project, receiver.url)

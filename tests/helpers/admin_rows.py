@@ -24,11 +24,11 @@ from reports.models import (
     CompositeDefinition,
     Delivery,
     Enrollment,
+    PublishedHead,
     Quality,
     Review,
     ScoreReport,
     Share,
-    ToldHead,
     Trace,
     TracedModel,
     Webhook,
@@ -149,6 +149,6 @@ def make_rows_of_everything(number):
         made_by=own(users),
         expires_at=now + timedelta(days=1),
     )
-    made(ToldHead, project=own(projects), seq=1, hash=b"\1" * 32, at=now)
+    made(PublishedHead, project=own(projects), seq=1, hash=b"\1" * 32, at=now)
     webhooks = made(Webhook, project=own(projects), url="https://example.org/", events=["ping"])
     made(Delivery, webhook=own(webhooks), event="ping", key="ping", payload={})

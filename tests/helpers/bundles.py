@@ -133,7 +133,7 @@ def facts_of(run):
     return {
         "epsilon": run.epsilon,
         "judges": list(judges.values_list("position", "name", "provider", "fingerprint")),
-        "ratings": list(ratings.values_list("elo", "agree", "disagree", "asked", "answered")),
+        "ratings": list(ratings.values_list("elo", "agree", "disagree", "requested", "answered")),
         "coverage": [(row.judge.name, row.coverage) for row in view.rows],
         "counts": (view.votes, view.unblinded, view.done, view.total, view.unusable),
         "points": dict(RatingPoint.objects.filter(run=run).values_list("votes", "ratings")),

@@ -8,8 +8,8 @@ from django.urls import get_resolver, reverse
 
 from judge_eval.models import Import, Judge, Run
 from reports.models import ScoreReport
-from reports.scores import jobs
-from reports.shares.services import make_share
+from reports.report import scores
+from reports.report.links import make_share
 from tests.helpers.run_findings import compute, voted_run
 from tests.helpers.run_rows import make_calls, make_draft, make_provider
 from tests.makers import (
@@ -73,8 +73,8 @@ class EveryPage:
         [call, *_] = make_calls(run)
         asked = make_provider(name="every-page")
         report = ScoreReport.objects.create(run=run, state="done", table={})
-        jobs.path_of(report).parent.mkdir(parents=True, exist_ok=True)
-        jobs.path_of(report).write_bytes(b"a zip")
+        scores.path_of(report).parent.mkdir(parents=True, exist_ok=True)
+        scores.path_of(report).write_bytes(b"a zip")
         _, share = make_share(run.queue.project, run, None, label=HOSTILE)
         invite = make_invite(run, label=HOSTILE)
         voter = make_voter(voted)

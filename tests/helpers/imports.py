@@ -120,7 +120,7 @@ def votes_of(run):
 def assert_whole(project):
     """The chain verifies to its head, and every score is what the entries say."""
     project.refresh_from_db()
-    entries = chain.verify(ledger.export(project), project.head).entries
+    entries = chain.verify(ledger.export(project), project.ledger_head).entries
     assert entries == project.head_seq == Entry.objects.filter(project=project).count()
     found = ledger.replay(project, write=False)
     assert found == [], found

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from judge_eval.prompts.judge import Asked, messages, schema
+from judge_eval.prompts.judge import JudgeQuestion, messages, schema
 from judge_eval.providers.chat import ChatRequest, Endpoint, chat
 from judge_eval.providers.errors import CallFailed
 from tests.provider import provider
@@ -31,9 +31,14 @@ def endpoint(model):
 def question(**changes):
     """A request for a verdict, to a model that no other test asked."""
     asked = messages(
-        "1", Asked("AB"), kind="text", prompt="Hi", rubric="Be brief", outputs=["Hello", "Hi"]
+        "1",
+        JudgeQuestion("AB"),
+        kind="text",
+        prompt="Hi",
+        rubric="Be brief",
+        outputs=["Hello", "Hi"],
     )
-    request = ChatRequest(f"judge-{uuid.uuid4().hex}", asked, 0.5, 300, schema(Asked("AB")))
+    request = ChatRequest(f"judge-{uuid.uuid4().hex}", asked, 0.5, 300, schema(JudgeQuestion("AB")))
     return replace(request, **changes)
 
 

@@ -1,10 +1,25 @@
-"""Statistics of other libraries, to check ours by.
+"""Statistics of other libraries, to check ours by: `oracles.evalica.elo(...)`.
 
-They are imported when they are first asked: that takes seconds, and each worker of a test run
-reads all tests.
+Each is imported when a test first uses it: that takes seconds, and each worker of a test run
+collects all tests.
 """
 
-import lazy_loader
+from importlib import import_module
+from types import ModuleType
 
-evalica = lazy_loader.load("evalica")
-metrics = lazy_loader.load("sklearn.metrics", suppress_warning=True)
+MODULES = {
+    "evalica": "evalica",
+    "integrate": "scipy.integrate",
+    "metrics": "sklearn.metrics",
+    "pandas": "pandas",
+    "polars": "polars",
+    "special": "scipy.special",
+    "stats": "scipy.stats",
+}
+
+
+def __getattr__(name: str) -> ModuleType:
+    # pytest asks every module that a test has imported for names of its own.
+    if name not in MODULES:
+        raise AttributeError(name)
+    return import_module(MODULES[name])

@@ -141,7 +141,7 @@ def stored(run):
     votes = Item.objects.filter(queue=run.queue_id, votes__gt=0)
     checkpoints = Checkpoint.objects.filter(run=run).order_by("seq").values_list("seq", "standings")
     return {
-        "ratings": list(ratings.values_list("elo", "agree", "disagree", "asked", "answered")),
+        "ratings": list(ratings.values_list("elo", "agree", "disagree", "requested", "answered")),
         "votes": dict(votes.values_list("pk", "votes")),
         "board": (board.votes, board.unblinded),
         "histories": {

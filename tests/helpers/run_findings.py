@@ -1,12 +1,8 @@
 """Runs with findings for the tests of their pages, computed as a worker would."""
 
-from contextlib import nullcontext
-from unittest.mock import patch
-
 from django.utils import timezone
 
 from judge_eval.findings import cache
-from judge_eval.findings import compute as computing
 from judge_eval.models import Findings, Judge
 from tests.helpers.waiting import eventually
 from tests.makers import make_many_votes, make_run, make_voter, pairs_of, seal_all
@@ -14,26 +10,18 @@ from tests.makers import make_many_votes, make_run, make_voter, pairs_of, seal_a
 JUDGES = ["near-judge", "contrary-judge", "floor-baseline"]
 
 
-def compute(run, part="", *, charts=False):
-    """Compute findings as the background does, and return them.
-
-    Charts take most of the time, and few tests look at them.
-    """
+def compute(run, part=""):
+    """Compute findings as the background does, and return them."""
     Findings.objects.get_or_create(run=run, part=part)
     row = Findings.objects.filter(run=run, part=part)
     row.update(not_before=timezone.now(), computed_at=None)
-    with nullcontext() if charts else no_charts():
-        if not cache.compute(run.pk, part):
-            # A worker of the running product, where there is one, was quicker.
-            eventually(row.filter(computed_at__isnull=False).exists, seconds=20)
+    if not cache.compute(run.pk, part):
+        # A worker of the running product, where there is one, was quicker.
+        eventually(row.filter(computed_at__isnull=False).exists, seconds=20)
     return row.get()
 
 
-def no_charts():
-    return patch.object(computing, "charts_of", return_value={})
-
-
-def voted_run(*, people=3, pairs=40, computed=True, charts=False, **fields):
+def voted_run(*, people=3, pairs=40, computed=True, **fields):
     """A run in which everybody votes A, which is what generator-0 wrote, on three of four pairs.
 
     One judge says what people say on all pairs but two, one says B, and a baseline says A.
@@ -49,5 +37,5 @@ def voted_run(*, people=3, pairs=40, computed=True, charts=False, **fields):
     make_many_votes(run, [(voter, *vote) for voter in voters for vote in chosen])
     seal_all(run.queue.project)
     if computed:
-        compute(run, charts=charts)
+        compute(run)
     return run

@@ -62,6 +62,6 @@ def assert_whole(project: Project) -> None:
     project.refresh_from_db()
     sealed = Entry.objects.filter(project=project, seq__isnull=False).order_by("seq")
     assert list(sealed.values_list("seq", flat=True)) == list(range(1, project.head_seq + 1))
-    verified = chain.verify(ledger.export(project), head=project.head)
+    verified = chain.verify(ledger.export(project), head=project.ledger_head)
     assert verified.entries == project.head_seq
     assert ledger.replay(project, write=False) == []

@@ -7,7 +7,7 @@ from io import StringIO
 
 from django.core.management import call_command
 
-from judge_eval.stats import Figure, Scorer
+from judge_eval.stats import Estimate, Scorer
 from tests.helpers.imports import imported, pair, verdict, vote
 
 ACCURACY = "classification_accuracy_1tasks_978f6f60_single"
@@ -34,7 +34,7 @@ class MoreAs(Scorer):
         if not both:
             return self.no_result(*about, "no item has a text of the judge and of a person")
         more = sum(judge.count("A") - human.count("A") for judge, human in both)
-        return self.result(*about, {"more_as": Figure(more / len(both), n=len(both))})
+        return self.result(*about, {"more_as": Estimate(more / len(both), n=len(both))})
 
     def aggregate_results(self, results, scores_dir, unique_name):
         text = " ".join(f"{result.judge_id}={result.scores['more_as']}" for result in results)

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from tests.process.up import ROOT, Up, environment, first_start, free_port
+from tests.process.up import ROOT, environment, free_port, try_up
 from tests.process.wheel import wheel_and_programs
 
 pytestmark = [pytest.mark.fault, pytest.mark.slow, pytest.mark.timeout(300)]
@@ -16,22 +16,12 @@ pytestmark = [pytest.mark.fault, pytest.mark.slow, pytest.mark.timeout(300)]
 CONFIG = {
     "name": "Asked of nobody",
     "kind": "text",
-    "models": ["model-a", "model-b"],
+    "models": ["silent-a", "silent-b"],
     "judges": ["longer-wins"],
     "prompts": ["Say hello."],
     "project": "Demo",
 }
 WITHOUT = ("HUMANJUDGE_URL", "HUMANJUDGE_API_KEY", "PYTHONPATH")
-
-
-@pytest.fixture(scope="module")
-def up(tmp_path_factory):
-    """A server whose models cannot be reached, as there is no network."""
-    data = first_start().copied(tmp_path_factory.mktemp("cli") / "data")
-    nowhere = f"http://127.0.0.1:{free_port()}/v1"
-    with Up(data, PROVIDER_BASE_URL=nowhere) as up:
-        yield up.ready()
-        assert up.stop(signal.SIGTERM) == 0, up.shown()
 
 
 @pytest.fixture
@@ -170,19 +160,6 @@ def test_the_findings_say_how_sure_the_board_is(shell):
     assert decided[0] == words.replace("|", f"|{part}", 1)
     assert "tag" in shell.refused(7, "judge-eval-findings", run, "--part", "colour:red")
     assert "nowhere" in shell.refused(5, "judge-eval-findings", run, "--part", "tag:nowhere")
-
-
-def test_the_same_seed_gives_the_same_board(shell):
-    """Two runs of the demo differ in the order of their pairs, one run and itself do not."""
-    boards = []
-    for _ in range(2):
-        run = new_run(shell)
-        shell.lines("judge-eval-vote", run, "A", "--limit", "10")
-        assert shell.lines("judge-eval-vote", run, "A") == ["voted|20|skipped|0"]
-        rows = [line.split("\t") for line in shell.lines("judge-eval-results", run)[:-1]]
-        boards.append({row[1]: row[4:6] for row in rows if row[1] == "always-first"})
-    # Asked in both orders it contradicts itself, which is a tie, and nobody voted for one.
-    assert boards[0] == boards[1] == {"always-first": ["0", "30"]}
 
 
 # --- real votes ---------------------------------------------------------------------------------
@@ -462,6 +439,19 @@ def test_each_kind_of_failure_has_its_exit_code_and_one_line(shell, launcher, up
     assert given.lines("list-runs")
     lost = Shell(launcher, tmp_path, tmp_path / "no data")
     assert "humanjudge up starts a server, or set HUMANJUDGE_URL" in lost.refused(2, "list-runs")
+
+
+def test_a_second_start_is_refused_in_one_line(up):
+    same_data = try_up(up.data, free_port())
+    assert same_data.returncode == 1
+    running = rf"humanjudge: already running on {re.escape(str(up.data))} \(process \d+\)\n"
+    assert re.fullmatch(running, same_data.stderr)
+    same_port = try_up(up.data.with_name("other"), up.port)
+    assert same_port.returncode == 1
+    assert same_port.stderr.startswith(f"humanjudge: cannot listen on 127.0.0.1 port {up.port}")
+    assert same_port.stderr.count("\n") == 1
+    assert not up.data.with_name("other").joinpath("humanjudge.sqlite3").exists()
+    assert up.healthy()
 
 
 def test_a_reader_who_has_enough_ends_it_quietly(shell):

@@ -3,32 +3,22 @@
 import asyncio
 import csv
 import json
-import signal
 import subprocess
 import sys
 
-import pandas
-import polars
 import pytest
 import requests
 from grandjury import GrandJury, GrandJuryClient
 from pyarrow import parquet
 
+from tests.helpers import oracles
 from tests.helpers.recorded_votes import ROWS
-from tests.process.up import ROOT, Up, environment, first_start
+from tests.process.up import ROOT, environment
 
 pytestmark = [pytest.mark.fault, pytest.mark.slow, pytest.mark.timeout(300)]
 
 MANY = 2_600
 PATIENCE = 60
-
-
-@pytest.fixture(scope="module")
-def up(tmp_path_factory):
-    data = first_start().copied(tmp_path_factory.mktemp("grandjury") / "data")
-    with Up(data) as up:
-        yield up.ready()
-        assert up.stop(signal.SIGTERM) == 0, up.shown()
 
 
 @pytest.fixture(scope="module")
@@ -184,7 +174,7 @@ def test_more_rows_than_a_page_holds(many, tmp_path):
     many.votes().to_parquet(str(tmp_path / "votes.parquet"))
     assert parquet.read_table(tmp_path / "votes.parquet").num_rows == MANY
     many.traces().to_csv(str(tmp_path / "traces.csv"))
-    assert len(pandas.read_csv(tmp_path / "traces.csv")) == MANY
+    assert len(oracles.pandas.read_csv(tmp_path / "traces.csv")) == MANY
     assert len(json.loads(many.votes().to_json())) == MANY
     assert sum(1 for _ in many.votes()) == MANY
 
@@ -274,8 +264,8 @@ def test_every_figure_of_the_client_for_figures(up, tmp_path):
     voters = [101, 102, 103, 104]
     for votes in (
         ROWS,
-        pandas.DataFrame(ROWS),
-        polars.DataFrame(ROWS),
+        oracles.pandas.DataFrame(ROWS),
+        oracles.polars.DataFrame(ROWS),
         written(tmp_path / "votes.csv"),
     ):
         assert client.vote_histogram(votes, duration_minutes=120) == {
@@ -315,7 +305,7 @@ def test_faults_that_the_client_has(ada, bot, capfd):
         ada.person.results(evaluation="models-of-ada")
     with pytest.raises(ValueError, match="ResultSet"):
         ada.person.analytics.vote_histogram()
-    frame = pandas.DataFrame({"vote_time": pandas.to_datetime(["2026-01-01"])})
+    frame = oracles.pandas.DataFrame({"vote_time": oracles.pandas.to_datetime(["2026-01-01"])})
     with pytest.raises(TypeError, match="Timestamp"):
         GrandJuryClient(base_url=ada.url).vote_histogram(frame)
     with pytest.raises(requests.HTTPError):

@@ -27,7 +27,7 @@ from tests.helpers.run_rows import make_provider
 from tests.makers import make_project, make_voter, user_client, voter_client
 from voting.models import Inference, Item, Picture
 from voting.pictures.images import MAX_SIDE, NoPicture, reencoded
-from voting.pictures.png import _chunk
+from voting.pictures.rendering import _chunk
 from voting.pictures.store import stored_path
 
 PNG = b"\x89PNG\r\n\x1a\n"

@@ -29,7 +29,7 @@ def held_by(do):
     turns, held = count(), []
 
     def look(execute, *query):
-        if next(turns) % 10 == 0:
+        if next(turns) % 20 == 0:
             gc.collect()
             held.append(tracemalloc.get_traced_memory()[0])
         return execute(*query)

@@ -21,10 +21,10 @@ from tests.drawings import DRAWN, NOT_DRAWN
 from tests.hostile_svg import FULL, OWN, data_url, drawing, image, png
 from tests.makers import make_inference, make_project
 from voting.models import Picture
-from voting.pictures import RenderingFailed, rendering
+from voting.pictures import rendering
 from voting.pictures.child import FONTS
-from voting.pictures.png import BadPng, canonical
-from voting.pictures.rendering import render, renderer_id
+from voting.pictures.rendering import BadPng, canonical, render, renderer_id
+from voting.pictures.screening import RenderingFailed
 from voting.pictures.store import render_picture
 
 HOSTILE = Path(__file__).parents[3] / "shared" / "data" / "svg_hostile"

@@ -13,8 +13,8 @@ import pytest
 from django.db import transaction
 from django.utils import timezone
 
+from tests.helpers.concurrent_calls import only, together
 from tests.helpers.scene import assert_sound, assert_whole, make_scene
-from tests.helpers.together import only, together
 from tests.makers import seal_all
 from tests.process.processes import ROOT, test_database_url
 from voting import services

@@ -122,10 +122,11 @@ def is_well(client):
 @pytest.mark.parametrize(
     "wrong,words",
     [
-        ({"HTTPS": "false"}, "SECURE_SSL_REDIRECT"),
-        ({"DEBUG": "true"}, "DEBUG"),
-        ({"SECRET_KEY": "short"}, "SECRET_KEY"),
-        ({"SVG_RENDERER": "inkscape"}, "SVG_RENDERER"),
+        (
+            {"HTTPS": "false", "SECRET_KEY": "short", "SVG_RENDERER": "inkscape"},
+            ("SECURE_SSL_REDIRECT", "SECRET_KEY", "SVG_RENDERER"),
+        ),
+        ({"DEBUG": "true"}, ("DEBUG",)),
     ],
 )
 def test_what_check_finds_is_not_started(tmp_path, wrong, words):
@@ -135,7 +136,7 @@ def test_what_check_finds_is_not_started(tmp_path, wrong, words):
         [*PROGRAM, "serve", "web"], cwd=ROOT, env=env, capture_output=True, text=True
     )
     assert done.returncode == 1
-    assert words in done.stderr
+    assert all(word in done.stderr for word in words), done.stderr
 
 
 @pytest.mark.parametrize(

@@ -51,6 +51,33 @@ def ratings(up: Up) -> list:
     return [[row[fact] for fact in facts] for row in up.results()["leaderboard"]]
 
 
+# Among processes of one name, the first is the one that the supervisor started.
+VICTIMS = [
+    ("lifeline", 0),
+    ("valkey-server", 0),
+    ("granian", -1),
+    ("granian", 0),
+    ("sealer@", 0),
+    ("worker@", 0),
+    ("celery beat", 0),
+]
+
+
+def kill_each_in_turn(up: Up) -> None:
+    """Kill each process; everything goes on, and votes count."""
+    with up.run_api() as api:
+        for name, which in VICTIMS:
+            victim = eventually(lambda name=name: up.processes(name))[which]
+            # A web server's processes outlive it for a moment, in which they still answer.
+            below = up.tree(victim)
+            os.kill(victim, signal.SIGKILL)
+            eventually(lambda below=below: all_gone(below))
+            eventually(up.healthy, 180)
+            vote(up, api)
+    assert up.shown().count("died (SIGKILL); restarting it in") == 5, up.shown()
+    eventually(lambda: all(up.processes(name) for name, _ in VICTIMS))
+
+
 def test_the_first_start_ends_with_all_that_a_stranger_needs():
     data, screen, port = first_start()
     shown = screen[screen.index("\n\N{BOX DRAWINGS LIGHT HORIZONTAL}") :]
@@ -71,7 +98,7 @@ def test_the_first_start_ends_with_all_that_a_stranger_needs():
     assert not [line for line in said if "WARNING" in line or "ERROR" in line], screen
 
 
-def test_pages_answer_and_a_vote_is_sealed_and_kept(data):
+def test_pages_answer_a_vote_is_kept_and_whatever_is_killed_comes_back(data):
     with Up(data) as up:
         up.ready()
         for path in ("/", "/api/docs", up.access()["invites"][0]["path"]):
@@ -94,7 +121,10 @@ def test_pages_answer_and_a_vote_is_sealed_and_kept(data):
     with Up(data) as again:
         again.ready()
         assert ratings(again) == board
+        kill_each_in_turn(again)
+        tree = again.tree()
         assert again.stop(signal.SIGTERM) == 0, again.shown()
+        assert all_gone(tree)
 
 
 def test_it_runs_on_a_given_postgresql_and_redis(tmp_path):
@@ -126,22 +156,6 @@ def test_a_database_that_an_earlier_version_left_half_way_is_not_started_on(data
     assert all(line.startswith("humanjudge: ") for line in tried.stderr.splitlines())
 
 
-def test_a_second_start_is_refused_in_one_line(data):
-    with Up(data) as up:
-        up.ready()
-        same_data = try_up(data, free_port())
-        assert same_data.returncode == 1
-        assert same_data.stderr == (
-            f"humanjudge: already running on {data} (process {up.process.pid})\n"
-        )
-        same_port = try_up(data.with_name("other"), up.port)
-        assert same_port.returncode == 1
-        assert same_port.stderr.startswith(f"humanjudge: cannot listen on 127.0.0.1 port {up.port}")
-        assert same_port.stderr.count("\n") == 1
-        assert not data.with_name("other").joinpath("humanjudge.sqlite3").exists()
-        eventually(up.healthy)
-
-
 def test_a_port_taken_by_anything_else_is_refused(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         refused = try_up(tmp_path / "data", taken.getsockname()[1])
@@ -168,54 +182,19 @@ def test_a_data_folder_that_is_a_file_is_refused_in_one_line(tmp_path, below):
     assert (tmp_path / "file").read_text() == "I was here first"
 
 
-# Among processes of one name, the first is the one that the supervisor started.
-VICTIMS = [
-    ("lifeline", 0),
-    ("valkey-server", 0),
-    ("granian", -1),
-    ("granian", 0),
-    ("sealer@", 0),
-    ("worker@", 0),
-    ("celery beat", 0),
-]
-
-
-def test_each_process_is_killed_in_turn_and_all_goes_on(data):
-    with Up(data) as up, up.ready().run_api() as api:
-        for name, which in VICTIMS:
-            victim = eventually(lambda name=name: up.processes(name))[which]
-            # A web server's processes outlive it for a moment, in which they still answer.
-            below = up.tree(victim)
-            os.kill(victim, signal.SIGKILL)
-            eventually(lambda below=below: all_gone(below))
-            eventually(up.healthy, 180)
-            vote(up, api)
-        assert up.shown().count("died (SIGKILL); restarting it in") == 5, up.shown()
-        eventually(lambda: all(up.processes(name) for name, _ in VICTIMS))
-        tree = up.tree()
-        assert up.stop(signal.SIGTERM) == 0, up.shown()
-        assert all_gone(tree)
-
-
-def test_a_killed_supervisor_takes_its_children_along(data):
+def test_a_killed_supervisor_takes_its_children_along_and_a_killed_tree_its_data_not(data):
     with Up(data) as up:
         up.ready()
         tree = up.tree()
         os.kill(up.process.pid, signal.SIGKILL)
-        with Up(data, up.port) as again:
-            again.ready()
+        with Up(data, up.port) as second:
+            second.ready()
             assert all_gone(tree)
-            with again.run_api() as api:
-                vote(again, api)
-
-
-def test_the_whole_tree_is_killed_and_starts_again_with_its_data(data):
-    with Up(data) as up:
-        with up.ready().run_api() as api:
-            vote(up, api)
-            votes = up.results()["votes"]
-        for pid in up.tree():
-            os.kill(pid, signal.SIGKILL)
-        with Up(data, up.port) as again, again.ready().run_api() as api:
-            assert again.results()["votes"] == votes
-            vote(again, api)
+            with second.run_api() as api:
+                vote(second, api)
+            votes = second.results()["votes"]
+            for pid in second.tree():
+                os.kill(pid, signal.SIGKILL)
+            with Up(data, up.port) as third, third.ready().run_api() as api:
+                assert third.results()["votes"] == votes
+                vote(third, api)

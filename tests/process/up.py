@@ -56,6 +56,7 @@ class Up:
         self, data: Path, port: int | None = None, program=PROGRAM, folder: Path = ROOT, **more: str
     ) -> None:
         self.data = data
+        self.folder = folder
         self.port = port or free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.screen = data.with_name(f"{data.name}.screen")

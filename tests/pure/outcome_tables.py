@@ -3,7 +3,7 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from judge_eval.stats.outcomes_table import NOT_ASKED, OutcomesTable
+from judge_eval.stats.outcomes_table import UNASSIGNED, OutcomesTable
 from voting.choices import CHOICES, WRONG
 
 words = st.sampled_from(CHOICES)
@@ -14,7 +14,7 @@ def outcomes_of(votes, verdicts, judges=None):
     """Make a table of words; a judge missing at the end of the verdicts was not asked."""
     codes = [[CODES[verdict] for verdict in row] for row in verdicts]
     width = max((len(row) for row in codes), default=0) if judges is None else judges
-    codes = [row + [NOT_ASKED] * (width - len(row)) for row in codes]
+    codes = [row + [UNASSIGNED] * (width - len(row)) for row in codes]
     counts = [[row.get(choice, 0) for choice in CHOICES] for row in votes]
     return OutcomesTable(
         np.array(counts, dtype=np.int64).reshape(len(counts), len(CHOICES)),

@@ -16,53 +16,44 @@ from judge_eval.findings.columns import (
 )
 from judge_eval.findings.model import JudgeFindings
 from judge_eval.findings.ranking import IN_FILE, UNUSUAL, elo_of
+from judge_eval.stats.bradley_terry import NO_GAMES
 from judge_eval.stats.elo import ALONE, BASELINE
+from judge_eval.stats.estimate import Rating, Share
 
 METHODS = Path(__file__).parents[2] / "templates" / "judge_eval" / "_board_method.html"
 
 
 def share(value=None, *, low=None, high=None):
-    return {
-        "value": value,
-        "low": low,
-        "high": high,
-        "successes": 0,
-        "trials": 0,
-        "comparisons": 0,
-        "method": None,
-        "why": None,
-    }
+    return Share(value, low, high, why=None if value is not None else "there is nothing to count")
 
 
 def judge(name, rating, *, low=None, high=None, ranks=(None, None), agreement=None):
-    of_rating = {"value": rating, "low": low, "high": high, "rank": ranks[0], "why": None}
-    of_rating |= {"best_rank": ranks[0], "worst_rank": ranks[1], "comparisons": 9}
-    names = ("beside_people", "per_answer", "consistency", "first_position")
-    names += ("sensitivity", "specificity")
+    best, worst = ranks
+    why = None if rating is not None else NO_GAMES
+    shares = ("beside_people", "per_answer", "consistency", "first_position")
+    shares += ("sensitivity", "specificity")
     costs = ("cost_usd", "seconds_per_verdict", "cost_per_verdict_usd", "cost_per_correct_usd")
-    return JudgeFindings.model_validate(
-        {
-            "id": "1",
-            "name": name,
-            "is_baseline": False,
-            "rating": of_rating,
-            "ties": "ab",
-            "always_low": 0.25,
-            "always_high": 0.75,
-            "two_way_low": None,
-            "two_way_high": None,
-            "rank_low": ranks[0],
-            "rank_high": ranks[1],
-            "beats_floor": True,
-            "agreement": share(agreement, low=agreement, high=agreement),
-            "overall": share(agreement, high=agreement),
-            "coverage": share(None if agreement is None else 1.0),
-            "elo_other_orders_low": 925.3,
-            "elo_other_orders_high": 1130.4,
-            "is_of_file": False,
-            **{name: share() for name in names},
-            **dict.fromkeys((*costs, "cost_why")),
-        }
+    return JudgeFindings(
+        id="1",
+        name=name,
+        is_baseline=False,
+        rating=Rating(rating, low, high, n=9, why=why, rank=best, best_rank=best, worst_rank=worst),
+        ties="ab",
+        always_low=0.25,
+        always_high=0.75,
+        two_way_low=None,
+        two_way_high=None,
+        rank_low=best,
+        rank_high=worst,
+        beats_floor=True,
+        agreement=share(agreement, low=agreement, high=agreement),
+        overall=share(agreement, high=agreement),
+        coverage=share(None if agreement is None else 1.0),
+        elo_other_orders_low=925.3,
+        elo_other_orders_high=1130.4,
+        is_of_file=False,
+        **{each: share() for each in shares},
+        **dict.fromkeys((*costs, "cost_why")),
     )
 
 

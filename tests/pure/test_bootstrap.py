@@ -2,17 +2,18 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from judge_eval.stats import bootstrap
-from judge_eval.stats.bootstrap import MIN_COMPARISONS, bounds, resampled_sums
+from judge_eval.stats import bootstrap as module
+from judge_eval.stats.bootstrap import MIN_COMPARISONS, bootstrap, bounds
+from judge_eval.stats.outcomes_table import Games, OutcomesTable
 
 
 def sums_of(rows, multiplicity, seed=1, resamples=200):
     rows, multiplicity = np.asarray(rows), np.asarray(multiplicity)
     rng = np.random.default_rng(seed)
-    return resampled_sums(lambda part: rows[part], multiplicity, rng, resamples)
+    return bootstrap(rows.T, multiplicity, lambda sums: sums, rng, resamples)[1].T
 
 
 def one_at_a_time(rows, multiplicity, seed, resamples):
@@ -25,7 +26,6 @@ def one_at_a_time(rows, multiplicity, seed, resamples):
     ]
 
 
-@settings(max_examples=30)
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(1, 4)), min_size=1, max_size=20))
 def test_sums_are_those_of_drawing_one_at_a_time(groups):
     rows = np.array([[value, 1] for value, _ in groups])
@@ -34,13 +34,18 @@ def test_sums_are_those_of_drawing_one_at_a_time(groups):
     assert sums_of(rows, multiplicity, 3, 5).tolist() == [list(sums) for sums in expected]
 
 
-def test_tables_too_large_for_memory_are_summed_in_parts(monkeypatch):
-    rows = np.random.default_rng(2).integers(0, 9, (50, 3))
-    multiplicity = np.ones(50, dtype=int)
-    whole = sums_of(rows, multiplicity)
-    monkeypatch.setattr(bootstrap, "_ROWS_AT_ONCE", 7)
-    monkeypatch.setattr(bootstrap, "_NUMBERS_AT_ONCE", 120)
-    assert sums_of(rows, multiplicity).tolist() == whole.tolist()
+def test_games_too_many_for_memory_are_summed_in_parts(monkeypatch):
+    rng = np.random.default_rng(2)
+    table = OutcomesTable(rng.integers(0, 9, (50, 4)), rng.integers(0, 4, (50, 3)).astype("int16"))
+
+    def sums():
+        cells, ones = Games(table), np.ones(50, dtype=int)
+        return bootstrap(cells, ones, lambda each: each, np.random.default_rng(1), 200)[1]
+
+    whole = sums()
+    monkeypatch.setattr("judge_eval.stats.outcomes_table._ROWS_AT_ONCE", 7)
+    monkeypatch.setattr(module, "_NUMBERS_AT_ONCE", 120)
+    assert sums().tolist() == whole.tolist()
 
 
 @pytest.mark.parametrize("multiplicity", [[40, 25, 35], [400, 250, 350]])
@@ -63,24 +68,13 @@ def test_the_same_seed_draws_the_same_and_another_seed_does_not():
 
 
 def test_from_nothing_nothing_is_drawn():
-    with pytest.raises(ValueError, match="no comparisons"):
-        sums_of(np.zeros((0, 2)), np.zeros(0, dtype=int))
+    assert sums_of(np.zeros((0, 2)), np.zeros(0, dtype=int)).shape == (0, 2)
 
 
-def test_resamples_without_a_figure_are_left_out():
-    values = np.full((42, 2), np.nan)
-    values[:41, 0] = np.arange(41.0)
-    low, high = bounds(values, np.array([10**9, 10**9]))
-    assert (low[0], high[0]) == pytest.approx((1, 39))
-    assert np.isnan([low[1], high[1]]).all()
-
-
-def test_of_fewer_comparisons_the_interval_reaches_further_out_and_of_very_few_there_is_none():
-    values = np.tile(np.random.default_rng(8).normal(size=(2000, 1)), 4)
-    sizes = np.array([MIN_COMPARISONS - 1, MIN_COMPARISONS, 30, 10**9])
-    low, high = bounds(values, sizes)
-    assert np.isnan([low[0], high[0]]).all()
-    widths = (high - low)[1:]
+def test_of_fewer_comparisons_the_interval_reaches_further_out():
+    values = np.tile(np.random.default_rng(8).normal(size=(2000, 1)), 3)
+    low, high = bounds(values, np.array([MIN_COMPARISONS, 30, 10**9]))
+    widths = high - low
     assert (np.diff(widths) < 0).all()
     # Student's quantile in the place of the normal one, and n - 1 in that of n.
     assert widths[0] / widths[-1] == pytest.approx(2.2622 / 1.96 * np.sqrt(10 / 9), rel=0.05)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from judge_eval.stats import bradley_terry
 from judge_eval.stats.bradley_terry import NotConverged, fit
-from tests.helpers.oracles import evalica
+from tests.helpers import oracles
 
 sizes = st.integers(1, 6)
 wins_tables = sizes.flatmap(
@@ -57,10 +57,10 @@ def by_minorise_maximise(wins):
 def by_evalica(wins):
     table = with_virtual(wins)
     found = [tuple(pair) for pair in np.argwhere(table)]
-    fitted = evalica.bradley_terry(
+    fitted = oracles.evalica.bradley_terry(
         [f"{i:02}" for i, _ in found],
         [f"{j:02}" for _, j in found],
-        [evalica.Winner.X] * len(found),
+        [oracles.evalica.Winner.X] * len(found),
         weights=[table[i, j] for i, j in found],
         tolerance=1e-15,
         limit=100_000,

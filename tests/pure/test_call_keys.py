@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge_eval.prompts.judge import Asked, messages
+from judge_eval.prompts.judge import JudgeQuestion, messages
 from judge_eval.prompts.request_hash import judge_fingerprint, request_hash
 
 PNG = b"\x89PNG first", b"\x89PNG second"
@@ -29,7 +29,7 @@ parameters = st.dictionaries(
 def asked(first=PNG[0], second=PNG[1]):
     return messages(
         "1",
-        Asked(["A", "B"]),
+        JudgeQuestion(["A", "B"]),
         kind="svg",
         prompt="a cat",
         rubric="Which?",

@@ -22,15 +22,12 @@ def test_canonical_json_is_sorted_dense_and_utf8():
     assert canonical(content) == '{"a":{"y":-1,"z":0},"b":[1,true,null],"ä":"é\u2028"}'.encode()
 
 
-@pytest.mark.parametrize("value", [0.5, float("nan"), b"x", {1, 2}, PROJECT, datetime.now(UTC)])
+@pytest.mark.parametrize(
+    "value", [0.5, float("nan"), b"x", {1, 2}, PROJECT, datetime.now(UTC), {1: "A"}]
+)
 def test_canonical_json_refuses_what_has_no_one_text(value):
-    with pytest.raises(TypeError, match="a ledger entry holds no"):
+    with pytest.raises(TypeError, match=r"a ledger entry (holds no|has only text keys)"):
         canonical({"deep": [{"inside": value}]})
-
-
-def test_canonical_json_refuses_keys_that_are_no_text():
-    with pytest.raises(TypeError, match="only text keys"):
-        canonical({"votes": {1: "A"}})
 
 
 def test_genesis_is_the_hash_of_the_lower_case_uuid_text():
@@ -61,12 +58,7 @@ def test_an_unbroken_chain_verifies():
 
 def test_an_empty_ledger_verifies_to_its_genesis():
     lines, head = export_of(PROJECT, [])
-    assert verify(lines, head).head == genesis(PROJECT).hex()
-
-
-def test_blank_lines_at_the_end_do_no_harm():
-    lines, head = export_of(PROJECT, ledger_of(2))
-    assert verify([*lines, "", "  \n"], head).entries == 2
+    assert verify([*lines, "", "  \n"], head).head == genesis(PROJECT).hex()
 
 
 def broken(lines, head=None):
@@ -75,52 +67,33 @@ def broken(lines, head=None):
     return caught.value
 
 
-def test_an_altered_choice_is_found_at_its_line():
-    lines, _ = export_of(PROJECT, ledger_of(5))
-    lines[3] = lines[3].replace('"choice":"A"', '"choice":"B"')
-    error = broken(lines)
-    assert "line 4: entry 3 is not the one its hash was made of" in str(error)
+LINES, _ = export_of(PROJECT, ledger_of(4))
+FORGED, _ = export_of(PROJECT, [entry | {"choice": "B"} for entry in ledger_of(4)])
+OTHER, _ = export_of(UUID(int=1), [])
+BROKEN = {
+    "another choice": (
+        [*LINES[:3], LINES[3].replace('"choice":"A"', '"choice":"B"'), LINES[4]],
+        "line 4: entry 3 is not the one its hash was made of",
+    ),
+    "another choice with its hash": ([*LINES[:3], FORGED[3], LINES[4]], "line 4: "),
+    "removed": (LINES[:2] + LINES[3:], "entry 3 stands where 2 must"),
+    "reordered": ([*LINES[:2], LINES[3], LINES[2], LINES[4]], "line 3: "),
+    "inserted": ([*LINES[:3], LINES[2], *LINES[3:]], "line 4: "),
+    "another project": ([*OTHER, *LINES[1:]], "line 2: "),
+    "a key twice": (
+        [LINES[0], LINES[1].replace('"choice":"A"', '"choice":"B","choice":"A"')],
+        "a key is given twice",
+    ),
+    "a float": (
+        [LINES[0], LINES[1].replace('"seq":1', '"seq":1,"value":1.0')],
+        "holds no float",
+    ),
+}
 
 
-def test_an_entry_altered_together_with_its_hash_breaks_the_next():
-    entries = ledger_of(4)
-    lines, _ = export_of(PROJECT, entries)
-    forged, _ = export_of(PROJECT, [*entries[:2], entries[2] | {"choice": "B"}])
-    assert "line 5: " in str(broken([*lines[:3], forged[3], *lines[4:]]))
-
-
-def test_a_removed_entry_is_found():
-    lines, _ = export_of(PROJECT, ledger_of(4))
-    assert "entry 3 stands where 2 must" in str(broken(lines[:2] + lines[3:]))
-
-
-def test_reordered_entries_are_found():
-    lines, _ = export_of(PROJECT, ledger_of(4))
-    lines[2], lines[3] = lines[3], lines[2]
-    assert "line 3: " in str(broken(lines))
-
-
-def test_an_inserted_entry_is_found():
-    lines, _ = export_of(PROJECT, ledger_of(4))
-    assert "line 4: " in str(broken([*lines[:3], lines[2], *lines[3:]]))
-
-
-def test_a_chain_of_another_project_is_found():
-    lines, _ = export_of(PROJECT, ledger_of(2))
-    other, _ = export_of(UUID(int=1), [])
-    assert "line 2: " in str(broken([*other, *lines[1:]]))
-
-
-def test_a_key_that_stands_twice_is_refused():
-    lines, _ = export_of(PROJECT, ledger_of(1))
-    lines[1] = lines[1].replace('"choice":"A"', '"choice":"B","choice":"A"')
-    assert "a key is given twice" in str(broken(lines))
-
-
-def test_a_float_is_refused():
-    lines, _ = export_of(PROJECT, ledger_of(1))
-    lines[1] = lines[1].replace('"seq":1', '"seq":1,"value":1.0')
-    assert "holds no float" in str(broken(lines))
+@pytest.mark.parametrize("lines, words", BROKEN.values(), ids=BROKEN)
+def test_what_was_changed_is_found_at_its_line(lines, words):
+    assert words in str(broken(lines))
 
 
 def test_a_cut_tail_is_found_only_with_the_head():
@@ -184,7 +157,7 @@ def run_alone(folder, *arguments):
     )
 
 
-def test_the_file_alone_verifies_an_export(tmp_path):
+def test_the_file_alone_verifies_an_export_and_fails_on_a_broken_chain(tmp_path):
     lines, head = export_of(PROJECT, ledger_of(3))
     file = tmp_path / "ledger.jsonl"
     file.write_text("\n".join(lines), encoding="utf-8")
@@ -193,15 +166,10 @@ def test_the_file_alone_verifies_an_export(tmp_path):
     assert "verified: 3 entries" in done.stdout
     assert "the head is as given" in done.stdout
     assert "a cut tail would pass" in run_alone(tmp_path, str(file)).stdout
-
-
-def test_the_file_alone_fails_on_a_broken_chain(tmp_path):
-    lines, head = export_of(PROJECT, ledger_of(3))
-    file = tmp_path / "ledger.jsonl"
     file.write_text("\n".join(lines[:-1]), encoding="utf-8")
-    done = run_alone(tmp_path, str(file), "--head", head)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert "its tail was cut" in done.stderr
+    failed = run_alone(tmp_path, str(file), "--head", head)
+    assert (failed.returncode, failed.stdout) == (1, "")
+    assert "its tail was cut" in failed.stderr
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe", None], ids=["not UTF-8", "no file"])
@@ -211,11 +179,6 @@ def test_a_file_that_cannot_be_read_is_said(tmp_path, capsys, content):
         file.write_bytes(content)
     assert chain.main([str(file)]) == 1
     assert str(file) in capsys.readouterr().err
-
-
-def test_lines_of_an_export_hold_what_they_say():
-    lines, _ = export_of(PROJECT, ledger_of(1))
-    assert json.loads(lines[0]) == chain.header(PROJECT)
 
 
 def test_a_receipt_fits_the_export_that_it_is_of_and_no_other():

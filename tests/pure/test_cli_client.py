@@ -63,7 +63,7 @@ def failure(answer):
     "answer, code, words",
     [
         (replying(200, b"<html>"), Code.UNREACHABLE, "no HumanJudge answers at URL"),
-        (replying(404, b"<html>"), Code.NOT_FOUND, "Not Found"),
+        (replying(404, b"<html>"), Code.MISSING, "Not Found"),
         (replying(500, b"<html>"), Code.UNREACHABLE, "500: Internal Server Error"),
         (replying(503, b'{"detail": "later"}'), Code.UNREACHABLE, "503: later"),
         (replying(429, b'{"detail": "slower"}'), Code.REFUSED, "429: slower"),

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 
 from judge_eval.stats.bootstrap import Resampling
-from judge_eval.stats.estimate import Figure
+from judge_eval.stats.estimate import Estimate
 from reports.composite.compute import (
     Drift,
     Tally,
@@ -19,6 +18,7 @@ from reports.composite.compute import (
     quarter_of,
 )
 from reports.composite.compute import spearman as spearman_of
+from tests.helpers import oracles
 
 
 def spearman(xs, ys, *resampling):
@@ -39,9 +39,9 @@ class TestSpearman:
         found = spearman(x, y, Resampling(resamples=1))
         if len(set(x)) == 1 or len(set(y)) == 1:
             assert found.value is None
-            assert "so there is no order to compare" in found.reason
+            assert "so there is no order to compare" in found.why
         else:
-            assert found.value == pytest.approx(stats.spearmanr(x, y).statistic, abs=1e-12)
+            assert found.value == pytest.approx(oracles.stats.spearmanr(x, y).statistic, abs=1e-12)
             assert found.n == len(pairs)
 
     def test_each_resample_is_what_scipy_makes_of_its_items(self):
@@ -49,7 +49,7 @@ class TestSpearman:
         x, y = drawing.integers(0, 6, (2, 30)) / 5
         found = spearman(x, y, Resampling(resamples=4000, seed=2))
         picks = drawing.integers(0, 30, (4000, 30))
-        resampled = [stats.spearmanr(x[pick], y[pick]).statistic for pick in picks]
+        resampled = [oracles.stats.spearmanr(x[pick], y[pick]).statistic for pick in picks]
         low, high = np.quantile(resampled, (0.025, 0.975))
         assert found.interval == pytest.approx((low, high), abs=0.03)
         assert found.method == "bootstrap over 30 items, 4,000 resamples, seed 2"
@@ -66,7 +66,7 @@ class TestSpearman:
     def test_too_few_items(self, n):
         found = spearman([0.1, 0.9][:n], [0.2, 0.8][:n])
         assert (found.value, found.n) == (None, n)
-        assert found.reason == f"it takes 3 items that people voted on, there are {n}"
+        assert found.why == f"it takes 3 items that people voted on, there are {n}"
 
     @pytest.mark.parametrize(
         "x,y,what", [([1, 1, 1], [0, 1, 0.5], "composite"), ([0, 1, 0.5], [1, 1, 1], "rate")]
@@ -74,7 +74,7 @@ class TestSpearman:
     def test_no_order_on_one_side(self, x, y, what):
         found = spearman(x, y)
         assert found.value is None
-        assert what in found.reason
+        assert what in found.why
 
     def test_a_perfect_order_has_no_interval_and_says_so(self):
         found = spearman([1, 2, 3, 4, 5], [10, 20, 30, 40, 50])
@@ -114,10 +114,10 @@ class TestQuarters:
 
 
 def quarter(name, value, low, high, n=30):
-    return Drift(name, 90, Figure(value, n=n, interval=(low, high), method="bootstrap"))
+    return Drift(name, 90, Estimate(value, n=n, low=low, high=high, method="bootstrap"))
 
 
-NOTHING = Drift("2026 Q4", 2, Figure(None, n=2, reason="too few"))
+NOTHING = Drift("2026 Q4", 2, Estimate(None, n=2, why="too few"))
 HOLDS = quarter("2026 Q1", 0.7, 0.4, 0.9)
 FAILS = quarter("2026 Q2", 0.1, -0.3, 0.4)
 DOES = "composite ranks items as people do"
@@ -137,14 +137,14 @@ class TestChange:
         ranks = np.argsort(np.argsort([x, y])) - (items - 1) / 2
         found = (ranks[0] * ranks[1]).sum(-1) / (ranks[0] ** 2).sum(-1)
         changed = [
-            has_changed(Figure(one, n=items), Figure(other, n=items)) for one, other in found.T
+            has_changed(Estimate(one, n=items), Estimate(other, n=items)) for one, other in found.T
         ]
         assert 0.03 < np.mean(changed) < 0.06
 
     def test_a_perfect_order_can_be_compared(self):
-        assert not has_changed(Figure(1.0, n=30), Figure(1.0, n=30))
-        assert has_changed(Figure(1.0, n=30), Figure(0.5, n=30))
-        assert has_changed(Figure(-1.0, n=30), Figure(0.0, n=30))
+        assert not has_changed(Estimate(1.0, n=30), Estimate(1.0, n=30))
+        assert has_changed(Estimate(1.0, n=30), Estimate(0.5, n=30))
+        assert has_changed(Estimate(-1.0, n=30), Estimate(0.0, n=30))
 
 
 class TestWords:

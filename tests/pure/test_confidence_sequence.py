@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from judge_eval.stats.confidence_sequence import always_valid, practically_same
-from judge_eval.stats.entering import Entered
+from judge_eval.stats.claims import always_valid, practically_same
 from judge_eval.stats.evidence import NODES, WEIGHTS
+from judge_eval.stats.evidence_order import Entered
 
 prompts = st.lists(
     st.integers(0, 4).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))),
@@ -27,7 +27,6 @@ def inside(m, counts, most):
 
 
 @given(prompts, st.integers(0, 40))
-@settings(max_examples=40)
 def test_it_is_all_that_stays_below_20(counts, rises_at):
     most = [4 if n < rises_at else 6 for n in range(len(counts))]
     right, votes = np.array(counts).T[..., None]

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from judge_eval.stats.confusion import confusion_matrices, label_rates
 from judge_eval.stats.estimate import wilson
-from judge_eval.stats.judge_figures import prompt_interval
+from judge_eval.stats.judge_figures import confusion_matrices, label_rates, prompt_interval
 from judge_eval.stats.outcomes_table import OutcomesTable
 from tests.pure.outcome_tables import CODES, tables, votes_of
 
@@ -32,8 +31,8 @@ def test_rates_are_those_of_the_single_votes(table):
             told = [(human, said[judge]) for human, said in votes_of(table) if said[judge]]
             own = [said == word for human, said in told if human == word]
             others = [said != word for human, said in told if human != word]
-            assert (rates.sensitivity.successes, rates.sensitivity.trials) == (sum(own), len(own))
-            spared = rates.specificity.successes, rates.specificity.trials
+            assert (rates.sensitivity.successes, rates.sensitivity.n) == (sum(own), len(own))
+            spared = rates.specificity.successes, rates.specificity.n
             assert spared == (sum(others), len(others))
 
 

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from judge_eval.stats.elo import Standings, split
 from judge_eval.stats.elo_orders import elo_range, shuffled_elo
-from tests.helpers.oracles import evalica
+from tests.helpers import oracles
 from tests.pure.outcome_tables import made_up, one_by_one, tables
 from voting.choices import CHOICES, WRONG
 
@@ -52,11 +52,10 @@ def evalica_elo(votes, judges):
         for loser in sides[1]
     ]
     won, lost = zip(*games, strict=True)
-    scores = evalica.elo(won, lost, [evalica.Winner.X] * len(games), k=32).scores
+    scores = oracles.evalica.elo(won, lost, [oracles.evalica.Winner.X] * len(games), k=32).scores
     return [scores.get(judge, 1000.0) for judge in range(judges)]
 
 
-@settings(max_examples=60)
 @given(tables(), st.sampled_from([3, 5000]))
 def test_every_shuffle_is_rated_as_by_the_plain_fold(table, most):
     votes = one_by_one(table)

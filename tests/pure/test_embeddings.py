@@ -9,7 +9,7 @@ from judge_eval.providers import embeddings as module
 from judge_eval.providers.chat import Endpoint
 from judge_eval.providers.embeddings import EmbeddingClient, embeddings
 from judge_eval.providers.errors import CallFailed
-from judge_eval.runs.embeddings import make_embedder
+from judge_eval.runs.providers import make_embedder
 from judge_eval.stats import SemanticSimilarityScorer, make_scorer, semantic_similarity
 from judge_eval.stats.similarity import EmbeddingFailed
 from tests.helpers import model_calls
@@ -176,7 +176,7 @@ class TestFigure:
         model.control(mode="insufficient_quota")
         found = semantic_similarity(JUDGE, PEOPLE, client(endpoint))
         assert found.figure.value is None
-        assert found.figure.reason == "embed-1 could embed no pair of texts"
+        assert found.figure.why == "embed-1 could embed no pair of texts"
         assert "the account has no credit" in found.figure.left_out[0].why
         assert found.figure.left_out[0].count == 2
 

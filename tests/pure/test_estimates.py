@@ -18,7 +18,7 @@ from judge_eval.config.estimates import (
     reservation,
 )
 from judge_eval.config.run_config import parse
-from judge_eval.prompts.judge import Asked, messages
+from judge_eval.prompts.judge import JudgeQuestion, messages
 
 CHEAP = Price(input=Decimal("0.15"), output=Decimal("0.60"))
 DEAR = Price(input=Decimal(15), output=Decimal(75))
@@ -73,7 +73,7 @@ def test_an_estimate_by_hand():
     )
     told = messages(
         "1",
-        Asked(run.ballot),
+        JudgeQuestion(run.ballot),
         kind="svg",
         prompt="x" * 400,
         rubric="Which?",
@@ -148,7 +148,7 @@ def test_tokens_of_messages():
     assert most_tokens(texts, 1000) == 5 + 2 + 3 + 2 * 16
     told = messages(
         "1",
-        Asked(["A", "B"]),
+        JudgeQuestion(["A", "B"]),
         kind="svg",
         prompt="p",
         rubric="r",

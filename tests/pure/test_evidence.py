@@ -6,10 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from scipy.integrate import quad
-from scipy.special import beta, betainc
 
-from judge_eval.stats.entering import Opened, Voted, enter
 from judge_eval.stats.evidence import (
     NEVER,
     beats,
@@ -23,7 +20,9 @@ from judge_eval.stats.evidence import (
     thresholds,
     too_few_prompts,
 )
+from judge_eval.stats.evidence_order import Opened, Voted, enter
 from judge_eval.stats.judge_figures import paired_differences, shares_by_prompt
+from tests.helpers import oracles
 
 D = st.sampled_from([-1, -2 / 3, -0.5, -1 / 3, 0, 1 / 3, 0.5, 2 / 3, 1])
 
@@ -34,14 +33,20 @@ def wealth(differences):
 
 @pytest.mark.parametrize("won, lost", [(5, 0), (15, 3), (16, 2), (20, 8), (30, 14), (60, 40)])
 def test_it_is_the_closed_form_where_every_prompt_has_one_comparison(won, lost):
-    closed = 2 ** (won + lost + 1) * beta(won + 1, lost + 1) * betainc(lost + 1, won + 1, 0.5)
+    closed = (
+        2 ** (won + lost + 1)
+        * oracles.special.beta(won + 1, lost + 1)
+        * oracles.special.betainc(lost + 1, won + 1, 0.5)
+    )
     assert wealth([1] * won + [-1] * lost) == pytest.approx(closed, rel=1e-9)
     assert wealth([-1] * lost + [0] * 7 + [1] * won) == pytest.approx(closed, rel=1e-9)
 
 
 @given(st.lists(D, min_size=1, max_size=100))
 def test_it_is_the_integral(differences):
-    integral, _ = quad(lambda x: np.prod(1 + x * np.array(differences)), 0, 1, epsrel=1e-10)
+    integral, _ = oracles.integrate.quad(
+        lambda x: np.prod(1 + x * np.array(differences)), 0, 1, epsrel=1e-10
+    )
     assert wealth(differences) == pytest.approx(integral, rel=1e-6)
 
 
@@ -186,7 +191,9 @@ sizes = st.lists(st.integers(0, 9), max_size=60).map(lambda votes: np.array(vote
 def test_too_few_prompts_are_those_that_would_not_do_with_all_right(votes, judges, most):
     bar = judges * (judges - 1) / 0.05
     biggest = votes.max(initial=1)
-    largest = quad(lambda x: np.prod(1 + most * x * votes / biggest), 0, 1, epsrel=1e-10)[0]
+    largest = oracles.integrate.quad(
+        lambda x: np.prod(1 + most * x * votes / biggest), 0, 1, epsrel=1e-10
+    )[0]
     assume(abs(largest / bar - 1) > 1e-6)
     assert too_few_prompts(votes, bar, most) == (largest < bar)
 

@@ -2,8 +2,6 @@
 
 from datetime import UTC, datetime, timedelta
 
-import pandas
-import polars
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,6 +15,7 @@ from reports.grandjury.analysis import (
     population_confidence,
     votes_distribution,
 )
+from tests.helpers import oracles
 from tests.helpers.recorded_votes import ROWS, SHARES, VOTERS
 
 
@@ -29,12 +28,12 @@ def as_times(rows):
 
 
 def as_pandas(rows):
-    frame = pandas.DataFrame(rows)
-    return frame.assign(vote_time=pandas.to_datetime(frame["vote_time"]))
+    frame = oracles.pandas.DataFrame(rows)
+    return frame.assign(vote_time=oracles.pandas.to_datetime(frame["vote_time"]))
 
 
 def as_polars(rows):
-    return polars.DataFrame(as_times(rows))
+    return oracles.polars.DataFrame(as_times(rows))
 
 
 def as_downloaded(rows):
@@ -116,13 +115,13 @@ def test_a_good_vote_may_be_a_word():
 
 
 def test_gaps_in_a_frame_make_decimals_of_whole_numbers():
-    frame = pandas.DataFrame({"inference_id": [1, 2, 2], "vote": [1.0, None, 0.0]})
+    frame = oracles.pandas.DataFrame({"inference_id": [1, 2, 2], "vote": [1.0, None, 0.0]})
     frame["inference_id"] = frame["inference_id"].astype(float)
     assert votes_distribution(frame) == {"2": 2, "1": 1}
     assert majority_good(frame) == {"count": 1}
-    assert majority_good(polars.DataFrame({"inference_id": [1], "vote": [float("nan")]})) == {
-        "count": 0
-    }
+    assert majority_good(
+        oracles.polars.DataFrame({"inference_id": [1], "vote": [float("nan")]})
+    ) == {"count": 0}
 
 
 @pytest.mark.parametrize(
@@ -161,7 +160,6 @@ def test_what_is_out_of_bounds_is_named():
             majority_good(ROWS, threshold=threshold)
 
 
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 TIMES = st.datetimes(datetime(1960, 1, 1), datetime(2100, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001
 VOTES = st.lists(
     st.fixed_dictionaries(

@@ -4,7 +4,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from judge_eval.stats.judge_figures import among_people
@@ -14,23 +14,21 @@ votes_by_row = st.lists(
 ).map(np.array)
 
 
-def measured(votes, seed=1):
-    return among_people(np.asarray(votes), np.random.default_rng(seed), resamples=200)
+def measured(votes):
+    return among_people(np.asarray(votes), np.arange(len(votes)))
 
 
 def people_of(counts):
     return [choice for choice, number in enumerate(counts) for _ in range(number)]
 
 
-@settings(max_examples=60)
 @given(votes_by_row)
 def test_pairs_are_those_of_a_loop_over_people(votes):
     pairs = [two for row in votes.tolist() for two in combinations(people_of(row), 2)]
     found = measured(votes).pairs
-    assert (found.successes, found.trials) == (sum(a == b for a, b in pairs), len(pairs))
+    assert (found.successes, found.n) == (sum(a == b for a, b in pairs), len(pairs))
 
 
-@settings(max_examples=60)
 @given(votes_by_row)
 def test_each_person_is_compared_with_the_majority_of_the_others(votes):
     agree = trials = without = alone = 0
@@ -44,19 +42,19 @@ def test_each_person_is_compared_with_the_majority_of_the_others(votes):
             trials += bool(leads)
             agree += leads == [choice]
     found = measured(votes)
-    assert (found.with_majority.successes, found.with_majority.trials) == (agree, trials)
+    assert (found.with_majority.successes, found.with_majority.n) == (agree, trials)
     assert (found.no_majority, found.alone) == (without, alone)
 
 
 def test_two_people_are_each_the_majority_of_the_other():
     found = measured([[2, 0, 0, 0], [1, 1, 0, 0]])
     assert (found.pairs.value, found.with_majority.value) == (0.5, 0.5)
-    assert (found.with_majority.trials, found.no_majority) == (4, 0)
+    assert (found.with_majority.n, found.no_majority) == (4, 0)
 
 
 def test_without_the_column_of_ties_their_votes_are_left_out():
     votes = np.array([[2, 0, 1, 0]])
-    assert (measured(votes).pairs.trials, measured(votes[:, [0, 1, 3]]).pairs.trials) == (3, 1)
+    assert (measured(votes).pairs.n, measured(votes[:, [0, 1, 3]]).pairs.n) == (3, 1)
 
 
 def test_intervals_are_by_comparison():
@@ -64,7 +62,7 @@ def test_intervals_are_by_comparison():
     unanimous = rng.random(300) < 0.5
     votes = np.where(unanimous[:, None], [4, 0, 0, 0], [2, 2, 0, 0])
     found = measured(votes).pairs
-    assert (found.method, found.comparisons) == ("bootstrap", 300)
+    assert (found.method, found.comparisons) == ("prompts", 300)
     # Six pairs of people per comparison, all agreeing or two of six: as sure as 300, not 1,800.
     spread = np.std(np.where(unanimous, 1, 1 / 3)) / np.sqrt(300)
     assert found.high - found.low == pytest.approx(2 * 1.96 * spread, rel=0.15)
@@ -80,10 +78,10 @@ def test_nobody_to_compare_with():
 def test_a_vote_weighs_the_same_among_people_as_in_a_judge_s_agreement():
     """Of three votes two agree: each of them with one of two others, the third with nobody."""
     votes = np.array([[2, 1, 0, 0], [2, 0, 0, 0], [1, 0, 0, 0]])
-    found = among_people(votes, np.random.default_rng(1))
+    found = measured(votes)
     assert found.pairs.value == pytest.approx((1 + 1) / (3 + 1))
     assert found.votes.value == pytest.approx((2 * 0.5 + 2 * 1) / (3 + 2))
-    assert (found.votes.successes, found.votes.trials, found.votes.comparisons) == (3, 5, 2)
+    assert (found.votes.successes, found.votes.n, found.votes.comparisons) == (3, 5, 2)
 
 
 def test_a_judge_that_says_what_a_random_other_person_says_is_as_good_as_people():
@@ -93,6 +91,6 @@ def test_a_judge_that_says_what_a_random_other_person_says_is_as_good_as_people(
     votes = np.array([rng.multinomial(n, p) for n, p in zip(people, chances, strict=True)])
     judge = np.array([rng.multinomial(1, p).argmax() for p in chances])
     agreement = votes[np.arange(len(votes)), judge].sum() / votes.sum()
-    found = among_people(votes, rng, 100)
+    found = measured(votes)
     assert found.votes.value == pytest.approx(agreement, abs=0.006)
     assert found.votes.low <= agreement <= found.votes.high

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from judge_eval.prompts.judge import (
     CURRENT,
     VERSIONS,
-    Asked,
+    JudgeQuestion,
     boundary_for,
     messages,
     repair,
@@ -26,10 +26,10 @@ WORDS = {"1": "267f6a432d62fdf74f3da61292b27e6ddab5d5be0ca249810a643b4f220f9a56"
 
 WORDS_OF_SINGLE = {"1": "cac356e7f35a5f00c6a09b3160d287f18ee9ae04e82eec7f7782fbb8857b1ed4"}
 WORDS_WITH_CRITERIA = {"1": "ffd2e62da5bf312de8dedc663fd366102a4a3332035dfc4d63f0263e0309a98e"}
-PASS_FLAG = Asked(["pass", "flag"], "pass_flag")
+PASS_FLAG = JudgeQuestion(["pass", "flag"], "pass_flag")
 CRITERIA = ("safe (pass or flag; must pass)", "funny (from 0 to 1; counts 100%)")
-OF_CRITERIA = Asked(["pass", "flag"], "pass_flag", criteria=CRITERIA)
-LABELS = Asked(["rude", "wrong"], "labels")
+OF_CRITERIA = JudgeQuestion(["pass", "flag"], "pass_flag", criteria=CRITERIA)
+LABELS = JudgeQuestion(["rude", "wrong"], "labels")
 
 
 def told(version=CURRENT, **changes):
@@ -41,7 +41,7 @@ def told(version=CURRENT, **changes):
         "first": "Hello!",
         "second": "What?",
     } | changes
-    asked, outputs = Asked(call.pop("ballot")), [call.pop("first"), call.pop("second")]
+    asked, outputs = JudgeQuestion(call.pop("ballot")), [call.pop("first"), call.pop("second")]
     return messages(version, asked, outputs=outputs, **call)
 
 
@@ -53,7 +53,7 @@ def test_the_words_of_a_version_never_change():
             told(version, kind="svg", ballot=["A", "B", "both_bad"], first=PNG[0], second=PNG[1]),
             repair(told(version), "Both are nice.", "it has no JSON object"),
             repair([], " ", "the reply is empty"),
-            schema(Asked(ALL)),
+            schema(JudgeQuestion(ALL)),
         ]
         text = json.dumps(said, ensure_ascii=False, sort_keys=True)
         assert sha256(text.encode()).hexdigest() == digest
@@ -70,12 +70,14 @@ def test_the_words_for_single_items_never_change_in_a_version_either():
     for version, digest in WORDS_OF_SINGLE.items():
         said = [
             told_of_one(PASS_FLAG, version),
-            told_of_one(Asked(["pass", "flag"], "pass_flag", is_graded=True), version),
-            told_of_one(Asked(["one", "two"], "category"), version, kind="code"),
-            told_of_one(Asked(list("12345"), "rating"), version, kind="svg", outputs=[PNG[0]]),
+            told_of_one(JudgeQuestion(["pass", "flag"], "pass_flag", is_graded=True), version),
+            told_of_one(JudgeQuestion(["one", "two"], "category"), version, kind="code"),
+            told_of_one(
+                JudgeQuestion(list("12345"), "rating"), version, kind="svg", outputs=[PNG[0]]
+            ),
             told_of_one(LABELS, version),
             schema(PASS_FLAG),
-            schema(Asked(["pass", "flag"], "pass_flag", is_graded=True)),
+            schema(JudgeQuestion(["pass", "flag"], "pass_flag", is_graded=True)),
             schema(LABELS),
         ]
         text = json.dumps(said, ensure_ascii=False, sort_keys=True)
@@ -95,14 +97,14 @@ def test_a_judge_of_single_items_has_the_choices_that_people_have(asked):
 
 
 def test_a_score_is_asked_for_only_where_votes_are_graded():
-    graded = Asked(["pass", "flag"], "pass_flag", is_graded=True)
+    graded = JudgeQuestion(["pass", "flag"], "pass_flag", is_graded=True)
     assert '"score"' in told_of_one(graded)[0]["content"]
     assert '"score"' not in told_of_one()[0]["content"]
     assert set(schema(graded)["required"]) == {"answer", "score", "reason"}
 
 
 def test_one_output_of_a_pair_is_not_an_item_nor_the_reverse():
-    for asked, outputs in ((PASS_FLAG, ["x", "y"]), (Asked(ALL), ["x"])):
+    for asked, outputs in ((PASS_FLAG, ["x", "y"]), (JudgeQuestion(ALL), ["x"])):
         with pytest.raises(ValueError, match="zip"):
             told_of_one(asked, outputs=outputs)
 
@@ -133,7 +135,7 @@ def test_a_judge_answers_under_the_criteria_of_people_in_the_form_that_it_had():
 
 @given(st.text(), st.text())
 def test_a_criterion_cannot_end_itself_nor_an_output_the_criteria(criterion, output):
-    asked = Asked(["pass", "flag"], "pass_flag", criteria=[criterion])
+    asked = JudgeQuestion(["pass", "flag"], "pass_flag", criteria=[criterion])
     boundary = boundary_for("Tell a joke.", output, f"- {criterion}")
     _, user = told_of_one(asked, outputs=[output])
     enclosed = f"{boundary} begin the criteria\n- {criterion}\n{boundary} end the criteria"
@@ -175,7 +177,7 @@ def test_a_judge_has_the_choices_that_people_have_and_no_others(ballot):
     for choice in ALL:
         assert (f'- "{choice}": ' in system["content"]) == (choice in ballot)
         assert (f'"{choice}"' in system["content"]) == (choice in ballot)
-    assert schema(Asked(ballot))["properties"]["winner"]["enum"] == ballot
+    assert schema(JudgeQuestion(ballot))["properties"]["winner"]["enum"] == ballot
 
 
 def test_to_swap_the_order_is_to_swap_the_outputs():
@@ -224,7 +226,7 @@ def test_braces_in_a_rubric_or_an_output_are_left_alone(rubric, output):
 
 
 def test_the_schema_is_one_that_every_strict_endpoint_takes():
-    asked = schema(Asked(ALL))
+    asked = schema(JudgeQuestion(ALL))
     assert asked["additionalProperties"] is False
     assert asked["required"] == list(asked["properties"])
     assert "minimum" not in json.dumps(asked)
@@ -232,8 +234,8 @@ def test_the_schema_is_one_that_every_strict_endpoint_takes():
 
 def test_an_answer_of_the_schema_is_a_verdict():
     answer = {"winner": "A", "score_a": 8, "score_b": 6, "reason": "Kinder."}
-    assert set(answer) == set(schema(Asked(ALL))["properties"])
-    assert parse_verdict(json.dumps(answer), Asked(ALL)).winner == "A"
+    assert set(answer) == set(schema(JudgeQuestion(ALL))["properties"])
+    assert parse_verdict(json.dumps(answer), JudgeQuestion(ALL)).winner == "A"
 
 
 def test_a_repair_says_what_was_wrong_and_leaves_the_first_attempt_alone():

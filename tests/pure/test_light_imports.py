@@ -12,7 +12,7 @@ from tests.helpers.extension_package import install
 
 ROOT = Path(__file__).resolve().parents[2]
 HEAVY = {
-    *("numpy", "scipy", "sklearn", "pandas", "pyarrow", "vl_convert", "PIL"),
+    *("numpy", "scipy", "sklearn", "pandas", "pyarrow", "matplotlib", "PIL"),
     *("httpcore2", "resvg_py", "cairosvg", "authlib", "joserfc", "requests"),
 }
 LOADED = """
@@ -26,7 +26,7 @@ print(json.dumps([sorted(app.tasks), sorted(sys.modules)]))
 
 @pytest.mark.slow
 def test_web_servers_and_workers_start_without_what_only_computing_needs(tmp_path):
-    # With a package of extensions, a scorer and a panel among them.
+    # With a package of extensions, a scorer among them.
     environment = os.environ | {"PYTHONPATH": str(install(tmp_path))}
     made = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", LOADED],

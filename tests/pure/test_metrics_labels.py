@@ -220,7 +220,7 @@ def test_agreement_is_the_share_of_all_pairs(judge, humans):
         assert figure.value == pytest.approx(sum(said) / len(said))
         assert figure.n == len(said)
     else:
-        assert figure.reason == "no item has a label both of the judge and of a person"
+        assert figure.why == "no item has a label both of the judge and of a person"
 
 
 def test_agreement_has_wilson_s_interval_where_labels_are_independent():
@@ -237,7 +237,7 @@ def test_an_agreement_that_is_the_same_in_every_resample_is_still_not_certain():
 
 
 def test_agreement_among_nobody_has_a_reason():
-    assert agreement(paired_people({})).reason == "no item has labels of two people"
+    assert agreement(paired_people({})).why == "no item has labels of two people"
 
 
 # --- consensus ----------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from judge_eval.stats import (
@@ -65,7 +65,7 @@ def test_nothing_but_odd_labels_is_a_reason(odd):
     numbers = dict.fromkeys(TEXTS, 4)
     judge, person = (numbers, TEXTS) if odd == "judge" else (TEXTS, numbers)
     figure = scored(TextSimilarityScorer(), judge, {"ann": person}).figures["similarity"]
-    assert figure.reason == "text_similarity cannot take labels such as 4"
+    assert figure.why == "text_similarity cannot take labels such as 4"
 
 
 def test_people_among_themselves_drop_them_too():
@@ -87,7 +87,7 @@ def test_labels_without_a_consensus_are_a_reason_for_that_figure_only():
     ]
     found = score(configs, {"j": {"t": {"q1": "A"}}}, people)
     [majority], [individual] = found["m"], found["i"]
-    assert majority.figures["accuracy"].reason == (
+    assert majority.figures["accuracy"].why == (
         "label sets or vectors and single labels have no consensus"
     )
     assert individual.figures["accuracy"].value == 0.5
@@ -140,7 +140,6 @@ labels = (
 annotator = st.dictionaries(st.sampled_from(["q1", "q2", "q3", "q4"]), labels, max_size=4)
 
 
-@settings(max_examples=25)
 @given(
     annotator,
     st.dictionaries(st.sampled_from(["ann", "ben", "cem"]), annotator),
@@ -150,7 +149,7 @@ def test_whatever_the_labels_are_there_is_a_figure_or_a_reason(judge, people, ma
     for scorer in SCORERS:
         found = scored(scorer, judge, people, majority)
         for figure in found.figures.values():
-            assert (figure.value is None) == (figure.reason is not None)
+            assert (figure.value is None) == (figure.why is not None)
         json.dumps(found.as_dict(), allow_nan=False)
         said = {name: {"t": given_} for name, given_ in people.items()}
         among = among_people(MetricConfig(scorer, ["t"]), said)

@@ -11,7 +11,7 @@ from judge_eval.stats import (
     AltTestSettings,
     ClassificationScorer,
     CohenKappaScorer,
-    Figure,
+    Estimate,
     KrippendorffAlphaScorer,
     MetricConfig,
     MetricInvalid,
@@ -228,7 +228,7 @@ def test_too_few_people_are_a_reason():
     humans = {"ann": HUMANS["ann"]}
     found = one(AltTestScorer(), "winner", humans=humans)
     assert all(figure.value is None for figure in found.figures.values())
-    reason = next(iter(found.figures.values())).reason
+    reason = next(iter(found.figures.values())).why
     assert reason == (
         "alt_test takes labels of at least 3 people, and of this task there are those of 1"
     )
@@ -238,13 +238,13 @@ def test_labels_that_a_scorer_cannot_take_are_a_reason():
     said = {"ann": {"stars": {"q1": 4}}}
     config = MetricConfig(TextSimilarityScorer(), ["stars"])
     [[found]] = score([config], said, said).values()
-    assert found.figures["similarity"].reason == "text_similarity cannot take labels such as 4"
+    assert found.figures["similarity"].why == "text_similarity cannot take labels such as 4"
 
 
 def test_a_task_that_nobody_labelled_is_a_reason():
     config = MetricConfig(ClassificationScorer(), ["winner"])
     [[found]] = score([config], {"gpt": JUDGES["gpt"]}, {"ann": {}}).values()
-    assert found.figures["accuracy"].reason == "no person labelled this task"
+    assert found.figures["accuracy"].why == "no person labelled this task"
 
 
 # --- every scorer -------------------------------------------------------------------------------
@@ -352,7 +352,7 @@ def test_with_one_reference_it_is_the_alpha_of_judge_and_reference():
     config = MetricConfig(KrippendorffAlphaScorer(), ["t"])
     [found] = score([config], {"gpt": {"t": judge}}, {"gold": {"t": gold}}).popitem()[1]
     people, both = found.figures["krippendorff_alpha"], found.figures["with_judge"]
-    assert (people.value, people.reason) == (
+    assert (people.value, people.why) == (
         None,
         "agreement among people takes labels of at least two",
     )
@@ -414,7 +414,7 @@ class MoreAs(Scorer):
             for item, _, label in human_data
             if item in wrote
         ]
-        figure = Figure(sum(more) / len(more), n=len(more))
+        figure = Estimate(sum(more) / len(more), n=len(more))
         return self.result(judge_id, task_name, aggregation_mode, {"more_as": figure})
 
 

@@ -80,10 +80,10 @@ def test_there_is_no_interval_below_ten_units_and_wilsons_where_all_are_right():
     [few] = order_agreement(np.full((9, 1), 1.0))
     [sure] = order_agreement(np.full((10, 1), 1.0))
     [nothing] = order_agreement(np.full((3, 1), np.nan))
-    assert (few.value, few.low, few.trials) == (1, None, 9)
+    assert (few.value, few.low, few.n) == (1, None, 9)
     assert (sure.method, sure.high) == ("wilson", 1)
     assert sure.low == pytest.approx(0.7225, abs=1e-4)
-    assert (nothing.value, nothing.trials) == (None, 0)
+    assert (nothing.value, nothing.n) == (None, 0)
 
 
 @given(st.lists(st.text(min_size=1), unique=True), st.data())

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judge_eval.stats.elo import split
-from judge_eval.stats.outcomes_table import FAILED, NOT_ASKED, OutcomesTable
+from judge_eval.stats.outcomes_table import FAILED, UNASSIGNED, OutcomesTable
 from tests.pure.outcome_tables import outcomes_of, tables, votes_of
 from voting.choices import CHOICES
 
@@ -68,7 +68,7 @@ def test_comparisons_without_votes_play_no_part(table):
 def test_words_become_codes_and_a_judge_that_joined_later_was_not_asked():
     table = outcomes_of([{"both_bad": 2}, {"A": 1, "B": 3}], [["A"], [None, "tie"]], judges=3)
     assert table.votes.tolist() == [[0, 0, 0, 2], [1, 3, 0, 0]]
-    assert table.verdicts.tolist() == [[0, NOT_ASKED, NOT_ASKED], [FAILED, 2, NOT_ASKED]]
+    assert table.verdicts.tolist() == [[0, UNASSIGNED, UNASSIGNED], [FAILED, 2, UNASSIGNED]]
     assert table.n_votes == 6
 
 

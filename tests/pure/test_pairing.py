@@ -6,7 +6,7 @@ from itertools import combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge_eval.services import shown_together
+from judge_eval.services import combined_outputs
 from voting.kinds import COMPARISON
 from voting.order import wants_overlap
 
@@ -15,15 +15,15 @@ outputs = st.lists(st.integers(), unique=True, max_size=8)
 
 @given(outputs, st.text(min_size=1))
 def test_everyone_meets_everyone_once(outputs, key):
-    met = Counter(frozenset(pair) for pair in shown_together(COMPARISON, outputs, key))
+    met = Counter(frozenset(pair) for pair in combined_outputs(COMPARISON, outputs, key))
     assert met == Counter(map(frozenset, combinations(outputs, 2)))
 
 
 def test_who_is_a_is_fair_and_stays():
-    pairs = shown_together(COMPARISON, list(range(100)), "key")
+    pairs = combined_outputs(COMPARISON, list(range(100)), "key")
     as_given = sum(a < b for a, b in pairs)
-    assert pairs == shown_together(COMPARISON, list(range(100)), "key")
-    assert pairs != shown_together(COMPARISON, list(range(100)), "other key")
+    assert pairs == combined_outputs(COMPARISON, list(range(100)), "key")
+    assert pairs != combined_outputs(COMPARISON, list(range(100)), "other key")
     # 4,950 fair coins leave 2,225..2,725 once in 10**12.
     assert 2225 < as_given < 2725
 

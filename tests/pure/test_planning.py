@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from judge_eval.stats.evidence import log_wealth
@@ -27,23 +27,19 @@ def needs(method, **changes):
 
 @given(METHODS, st.integers(1, 98), st.floats(0.6, 0.95), st.floats(0, 0.5))
 @example("evidence", 8, 0.6, 0.1)  # majorities of 9 votes would need 6 items more
-@settings(max_examples=25, deadline=None)
-def test_more_people_on_each_item_never_need_more_items(method, votes, agreement, ties):
+def test_more_people_on_each_item_need_no_more_items_but_for_steps(method, votes, agreement, ties):
     about = {"people_agreement": agreement, "ties": ties, "difference": 0.05}
     more = needs(method, votes_per_item=votes + 1, **about)
-    # Whole votes make steps of an item or two.
-    assert more <= needs(method, votes_per_item=votes, **about) + 2
+    assert more <= 1.01 * needs(method, votes_per_item=votes, **about) + 2
 
 
 @given(METHODS, st.floats(0.03, 0.2), st.floats(0.01, 0.1))
-@settings(max_examples=25, deadline=None)
 def test_a_smaller_difference_needs_more_items(method, difference, less):
     smaller = max(0.02, difference - less)
     assert needs(method, difference=smaller) > needs(method, difference=difference)
 
 
 @given(st.integers(2, 20), st.floats(0.5, 0.9))
-@settings(max_examples=8, deadline=None)
 def test_more_judges_and_more_power_need_no_fewer_items(judges, power):
     few = needs("evidence", judges=judges, power=power)
     assert few <= needs("evidence", judges=judges + 1, power=power)

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judge_eval.baselines import BASELINES
-from judge_eval.config.checked import checked as parse
 from judge_eval.config.prompt_files import from_lines
 from judge_eval.config.run_config import (
     JUDGE_EVAL,
@@ -22,6 +21,7 @@ from judge_eval.config.run_config import (
     Overlap,
     PromptSpec,
 )
+from judge_eval.config.validate_run import validate_run as parse
 from judge_eval.prompts.judge import CURRENT, VERSIONS
 from voting.choices import CHOICES
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from judge_eval.config.checked import checked as parse
 from judge_eval.config.estimates import plan
 from judge_eval.config.run_config import SINGLE_RUBRICS, ConfigInvalid
-from judge_eval.prompts.judge import Asked
+from judge_eval.config.validate_run import validate_run as parse
+from judge_eval.prompts.judge import JudgeQuestion
 
 
 def config(items, **changes):
@@ -25,7 +25,7 @@ def judges_of(items, *judges):
 
 def test_an_empty_object_asks_whether_each_output_passes():
     run = parse(config({}))
-    assert run.asked == Asked(("pass", "flag"), "pass_flag", is_graded=False)
+    assert run.question == JudgeQuestion(("pass", "flag"), "pass_flag", is_graded=False)
     assert (run.ballot, run.rubric) == ((), SINGLE_RUBRICS["pass_flag"])
     assert run.items.flag_categories[0] == "incorrect"
 
@@ -41,8 +41,8 @@ def test_an_empty_object_asks_whether_each_output_passes():
 )
 def test_what_is_offered_and_that_it_stays_so(items, offered):
     run = parse(config(items, judging={"samples": 3}))
-    assert tuple(run.asked.ballot) == offered
-    assert run.asked.is_graded == items.get("graded", False)
+    assert tuple(run.question.ballot) == offered
+    assert run.question.is_graded == items.get("graded", False)
     assert parse(run.as_dict()) == run
 
 

@@ -1,15 +1,17 @@
 """Claims: majority labels, exact McNemar against scipy's binomial test, Holm against R."""
 
 from collections import Counter
+from dataclasses import asdict
 from itertools import combinations
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binomtest
 
 from judge_eval.stats.mcnemar import holm, mcnemar, mcnemar_tests, strict_majority
+from tests.helpers import oracles
 from tests.pure.outcome_tables import made_up, outcomes_of, tables
 
 p_values = st.lists(st.floats(0, 1), min_size=1, max_size=12)
@@ -26,12 +28,14 @@ def test_a_strict_majority_is_more_than_half(table):
 def test_mcnemar_is_the_exact_binomial_test(ahead, behind):
     [p] = mcnemar(np.array([ahead]), np.array([behind]))
     total = ahead + behind
-    assert p == pytest.approx(binomtest(ahead, total).pvalue if total else 1, rel=1e-9)
+    assert p == pytest.approx(
+        oracles.stats.binomtest(ahead, total).pvalue if total else 1, rel=1e-9
+    )
 
 
 def test_mcnemar_of_many_thousands_is_still_exact():
     [p] = mcnemar(np.array([25_300]), np.array([24_700]))
-    assert p == pytest.approx(binomtest(25_300, 50_000).pvalue, rel=1e-9)
+    assert p == pytest.approx(oracles.stats.binomtest(25_300, 50_000).pvalue, rel=1e-9)
 
 
 def test_holm_as_r_has_it():
@@ -72,15 +76,25 @@ def claims_by_loop(table):
                 ahead[one, other] += bool(label) and min(a, b) >= 0 and a == label[0] != b
     pairs = list(combinations(range(table.n_judges), 2))
     single = [
-        binomtest(ahead[a, b], ahead[a, b] + ahead[b, a]).pvalue if ahead[a, b] + ahead[b, a] else 1
+        oracles.stats.binomtest(ahead[a, b], ahead[a, b] + ahead[b, a]).pvalue
+        if ahead[a, b] + ahead[b, a]
+        else 1
         for a, b in pairs
     ]
     return ahead, dict(zip(pairs, holm(np.array(single)), strict=True))
 
 
+def judge_tests(table):
+    found = asdict(mcnemar_tests(table))
+    size = (table.n_judges, table.n_judges)
+    return SimpleNamespace(
+        **{name: np.reshape(x, size) if isinstance(x, list) else x for name, x in found.items()}
+    )
+
+
 @given(tables(votes=2, comparisons=30))
 def test_claims_are_those_of_a_loop(table):
-    found = mcnemar_tests(table)
+    found = judge_tests(table)
     ahead, corrected = claims_by_loop(table)
     for (one, other), p in corrected.items():
         assert found.ahead[one, other] == ahead[one, other]
@@ -93,39 +107,39 @@ def test_claims_are_those_of_a_loop(table):
 
 @given(tables())
 def test_every_comparison_with_votes_is_labelled_or_counted_as_left_out(table):
-    found = mcnemar_tests(table)
+    found = judge_tests(table)
     assert found.labelled + found.unlabelled == len(table.voted().votes)
     assert (np.diag(found.together) <= found.labelled).all()
 
 
 @given(tables())
 def test_nobody_beats_who_beats_it(table):
-    found = mcnemar_tests(table)
+    found = judge_tests(table)
     assert not (found.beats & found.beats.T).any()
 
 
 def test_many_votes_on_one_comparison_are_one_label():
     table = outcomes_of([{"A": 500}], [["A", "B"]])
-    assert mcnemar_tests(table).p[0, 1] == 1
+    assert judge_tests(table).p[0, 1] == 1
 
 
 def test_a_comparison_that_one_of_two_judges_failed_on_says_nothing_of_them():
     table = outcomes_of([{"A": 1}] * 10, [["A", None]] * 10)
-    found = mcnemar_tests(table)
+    found = judge_tests(table)
     assert (found.together[0, 1], found.p[0, 1], found.ahead.tolist()) == (0, 1, [[0, 0], [0, 0]])
 
 
 def test_six_of_six_are_enough_for_two_judges_and_not_for_three():
     pair = outcomes_of([{"A": 1}] * 6, [["A", "B"]] * 6)
-    assert mcnemar_tests(pair).beats[0, 1]
+    assert judge_tests(pair).beats[0, 1]
     three = outcomes_of([{"A": 1}] * 6, [["A", "B", "A"]] * 6)
-    assert not mcnemar_tests(three).beats.any()
+    assert not judge_tests(three).beats.any()
 
 
 def test_equal_judges_are_seldom_told_apart():
     """Six judges of one skill: any claim at all among their 15 pairs in about 5 % of runs."""
     false = sum(
-        mcnemar_tests(
+        judge_tests(
             made_up(np.random.default_rng(seed), comparisons=150, skills=[0.6] * 6)
         ).beats.any()
         for seed in range(400)
@@ -135,11 +149,11 @@ def test_equal_judges_are_seldom_told_apart():
 
 def test_a_much_better_judge_is_told_apart():
     table = made_up(np.random.default_rng(1), comparisons=200, skills=[0.9, 0.5, 0.45, 0.1])
-    assert mcnemar_tests(table).beats[0, 1:].all()
-    assert mcnemar_tests(table).p[1, 2] > 0.05
+    assert judge_tests(table).beats[0, 1:].all()
+    assert judge_tests(table).p[1, 2] > 0.05
 
 
 def test_no_judges_or_no_votes_claim_nothing():
-    assert mcnemar_tests(outcomes_of([{"A": 1}], [[]])).beats.shape == (0, 0)
-    nothing = mcnemar_tests(outcomes_of([], [], judges=2))
+    assert judge_tests(outcomes_of([{"A": 1}], [[]])).beats.shape == (0, 0)
+    nothing = judge_tests(outcomes_of([], [], judges=2))
     assert (nothing.labelled, nothing.beats.any(), nothing.p.tolist()) == (0, False, [[1, 1]] * 2)

@@ -5,10 +5,10 @@ from math import log, sqrt
 
 import numpy as np
 import pytest
-from scipy.stats import t
 
 from judge_eval.stats.judge_figures import prompt_interval, two_way_intervals
-from judge_eval.stats.outcomes_table import FAILED, NOT_ASKED
+from judge_eval.stats.outcomes_table import FAILED, UNASSIGNED
+from tests.helpers import oracles
 
 PROMPTS, PEOPLE = 20, 6
 
@@ -33,7 +33,11 @@ def by_definition(right, prompts, people):
     both = spread(zip(prompts.tolist(), people.tolist(), strict=True))
     alone = spread(prompts.tolist()), spread(people.tolist())
     se = sqrt(max(sum(alone) - both, *alone)) / n
-    reach = t.ppf(0.975, min(len(set(prompts)), len(set(people))) - 1) * se / (theta * (1 - theta))
+    reach = (
+        oracles.stats.t.ppf(0.975, min(len(set(prompts)), len(set(people))) - 1)
+        * se
+        / (theta * (1 - theta))
+    )
     return [1 / (1 + np.exp(-(log(theta / (1 - theta)) + s * reach))) for s in (-1, 1)]
 
 
@@ -59,7 +63,7 @@ def test_people_who_differ_make_it_wider_than_prompts_alone_do():
 def test_no_verdict_is_not_right_and_what_was_not_asked_is_left_out():
     verdicts, votes, prompts, people = everybody_votes(lambda prompt, _: prompt % 3 > 0)
     failed, unasked = verdicts.copy(), verdicts.copy()
-    failed[prompts % 3 == 0], unasked[prompts == 0] = FAILED, NOT_ASKED
+    failed[prompts % 3 == 0], unasked[prompts == 0] = FAILED, UNASSIGNED
     whole = two_way_intervals(verdicts, votes, prompts, people)
     assert two_way_intervals(failed, votes, prompts, people) == pytest.approx(whole)
     rest = prompts > 0

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge_eval.prompts.judge import Asked
+from judge_eval.prompts.judge import JudgeQuestion
 from judge_eval.prompts.parse import ParsedVerdict, ReplyUnreadable, parse_verdict
 
 ALL = ("A", "B", "tie", "both_bad")
@@ -34,12 +34,12 @@ ballots = st.sampled_from([ALL, ("A", "B"), ("A", "B", "both_bad"), ("A", "B", "
 
 
 def said(reply, ballot=ALL):
-    return parse_verdict(reply, Asked(ballot))
+    return parse_verdict(reply, JudgeQuestion(ballot))
 
 
 def refused(reply, ballot=ALL):
     with pytest.raises(ReplyUnreadable) as unreadable:
-        parse_verdict(reply, Asked(ballot))
+        parse_verdict(reply, JudgeQuestion(ballot))
     assert str(unreadable.value).isprintable()
     return str(unreadable.value)
 
@@ -211,7 +211,7 @@ def test_keys_nobody_asked_for_are_ignored():
 @given(replies, ballots)
 def test_whatever_comes_it_is_read_or_refused(reply, ballot):
     try:
-        verdict = parse_verdict(reply, Asked(ballot))
+        verdict = parse_verdict(reply, JudgeQuestion(ballot))
     except ReplyUnreadable:
         return
     assert verdict.winner in ballot
@@ -224,7 +224,7 @@ def test_whatever_comes_it_is_read_or_refused(reply, ballot):
 def test_prose_and_fences_around_change_nothing(verdict, prose, ballot):
     def outcome(reply):
         try:
-            return parse_verdict(reply, Asked(ballot))
+            return parse_verdict(reply, JudgeQuestion(ballot))
         except ReplyUnreadable as unreadable:
             return str(unreadable)
 
@@ -232,10 +232,10 @@ def test_prose_and_fences_around_change_nothing(verdict, prose, ballot):
     assert outcome(f"{prose}\n```json\n{bare}\n```\n{prose}") == outcome(bare)
 
 
-PASS_FLAG = Asked(["pass", "flag"], "pass_flag")
-GRADED = Asked(["pass", "flag"], "pass_flag", is_graded=True)
-RATING = Asked(list("12345"), "rating")
-LABELS = Asked(["rude", "Too long", "wrong"], "labels")
+PASS_FLAG = JudgeQuestion(["pass", "flag"], "pass_flag")
+GRADED = JudgeQuestion(["pass", "flag"], "pass_flag", is_graded=True)
+RATING = JudgeQuestion(list("12345"), "rating")
+LABELS = JudgeQuestion(["rude", "Too long", "wrong"], "labels")
 
 
 @pytest.mark.parametrize(
@@ -243,8 +243,8 @@ LABELS = Asked(["rude", "Too long", "wrong"], "labels")
     [
         (PASS_FLAG, '{"answer": "pass"}', "pass"),
         (PASS_FLAG, 'Hm. {"answer": " FLAG\\n", "reason": "Dull.", "score": 9}', "flag"),
-        (Asked(["Off topic", "fine"], "category"), '{"answer": "off TOPIC"}', "Off topic"),
-        (Asked(["Us", "us"], "category"), '{"answer": "us"}', "us"),
+        (JudgeQuestion(["Off topic", "fine"], "category"), '{"answer": "off TOPIC"}', "Off topic"),
+        (JudgeQuestion(["Us", "us"], "category"), '{"answer": "us"}', "us"),
         (RATING, '{"answer": "4"}', "4"),
         (RATING, '{"answer": 4}', "4"),
         (LABELS, '{"answer": ["wrong", "rude"]}', "rude;wrong"),
@@ -264,7 +264,7 @@ def test_what_a_judge_answers_of_a_single_item(asked, reply, answer):
         (PASS_FLAG, '{"answer": ["pass"]}', "not text"),
         (PASS_FLAG, '{"answer": true}', "not text"),
         (PASS_FLAG, "I would rather not say.", "no JSON object"),
-        (Asked(["Us", "us"], "category"), '{"answer": "US"}', "must be one of"),
+        (JudgeQuestion(["Us", "us"], "category"), '{"answer": "US"}', "must be one of"),
         (RATING, '{"answer": 6}', "'6' must be one of 1, 2, 3, 4, 5"),
         (RATING, '{"answer": 4.5}', "not text"),
         (LABELS, '{"answer": "rude"}', "not a list of labels"),
@@ -311,7 +311,7 @@ def calls_made(reply):
     before = sys.getprofile()
     sys.setprofile(count)
     try:
-        parse_verdict(reply, Asked(ALL))
+        parse_verdict(reply, JudgeQuestion(ALL))
     except ReplyUnreadable:
         pass
     finally:

@@ -23,7 +23,7 @@ from bench.claims import (
     seeded,
     shared_errors,
 )
-from judge_eval.stats.confidence_sequence import always_valid
+from judge_eval.stats.claims import always_valid
 
 
 @pytest.mark.parametrize("run", [one_each, shared_errors, lambda rng: by_size(rng, handed_out)])

@@ -4,11 +4,11 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from judge_eval.stats.claims import claims, too_few
-from judge_eval.stats.entering import Opened, Voted, enter
+from judge_eval.stats.evidence_order import Opened, Voted, enter
 from judge_eval.stats.wording import Words, odds
 
 FLOOR = ("longer-wins", "random")
@@ -384,7 +384,6 @@ def test_odds_are_never_rounded_up(evidence):
     assert number >= min(evidence, 1e6) * 0.9 - 0.1
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.floats(0.05, 0.95), min_size=1, max_size=5),
     st.integers(1, 60),

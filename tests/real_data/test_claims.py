@@ -7,9 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from judge_eval.stats.claims import always_valid
 from judge_eval.stats.claims import claims as claims_of
-from judge_eval.stats.confidence_sequence import always_valid
-from judge_eval.stats.entering import Opened, Voted, enter
 from judge_eval.stats.estimate import best_first
 from judge_eval.stats.evidence import (
     beats,
@@ -18,8 +17,9 @@ from judge_eval.stats.evidence import (
     log_wealth,
     thresholds,
 )
+from judge_eval.stats.evidence_order import Opened, Voted, enter
 from judge_eval.stats.judge_figures import overall_agreement, prompt_interval, shares_by_prompt
-from judge_eval.stats.outcomes_table import FAILED, NOT_ASKED, OutcomesTable
+from judge_eval.stats.outcomes_table import FAILED, UNASSIGNED, OutcomesTable
 
 CASES = Path(__file__).resolve().parents[3] / "shared" / "cases"
 CODES = {"A": 0, "B": 1, "tie": 2, "both_bad": 3, None: FAILED}
@@ -68,7 +68,7 @@ class Run:
         for number, prompt in enumerate(recorded["prompts"]):
             for comparison in prompt["comparisons"]:
                 said = comparison["verdicts"]
-                codes = [CODES[said[n]] if n in said else NOT_ASKED for n in self.names]
+                codes = [CODES[said[n]] if n in said else UNASSIGNED for n in self.names]
                 n = numbers[comparison["id"]] = len(numbers)
                 self.events.append(Opened(n, n, number, comparison["votes_wanted"], codes))
                 prompt_of.append(number)
@@ -107,10 +107,10 @@ def test_overall_agreement_is_as_recorded(claims, run):
         expected = claims["expected"]["overall"][name]
         found = {
             "right": share.successes,
-            "votes": share.trials,
+            "votes": share.n,
             "agree": share.successes,
             "disagree": judged[n] - share.successes,
-            "asked": (table.verdicts[:, n] != NOT_ASKED).sum(),
+            "asked": (table.verdicts[:, n] != UNASSIGNED).sum(),
             "answered": (table.verdicts[:, n] >= 0).sum(),
             "value": share.value,
             "low": share.low,

@@ -210,7 +210,7 @@ def test_files_without_verdicts_have_every_page(path):
         report = import_run(make_project(), path.stem, read(stream, path.name))
     assert report.errors == []
     run = run_of(report)
-    compute(run, charts=True)
+    compute(run)
     client = user_client()
     for tab in ("", "models/", "alt-test/", "people/", "pairs/", "share/"):
         assert client.get(f"/runs/{run.pk}/{tab}").status_code == 200
@@ -319,7 +319,7 @@ def test_pandalm_goes_out_and_comes_in_again_to_the_last_digit():
     empty_the_instance()
     [back] = restored(lines)
     assert (facts_of(back), numbers_of(back)) == (before, numbers)
-    assert back.queue.project.head == head.head
+    assert back.queue.project.ledger_head == head.head
 
 
 def test_the_demo_holds_what_an_import_of_the_published_files_does():

@@ -132,7 +132,7 @@ def test_a_positive_label_that_nobody_gave_is_null_with_a_reason_and_not_nan():
     key = "f1|default pos_label=1 with string labels"
     found, expected = recorded(ClassificationScorer("f1"), "classification_2_ties", key)
     assert (value(found), expected["scores"]["f1"]) == (None, "NaN")
-    assert "takes two labels, and these are more: bad, good, ok" in found.figures["f1"].reason
+    assert "takes two labels, and these are more: bad, good, ok" in found.figures["f1"].why
 
 
 @pytest.mark.parametrize("majority", [False, True])
@@ -181,7 +181,7 @@ def test_a_constant_label_is_null_with_a_reason_and_does_not_poison_the_mean():
     """SCORING 5 overrules the recorded NaN: h1 is null with a reason, the mean 0.0."""
     found, expected = recorded(CohenKappaScorer(), "kappa_2_constant_labels", "both")
     assert (value(found), expected["scores"]["kappa"]) == (0.0, "NaN")
-    assert "same label" in found.by_human["h1"].reason
+    assert "same label" in found.by_human["h1"].why
     assert found.by_human["h2"].value == 0
 
 

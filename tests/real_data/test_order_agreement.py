@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from judge_eval.stats.entering import Closed, Opened, Voted
 from judge_eval.stats.evidence import evidence, thresholds
+from judge_eval.stats.evidence_order import Closed, Opened, Voted
 from judge_eval.stats.judge_figures import ratio
 from judge_eval.stats.order_agreement import (
     Ratings,
@@ -83,7 +83,7 @@ def test_credits_of_every_unit_and_the_figures_made_of_them_are_as_worked_out(ca
             of["pairs"],
         )
         share = shares[place]
-        assert (share.value, share.trials) == (pytest.approx(of["value"], rel=1e-9), of["units"])
+        assert (share.value, share.n) == (pytest.approx(of["value"], rel=1e-9), of["units"])
         if name in case["judges"]:
             ends = pytest.approx((of["low"], of["high"]), rel=1e-9)
             assert (share.low, share.high) == ends

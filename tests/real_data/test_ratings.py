@@ -12,12 +12,12 @@ from judge_eval.exchange.row_models import Row
 from judge_eval.stats.bradley_terry import as_votes, model_board
 from judge_eval.stats.claims import claims
 from judge_eval.stats.elo_orders import elo_range, shuffled_elo
-from judge_eval.stats.entering import Opened, Voted, enter
+from judge_eval.stats.evidence_order import Opened, Voted, enter
 from judge_eval.stats.judge_figures import among_people, judge_figures, overall_agreement
 from judge_eval.stats.mcnemar import mcnemar_tests
 from judge_eval.stats.outcomes_table import OutcomesTable
 from judge_eval.stats.wording import Words
-from tests.helpers.oracles import evalica
+from tests.helpers import oracles
 from tests.pure.outcome_tables import one_by_one, outcomes_of
 from voting.choices import CHOICES
 from voting.order import prompt_order
@@ -29,6 +29,14 @@ pytestmark = [
     pytest.mark.real_data,
     pytest.mark.skipif(not DATA.exists(), reason="not run: no ../shared/data"),
 ]
+
+
+def figures_of(table):
+    return judge_figures(table, np.arange(len(table.votes)), rng())
+
+
+def people_of(votes):
+    return among_people(votes, np.arange(len(votes)))
 
 
 def rows_of(path):
@@ -64,8 +72,10 @@ def by_evalica(wins):
     found = [(str(i), str(j), wins[i, j]) for i, j in np.argwhere(wins)]
     found += [game for n in range(len(wins)) for game in ((str(n), "v", 0.5), ("v", str(n), 0.5))]
     xs, ys, weights = (list(column) for column in zip(*found, strict=True))
-    winners = [evalica.Winner.X] * len(found)
-    fitted = evalica.bradley_terry(xs, ys, winners, weights=weights, tolerance=1e-15, limit=10**5)
+    winners = [oracles.evalica.Winner.X] * len(found)
+    fitted = oracles.evalica.bradley_terry(
+        xs, ys, winners, weights=weights, tolerance=1e-15, limit=10**5
+    )
     return elo_scale(fitted.scores, [str(n) for n in range(len(wins))])
 
 
@@ -100,26 +110,26 @@ def test_mtbench_agreement_and_that_of_people_are_as_published(
 ):
     experts = [r for r in human if r.voter.startswith("expert") and turn in r.tags]
     table = table_of(experts, gpt4)
-    judged = judge_figures(table, rng())[0].agreement
-    assert (judged.successes, judged.trials) == with_gpt4
-    people = among_people(table.votes, rng()).pairs
-    assert (people.successes, people.trials) == with_people
+    judged = figures_of(table)[0].agreement
+    assert (judged.successes, judged.n) == with_gpt4
+    people = people_of(table.votes).pairs
+    assert (people.successes, people.n) == with_people
     # Without ties: votes for a side, and verdicts that name one.
     named = np.where(np.isin(table.verdicts, SIDED), table.verdicts, -1).astype(np.int8)
     votes = table.votes.copy()
     votes[:, [n for n in range(4) if n not in SIDED]] = 0
     sided = OutcomesTable(votes, named)
-    judged = judge_figures(sided, rng())[0].agreement
-    assert (judged.successes, judged.trials) == sided_with_gpt4
-    people = among_people(table.votes[:, SIDED], rng()).pairs
-    assert (people.successes, people.trials) == sided_with_people
+    judged = figures_of(sided)[0].agreement
+    assert (judged.successes, judged.n) == sided_with_gpt4
+    people = people_of(table.votes[:, SIDED]).pairs
+    assert (people.successes, people.n) == sided_with_people
 
 
 def test_mtbench_intervals_are_by_comparison_and_wider_than_votes_would_make_them(mtbench):
-    gpt4, _, _ = judge_figures(mtbench, rng())
+    gpt4, _, _ = figures_of(mtbench)
     agreement = gpt4.agreement
-    assert (agreement.method, agreement.comparisons, agreement.trials) == ("bootstrap", 1814, 3354)
-    by_vote = 2 * 1.96 * np.sqrt(agreement.value * (1 - agreement.value) / agreement.trials)
+    assert (agreement.method, agreement.comparisons, agreement.n) == ("prompts", 1814, 3354)
+    by_vote = 2 * 1.96 * np.sqrt(agreement.value * (1 - agreement.value) / agreement.n)
     assert 1.1 * by_vote < agreement.high - agreement.low < 2 * by_vote
 
 
@@ -134,14 +144,14 @@ def test_mtbench_gpt4_beats_the_floor_and_is_as_good_as_one_more_person(mtbench,
         "as people do among themselves (66 %)."
     )
     assert floor == "It beats the baselines."
-    gpt4, _, _ = judge_figures(mtbench, rng())
+    gpt4, _, _ = figures_of(mtbench)
     assert gpt4.rating.worst_rank == 1
-    people = among_people(mtbench.votes, rng()).pairs
+    people = people_of(mtbench.votes).pairs
     assert people.low < gpt4.agreement.value < people.high
 
 
 def test_mtbench_ratings_are_those_of_evalica(mtbench):
-    found = judge_figures(mtbench, rng())
+    found = figures_of(mtbench)
     values = [one.rating.value for one in found]
     assert values == pytest.approx(by_evalica(mtbench.wins().astype(float)), abs=1e-6)
 
@@ -162,7 +172,7 @@ def test_mtbench_people_and_gpt4_rank_the_models_alike_but_for_one_tie(human, mt
     assert (people.both_bad, people.unpaired) == (0, 0)
     for board in (people, judge):
         values = [rating.value for rating in board.ratings]
-        assert values == pytest.approx(by_evalica(board.wins), abs=1e-6)
+        assert values == pytest.approx(by_evalica(np.array(board.wins)), abs=1e-6)
         assert [name for _, name in sorted(zip(values, names, strict=True), reverse=True)] == [
             "gpt-4",
             "claude-v1",
@@ -207,7 +217,7 @@ def words_of(table, prompts, names, baselines, voters):
     is_baseline = np.isin(np.arange(table.n_judges), baselines)
     found = claims(enter(events, order), is_baseline, np.array(overall))
     best = sorted(range(table.n_judges), key=lambda n: -overall[n])
-    people = among_people(table.votes, rng()).pairs.value
+    people = people_of(table.votes).pairs.value
     coverage = (table.verdicts >= 0).mean(axis=0).tolist()
     votes = table.n_votes
     return Words(names, found, best, overall, coverage, votes=votes, voters=voters, people=people)
@@ -232,8 +242,8 @@ def pandalm():
 def test_pandalm_agreement_with_the_majority_is_as_published(pandalm):
     found = mcnemar_tests(pandalm)
     assert (found.labelled, found.unlabelled) == (999, 0)
-    assert found.together[[0, 1], [0, 1]].tolist() == [999, 974]
-    assert [f.coverage.successes for f in judge_figures(pandalm, rng())[:2]] == [999, 974]
+    assert [found.together[n][n] for n in (0, 1)] == [999, 974]
+    assert [f.coverage.successes for f in figures_of(pandalm)[:2]] == [999, 974]
 
 
 def test_pandalm_judges_are_practically_the_same_and_lead_the_baselines(pandalm):
@@ -244,7 +254,7 @@ def test_pandalm_judges_are_practically_the_same_and_lead_the_baselines(pandalm)
     assert agrees == "gpt-3.5-turbo agrees with people on 69 % (people among themselves: 92 %)."
     assert words.claims.beats_floor() == [False, False, None, None]
     assert "gpt-3.5-turbo leads longer-wins, not settled (67 : 1 of 80 : 1)" in words.more()[0]
-    ranks = [one.rating.rank for one in judge_figures(pandalm, rng())]
+    ranks = [one.rating.rank for one in figures_of(pandalm)]
     assert ranks == [2, 1, 3, 4]
 
 
@@ -252,14 +262,14 @@ def test_pandalm_another_order_of_the_votes_crowns_another_judge(pandalm):
     """The Bradley-Terry rating is sure of the first rank; ELO is not."""
     best = shuffled_elo(*one_by_one(pandalm), rng()).argmax(axis=1)
     assert 0.4 < (best == 1).mean() < 0.9
-    leader = judge_figures(pandalm, rng())[1].rating
+    leader = figures_of(pandalm)[1].rating
     assert (leader.best_rank, leader.worst_rank) == (1, 1)
 
 
 def test_pandalm_people_agree_far_better_than_any_judge_with_them(pandalm):
-    found = among_people(pandalm.votes, rng())
-    agreement = [one.agreement for one in judge_figures(pandalm, rng())]
-    assert found.pairs.trials == 3 * 999
+    found = people_of(pandalm.votes)
+    agreement = [one.agreement for one in figures_of(pandalm)]
+    assert found.pairs.n == 3 * 999
     assert round(found.pairs.value, 4) == 0.9199
     assert found.pairs.low > max(one.high for one in agreement)
     assert found.no_majority == 240

@@ -1,21 +1,16 @@
-"""The published files, read, and the published figures, computed straight from the rows."""
+"""The published files, read: how many rows they have, what is left out, and how they are known."""
 
-import io
 import json
-from collections import Counter, defaultdict
-from itertools import combinations
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from judge_eval.exchange.formats import pathscore, read, recognised
-from judge_eval.exchange.row_models import MAIN, OF_A_PAIR, JudgeOrder, LeftOut, Row
-from judge_eval.stats.elo import Standings, split
+from judge_eval.exchange.formats import read, recognised
+from judge_eval.exchange.row_models import MAIN, OF_A_PAIR, LeftOut, Row
 
 SHARED = Path(__file__).resolve().parents[3] / "shared"
 DATA = SHARED / "data"
-CASES = SHARED / "cases" / "pathscore_judge_elo.json"
-
 pytestmark = [
     pytest.mark.real_data,
     pytest.mark.skipif(not DATA.exists(), reason="not run: no ../shared/data"),
@@ -66,41 +61,6 @@ def test_mtbench_one_author_voted_twice_on_one_pair_and_the_first_vote_stands(hu
     assert kept.line < 1972
 
 
-def expert_votes(human):
-    """Return what each expert chose, by turn and pair."""
-    votes = defaultdict(list)
-    for item in human:
-        if isinstance(item, Row) and item.voter.startswith("expert"):
-            votes[item.tags[0], item.item].append(item.vote)
-    return votes
-
-
-def agreement(pairs_of_choices, *, ties):
-    counted = [(a, b) for a, b in pairs_of_choices if ties or "tie" not in (a, b)]
-    return sum(a == b for a, b in counted), len(counted)
-
-
-@pytest.mark.parametrize(
-    "turn, ties, with_gpt4, among_humans, percent",
-    [
-        ("turn-1", True, (886, 1343), (454, 721), (66, 63)),
-        ("turn-1", False, (727, 859), (388, 479), (85, 81)),
-        ("turn-2", True, (871, 1325), (471, 707), (66, 67)),
-        ("turn-2", False, (731, 864), (388, 474), (85, 82)),
-    ],
-)
-def test_mtbench_agreement_is_as_published(
-    human, gpt4, turn, ties, with_gpt4, among_humans, percent
-):
-    said = {row.item: row.verdict for row in gpt4}
-    votes = {pair: chosen for (when, pair), chosen in expert_votes(human).items() if when == turn}
-    judged = ((said[pair], choice) for pair, chosen in votes.items() for choice in chosen)
-    people = (two for chosen in votes.values() for two in combinations(chosen, 2))
-    found = agreement(judged, ties=ties), agreement(people, ties=ties)
-    assert found == (with_gpt4, among_humans)
-    assert tuple(round(100 * right / n) for right, n in found) == percent
-
-
 # --- PandaLM ------------------------------------------------------------------------------------
 
 LETTERS = {"1": "A", "2": "B", "0": "tie"}
@@ -109,27 +69,6 @@ LETTERS = {"1": "A", "2": "B", "0": "tie"}
 @pytest.fixture(scope="module")
 def testset():
     return items_of("pandalm/testset-v1.json")
-
-
-@pytest.fixture(scope="module")
-def majority(testset):
-    """Return the word that most of the three people chose, by pair."""
-    said = defaultdict(list)
-    for row in testset:
-        said[row.item].append(row.labels["result"])
-    return {pair: Counter(words).most_common(1)[0][0] for pair, words in said.items()}
-
-
-def verdicts_of(judge):
-    return {row.item: row for row in items_of(f"pandalm/{judge}-testset-v1.json")}
-
-
-def kappa(one, other):
-    n = len(one)
-    observed = sum(a == b for a, b in zip(one, other, strict=True)) / n
-    left, right = Counter(one), Counter(other)
-    expected = sum(left[word] * right[word] for word in left) / n**2
-    return (observed - expected) / (1 - expected)
 
 
 def test_pandalm_every_pair_has_its_texts_and_three_votes(testset):
@@ -150,38 +89,6 @@ def test_pandalm_every_pair_has_its_texts_and_three_votes(testset):
         f"annotator{number}": 999 for number in (1, 2, 3)
     }
     assert all(row.vote == LETTERS[row.labels["result"]] for row in testset)
-
-
-@pytest.mark.parametrize(
-    "judge, right, percent, expected_kappa",
-    [("pandalm-7b", 667, 66.77, 0.435), ("gpt-3.5-turbo", 692, 69.27, 0.470)],
-)
-def test_pandalm_agreement_is_as_published_word_for_word(
-    majority, judge, right, percent, expected_kappa
-):
-    verdicts = verdicts_of(judge)
-    people = list(majority.values())
-    said = [verdicts[pair].labels["result"] for pair in majority]
-    agreed = sum(a == b for a, b in zip(people, said, strict=True))
-    assert (agreed, len(people)) == (right, 999)
-    assert round(100 * agreed / 999, 2) == percent
-    assert round(kappa(people, said), 3) == expected_kappa
-
-
-def test_pandalm_a_tie_is_a_tie_and_garbage_is_a_failure(majority):
-    verdicts = verdicts_of("gpt-3.5-turbo")
-    failed = [row for row in verdicts.values() if row.verdict is None]
-    assert Counter(row.labels["result"] for row in failed) == {"garbage": 25}
-    right = sum(verdicts[pair].verdict == LETTERS[word] for pair, word in majority.items())
-    assert (right, round(100 * right / 999, 2)) == (697, 69.77)
-
-
-def test_pandalm_people_agree_as_published(testset):
-    said = defaultdict(list)
-    for row in testset:
-        said[row.voter].append(row.vote)
-    found = [round(kappa(a, b), 3) for a, b in combinations(said.values(), 2)]
-    assert found == [0.852, 0.879, 0.862]
 
 
 # --- Alt-Test -----------------------------------------------------------------------------------
@@ -211,43 +118,6 @@ def test_alttest_items_of_mtbench_are_its_pairs_in_its_orientation(human):
     words = {"model_a": "A", "model_b": "B", "tie": "tie"}
     for row in items_of("alttest/mtbench/human_annotations.json"):
         assert votes[row.voter, row.item] == words[row.labels[MAIN]]
-
-
-# --- PathScore ----------------------------------------------------------------------------------
-
-
-def cases():
-    return json.loads(CASES.read_text(encoding="utf-8")) if CASES.exists() else {}
-
-
-@pytest.mark.parametrize("name", cases())
-def test_pathscore_runs_rate_as_recorded(name):
-    """As in the recorded cases; the run's order of judges overrules that of the verdicts."""
-    every = cases()
-    case = every[name]
-    expected = every["one_task_1v2_inplace" if name == "verdict_order_matters" else name]["output"]
-    order, *found = _rows_of(case)
-    said, choices = defaultdict(dict), {}
-    for row in found:
-        if row.verdict:
-            said[row.item][row.judge] = row.verdict
-        if row.vote:
-            choices[row.item] = row.vote
-    standings = Standings()
-    standings.grow(len(order.judges))
-    for pair, choice in choices.items():
-        verdicts = [said[pair].get(judge) for judge in order.judges]
-        standings.apply(*split(choice, verdicts), judges=len(verdicts))
-    raw = [expected["raw"][judge] for judge in order.judges]
-    assert standings.elo == pytest.approx(raw, abs=1e-9)
-
-
-def _rows_of(case):
-    data = {"tasks": case["tasks"], "judges": case["judges"]}
-    found = list(pathscore.rows(io.BytesIO(json.dumps(data).encode()), "run.json"))
-    assert isinstance(found[0], JudgeOrder)
-    assert all(isinstance(row, Row) for row in found[1:])
-    return found
 
 
 # --- all ----------------------------------------------------------------------------------------

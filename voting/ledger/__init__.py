@@ -1,1 +1,0 @@
-"""The ledger: entries are sealed in order, hashed, and handed to its projections."""

@@ -12,16 +12,17 @@ import argparse
 import json
 import sys
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 SCHEMA = 1
-# What an entry holds: strings, integers, booleans, None, and lists and mappings of them.
-Content: TypeAlias = dict[str, Any]
+# What an entry holds: no floats, see `canonical`.
+Value: TypeAlias = "str | int | bool | Sequence[Value] | Mapping[str, Value] | None"
+Content: TypeAlias = dict[str, Value]
 
 # Made once: sealing writes and verifying reads a great many entries.
 _encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
@@ -59,7 +60,7 @@ def salted_hash(salt: str, text: str) -> str:
     return sha256((salt + text).encode()).hexdigest()
 
 
-def canonical(content: Content) -> bytes:
+def canonical(content: Mapping[str, Value]) -> bytes:
     """Return the one byte string that stands for an entry.
 
     Raises TypeError for a value of another type, since a float has no canonical text that every
@@ -128,15 +129,15 @@ def verify(
         if not line.strip():
             continue
         record = _parse(number, line)
-        entry, stated = record.get("entry"), record.get("hash")
-        if not isinstance(entry, dict) or not isinstance(stated, str):
+        entry, given = record.get("entry"), record.get("hash")
+        if not isinstance(entry, dict) or not isinstance(given, str):
             raise ChainBroken(number, "not an entry with its hash")
         seq += 1
         _check_entry(number, entry, seq, votes)
         previous = _extended(number, previous, entry)
-        if previous.hex() != stated.lower():
+        if previous.hex() != given.lower():
             raise ChainBroken(number, f"entry {seq} is not the one its hash was made of")
-        if kept.pop(seq, stated).strip().lower() != previous.hex():
+        if kept.pop(seq, given).strip().lower() != previous.hex():
             raise ChainBroken(number, f"entry {seq} is not the one that the receipt is of")
     if head is not None and previous.hex() != head.strip().lower():
         raise ChainBroken(
@@ -190,7 +191,7 @@ def _parse(number: int, line: str) -> Content:
     return record
 
 
-def _without_duplicates(pairs: list[tuple[str, Any]]) -> Content:
+def _without_duplicates(pairs: list[tuple[str, Value]]) -> Content:
     record = dict(pairs)
     if len(record) != len(pairs):
         raise ValueError("a key is given twice")
@@ -218,10 +219,10 @@ def main(arguments: list[str] | None = None) -> int:
     except (OSError, UnicodeDecodeError, ChainBroken) as error:
         sys.stderr.write(f"{options.file}: {error}\n")
         return 1
-    known = "the head is as given" if options.head else "no head was given: a cut tail would pass"
+    end = "the head is as given" if options.head else "no head was given: a cut tail would pass"
     sys.stdout.write(
         f"verified: {verified.entries} entries of project {verified.project}, "
-        f"head {verified.head} ({known})\n"
+        f"head {verified.head} ({end})\n"
     )
     return 0
 

@@ -2,7 +2,6 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any
 from uuid import UUID
 
 from django.db.models import Count, F, Q, QuerySet
@@ -10,7 +9,7 @@ from django.db.models import Count, F, Q, QuerySet
 from voting.disputes import Vote, extra_votes
 from voting.kinds import Options, kind_of, options_of
 from voting.ledger.bulk_sql import key, update_many
-from voting.ledger.decisions import EXCLUDED, Standing, Subject, wanted_in
+from voting.ledger.decisions import EXCLUDED, Standing, Subject, votes_required_in
 from voting.ledger.ledger import (
     Difference,
     Fact,
@@ -76,8 +75,8 @@ def _add(tally: list[int], votes: int, counted: Sequence[int]) -> None:
 
 def _tallies(counted: QuerySet[Entry], queues: Mapping[UUID, Queue]) -> dict[UUID, list[int]]:
     tallies: dict[UUID, list[int]] = {}
-    said = counted.values_list("item", "queue", "choice", "left_side", "value")
-    for pk, queue, *vote, votes in said.annotate(Count("pk")):
+    alike = counted.values_list("item", "queue", "choice", "left_side", "value")
+    for pk, queue, *vote, votes in alike.annotate(Count("pk")):
         assert pk is not None and queue is not None  # noqa: PT018  they are votes
         amounts = kind_of(queues[queue]).counted(*vote)
         _add(tallies.setdefault(pk, [0] * len(amounts)), votes, amounts)
@@ -100,9 +99,9 @@ def votes_on(items: Q) -> dict[UUID, list[Vote]]:
     return votes
 
 
-def _wanted_by(batch: Iterable[Fact]) -> dict[UUID, int]:
+def _required_by(batch: Iterable[Fact]) -> dict[UUID, int]:
     changes = (e for e in batch if e.kind == Entry.Kind.PARAMETERS and e.queue_id)
-    return {item: votes for e in changes for item, votes in wanted_in(e.payload).items()}
+    return {item: votes for e in changes for item, votes in votes_required_in(e.payload).items()}
 
 
 def _standing(
@@ -114,20 +113,20 @@ def _standing(
         project=project, kind=Entry.Kind.PARAMETERS, queue__in=queues, seq__isnull=False
     )
     payloads = sealed.order_by("seq").values_list("payload", flat=True)
-    for wanted in (*map(wanted_in, payloads), _wanted_by(batch)):
-        for item, votes in wanted.items():
+    for required in (*map(votes_required_in, payloads), _required_by(batch)):
+        for item, votes in required.items():
             stands[item] = stands.get(item, Standing())._replace(first=votes)
     return stands
 
 
 def _settled(
-    wanted: int, extra: int, stands: Standing, votes: Sequence[Vote], options: Options | None
-) -> dict[str, Any]:
+    required: int, extra: int, stands: Standing, votes: Sequence[Vote], options: Options | None
+) -> dict[str, int]:
     """Return how many votes an item wants, `extra` of them because people disagree.
 
     A curator's round replaces what was wanted before, extra votes too.
     """
-    first = wanted - extra if stands.votes_wanted is None else stands.votes_wanted
+    first = required - extra if stands.votes_wanted is None else stands.votes_wanted
     more = 0
     if options:
         more = extra_votes(votes, first, options.extra_votes, options.critical_variance)
@@ -151,7 +150,7 @@ class VoteCounts(Projection):
         votes = [entry.target or entry for entry in batch]
         self.queues = Queue.objects.in_bulk({vote.queue_id for vote in votes} - {None})
         columns = dict.fromkeys(c for queue in self.queues.values() for c in kind_of(queue).tally)
-        self.recounted, self.wanting = recounted_items(batch), _wanted_by(batch)
+        self.recounted, self.wanting = recounted_items(batch), _required_by(batch)
         some = Q(pk__in={vote.item_id for vote in votes if vote.item_id} | self.recounted)
         if self.wanting:
             # Their keys may be too many for one query.
@@ -168,8 +167,8 @@ class VoteCounts(Projection):
             sealed = Entry.objects.filter(COUNTED, item__in=self.recounted)
             self.sealed = _tallies(sealed, self.queues)
         self.asking = _asking(self.queues)
-        asked = [item for item, queue in self.queue_of.items() if queue in self.asking]
-        self.votes_on = votes_on(Q(item__in=asked)) if asked else {}
+        asking_items = [item for item, queue in self.queue_of.items() if queue in self.asking]
+        self.votes_on = votes_on(Q(item__in=asking_items)) if asking_items else {}
 
     def compute(self) -> None:
         # A decision may change whether votes on an item count: these are counted anew.
@@ -208,12 +207,12 @@ class VoteCounts(Projection):
             new = [item[name] + more for name, more in zip(tally, by, strict=True)]
             if any(by):
                 rows[tally].append((*new, key(pk)))
-            wanted = item["votes_wanted"]
+            required = item["votes_wanted"]
             if queue in self.asking or pk in self.stands:
-                settled = self._settled(item)
-                wanted = settled["votes_wanted"]
+                settled = self._settled(pk)
+                required = settled["votes_wanted"]
                 rows[tuple(settled)].append((*settled.values(), key(pk)))
-            done[queue] += (new[0] >= wanted) - (item["votes"] >= item["votes_wanted"])
+            done[queue] += (new[0] >= required) - (item["votes"] >= item["votes_wanted"])
             if item["turn"] >= FRESH and any(by):
                 begun.append(pk)
         for tally, some in rows.items():
@@ -223,13 +222,13 @@ class VoteCounts(Projection):
                 Queue.objects.filter(pk=queue).update(done=F("done") + by_items)
         self._hand_out_first(begun)
 
-    def _settled(self, item: Mapping[str, Any]) -> dict[str, Any]:
-        pk, stands = item["pk"], self.stands.get(item["pk"], Standing())
+    def _settled(self, pk: UUID) -> dict[str, int | str]:
+        item, stands = self.items[pk], self.stands.get(pk, Standing())
         votes, options = self.votes_on.get(pk, []), self.asking.get(self.queue_of[pk])
-        wanted = _settled(item["votes_wanted"], item["extra_votes"], stands, votes, options)
+        required = _settled(item["votes_wanted"], item["extra_votes"], stands, votes, options)
         # What an earlier batch has decided is not looked up again.
         decided = {"unusable": _unusable(item["unusable"], stands)} if pk in self.stands else {}
-        return wanted | decided
+        return required | decided
 
     def _hand_out_first(self, begun: Sequence[UUID]) -> None:
         """What is left of prompts that were voted on comes before those that nobody has begun."""
@@ -249,15 +248,15 @@ class VoteCounts(Projection):
         counted = Entry.objects.filter(COUNTED, project=self.project, item__isnull=False)
         tallies, done = _tallies(counted, queues), Counter[UUID]()
         asking = _asking(queues)
-        said = votes_on(Q(queue__in=asking)) if asking else {}
+        by_item = votes_on(Q(queue__in=asking)) if asking else {}
         for item in Item.objects.filter(queue__project=self.project):
             columns = kind_of(queues[item.queue_id]).tally
             tally, stand = tallies.get(item.pk, [0] * len(columns)), stands.get(item.pk, Standing())
-            votes, options = said.get(item.pk, []), asking.get(item.queue_id)
-            wanted = _settled(item.votes_wanted, item.extra_votes, stand, votes, options)
-            done[item.queue_id] += tally[0] >= wanted["votes_wanted"]
-            replayed = dict(zip(columns, tally, strict=True)) | wanted
-            replayed |= {"unusable": _unusable(item.unusable, stand)}
+            votes, options = by_item.get(item.pk, []), asking.get(item.queue_id)
+            required = _settled(item.votes_wanted, item.extra_votes, stand, votes, options)
+            done[item.queue_id] += tally[0] >= required["votes_wanted"]
+            unusable = {"unusable": _unusable(item.unusable, stand)}
+            replayed = {**dict(zip(columns, tally, strict=True)), **required, **unusable}
             yield from correct(item, f"comparison {item.pk}", replayed, write=write)
         for row in queues.values():
             yield from correct(row, f"queue {row.pk}", {"done": done[row.pk]}, write=write)

@@ -1,4 +1,4 @@
-"""What curators and leads decide, and what of it stands.
+"""What curators and leads decide, as entries of the ledger hold it, and what of it stands.
 
 A `decision` entry is about an item, or about a voter of a queue. Its payload says what was decided,
 by which pseudonym, and the salted hash of why; the reason itself stands beside the chain, as
@@ -15,14 +15,31 @@ are not open yet: for these it holds over what a `verdicts` entry says of votes 
 of the two comes first. The other three are the queue's rules for items that are added later; where
 only some items change they are left out. What an item wants is the last such number (or the one
 that it came with), and more where another round that nobody reversed asks for more.
+
+A `parameters` entry of a project may say to which groups voters belong, by their pseudonyms; an
+empty name takes a voter out of every group::
+
+    {"groups": {"3f0a9c1e5b7d2468": "nurses", "9b1c…": ""}}
+
+The last that an entry says of a voter holds for all the voter's votes, those before it too: who was
+put into the wrong group was never of that group. What was frozen before stays as it was, as the
+entries up to its ledger head say what held then.
 """
 
-from collections import defaultdict
+import unicodedata
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field, PlainSerializer
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    PlainSerializer,
+    TypeAdapter,
+)
 
 Action: TypeAlias = Literal["exclude", "keep", "another_round", "note", "reverse"]
 # What settles whether the votes on an item count; the others only add to it.
@@ -30,7 +47,7 @@ SETTLING: Final = ("exclude", "keep", "another_round")
 # Why an excluded item is not handed out.
 EXCLUDED: Final = "A curator excluded it from the scores."
 
-MOST_WANTED: Final = 32_767
+MOST_REQUIRED: Final = 32_767
 # The key of a `parameters` entry that changes them.
 VOTES_WANTED: Final = "votes_wanted"
 # Entries of `parameters` before and behind the votes that an import brings: these came all at once,
@@ -38,7 +55,7 @@ VOTES_WANTED: Final = "votes_wanted"
 IMPORT_BEGINS: Final = {"import": "begins"}
 IMPORT_ENDS: Final = {"import": "ends"}
 
-_Wanted: TypeAlias = Annotated[int, Field(ge=0, le=MOST_WANTED)]
+_Number: TypeAlias = Annotated[int, Field(ge=0, le=MOST_REQUIRED)]
 
 
 class Decision(BaseModel):
@@ -50,16 +67,16 @@ class Decision(BaseModel):
     by: Annotated[str, Field(max_length=16)]
     why: Annotated[str, Field(pattern="^([0-9a-f]{64})?$")] = ""
     # Another round: the votes that the item wants from here on, and those it wanted before.
-    votes_wanted: _Wanted | None = None
-    instead_of: _Wanted | None = None
+    votes_wanted: _Number | None = None
+    instead_of: _Number | None = None
 
     @property
-    def payload(self) -> dict[str, Any]:
+    def payload(self) -> dict[str, JsonValue]:
         return self.model_dump(exclude_none=True)
 
 
-class _Said(BaseModel):
-    items: dict[Annotated[int, Field(ge=1, le=MOST_WANTED)], list[UUID]]
+class _VotesRequired(BaseModel):
+    items: dict[Annotated[int, Field(ge=1, le=MOST_REQUIRED)], list[UUID]]
 
 
 class Rules(BaseModel):
@@ -67,13 +84,13 @@ class Rules(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    votes_per_item: Annotated[int, Field(ge=1, le=MOST_WANTED)]
+    votes_per_item: Annotated[int, Field(ge=1, le=MOST_REQUIRED)]
     # The chain takes no floats, so it is a text there.
     overlap_share: Annotated[float, Field(ge=0, le=1), PlainSerializer(repr)]
-    overlap_votes: Annotated[int, Field(ge=1, le=MOST_WANTED)]
+    overlap_votes: Annotated[int, Field(ge=1, le=MOST_REQUIRED)]
 
 
-def payload_of(wanted: Mapping[UUID, int], rules: Rules | None = None) -> dict[str, Any]:
+def payload_of(required: Mapping[UUID, int], rules: Rules | None = None) -> dict[str, JsonValue]:
     """Return what a `parameters` entry says of the votes that items want from there on.
 
     >>> payload_of({UUID(int=1): 3}, Rules(votes_per_item=3, overlap_share=0, overlap_votes=5))
@@ -81,24 +98,25 @@ def payload_of(wanted: Mapping[UUID, int], rules: Rules | None = None) -> dict[s
     {'votes_wanted': {'items': {'3': ['00000000-0000-0000-0000-000000000001']},
      'votes_per_item': 3, 'overlap_share': '0.0', 'overlap_votes': 5}}
     """
-    items: dict[str, list[str]] = defaultdict(list)
-    for item, votes in wanted.items():
-        items[str(votes)].append(str(item))
-    return {VOTES_WANTED: {"items": dict(items), **(rules.model_dump() if rules else {})}}
+    items: dict[str, JsonValue] = {
+        str(votes): [str(item) for item in required if required[item] == votes]
+        for votes in dict.fromkeys(required.values())
+    }
+    return {VOTES_WANTED: {"items": items, **(rules.model_dump() if rules else {})}}
 
 
-def wanted_in(payload: object) -> dict[UUID, int]:
+def votes_required_in(payload: object) -> dict[UUID, int]:
     """Return how many votes each item wants by a `parameters` entry; nothing if it is about others.
 
     Raises ValueError where it makes no sense.
 
-    >>> wanted_in(payload_of({UUID(int=1): 3})), wanted_in({"quality": {}})
+    >>> votes_required_in(payload_of({UUID(int=1): 3})), votes_required_in({"quality": {}})
     ({UUID('00000000-0000-0000-0000-000000000001'): 3}, {})
     """
-    stated = payload.get(VOTES_WANTED) if isinstance(payload, Mapping) else None
-    if not isinstance(stated, Mapping):
+    change = payload.get(VOTES_WANTED) if isinstance(payload, Mapping) else None
+    if not isinstance(change, Mapping):
         return {}
-    items = _Said.model_validate(stated).items
+    items = _VotesRequired.model_validate(change).items
     return {item: votes for votes, some in items.items() for item in some}
 
 
@@ -148,12 +166,12 @@ def standing(decisions: Iterable[Made]) -> dict[Subject, Standing]:
     >>> standing([Made(pair, more, 9), Made(pair, {"action": "note"}, None)])[pair].votes_wanted
     2
     """
-    found: dict[Subject, Standing] = {}
+    stands: dict[Subject, Standing] = {}
     for subject, payload, reversed_by in decisions:
         if subject is not None and isinstance(payload, Mapping):
-            before = found.get(subject, Standing())
-            found[subject] = _after(before, payload, is_reversed=reversed_by is not None)
-    return found
+            before = stands.get(subject, Standing())
+            stands[subject] = _after(before, payload, is_reversed=reversed_by is not None)
+    return stands
 
 
 def _after(before: Standing, payload: Mapping[str, Any], *, is_reversed: bool) -> Standing:
@@ -165,3 +183,50 @@ def _after(before: Standing, payload: Mapping[str, Any], *, is_reversed: bool) -
     if payload["action"] == "another_round":
         before = before._replace(another_round=payload["votes_wanted"])
     return before._replace(action=payload["action"])
+
+
+# --- groups of voters ----------------------------------------------------------------------------
+
+# The key of a `parameters` entry that puts voters into groups.
+GROUPS: Final = "groups"
+LONGEST_GROUP: Final = 60
+
+
+def group_name(text: str) -> str:
+    """Return the name of a group as it is kept; raises ValueError for what is none.
+
+    Examples
+    --------
+    >>> group_name("  night   nurses "), group_name("")
+    ('night nurses', '')
+    """
+    name = unicodedata.normalize("NFC", " ".join(text.split()))
+    if not name.isprintable():
+        raise ValueError("A group's name is made of visible characters.")
+    if len(name) > LONGEST_GROUP:
+        raise ValueError(f"A group's name has at most {LONGEST_GROUP} characters.")
+    return name
+
+
+def _as_kept(name: str) -> str:
+    if group_name(name) != name:
+        raise ValueError("is not written as a group's name is kept")
+    return name
+
+
+_Pseudonym = Annotated[str, Field(min_length=1, max_length=16)]
+_GROUP_OF_VOTER: Final = TypeAdapter(dict[_Pseudonym, Annotated[str, AfterValidator(_as_kept)]])
+
+
+def groups_in(payload: object) -> dict[str, str]:
+    """Return the groups that a `parameters` entry names, by pseudonym; nothing if it names none.
+
+    Raises ValueError where it makes no sense.
+
+    Examples
+    --------
+    >>> groups_in({"groups": {"ab12": "nurses"}}), groups_in({"votes_wanted": {}})
+    ({'ab12': 'nurses'}, {})
+    """
+    groups = payload.get(GROUPS) if isinstance(payload, Mapping) else None
+    return {} if groups is None else _GROUP_OF_VOTER.validate_python(groups, strict=True)

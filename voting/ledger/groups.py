@@ -1,6 +1,6 @@
 """Groups of voters as the ledger has them: who is in which, and which boards that concerns.
 
-What an entry of them looks like is in `voting.ledger.group_names`.
+What an entry of them looks like is in `voting.ledger.decisions`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,25 +12,25 @@ from django.utils import timezone
 
 from voting.ledger import ledger
 from voting.ledger.bulk_sql import key, update_many
-from voting.ledger.group_names import KEY, group_name, groups_in
+from voting.ledger.decisions import GROUPS, group_name, groups_in
 from voting.models import Entry, Project, Queue, Voter
 
 AT_ONCE: Final = 500
 # Of rows of entries.
-STATES_GROUPS: Final = Q(kind=Entry.Kind.PARAMETERS, payload__has_key=KEY)
+STATES_GROUPS: Final = Q(kind=Entry.Kind.PARAMETERS, payload__has_key=GROUPS)
 
 
 def groups_entry(project: UUID, groups: Mapping[str, str], by: Voter | None = None) -> Entry:
     """Return the entry, not stored yet, that puts voters into groups."""
     kind = Entry.Kind.PARAMETERS
-    payload = {KEY: {who: group_name(name) for who, name in groups.items()}}
+    payload = {GROUPS: {who: group_name(name) for who, name in groups.items()}}
     return Entry(project_id=project, kind=kind, at=timezone.now(), voter=by, payload=payload)
 
 
-def stated(entries: QuerySet[Entry]) -> Iterator[tuple[int | None, dict[str, str]]]:
+def group_entries(entries: QuerySet[Entry]) -> Iterator[tuple[int | None, dict[str, str]]]:
     """Yield the number and the groups of each entry that states some, in the ledger's order."""
-    said = entries.filter(STATES_GROUPS).order_by(F("seq").asc(nulls_last=True), "at", "pk")
-    return ((seq, groups_in(payload)) for seq, payload in said.values_list("seq", "payload"))
+    ordered = entries.filter(STATES_GROUPS).order_by(F("seq").asc(nulls_last=True), "at", "pk")
+    return ((seq, groups_in(payload)) for seq, payload in ordered.values_list("seq", "payload"))
 
 
 def group_of(voter: Voter) -> str:
@@ -38,17 +38,17 @@ def group_of(voter: Voter) -> str:
     # What waits is looked up first: sealed in between, it is in the column.
     waiting = Entry.objects.filter(project=voter.project_id, seq__isnull=True)
     who = voter.pseudonym
-    said = [groups[who] for _, groups in stated(waiting) if who in groups]
-    return said[-1] if said else Voter.objects.values_list("group", flat=True).get(pk=voter.pk)
+    names = [groups[who] for _, groups in group_entries(waiting) if who in groups]
+    return names[-1] if names else Voter.objects.values_list("group", flat=True).get(pk=voter.pk)
 
 
 def groups_at(project: UUID, seq: int | None = None) -> dict[str, str]:
     """Return the groups by pseudonym as they stood at an entry of the ledger, or at its head."""
-    found: dict[str, str] = {}
+    groups_by_voter: dict[str, str] = {}
     sealed = Entry.objects.filter(project=project, seq__isnull=False)
-    for _, groups in stated(sealed.filter(seq__lte=seq) if seq is not None else sealed):
-        found |= groups
-    return found
+    for _, groups in group_entries(sealed.filter(seq__lte=seq) if seq is not None else sealed):
+        groups_by_voter |= groups
+    return groups_by_voter
 
 
 def touched(project: Project, entry: ledger.Fact, batch: Sequence[ledger.Fact]) -> set[UUID | None]:
@@ -77,32 +77,34 @@ def last_touching(queue: Queue) -> int:
     sealed = Entry.objects.filter(project=queue.project_id, seq__isnull=False)
     numbers = [
         seq
-        for seq, groups in stated(sealed)
+        for seq, groups in group_entries(sealed)
         if seq and any(first.get(who, seq) < seq for who in groups)
     ]
     return max(numbers, default=0)
 
 
 def states_groups(entry: ledger.Fact) -> bool:
-    return entry.kind == Entry.Kind.PARAMETERS and KEY in (entry.payload or {})
+    return entry.kind == Entry.Kind.PARAMETERS and GROUPS in (entry.payload or {})
 
 
 class VoterGroups(ledger.Projection):
     """Keeps `Voter.group`: what the last entry says of each."""
 
     def read(self, batch: Sequence[ledger.Fact]) -> None:
-        self.said = [groups_in(entry.payload) for entry in batch if states_groups(entry)]
-
-    def compute(self) -> None:
-        self.groups = {who: name for groups in self.said for who, name in groups.items()}
+        self.groups = {
+            who: name
+            for entry in batch
+            if states_groups(entry)
+            for who, name in groups_in(entry.payload).items()
+        }
 
     def write(self) -> None:
         voters = Voter.objects.filter(project=self.project)
         names = list(self.groups)
         for start in range(0, len(names), AT_ONCE):
             some = voters.filter(pseudonym__in=names[start : start + AT_ONCE])
-            known = some.values_list("pseudonym", "pk")
-            update_many(Voter, ["group"], [(self.groups[name], key(pk)) for name, pk in known])
+            rows = some.values_list("pseudonym", "pk")
+            update_many(Voter, ["group"], [(self.groups[name], key(pk)) for name, pk in rows])
 
     def rebuild(self, *, write: bool) -> Iterator[ledger.Difference]:
         groups = groups_at(self.project.pk)

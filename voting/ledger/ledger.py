@@ -14,7 +14,7 @@ from dataclasses import MISSING, dataclass, fields
 from datetime import datetime, timedelta
 from functools import cache, partial, reduce
 from operator import attrgetter, or_
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypedDict
 from uuid import UUID
 
 from django.conf import settings
@@ -24,7 +24,7 @@ from django.db.models.expressions import DatabaseDefault
 from django.utils import timezone
 from django.utils.module_loading import import_string
 
-from voting.kinds import COMPARISON, Kind, kind_of
+from voting.kinds import COMPARISON, Kind, Label, kind_of
 from voting.ledger import chain
 from voting.ledger.bulk_sql import executemany, insist, update_many
 from voting.ledger.decisions import Made, Standing, Subject, standing, subject_of
@@ -194,13 +194,21 @@ def _vote_content(entry: Fact) -> chain.Content:
     return fields | of_one
 
 
-def labels_sha256(salt: str, labels: Mapping[str, object]) -> str:
+def labels_sha256(salt: str, labels: Mapping[str, Label]) -> str:
     """Return what stands in the chain for the answers to further tasks; floats are their texts."""
-    plain = {task: repr(said) if isinstance(said, float) else said for task, said in labels.items()}
+    plain = {task: repr(it) if isinstance(it, float) else it for task, it in labels.items()}
     return chain.salted_hash(salt, chain.canonical(plain).decode())
 
 
-def hidden(comment: str, labels: Mapping[str, object] | None) -> dict[str, Any]:
+class Hidden(TypedDict):
+    """What an entry keeps of its free texts in the chain, and the salt of their hashes."""
+
+    salt: str
+    comment_sha256: str
+    payload: dict[str, str] | None
+
+
+def hidden(comment: str, labels: Mapping[str, Label] | None) -> Hidden:
     """Return what a vote keeps of its free texts in the chain, and the salt of their hashes.
 
     Erasing a person empties texts and salt, and the chain still verifies.
@@ -434,11 +442,11 @@ def gaps(project: Project) -> list[str]:
 def changed_entries(project: Project) -> Iterator[Difference]:
     """Verify the chain of a project as it is stored, and the texts whose hashes it holds."""
     try:
-        chain.verify(export(project), head=project.head)
+        chain.verify(export(project), head=project.ledger_head)
     except chain.ChainBroken as error:
         yield Difference(f"the ledger ({error})", None, None, is_correctable=False)
-    told = ~Q(comment="") | Q(labels__isnull=False)
-    for entry in Entry.objects.filter(told, project=project, seq__isnull=False).iterator():
+    has_texts = ~Q(comment="") | Q(labels__isnull=False)
+    for entry in Entry.objects.filter(has_texts, project=project, seq__isnull=False).iterator():
         payload = entry.payload or {}
         sealed = payload.get("why") if entry.kind == Entry.Kind.DECISION else entry.comment_sha256
         if entry.comment and chain.salted_hash(entry.salt, entry.comment) != sealed:

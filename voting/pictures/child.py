@@ -70,8 +70,8 @@ def confine(readable: list[str]) -> None:
     if version < 1:
         return
     # Every right to files of the first version; TCP since 4; abstract sockets, signals since 6.
-    known = [(1 << 13) - 1, 3, 3][: 1 + (version >= 4) + (version >= 6)]
-    ruleset = (ctypes.c_uint64 * len(known))(*known)
+    rights = [(1 << 13) - 1, 3, 3][: 1 + (version >= 4) + (version >= 6)]
+    ruleset = (ctypes.c_uint64 * len(rights))(*rights)
     rules = libc.syscall(444, ruleset, ctypes.c_size_t(ctypes.sizeof(ruleset)), 0)
     for folder in readable:
         opened = os.open(folder, os.O_PATH | os.O_CLOEXEC)
@@ -183,10 +183,10 @@ def context_with_fallback(context: Any) -> Any:
     """Return cairo's drawing context with a fallback for letters that the asked face lacks."""
 
     class Context(context):  # type: ignore[misc]
-        asked = ("sans-serif", 0, 0)
+        face = ("sans-serif", 0, 0)
 
         def select_font_face(self, *face: Any) -> None:
-            self.asked = face
+            self.face = face
             super().select_font_face(*face)
 
         def text_extents(self, text: str) -> Any:
@@ -208,13 +208,13 @@ def context_with_fallback(context: Any) -> Any:
 
 
 def with_covering_face(method: Callable[[str], Any], context: Any, letter: str) -> Any:
-    asked = context.asked
+    face = context.face
     for family in CAIRO_FALLBACKS:
         if not lacks(context, letter):
             break
-        context.select_font_face(family, *asked[1:])
+        context.select_font_face(family, *face[1:])
     answer = method(letter)
-    context.select_font_face(*asked)
+    context.select_font_face(*face)
     return answer
 
 

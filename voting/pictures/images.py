@@ -15,9 +15,8 @@ from typing import Final, NamedTuple
 
 from django.core.files.storage import default_storage
 
-from voting.pictures import RenderingFailed
-from voting.pictures.png import canonical
-from voting.pictures.rendering import RendererMissing, run_child
+from voting.pictures.rendering import RendererMissing, canonical, run_child
+from voting.pictures.screening import RenderingFailed
 from voting.pictures.store import store, stored_path
 
 MAX_SIDE: Final = 1536
@@ -67,11 +66,11 @@ def data_in(text: str) -> bytes | None:
     >>> data_in("data:image/png;base64,iVBORw=="), data_in("cat.png")
     (b'\\x89PNG', None)
     """
-    found = _DATA.match(text)
-    if found is None:
+    match = _DATA.match(text)
+    if match is None:
         return None
     try:
-        return b64decode("".join(text[found.end() :].split()), validate=True)
+        return b64decode("".join(text[match.end() :].split()), validate=True)
     except (NotBase64, ValueError):
         raise NoPicture("it is no base64") from None
 
@@ -102,8 +101,8 @@ def address_of(png_sha256: str) -> str:
 
 def png_in(output: str) -> str:
     """Return the hash that an output of a picture names; nothing where it names none."""
-    found = _ADDRESS.fullmatch(output)
-    return found[1] if found else ""
+    match = _ADDRESS.fullmatch(output)
+    return match[1] if match else ""
 
 
 def size_of(png_sha256: str) -> Size:

@@ -10,18 +10,19 @@ import importlib.util
 import os
 import re
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+import zlib
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from voting.pictures import RenderingFailed, png
-from voting.pictures.screening import screen
+from voting.pictures.screening import RenderingFailed, screen
 
 MAX_SIDE = 1024
 MIN_LONGER_SIDE = 512
@@ -47,7 +48,7 @@ _ENDS: dict[int, str] = {
 
 # The shipped fonts that stand in for families that drawings ask for.
 SANS, SERIF, MONO, HAND = "Liberation Sans", "Liberation Serif", "Liberation Mono", "Comic Neue"
-_ASKED = {
+_FAMILIES = {
     SANS: (
         "arial, arial black, arial narrow, helvetica, helvetica neue, verdana, tahoma, geneva, "
         "trebuchet ms, segoe ui, calibri, lucida grande, lucida sans, lucida sans unicode, "
@@ -66,7 +67,7 @@ _ASKED = {
         "marker felt, pacifico, caveat, segoe script, lucida handwriting"
     ),
 }
-_STAND_INS = {name: ours for ours, names in _ASKED.items() for name in names.split(", ")}
+_STAND_INS = {name: ours for ours, names in _FAMILIES.items() for name in names.split(", ")}
 _NAME = r"(?:[\w -]{1,60}|'[^'\"<>;{}]{0,60}'|\"[^'\"<>;{}]{0,60}\"|&quot;[^&<>;{}]{0,60}&quot;)"
 # Every repetition is bounded: the source is hostile and this runs outside the child.
 _LIST = re.compile(
@@ -122,7 +123,7 @@ def with_shipped_families(source: str) -> str:
     def stand_in(name: re.Match[str]) -> str:
         return _STAND_INS.get(name[0].lower(), name[0])
 
-    return _LIST.sub(lambda found: found[1] + _WORDS.sub(stand_in, found[2]), source)
+    return _LIST.sub(lambda match: match[1] + _WORDS.sub(stand_in, match[2]), source)
 
 
 @cache
@@ -207,14 +208,80 @@ def _checked(answer: bytes, status: int, max_side: int = MAX_SIDE) -> tuple[byte
         raise RenderingFailed(reason)
     if len(body) > MAX_PNG_BYTES:
         raise RenderingFailed("the picture is larger than 8 MB")
-    return png.canonical(body, max_side)
+    return canonical(body, max_side)
 
 
 @cache
 def _package_folder(renderer: str) -> str:
     # The child sees neither site-packages nor the environment: it is told where the backend is.
     package = _IMPORTED.get(renderer) or PACKAGES[renderer]
-    found = importlib.util.find_spec(package)
-    if found is None or found.origin is None:
+    spec = importlib.util.find_spec(package)
+    if spec is None or spec.origin is None:
         raise RendererMissing(f"the package {package} is not installed")
-    return str(Path(found.origin).parent.parent)
+    return str(Path(spec.origin).parent.parent)
+
+
+# --- a PNG taken apart and put together again, so that nothing but its pixels is kept -------------
+
+SIGNATURE = b"\x89PNG\r\n\x1a\n"
+_CHANNELS = {2: 3, 6: 4}
+
+
+class BadPng(RenderingFailed):
+    """The bytes are not the plain PNG that a renderer writes."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"the renderer returned no proper picture: {reason}")
+
+
+def canonical(data: bytes, max_side: int) -> tuple[bytes, int, int]:
+    """Check a PNG of 8-bit RGB or RGBA; return it with its pixels only, its width and its height.
+
+    The bytes come from a process that may have been taken over by the drawing it rendered, and no
+    image decoder should meet them in this one as they came: they are checked with zlib alone.
+
+    Raises BadPng for anything else, a side longer than `max_side`, a wrong checksum, or pixel data
+    of the wrong length. No time, text, profile or other chunk is kept.
+    """
+    chunks = _chunks(data)
+    if chunks[0][0] != b"IHDR" or len(chunks[0][1]) != 13 or chunks[-1][1]:
+        raise BadPng("it has no header or no end")
+    header = chunks[0][1]
+    width, height, depth, colour, *rest = struct.unpack(">IIBBBBB", header)
+    if not (0 < width <= max_side and 0 < height <= max_side):
+        raise BadPng(f"it is {width} by {height} pixels")
+    if depth != 8 or colour not in _CHANNELS or any(rest):
+        raise BadPng("it is not a plain 8-bit RGB or RGBA picture")
+    pixels = b"".join(body for kind, body in chunks if kind == b"IDAT")
+    inflater, expected = zlib.decompressobj(), height * (1 + width * _CHANNELS[colour])
+    try:
+        length = len(inflater.decompress(pixels, expected + 1))
+    except zlib.error:
+        raise BadPng("its pixels cannot be decompressed") from None
+    if length != expected or not inflater.eof or inflater.unused_data:
+        raise BadPng("it has too few or too many pixels")
+    kept = ((b"IHDR", header), (b"IDAT", pixels), (b"IEND", b""))
+    return SIGNATURE + b"".join(_chunk(*each) for each in kept), width, height
+
+
+def _chunks(data: bytes) -> list[tuple[bytes, bytes]]:
+    if not data.startswith(SIGNATURE):
+        raise BadPng("it has no PNG signature")
+    chunks: list[tuple[bytes, bytes]] = []
+    kind, position = b"", len(SIGNATURE)
+    while kind != b"IEND" and position + 12 <= len(data):
+        length = int.from_bytes(data[position : position + 4])
+        whole = data[position : position + 12 + length]
+        kind, body = whole[4:8], whole[8:-4]
+        if _chunk(kind, body) != whole:
+            raise BadPng("a checksum is wrong")
+        chunks.append((kind, body))
+        position += len(whole)
+    if kind != b"IEND" or position != len(data):
+        raise BadPng("it is cut short or followed by something else")
+    return chunks
+
+
+def _chunk(kind: bytes, body: bytes) -> bytes:
+    checksum = zlib.crc32(kind + body)
+    return len(body).to_bytes(4) + kind + body + checksum.to_bytes(4)

@@ -18,8 +18,6 @@ from xml.parsers import expat
 
 import tinycss2
 
-from voting.pictures import RenderingFailed, one_line
-
 Node: TypeAlias = Any  # of tinycss2, which tells no types
 
 SVG: Final = "http://www.w3.org/2000/svg"
@@ -73,6 +71,21 @@ _SEPARATOR: Final = re.compile(r"[\s,]+")
 _SUSPECT: Final = re.compile(r"\\|@|(?:url|src)\s*\((?!\s*[\"']?#)", re.IGNORECASE)
 _KEPT_RULES: Final = {"media", "supports"}
 _LOADING_RULES: Final = {"import", "font-face"}
+
+
+class RenderingFailed(Exception):
+    """There is no picture; the text is a sentence that a person can read."""
+
+    # Screening refused the drawing, so no other try can bring a picture of it.
+    is_refused = False
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(one_line(reason))
+
+
+def one_line(text: str) -> str:
+    """Return on one line, with nothing invisible, what may quote a drawing, which is hostile."""
+    return "".join(filter(str.isprintable, " ".join(text.split())))
 
 
 class UnsafeSvg(RenderingFailed):
@@ -185,13 +198,13 @@ class _Writer:
 
     def instruction(self, target: str, data: str) -> None:
         if target == "xml-stylesheet":
-            found = _HREF.search(data)
-            self._leave_out(found[1] if found else target)
+            match = _HREF.search(data)
+            self._leave_out(match[1] if match else target)
 
     def _leave_out(self, what: str) -> None:
-        shown = one_line(what)[:100]
-        if shown and shown not in self.left_out and len(self.left_out) < MAX_NOTES:
-            self.left_out.append(shown)
+        name = one_line(what)[:100]
+        if name and name not in self.left_out and len(self.left_out) < MAX_NOTES:
+            self.left_out.append(name)
 
     def _kept(self, tag: str, element: Element) -> Iterator[str]:
         for full_name, value in element.items():
@@ -320,10 +333,10 @@ def _view_box(text: str) -> tuple[float, float] | None:
 
 def _side(text: str, whole: float) -> float | None:
     """Return a length in pixels, or a share of the whole, None for anything else."""
-    found = _LENGTH.fullmatch(text)
-    if found is None:
+    match = _LENGTH.fullmatch(text)
+    if match is None:
         return None
-    value, unit = float(found[1]), found[2].lower()
+    value, unit = float(match[1]), match[2].lower()
     if unit == "%":
         return whole * value / 100
     factor = _PIXELS_PER_UNIT.get(unit)

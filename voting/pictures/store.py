@@ -11,8 +11,8 @@ from django.core.files.storage import default_storage
 
 from humanjudge.lib import leases
 from voting.models import Inference, Picture
-from voting.pictures import RenderingFailed
 from voting.pictures.rendering import RendererMissing, render
+from voting.pictures.screening import RenderingFailed
 
 logger = logging.getLogger(__name__)
 
@@ -78,7 +78,7 @@ def forget(addresses: Iterable[str]) -> None:
 
 
 def thumbnail(png: bytes) -> bytes:
-    """Return a small picture for lists, of a PNG that `voting.pictures.png` has checked."""
+    """Return a small picture for lists, of a PNG that `canonical` has checked."""
     from PIL import Image  # not in the web processes, which draw nothing
 
     with Image.open(BytesIO(png), formats=["PNG"]) as picture:

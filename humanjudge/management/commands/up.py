@@ -11,7 +11,7 @@ import os
 import socket
 import sys
 from argparse import ArgumentTypeError
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from multiprocessing.context import ForkProcess
 from pathlib import Path
@@ -32,6 +32,7 @@ from humanjudge.launcher import embedded, programs
 from humanjudge.launcher.embedded import refusing
 from humanjudge.launcher.supervisor import CAN_FORK, Child, Supervisor
 from humanjudge.lib.environment import PROGRAM, RefusalError
+from humanjudge.lib.strict_json import JsonObject
 
 BROKER_SECONDS = 60
 HEALTH_SECONDS = 90
@@ -175,12 +176,12 @@ def close_connections() -> None:
 
 def collect_static() -> None:
     """Collect static files, unless they are the ones of the last time."""
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for finder in get_finders():
         for name, storage in finder.list([]):
             seen = Path(storage.path(name)).stat()
-            found.update(f"{name} {seen.st_size} {seen.st_mtime_ns}\n".encode())
-    mark, now = Path(settings.STATIC_ROOT, ".collected"), found.hexdigest()
+            digest.update(f"{name} {seen.st_size} {seen.st_mtime_ns}\n".encode())
+    mark, now = Path(settings.STATIC_ROOT, ".collected"), digest.hexdigest()
     if not mark.exists() or mark.read_text() != now:
         call_command("collectstatic", verbosity=0, interactive=False)
         mark.write_text(now)
@@ -231,13 +232,13 @@ def _broker_answers(path: Path) -> bool:
     return False
 
 
-def summary(access: Mapping[str, Any], url: str) -> str:
+def summary(access: JsonObject, url: str) -> str:
     lines = _summary_lines(access, url)
     body = "\n".join(f"  {label:<19} {value}".rstrip() for label, value in lines)
     return f"\n{RULE}\n{body}\n{RULE}\n"
 
 
-def _summary_lines(access: Mapping[str, Any], url: str) -> Iterator[tuple[str, str]]:
+def _summary_lines(access: JsonObject, url: str) -> Iterator[tuple[str, str]]:
     yield "HumanJudge runs at", f"{url}/"
     yield "", ""
     for label, links in (("Board", access.get("board", [])), ("Vote", access.get("invites", []))):

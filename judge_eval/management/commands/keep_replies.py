@@ -4,7 +4,7 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
-from judge_eval.runs.retention import remove_old_replies, set_retention
+from judge_eval.runs.deletion import remove_old_replies, set_retention
 from voting.models import Project
 
 

@@ -133,8 +133,8 @@ def evaluate(request: HttpRequest, body: EvaluateIn) -> Any:
     """
     api_key = key_of(request, ApiKey.Scope.READ)
     if body.reputations and len(body.reputations) != len(body.votes):
-        said = f"{len(body.reputations)} reputations for {len(body.votes)} votes"
-        raise ConfigInvalid.at("reputations", said)
+        message = f"{len(body.reputations)} reputations for {len(body.votes)} votes"
+        raise ConfigInvalid.at("reputations", message)
     given = body.previous_timestamp
     previous = given if given.tzinfo else given.replace(tzinfo=UTC)
     now = timezone.now()
@@ -143,11 +143,11 @@ def evaluate(request: HttpRequest, body: EvaluateIn) -> Any:
         insist(api_key, "see", project.pk)
     rules = parameters_of(project) if project else DEFAULT
     elapsed = max((now - previous).total_seconds(), 0) / SECONDS[rules.decay_unit]
-    found = step(
+    moved = step(
         body.previous_score, elapsed, rules.decay_rate, body.votes, body.reputations or None
     )
     return {
-        "score": found.score,
-        "freshness": found.freshness,
+        "score": moved.score,
+        "freshness": moved.freshness,
         "timestamp": max(now, previous) if body.votes else previous,
     }

@@ -50,8 +50,8 @@ class Ingested(Schema):
 
     def about(self) -> Row:
         """Return what is kept beside input and output: what was said of the call."""
-        told = self.model_dump(exclude={"gj_inference_id", "input", "output"}, exclude_none=True)
-        return {key: value for key, value in told.items() if value != {}}
+        values = self.model_dump(exclude={"gj_inference_id", "input", "output"}, exclude_none=True)
+        return {key: value for key, value in values.items() if value != {}}
 
 
 class Logged(Schema):
@@ -125,8 +125,8 @@ class MadeModel(Schema):
 
 def _no_endpoint(value: object) -> None:
     if value is not None:
-        said = "this server calls no models: leave it out, and log traces with the model's own key"
-        raise ValueError(said)
+        why = "this server calls no models: leave it out, and log traces with the model's own key"
+        raise ValueError(why)
 
 
 class EnrollIn(BaseModel):
@@ -184,11 +184,11 @@ def make_model(request: HttpRequest, response: HttpResponse, body: ModelIn) -> A
 def enroll(request: HttpRequest, model_id: Named, benchmark_id: Named, body: EnrollIn) -> Any:
     """Send a model's traces to a benchmark too. The second time is answered as the first."""
     api_key = person_key(request)
-    found = model_named(api_key, model_id)
-    insist(api_key, "run", found.project_id)
-    enrollment = services.enroll(found, benchmark_named(benchmark_id))
+    model = model_named(api_key, model_id)
+    insist(api_key, "run", model.project_id)
+    enrollment = services.enroll(model, benchmark_named(benchmark_id))
     return {
         "enrollment_id": enrollment.pk,
-        "model_id": found.pk,
+        "model_id": model.pk,
         "evaluation_id": enrollment.benchmark.queue_id,
     }

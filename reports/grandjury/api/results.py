@@ -91,19 +91,19 @@ def _moment(path: str, text: str | None, of_day: time) -> datetime | None:
 Page = Annotated[Paging, Query()]
 
 
-def _rows(api_key: ApiKey, wanted: Any, page: Paging, *, by_slug: bool = False) -> list[Row]:
+def _rows(api_key: ApiKey, traces: Any, page: Paging, *, by_slug: bool = False) -> list[Row]:
     # Who reads with the key of a model is no person who might vote.
     reader = api_key.user if api_key.kind == ApiKey.Kind.PERSON else None
     if page.detail == "votes":
-        return [_vote(row) for row in selectors.vote_rows(wanted, reader, page.window())]
-    found = selectors.trace_rows(wanted, reader, page.window())
-    return [_trace(row, by_slug=by_slug) for row in found]
+        return [_vote(row) for row in selectors.vote_rows(traces, reader, page.window())]
+    rows = selectors.trace_rows(traces, reader, page.window())
+    return [_trace(row, by_slug=by_slug) for row in rows]
 
 
 def _trace(row: Row, *, by_slug: bool) -> Row:
-    said = None if by_slug else row["said"].get("model")
+    label = None if by_slug else row["metadata"].get("model")
     rate = selectors.pass_rate(row["pass_count"], row["total_votes"])
-    return row | {"model": said or row["slug"], "pass_rate": rate}
+    return row | {"model": label or row["slug"], "pass_rate": rate}
 
 
 def _vote(row: Row) -> Row:
@@ -124,9 +124,9 @@ def evaluations(
     trace is what its client called it, or else the model's slug.
     """
     api_key = key_of(request, ApiKey.Scope.READ)
-    found = model_named(api_key, model_id)
+    model = model_named(api_key, model_id)
     benchmark = benchmark_named(evaluation_id) if evaluation_id else None
-    return _rows(api_key, selectors.model_traces(found, benchmark), page)
+    return _rows(api_key, selectors.model_traces(model, benchmark), page)
 
 
 @results.get("/challenges", response=list[BenchmarkRow])
@@ -151,8 +151,8 @@ def benchmark_votes(
     api_key = key_of(request, ApiKey.Scope.READ)
     benchmark = benchmark_named(benchmark_id)
     names = [name for name in model.split(",") if name]
-    wanted = selectors.benchmark_traces(api_key, benchmark, names)
-    return _rows(api_key, wanted, page, by_slug=True)
+    traces = selectors.benchmark_traces(api_key, benchmark, names)
+    return _rows(api_key, traces, page, by_slug=True)
 
 
 @leaderboards.get("/benchmarks/{benchmark_id}/leaderboard", response=list[LeaderboardRow])

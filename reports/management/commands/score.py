@@ -6,12 +6,12 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from humanjudge.lib.validation import ConfigInvalid
 from judge_eval.models import Run
-from judge_eval.runs.embeddings import make_embedder
+from judge_eval.runs.providers import make_embedder
 from judge_eval.selectors import Ambiguous, by_prefix, switched_off
-from reports.scores.config import Reach, read_config, whole
-from reports.scores.files import FolderTaken, replacing
-from reports.scores.make import ScoringFailed, make_report
-from reports.scores.table import table_text
+from reports.report.folders import FolderTaken, replacing
+from reports.report.score_config import Reach, read_config, read_style, whole
+from reports.report.score_files import ScoringFailed, make_report
+from reports.report.score_table import table_text
 
 
 class Command(BaseCommand):
@@ -23,6 +23,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--part", default="", help="tag:…, generator:…, group:… or ballot:decided"
         )
+        parser.add_argument("--style", type=Path, help="style sheet of Matplotlib, for the charts")
         parser.add_argument("--out", type=Path, required=True, help="folder of the report")
         parser.add_argument(
             "--force", action="store_true", help="move aside whatever else is in that folder"
@@ -38,6 +39,7 @@ class Command(BaseCommand):
                 raise CommandError(f"there is no run {options['run']!r}")
             data = whole(read_config(path) if path else None)
             data |= {"part": options["part"]} if options["part"] else {}
+            data |= {"style": read_style(options["style"])} if options["style"] else {}
             with replacing(options["out"], force=options["force"]) as folder:
                 report = make_report(run, data, folder, reach)
         except ConfigInvalid as invalid:

@@ -5,7 +5,7 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from judge_eval.objects import NOT_COVERED
-from reports.shares.verify import NotVerified, verify
+from reports.report.bundle import NotVerified, verify
 from voting.models import Project
 
 
@@ -28,10 +28,12 @@ class Command(BaseCommand):
             report, unchecked, gaps = verify(options["bundle"], options["head"])
         except NotVerified as wrong:
             raise CommandError(f"NOT verified: {wrong}") from wrong
-        known = "is as given" if options["head"] else "was not given: compare it with one you know"
+        compared = (
+            "is as given" if options["head"] else "was not given: compare it with one you know"
+        )
         self.stdout.write(
             f"Verified: every figure of {report.title!r} follows from its ledger of "
-            f"{report.head.seq:,} entries. Its head {report.head.hash} {known}."
+            f"{report.head.seq:,} entries. Its head {report.head.hash} {compared}."
         )
         for composite in unchecked:
             self.stdout.write(f"Not checked, as it asks for outputs: {composite}.")

@@ -1,6 +1,7 @@
 """Figures of votes in a file, as `POST /api/v1/verdict/…` answers them."""
 
 import json
+from argparse import Namespace
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -13,21 +14,21 @@ from judge_eval.exchange.sources import Format, UnknownFormat, records
 from reports.grandjury import analysis
 from reports.grandjury.analysis import Row, VoteInvalid
 
-Figure = Callable[[Iterator[Row], dict[str, Any]], object]
+Figure = Callable[[Iterator[Row], Namespace], object]
 FIGURES: Final[dict[str, Figure]] = {
-    "histogram": lambda votes, asked: analysis.histogram(
-        votes, asked["minutes"], gross=not asked["per_item"]
+    "histogram": lambda votes, options: analysis.histogram(
+        votes, options.minutes, gross=not options.per_item
     ),
-    "completeness": lambda votes, asked: analysis.completeness(
-        votes, asked["voters"], asked["items"], asked["gross"]
+    "completeness": lambda votes, options: analysis.completeness(
+        votes, options.voters, options.items, options.gross
     ),
-    "population-confidence": lambda votes, asked: analysis.population_confidence(
-        votes, asked["voters"], asked["items"]
+    "population-confidence": lambda votes, options: analysis.population_confidence(
+        votes, options.voters, options.items
     ),
-    "majority-good": lambda votes, asked: analysis.majority_good(
-        votes, asked["good_vote"], asked["threshold"]
+    "majority-good": lambda votes, options: analysis.majority_good(
+        votes, options.good_vote, options.threshold
     ),
-    "votes-distribution": lambda votes, asked: analysis.votes_distribution(votes, asked["items"]),
+    "votes-distribution": lambda votes, options: analysis.votes_distribution(votes, options.items),
 }
 names = partial(str.split, sep=",")
 
@@ -50,13 +51,14 @@ class Command(BaseCommand):
         parser.add_argument("--good-vote", default="true", help="which vote is a good one")
         parser.add_argument("--threshold", type=float, default=0.5, help="of the good votes' share")
 
-    def handle(self, *args: Any, **asked: Any) -> None:
-        path: Path = asked["file"]
+    def handle(self, *args: Any, **given: Any) -> None:
+        options = Namespace(**given)
+        path: Path = options.file
         line = 0
 
         def rows(stream: BinaryIO) -> Iterator[Row]:
             nonlocal line
-            for record in records(stream, path.name, asked["format"]):
+            for record in records(stream, path.name, options.format):
                 if isinstance(record, RowError):
                     raise CommandError(str(record))
                 line = record.line
@@ -64,11 +66,11 @@ class Command(BaseCommand):
 
         try:
             with path.open("rb") as stream:
-                found = FIGURES[asked["figure"]](rows(stream), asked)
+                figure = FIGURES[options.figure](rows(stream), options)
         except VoteInvalid as invalid:
             # Rows are read as they are counted: the last one is the one that is wrong.
             wrong = RowError(path.name, line, invalid.field, invalid.message)
             raise CommandError(str(wrong)) from invalid
         except (OSError, UnknownFormat, ValueError) as error:
             raise CommandError(str(error)) from error
-        self.stdout.write(json.dumps(found))
+        self.stdout.write(json.dumps(figure))

@@ -1,6 +1,6 @@
 """What computes: imported where scores are computed, and nowhere else."""
 
-from judge_eval.stats import Figure, HumanLabels, JudgeLabels, Scorer, ScoreResult, TaskStrategy
+from judge_eval.stats import Estimate, HumanLabels, JudgeLabels, Scorer, ScoreResult, TaskStrategy
 
 
 class SameWordScorer(Scorer):
@@ -20,5 +20,5 @@ class SameWordScorer(Scorer):
     ) -> ScoreResult:
         said = judge_data.by_item
         same = [said[item] == label for item, _, label in human_data if item in said]
-        figure = Figure(sum(same) / len(same), n=len(same))
+        figure = Estimate(sum(same) / len(same), n=len(same))
         return self.result(judge_id, task_name, aggregation_mode, {"same_word": figure})

@@ -17,10 +17,10 @@ class Command(BaseCommand):
         parser.add_argument("--out", type=Path, help="a file; standard output if not given")
 
     def handle(self, *args: Any, project: UUID, out: Path | None, **options: Any) -> None:
-        found = Project.objects.filter(pk=project).first()
-        if found is None:
+        row = Project.objects.filter(pk=project).first()
+        if row is None:
             raise CommandError(f"there is no project {project}")
-        lines = (f"{line}\n" for line in ledger.export(found))
+        lines = (f"{line}\n" for line in ledger.export(row))
         if out is None:
             sys.stdout.writelines(lines)
             return
@@ -29,4 +29,4 @@ class Command(BaseCommand):
                 file.writelines(lines)
         except OSError as error:
             raise CommandError(f"cannot write {out}: {error.strerror}") from error
-        self.stderr.write(f"{found.head_seq} entries, head {found.head}")
+        self.stderr.write(f"{row.head_seq} entries, head {row.ledger_head}")

@@ -6,7 +6,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from voting.ledger import ledger
 from voting.models import Project
 
-MOST_SHOWN = 20
+MOST_PRINTED = 20
 
 
 class Command(BaseCommand):
@@ -39,7 +39,7 @@ class Command(BaseCommand):
         differences = ledger.replay(project, write=not check)
         if chain:
             differences = [*ledger.changed_entries(project), *differences]
-        for difference in differences[:MOST_SHOWN]:
+        for difference in differences[:MOST_PRINTED]:
             self.stdout.write(str(difference))
         left = [each for each in differences if check or not each.is_correctable]
         state = "corrected" if differences else "equal"

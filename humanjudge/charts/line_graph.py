@@ -1,0 +1,222 @@
+"""Lines of judges as coordinates, each named at its end: ratings over votes, winning rates.
+
+A template draws them in the page's own colours: a live page cannot wait for a renderer.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
+from statistics import fmean
+from typing import Final, NamedTuple
+
+from humanjudge.charts.interval_graph import Level
+from humanjudge.charts.labels import (
+    RATING,
+    Axis,
+    clean,
+    shortened,
+    spread,
+    ticks,
+    unprefixed,
+    width_of,
+)
+from humanjudge.lib.text import number_of
+
+_PLOT_WIDTH: Final = 560
+LEAST_HEIGHT: Final = 260
+_LEFT, _TOP, _BOTTOM = 44, 12, 28
+_RIGHT: Final = _LEFT + _PLOT_WIDTH
+# Of words below the ticks.
+_WORDS: Final = 18
+# Room for a letter of a label, of fonts that a page may come to be shown in a wide one; and for
+# the value behind it.
+_LETTER, _VALUE = 7.6, 48
+# Two labels nearer than this would overlap.
+LABEL_GAP: Final = 14.0
+_LEADER: Final = 12
+_START: Final = Level("", 1000.0)
+# Of lines: no two of the first 40 have both in common.
+HUES: Final = 8
+DASHES: Final = 5
+# Where there are more lines than these, all step back but those that agree most.
+MOST_EQUAL: Final = 6
+LEADING: Final = 3
+# The least height of an axis of ratings.
+_LEAST_RATINGS: Final = 40.0
+_TABLE_ROWS: Final = 12
+
+
+class Tick(NamedTuple):
+    at: float
+    label: str
+    anchor: str = "middle"
+
+
+class Curve(NamedTuple):
+    """A judge's figure at several places, ascending; None where there is none."""
+
+    name: str
+    points: Sequence[tuple[float, float | None]]
+    is_baseline: bool = False
+
+    @property
+    def values(self) -> dict[float, float]:
+        """The figures that there are, by their places."""
+        return {place: value for place, value in self.points if value is not None}
+
+
+@dataclass(frozen=True)
+class Line:
+    name: str
+    label: str
+    style: str
+    points: str
+    end_y: float
+    label_y: float
+    value: str
+
+
+@dataclass(frozen=True)
+class LineGraph:
+    lines: list[Line]
+    y_ticks: list[Tick]
+    x_ticks: list[Tick]
+    # Across the plot: where ratings start, or where a judge passes.
+    rule: Tick
+    # Below the ticks, and all of it for those who cannot see it.
+    x_words: str
+    words: str
+    plot_bottom: int
+    height: int
+    width: int
+    plot_left: int = _LEFT
+    plot_right: int = _RIGHT
+    label_x: int = _RIGHT + _LEADER
+    # Some of the places with the value of each line there.
+    table: list[tuple[int, list[float]]] = field(default_factory=list)
+
+
+def line_graph(
+    curves: Sequence[Curve], *, title: str, x: Axis, y: Axis, rule: Level
+) -> LineGraph | None:
+    """Lay out a line for each judge; None where there is nothing to draw.
+
+    `rule` is a level across the plot, for instance where a judge passes. Of many lines those that
+    are highest in the mean stand out.
+    """
+    curves = [curve for curve in curves if curve.values]
+    if not curves:
+        return None
+    means = [fmean(curve.values.values()) for curve in curves]
+    order = sorted(range(len(curves)), key=lambda place: -means[place])
+    low, high = x.ends(place for curve in curves for place in curve.values)
+    marks = ticks(low, high) if high > low else [low]
+    return _laid_out(curves, order, title, x, y, rule, marks)
+
+
+def rating_graph(
+    names: Sequence[str],
+    series: Sequence[tuple[int, Sequence[float]]],
+    baselines: Collection[int] = (),
+    order: Sequence[int] = (),
+) -> LineGraph | None:
+    """Lay out ratings over votes; None when there is nothing to draw yet.
+
+    `series` has votes so far and the ratings after them, oldest first, judges in the order of
+    `names`: one that joined later is missing at the end of earlier rows and stood at 1000 there.
+    `baselines` are drawn dashed. `order` is judges by agreement: of many, the first stand out.
+    """
+    rows = rating_rows(len(names), series)
+    if not rows or not names:
+        return None
+    curves = [
+        Curve(name, [(votes, ratings[judge]) for votes, ratings in rows], judge in baselines)
+        for judge, name in enumerate(names)
+    ]
+    lowest = min(min(ratings) for _, ratings in rows)
+    highest = max(max(ratings) for _, ratings in rows)
+    slack = max((_LEAST_RATINGS - (highest - lowest)) / 2, 0.0)
+    y = Axis(RATING.words, RATING.form, lowest - slack, highest + slack)
+    graph = _laid_out(curves, order, "Ratings", Axis("", ",.0f", 0), y, _START, [])
+    last = number_of(rows[-1][0], "vote")
+    # About a dozen rows, always with the first and the last.
+    step = -(-(len(rows) - 1) // _TABLE_ROWS)
+    return replace(
+        graph,
+        x_ticks=[Tick(_LEFT, "0", "start"), Tick(_RIGHT, last, "end")],
+        table=[*rows[:-1:step], rows[-1]],
+    )
+
+
+def rating_rows(
+    judges: int, series: Sequence[tuple[int, Sequence[float]]]
+) -> list[tuple[int, list[float]]]:
+    """Return votes and the ratings of all judges after them, from 0 votes on.
+
+    Examples
+    --------
+    >>> rating_rows(2, [(1, [1016.0]), (2, [1030.0, 986.0])])
+    [(0, [1000.0, 1000.0]), (1, [1016.0, 1000.0]), (2, [1030.0, 986.0])]
+    """
+    start = [_START.value] * judges
+    padded = [(votes, [*row, *start[len(row) :]][:judges]) for votes, row in series]
+    return [(0, start), *padded] if padded else []
+
+
+def _laid_out(
+    curves: Sequence[Curve],
+    order: Sequence[int],
+    title: str,
+    across: Axis,
+    up: Axis,
+    rule: Level,
+    marks: Sequence[float],
+) -> LineGraph:
+    courses = [[*curve.values.items()] for curve in curves]
+    left, right = across.ends(place for course in courses for place, _ in course)
+    low, high = up.ends([rule.value, *(value for course in courses for _, value in course)])
+    # As high as its labels under each other, however many judges there are.
+    bottom = max(LEAST_HEIGHT - _BOTTOM, round(_TOP + LABEL_GAP * len(curves)))
+
+    def x(place: float) -> float:
+        share = (place - left) / (right - left) if right > left else 1.0
+        return round(_LEFT + _PLOT_WIDTH * share, 1)
+
+    def y(value: float) -> float:
+        return round(_TOP + (bottom - _TOP) * (high - value) / (high - low), 1)
+
+    names = [clean(curve.name) for curve in curves]
+    labels = [shortened(name, 40) for name in unprefixed(names)]
+    last = [course[-1][1] for course in courses]
+    label_ys = spread([y(value) for value in last], LABEL_GAP, float(bottom))
+    stepping_back = order[LEADING:] if len(curves) > MOST_EQUAL else ()
+    lines = [
+        Line(
+            name=names[place],
+            label=labels[place],
+            style=" ".join(
+                ["baseline" if curve.is_baseline else f"hue-{place % HUES} dash-{place % DASHES}"]
+                + ["many"] * (place in stepping_back)
+            ),
+            points=" ".join(f"{x(at)},{y(value)}" for at, value in courses[place]),
+            end_y=y(last[place]),
+            label_y=label_ys[place],
+            value=up.write(last[place]),
+        )
+        for place, curve in enumerate(curves)
+    ]
+    in_words = "; ".join(
+        f"{name} from {up.write(course[0][1])} to {up.write(course[-1][1])}"
+        for name, course in zip(names, courses, strict=True)
+    )
+    words = _WORDS if across.words else 0
+    return LineGraph(
+        lines=lines,
+        y_ticks=[Tick(y(value), up.write(value)) for value in ticks(low, high)],
+        x_ticks=[Tick(x(place), across.write(place)) for place in marks],
+        rule=Tick(y(rule.value), rule.words),
+        x_words=across.words,
+        words=f"{title}: {in_words}.",
+        plot_bottom=bottom,
+        height=bottom + _BOTTOM + words,
+        width=round(_RIGHT + _LEADER + _LETTER * max(map(width_of, labels)) + _VALUE),
+    )

@@ -1,0 +1,261 @@
+"""What the board shows of its lines: tables of judges, judges against judges, and the graphs."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Final, NamedTuple, TypedDict
+
+from humanjudge.charts.interval_graph import IntervalGraph
+from humanjudge.charts.line_graph import LineGraph, rating_graph
+from humanjudge.lib.tables import (
+    DASH,
+    Cell,
+    Head,
+    Row,
+    Table,
+    matrix,
+    missing,
+    name_cell,
+    numbered,
+    percent,
+    percent_span,
+)
+from humanjudge.lib.text import listed, odds
+from judge_eval import selectors
+from judge_eval.findings.columns import COLUMNS, FURTHER, MAIN, PENDING, elo_cell, share_cell
+from judge_eval.findings.filters import Slice
+from judge_eval.findings.model import Claims, ConfusionMatrix, Matrix, RunFindings
+from judge_eval.findings.pictures import picture_of
+from judge_eval.findings.ranking import BoardLine
+from judge_eval.findings.tables import (
+    BASELINE,
+    Figures,
+    group_table,
+    judge_cells,
+    judge_table,
+    telling_columns,
+    unknown_columns,
+    unknown_topics,
+    with_people,
+)
+from judge_eval.models import Judge, Run
+from judge_eval.selectors import BoardView
+from judge_eval.stats.estimate import SIGNIFICANCE, McNemar
+from voting.kinds import kind_of
+
+LATER: Final = "The judge joined after these figures were computed; they follow within seconds."
+OF_THE_WHOLE: Final = "ELO, prices and times are those of the whole run."
+NO_SUCH_VOTE: Final = "There is no such vote on what it has a verdict on."
+BEFORE_VOTES: Final = tuple(
+    next(column for column in COLUMNS if column.figure == figure)
+    for figure in ("coverage", "consistency", "first", "cost", "seconds")
+)
+
+
+class JudgeTables(NamedTuple):
+    """The table of the board, and the one of further figures where people have voted."""
+
+    main: Table
+    further: Table | None
+
+
+def judge_tables(
+    run: Run,
+    part: Slice,
+    figures: RunFindings | None,
+    lines: Sequence[BoardLine],
+    page_lines: Sequence[BoardLine],
+) -> JudgeTables:
+    """Return tables of the judges of a page; their columns are those that tell of some judge."""
+    every, rows = ([_figures(line, figures) for line in some] for some in (lines, page_lines))
+    is_voted = figures is not None and figures.as_of.votes > 0
+    if figures and is_voted:
+        every, rows = with_people(every, figures), with_people(rows, figures)
+    unknown = unknown_columns(every) if figures else []
+    main = MAIN if is_voted or any(line.row.total for line in lines) else BEFORE_VOTES
+    by_order = figures is not None and figures.unordered is not None
+    possible, further = (
+        [
+            c
+            for c in telling_columns(group, unknown, kind_of(run.queue), by_order=by_order)
+            if c.is_of_parts or not part.kind
+        ]
+        for group in (main, FURTHER)
+    )
+    with_figures = [
+        c for c in possible if any(c.figure in r[2] and r[2][c.figure].has_figure for r in rows)
+    ]
+    name = f"Judges of {run.name}{f', {part.in_words}' if part.kind else ''}"
+    # Before there are votes a table would be of dashes.
+    table = judge_table(name, possible if is_voted else with_figures, rows)
+    words = _unknown_in_words(unknown_topics(unknown), lines, part)
+    main_table = replace(table, id="ranking", unknown=words)
+    if not is_voted:
+        return JudgeTables(main_table, None)
+    table = judge_table(f"{name}: further figures", further, rows)
+    return JudgeTables(main_table, replace(table, id="further-table"))
+
+
+def _unknown_in_words(topics: Sequence[str], lines: Sequence[BoardLine], part: Slice) -> str:
+    words = [OF_THE_WHOLE] if part.kind else []
+    if topics:
+        # Baselines aside, every judge has answered elsewhere.
+        providers = {line.row.judge.provider for line in lines if not line.is_baseline}
+        without = "Imported verdicts have" if providers == {Judge.IMPORTED} else "Judges have"
+        words.append(f"{without} no {listed(topics, 'or')}.")
+    return " ".join(words)
+
+
+def _figures(line: BoardLine, figures: RunFindings | None) -> Figures:
+    if figures and line.findings:
+        cells = judge_cells(line.findings, figures)
+    else:
+        absent = missing(LATER if figures else PENDING)
+        free = line.is_baseline
+        cells = {c.figure: Cell() if free and c.is_of_calls else absent for c in COLUMNS}
+        if line.share is not None:
+            cells["overall"] = Cell(percent(line.share), why=PENDING)
+    tag = BASELINE if line.is_baseline else ""
+    return line.row.judge.name, tag, cells | {"elo": elo_cell(line.elo)}
+
+
+# --- judges against judges ----------------------------------------------------------------------
+
+
+class Comparisons(TypedDict, total=False):
+    """Judges set against each other and against people, for the template; some runs lack some."""
+
+    pictures: list[IntervalGraph]
+    groups: Table | None
+    evidence: Table
+    same_verdict: Table
+    mcnemar: Table
+    # The name of each judge, and the table of its answers.
+    confusion: list[tuple[str, Table]]
+
+
+def comparisons(run: Run, figures: RunFindings, page_lines: Sequence[BoardLine]) -> Comparisons:
+    """Return the pictures and tables of the judges of a page, in the order of its lines."""
+    ids = [line.id for line in page_lines if line.findings]
+    both = (picture_of(figures, is_narrow=narrow, only=ids) for narrow in (False, True))
+    return {
+        "pictures": [graph for graph in both if graph],
+        "groups": group_table(figures),
+        **_matrices(run, figures, ids),
+        **_confusion(figures, ids),
+    }
+
+
+def _matrices(run: Run, figures: RunFindings, ids: Sequence[str]) -> Comparisons:
+    places = {judge.id: place for place, judge in enumerate(figures.judges)}
+    order, names = [places[pk] for pk in ids], [judge.name for judge in figures.judges]
+    if len(order) < 2:
+        return {}
+
+    def table(key: str, label: str, cell: Callable[[int, int], Cell]) -> Table:
+        drawn = matrix(label, names, order, cell)
+        return replace(drawn, css="matrix", id=f"table-{key}", caption=label)
+
+    alike = f"Same verdict: percent of the {run.queue.noun}s that both answered"
+    evidence = partial(_evidence, figures.claims)
+    tables: Comparisons = {
+        "evidence": table("evidence", "Evidence that the row beats the column", evidence),
+        "same_verdict": table("same_verdict", alike, partial(_alike, figures.same_verdict)),
+    }
+    if figures.unordered is None:
+        label = "Row better than column: corrected p"
+        tables["mcnemar"] = table("mcnemar", label, partial(_tested, figures.mcnemar))
+    return tables
+
+
+def _evidence(claims: Claims, row: int, column: int) -> Cell:
+    evidence = claims.evidence[row][column]
+    if evidence is None:
+        return Cell(DASH)
+    low, high = claims.difference_low[row][column], claims.difference_high[row][column]
+    points = "" if low is None or high is None else percent_span(low, high)
+    return _marked(Cell(odds(evidence), points), claims.beats[row][column], "beats, evidence ")
+
+
+def _marked(cell: Cell, beats: bool, spoken: str) -> Cell:
+    return replace(cell, css="num beats", before=spoken) if beats else cell
+
+
+def _alike(same_verdict: Matrix, row: int, column: int) -> Cell:
+    same = same_verdict[row][column]
+    alone = Cell(DASH, title="They never answered together.")
+    return alone if same is None else Cell(percent(same))
+
+
+def _tested(tests: McNemar, row: int, column: int) -> Cell:
+    # Short, and without the names in the heads: there are hundreds of these.
+    alone = f"{tests.ahead[row][column]:,}:{tests.ahead[column][row]:,}"
+    p = p_text(tests.p[row][column] or 0.0)
+    return _marked(Cell(p, alone), tests.beats[row][column], "better, p = ")
+
+
+# --- judges set beside people -------------------------------------------------------------------
+
+
+def _confusion(figures: RunFindings, ids: Sequence[str]) -> Comparisons:
+    """Set what each judge said beside what people said, in the order of the board."""
+    confusion = figures.confusion
+    if confusion is None:
+        return {}
+    names = {judge.id: judge.name for judge in figures.judges}
+    by_judge = {
+        of.judge: _confusion_table(names[of.judge], confusion.choices, of)
+        for of in confusion.judges
+    }
+    return {"confusion": [(names[pk], by_judge[pk]) for pk in ids if pk in by_judge]}
+
+
+def _confusion_table(name: str, choices: Sequence[str], of: ConfusionMatrix) -> Table:
+    heads = [Head("People said", css=""), *map(Head, choices), Head("no verdict")]
+    heads += [Head("Sensitivity", "%"), Head("Specificity", "%")]
+    lines = []
+    for choice, counts, rates in zip(choices, of.counts, of.labels, strict=True):
+        cells = [
+            Cell(f"{count:,}", css="num beats" if answer == choice else "num")
+            for answer, count in zip([*choices, None], counts, strict=True)
+        ]
+        shares = [
+            share_cell(rates.sensitivity, f"votes for {choice}", NO_SUCH_VOTE),
+            share_cell(rates.specificity, "other votes", NO_SUCH_VOTE),
+        ]
+        lines.append(Row(choice, [name_cell(choice), *cells, *shares]))
+    rows, notes = numbered(lines)
+    label = f"What {name} said beside what people said, in votes"
+    return Table(label, heads, rows, css="matrix", notes=notes)
+
+
+def p_text(p: float) -> str:
+    """Write a p-value, never as nothing, and never so that it seems to pass where it does not.
+
+    Examples
+    --------
+    >>> p_text(0.0000042), p_text(0.0312), p_text(0.0501), p_text(1.0)
+    ('<0.001', '0.031', '0.0501', '1')
+    """
+    if p < 0.001:
+        return "<0.001"
+    if p == 1:
+        return "1"
+    short = f"{p:.3f}"
+    return f"{p:.4f}" if (float(short) <= SIGNIFICANCE) != (p <= SIGNIFICANCE) else short
+
+
+# --- the curve --------------------------------------------------------------------------------
+
+
+def elo_graph(board: BoardView, lines: Sequence[BoardLine]) -> LineGraph | None:
+    """Draw the ELO of the judges shown, who are in another order than those of the run."""
+    lines = [line for line in lines if line.elo.value is not None]
+    series = selectors.rating_series(board.run, board.votes)
+    if board.votes and (not series or series[-1][0] < board.votes):
+        series.append((board.votes, [row.elo for row in board.rows]))
+    places = sorted(board.rows.index(line.row) for line in lines)
+    curves = [(votes, [row[n] for n in places if n < len(row)]) for votes, row in series]
+    baselines = {at for at, n in enumerate(places) if board.rows[n].judge.is_baseline}
+    order = [places.index(board.rows.index(line.row)) for line in lines]
+    return rating_graph([board.rows[n].judge.name for n in places], curves, baselines, order)

@@ -1,0 +1,103 @@
+"""The items on which people and judges disagree most, with the votes and verdicts on each."""
+
+from collections.abc import Collection, Sequence
+from typing import Any, NamedTuple
+
+from django.db.models import Count
+from django.db.models.functions import Left
+
+from humanjudge.lib.text import listed, number_of
+from judge_eval.access import Reader, visible
+from judge_eval.findings.model import DisputedPair
+from judge_eval.models import Judge, Run, Verdict
+from voting.choices import LABELS
+from voting.ledger.counts import counted_in
+from voting.models import Entry, Inference, Item
+
+PROMPT_LETTERS, OUTPUT_LETTERS = 160, 280
+# More judges than these are a number.
+MOST_NAMES = 4
+
+
+class DisputedItem(NamedTuple):
+    """An item, how many of its answers are wrong, and who answered what."""
+
+    pair: Any
+    wrong: int
+    of: int
+    # The side of each output, the output, and how it begins.
+    outputs: list[tuple[str, Inference, str]]
+    votes: list[str]
+    # A verdict in words, and the judges who gave it.
+    verdicts: list[tuple[str, str]]
+
+
+def disputed_pairs(run: Run, disputed: Sequence[DisputedPair]) -> list[DisputedItem]:
+    """Return how the outputs of pairs begin, and what judges and people say of them."""
+    worst = {pair.position: pair for pair in disputed}
+    by_place = pairs_beginning(run, worst)
+    pairs = {pair.pk: pair for pair in by_place.values()}
+    votes, verdicts = _votes_on(run, pairs), _verdicts_on(pairs)
+    return [
+        DisputedItem(
+            pair,
+            of.wrong,
+            of.of,
+            outputs_beginning(pair),
+            votes.get(pair.pk, []),
+            verdicts.get(pair.pk, []),
+        )
+        for position, of in worst.items()
+        if (pair := by_place.get(position))
+    ]
+
+
+def visible_disputed(
+    reader: Reader, run: Run, disputed: Sequence[DisputedPair]
+) -> list[DisputedItem]:
+    """Return the same of those that a reader may see."""
+    return disputed_pairs(run, visible(reader, run, disputed))
+
+
+def pairs_beginning(run: Run, positions: Collection[int]) -> dict[int, Item]:
+    """Return the pairs at some places, with how their prompts and outputs begin."""
+    items = (
+        Item.objects.filter(queue=run.queue_id, position__in=positions)
+        .select_related("a__picture", "b__picture")
+        .defer("a__output", "b__output", "a__metadata", "b__metadata")
+        .annotate(prompt=Left("a__prompt", PROMPT_LETTERS))
+        .annotate(output_a=Left("a__output", OUTPUT_LETTERS))
+        .annotate(output_b=Left("b__output", OUTPUT_LETTERS))
+    )
+    return {item.position: item for item in items}
+
+
+def outputs_beginning(pair: Any) -> list[tuple[str, Inference, str]]:
+    """Return the side of each output of such a pair, the output, and how it begins."""
+    begins = (pair.output_a, pair.output_b)
+    return list(zip("AB", pair.outputs, begins, strict=False))
+
+
+def _votes_on(run: Run, pairs: Collection[Any]) -> dict[Any, list[str]]:
+    counted = Entry.objects.filter(counted_in(run.queue), item__in=pairs).order_by()
+    by_item: dict[Any, list[str]] = {}
+    for item, choice, number in counted.values_list("item", "choice").annotate(n=Count("pk")):
+        by_item.setdefault(item, []).append(f"{LABELS.get(choice, choice)} ({number:,})")
+    return by_item
+
+
+def _verdicts_on(pairs: Collection[Any]) -> dict[Any, list[tuple[str, str]]]:
+    """Return what judges said on each pair, and who said so."""
+    final = Verdict.objects.filter(item__in=pairs).exclude(state=Verdict.State.WAITING)
+    verdicts = final.exclude(judge__provider=Judge.BASELINE).order_by("winner", "judge__position")
+    names: dict[Any, dict[str, list[str]]] = {}
+    for item, winner, judge in verdicts.values_list("item", "winner", "judge__name"):
+        words = LABELS.get(winner, winner) or "no verdict"
+        names.setdefault(item, {}).setdefault(words, []).append(judge)
+    return {
+        item: [
+            (words, listed(by) if len(by) <= MOST_NAMES else number_of(len(by), "judge"))
+            for words, by in of.items()
+        ]
+        for item, of in names.items()
+    }

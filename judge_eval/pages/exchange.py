@@ -1,0 +1,435 @@
+"""Data without a shell: files are brought, looked at, mapped and imported; a run is exported."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple, cast
+from uuid import UUID
+
+from django import forms
+from django.contrib.auth.models import User
+from django.db.models import Q, QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST
+from django_htmx.http import HttpResponseClientRefresh
+
+from humanjudge.http import Context, HtmxRequest
+from humanjudge.lib.text import number_of
+from humanjudge.lib.validation import ConfigInvalid
+from judge_eval.exchange import export_files, fields, import_jobs, mapping
+from judge_eval.exchange.formats import READERS
+from judge_eval.exchange.import_read import open_to_imports
+from judge_eval.exchange.import_report import ImportRefused, ImportReport
+from judge_eval.exchange.preview import Preview, grouped
+from judge_eval.exchange.row_models import ITEMS, SHAPES, Values
+from judge_eval.models import Import, Run
+from judge_eval.pages.run_form import ProjectForm
+from judge_eval.web import citation_of, find_run, run_page
+from voting.access import (
+    make_project,
+    projects_where,
+    require,
+    require_login,
+    require_making_runs,
+    user_of,
+)
+from voting.choices import LABELS
+from voting.models import Project
+
+IN_WORDS: Final = {"pair": "pairs", "item": "single items"}
+OWN_FORMATS: Final = {"table": "a run that was exported here", "bundle": "a bundle"}
+# What a column may be that has a name of its own for what it holds.
+GROUPS: Final = {
+    mapping.JUDGES: "verdicts of the judge it names",
+    mapping.VOTERS: "votes of the person it names",
+    mapping.LABELS: "a further answer",
+    mapping.METADATA: "metadata",
+}
+CHOICE_ROLES: Final = ("verdict", "vote", "pick_ab", "pick_ba", mapping.JUDGES, mapping.VOTERS)
+NOTHING: Final = "-"
+MOST_FAULTS: Final = 100
+LISTED: Final = 10
+SAMPLED: Final = 4
+
+
+def _format_title(name: str) -> str:
+    title = READERS[name].title if name in READERS else name
+    return OWN_FORMATS.get(name, title)
+
+
+class Choice(NamedTuple):
+    """A select: its name, what it is about, and its options, of which one is chosen."""
+
+    name: str
+    of: str
+    options: list[tuple[str, str]]
+    chosen: str
+
+
+class ColumnChoice(NamedTuple):
+    """What a column is taken for and may mean, some of its values, and what these stand for."""
+
+    role: Choice
+    guess: str
+    sample: str
+    values: list[Choice]
+
+
+def _name(label: str, help_text: str) -> forms.CharField:
+    return forms.CharField(
+        label=label, help_text=help_text, max_length=fields.MAX_NAME, required=False
+    )
+
+
+class ImportForm(ProjectForm):
+    """What files are, and what is made of them; a draft keeps what was posted."""
+
+    name = forms.CharField(label="Name of the run", max_length=200, required=False)
+    read_as = forms.ChoiceField(label="Read it as", required=False)
+    voter = forms.CharField(
+        label="All votes are by",
+        max_length=200,
+        required=False,
+        help_text="Where no column says it.",
+    )
+    judge = forms.CharField(
+        label="All verdicts are by", max_length=200, required=False, help_text="Likewise."
+    )
+    kind = forms.ChoiceField(
+        label="Kind of outputs",
+        required=False,
+        choices=[
+            ("", "as the rows say, else texts"),
+            ("text", "texts"),
+            ("svg", "drawings (SVG)"),
+            ("code", "code"),
+            ("image", "pictures"),
+        ],
+    )
+    rubric = forms.CharField(
+        label="Rubric",
+        required=False,
+        max_length=20_000,
+        help_text="What people are asked. The usual question, if you leave it empty.",
+        widget=forms.Textarea(attrs={"rows": 2}),
+    )
+    votes_per_pair = forms.IntegerField(
+        label="Votes per item",
+        required=False,
+        min_value=1,
+        max_value=100,
+        help_text="Imported votes count. One, if you leave it empty.",
+    )
+    skip_errors = forms.BooleanField(
+        label="Leave out rows that are wrong, and import the others", required=False
+    )
+
+    def __init__(self, job: Import, posted: Mapping[str, Any] | None, *, user: User) -> None:
+        super().__init__(posted, user=user)
+        self.user = user
+        self.job, self.posted = job, posted or {}
+        self.preview = Preview.model_validate(job.form["found"])
+        self.is_import = self.posted.get("do") == "import"
+        self._leave_out_fields()
+        formats = sorted({_format_title(name) for name in self.preview.formats.values()})
+        self.recognised = ", ".join(formats)
+        recognised = [("", f"{self.recognised}, as recognised")] if formats else []
+        by_columns = [(name, f"{words}, by columns") for name, words in IN_WORDS.items()]
+        if "read_as" in self.fields:
+            cast(forms.ChoiceField, self.fields["read_as"]).choices = recognised + by_columns
+        read_as = self.posted.get("read_as", "" if formats else self.preview.shape)
+        self.shape_name = read_as if read_as in SHAPES else ""
+        if "read_as" in self.fields:
+            self.initial["read_as"] = self.shape_name
+        self.columns = [self._column(n, it) for n, it in enumerate(self.preview.columns)]
+        self.initial.setdefault("name", job.form["files"][0].rsplit(".", 1)[0][:200])
+
+    def _leave_out_fields(self) -> None:
+        job, left_out = self.job, set[str]()
+        if job.is_bundle:
+            left_out = self.fields.keys() - {"project"}
+            empty = f"its own, {self.preview.project}" if self.preview.project else "its own"
+            cast("forms.ModelChoiceField[Project]", self.fields["project"]).empty_label = empty
+        elif job.run is not None:
+            left_out = {"project", "new_project", "name", "kind", "rubric", "votes_per_pair"}
+        for name in left_out & self.fields.keys():
+            del self.fields[name]
+
+    # --- columns ----------------------------------------------------------------------------------
+
+    def _column(self, number: int, column: str) -> ColumnChoice:
+        if not self.shape_name:
+            return ColumnChoice(Choice("", column, [], ""), "", "", [])
+        shape = SHAPES[self.shape_name]
+        options = [("", "not read"), *((name, name.replace("_", " ")) for name in shape.fields)]
+        options += [(group, GROUPS[group]) for group in mapping.groups_of(shape)]
+        usual = mapping.roles_of(list(self.preview.columns), shape)[column]
+        role = self.posted.get(f"column-{number}", usual)
+        role = role if role in dict(options) else usual
+        guess = "" if role else mapping.nearest(column, shape.fields)
+        return ColumnChoice(
+            Choice(f"column-{number}", column, options, role),
+            guess.replace("_", " "),
+            ", ".join(self.preview.columns[column][:SAMPLED]),
+            self._values(number, column, role),
+        )
+
+    def _values(self, number: int, column: str, role: str) -> list[Choice]:
+        """What each value stands for, where not all of them are choices of a pair."""
+        values = self.preview.columns[column]
+        if self.shape_name != "pair" or role not in CHOICE_ROLES or all(map(_choice, values)):
+            return []
+        options = [("", "choose…"), *LABELS.items(), (NOTHING, "leave out")]
+        chosen = [self.posted.get(f"value-{number}-{n}") for n in range(len(values))]
+        return [
+            Choice(
+                f"value-{number}-{n}",
+                value,
+                options,
+                selected if selected in dict(options) else _choice(value),
+            )
+            for n, (value, selected) in enumerate(zip(values, chosen, strict=True))
+        ]
+
+    def _mapping(self, voter: str, judge: str) -> Values | None:
+        """Return the mapping that is chosen, or None where names of columns say it all."""
+        roles = {column.role.of: column.role.chosen for column in self.columns}
+        meanings = {
+            column.role.of: {
+                value.of: None if value.chosen == NOTHING else value.chosen
+                for value in column.values
+                if value.chosen
+            }
+            for column in self.columns
+        }
+        meanings = {column: values for column, values in meanings.items() if values}
+        shape = SHAPES[self.shape_name]
+        is_usual = roles == mapping.roles_of(list(roles), shape) and not (
+            meanings or voter or judge
+        )
+        if is_usual and not self.preview.formats and self.shape_name == self.preview.shape:
+            return None
+        if nested := {mapping.LABELS, mapping.METADATA} & {c for c, role in roles.items() if role}:
+            why = "an object is only read where all columns keep their names: choose “not read”"
+            raise ConfigInvalid.at(min(nested), why)
+        chosen = mapping.chosen(roles, meanings, voter=voter, judge=judge)
+        if shape is ITEMS and not {"item", "output"} & chosen.keys():
+            raise ConfigInvalid.at("item", "choose the column that names the item, or its output")
+        return chosen
+
+    # --- what is asked for ------------------------------------------------------------------------
+
+    def clean(self) -> None:
+        if self.is_import and "name" in self.fields:
+            super().clean()
+            if not self.errors and not self.cleaned_data["name"].strip():
+                self.add_error("name", "Name the run.")
+        if self.errors:
+            return
+        try:
+            self.form = self._import_form() | {"choices": self._choices()}
+        except ConfigInvalid as invalid:
+            for error in invalid.errors:
+                self.add_error(None, str(error).removeprefix("mapping."))
+
+    def _import_form(self) -> Values:
+        """Return what an import is told, checked as by the API."""
+        cleaned = self.cleaned_data
+        names = ("kind", "rubric", "votes_per_pair", "skip_errors")
+        options = {name: cleaned[name] for name in names if cleaned.get(name)}
+        columns = self._mapping(cleaned["voter"], cleaned["judge"]) if self.shape_name else None
+        return import_jobs.form_of([], options, columns, None)
+
+    def _choices(self) -> dict[str, str]:
+        """Return what was posted, by the names of fields and selects that there are."""
+        selects = [it for each in self.columns for it in (each.role, *each.values) if it.name]
+        assigned = {it.name: it.chosen for it in selects}
+        return {
+            name: str(self.posted.get(name, "")) for name in self.fields if self.posted.get(name)
+        } | assigned
+
+    def make_project(self) -> Project | None:
+        """Return where the run belongs; a project that is made is chosen from then on."""
+        if self.job.run is not None:
+            return self.job.project
+        project: Project | None = self.cleaned_data["project"]
+        if project is None and (name := self.cleaned_data.get("new_project")):
+            project = make_project(name, self.user)
+            del self.form["choices"]["new_project"]
+            self.form["choices"]["project"] = str(project.pk)
+        return project
+
+
+def _choice(value: str) -> str:
+    try:
+        return str(fields.choice(value) or "")
+    except fields.Unfit:
+        return ""
+
+
+# --- bringing files -----------------------------------------------------------------------------
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def upload_files(request: HttpRequest, run_id: UUID | None = None) -> HttpResponse:
+    """The form that takes files, for a new run or one that there is; what is brought is kept."""
+    run, error, status = find_run(run_id) if run_id else None, "", 200
+    if run is not None:
+        require(request, "run", run.queue.project_id)
+    else:
+        require_making_runs(request)
+    if request.method == "POST":
+        try:
+            return redirect("import", _brought(request, run).pk)
+        except ConfigInvalid as invalid:
+            error, status = invalid.errors[0].message, 422
+        except ImportRefused as refused:
+            error, status = str(refused), refused.status
+    left = imports_of(user_of(request)).exclude(state=Import.State.DONE).exclude(user=None)
+    context = {
+        "run": run,
+        "tab": "export",
+        "error": error,
+        "left": left.order_by("-requested_at")[:LISTED],
+    }
+    return render(request, "judge_eval/import_files.html", context, status=status)
+
+
+def _brought(request: HttpRequest, run: Run | None) -> Import:
+    import_jobs.check_length(request.headers.get("Content-Length", ""))
+    sources = import_jobs.sources_of(request.FILES.getlist("file"))
+    job = Import(user=user_of(request))
+    if run is not None:
+        job.run, job.project = open_to_imports(Run.objects.filter(pk=run.pk)), run.queue.project
+    return import_jobs.save_upload(job, sources)
+
+
+# --- one import ---------------------------------------------------------------------------------
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def import_page(request: HtmxRequest, import_id: UUID) -> HttpResponse:
+    """What files are taken for, to be changed; then how far their import is; then its result."""
+    job = _import_of(request, import_id)
+    if job.can_be_changed and not request.htmx:
+        return _draft(request, job)
+    if request.method == "POST":
+        return redirect("import", job.pk)
+    return _progress(request, job)
+
+
+def imports_of(user: User) -> QuerySet[Import]:
+    """Return the imports into projects that somebody runs, and those of theirs that have none yet.
+
+    Of the latter superusers see all.
+    """
+    homeless = Q(project=None) if user.is_superuser else Q(project=None, user=user)
+    return Import.objects.filter(Q(project__in=projects_where(user, "run")) | homeless)
+
+
+def _import_of(request: HttpRequest, import_id: UUID) -> Import:
+    require_login(request)
+    visible = imports_of(user_of(request)).select_related("project", "run__queue")
+    return get_object_or_404(visible, pk=import_id)
+
+
+def _draft(request: HttpRequest, job: Import) -> HttpResponse:
+    posted = request.POST if request.method == "POST" else job.form.get("choices")
+    form, status = ImportForm(job, posted, user=user_of(request)), 200
+    if request.method == "POST":
+        status = 422
+        try:
+            if form.is_valid():
+                _take(job, form)
+                return redirect("import", job.pk)
+        except ImportRefused as refused:
+            form.add_error(None, str(refused))
+            status = refused.status
+    seen = Preview.model_validate(job.form["preview"])
+    recognised = form.recognised or f"{IN_WORDS[seen.shape]}, by columns"
+    about = {"job": job, "form": form, "seen": seen, "noun": seen.shape, "recognised": recognised}
+    context = {"faults": seen.faults} | _result(job) | about
+    return render(request, "judge_eval/import_draft.html", context, status=status)
+
+
+def _take(job: Import, form: ImportForm) -> None:
+    if not form.is_import:
+        import_jobs.change(job, form.form)
+        return
+    import_jobs.check_room()
+    project = form.make_project()
+    name = form.cleaned_data.get("name", "").strip()
+    if import_jobs.change(job, form.form, project=project, name=name):
+        import_jobs.start(job)
+
+
+def _progress(request: HtmxRequest, job: Import) -> HttpResponse:
+    state, seen = job.state, f"{job.rows_read}-{job.written}"
+    if request.htmx:
+        if request.GET.get("state") != state:
+            return HttpResponseClientRefresh()
+        if request.GET.get("seen") == seen:
+            return HttpResponse(status=204)
+    context = _result(job) | {
+        "job": job,
+        "seen": seen,
+        "is_live": state in Import.UNFINISHED,
+        "can_stop": state in (Import.State.WAITING, Import.State.READING),
+        "share": f"{100 * job.written / job.to_write:.0f}" if job.to_write else "",
+    }
+    template = "judge_eval/_import.html" if request.htmx else "judge_eval/import.html"
+    return render(request, template, context)
+
+
+def _result(job: Import) -> Context:
+    """Return what an import says at last, each fault once."""
+    if job.report is None:
+        return {}
+    report = ImportReport.model_validate(job.report)
+    faults, left_out = grouped(report.errors), grouped(report.left_out)
+    counted = [(name, report.new[name], report.already[name]) for name in report.counted]
+    return {
+        "report": report,
+        "counted": counted,
+        "came": ", ".join(
+            number_of(new, name.removesuffix("s")) for name, new, _ in counted if new
+        ),
+        "faults": faults[:MOST_FAULTS],
+        "more_faults": len(faults) - MOST_FAULTS,
+        "left_out": left_out[:MOST_FAULTS],
+        "runs": Run.objects.filter(pk__in=report.runs).select_related("queue"),
+    }
+
+
+@require_POST
+def stop_import(request: HttpRequest, import_id: UUID) -> HttpResponse:
+    import_jobs.cancel(_import_of(request, import_id))
+    return redirect("import", import_id)
+
+
+@require_POST
+def discard_import(request: HttpRequest, import_id: UUID) -> HttpResponse:
+    import_jobs.discard(_import_of(request, import_id))
+    return redirect("import-files")
+
+
+# --- export -------------------------------------------------------------------------------------
+
+
+@run_page("export")
+def run_export(request: HtmxRequest, run: Run) -> HttpResponse:
+    context = {"run": run, "tab": "export", "formats": export_files.FORMATS}
+    context |= {"citation": citation_of(request, run)}
+    return render(request, "judge_eval/export.html", context)
+
+
+@run_page("export")
+def run_file(request: HtmxRequest, run: Run, form: str) -> HttpResponse:
+    if form not in export_files.FORMATS:
+        raise Http404
+    name = cast(export_files.FormatName, form)
+    return cast(HttpResponse, export_files.export(run, name, request))

@@ -1,0 +1,73 @@
+"""Which extensions may be used here, and what becomes of a run that needs one that may not."""
+
+from django.contrib.admin.models import CHANGE, LogEntry
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.utils import timezone
+
+from humanjudge.lib.strict_json import JsonObject
+from humanjudge.lib.validation import ConfigError, ConfigInvalid
+from judge_eval.config.judge_types import JUDGE_TYPES
+from judge_eval.config.run_config import RunConfig
+from judge_eval.config.validate_run import TURNED_OFF, absent, validate_run, why_absent
+from judge_eval.models import Extension, Provider, Run
+from judge_eval.providers.protocols import PROTOCOLS
+from judge_eval.selectors import switched_off
+
+
+def switch(extension_id: str, user: User, *, is_enabled: bool) -> None:
+    """Turn an extension on or off, and note who did."""
+    now = {"is_enabled": is_enabled, "changed_by": user, "changed_at": timezone.now()}
+    with transaction.atomic():
+        row, _ = Extension.objects.update_or_create(pk=extension_id, defaults=now)
+        message = "Turned on." if is_enabled else "Turned off."
+        LogEntry.objects.log_actions(user.pk, [row], CHANGE, message, single_object=True)
+
+
+def new_config(data: object) -> RunConfig:
+    """Return the config of a new run, or raise ConfigInvalid with all that is wrong.
+
+    Nothing that is not here, or turned off, may be named in it.
+    """
+    off = switched_off()
+    config = validate_run(data, off)
+    if wrong := _providers_without(config.as_dict(), off):
+        raise ConfigInvalid(wrong)
+    return config
+
+
+def absent_from(config: JsonObject, off: frozenset[str] | None = None) -> list[ConfigError]:
+    """Say what a config that is stored names and what is not here, or turned off, by now."""
+    off = switched_off() if off is None else off
+    return [*absent(config, off), *_providers_without(config, off)]
+
+
+def _providers_without(config: JsonObject, off: frozenset[str]) -> list[ConfigError]:
+    """Name the providers of a config whose protocol is not here; others may be made later."""
+    places = {} if config.get("outputs") == "given" else {config["provider"]: "provider"}
+    for number, judge in enumerate(config["judges"]):
+        for model in judge.get("parts") or [judge]:
+            places.setdefault(model["provider"], f"judges[{number}].provider")
+    rows = Provider.objects.filter(name__in=places).values_list("name", "protocol")
+    return [
+        ConfigError(places[name], f"{name}: {why}")
+        for name, protocol in rows
+        if (why := why_absent(protocol, PROTOCOLS, "provider type", off))
+    ]
+
+
+def why_not(run: Run) -> str:
+    """Say why a run cannot go on with the extensions that are here; nothing where it can."""
+    off = switched_off()
+    if run.config and (wrong := absent_from(run.config, off)):
+        return f"{wrong[0]}."
+    for judge in run.judges.all():
+        if judge.is_baseline and judge.name in off:
+            return TURNED_OFF.format(judge.name) + "."
+        if judge.recipe:
+            kind, made = judge.recipe["type"], judge.recipe["version"]
+            here = JUDGE_TYPES[kind].version
+            if made != here:
+                is_another = f"{kind} {here} is installed, which makes another judge of it"
+                return f"{judge.name} is judged by {kind} {made}; {is_another}."
+    return ""

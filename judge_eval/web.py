@@ -1,0 +1,274 @@
+"""What every page of a run shares: who may open it, and its header with tabs and the next step."""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import wraps
+from typing import Final, NamedTuple, TypeAlias
+from uuid import UUID
+
+from django import template
+from django.db.models import Count, Q
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+from django_htmx.http import HttpResponseClientRedirect
+
+from humanjudge.http import Context, HtmxRequest, problem
+from humanjudge.lib.citation import Citation, version
+from humanjudge.lib.tables import DASH
+from humanjudge.lib.text import listed, number_of
+from judge_eval.access import refusal
+from judge_eval.findings.few import VotesFirst
+from judge_eval.models import Findings, Judge, Run
+from judge_eval.runs import lifecycle
+from judge_eval.selectors import silent_models
+from voting.access import Action, require
+from voting.selectors import queue_counts
+
+register = template.Library()
+# Of a field for lines of code or configuration.
+LINES: Final = {"spellcheck": "false", "autocomplete": "off", "class": "lines"}
+MOST_ERRORS: Final = 20
+View: TypeAlias = Callable[..., HttpResponse]
+
+
+def find_run(run_id: UUID) -> Run:
+    runs = Run.objects.select_related("queue__project", "queue__rubric", "board")
+    return get_object_or_404(runs, pk=run_id)
+
+
+def lead_to(request: HtmxRequest, page: str, run: Run) -> HttpResponse:
+    """Send a browser to another page of a run, also one that asks for a part of this one."""
+    where = reverse(page, args=[run.pk])
+    return HttpResponseClientRedirect(where) if request.htmx else redirect(where)
+
+
+def run_page(action: Action) -> Callable[[View], View]:
+    """Make a view a page of a run for those who may see it; it is read and never kept."""
+
+    def decorated(view: View) -> View:
+        @never_cache
+        @require_safe
+        @wraps(view)
+        def page(request: HtmxRequest, /, run_id: UUID, **options: object) -> HttpResponse:
+            run = find_run(run_id)
+            try:
+                return refusal(request, action, run) or view(request, run, **options)
+            except VotesFirst as why:
+                if request.htmx:
+                    raise
+                context = {"run": run, "tab": "", "why": str(why)}
+                return render(request, "judge_eval/votes_first.html", context, status=403)
+
+        return page
+
+    return decorated
+
+
+def run_action(action: Action) -> Callable[[View], View]:
+    """Make a view something that who may can do with a run, or is told why not now."""
+
+    def decorated(view: View) -> View:
+        @require_POST
+        @wraps(view)
+        def act(request: HttpRequest, run_id: UUID, **options: object) -> HttpResponse:
+            run = find_run(run_id)
+            require(request, action, run.queue.project_id)
+            try:
+                return view(request, run, **options)
+            except lifecycle.LifecycleRefused as refused:
+                return not_now(request, run, refused)
+
+        return act
+
+    return decorated
+
+
+def not_now(request: HttpRequest, run: Run, refused: lifecycle.LifecycleRefused) -> HttpResponse:
+    back = ("Back to the run", reverse("run-progress", args=[run.pk]))
+    return problem(request, 409, str(refused), title="That cannot be done now", action=back)
+
+
+def citation_of(request: HttpRequest, run: Run) -> Citation:
+    """Return how the result of a run is cited as it stands now."""
+    project, address = run.queue.project, reverse("run", args=[run.pk])
+    here = request.build_absolute_uri(address)
+    return Citation(
+        run.name, here, timezone.now(), project.head_seq, project.ledger_head, version()
+    )
+
+
+# --- the header ----------------------------------------------------------------------------------
+
+# What a run waits for, where that is done, and on which tab.
+NEXT: dict[str, tuple[str, str, str]] = {
+    Run.State.DRAFT: ("Check the draft and start it", "run-draft", "draft"),
+    Run.State.STOPPED: ("Resume it, or leave it stopped", "run-progress", "progress"),
+    Run.State.FAILED: ("See what failed", "run-progress", "progress"),
+}
+
+
+class Step(NamedTuple):
+    """What to do next, where that is done, and on which tab."""
+
+    words: str
+    address: str
+    tab: str
+
+
+# Key, title, name of its address, and whether one may open it.
+Page = tuple[str, str, str, bool]
+# Of a page of an app above: what one must be allowed, and whether a shared run shows it to all.
+PageAbove = tuple[str, str, str, str, bool]
+
+
+class Tab(NamedTuple):
+    """A page of a run, by the key that its view gives as `tab`."""
+
+    key: str
+    title: str
+    address: str
+
+
+class RunHeader(NamedTuple):
+    tabs: list[Tab]
+    # Behind a menu where the page is narrow; and which of them is open.
+    more: list[Tab]
+    current: Tab | None
+    about: str
+    progress: str
+    done: int
+    total: int
+    # Only for who may do it, and not where it is done.
+    step: Step | None
+
+
+@register.simple_tag(takes_context=True)
+def run_header(context: Context) -> RunHeader:
+    """Return the header of the run whose page this is; costing the same for any size."""
+    run, allowed, tab = context["run"], context["may"], context.get("tab", "")
+    done, total, preparing = queue_counts(run.queue)
+    step = _step(run, allowed, has_pending=done < total)
+    return RunHeader(
+        *_tabs(run, tab, context["run_tabs"], allowed),
+        about=_about(run),
+        progress=_progress(run, done, total, preparing),
+        done=done,
+        total=total,
+        step=None if step and step.tab == tab else step,
+    )
+
+
+def _tabs(
+    run: Run, current: str, above: Iterable[PageAbove], allowed: Mapping[str, bool]
+) -> tuple[list[Tab], list[Tab], Tab | None]:
+    """Return what somebody may open: the pages that are used most, the others, and where one is."""
+    has_begun, noun = run.state != Run.State.DRAFT, run.queue.noun
+    reads = allowed["see"] or run.is_shared
+    takes_votes = run.queue.is_open and run.state != Run.State.COMPLETE
+    voting = f"Vote on {noun}s" if takes_votes else "Invites"
+    first: list[Page] = [
+        ("draft", "Draft", "run-draft", allowed["see_calls"] and not has_begun),
+        ("board", "Board", "run", True),
+        ("pairs", f"{noun.capitalize()}s", "run-pairs", reads),
+        ("people", "People", "run-people", allowed["see_people"] and has_begun),
+        ("progress", "Progress", "run-progress", allowed["see_calls"] and has_begun),
+    ]
+    others: list[Page] = [
+        ("vote", voting, "run-voting", allowed["invite"]),
+        ("alt-test", "Alt-Test", "run-alt-test", reads and has_begun),
+        ("models", "Models", "run-models", reads and has_begun),
+        *(
+            (
+                key,
+                title,
+                page,
+                (is_public and run.is_shared)
+                or (allowed[action.replace(" ", "_")] and (is_public or has_begun)),
+            )
+            for key, title, page, action, is_public in above
+        ),
+        ("export", "Export", "run-export", allowed["export"] and has_begun),
+    ]
+    tabs, more = (
+        [Tab(key, title, reverse(page, args=[run.pk])) for key, title, page, may in group if may]
+        for group in (first, others)
+    )
+    here = next((tab for tab in more if tab.key == current), None)
+    # A menu of one page is none.
+    return (tabs, more, here) if len(more) > 1 else (tabs + more, [], None)
+
+
+def _about(run: Run) -> str:
+    judges = Count("pk", filter=~Q(provider=Judge.BASELINE))
+    counts = run.judges.aggregate(judges=judges, every=Count("pk"))
+    numbers = {"judge": counts["judges"], "baseline": counts["every"] - counts["judges"]}
+    question = run.queue.get_kind_display()
+    parts = [number_of(number, thing) for thing, number in numbers.items() if number]
+    return f"{question[0].upper()}{question[1:]} · {listed(parts) if parts else 'no judges'}"
+
+
+def _progress(run: Run, done: int, total: int, preparing: int) -> str:
+    if not total:
+        return f"No {run.queue.noun}s yet"
+    have = "has" if total == 1 else "have"
+    words = f"{done:,} of {number_of(total, run.queue.noun)} {have} enough votes"
+    return f"{words}, {preparing:,} being prepared" if preparing else words
+
+
+def _step(run: Run, allowed: Mapping[str, bool], *, has_pending: bool) -> Step | None:
+    """Return the one thing that gets a run on most, of what somebody may do."""
+    is_open = run.state in (*Run.AT_WORK, Run.State.VOTING)
+    if allowed["run"]:
+        if stuck := unstuck(run, silent_models([run.pk]).get(run.pk, []) if is_open else []):
+            return stuck
+        if run.state == Run.State.VOTING and _has_best(run):
+            return _at(run, "Stop voting: the best judge is known", "run-progress", "progress")
+    if (
+        allowed["invite"]
+        and is_open
+        and run.queue.is_open
+        and has_pending
+        and not run.queue.is_simulated
+    ):
+        return _at(run, "Invite people", "run-voting", "vote")
+    return None
+
+
+def unstuck(run: Run, silent: Collection[str]) -> Step | None:
+    """Return what has to be done before a run gets on, given its models that never answer."""
+    if silent:
+        models = listed(dict.fromkeys(silent))
+        words = f"Open a provider: every call to {models} failed"
+        return Step(words, reverse("providers"), "")
+    return _at(run, *NEXT[run.state]) if run.state in NEXT else None
+
+
+def _at(run: Run, words: str, page: str, tab: str) -> Step:
+    return Step(words, reverse(page, args=[run.pk]), tab)
+
+
+def _has_best(run: Run) -> bool:
+    claims = Findings.objects.filter(run=run, part="", data__claims__best__isnull=False)
+    best = claims.values_list("data__claims__best", flat=True).first()
+    return best is not None
+
+
+# --- texts of several pages ----------------------------------------------------------------------
+
+
+def scores_in_words(a: float | None, b: float | None) -> str:
+    """Return the scores of two outputs, a dash for a missing one; nothing where both are."""
+    return "" if a is None and b is None else " : ".join(map(score_text, (a, b)))
+
+
+def score_text(score: float | None) -> str:
+    return DASH if score is None else str(score)
+
+
+def shortened(errors: Sequence[object]) -> list[str]:
+    """Return the first mistakes of a form as texts, and how many more there are."""
+    more = len(errors) - MOST_ERRORS
+    return [*map(str, errors[:MOST_ERRORS]), *([f"And {more:,} more."] if more > 0 else [])]

@@ -1,0 +1,335 @@
+"""People of a project: its members and their roles, its voters, the invites of its runs."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from decimal import Decimal
+from typing import Final
+from uuid import UUID
+
+from django import forms
+from django.contrib import messages
+from django.db.models import Count, OuterRef, Q, Subquery
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.http import urlencode
+from django.utils.timesince import timesince
+
+from humanjudge.http import Context, Problem
+from humanjudge.lib.tables import DASH, Cell, name_cell
+from humanjudge.lib.text import listed, number_of
+from humanjudge.listing import Column, Listing, matching, page_of, searched_words
+from judge_eval.models import Run
+from reports.projects.page_header import project_action, project_page
+from voting import members
+from voting.access import can, user_of
+from voting.changes import LEAST_REPUTATION, MOST_REPUTATION, set_reputation
+from voting.choices import ONE
+from voting.keys import live_keys
+from voting.models import ApiKey, Entry, Invite, Member, Project, Voter
+
+PER_PAGE: Final = 50
+LISTS: Final = {"members": "Members", "voters": "Voters", "invites": "Invites"}
+ROLES: Final = {
+    Member.Role.OWNER: "everything, also members, keys and settings",
+    Member.Role.EVALUATOR: "makes and runs studies, which spends money, and shares reports",
+    Member.Role.CURATOR: "decides about items and voters, and invites people",
+    Member.Role.VIEWER: "reads boards and figures, and never a voter's name",
+}
+
+
+class MemberForm(forms.Form):
+    account = forms.CharField(
+        max_length=254, label="Account", help_text="Its user name, or its e-mail address."
+    )
+    role = forms.ChoiceField(choices=Member.Role.choices, initial=Member.Role.VIEWER)
+
+
+class RoleForm(forms.Form):
+    role = forms.ChoiceField(choices=Member.Role.choices)
+
+
+class ReputationForm(forms.Form):
+    reputation = forms.DecimalField(
+        min_value=LEAST_REPUTATION,
+        max_value=MOST_REPUTATION,
+        decimal_places=6,
+        help_text=f"From {LEAST_REPUTATION} to {MOST_REPUTATION:,}; 1 is usual.",
+    )
+
+
+@project_page("see people")
+def people(request: HttpRequest, project: Project) -> HttpResponse:
+    return _page(request, project)
+
+
+def _page(
+    request: HttpRequest,
+    project: Project,
+    current: str = "",
+    *,
+    status: int = 200,
+    **more: object,
+) -> HttpResponse:
+    """Show one of the lists; `more` is what an answer to a form shows instead."""
+    current = current or request.GET.get("show", "members")
+    if current not in LISTS:
+        raise Problem(400, f"show: {', '.join(LISTS)}.")
+    context: Context = {
+        "project": project,
+        "tab": "people",
+        "lists": LISTS,
+        "current": current,
+        "q": searched_words(request.GET),
+        "manages": can(request.user, "manage", project),
+    }
+    of_list = {"members": _members, "voters": _voters, "invites": _invites}[current]
+    context |= of_list(request, project) | more
+    return render(request, "reports/project_people.html", context, status=status)
+
+
+# --- members --------------------------------------------------------------------------------------
+
+
+def _members(request: HttpRequest, project: Project) -> Context:
+    fields, words = ("user__username", "user__email"), searched_words(request.GET)
+    every = matching(members.members_of(project), fields, words)
+    page = page_of(every, request.GET, PER_PAGE)
+    rows = [
+        (member, member.user_id == request.user.pk, ROLES[Member.Role(member.role)])
+        for member in page
+    ]
+    return {
+        "page": page,
+        "rows": rows,
+        "roles": Member.Role.choices,
+        "about_roles": ROLES,
+        "form": MemberForm(label_suffix=""),
+    }
+
+
+@project_action("manage")
+def add_member(request: HttpRequest, project: Project) -> HttpResponse:
+    form = MemberForm(request.POST, label_suffix="")
+    if form.is_valid():
+        account, role = form.cleaned_data["account"], form.cleaned_data["role"]
+        try:
+            member = members.add_member(project, account, role, user_of(request))
+        except members.CannotBeMember as refused:
+            form.add_error("account", str(refused))
+        else:
+            messages.success(request, f"{member.user.get_username()} is a member now: {role}.")
+            return redirect("project-people", project.pk)
+    return _page(request, project, "members", form=form, status=422)
+
+
+@project_action("manage")
+def change_member(request: HttpRequest, project: Project, member_id: int) -> HttpResponse:
+    """Give a member another role, or none."""
+    get_object_or_404(Member, pk=member_id, project=project)
+    by, form = user_of(request), RoleForm(request.POST)
+    try:
+        if "remove" in request.POST:
+            gone = members.remove_member(project, member_id, by)
+            words = f"{gone.user.get_username()} is no member any more. {_keys_left(gone)}"
+            messages.success(request, words.strip())
+        elif form.is_valid():
+            member = members.change_role(project, member_id, form.cleaned_data["role"], by)
+            messages.success(request, f"{member.user.get_username()}: {member.role}.")
+        else:
+            raise Problem(422, f"role: one of {', '.join(Member.Role.values)}.")
+    except members.LastOwner as last:
+        raise Problem(409, str(last)) from last
+    except Member.DoesNotExist:
+        raise Problem(409, "Somebody else has just removed this member.") from None
+    # Who has given up the role may see less now.
+    still = Member.objects.filter(project=project, user=by).values_list("role", flat=True).first()
+    if not by.is_superuser and still is None:
+        return redirect("projects")
+    return redirect(
+        "project-people" if still != Member.Role.VIEWER else "project-quality", project.pk
+    )
+
+
+def _keys_left(gone: Member) -> str:
+    """Say which keys of a former member still exist, and what each may do from now on."""
+    keys = [
+        f"“{key}” {'only logs traces' if key.kind == ApiKey.Kind.MODEL else 'does nothing'}"
+        for key in live_keys(gone.project, gone.user)
+    ]
+    return f"Their keys remain: {listed(keys)}. Revoke them on the page Keys." if keys else ""
+
+
+# --- voters ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class VoterLine:
+    """A voter of the list, with the figures of the project and where the reputation is changed."""
+
+    voter: Voter
+    votes: int
+    seen: datetime
+    now: datetime
+    change: str
+
+    @property
+    def name(self) -> str:
+        return self.voter.name or "No name"
+
+
+def _name_cell(line: VoterLine) -> Cell:
+    tag = "blocked" if line.voter.blocked_at else ""
+    return name_cell(line.name, tag=tag, small=line.voter.pseudonym)
+
+
+def _seen_cell(line: VoterLine) -> Cell:
+    words = f"{timesince(line.seen, line.now)} ago"
+    return Cell(words, title=f"{line.seen:%-d %b %Y %H:%M} UTC")
+
+
+def _change_cell(line: VoterLine) -> Cell:
+    whose = f" the reputation of {line.name} {line.voter.pseudonym}"
+    return Cell("Change", after=whose, href=line.change, css="")
+
+
+VOTERS: Final = Listing[VoterLine](
+    "Voters",
+    [
+        Column("Voter", _name_cell),
+        Column("Group", lambda line: line.voter.group or DASH),
+        Column("Votes", lambda line: f"{line.votes:,}", css="num"),
+        Column("Last seen", _seen_cell, css="num"),
+        Column("Reputation", lambda line: f"{line.voter.reputation / ONE:g}", css="num"),
+    ],
+    search=("name", "pseudonym", "group"),
+    row_css=lambda line: "left-out" if line.voter.blocked_at else "",
+)
+CHANGED_VOTERS: Final = replace(VOTERS, columns=[*VOTERS.columns, Column("", _change_cell)])
+
+
+def _voters(request: HttpRequest, project: Project) -> Context:
+    every = Voter.objects.filter(project=project).order_by("name", "pseudonym")
+    listing = CHANGED_VOTERS if can(request.user, "manage", project) else VOTERS
+    chosen = _chosen(request, project)
+    return {
+        **listing.context(every, request.GET, lambda page: _voter_lines(request, list(page))),
+        "chosen": chosen,
+        "form": _reputation_form(chosen),
+    }
+
+
+def _voter_lines(request: HttpRequest, voters: list[Voter]) -> list[VoterLine]:
+    keys = [voter.pk for voter in voters]
+    votes = Entry.objects.filter(voter__in=keys, kind=Entry.Kind.VOTE, retracted=False)
+    numbers = dict(votes.order_by().values_list("voter").annotate(votes=Count("pk")))
+    seen, now = _last_seen(keys), timezone.now()
+    kept = {name: request.GET[name] for name in ("q", "page") if name in request.GET}
+    return [
+        VoterLine(
+            voter,
+            numbers.get(voter.pk, 0),
+            seen[voter.pk],
+            now,
+            f"?{urlencode(kept | {'show': 'voters', 'voter': str(voter.pk)})}#reputation",
+        )
+        for voter in voters
+    ]
+
+
+def _last_seen(voters: list[UUID]) -> dict[UUID, datetime]:
+    """Return when voters joined or, if that was later, what they did last was written down."""
+    entries = Entry.objects.filter(voter=OuterRef("pk"), seq__isnull=False)
+    last = Subquery(entries.order_by("-seq").values("at")[:1])
+    rows = Voter.objects.filter(pk__in=voters).annotate(last=last)
+    return {
+        pk: max(at, last or at) for pk, at, last in rows.values_list("pk", "created_at", "last")
+    }
+
+
+def _chosen(request: HttpRequest, project: Project) -> Voter | None:
+    try:
+        pk = UUID(request.GET.get("voter", ""))
+    except ValueError:
+        return None
+    return Voter.objects.filter(pk=pk, project=project).first()
+
+
+def _reputation_form(voter: Voter | None) -> ReputationForm:
+    value = Decimal(voter.reputation) / ONE if voter else Decimal(1)
+    return ReputationForm(initial={"reputation": f"{value.normalize():f}"}, label_suffix="")
+
+
+@project_action("manage")
+def change_reputation(request: HttpRequest, project: Project, voter_id: UUID) -> HttpResponse:
+    voter = get_object_or_404(Voter.objects.select_related("project"), pk=voter_id, project=project)
+    form = ReputationForm(request.POST, label_suffix="")
+    if not form.is_valid():
+        return _page(request, project, "voters", chosen=voter, form=form, status=422)
+    set_reputation(voter, form.cleaned_data["reputation"], user_of(request))
+    messages.success(request, f"The votes of {voter} weigh differently from now on.")
+    return redirect(reverse("project-people", args=[project.pk]) + "?show=voters")
+
+
+# --- invites --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class RunInvites:
+    """A run, and in words how many invites it has and how many people came by them."""
+
+    run: Run
+    words: str
+
+
+def _invite_cell(line: RunInvites) -> Cell:
+    where = reverse("run-voting", args=[line.run.pk])
+    return Cell("Invite people", after=f" to {line.run.name}", href=where, css="")
+
+
+INVITES: Final = Listing[RunInvites](
+    "Invites of each run",
+    [
+        Column("Run", lambda line: name_cell(line.run.name)),
+        Column("Invites", lambda line: line.words),
+        Column("", _invite_cell),
+    ],
+    search=("name",),
+)
+
+
+def _invites(request: HttpRequest, project: Project) -> Context:
+    runs = Run.objects.filter(queue__project=project).defer("config").order_by("-created_at", "pk")
+    return {**INVITES.context(runs, request.GET, lambda page: _invites_of(list(page)))}
+
+
+def _invites_of(runs: list[Run]) -> list[RunInvites]:
+    now, queues = timezone.now(), [run.queue_id for run in runs]
+    is_live = Q(revoked_at=None) & (Q(expires_at=None) | Q(expires_at__gt=now))
+    invites = Invite.objects.filter(queue__in=queues).values("queue")
+    counted = invites.annotate(every=Count("pk"), live=Count("pk", filter=is_live))
+    counts = {row["queue"]: (row["every"], row["live"]) for row in counted}
+    joined, none = _joined(queues), (0, 0)
+    return [
+        RunInvites(run, _in_words(*counts.get(run.queue_id, none), joined.get(run.queue_id, 0)))
+        for run in runs
+    ]
+
+
+def _in_words(invites: int, live: int, joined: int) -> str:
+    if not invites:
+        return "No invite yet."
+    return f"{number_of(invites, 'invite')}, of which {live:,} let people in; {joined:,} joined."
+
+
+def _joined(queues: list[UUID]) -> dict[UUID, int]:
+    """Return how many voters the invites of queues have let in; a guest of two counts in both."""
+    through = Invite.guests.through._default_manager
+    came = Voter.objects.filter(invite__queue__in=queues).values_list("invite__queue")
+    guests = through.filter(invite__queue__in=queues).values_list("invite__queue")
+    joined: dict[UUID, int] = {}
+    for rows, counted in ((came, Count("pk")), (guests, Count("voter", distinct=True))):
+        for queue, number in rows.annotate(number=counted):
+            joined[queue] = joined.get(queue, 0) + number
+    return joined

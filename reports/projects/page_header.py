@@ -1,0 +1,83 @@
+"""What every page of a project shares: who may open it, and the row of tabs above it."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Final, NamedTuple, TypeAlias
+from uuid import UUID
+
+from django import template
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+
+from humanjudge.http import Context
+from judge_eval.web import Tab
+from voting.access import Action, can, require
+from voting.models import Project
+
+View: TypeAlias = Callable[..., HttpResponse]
+# Key, title, address, and what somebody must be allowed to do.
+TABS: Final[tuple[tuple[str, str, str, Action], ...]] = (
+    ("quality", "Quality", "project-quality", "see"),
+    ("people", "People", "project-people", "see people"),
+    ("audit", "Audit", "project-audit", "see people"),
+    ("share", "Share", "project-shares", "share"),
+)
+# Behind a menu where the page is narrow.
+MORE: Final[tuple[tuple[str, str, str, Action], ...]] = (
+    ("keys", "Keys", "project-keys", "manage"),
+    ("webhooks", "Webhooks", "webhooks", "manage"),
+    ("settings", "Settings", "project-settings", "manage"),
+)
+
+register = template.Library()
+
+
+class ProjectHeader(NamedTuple):
+    tabs: list[Tab]
+    more: list[Tab]
+    current: Tab | None
+    about: str
+
+
+@register.simple_tag(takes_context=True)
+def project_header(context: Context) -> ProjectHeader:
+    """Return the header of the project whose page this is."""
+    project, user = context["project"], context["user"]
+    tabs, more = (
+        [
+            Tab(key, title, reverse(page, args=[project.pk]))
+            for key, title, page, action in group
+            if can(user, action, project)
+        ]
+        for group in (TABS, MORE)
+    )
+    here = next((tab for tab in more if tab.key == context.get("tab", "")), None)
+    return ProjectHeader(tabs, more, here, f"A project, its ledger at entry {project.head_seq:,}")
+
+
+def project_page(action: Action) -> Callable[[View], View]:
+    """Make a view a page of a project for those who may; it is read and never kept."""
+    return _guarded(action, require_safe)
+
+
+def project_action(action: Action) -> Callable[[View], View]:
+    """Make a view something that those who may can do with a project."""
+    return _guarded(action, require_POST)
+
+
+def _guarded(action: Action, method: Callable[[View], View]) -> Callable[[View], View]:
+    def decorated(view: View) -> View:
+        @never_cache
+        @method
+        @wraps(view)
+        def guarded(request: HttpRequest, /, project_id: UUID, **options: object) -> HttpResponse:
+            require(request, action, project_id)
+            project = get_object_or_404(Project, pk=project_id)
+            return view(request, project, **options)
+
+        return guarded
+
+    return decorated

@@ -1,0 +1,286 @@
+"""A report with all that it follows from, in one zip: written, and verified.
+
+Texts of outputs, configs, reasons of judges and comments of people are left out: no figure needs
+them, and the ledger holds their hashes. Of a frozen report the bundle has the ledger up to its
+position; what stands beside the ledger was kept when it was frozen.
+
+Whoever verifies a bundle computes everything in it anew and compares. That needs an empty database
+of its own: see the command `verify`.
+"""
+
+import gzip
+import json
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from hashlib import file_digest, sha256
+from itertools import chain
+from math import isclose
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO, Any, Final, NamedTuple, cast
+from uuid import UUID
+from zipfile import ZIP_DEFLATED, ZipExtFile, ZipFile
+
+from django.db import transaction
+from django.utils import timezone
+from pydantic import BaseModel
+
+from humanjudge.lib.archives import UNREADABLE, check, read
+from judge_eval.exchange.bundle import BundleError, End
+from judge_eval.exchange.export import LedgerNotWhole, project_ledger, project_rows
+from judge_eval.exchange.restore import Restoring
+from judge_eval.findings import cache
+from judge_eval.models import Findings, Import, Run
+from judge_eval.objects import Objects
+from judge_eval.runs.lifecycle import OUTPUT_ABSENT
+from reports.report.make import NotComputed, is_current, report_of
+from reports.report.model import Report
+from voting.models import Project
+
+REPORT: Final = "report.json"
+LEDGER: Final = "project.jsonl"
+MANIFEST: Final = "manifest.json"
+# What is private, by the type of the record.
+PRIVATE: Final[dict[str, tuple[str, ...]]] = {
+    "run": ("config", "private_salt"),
+    "inference": ("output", "metadata"),
+    "verdict": ("feedback",),
+    "vote": ("comment",),
+    "entry": ("comment", "salt"),
+    "flag": ("comment",),
+}
+_MOVED: Final = "Votes or verdicts are coming in while the bundle is made. Try again in a moment."
+_NOT_WHOLE: Final = (
+    "A run of this project was deleted or is being imported, so there is no whole ledger for a "
+    "bundle."
+)
+
+TOLERANCE: Final = 1e-9
+MOST_OF_MANIFEST: Final = 1_000_000
+MOST_OF_REPORT: Final = 50_000_000
+# What is no figure, or is not in a bundle: when and with what it was made, who has never voted, and
+# what was said before and does not hold any more.
+NOT_COMPARED: Final = {
+    *("made_at", "told_since", "versions", "population", "withdrawn"),
+    # It is set where a report is read.
+    "since",
+}
+
+
+class NoBundle(NotComputed):
+    """There is no bundle of what the report follows from, or not at this moment."""
+
+
+def frozen_rows(project: Project) -> bytes:
+    """Return what stands beside the ledger of a project now, for the bundle of a frozen report."""
+    lines = "".join(f"{_public(line)}\n" for line in project_rows(project))
+    return gzip.compress(lines.encode(), mtime=0)
+
+
+def bundle_file(report: Report, project: Project, rows: bytes | None = None) -> IO[bytes]:
+    """Return a report's bundle as a file that goes when it is closed.
+
+    `rows` are those that were kept of a frozen report. Raises NoBundle where the ledger has gone on
+    behind the figures, or is not whole.
+    """
+    if rows is None and not is_current(report):
+        raise NoBundle(_MOVED)
+    before = iter(gzip.decompress(rows).decode().splitlines()) if rows else project_rows(project)
+    with ExitStack() as on_error:
+        file = on_error.enter_context(TemporaryFile())
+        with ZipFile(file, "w", ZIP_DEFLATED) as archive:
+            sums = {
+                REPORT: _written(archive, REPORT, [report.as_json()]),
+                LEDGER: _written(archive, LEDGER, _lines(report, project, before)),
+            }
+            manifest = {
+                "schema": report.report_schema,
+                "head": report.head.model_dump(mode="json"),
+                "versions": dict(report.versions),
+                "seeds": [run.id for run in report.runs],
+                "sha256": sums,
+            }
+            archive.writestr(MANIFEST, json.dumps(manifest, indent=1))
+        file.seek(0)
+        on_error.pop_all()
+    return file
+
+
+def _written(archive: ZipFile, name: str, lines: Iterable[str]) -> str:
+    """Write the lines of a file into a zip; return their hash."""
+    digest = sha256()
+    with archive.open(name, "w", force_zip64=True) as member:
+        for line in lines:
+            text = f"{line}\n".encode()
+            digest.update(text)
+            member.write(text)
+    return digest.hexdigest()
+
+
+def _lines(report: Report, project: Project, before: Iterator[str]) -> Iterator[str]:
+    first = next(before)
+    header, number = json.loads(first), 0
+    if header["project"]["head"] != report.head.hash:
+        raise NoBundle(_MOVED)
+    ledger = project_ledger(project, list(map(UUID, header["runs"])), report.head.seq)
+    try:
+        for line in chain([first], before, ledger):
+            number += 1
+            yield _public(line)
+    except LedgerNotWhole:
+        raise NoBundle(_NOT_WHOLE) from None
+    yield End(lines=number).model_dump_json()
+
+
+def _public(line: str) -> str:
+    """Return a line of a bundle without what is private."""
+    record = json.loads(line)
+    private = PRIVATE.get(record["type"], ())
+    if not any(record[name] for name in private) and record["type"] != "vote":
+        return line
+    record |= {name: type(record[name])() for name in private}
+    if record["type"] == "inference":
+        # So nobody waits for a drawing of it where it is restored.
+        record["metadata"] = {OUTPUT_ABSENT: True}
+    # The salt of further answers is needed to check them; else it would help to guess comments.
+    if record["type"] == "vote" and not record["labels"]:
+        record["salt"] = ""
+    return json.dumps(record, ensure_ascii=False)
+
+
+# --- verified -------------------------------------------------------------------------------------
+
+
+class Manifest(BaseModel):
+    """What of a manifest is checked: the hashes of the other files."""
+
+    sha256: dict[str, str]
+
+
+class Difference(NamedTuple):
+    """A value of a report that does not follow from its ledger, its place, and what does."""
+
+    path: str
+    given: object
+    computed: object
+
+    def __str__(self) -> str:
+        return f"{self.path}: the report says {self.given!r}, its ledger {self.computed!r}"
+
+
+class NotVerified(Exception):
+    """The bundle is not whole, or the report does not follow from it."""
+
+
+class Verified(NamedTuple):
+    """A report that follows from its ledger, and what of it no bundle holds enough to compute."""
+
+    report: Report
+    unchecked: list[str]
+    # What its ledger has no hashes of: it is older than they are.
+    gaps: list[str]
+
+
+def verify(path: Path, head: str = "") -> Verified:
+    """Return the report of a bundle whose every figure follows from its ledger.
+
+    `head` comes from elsewhere; without it a ledger that was rewritten as a whole would pass.
+    Raises NotVerified with the first thing that is wrong.
+    """
+    try:
+        with ZipFile(path) as archive:
+            check(archive)
+            _check_sums(archive)
+            report = Report.model_validate_json(read(archive, REPORT, MOST_OF_REPORT))
+            project = _restored(archive)
+    except (*UNREADABLE, KeyError, ValueError) as error:
+        why = " ".join(str(error).split())
+        raise NotVerified(f"{path.name} is no bundle of a report: {why}") from error
+    try:
+        return _compared(report, project, head)
+    except NotVerified:
+        raise
+    except Exception as error:
+        # Whoever forges a bundle may write anything into it, and gets one sentence.
+        why = " ".join(f"{type(error).__name__}: {error}".split())
+        raise NotVerified(f"{path.name} cannot be computed anew: {why}") from error
+
+
+def _compared(report: Report, project: Project, head: str) -> Verified:
+    ledger_head = project.ledger_head
+    if ledger_head != report.head.hash or (head and head.strip().lower() != ledger_head):
+        raise NotVerified(f"the ledger leads to the head {ledger_head}, not to the given one")
+    with transaction.atomic():
+        for change in Objects(project).rebuild(write=False):
+            raise NotVerified(f"a row is not the one that its ledger holds: {change}")
+    unchecked = _leave_out(report)
+    for difference in differences(report, project):
+        raise NotVerified(str(difference))
+    return Verified(report, unchecked, Objects(project).gaps())
+
+
+def _check_sums(archive: ZipFile) -> None:
+    manifest = Manifest.model_validate_json(read(archive, MANIFEST, MOST_OF_MANIFEST))
+    if sorted(archive.namelist()) != sorted({MANIFEST, *manifest.sha256}):
+        raise NotVerified("the files in it are not those that its manifest names")
+    for name, expected in manifest.sha256.items():
+        with archive.open(name) as member:
+            digest = file_digest(cast(ZipExtFile, member), "sha256")
+        if digest.hexdigest() != expected:
+            raise NotVerified(f"{name} is not the file that its manifest names")
+
+
+def _restored(archive: ZipFile) -> Project:
+    job = Import.objects.create(is_bundle=True, is_local=True, form={})
+    # Not from the zip itself: it is read from its beginning twice.
+    with archive.open(LEDGER) as packed, TemporaryFile() as lines, transaction.atomic():
+        shutil.copyfileobj(packed, lines)
+        try:
+            Restoring(job, lines, is_at_once=True).write()
+        except BundleError as error:
+            raise NotVerified(f"{LEDGER}: {error}") from error
+        # There are no other ones here.
+        return Project.objects.get()
+
+
+def _leave_out(report: Report) -> list[str]:
+    """Take composites that ask for outputs, which no bundle holds, out of a report; name them."""
+    # NumPy is for who verifies, not for who is given a bundle.
+    from reports.report.composites import define_again
+
+    left_out = []
+    for each in reversed(report.runs):
+        run = Run.objects.select_related("queue").get(pk=each.id)
+        if each.composite and not define_again(run, each.composite):
+            left_out.append(f"{each.composite.label} of {each.name}")
+            each.composite = None
+    return left_out
+
+
+def differences(report: Report, project: Project) -> Iterator[Difference]:
+    """Compute a report anew, and yield what in it is different."""
+    for run in Run.objects.filter(queue__project=project):
+        Findings.objects.update_or_create({"not_before": timezone.now()}, run=run, part="")
+        cache.compute(run.pk, "")
+    of_run = None if report.counted else Run.objects.get(pk=report.runs[0].id)
+    computed = report_of(project, of_run)
+    return _different("", report.model_dump(mode="json"), computed.model_dump(mode="json"))
+
+
+def _different(path: str, given: Any, computed: Any) -> Iterator[Difference]:
+    if isinstance(given, dict) and isinstance(computed, dict):
+        for name in sorted({*given, *computed} - NOT_COMPARED):
+            below = f"{path}.{name}".removeprefix(".")
+            yield from _different(below, given.get(name), computed.get(name))
+    elif isinstance(given, list) and isinstance(computed, list) and len(given) == len(computed):
+        for place, pair in enumerate(zip(given, computed, strict=True)):
+            yield from _different(f"{path}[{place}]", *pair)
+    elif not _same(given, computed):
+        yield Difference(path, given, computed)
+
+
+def _same(given: Any, computed: Any) -> bool:
+    if isinstance(given, float) and isinstance(computed, float):
+        return isclose(given, computed, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
+    return bool(given == computed)

@@ -1,0 +1,220 @@
+"""Links to reports: the page on which they are made, listed and revoked, and their tokens."""
+
+import secrets
+from datetime import datetime, timedelta
+from hashlib import sha256
+from typing import Final
+from uuid import UUID
+
+from django import forms
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import Exists, F, OuterRef, Q
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST
+
+from humanjudge.http import Context
+from judge_eval.models import Run
+from judge_eval.web import find_run
+from reports.models import FrozenRows, Share
+from reports.report.bundle import frozen_rows
+from reports.report.make import NotComputed, is_current, report_of
+from reports.report.model import Report
+from voting.access import require, require_login, user_of
+from voting.changes import note_change
+from voting.ledger.bulk_sql import one_moment
+from voting.models import Project, Queue
+
+MOST_DAYS: Final = 3650
+MOST_LISTED: Final = 500
+LIVE, FROZEN = "live", "frozen"
+
+
+# --- pages ----------------------------------------------------------------------------------------
+
+
+class ShareForm(forms.Form):
+    label = forms.CharField(max_length=100, required=False, label="For whom (optional)")
+    shows = forms.ChoiceField(
+        label="It shows",
+        choices=[
+            (LIVE, "what holds whenever it is opened"),
+            (FROZEN, "what holds now, for good: later votes and decisions do not change it"),
+        ],
+        initial=LIVE,
+        widget=forms.RadioSelect(attrs={"class": "one-per-line"}),
+    )
+    days = forms.IntegerField(
+        min_value=1,
+        max_value=MOST_DAYS,
+        required=False,
+        label="Expires after so many days (optional)",
+    )
+    shows_outputs = forms.BooleanField(
+        required=False, label="It shows the outputs that divide people and judges"
+    )
+    is_public = forms.BooleanField(required=False, label="Search engines may list it")
+
+    def __init__(self, sent: QueryDict | None = None, *, run: Run | None) -> None:
+        super().__init__(sent, label_suffix="")
+        if run is None:  # a project's report names no items
+            del self.fields["shows_outputs"]
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def run_shares(request: HttpRequest, run_id: UUID) -> HttpResponse:
+    run = find_run(run_id)
+    require(request, "share", run.queue.project_id)
+    return _page(request, run.queue.project, run)
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def project_shares(request: HttpRequest, project_id: UUID) -> HttpResponse:
+    require(request, "share", project_id)
+    return _page(request, get_object_or_404(Project, pk=project_id), None)
+
+
+def _page(request: HttpRequest, project: Project, run: Run | None) -> HttpResponse:
+    form = ShareForm(request.POST if request.method == "POST" else None, run=run)
+    context: Context = {"project": project, "run": run, "form": form, "tab": "share"}
+    if form.is_valid():
+        try:
+            context |= {"link": _make(request, project, run, form), "form": ShareForm(run=run)}
+        except NotComputed as pending:
+            form.add_error("shows", str(pending))
+    # The link is in this answer alone: a redirect would take it through a cookie or an address.
+    shares = Share.objects.filter(project=project, run=run).select_related("made_by", "rows")
+    shares = shares.defer("rows__lines").order_by("-made_at")
+    context["shares"] = [(share, _state(share)) for share in shares[:MOST_LISTED]]
+    return render(request, "reports/shares.html", context, status=422 if form.errors else 200)
+
+
+def _make(request: HttpRequest, project: Project, run: Run | None, form: ShareForm) -> str:
+    given = form.cleaned_data
+    _, token = make_share(
+        project,
+        run,
+        user_of(request),
+        label=given["label"],
+        expires_at=in_days(given["days"]),
+        is_frozen=given["shows"] == FROZEN,
+        shows_outputs=given.get("shows_outputs", False),
+        is_public=given["is_public"],
+    )
+    return request.build_absolute_uri(address_of(token))
+
+
+def _state(share: Share) -> str:
+    """Say why a link lets nobody in any more; nothing while it does."""
+    if share.revoked_at is not None:
+        return f"revoked on {share.revoked_at:%Y-%m-%d}"
+    if share.expires_at is not None and share.expires_at <= timezone.now():
+        return f"expired on {share.expires_at:%Y-%m-%d}"
+    return ""
+
+
+@require_POST
+def revoke(request: HttpRequest, share_id: int) -> HttpResponse:
+    require_login(request)
+    share = get_object_or_404(Share, pk=share_id)
+    require(request, "share", share.project_id)
+    revoke_share(share, user_of(request))
+    if share.run_id:
+        return redirect("run-shares", share.run_id)
+    return redirect("project-shares", share.project_id)
+
+
+# --- links and their tokens -----------------------------------------------------------------------
+
+
+def address_of(token: str) -> str:
+    return reverse("shared-report", args=[token])
+
+
+def in_days(days: int | None) -> datetime | None:
+    return timezone.now() + timedelta(days=days) if days else None
+
+
+def make_share(
+    project: Project,
+    run: Run | None,
+    user: User | None,
+    *,
+    label: str = "",
+    expires_at: datetime | None = None,
+    is_frozen: bool = False,
+    is_public: bool = False,
+    shows_outputs: bool = False,
+) -> tuple[Share, str]:
+    """Return the new link's row and its token, which cannot be had again.
+
+    Raises NotComputed where a report to freeze has no figures yet.
+    """
+    report, rows = _frozen(project, run) if is_frozen else (None, None)
+    token = secrets.token_urlsafe(32)
+    with transaction.atomic():
+        share = Share.objects.create(
+            project=project,
+            run=run,
+            label=label,
+            token_sha256=_hash(token),
+            prefix=token[:6],
+            made_by=user,
+            expires_at=expires_at,
+            is_public=is_public,
+            shows_outputs=shows_outputs,
+            frozen=report and report.model_dump(mode="json"),
+        )
+        if rows:
+            FrozenRows.objects.create(share=share, lines=rows)
+        note_change(project, user, f"Link “{share}” made to a report of {run or project}.")
+    return share, token
+
+
+@one_moment()
+def _frozen(project: Project, run: Run | None) -> tuple[Report, bytes | None]:
+    """Return a report of one moment, and what its bundle will hold beside the ledger.
+
+    While votes come faster than figures follow, these are of different ends of the ledger: then
+    there is no bundle.
+    """
+    report = report_of(Project.objects.get(pk=project.pk), run)
+    return report, frozen_rows(project) if is_current(report) else None
+
+
+def _hash(token: str) -> str:
+    # The token has 256 random bits, so a fast hash is as safe as a slow one.
+    return sha256(token.encode()).hexdigest()
+
+
+def find_share(token: str) -> Share | None:
+    """Return the link of a token, None for a wrong, a revoked and an expired one alike."""
+    lives = Q(expires_at__isnull=True) | Q(expires_at__gt=timezone.now())
+    shares = Share.objects.select_related("project", "run__queue", "run__board")
+    return shares.filter(lives, token_sha256=_hash(token), revoked_at__isnull=True).first()
+
+
+def count_view(share: Share) -> None:
+    Share.objects.filter(pk=share.pk).update(views=F("views") + 1, viewed_at=timezone.now())
+
+
+def forget_deleted_runs() -> None:
+    """Forget what was kept for bundles that hold a run which was deleted since."""
+    deleted = Queue.objects.filter(
+        project=OuterRef("share__project"), deleted_at__gt=OuterRef("share__made_at")
+    )
+    FrozenRows.objects.filter(Exists(deleted)).delete()
+
+
+def revoke_share(share: Share, by: User | None = None) -> None:
+    """Let nobody in by a link any more; the first time counts."""
+    valid = Share.objects.filter(pk=share.pk, revoked_at__isnull=True)
+    with transaction.atomic():
+        if valid.update(revoked_at=timezone.now()):
+            note_change(share.project, by, f"Link “{share}” revoked.")

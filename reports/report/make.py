@@ -1,0 +1,234 @@
+"""Reports made of what the projections and the findings hold, with a fixed number of queries."""
+
+import importlib.metadata
+import platform
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from functools import cache
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet, Sum, TextField
+from django.db.models.functions import Cast, Substr
+from django.utils import timezone
+
+from judge_eval.findings.disputed import disputed_pairs
+from judge_eval.findings.filters import WHOLE
+from judge_eval.findings.model import RunFindings
+from judge_eval.models import Board, Findings, JudgeRating, Run, Verdict
+from judge_eval.voter_stats import HOUR, votes_over_time
+from reports.models import CompositeDefinition, Quality, Review
+from reports.quality.groups import quality_of_groups
+from reports.quality.parameters import parameters_of
+from reports.quality.projection import points_of
+from reports.report.model import (
+    CompositeResults,
+    Counted,
+    Disputed,
+    Head,
+    ModelRate,
+    QualityResults,
+    Report,
+    RunResults,
+    ScorePoint,
+    VotesOverTime,
+)
+from voting.choices import PASS_FLAG
+from voting.ledger.counts import OF_PEOPLE, counted_in
+from voting.models import NO_VOTE, Entry, Flag, Item, Project, Queue, Voter
+
+MOST_DISPUTED = 10
+MOST_RUNS = 20
+MOST_MODELS = 50
+# Each is read and computed by itself.
+MOST_COMPOSITES = 3
+# What the figures are computed with: other versions of these may draw other random numbers.
+COMPUTED_WITH = ("numpy", "scipy")
+COMPUTING = "The figures of this run are still being computed: try again soon."
+
+
+class NotComputed(Exception):
+    """A run's figures are still being computed, so there is nothing to report yet."""
+
+
+def report_of(project: Project, run: Run | None) -> Report:
+    """Return the report of a run, or of a whole project, as of this moment.
+
+    Raises NotComputed where the figures of the run are still being computed.
+    """
+    if run is None:
+        runs = Run.objects.filter(queue__project=project, archived_at__isnull=True)
+        newest = runs.select_related("queue").order_by("-created_at")[:MOST_RUNS]
+        votes = Entry.objects.filter(OF_PEOPLE, project=project)
+        return _report(
+            project,
+            project.name,
+            runs=_results(newest),
+            quality=_quality(project),
+            quality_of_groups=quality_of_groups(project),
+            pace=_pace(votes),
+            last_vote_at=_last(votes),
+            counted=_counted(project, votes),
+        )
+    results = _results([run])
+    if not results:
+        row = Findings.objects.filter(run=run, part=str(WHOLE)).first()
+        raise NotComputed((row and row.failure) or COMPUTING)
+    results[0].disputed = _disputed(run, results[0].findings)
+    votes = Entry.objects.filter(counted_in(run.queue), project=project, queue=run.queue)
+    return _report(project, run.name, runs=results, last_vote_at=_last(votes))
+
+
+def is_current(report: Report) -> bool:
+    """Say whether all figures are of the end of the ledger, or some still follow."""
+    ids = [UUID(run.id) for run in report.runs]
+    boards = Board.objects.filter(run__in=ids)
+    # Rows are ahead of the ledger until what was changed in them is sealed.
+    unsealed = Entry.objects.filter(NO_VOTE, queue__run__in=ids, seq__isnull=True)
+    # So are those of judges whose verdicts are made anew.
+    waiting = Verdict.objects.filter(
+        judge__run__in=ids, state=Verdict.State.WAITING, item__opened_at__isnull=False
+    )
+    if unsealed.exists() or waiting.exists():
+        return False
+    seqs = {str(run): seq for run, seq in boards.values_list("run", "seq")}
+    return all(run.findings.as_of.seq == seqs.get(run.id, 0) for run in report.runs)
+
+
+def _report(project: Project, title: str, **parts: Any) -> Report:
+    since = project.published_heads.order_by("at").values_list("at", flat=True).first()
+    head = Head(seq=project.head_seq, hash=project.ledger_head, told_since=since)
+    return Report(title=title, made_at=timezone.now(), head=head, versions=_versions(), **parts)
+
+
+@cache
+def _versions() -> dict[str, str]:
+    python = {"python": platform.python_version()}
+    return python | {name: importlib.metadata.version(name) for name in COMPUTED_WITH}
+
+
+# --- judges ---------------------------------------------------------------------------------------
+
+
+def _results(runs: Iterable[Run]) -> list[RunResults]:
+    """Return what is computed of runs, with three queries for all of them.
+
+    The composites of so many runs are computed with some more.
+    """
+    of = {run.pk: run for run in runs}
+    computed = Findings.objects.filter(run__in=of, part=str(WHOLE), data__isnull=False)
+    elo: dict[UUID, dict[str, float]] = defaultdict(dict)
+    ratings = JudgeRating.objects.filter(judge__run__in=of)
+    for run, judge, rating in ratings.values_list("judge__run", "judge", "elo"):
+        elo[run][str(judge)] = rating
+    rows = computed.values_list("run", "data")
+    read = {pk: RunFindings.read(data) for pk, data in rows}
+    composites = _composites(of)
+    return [
+        RunResults(
+            id=str(pk),
+            name=run.name,
+            noun=run.queue.noun,
+            kind=run.queue.kind,
+            source=run.note,
+            findings=findings,
+            elo={judge: elo[pk][judge] for judge in elo[pk] if judge not in findings.unrated},
+            composite=composites.get(pk),
+        )
+        for pk, run in of.items()
+        if (findings := read.get(pk))
+    ]
+
+
+def _composites(runs: Mapping[UUID, Run]) -> dict[UUID, CompositeResults]:
+    """Return the composites that were defined last, each as its newest version has it."""
+    every = CompositeDefinition.objects.filter(run__in=runs)
+    newest = every.values("run").annotate(last=Max("pk")).values("last")
+    defined = list(every.filter(pk__in=newest).order_by("-pk")[:MOST_COMPOSITES])
+    if not defined:
+        return {}
+    # A web server that shows no composite goes without NumPy.
+    from reports.report.composites import composite_results
+
+    return {each.run_id: composite_results(runs[each.run_id], each) for each in defined}
+
+
+def _disputed(run: Run, findings: RunFindings) -> list[Disputed]:
+    return [
+        Disputed(
+            position=each.pair.position,
+            name=each.pair.external_id or each.pair.prompt,
+            people=each.votes,
+            judges=each.verdicts,
+            wrong=each.wrong,
+            of=each.of,
+        )
+        for each in disputed_pairs(run, findings.disputed[:MOST_DISPUTED])
+    ]
+
+
+# --- quality --------------------------------------------------------------------------------------
+
+
+def _quality(project: Project) -> list[QualityResults]:
+    parameters = parameters_of(project)
+    return [
+        QualityResults(
+            series=quality.series,
+            points=[ScorePoint(**point._asdict()) for point in points_of(quality)],
+            models=_model_rates(project) if quality.series == Quality.Series.ITEMS else [],
+            initial_score=parameters.initial_score,
+            decay=f"{parameters.decay_rate:g} per {parameters.decay_unit}",
+            half_life_seconds=parameters.half_life,
+        )
+        for quality in Quality.objects.filter(project=project, votes__gt=0).order_by("series")
+    ]
+
+
+def _model_rates(project: Project) -> list[ModelRate]:
+    """Return how many votes passed the outputs of each model, the most voted on first."""
+    votes = Entry.objects.filter(OF_PEOPLE, project=project, queue__kind=Queue.Kind.PASS_FLAG)
+    by_model = votes.exclude(item__a__generator="").order_by().values("item__a__generator")
+    rows = by_model.annotate(
+        outputs=Count("item", distinct=True),
+        votes=Count("pk"),
+        passes=Count("pk", filter=Q(choice=PASS_FLAG[0])),
+    )
+    fields = ("item__a__generator", "outputs", "votes", "passes")
+    most_voted = rows.order_by("-votes", "item__a__generator").values_list(*fields)
+    return [
+        ModelRate(name=name, outputs=outputs, votes=number, passes=passes)
+        for name, outputs, number, passes in most_voted[:MOST_MODELS]
+    ]
+
+
+# --- votes ----------------------------------------------------------------------------------------
+
+
+def _last(votes: QuerySet[Entry]) -> datetime | None:
+    last: datetime | None = votes.aggregate(last=Max("at"))["last"]
+    return last
+
+
+def _pace(votes: QuerySet[Entry]) -> VotesOverTime:
+    hour = Substr(Cast("at", TextField()), 1, HOUR)
+    by_hour = votes.annotate(hour=hour).order_by().values_list("hour").annotate(Count("pk"))
+    unit, over_time = votes_over_time(dict(by_hour))
+    return VotesOverTime(unit=unit, votes=over_time)
+
+
+def _counted(project: Project, votes: QuerySet[Entry]) -> Counted:
+    queues = Queue.objects.filter(project=project, is_simulated=False)
+    done = queues.aggregate(done=Sum("done"))["done"] or 0
+    flags = Flag.objects.filter(item__queue__project=project).order_by("category")
+    population = Voter.objects.filter(project=project)
+    return Counted(
+        votes=votes.count(),
+        voters=population.filter(Exists(votes.filter(voter=OuterRef("pk")))).count(),
+        population=population.count(),
+        done=done,
+        items=Item.objects.filter(queue__in=queues, unusable="").count(),
+        flags=dict(flags.values_list("category").annotate(Count("pk"))),
+        ambiguous=Review.objects.filter(project=project, is_divided=True).count(),
+    )

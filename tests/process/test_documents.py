@@ -1,0 +1,58 @@
+"""The pages to begin with, command by command, against a HumanJudge that `make run` has started."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+from tests.process.documents import Terminal, commands, matches, text_of
+from tests.process.up import ROOT, environment
+
+pytestmark = [pytest.mark.fault, pytest.mark.slow, pytest.mark.timeout(900)]
+
+# Each with the judges of its study.
+PAGES = {
+    "first-study": ("judge-one", "judge-two", "longer-wins"),
+    "quickstart-judges": ("judge-one", "judge-two", "always-pass", "always-flag", "random"),
+    "quickstart-grandjury": (),
+}
+VOTE = "\n## 4. Vote"
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_command_of_the_page_works_and_prints_what_it_says(page, up):
+    text = text_of(page)
+    assert VOTE in text
+    (start, _), *before = commands(text.partition(VOTE)[0])
+    assert start.splitlines()[-1] == "make run"
+    plain = {
+        name: value
+        for name, value in environment(up.data, PORT=str(up.port)).items()
+        if not name.startswith(("HUMANJUDGE_U", "GRANDJURY_"))
+    }
+    terminal = Terminal(up.folder, plain)
+    for command, promised in before:
+        follow(terminal, page, command, promised)
+    if page == "quickstart-grandjury":
+        # What the page asks a person to do.
+        rows = [sys.executable, "-m", "tests.process.grandjury_rows", "vote_on_all"]
+        subprocess.run([*rows, '["models-of-admin"]'], cwd=ROOT, env=plain, check=True)
+    for command, promised in commands(text.partition(VOTE)[2]):
+        follow(terminal, page, command, promised)
+    terminal.end()
+
+
+def follow(terminal, page, command, promised):
+    printed = terminal.run(command)
+    assert promised is None or matches(printed, promised), f"{command}\n{printed}"
+    if "results" in command:
+        assert all(judge in printed for judge in PAGES[page])
+    if "verify" in command:
+        assert re.fullmatch(r"verified\|\d+\|head\|\w+\|known\|0", printed.splitlines()[-1])
+
+
+def test_the_page_says_what_the_client_is_pinned_to():
+    [pinned] = re.findall(r"grandjury==(\S+)", (ROOT / "requirements-dev.txt").read_text())
+    assert f"grandjury=={pinned}" in text_of("quickstart-grandjury")
+    assert f"`grandjury` (PyPI, {pinned})" in text_of("grandjury")

@@ -1,0 +1,150 @@
+"""Lines over votes or epsilons: everything lies inside, no label covers another."""
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from humanjudge.charts.interval_graph import Level
+from humanjudge.charts.labels import SHARE, Axis
+from humanjudge.charts.line_graph import (
+    LABEL_GAP,
+    LEADING,
+    LEAST_HEIGHT,
+    MOST_EQUAL,
+    Curve,
+    line_graph,
+)
+from humanjudge.charts.line_graph import rating_graph as draw
+
+ratings = st.floats(-500, 3000)
+series = st.integers(1, 30).flatmap(
+    lambda judges: st.lists(
+        st.lists(ratings, min_size=judges, max_size=judges), min_size=1, max_size=12
+    )
+)
+
+
+def drawn(rows):
+    names = [f"judge {n}" for n in range(len(rows[0]))]
+    return draw(names, [(votes, row) for votes, row in enumerate(rows, start=1)])
+
+
+def points_of(line):
+    return [tuple(map(float, point.split(","))) for point in line.points.split()]
+
+
+@given(series)
+def test_every_point_tick_and_label_is_inside(rows):
+    graph = drawn(rows)
+    for line in graph.lines:
+        for x, y in points_of(line):
+            assert graph.plot_left <= x <= graph.plot_right < graph.width
+            assert 0 <= y <= graph.plot_bottom < graph.height
+        assert 0 <= line.label_y <= graph.plot_bottom
+    assert all(0 <= tick.at <= graph.plot_bottom for tick in graph.y_ticks)
+    assert all(graph.plot_left <= tick.at <= graph.plot_right for tick in graph.x_ticks)
+    assert 0 <= graph.rule.at <= graph.plot_bottom
+    assert graph.height >= LEAST_HEIGHT
+
+
+@given(series)
+def test_labels_stand_apart_in_the_order_of_the_lines(rows):
+    lines = sorted(drawn(rows).lines, key=lambda line: line.label_y)
+    assert all(
+        below.label_y - above.label_y >= LABEL_GAP - 1e-9 for above, below in pairwise(lines)
+    )
+    assert [line.end_y for line in lines] == sorted(line.end_y for line in lines)
+
+
+def test_every_line_starts_at_1000_and_ends_at_its_rating():
+    graph = draw(["up", "down"], [(1, [1016.0, 984.0]), (2, [1030.0, 970.0])])
+    up, down = graph.lines
+    assert points_of(up)[0] == points_of(down)[0] == (graph.plot_left, graph.rule.at)
+    assert up.value == "1,030"
+    assert points_of(up)[-1] == (graph.plot_right, up.end_y)
+    assert up.end_y < graph.rule.at < down.end_y
+    assert len(points_of(up)) == 3
+
+
+def test_a_judge_that_joined_later_stood_at_1000_before():
+    graph = draw(["old", "new"], [(1, [1016.0]), (2, [1016.0, 984.0])])
+    assert [y for _, y in points_of(graph.lines[1])][:2] == [graph.rule.at, graph.rule.at]
+
+
+@pytest.mark.parametrize("names, rows", [(["a"], []), ([], [(1, [])])])
+def test_nothing_to_draw(names, rows):
+    assert draw(names, rows) is None
+
+
+def test_ticks_are_round_and_votes_are_spoken():
+    graph = draw(["a"], [(1200, [1500.0])])
+    assert [int(tick.label.replace(",", "")) % 100 for tick in graph.y_ticks] == [0] * len(
+        graph.y_ticks
+    )
+    assert [tick.label for tick in graph.x_ticks] == ["0", "1,200 votes"]
+    assert draw(["a"], [(1, [1016.0])]).x_ticks[-1].label == "1 vote"
+
+
+def test_equal_ratings_still_have_room():
+    assert draw(["a", "b"], [(1, [1000.0, 1000.0])]).rule.at > 0
+
+
+def labels_of(names):
+    return [line.label for line in draw(names, [(1, [1000.0] * len(names))]).lines]
+
+
+def test_labels_leave_out_what_all_names_begin_with():
+    vendors = [f"vendor-{n}/judge" for n in range(3)]
+    assert labels_of([*(f"openrouter/{name}" for name in vendors), "random"]) == [
+        *vendors,
+        "random",
+    ]
+    assert labels_of(["one/judge", "judge"]) == ["one/judge", "judge"]
+    # Without the folder the two would be called the same.
+    assert labels_of(["a/judge", "a/other", "judge"]) == ["a/judge", "a/other", "judge"]
+
+
+def test_the_end_of_a_very_long_name_is_kept():
+    [label] = labels_of(["a-judge-with-a-name-that-goes-on-and-on-and-on-until-version-7"])
+    assert label.startswith("a-judge-with")
+    assert label.endswith("version-7")
+
+
+@pytest.mark.parametrize("name", ["j", "judge-of-drawings", "JUDGE-OF-DRAWINGS", "\u5bb6" * 20])
+def test_there_is_room_for_the_longest_label_and_its_rating(name):
+    short, long = (draw([it], [(1, [1000.0])]) for it in ("j", name))
+    room = long.width - long.label_x
+    # Letters are 12 units high, and few but the Chinese ones wider than two thirds of that.
+    wide = sum(12 if letter > "\u2000" else 8 if letter.isupper() else 6 for letter in name)
+    assert room >= wide + 40
+    assert long.width >= short.width
+
+
+def test_of_many_lines_those_that_agree_most_stand_out_and_none_is_set_in_bold():
+    names = [f"judge {n}" for n in range(MOST_EQUAL + 1)]
+    order = [2, 0, 6, 1, 3, 4, 5]
+    lines = draw(names, [(1, list(range(1000, 1007)))], order=order).lines
+    assert {n for n, line in enumerate(lines) if "many" not in line.style} == set(order[:LEADING])
+    few = draw(names[:-1], [(1, list(range(1000, 1006)))], [1], order).lines
+    assert [line.style == "baseline" for line in few] == [n == 1 for n in range(6)]
+
+
+def test_every_judge_has_a_colour_and_a_dash_of_its_own():
+    lines = draw([f"judge {n}" for n in range(40)], [(1, [1000.0] * 40)]).lines
+    assert len({line.style for line in lines}) == 40
+
+
+def test_winning_rates_are_named_and_said_with_the_rule_to_pass():
+    curves = [Curve("good", [(0.0, 0.0), (0.3, 1.0)]), Curve("rule", [(0.0, 0.2)], True)]
+    about = {"title": "Rates", "x": Axis("epsilon"), "y": SHARE, "rule": Level("passes", 0.5)}
+    graph = line_graph([*curves, Curve("silent", [])], **about)
+    assert [(line.label, line.style) for line in graph.lines] == [
+        ("good", "hue-0 dash-0"),
+        ("rule", "baseline"),
+    ]
+    assert graph.rule.label == "passes"
+    assert graph.words == "Rates: good from 0\xa0% to 100\xa0%; rule from 20\xa0% to 20\xa0%."
+    assert [tick.label for tick in graph.x_ticks][::3] == ["0.00", "0.30"]
+    assert line_graph([], **about) is None
