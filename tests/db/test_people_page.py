@@ -26,7 +26,7 @@ from tests.makers import (
 )
 from voting.assignment import ballot_for
 from voting.curating import exclude_voter
-from voting.models import Entry, Item, Queue, Voter
+from voting.models import Entry, Item, Queue
 from voting.services import cast_vote, flag
 from voting.voters import join
 
@@ -331,16 +331,6 @@ def test_a_script_reads_the_same_figures():
     assert of_ann["agreement"]["value"] == 0.625
     assert of_ann["is_excluded"] is False
     assert answer["votes_left"] == 0
-
-
-def test_long_lists_come_in_pages():
-    run = make_run()
-    invite = make_invite(run)
-    project = run.queue.project
-    Voter.objects.bulk_create(Voter(project=project, invite=invite) for _ in range(51))
-    page = user_client().get(address(run, "?sort=name&page=2"))
-    assert len(page.context["table"].rows) == 1
-    assert "sort=name" in page.content.decode()
 
 
 def test_a_lead_puts_a_voter_into_a_group_and_takes_it_out_again():
