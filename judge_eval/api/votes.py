@@ -141,7 +141,7 @@ Percent = Annotated[float | None, BeforeValidator(lambda share: share and 100 * 
 
 
 class Standing(Schema, json_schema_serialization_defaults_required=True):
-    # Of its rating in `row`, and of what findings have `found` of it, if they have.
+    # Of its rating in `row`, and of what `findings` have computed of it, if they have.
     judge: str = Field(alias="row.judge.name")
     judge_id: UUID = Field(alias="row.judge.id")
     baseline: bool = Field(alias="row.judge.is_baseline")
@@ -159,12 +159,12 @@ class Standing(Schema, json_schema_serialization_defaults_required=True):
     agree_high: float | None = Field(None, alias="interval.1")
     coverage: float | None = Field(alias="row.coverage")
     overall_agreement: Percent = Field(alias="share")
-    overall_low: Percent = Field(None, alias="found.overall.low")
-    overall_high: Percent = Field(None, alias="found.overall.high")
-    rank_low: int | None = Field(None, alias="found.rank_low")
-    rank_high: int | None = Field(None, alias="found.rank_high")
-    ties: str | None = Field(None, alias="found.ties")
-    beats_floor: bool | None = Field(None, alias="found.beats_floor")
+    overall_low: Percent = Field(None, alias="findings.overall.low")
+    overall_high: Percent = Field(None, alias="findings.overall.high")
+    rank_low: int | None = Field(None, alias="findings.rank_low")
+    rank_high: int | None = Field(None, alias="findings.rank_high")
+    ties: str | None = Field(None, alias="findings.ties")
+    beats_floor: bool | None = Field(None, alias="findings.beats_floor")
 
 
 class OverallAsOf(Schema):

@@ -9,7 +9,6 @@ from ninja.errors import HttpError
 
 from humanjudge.lib.validation import json_schema
 from judge_eval.api.access import KeyRouter, Prefix, json_of, key_of, run_of
-from reports.composite import sources
 from reports.composite.config import CompositeConfig
 from voting.models import ApiKey
 
@@ -35,6 +34,9 @@ class CompositeOut(Schema):
 @router.get("/{run_id}/composite", response=CompositeOut)
 def composite(request: HttpRequest, run_id: Prefix) -> Any:
     """What the composite of a run is made of; 404 where it has none."""
+    # Here: what computes composites needs NumPy, which web processes start without.
+    from reports.composite import sources
+
     run = run_of(key_of(request, ApiKey.Scope.READ), run_id)
     versions = sources.versions_of(run, 1)
     if not versions:
@@ -48,6 +50,8 @@ def replace_composite(request: HttpRequest, run_id: Prefix) -> Any:
 
     Other weights, gates or sources make a new version; earlier ones stay in the check.
     """
+    from reports.composite import sources
+
     run = run_of(key_of(request, ApiKey.Scope.MANAGE), run_id, "run")
     config = sources.read_config(run, json_of(request))
     return _out(sources.store(run, config), config)

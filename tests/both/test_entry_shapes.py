@@ -56,7 +56,7 @@ def pair_vote(scene, **fields):
 def sealed(scene, entry):
     """Seal, verify, and return what the hash of the entry covers."""
     seal_all(scene["project"])
-    assert chain.verify(ledger.export(scene["project"]), scene["project"].head)
+    assert chain.verify(ledger.export(scene["project"]), scene["project"].ledger_head)
     assert ledger.replay(scene["project"], write=False) == []
     return ledger.content(Entry.objects.get(pk=entry.pk))
 

@@ -31,7 +31,7 @@ def test_the_configuration_and_the_scorer_of_the_page_do_what_it_says(tmp_path, 
     )
     (tmp_path / "my_scorers.py").write_text(block("python"))
     (tmp_path / "metrics.yaml").write_text(block("yaml"))
-    (tmp_path / "house_style.json").write_text('{"title": {"fontSize": 20}}')
+    (tmp_path / "house.mplstyle").write_text("font.size: 12")
     out = tmp_path / "report"
     scored(run, out, None, "--config", str(tmp_path / "metrics.yaml"))
     [row] = read_csv(out)

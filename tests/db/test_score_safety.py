@@ -1,6 +1,6 @@
 """Scores as files: hostile names are text, a failure leaves nothing half done."""
 
-from base64 import b64encode
+from base64 import b64decode, b64encode
 from hashlib import sha256
 
 import pytest
@@ -10,6 +10,7 @@ from judge_eval.stats import SCORERS, Estimate
 from tests.helpers.scores import (
     ACCURACY,
     MoreAs,
+    Page,
     files_in,
     page_of,
     read_csv,
@@ -70,17 +71,26 @@ def test_no_name_leaves_the_folder_and_none_is_lost(tmp_path):
     assert [row["judge_id"] for row in read_csv(out)] == in_csv
 
 
+def drawings_of(page):
+    """Return the pictures of a page, all of which it must hold in itself."""
+    sources = [attrs["src"] for tag, attrs in page.tags if tag == "img"]
+    heads = [source.partition(",")[0] for source in sources]
+    assert heads == ["data:image/svg+xml;base64"] * len(sources)
+    return [Page(b64decode(source.partition(",")[2]).decode()) for source in sources]
+
+
 def test_no_name_is_anything_but_text_on_the_page(tmp_path):
     out = tmp_path / "out"
     run = voted_run(dict.fromkeys(EVIL, ("A", "B", "A", "B")), name="<b onclick=x>run</b>")
     scored(run, out, [{"scorer": "classification", "display_name": "plain"}])
     page = page_of(out)
     tags = [tag for tag, _ in page.tags]
-    assert (tags.count("script"), tags.count("style"), tags.count("svg")) == (1, 1, 1)
-    assert not {"img", "image", "foreignobject", "use", "a", "b"} & set(
-        tags[: tags.index("section")]
-    )
-    assert not any(name.startswith("on") for _, attrs in page.tags for name in attrs)
+    assert (tags.count("script"), tags.count("style")) == (1, 1)
+    drawings = drawings_of(page)
+    assert tags.count("img") == len(drawings) == 1
+    for drawing in (page, *drawings):
+        assert not {"image", "foreignobject", "a", "b"} & {tag for tag, _ in drawing.tags}
+        assert not any(name.startswith("on") for _, attrs in drawing.tags for name in attrs)
     for name in EVIL:
         assert name in page.texts
     assert any(text.startswith("<b onclick=x>run</b>: how well") for text in page.texts)
@@ -91,9 +101,19 @@ def test_the_page_needs_nothing_else_and_runs_only_its_own_script(tmp_path):
     out = tmp_path / "out"
     scored(voted_run(), out)
     page = page_of(out)
-    assert [tag for tag, _ in page.tags].count("svg") > 1
-    named = {name for _, attrs in page.tags for name in attrs}
+    drawings = drawings_of(page)
+    assert len(drawings) > 1
+    assert all("script" not in {tag for tag, _ in drawing.tags} for drawing in drawings)
+    named = {name for tag, attrs in page.tags for name in attrs if tag != "img"}
     assert not named & {"href", "xlink:href", "src", "style", "srcdoc"}
+    references = [
+        value
+        for drawing in drawings
+        for tag, attrs in drawing.tags
+        for name, value in attrs.items()
+        if name in ("href", "xlink:href", "src")
+    ]
+    assert all(reference.startswith("#") for reference in references)
     [policy] = [
         attrs["content"]
         for tag, attrs in page.tags

@@ -1,6 +1,5 @@
 """Every page about a run of single items, of each kind, before and after people vote."""
 
-import json
 import re
 
 import pytest
@@ -15,7 +14,9 @@ from reports.composite.sources import Outputs, proposal, read_config
 from tests.helpers.pages import text_of
 from tests.helpers.run_findings import compute
 from tests.makers import (
+    key_client,
     make_invite,
+    make_key,
     make_project,
     make_voter,
     seal_all,
@@ -121,11 +122,12 @@ def test_no_page_of_single_items_fails_or_speaks_of_pairs(study, are_there_votes
 def test_a_composite_of_single_items_starts_from_what_people_pass(study, passed):
     run, said = study
     vote_on_all(run, said)
-    saved = user_client().post(
-        reverse("save-composite", args=[run.pk]), {"config": json.dumps(proposal(run))}, follow=True
+    client = key_client(make_key("manage")[1])
+    saved = client.put(
+        f"/api/runs/{run.pk}/composite", proposal(run), content_type="application/json"
     )
     assert saved.status_code == 200
-    assert "mean composite of" in text_of(saved)
+    assert "mean composite of" in text_of(user_client().get(f"/runs/{run.pk}/composite/"))
     config = read_config(run, proposal(run))
     found = Outputs(run, [config]).components(config)
     assert found.keys() == set(run.queue.items.values_list("a", flat=True))

@@ -319,7 +319,7 @@ def test_pandalm_goes_out_and_comes_in_again_to_the_last_digit():
     empty_the_instance()
     [back] = restored(lines)
     assert (facts_of(back), numbers_of(back)) == (before, numbers)
-    assert back.queue.project.ledger_head == head.head
+    assert back.queue.project.ledger_head == head.ledger_head
 
 
 def test_the_demo_holds_what_an_import_of_the_published_files_does():
