@@ -155,7 +155,9 @@ def _ratings(figures: RunFindings) -> Rows:
 def _pass_rates(figures: RunFindings) -> Rows:
     return [
         {
-            **{"model": of.name, "outputs": of.outputs, "pass rate": of.people.value},
+            "model": of.name,
+            "outputs": of.outputs,
+            "pass rate": of.people.value,
             **_ends(of.people),
             "votes": of.people.n,
         }
