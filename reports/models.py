@@ -246,6 +246,10 @@ class Share(models.Model):
         return self.label or f"{self.prefix}…"
 
     @property
+    def is_frozen(self) -> bool:
+        return self.frozen is not None
+
+    @property
     def frozen_seq(self) -> int | None:
         """The ledger entry that it is frozen at."""
         return None if self.frozen is None else self.frozen["head"]["seq"]

@@ -96,21 +96,72 @@ class LineGraph:
 
 
 def line_graph(
-    curves: Sequence[Curve], *, title: str, x: Axis, y: Axis, rule: Level
+    curves: Sequence[Curve],
+    *,
+    title: str,
+    x: Axis,
+    y: Axis,
+    rule: Level,
+    order: Sequence[int] | None = None,
 ) -> LineGraph | None:
     """Lay out a line for each judge; None where there is nothing to draw.
 
-    `rule` is a level across the plot, for instance where a judge passes. Of many lines those that
-    are highest in the mean stand out.
+    `rule` is a level across the plot, for instance where a judge passes. Of many lines the first of
+    `order` stand out, or those that are highest in the mean.
     """
     curves = [curve for curve in curves if curve.values]
     if not curves:
         return None
-    means = [fmean(curve.values.values()) for curve in curves]
-    order = sorted(range(len(curves)), key=lambda place: -means[place])
-    low, high = x.ends(place for curve in curves for place in curve.values)
-    marks = ticks(low, high) if high > low else [low]
-    return _laid_out(curves, order, title, x, y, rule, marks)
+    if order is None:
+        means = [fmean(curve.values.values()) for curve in curves]
+        order = sorted(range(len(curves)), key=lambda place: -means[place])
+    courses = [[*curve.values.items()] for curve in curves]
+    left, right = x.ends(place for course in courses for place, _ in course)
+    low, high = y.ends([rule.value, *(value for course in courses for _, value in course)])
+    # As high as its labels under each other, however many judges there are.
+    bottom = max(LEAST_HEIGHT - _BOTTOM, round(_TOP + LABEL_GAP * len(curves)))
+
+    def across(place: float) -> float:
+        share = (place - left) / (right - left) if right > left else 1.0
+        return round(_LEFT + _PLOT_WIDTH * share, 1)
+
+    def down(value: float) -> float:
+        return round(_TOP + (bottom - _TOP) * (high - value) / (high - low), 1)
+
+    names = [clean(curve.name) for curve in curves]
+    labels = [shortened(name, 40) for name in unprefixed(names)]
+    last = [course[-1][1] for course in courses]
+    label_ys = spread([down(value) for value in last], LABEL_GAP, float(bottom))
+    stepping_back = order[LEADING:] if len(curves) > MOST_EQUAL else ()
+    lines = [
+        Line(
+            name=names[place],
+            label=labels[place],
+            style=("baseline" if curve.is_baseline else f"hue-{place % HUES} dash-{place % DASHES}")
+            + " many" * (place in stepping_back),
+            points=" ".join(f"{across(at)},{down(value)}" for at, value in courses[place]),
+            end_y=down(last[place]),
+            label_y=label_ys[place],
+            value=y.write(last[place]),
+        )
+        for place, curve in enumerate(curves)
+    ]
+    in_words = "; ".join(
+        f"{name} from {y.write(course[0][1])} to {y.write(course[-1][1])}"
+        for name, course in zip(names, courses, strict=True)
+    )
+    marks = ticks(left, right) if right > left else [left]
+    return LineGraph(
+        lines=lines,
+        y_ticks=[Tick(down(value), y.write(value)) for value in ticks(low, high)],
+        x_ticks=[Tick(across(place), x.write(place)) for place in marks],
+        rule=Tick(down(rule.value), rule.words),
+        x_words=x.words,
+        words=f"{title}: {in_words}.",
+        plot_bottom=bottom,
+        height=bottom + _BOTTOM + (_WORDS if x.words else 0),
+        width=round(_RIGHT + _LEADER + _LETTER * max(map(width_of, labels)) + _VALUE),
+    )
 
 
 def rating_graph(
@@ -126,17 +177,19 @@ def rating_graph(
     `baselines` are drawn dashed. `order` is judges by agreement: of many, the first stand out.
     """
     rows = rating_rows(len(names), series)
-    if not rows or not names:
+    if not rows:
         return None
     curves = [
         Curve(name, [(votes, ratings[judge]) for votes, ratings in rows], judge in baselines)
         for judge, name in enumerate(names)
     ]
-    lowest = min(min(ratings) for _, ratings in rows)
-    highest = max(max(ratings) for _, ratings in rows)
-    slack = max((_LEAST_RATINGS - (highest - lowest)) / 2, 0.0)
-    y = Axis(RATING.words, RATING.form, lowest - slack, highest + slack)
-    graph = _laid_out(curves, order, "Ratings", Axis("", ",.0f", 0), y, _START, [])
+    low, high = RATING.ends(rating for _, ratings in rows for rating in ratings)
+    slack = max((_LEAST_RATINGS - (high - low)) / 2, 0.0)
+    y = replace(RATING, low=low - slack, high=high + slack)
+    votes = Axis("", ",.0f", 0)
+    graph = line_graph(curves, title="Ratings", x=votes, y=y, rule=_START, order=order)
+    if graph is None:
+        return None
     last = number_of(rows[-1][0], "vote")
     # About a dozen rows, always with the first and the last.
     step = -(-(len(rows) - 1) // _TABLE_ROWS)
@@ -160,63 +213,3 @@ def rating_rows(
     start = [_START.value] * judges
     padded = [(votes, [*row, *start[len(row) :]][:judges]) for votes, row in series]
     return [(0, start), *padded] if padded else []
-
-
-def _laid_out(
-    curves: Sequence[Curve],
-    order: Sequence[int],
-    title: str,
-    across: Axis,
-    up: Axis,
-    rule: Level,
-    marks: Sequence[float],
-) -> LineGraph:
-    courses = [[*curve.values.items()] for curve in curves]
-    left, right = across.ends(place for course in courses for place, _ in course)
-    low, high = up.ends([rule.value, *(value for course in courses for _, value in course)])
-    # As high as its labels under each other, however many judges there are.
-    bottom = max(LEAST_HEIGHT - _BOTTOM, round(_TOP + LABEL_GAP * len(curves)))
-
-    def x(place: float) -> float:
-        share = (place - left) / (right - left) if right > left else 1.0
-        return round(_LEFT + _PLOT_WIDTH * share, 1)
-
-    def y(value: float) -> float:
-        return round(_TOP + (bottom - _TOP) * (high - value) / (high - low), 1)
-
-    names = [clean(curve.name) for curve in curves]
-    labels = [shortened(name, 40) for name in unprefixed(names)]
-    last = [course[-1][1] for course in courses]
-    label_ys = spread([y(value) for value in last], LABEL_GAP, float(bottom))
-    stepping_back = order[LEADING:] if len(curves) > MOST_EQUAL else ()
-    lines = [
-        Line(
-            name=names[place],
-            label=labels[place],
-            style=" ".join(
-                ["baseline" if curve.is_baseline else f"hue-{place % HUES} dash-{place % DASHES}"]
-                + ["many"] * (place in stepping_back)
-            ),
-            points=" ".join(f"{x(at)},{y(value)}" for at, value in courses[place]),
-            end_y=y(last[place]),
-            label_y=label_ys[place],
-            value=up.write(last[place]),
-        )
-        for place, curve in enumerate(curves)
-    ]
-    in_words = "; ".join(
-        f"{name} from {up.write(course[0][1])} to {up.write(course[-1][1])}"
-        for name, course in zip(names, courses, strict=True)
-    )
-    words = _WORDS if across.words else 0
-    return LineGraph(
-        lines=lines,
-        y_ticks=[Tick(y(value), up.write(value)) for value in ticks(low, high)],
-        x_ticks=[Tick(x(place), across.write(place)) for place in marks],
-        rule=Tick(y(rule.value), rule.words),
-        x_words=across.words,
-        words=f"{title}: {in_words}.",
-        plot_bottom=bottom,
-        height=bottom + _BOTTOM + words,
-        width=round(_RIGHT + _LEADER + _LETTER * max(map(width_of, labels)) + _VALUE),
-    )

@@ -14,7 +14,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.utils.timesince import timesince
 
-from humanjudge.charts.votes_graph import votes_graph
+from humanjudge.charts.time_graph import votes_graph
 from humanjudge.http import Context, HtmxRequest, Problem
 from humanjudge.lib.tables import (
     DASH,

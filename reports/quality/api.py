@@ -132,5 +132,5 @@ def _score(quality: Quality) -> ScoreOut:
         pass_rate_low=low,
         pass_rate_high=high,
         last_vote_at=quality.last_vote_at,
-        history=[PointOut(**point._asdict()) for point in points_of(quality)],
+        history=[PointOut.from_orm(point) for point in points_of(quality)],
     )

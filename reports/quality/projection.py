@@ -16,7 +16,7 @@ from django.db.models import Exists, F, Field, Func, IntegerField, OuterRef, Q, 
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast
 
-from humanjudge.charts.quality_graph import Point
+from humanjudge.charts.time_graph import Point
 from judge_eval.models import Import
 from judge_eval.stats.elo import graph_stride
 from reports.models import Quality, QualityPoint

@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from humanjudge.charts.quality_graph import Point, quality_graph
+from humanjudge.charts.time_graph import Point, quality_graph
 from humanjudge.http import Context, HtmxRequest
 from humanjudge.lib.tables import DASH, percent, percent_span
 from humanjudge.lib.text import duration, number_of

@@ -34,7 +34,7 @@ from judge_eval.findings import cache
 from judge_eval.models import Findings, Import, Run
 from judge_eval.objects import Objects
 from judge_eval.runs.lifecycle import OUTPUT_ABSENT
-from reports.report.make import NotComputed, is_current, report_of
+from reports.report.make import NotComputed, define_again, is_current, report_of
 from reports.report.model import Report
 from voting.models import Project
 
@@ -246,9 +246,6 @@ def _restored(archive: ZipFile) -> Project:
 
 def _leave_out(report: Report) -> list[str]:
     """Take composites that ask for outputs, which no bundle holds, out of a report; name them."""
-    # NumPy is for who verifies, not for who is given a bundle.
-    from reports.report.composites import define_again
-
     left_out = []
     for each in reversed(report.runs):
         run = Run.objects.select_related("queue").get(pk=each.id)

@@ -2,22 +2,29 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from datetime import datetime
+from functools import partial
 from textwrap import wrap
 from typing import Final
 
 from django.template.loader import render_to_string
 from django.utils import timezone
 
+from humanjudge.charts.time_graph import quality_graph, votes_graph
 from humanjudge.lib.tables import as_csv, percent, percent_span
 from humanjudge.lib.text import number_of
-from judge_eval.findings.columns import file_rows
-from judge_eval.findings.model import RunFindings
-from judge_eval.findings.pictures import PICTURE
-from judge_eval.stats.estimate import wilson
-from reports.report.charts import Rows, charts_of
-from reports.report.model import Report
+from judge_eval.findings.columns import Value, file_rows
+from judge_eval.findings.model import WINNER, RunFindings
+from judge_eval.findings.pictures import MODEL_RATES, MODEL_RATINGS, PICTURE, draw, graph_of
+from judge_eval.stats.estimate import Estimate, wilson
+from reports.models import Quality
+from reports.quality.views import TITLES
+from reports.report.model import QualityResults, Report, RunResults, VotesOverTime
 
+Rows = list[dict[str, Value]]
+# What a drawing takes from the page that it stands in, and its own colour for where it is alone.
+_VARIABLE: Final = re.compile(r"var\(--[\w-]+, ([^()]+)\)")
 CARD_SIZE: Final = (1200, 630)
 # Of the letters of a card, so many stand in a line.
 CARD_LETTERS: Final = 64
@@ -58,6 +65,108 @@ def csv_of(rows: Rows) -> str:
 def judges_csv(report: Report) -> str:
     of_runs = ((run, file_rows(run.findings, run.elo)) for run in report.runs)
     return csv_of([{"run": run.name, **row} for run, rows in of_runs for row in rows])
+
+
+# --- charts ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A chart by the name of its files; `key` is what its run's findings call it."""
+
+    name: str
+    title: str
+    draw: Callable[[], str]
+    rows: Callable[[], Rows]
+    key: str = ""
+
+    def svg(self) -> str:
+        """Return a drawing that needs no page around it, in the colours of a light one."""
+        return _VARIABLE.sub(r"\1", self.draw())
+
+
+def charts_of(report: Report) -> list[Chart]:
+    """Return what there are figures for, in the order of the report."""
+    charts = [chart_of_score(of) for of in report.quality]
+    charts += [chart_of_votes(report.pace)] if report.pace and report.pace.votes else []
+    for number, run in enumerate(report.runs, start=1):
+        charts += charts_of_run(run, number)
+    return charts
+
+
+def chart_of_score(of: QualityResults) -> Chart:
+    title = f"{TITLES[Quality.Series(of.series)][0]}: score over time"
+    graph = partial(quality_graph, of.initial_score, of.points)
+    rows: Rows = [asdict(point) | {"at": point.at.isoformat()} for point in of.points]
+    return _over_time(f"score-{of.series}", title, "reports/_quality_svg.html", graph, rows)
+
+
+def chart_of_votes(pace: VotesOverTime) -> Chart:
+    graph = partial(votes_graph, pace.votes, pace.unit)
+    rows: Rows = [{pace.unit: at.isoformat(), "votes": votes} for at, votes in pace.votes]
+    return _over_time("votes", f"Votes per {pace.unit}", "judge_eval/_votes_svg.html", graph, rows)
+
+
+def _over_time(
+    name: str, title: str, template: str, graph: Callable[[], object], rows: Rows
+) -> Chart:
+    def draw() -> str:
+        return render_to_string(template, {"graph": graph(), "title": title, "is_file": True})
+
+    return Chart(name, title, draw, lambda: rows)
+
+
+def charts_of_run(run: RunResults, number: int) -> list[Chart]:
+    """Return the charts of a run; those of further runs of a project have a prefix."""
+    figures, prefix = run.findings, "" if number == 1 else f"run-{number}-"
+    charts: dict[str, tuple[str, Callable[[], Rows]]] = {
+        PICTURE: ("Overall agreement with people", partial(file_rows, figures, run.elo))
+    }
+    for task, key in figures.rate_charts.items():
+        title = "Winning rates" if task == WINNER else f"Winning rates: {task}"
+        charts[key] = (title, partial(_winning_rates, figures, task))
+    charts[MODEL_RATINGS] = ("Ratings of the models by people", partial(_ratings, figures))
+    charts[MODEL_RATES] = ("Pass rate of each model by people", partial(_pass_rates, figures))
+    return [
+        Chart(f"{prefix}{_file_of(key)}", title, partial(draw, graph, is_file=True), rows, key)
+        for key, (title, rows) in charts.items()
+        if (graph := graph_of(figures, key))
+    ]
+
+
+def _file_of(key: str) -> str:
+    return "picture" if key == PICTURE else key.replace("_", "-")
+
+
+def _winning_rates(figures: RunFindings, task: str) -> Rows:
+    judges = figures.alt_tests[task].judges
+    return [{"judge": of.name, **of.winning_rates} for of in judges if of.winning_rates]
+
+
+def _ratings(figures: RunFindings) -> Rows:
+    assert figures.models is not None  # they are drawn
+    rated = zip(figures.models.names, figures.models.boards[0].ratings, strict=True)
+    return [
+        {"model": name, "rank": of.rank, "rating": of.value, **_ends(of), "pairs": of.n}
+        for name, of in rated
+    ]
+
+
+def _pass_rates(figures: RunFindings) -> Rows:
+    return [
+        {
+            "model": of.name,
+            "outputs": of.outputs,
+            "pass rate": of.people.value,
+            **_ends(of.people),
+            "votes": of.people.n,
+        }
+        for of in figures.pass_rates or ()
+    ]
+
+
+def _ends(of: Estimate) -> dict[str, Value]:
+    return {"low": of.low, "high": of.high}
 
 
 # --- card -----------------------------------------------------------------------------------------

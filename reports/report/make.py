@@ -1,12 +1,14 @@
 """Reports made of what the projections and the findings hold, with a fixed number of queries."""
 
 import importlib.metadata
+import json
 import platform
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from functools import cache
-from typing import Any
+from statistics import fmean
+from typing import Any, Final
 from uuid import UUID
 
 from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet, Sum, TextField
@@ -23,6 +25,7 @@ from reports.quality.groups import quality_of_groups
 from reports.quality.parameters import parameters_of
 from reports.quality.projection import points_of
 from reports.report.model import (
+    Component,
     CompositeResults,
     Counted,
     Disputed,
@@ -31,12 +34,11 @@ from reports.report.model import (
     QualityResults,
     Report,
     RunResults,
-    ScorePoint,
     VotesOverTime,
 )
 from voting.choices import PASS_FLAG
 from voting.ledger.counts import OF_PEOPLE, counted_in
-from voting.models import NO_VOTE, Entry, Flag, Item, Project, Queue, Voter
+from voting.models import NO_VOTE, Entry, Flag, Inference, Item, Project, Queue, Voter
 
 MOST_DISPUTED = 10
 MOST_RUNS = 20
@@ -45,6 +47,8 @@ MOST_MODELS = 50
 MOST_COMPOSITES = 3
 # What the figures are computed with: other versions of these may draw other random numbers.
 COMPUTED_WITH = ("numpy", "scipy")
+# What a composite reads of metadata and of pictures is not in a bundle, which has no outputs.
+_OF_OUTPUTS: Final = frozenset({"metadata", "rendered"})
 COMPUTING = "The figures of this run are still being computed: try again soon."
 
 
@@ -145,13 +149,51 @@ def _composites(runs: Mapping[UUID, Run]) -> dict[UUID, CompositeResults]:
     """Return the composites that were defined last, each as its newest version has it."""
     every = CompositeDefinition.objects.filter(run__in=runs)
     newest = every.values("run").annotate(last=Max("pk")).values("last")
-    defined = list(every.filter(pk__in=newest).order_by("-pk")[:MOST_COMPOSITES])
-    if not defined:
-        return {}
-    # A web server that shows no composite goes without NumPy.
-    from reports.report.composites import composite_results
+    defined = every.filter(pk__in=newest).order_by("-pk")[:MOST_COMPOSITES]
+    return {each.run_id: _composite(runs[each.run_id], each) for each in defined}
 
-    return {each.run_id: composite_results(runs[each.run_id], each) for each in defined}
+
+def _composite(run: Run, definition: CompositeDefinition) -> CompositeResults:
+    # A web server that shows no composite goes without NumPy.
+    from reports.composite import compute, sources
+    from reports.composite.config import parse
+    from reports.composite.views import check_of, described, ranked_by
+
+    config = parse(json.loads(definition.config), needs_sources=True)
+    outputs = sources.Outputs(run, [config])
+    values = outputs.components(config)
+    ranked = ranked_by(values, config)
+    whole = compute.whole(ranked.values())
+    components = []
+    for name in config.components:
+        present = [value for each in values.values() if (value := each[name]) is not None]
+        mean = fmean(present) if present else None
+        components.append(Component(mean=mean, number=len(present), **described(config, name)))
+    return CompositeResults(
+        label=config.label or "Composite",
+        version=definition.version,
+        config=config.as_data,
+        mean=whole.mean,
+        outputs=len(values),
+        without=whole.without,
+        failed=dict(whole.failed.most_common()),
+        components=components,
+        check=check_of(config, ranked, outputs)["result"],
+    )
+
+
+def define_again(run: Run, given: CompositeResults) -> bool:
+    """Define the composite of a report for a restored run; say whether it can be computed."""
+    from reports.composite.config import parse
+    from reports.composite.sources import store
+
+    config = parse(given.config, needs_sources=True)
+    of_outputs = {source.kind for source in config.sources.values()} & _OF_OUTPUTS
+    drawings = Inference.objects.filter(project=run.queue.project_id, kind=Inference.Kind.SVG)
+    if "metadata" in of_outputs or (of_outputs and drawings.exists()):
+        return False
+    store(run, config)
+    return True
 
 
 def _disputed(run: Run, findings: RunFindings) -> list[Disputed]:
@@ -176,7 +218,7 @@ def _quality(project: Project) -> list[QualityResults]:
     return [
         QualityResults(
             series=quality.series,
-            points=[ScorePoint(**point._asdict()) for point in points_of(quality)],
+            points=points_of(quality),
             models=_model_rates(project) if quality.series == Quality.Series.ITEMS else [],
             initial_score=parameters.initial_score,
             decay=f"{parameters.decay_rate:g} per {parameters.decay_unit}",

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
+from humanjudge.charts.time_graph import Point
 from humanjudge.lib.text import number_of
 from judge_eval.findings.model import RunFindings
 from reports.quality.groups import QualityOfGroup
@@ -86,16 +87,6 @@ class RunResults(BaseModel):
     composite: CompositeResults | None = None
 
 
-class ScorePoint(BaseModel):
-    """The quality score behind a vote, how many there were then, and how many passed."""
-
-    at: datetime
-    score: float
-    freshness: float
-    votes: int
-    passes: int
-
-
 class ModelRate(BaseModel):
     """How many of the votes on a model's outputs passed these."""
 
@@ -109,7 +100,7 @@ class QualityResults(BaseModel):
     """The quality score of a project's single items, or of its pairs."""
 
     series: str
-    points: list[ScorePoint]
+    points: list[Point]
     # Of single items: who wrote them.
     models: list[ModelRate] = []
     initial_score: float
@@ -117,7 +108,7 @@ class QualityResults(BaseModel):
     half_life_seconds: float
 
     @property
-    def last(self) -> ScorePoint:
+    def last(self) -> Point:
         return self.points[-1]
 
 

@@ -1,18 +1,18 @@
 """What stands on a report, section by section, wherever it is read."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final, NamedTuple, TypeAlias
 
-from humanjudge.charts.quality_graph import quality_graph
-from humanjudge.charts.votes_graph import votes_graph
+from humanjudge.charts.time_graph import quality_graph, votes_graph
 from humanjudge.http import Context
 from humanjudge.lib.tables import DASH, Cell, Head, Row, Table, name_cell, percent, percent_span
 from humanjudge.lib.text import fixed, listed, number_of
+from humanjudge.listing import Column, Listing
 from judge_eval.findings.columns import MAIN, Value, elo_cell
 from judge_eval.findings.generator_boards import boards_of, pass_rates_table
 from judge_eval.findings.model import JudgeFindings
-from judge_eval.findings.pictures import PICTURE, on_page, picture_of
+from judge_eval.findings.pictures import MODEL_RATES, MODEL_RATINGS, PICTURE, on_page, picture_of
 from judge_eval.findings.ranking import elo_of
 from judge_eval.findings.tables import (
     BASELINE,
@@ -28,17 +28,11 @@ from judge_eval.findings.tables import (
 from judge_eval.stats.estimate import wilson
 from reports.quality.groups import quality_table
 from reports.quality.views import TITLES, in_words, score_in_words
-from reports.report.charts import (
-    Chart,
-    Rows,
-    chart_of_score,
-    chart_of_votes,
-    charts_of_run,
-    score_points,
-)
-from reports.report.files import headline
+from reports.report.files import Chart, chart_of_score, chart_of_votes, charts_of_run, headline
 from reports.report.model import (
+    Component,
     CompositeResults,
+    Counted,
     ModelRate,
     QualityResults,
     Report,
@@ -66,7 +60,7 @@ def report_context(report: Report, *, is_frozen: bool, outputs: Outputs) -> Cont
         "is_frozen": is_frozen,
         "since": _since(report.since),
         "headline": headline(report),
-        "sections": [section for make in SECTIONS for section in make(report, outputs)],
+        "sections": list(_sections(report, outputs)),
         # Methods read as on a board, whose run says what is voted on.
         "method": {"queue": kind_of(report.runs[0])} if report.runs else None,
         "has_composite": any(run.composite for run in report.runs),
@@ -87,39 +81,41 @@ def _since(since: Since) -> str:
     return f"Since then {listed(gone)} erased from the records; the figures stand as they were."
 
 
+def _sections(report: Report, outputs: Outputs) -> Iterator[Section]:
+    """Yield the parts of a report from top to bottom."""
+    for of in report.quality:
+        yield Section("reports/shared_score.html", _score(of))
+    if (pace := report.pace) and (graph := votes_graph(pace.votes, pace.unit)):
+        context = {"pace": pace, "graph": graph, "chart": chart_of_votes(pace)}
+        yield Section("reports/shared_pace.html", context)
+    if report.counted:
+        yield Section("reports/shared_heard.html", _heard(report.counted))
+    tables = [
+        quality_table(own, title)
+        for series, (title, _) in TITLES.items()
+        if (own := [each for each in report.quality_of_groups if each.series == series])
+    ]
+    if tables:
+        yield Section("reports/shared_groups.html", {"tables": tables})
+    for number, run in enumerate(report.runs, start=1):
+        about = {
+            "disputed": [(item, outputs.get(item.position, [])) for item in run.disputed],
+            "is_alone": report.counted is None,
+        }
+        yield Section("reports/shared_run.html", _run(run, charts_of_run(run, number)) | about)
+
+
 # --- the project ----------------------------------------------------------------------------------
 
-
-def _scores(report: Report, outputs: Outputs) -> Iterator[Section]:
-    for of in report.quality:
-        yield Section("reports/shared_score.html", _score(of) | {"chart": chart_of_score(of)})
-
-
-def _score(of: QualityResults) -> Context:
-    points = score_points(of)
-    return score_in_words(of.series, points[-1]) | {
-        "decay": of.decay,
-        "half_life": in_words(of.half_life_seconds),
-        "graph": quality_graph(of.initial_score, points),
-        "models": _models_table(of.models) if len(of.models) > 1 else None,
-    }
-
-
-def _models_table(models: list[ModelRate]) -> Table:
-    heads = [Head("Model", css=""), Head("Outputs"), Head("Votes"), Head("Passed", "%")]
-    rows = [
-        Row(
-            of.name,
-            [
-                name_cell(of.name),
-                Cell(f"{of.outputs:,}"),
-                Cell(f"{of.votes:,}"),
-                _share_cell(of.passes, of.votes),
-            ],
-        )
-        for of in models
-    ]
-    return Table("Pass rate of each model", heads, rows)
+MODELS: Final = Listing[ModelRate](
+    "Pass rate of each model",
+    [
+        Column("Model", lambda of: name_cell(of.name)),
+        Column("Outputs", lambda of: f"{of.outputs:,}", css="num"),
+        Column("Votes", lambda of: f"{of.votes:,}", css="num"),
+        Column("Passed, %", lambda of: _share_cell(of.passes, of.votes), css="num"),
+    ],
+)
 
 
 def _share_cell(passes: int, votes: int) -> Cell:
@@ -127,47 +123,58 @@ def _share_cell(passes: int, votes: int) -> Cell:
     return Cell(percent(passes / votes), small=percent_span(low, high))
 
 
-def _pace(report: Report, outputs: Outputs) -> Iterator[Section]:
-    pace = report.pace
-    if pace and (graph := votes_graph(pace.votes, pace.unit)):
-        context = {"pace": pace, "graph": graph, "chart": chart_of_votes(pace)}
-        yield Section("reports/shared_pace.html", context)
+def _score(of: QualityResults) -> Context:
+    return score_in_words(of.series, of.last) | {
+        "decay": of.decay,
+        "half_life": in_words(of.half_life_seconds),
+        "graph": quality_graph(of.initial_score, of.points),
+        "models": MODELS.table(of.models) if len(of.models) > 1 else None,
+        "chart": chart_of_score(of),
+    }
 
 
-def _heard(report: Report, outputs: Outputs) -> Iterator[Section]:
-    if (of := report.counted) is None:
-        return
-    shares = {
+def _heard(of: Counted) -> Context:
+    return {
+        "counted": of,
+        "flags": ", ".join(f"{number:,} {kind}" for kind, number in of.flags.items()) or "none",
         "heard": percent(of.voters / of.population) if of.population else DASH,
         "complete": percent(of.done / of.items) if of.items else DASH,
         "of_voters": f"{of.voters:,} of {of.population:,} who may vote have",
         "of_items": f"{of.done:,} of {number_of(of.items, 'item')} have enough votes",
     }
-    flags = ", ".join(f"{number:,} {category}" for category, number in of.flags.items())
-    context = {"counted": of, "flags": flags or "none"} | shares
-    yield Section("reports/shared_heard.html", context)
-
-
-def _groups(report: Report, outputs: Outputs) -> Iterator[Section]:
-    of = report.quality_of_groups
-    tables = [
-        quality_table(own, title)
-        for series, (title, _) in TITLES.items()
-        if (own := [each for each in of if each.series == series])
-    ]
-    if tables:
-        yield Section("reports/shared_groups.html", {"tables": tables})
 
 
 # --- its runs -------------------------------------------------------------------------------------
 
+COMPONENTS: Final = Listing[Component](
+    "Components",
+    [
+        Column(
+            "Component", lambda of: name_cell(of.name, small=f"{of.source}. {of.reason}".strip())
+        ),
+        Column("Counts", lambda of: of.counts, css="num"),
+        Column("Mean", lambda of: _mean(of.mean), css="num"),
+        Column("Outputs", lambda of: f"{of.number:,}", css="num"),
+    ],
+)
 
-def _runs(report: Report, outputs: Outputs) -> Iterator[Section]:
-    for number, run in enumerate(report.runs, start=1):
-        prefix = "" if number == 1 else f"run-{number}-"
-        context = _run(run, charts_of_run(run, prefix))
-        context["disputed"] = [(item, outputs.get(item.position, [])) for item in run.disputed]
-        yield Section("reports/shared_run.html", context | {"is_alone": report.counted is None})
+
+def _mean(mean: float | None) -> str:
+    return DASH if mean is None else f"{mean:.2f}"
+
+
+def _composite(of: CompositeResults) -> Context:
+    failed = [f"{name} on {number_of(number, 'output')}" for name, number in of.failed.items()]
+    lines = [f"Gates that failed, which makes a composite 0: {listed(failed)}."] if failed else []
+    if of.without:
+        lines.append(f"Without a composite: {number_of(of.without, 'output')}.")
+    return {
+        "of": of,
+        "mean": _mean(of.mean),
+        "outputs": number_of(of.outputs - of.without, "output"),
+        "lines": lines,
+        "table": replace(COMPONENTS.table(of.components), label=f"Components of {of.label}"),
+    }
 
 
 def _run(of: RunResults, charts: list[Chart]) -> Context:
@@ -201,7 +208,7 @@ def _drawn(chart: Chart, of: RunResults) -> Context:
 
 def table_of(chart: Chart) -> Table:
     """Return the figures of a chart for those who do not see it."""
-    rows: Rows = chart.rows()
+    rows = chart.rows()
     names = list(rows[0]) if rows else []
     heads = [Head(names[0].capitalize(), css=""), *(Head(name) for name in names[1:])]
     table_rows = []
@@ -232,13 +239,13 @@ def _models(of: RunResults, drawn: Mapping[str, Chart]) -> Context | None:
     """Return how models stand: by how often they pass, or by the votes between them."""
     findings = of.findings
     if findings.pass_rates:
-        chart = drawn.get("pass_rates")
+        chart = drawn.get(MODEL_RATES)
         rates = replace(pass_rates_table(findings), id="")
         return {"rates": rates, "drawn": chart and _drawn(chart, of)}
     boards = boards_of(findings.models) if findings.models else None
     if boards is None or not boards["chosen"]:
         return None
-    chart, ranks = drawn.get("model_ratings"), boards["ranks"]
+    chart, ranks = drawn.get(MODEL_RATINGS), boards["ranks"]
     # A page may show several runs, each with its own key.
     ranks = ranks and replace(ranks, described_by=f"key-{of.id}")
     return {"words": boards["words"], "ranks": ranks, "drawn": chart and _drawn(chart, of)}
@@ -261,42 +268,3 @@ def _figures(of: RunResults, judge: JudgeFindings) -> Figures:
     elo = elo_of(of.elo.get(judge.id), findings.unrated.get(judge.id, ""), judge)
     cells = judge_cells(judge, findings) | {"elo": elo_cell(elo)}
     return judge.name, BASELINE if judge.is_baseline else "", cells
-
-
-def _composite(of: CompositeResults) -> Context:
-    failed = [f"{name} on {number_of(number, 'output')}" for name, number in of.failed.items()]
-    lines = [f"Gates that failed, which makes a composite 0: {listed(failed)}."] if failed else []
-    if of.without:
-        lines.append(f"Without a composite: {number_of(of.without, 'output')}.")
-    heads = [Head("Component", css=""), Head("Counts"), Head("Mean"), Head("Outputs")]
-    rows = [
-        Row(
-            part.name,
-            [
-                name_cell(
-                    part.name, small=" ".join(filter(None, [f"{part.source}.", part.reason]))
-                ),
-                Cell(part.counts),
-                Cell(DASH if part.mean is None else f"{part.mean:.2f}"),
-                Cell(f"{part.number:,}"),
-            ],
-        )
-        for part in of.components
-    ]
-    return {
-        "of": of,
-        "mean": DASH if of.mean is None else f"{of.mean:.2f}",
-        "outputs": number_of(of.outputs - of.without, "output"),
-        "lines": lines,
-        "table": Table(f"Components of {of.label}", heads, rows),
-    }
-
-
-# From top to bottom; each makes as many sections as it has something to say in.
-SECTIONS: Final[tuple[Callable[[Report, Outputs], Iterator[Section]], ...]] = (
-    _scores,
-    _pace,
-    _heard,
-    _groups,
-    _runs,
-)

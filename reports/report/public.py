@@ -14,15 +14,9 @@ from django.conf import settings
 from django.contrib.staticfiles.finders import find
 from django.core.cache import cache
 from django.db.models import Count, Exists, Max, OuterRef, Q
-from django.http import (
-    FileResponse,
-    Http404,
-    HttpRequest,
-    HttpResponse,
-    HttpResponseNotModified,
-)
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse, HttpResponseNotModified
 from django.http.response import HttpResponseBase
-from django.shortcuts import render
+from django.shortcuts import get_object_or_404, render
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.cache import patch_cache_control, patch_vary_headers
@@ -37,13 +31,7 @@ from humanjudge.http import Context, Problem, problem
 from humanjudge.lib.citation import Citation, version
 from humanjudge.lib.ratelimit import RateLimit
 from humanjudge.login import slow_down
-from judge_eval.access import (
-    VOTE_FIRST,
-    has_pairs_left,
-    note_runs_seen,
-    visible,
-    voters_of,
-)
+from judge_eval.access import VOTE_FIRST, has_pairs_left, note_runs_seen, visible, voters_of
 from judge_eval.findings.disputed import outputs_beginning, pairs_beginning
 from judge_eval.findings.few import keep_few_from
 from judge_eval.findings.pictures import INERT
@@ -94,17 +82,14 @@ def public(view: View) -> View:
             answer.headers["X-Robots-Tag"] = "noindex, nofollow"
         # What a browser or a proxy keeps for strangers is not for voters, nor the other way round.
         patch_vary_headers(answer, ["Cookie", "Authorization"])
-        if _may_identify(request):
+        cookies = request.COOKIES
+        is_voter = any(name.startswith(VOTER_COOKIE) for name in cookies)
+        is_login = settings.SESSION_COOKIE_NAME in cookies or "Authorization" in request.headers
+        if is_voter or is_login:
             answer.headers["Cache-Control"] = "private, no-store"
         return answer
 
     return open_report
-
-
-def _may_identify(request: HttpRequest) -> bool:
-    cookies = request.COOKIES
-    is_voter = any(name.startswith(VOTER_COOKIE) for name in cookies)
-    return is_voter or settings.SESSION_COOKIE_NAME in cookies or "Authorization" in request.headers
 
 
 def _votes_first(request: HttpRequest, share: Share) -> HttpResponse | None:
@@ -149,7 +134,12 @@ def current(share: Share) -> Report:
             frozen = Report.model_validate(share.frozen)
         except ValidationError:
             raise NotComputed(OTHER_VERSION) from None
-        frozen.since = _erased_since(share, frozen)
+        erasures = Entry.objects.filter(NO_VOTE, project=share.project_id, kind=Entry.Kind.ERASURE)
+        counted = erasures.filter(seq__gt=frozen.head.seq).aggregate(
+            people=Count("pk", filter=Q(payload__has_key="voter")),
+            runs=Count("pk", filter=Q(payload__has_key="queue")),
+        )
+        frozen.since = Since(**counted)
         return frozen
     findings = Findings.objects.filter(run__queue__project=share.project_id, part="")
     computed = findings.aggregate(last=Max("computed_at"))["last"]
@@ -164,62 +154,39 @@ def current(share: Share) -> Report:
     return Report.model_validate_json(cached)
 
 
-def _erased_since(share: Share, report: Report) -> Since:
-    erasures = Entry.objects.filter(NO_VOTE, project=share.project_id, kind=Entry.Kind.ERASURE)
-    counted = erasures.filter(seq__gt=report.head.seq).aggregate(
-        people=Count("pk", filter=Q(payload__has_key="voter")),
-        runs=Count("pk", filter=Q(payload__has_key="queue")),
-    )
-    return Since(**counted)
-
-
 @never_cache
 @public
 def shared_report(request: HttpRequest, share: Share, token: str) -> HttpResponse:
     report = _as_read_by(request, share)
     if request.method == "GET":
         count_view(share)
-    return render(request, "reports/shared.html", page_context(request, share, token, report))
-
-
-def page_context(request: HttpRequest, share: Share, token: str, report: Report) -> Context:
-    here = reverse("shared-report", args=[token])
+    here, head = reverse("shared-report", args=[token]), report.head
     card = reverse("shared-file", args=[token, "card.png"])
-    context = report_context(report, is_frozen=is_frozen(share), outputs=outputs_of(share, report))
-    return context | {
+    address = request.build_absolute_uri(here)
+    context = _context(share, report) | {
         "share": share,
-        "has_bundle": not is_frozen(share) or FrozenRows.objects.filter(share=share).exists(),
+        "has_bundle": not share.is_frozen or FrozenRows.objects.filter(share=share).exists(),
         "here": here,
-        "address": request.build_absolute_uri(here),
+        "address": address,
         "card": request.build_absolute_uri(card),
-        "citation": citation_of(report, request.build_absolute_uri(here)),
+        "citation": Citation(report.title, address, report.made_at, head.seq, head.hash, version()),
     }
-
-
-def citation_of(report: Report, address: str) -> Citation:
-    head = report.head
-    return Citation(report.title, address, report.made_at, head.seq, head.hash, version())
+    return render(request, "reports/shared.html", context)
 
 
 def report_html(share: Share, report: Report) -> str:
     """Return the report as one page that needs nothing else: no server, no network, no script."""
     css = Path(str(find("css/site.css"))).read_text()
-    context = report_context(report, is_frozen=is_frozen(share), outputs=outputs_of(share, report))
-    context |= {"base": "reports/report_file.html", "css": SafeString(css), "is_file": True}
-    return render_to_string("reports/shared.html", context)
+    base = {"base": "reports/report_file.html", "css": SafeString(css), "is_file": True}
+    return render_to_string("reports/shared.html", _context(share, report) | base)
 
 
-def is_frozen(share: Share) -> bool:
-    return share.frozen is not None
-
-
-def outputs_of(share: Share, report: Report) -> Outputs:
-    """Return how the outputs begin that divide people and judges, where the owner shows them."""
-    if not share.shows_outputs or share.run is None:
-        return {}
-    positions = [item.position for item in report.runs[0].disputed]
-    pairs = pairs_beginning(share.run, positions)
-    return {position: outputs_beginning(pair) for position, pair in pairs.items()}
+def _context(share: Share, report: Report) -> Context:
+    outputs: Outputs = {}
+    if share.shows_outputs and share.run is not None:
+        pairs = pairs_beginning(share.run, [item.position for item in report.runs[0].disputed])
+        outputs = {position: outputs_beginning(pair) for position, pair in pairs.items()}
+    return report_context(report, is_frozen=share.is_frozen, outputs=outputs)
 
 
 # --- files ----------------------------------------------------------------------------------------
@@ -229,9 +196,7 @@ def outputs_of(share: Share, report: Report) -> Outputs:
 @public
 def shared_bundle(request: HttpRequest, share: Share, token: str) -> HttpResponseBase:
     """The report with its ledger, for whoever wants to compute it anew; one at a time is made."""
-    kept = FrozenRows.objects.filter(share=share).first() if is_frozen(share) else None
-    if is_frozen(share) and kept is None:
-        raise Http404
+    kept = get_object_or_404(FrozenRows, share=share) if share.is_frozen else None
     _note_bundle(request, share)
     if not _bundling.acquire(blocking=False):
         return problem(request, 429, "Another bundle is being made.", retry_after=BUNDLE_SECONDS)

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from humanjudge.charts.quality_graph import COLUMNS, TABLE_ROWS, Point, quality_graph
+from humanjudge.charts.time_graph import COLUMNS, TABLE_ROWS, Point, quality_graph
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
