@@ -42,9 +42,9 @@ class Ambiguous(ValueError):
 
 
 def by_prefix(rows: QuerySet[Row], text: str) -> Row | None:
-    """Return the row whose UUID is, or begins with, the text (8 hexadecimal digits or more)."""
+    """Return the row whose UUID is, or begins with, the text."""
     digits = text.replace("-", "").lower()
-    if not re.fullmatch("[0-9a-f]{8,32}", digits):
+    if not re.fullmatch("[0-9a-f]{1,32}", digits):
         return None
     first, last = UUID(hex=digits.ljust(32, "0")), UUID(hex=digits.ljust(32, "f"))
     matches = list(rows.filter(pk__gte=first, pk__lte=last)[:2])
@@ -56,7 +56,7 @@ def by_prefix(rows: QuerySet[Row], text: str) -> Row | None:
 def project_of(text: str) -> Project | None:
     """Return the project that this identifies, or else the oldest of this name."""
     named = Project.objects.filter(name=text).order_by("created_at")
-    return by_prefix(Project.objects.all(), text) or named.first()
+    return named.first() or by_prefix(Project.objects.all(), text)
 
 
 def used_pictures(run: Run) -> QuerySet[Picture]:

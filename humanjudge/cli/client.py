@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from enum import IntEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import parse_qsl, quote, urlsplit
 
 from humanjudge.cli.lines import refusal
 from humanjudge.lib import environment
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 SECONDS = 60.0
 SECONDS_FOR_FILES = 3600.0
+MOST_A_PAGE = 200
 PIECE = 1 << 16
 
 
@@ -106,11 +107,26 @@ class Client:
         with self._reply("GET", path, SECONDS_FOR_FILES, params=parameters) as reply:
             yield from reply.iter_bytes(PIECE)
 
+    def first(self, number: int, path: str) -> list[Any]:
+        """Return the first rows of a list, however many pages they take."""
+        rows: list[Any] = []
+        query = {"limit": str(min(number, MOST_A_PAGE))}
+        while query and len(rows) < number:
+            page, links = self._answer("GET", path, params=query)
+            rows += page
+            query = dict(parse_qsl(urlsplit(links.get("next", {}).get("url", "")).query))
+        return rows[:number]
+
     def _json(self, method: str, path: str, seconds: float = SECONDS, **content: Any) -> Any:
+        return self._answer(method, path, seconds, **content)[0]
+
+    def _answer(
+        self, method: str, path: str, seconds: float = SECONDS, **content: Any
+    ) -> tuple[Any, Mapping[str, Mapping[str, str]]]:
         with self._reply(method, path, seconds, **content) as reply:
             text = reply.read()
         try:
-            return json.loads(text)
+            return json.loads(text), reply.links
         except ValueError as error:
             raise Failed(Code.UNREACHABLE, f"no HumanJudge answers at {self.url}") from error
 

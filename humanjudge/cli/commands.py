@@ -154,14 +154,7 @@ def status(run: str, blind: bool) -> Printed:
 @click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True)
 def list_runs(limit: int) -> Printed:
     """The runs that this key knows, the newest first."""
-    client = connect()
-    runs: list[lines.Reply] = []
-    cursor: str | None = ""
-    while len(runs) < limit and cursor is not None:
-        count = min(limit - len(runs), MOST_A_PAGE)
-        page = client.get("/runs", limit=count, cursor=cursor)
-        runs += page["runs"]
-        cursor = page["next_cursor"]
+    runs = connect().first(limit, "/runs")
     return runs, map(lines.run_line, runs)
 
 

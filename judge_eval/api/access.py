@@ -45,9 +45,7 @@ MOST_BYTES: Final = 1_000_000
 # What an endpoint answers, or adds to the OpenAPI document.
 Json: TypeAlias = dict[str, Any]
 # A row's identifier or the beginning of one. What is none is answered as one that is not known.
-Prefix = Annotated[
-    str, WithJsonSchema({"type": "string", "pattern": "^[0-9A-Fa-f]{8}[0-9A-Fa-f-]{0,28}$"})
-]
+Prefix = Annotated[str, WithJsonSchema({"type": "string", "pattern": "^[0-9A-Fa-f-]{1,36}$"})]
 
 
 class Problem(Schema):
@@ -167,11 +165,11 @@ def project_for(
     With `may_be_new`, a key of all projects that asks for one that there is not is given it.
     """
     allowed = projects_where(api_key, action).order_by("created_at")
-    if not text and allowed.count() > 1:
+    if not text and allowed.count() != 1:
         text = usual
-    row = by_prefix(allowed, text)
-    named = allowed.filter(name=text) if text else allowed
-    fitting = allowed.filter(pk=row.pk) if row else named
+    fitting = allowed.filter(name=text) if text else allowed
+    if not fitting.exists() and (row := by_prefix(allowed, text)):
+        fitting = allowed.filter(pk=row.pk)
     if fitting.count() == 1:
         return fitting.get()
     if may_be_new and text.strip() and not api_key.project_id and not fitting.exists():

@@ -8,11 +8,11 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from ninja import Field, Schema, Status
 from ninja.errors import HttpError
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, computed_field
 
 from humanjudge.lib.validation import WHOLE, Name, Part, json_schema, validated
 from judge_eval.api.access import (
@@ -40,6 +40,9 @@ from voting.voters import voter_of_key
 MOST_BYTES = 32_000_000
 MOST_RUNS = 200
 MANAGE, READ, VOTE = ApiKey.Scope.MANAGE, ApiKey.Scope.READ, ApiKey.Scope.VOTE
+_STATUS = {Run.State.VOTING.value: "complete", Run.State.STOPPED.value: "failed"}
+# Where a run goes whose request names no project, of a key that knows not just one.
+USUAL_PROJECT = "Default"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 router = KeyRouter("runs")
@@ -54,10 +57,17 @@ class Estimated(Schema):
 
 
 class State(Schema):
+    """`status` is the state in PathScore's words: `complete` is open for voting, or voted on."""
+
     id: UUID
     name: str
     state: str
     note: str
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def status(self) -> str:
+        return _STATUS.get(self.state, self.state)
 
 
 class Created(State, Estimated):
@@ -78,11 +88,6 @@ class Listed(State, Counts):
     created_at: datetime
     votes: int = Field(alias="board.votes")
     simulated: bool = Field(alias="queue.is_simulated")
-
-
-class Runs(Schema):
-    runs: list[Listed]
-    next_cursor: str | None
 
 
 class JudgeOut(Schema):
@@ -191,6 +196,9 @@ CONFIG = _described(_SCHEMA, _EXAMPLE)
 def _config(request: HttpRequest) -> tuple[RunConfig, Beside]:
     """Read a config and what stands beside it."""
     data = json_of(request, MOST_BYTES)
+    if isinstance(data, dict) and isinstance(data.get("config"), dict):
+        # PathScore's client sends what its own form asks beside the config.
+        data = data.pop("config") | data
     named = Beside.model_fields.keys() & data if isinstance(data, dict) else set()
     beside = validated(Beside, {name: data.pop(name) for name in sorted(named)})
     return extension_check.new_config(data), beside
@@ -211,28 +219,31 @@ def _state(run: Run, **more: object) -> Json:
 def create(request: HttpRequest) -> Any:
     """Make a run of a config. With `start` it begins at once, or is not made at all.
 
-    `project` is a name or an identifier; it may be left out where a key knows only one.
+    `project` is a name or an identifier; one that is not there yet is made, if this key may.
+    Without it a key that knows only one project uses that, and others one that is called Default.
+    The body is the config, or has it in `config` and `name` and `mode` beside it.
     """
     api_key = key_of(request, MANAGE)
     config, beside = _config(request)
-    project = project_for(api_key, beside.project)
     with transaction.atomic():
+        project = project_for(api_key, beside.project, may_be_new=True, usual=USUAL_PROJECT)
         run = lifecycle.create(project, config)
         run = lifecycle.start(run.pk) if beside.start else run
     return Status(201, _state(run, **_estimated(config, project.pk)))
 
 
-@router.get("", response=Runs)
+@router.get("", response=list[Listed])
 def list_runs(
     request: HttpRequest,
+    response: HttpResponse,
     limit: Annotated[int, Field(ge=1, le=MOST_RUNS)] = 50,
     # The moment and the number of the last run of a page.
     cursor: Annotated[str, Field(pattern="^([0-9]{1,17}-[0-9a-f]{32})?$")] = "",
     archived: bool = False,
 ) -> Any:
-    """The runs that this key knows, the newest first; pass `next_cursor` on until it is null.
+    """The runs that this key knows, the newest first, those that were archived apart.
 
-    Those that were archived are listed apart.
+    Where there are more, the header `Link` has the address of the next page as `rel="next"`.
     """
     api_key = key_of(request, READ)
     listed = Run.objects.filter(archived_at__isnull=not archived)
@@ -243,12 +254,13 @@ def list_runs(
         at, pk = _EPOCH + timedelta(microseconds=int(micros)), UUID(hex=number)
         runs = runs.filter(Q(created_at__lt=at) | Q(created_at=at, pk__lt=pk))
     rows = list(runs[: limit + 1])
-    following = None
     if len(rows) > limit:
         last = rows[limit - 1]
         micros_since = (last.created_at - _EPOCH) // timedelta(microseconds=1)
-        following = f"{micros_since}-{last.pk.hex}"
-    return {"runs": rows[:limit], "next_cursor": following}
+        query = request.GET.copy()
+        query["cursor"] = f"{micros_since}-{last.pk.hex}"
+        response["Link"] = f'<{request.path}?{query.urlencode()}>; rel="next"'
+    return rows[:limit]
 
 
 def _counted(runs: QuerySet[Run]) -> QuerySet[Run]:

@@ -176,7 +176,13 @@ class OverallAsOf(Schema):
     computed: bool = Field(alias="is_computed")
 
 
+class RunName(Schema):
+    id: UUID
+    name: str
+
+
 class Results(Counts):
+    run: RunName
     leaderboard: list[Standing]
     votes: int
     unblinded: int
@@ -239,7 +245,8 @@ def pending(
 
     `verdicts` is there only for a key with the scope `verdicts`; what such a key then votes is
     kept, but not counted for the judges, since it was not blind. `verdicts=false` leaves them out.
-    `mine` counts this key's own standing votes and the pairs that are left for it.
+    `total` and `done` count items of the run, `pending` those that this key may still vote on;
+    `mine` counts its own standing votes.
     """
     api_key = key_of(request, ApiKey.Scope.READ)
     run = run_of(api_key, run_id)
@@ -261,7 +268,7 @@ def pending(
         "mine": so_far,
         "total": so_far.total,
         "done": so_far.done,
-        "pending": so_far.pending,
+        "pending": so_far.left_for_me,
         "simulated": queue.is_simulated,
         "next_cursor": pairs[-1].position if len(pairs) == limit else None,
     }

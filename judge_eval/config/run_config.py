@@ -128,13 +128,31 @@ Usd: TypeAlias = Annotated[
 ]
 
 
-class ModelSpec(Part):
+class ModelSettings(Part):
+    """What one model is sent in place of what all are sent; what is not given is as for all."""
+
+    temperature: Temperature = None
+    max_tokens: Tokens | None = None
+    reasoning_effort: Effort | None = None
+
+    @property
+    def settings(self) -> JsonObject:
+        """What was given. A temperature of None is: none is sent, as some models refuse any."""
+        given = self.model_dump(include={*ModelSettings.model_fields}, exclude_unset=True)
+        return {n: value for n, value in given.items() if value is not None or n == "temperature"}
+
+
+class ModelSpec(ModelSettings):
     """A model that generates."""
 
     id: Name
 
+    @model_serializer(mode="wrap")
+    def _short(self, serialize: SerializerFunctionWrapHandler) -> JsonObject:
+        return {"id": self.id, **self.settings}
 
-class JudgePart(Part):
+
+class JudgePart(ModelSettings):
     """A model that a judge made of several asks."""
 
     id: Name
@@ -243,9 +261,20 @@ class Items(Options):
 
 _Model = Annotated[ModelSpec, BeforeValidator(alone("id"), json_schema_input_type=Name | ModelSpec)]
 _Judge = Annotated[JudgeSpec, BeforeValidator(alone("id"), json_schema_input_type=Name | JudgeSpec)]
-_Prompt = Annotated[
-    PromptSpec, BeforeValidator(alone("text"), json_schema_input_type=Long | PromptSpec)
-]
+
+
+def _tagged(value: object) -> object:
+    """Take what PathScore calls the category of a prompt as one of its tags."""
+    data = alone("text")(value)
+    if not isinstance(data, dict) or not isinstance(data.get("category", 0), str | None):
+        return data
+    category, tags = data["category"], data.get("tags", ())
+    is_new = category and isinstance(tags, list | tuple) and category not in tags
+    rest = {name: each for name, each in data.items() if name != "category"}
+    return rest | {"tags": [*tags, category]} if is_new else rest
+
+
+_Prompt = Annotated[PromptSpec, BeforeValidator(_tagged, json_schema_input_type=Long | PromptSpec)]
 
 
 class JoiningJudges(Part):

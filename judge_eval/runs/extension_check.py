@@ -15,13 +15,14 @@ from judge_eval.providers.protocols import PROTOCOLS
 from judge_eval.selectors import switched_off
 
 
-def switch(extension_id: str, user: User, *, is_enabled: bool) -> None:
+def switch(extension_id: str, user: User | None, *, is_enabled: bool) -> None:
     """Turn an extension on or off, and note who did."""
     now = {"is_enabled": is_enabled, "changed_by": user, "changed_at": timezone.now()}
     with transaction.atomic():
         row, _ = Extension.objects.update_or_create(pk=extension_id, defaults=now)
         message = "Turned on." if is_enabled else "Turned off."
-        LogEntry.objects.log_actions(user.pk, [row], CHANGE, message, single_object=True)
+        if user is not None:
+            LogEntry.objects.log_actions(user.pk, [row], CHANGE, message, single_object=True)
 
 
 def new_config(data: object) -> RunConfig:
