@@ -25,10 +25,11 @@ RESERVED_NAMES = ("baseline", "imported")
 validate_key_variable = RegexValidator(
     r"^[A-Z][A-Z0-9_]*_API_KEY\Z", "The name of an environment variable that ends in _API_KEY."
 )
-# A key must not be typed into an address, nor a query.
+# A key must not be typed into an address. Azure's classic one has a version, and nothing else.
 validate_base_url = RegexValidator(
-    r"^(?i:https?)://([^\s/?#@:\[\]]+|\[[0-9A-Fa-f:.]+\])(:[0-9]*)?(/[^\s?#]*)?\Z",
-    "An http or https address without name, password or query.",
+    r"^(?i:https?)://([^\s/?#@:\[\]]+|\[[0-9A-Fa-f:.]+\])(:[0-9]*)?(/[^\s?#]*)?"
+    r"(\?api-version=[0-9a-z-]{1,30})?\Z",
+    "An http or https address without name, password or query (but ?api-version=… of Azure).",
 )
 validate_provider_name = RegexValidator(
     rf"^({'|'.join(RESERVED_NAMES)})\Z",

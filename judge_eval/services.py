@@ -205,10 +205,10 @@ def judge_of(run: Run, config: RunConfig, spec: JudgeSpec) -> Judge:
         return baseline(run, spec.id)
     fields = {"run": run, "name": spec.id, "provider": spec.provider}
     if spec.type == ONE_MODEL:
-        fingerprint = model_fingerprint(config, spec.provider, spec.id)
+        fingerprint = model_fingerprint(config, spec.id, spec.provider, spec.id)
         return Judge(**fields, model=spec.id, fingerprint=fingerprint)
     recipe = recipe_of(spec)
-    parts = [model_fingerprint(config, part.provider, part.id) for part in spec.models]
+    parts = [model_fingerprint(config, spec.id, part.provider, part.id) for part in spec.models]
     fingerprint = sha256(canonical(recipe | {"parts": parts})).hexdigest()
     return Judge(**fields, recipe=recipe, fingerprint=fingerprint)
 
@@ -219,14 +219,16 @@ def recipe_of(spec: JudgeSpec) -> dict[str, Any]:
     return recipe | {"version": JUDGE_TYPES[spec.type].version}
 
 
-def model_fingerprint(config: RunConfig, provider: str, model: str) -> str:
+def model_fingerprint(
+    config: RunConfig, judge: str, provider: str, model: str, reported: str = ""
+) -> str:
     """Return the name of a competitor: whatever would make it another one."""
     return judge_fingerprint(
-        model=model,
+        model=reported or model,
         provider=provider,
         prompt_version=config.judging.prompt_version,
         parameters={
-            **config.judging.parameters,
+            **config.asking(judge, provider, model).parameters,
             "samples": config.judging.samples,
             "orders": config.verdict_orders,
         },

@@ -16,6 +16,7 @@ from tests.provider_models import (
     reply,
     verdict,
 )
+from tests.provider_oddities import ODD
 
 
 @dataclass
@@ -55,12 +56,13 @@ def fate(conduct: Conduct, model: str, digest: str, occurrence: int) -> str:
 
 def answer(request: Request, conduct: Conduct, mode: str) -> Answer:
     """Return the reply to a request on one of the protocol's paths."""
-    if request.path.endswith("/models"):
+    path = request.path.partition("?")[0]
+    if path.endswith("/models"):
         names = ("judge-hash", "judge-long", "judge-first", "judge-second", "painter-1")
         return reply({"object": "list", "data": [{"id": n, "object": "model"} for n in names]})
-    if request.path.endswith("/chat/completions"):
+    if path.endswith("/chat/completions"):
         return MODES[mode](request, conduct, completion)
-    if request.path.endswith("/embeddings"):
+    if path.endswith("/embeddings"):
         return MODES[mode](request, conduct, embeddings)
     return error(404, f"no such address: {request.path}")
 
@@ -181,4 +183,5 @@ MODES: dict[str, Callable[[Request, Conduct, Make], Answer]] = {
     "one_text_refused": _refusing_text,
     "huge": lambda *_: Answer(200, b" " * (11 * 1024 * 1024)),
     "canned": _canned,
+    **ODD,
 }

@@ -169,7 +169,8 @@ async def _receive(reader: asyncio.StreamReader) -> Request:
         name, _, value = line.partition(":")
         headers[name.lower()] = value.strip()
     content = await reader.readexactly(int(headers.get("content-length", 0)))
-    authorization = headers.pop("authorization", "")
+    key = headers.pop("api-key", "")
+    authorization = headers.pop("authorization", f"Bearer {key}" if key else "")
     body = json.loads(content) if content and method == HTTPMethod.POST else {}
     return Request(path, content, authorization, headers, body)
 

@@ -122,7 +122,7 @@ class Client:
 
     def _answer(
         self, method: str, path: str, seconds: float = SECONDS, **content: Any
-    ) -> tuple[Any, Mapping[str, Mapping[str, str]]]:
+    ) -> tuple[Any, Mapping[str | None, Mapping[str, str]]]:
         with self._reply(method, path, seconds, **content) as reply:
             text = reply.read()
         try:

@@ -123,20 +123,22 @@ def estimate(config: RunConfig, prices: Prices) -> Estimate:
         usd = cost(tokens, calls * answer, price) if price else None
         return Line(role, *model, calls, tokens, calls * answer, usd)
 
-    prompts, most = len(config.prompts), config.generation.max_tokens
+    prompts = len(config.prompts)
     tokens = sum(
         _tokens(len(prompt.text)) + GENERATION_OVERHEAD_TOKENS for prompt in config.prompts
     )
     lines = [
-        line("generate", (config.provider, model.id), prompts, tokens, most)
-        for model in config.models
+        line("generate", (config.provider, model.id), prompts, tokens, most.max_tokens)
+        for model, most in ((each, config.generation.of(each)) for each in config.models)
     ]
-    judges = [(model.provider, model.id) for judge in config.judges for model in judge.models]
-    for judge in judges:
-        price, calls = prices.get(judge), plan(config).verdict_calls // len(judges)
+    models = [model for judge in config.judges for model in judge.models]
+    for model in models:
+        judge = (model.provider, model.id)
+        price, calls = prices.get(judge), plan(config).verdict_calls // len(models)
         tokens = _judging_tokens(config, price.picture_tokens if price else PICTURE_TOKENS)
         tokens *= calls // max(prompts, 1)
-        lines.append(line("judge", judge, calls, tokens, config.judging.max_tokens))
+        most = config.judging.of(model).max_tokens
+        lines.append(line("judge", judge, calls, tokens, most))
     total = sum((line.usd for line in lines if line.usd is not None), Decimal(0))
     unpriced = tuple(dict.fromkeys(line.model for line in lines if line.usd is None))
     return Estimate(None if unpriced else total, total, unpriced, tuple(lines))

@@ -7,7 +7,7 @@ stored config means the same later.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from types import MappingProxyType
-from typing import Annotated, Final, Literal, TypeAlias, get_args
+from typing import Annotated, Final, Literal, Self, TypeAlias, get_args
 
 from pydantic import (
     BeforeValidator,
@@ -118,6 +118,8 @@ Temperature: TypeAlias = Annotated[float, Field(ge=0, le=2, allow_inf_nan=False)
 # How much worse than a person a judge may be in the Alt-Test.
 Epsilon: TypeAlias = Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)]
 Tokens: TypeAlias = Annotated[int, Field(ge=1, le=1_000_000), WHOLE]
+# What a provider calls its levels: low, medium, high and others.
+Effort: TypeAlias = Annotated[Line, Field(max_length=20)]
 Votes: TypeAlias = Annotated[int, Field(ge=1, le=100), WHOLE]
 Usd: TypeAlias = Annotated[
     Decimal,
@@ -138,7 +140,9 @@ class ModelSettings(Part):
     @property
     def settings(self) -> JsonObject:
         """What was given. A temperature of None is: none is sent, as some models refuse any."""
-        given = self.model_dump(include={*ModelSettings.model_fields}, exclude_unset=True)
+        given = {
+            n: getattr(self, n) for n in ModelSettings.model_fields.keys() & self.model_fields_set
+        }
         return {n: value for n, value in given.items() if value is not None or n == "temperature"}
 
 
@@ -158,17 +162,19 @@ class JudgePart(ModelSettings):
     id: Name
     provider: Provider = ""
 
+    @model_serializer(mode="wrap")
+    def _short(self, serialize: SerializerFunctionWrapHandler) -> JsonObject:
+        return {"id": self.id, "provider": self.provider, **self.settings}
+
 
 _JudgePart = Annotated[
     JudgePart, BeforeValidator(alone("id"), json_schema_input_type=Name | JudgePart)
 ]
 
 
-class JudgeSpec(Part):
+class JudgeSpec(JudgePart):
     """A model that judges, a baseline, which is asked nowhere, or a judge of another type."""
 
-    id: Name
-    provider: Provider = ""
     type: Extension = ONE_MODEL
     # Whom a judge of another type may ask, and what else that type wants to know.
     parts: Annotated[tuple[_JudgePart, ...], Field(strict=False, max_length=25)] = ()
@@ -183,15 +189,16 @@ class JudgeSpec(Part):
         """Whom it asks: its parts, or else the model that it is; a baseline asks nobody."""
         if self.is_baseline:
             return ()
-        return self.parts or (JudgePart(id=self.id, provider=self.provider),)
+        return self.parts or (JudgePart(id=self.id, provider=self.provider, **self.settings),)
 
     @model_serializer(mode="wrap")
     def _short(self, serialize: SerializerFunctionWrapHandler) -> JsonObject:
         """Leave out what only judges of other types have."""
-        written: JsonObject = serialize(self)
+        written: JsonObject = {"id": self.id, "provider": self.provider, **self.settings}
         if self.type == ONE_MODEL:
-            return {key: written[key] for key in ("id", "provider") if key in written}
-        return written
+            return written
+        more: JsonObject = serialize(self)
+        return written | {name: more[name] for name in ("type", "parts", "options")}
 
 
 class PromptSpec(Part):
@@ -205,11 +212,16 @@ class PromptSpec(Part):
 class _Sampling(Part):
     temperature: Temperature
     max_tokens: Tokens
+    reasoning_effort: Effort | None = None
 
     @property
     def parameters(self) -> JsonObject:
         """What is sent: no temperature where it is None, since some models refuse any."""
-        return self.model_dump(include={"temperature", "max_tokens"}, exclude_none=True)
+        return self.model_dump(include={*ModelSettings.model_fields}, exclude_none=True)
+
+    def of(self, model: ModelSettings) -> Self:
+        """Return how one model is asked, which may differ from how all are."""
+        return self.model_copy(update=model.settings)
 
 
 class Generation(_Sampling):
@@ -330,6 +342,18 @@ class RunConfig(Part):
         generating = {self.provider} if self.outputs == "generated" else set[str]()
         return generating | {model.provider for judge in self.judges for model in judge.models}
 
+    def generating(self, model: str) -> Generation:
+        """Return how a model is asked for outputs."""
+        return self.generation.of(next(each for each in self.models if each.id == model))
+
+    def asking(self, judge: str, provider: str, model: str) -> Judging:
+        """Return how a model is asked as a judge, or as a part of one."""
+        # A judge that calls itself something else goes by another name by then.
+        specs = sorted(self.judges, key=lambda spec: spec.id != judge)
+        models = (each for spec in specs for each in spec.models)
+        same = (each for each in models if (each.provider, each.id) == (provider, model))
+        return self.judging.of(next(same, ModelSettings()))
+
     @property
     def question(self) -> JudgeQuestion:
         """What a judge is asked about each item."""
@@ -394,7 +418,7 @@ def _judges(config: RunConfig) -> Iterator[JudgeSpec]:
             usual = BASELINE if is_baseline(judge_.id) else config.provider
             provider = judge_.provider or usual
             parts = tuple(
-                part if part.provider else JudgePart(id=part.id, provider=provider)
+                part if part.provider else part.model_copy(update={"provider": provider})
                 for part in judge_.parts
             )
             yield judge_.model_copy(update={"provider": provider, "parts": parts})

@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple
 from humanjudge.lib.strict_json import JsonObject
 from humanjudge.lib.text import excerpt
 from judge_eval.prompts.judge import JudgeQuestion
-from voting.choices import CHOICES, PASSES_FROM, TABLE
+from voting.choices import CHOICES, PASSES_FROM, SIDES, TABLE
 from voting.kinds import Noun, joined, kind_of
 
 SVG_NAMESPACE: Final = "http://www.w3.org/2000/svg"
@@ -46,10 +46,13 @@ _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _THINK: Final = re.compile(r"<(/?)think(?:ing)?>", re.IGNORECASE)
 _FENCE_LINE: Final = re.compile(r"[ \t]*+(`{3,}+(?=[^`]*$)|~{3,}+)(.*+)")
 LONGEST_REASON: Final = 500
-# "both bad" is how people say it; nothing else is stretched.
+# "both bad" is how people say it, "Output A" how the prompt calls it; nothing else is stretched.
 _WINNERS: Final = {
     name.lower(): choice for choice in CHOICES for name in (choice, TABLE[choice].short)
-}
+} | {f"output {side}".lower(): side for side in SIDES}
+_OUT_OF_TEN: Final = re.compile(r"\s*+(\d++(?:\.\d++)?+)\s*+(?:/\s*+10(?:\.0*+)?+\s*+)?+")
+# A string, whatever it holds, or a comma behind the last value of an object or a list.
+_TRAILING: Final = re.compile(r'"(?:[^"\\]|\\.)*+"|,(?=\s*+[}\]])', re.DOTALL)
 # A brace that begins a JSON object, not one of prose or of a formula.
 _BRACE: Final = re.compile(r'\{(?=[ \t\r\n]*+(?:["}]|\Z))')
 # Each fault costs a look at all the text, to name its line: a reply with more of them is no reply.
@@ -340,10 +343,12 @@ class ParsedVerdict(NamedTuple):
 def parse_verdict(reply: str, question: JudgeQuestion) -> ParsedVerdict:
     """Return the verdict of a reply: one choice of the ballot; anything else is ReplyUnreadable.
 
-    ``winner`` may be in any case, and ``both bad`` is ``both_bad``. Scores (0 to 10) and reason may
-    be left out or null; a number in quotes is no number. Keys that nobody asked for are ignored; a
-    key that is given twice is not. Of a single item ``answer`` may be in any case too, and a rating
-    a number; a score that was asked for must be there, and must not contradict the answer.
+    ``winner`` may be in any case, ``both bad`` is ``both_bad`` and ``Output A`` is ``A``. Scores
+    (0 to 10) and reason may be left out or null; ``"8"`` and ``"8/10"`` are scores too. Line breaks
+    inside strings and commas behind the last value do no harm. Keys that nobody asked for are
+    ignored; a key that is given twice is not. Of a single item ``answer`` may be in any case too,
+    and a rating a number; a score that was asked for must be there, and must not contradict the
+    answer.
 
     >>> parse_verdict(
     ...     'Well. {"winner": "a", "score_a": 8, "reason": "Fuller."}', JudgeQuestion("AB")
@@ -387,18 +392,27 @@ def _integer(digits: str) -> float:
     return int(digits) if len(digits) < 20 else float(digits)
 
 
-_decoder: Final = json.JSONDecoder(object_pairs_hook=_object, parse_int=_integer)
+_decoder: Final = json.JSONDecoder(object_pairs_hook=_object, parse_int=_integer, strict=False)
+
+
+def _without_comma(match: re.Match[str]) -> str:
+    return "" if match[0] == "," else match[0]
 
 
 def _last_object(text: str) -> JsonObject:
     last: JsonObject | None = None
     problem = ""
     at = faults = 0
+    cleaned = -1
     while (brace := _BRACE.search(text, at)) and faults < _MOST_FAULTS:
         try:
             last, at = _decoder.raw_decode(text, brace.start())
             problem = ""
         except json.JSONDecodeError as error:
+            if brace.start() != cleaned:
+                cleaned = at = brace.start()
+                text = text[:at] + _TRAILING.sub(_without_comma, text[at:])
+                continue
             # On behind the fault, not behind the brace: what is inside a broken object is no
             # answer, and hardly a character is read twice.
             at = max(error.pos, brace.end())
@@ -468,6 +482,8 @@ def _score(verdict: JsonObject, key: str, most: int = 10) -> float | None:
     score = verdict.get(key)
     if score is None:
         return None
+    if most == 10 and isinstance(score, str) and (written := _OUT_OF_TEN.fullmatch(score)):
+        score = float(written[1])
     if isinstance(score, bool) or not isinstance(score, int | float) or math.isnan(score):
         raise ReplyUnreadable(f"its {key} is not a number")
     if not 0 <= score <= most:

@@ -1,9 +1,10 @@
 """Ask a model behind an OpenAI-compatible endpoint, once: who calls decides about another try."""
 
 import functools
+import re
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from humanjudge.lib.strict_json import JsonObject
@@ -19,14 +20,24 @@ from judge_eval.providers.errors import (
 from judge_eval.providers.transport import Line
 
 CLIENTS = 32
+# What is refused and is no field: a message of the role, and a reply that comes whole.
+SYSTEM, STREAM = "system role", "whole reply"
 # What is sent where an endpoint wants no key, as the protocol wants one.
 NO_KEY = "none"
 _LARGEST_COUNT = 2**31 - 1
 # The lines to endpoints, each shared by all calls to it.
 _line = functools.lru_cache(maxsize=CLIENTS)(Line)
-# A field that endpoints refuse, and the word in their refusal that says so.
-_REFUSALS = {"response_format": "response_format", "max_tokens": "max_completion_tokens"}
-# By address and model, the fields that were refused.
+# How refusals speak of what can be left out, where they do not name it as the protocol does.
+_SPOKEN_OF = {
+    "response_format": re.compile("response_format|json_schema|structured.output", re.IGNORECASE),
+    "max_tokens": re.compile("max_tokens|max_completion_tokens"),
+    SYSTEM: re.compile(r"system|developer.instruct|\broles?\b", re.IGNORECASE),
+    STREAM: re.compile("stream", re.IGNORECASE),
+}
+_NEWER_NAME = {"max_tokens": "max_completion_tokens"}
+_NEVER_LEFT_OUT = {"model", "messages", "stream", "stream_options"}
+_MOST_ADAPTATIONS = 8
+# By address and model, what was refused: fields, or one of the names above.
 _avoided: dict[tuple[str, str], frozenset[str]] = {}
 
 
@@ -43,13 +54,14 @@ class Endpoint:
 
 @dataclass(frozen=True)
 class ChatRequest:
-    """One question. A temperature of None is not sent: some models refuse to be given one."""
+    """One question. What is None is not sent: some models refuse to be given a temperature."""
 
     model: str
     messages: Sequence[JsonObject]
     temperature: float | None
     max_tokens: int
     schema: JsonObject | None = None
+    reasoning_effort: str | None = None
 
 
 @dataclass(frozen=True)
@@ -65,13 +77,15 @@ class ChatReply:
     refusal: str | None = None
     raw: str = ""
     """The whole reply, as JSON of a length that can be stored."""
+    left_out: tuple[str, ...] = ()
+    """The parameters that the model refused and was asked without."""
 
 
 def chat(endpoint: Endpoint, request: ChatRequest) -> ChatReply:
     """Ask once and return the reply, or raise CallFailed.
 
-    An endpoint that refuses a field which has another form is asked again in that form, within
-    the same time; the process remembers it. That repairs no reply: there was none.
+    A model that refuses a parameter, a system role or a reply in one piece is asked again without
+    it, within the same time; the process remembers it. That repairs no reply: there was none.
     """
     ends = time.monotonic() + endpoint.timeout_s
     about = (endpoint.base_url, request.model)
@@ -79,48 +93,129 @@ def chat(endpoint: Endpoint, request: ChatRequest) -> ChatReply:
     while True:
         body = _body(endpoint, request, avoided)
         try:
-            return _ask(endpoint, body, ends)
+            reply = _ask(endpoint, body, ends)
         except CallFailed as failed:
-            named = [n for n, word in _REFUSALS.items() if n in body and word in failed.raw]
-            if failed.status not in {400, 422} or not named:
+            refused = _refused_in(failed, body) - avoided
+            if not refused or len(avoided) > _MOST_ADAPTATIONS:
                 raise
-        avoided |= {named[0]}
-        _avoided[about] = _avoided.get(about, frozenset()) | avoided
+            avoided |= refused
+        else:
+            _avoided[about] = avoided
+            others = {SYSTEM, STREAM, *_NEWER_NAME.values()}
+            left_out = {n for n in avoided - others if _NEWER_NAME.get(n) not in body}
+            return replace(reply, left_out=tuple(sorted(left_out)))
+
+
+def _refused_in(failed: CallFailed, body: JsonObject) -> frozenset[str]:
+    """Return what a refusal names of a request, and what it can be asked without."""
+    if failed.status not in {400, 422}:
+        return frozenset()
+    fields = body.keys() - _NEVER_LEFT_OUT
+    if failed.parameter in fields:
+        return frozenset({failed.parameter})
+    others = {STREAM} if "stream" not in body else set()
+    if any(message["role"] == "system" for message in body["messages"]):
+        others.add(SYSTEM)
+    for names in (fields, others):
+        if named := {name for name in names if _speaks_of(name, failed.raw)}:
+            return frozenset(named)
+    return frozenset()
+
+
+def _speaks_of(name: str, text: str) -> bool:
+    spoken = _SPOKEN_OF.get(name)
+    return bool(spoken.search(text)) if spoken else name in text
 
 
 def _body(endpoint: Endpoint, request: ChatRequest, avoided: frozenset[str]) -> JsonObject:
+    longest = "max_tokens"
+    if longest in avoided:
+        longest = _NEWER_NAME[longest]
     body: JsonObject = {
         "model": request.model,
-        "messages": request.messages,
+        "messages": _without_system(request.messages) if SYSTEM in avoided else request.messages,
         "temperature": request.temperature,
-        _REFUSALS["max_tokens"] if "max_tokens" in avoided else "max_tokens": request.max_tokens,
+        longest: request.max_tokens,
+        "reasoning_effort": request.reasoning_effort,
     }
-    if request.schema and endpoint.structured_output and "response_format" not in avoided:
+    if request.schema and endpoint.structured_output:
         shape = {"name": "verdict", "strict": True, "schema": request.schema}
         body["response_format"] = {"type": "json_schema", "json_schema": shape}
-    return {name: value for name, value in body.items() if value is not None}
+    if STREAM in avoided:
+        body |= {"stream": True, "stream_options": {"include_usage": True}}
+    return {n: value for n, value in body.items() if value is not None and n not in avoided}
+
+
+def _without_system(messages: Sequence[JsonObject]) -> list[JsonObject]:
+    """Put what a system message says at the beginning of the first message after it."""
+    said = [message["content"] for message in messages if message["role"] == "system"]
+    first, *rest = [message for message in messages if message["role"] != "system"]
+    parts = first["content"]
+    if isinstance(parts, str):
+        content: object = "\n\n".join([*said, parts])
+    else:
+        content = [*({"type": "text", "text": text} for text in said), *parts]
+    return [{**first, "content": content}, *rest]
 
 
 def _ask(endpoint: Endpoint, body: JsonObject, ends: float) -> ChatReply:
     started = time.monotonic()
     status, data, ended = exchange(endpoint, body, ends - started, "/chat/completions")
+    if isinstance(data, str) and data.lstrip().startswith(("data:", "event:", ":")):
+        data = _put_together(data)
     if not isinstance(data, dict):
         raise malformed(status, "the reply is not a JSON object", data)
     if not isinstance(data.get("choices"), list):
         raise malformed(status, "the reply is not a chat completion", data)
+    if error_in(data):
+        raise refused(status, {}, data)
     choice = _mapping(next(iter(data["choices"]), None))
     message, usage = _mapping(choice.get("message")), _mapping(data.get("usage"))
     content = message.get("content")
+    text = _joined(content, "text")
+    refusal = _text(message.get("refusal")) or _joined(content, "refusal")
     return ChatReply(
-        text=_joined(content, "text"),
+        text=text,
         model=_text(data.get("model")) or body["model"],
         finish_reason=_text(choice.get("finish_reason")),
         prompt_tokens=_count(usage.get("prompt_tokens")),
         completion_tokens=_count(usage.get("completion_tokens")),
         latency_ms=(ended - started) * 1000,
-        refusal=_text(message.get("refusal")) or _joined(content, "refusal") or None,
+        refusal=refusal or ("" if text.strip() else _elsewhere(message)) or None,
         raw=as_text(data)[:RAW_LIMIT],
     )
+
+
+def _elsewhere(message: JsonObject) -> str:
+    """Say where an answer stands that is not in the content, and what to do about it."""
+    if message.get("tool_calls") or message.get("function_call"):
+        return "it answered with a tool call; ask a model that answers in text"
+    if message.get("reasoning_content") or message.get("reasoning"):
+        return (
+            "its answer stands only in its reasoning: raise max_tokens, lower its reasoning effort "
+            "or turn its thinking off"
+        )
+    return ""
+
+
+def _put_together(stream: str) -> JsonObject:
+    """Return the chunks of a stream as the reply that would have come in one piece."""
+    data: JsonObject = {}
+    message: JsonObject = {}
+    choice: JsonObject = {"message": message}
+    for line in stream.splitlines():
+        chunk = _mapping(readable(line.removeprefix("data:").encode(), ""))
+        if not line.startswith("data:") or not chunk:
+            continue
+        data |= {name: value for name, value in chunk.items() if value and name != "choices"}
+        for part in map(_mapping, chunk.get("choices") or ()):
+            for name, value in _mapping(part.get("delta")).items():
+                is_more = isinstance(value, str) and isinstance(message.get(name), str)
+                message[name] = message[name] + value if is_more else value or message.get(name)
+            choice["finish_reason"] = part.get("finish_reason") or choice.get("finish_reason")
+    if not (choice.get("finish_reason") or data.get("error")):
+        raise CallFailed("the stream ended before the reply was complete", retryable=True)
+    return {**data, "choices": [choice]}
 
 
 def exchange(

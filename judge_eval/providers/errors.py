@@ -45,6 +45,7 @@ class CallFailed(Exception):
         retry_after: float | None = None,
         status: int | None = None,
         raw: str = "",
+        parameter: str = "",
         was_sent: bool = True,
     ) -> None:
         super().__init__(reason)
@@ -53,6 +54,8 @@ class CallFailed(Exception):
         self.retry_after = retry_after
         self.status = status
         self.raw = raw[:RAW_LIMIT]
+        # What the provider says is wrong, as the protocol names it.
+        self.parameter = parameter
         self.was_sent = was_sent
 
     @property
@@ -87,8 +90,15 @@ def refused(status: int, headers: Mapping[str, str], data: object) -> CallFailed
     )
     wait_note = "" if wait is None else f"; asked to wait {round(wait, 1):g} s"
     reason = f"{_status_line(status)}: {description}{wait_note}"
-    raw = as_text(data)
-    return CallFailed(reason, retryable=retryable, retry_after=wait, status=status, raw=raw)
+    parameter = error.get("param") if isinstance(error, dict) else None
+    return CallFailed(
+        reason,
+        retryable=retryable,
+        retry_after=wait,
+        status=status,
+        raw=as_text(data),
+        parameter=parameter if isinstance(parameter, str) else "",
+    )
 
 
 def malformed(status: int, what: str, data: object) -> CallFailed:

@@ -24,6 +24,7 @@ CONNECT_S = 10.0
 # Shorter than the five seconds after which common servers (uvicorn, Node) hang up an idle line.
 IDLE_S = 4.0
 _IN_PATHS = "/%:@!$&'()*+,;=~"
+_IN_QUERIES = f"{_IN_PATHS}?"
 
 
 @functools.cache
@@ -161,13 +162,17 @@ class Line:
             unusable_url = f"the base URL of {name} is not an http or https address"
             raise CallFailed(unusable_url, was_sent=False)
         self._path = quote(parts.path, safe=_IN_PATHS).rstrip("/")
+        self._query = f"?{quote(parts.query, safe=_IN_QUERIES)}" if parts.query else ""
         self._headers = {
-            "Accept": "application/json",
+            "Accept": "application/json, text/event-stream",
             "Accept-Encoding": "identity",
             "Content-Type": "application/json",
             "User-Agent": "HumanJudge",
         }
-        if api_key:
+        # Azure's classic addresses name a version, and take the key in a header of its own.
+        if api_key and "api-version=" in parts.query:
+            self._headers["api-key"] = api_key
+        elif api_key:
             self._headers["Authorization"] = f"Bearer {api_key}"
         # The one that was used last is used next; those at the front have been idle for longest.
         self._idle: deque[Connection] = deque()
@@ -183,7 +188,7 @@ class Line:
         connection = self._connection()
         connection.ends = time.monotonic() + seconds
         try:
-            return self._exchange(connection, f"{self._path}{address}", content)
+            return self._exchange(connection, f"{self._path}{address}{self._query}", content)
         except TimeoutError:
             waited = f"no complete reply within {round(seconds, 1):g} s"
             was_sent = connection.sock is not None

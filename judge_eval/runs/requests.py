@@ -12,7 +12,7 @@ from django.db import DatabaseError
 from django.db.models import Exists, OuterRef
 
 from judge_eval.config.estimates import Price, cost, most_tokens, reservation
-from judge_eval.config.run_config import RunConfig, parse
+from judge_eval.config.run_config import Generation, Judging, RunConfig, parse
 from judge_eval.models import Call, Provider, Run
 from judge_eval.prompts import judge
 from judge_eval.prompts.parse import ReplyUnreadable, parse_verdict
@@ -136,7 +136,11 @@ def question_of(call: Call, provider: Provider | None) -> Question:
 def _question(call: Call, run: Run, provider: Provider) -> Question:
     config, queue, verdict = started_config(run.pk), run.queue, call.verdict
     item = verdict.item if verdict else call.item
-    how = config.judging if item else config.generation
+    how: Judging | Generation = config.generation
+    if verdict:
+        how = config.asking(verdict.judge.name, call.provider, call.model)
+    elif item is None:
+        how = config.generating(call.model)
     schema, order, problem, question = None, "", "", judge_question(queue)
     if item is None:
         assert call.prompt is not None  # the database says so
@@ -184,5 +188,7 @@ def _question(call: Call, run: Run, provider: Provider) -> Question:
         except ReplyUnreadable as unreadable:
             problem = str(unreadable)
             messages = judge.repair(messages, call.reply, problem)
-    request = ChatRequest(call.model, messages, how.temperature, how.max_tokens, schema)
+    request = ChatRequest(
+        call.model, messages, how.temperature, how.max_tokens, schema, how.reasoning_effort
+    )
     return Question(call, config, provider, request, key, problem)

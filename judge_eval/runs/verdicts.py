@@ -352,11 +352,11 @@ def _fingerprint(run: Run, judge: Judge, config: RunConfig) -> str:
 
     Two names of a config may lead to one model: each keeps its own place.
     """
-    usual = model_fingerprint(config, judge.provider, judge.reported_model)
+    about = (config, judge.name, judge.provider, judge.model)
+    usual = model_fingerprint(*about, judge.reported_model)
     if not run.judges.filter(fingerprint=usual).exclude(pk=judge.pk).exists():
         return usual
-    both = f"{judge.model}, which answers as {judge.reported_model}"
-    return model_fingerprint(config, judge.provider, both)
+    return model_fingerprint(*about, f"{judge.model}, which answers as {judge.reported_model}")
 
 
 def answer_baselines(run: Run) -> bool:

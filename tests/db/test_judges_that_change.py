@@ -55,7 +55,7 @@ def test_the_name_in_the_first_reply_names_the_judge(at):
         "judge-long-0613",
     )
     assert judge.fingerprint == model_fingerprint(
-        lifecycle.config_of(run), "default", "judge-long-0613"
+        lifecycle.config_of(run), "judge-long", "default", "judge-long", "judge-long-0613"
     )
     assert judge.fingerprint != before
     assert not run.events.filter(kind="judge_changed").exists()

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def script():
-    return key_client(make_key("read", "vote", "verdicts", "manage")[1])
+    return key_client(make_key("read", "vote", "manage")[1])
 
 
 @pytest.mark.parametrize("body", [CREATE, WIRE["config_as_published"]], ids=["wrapped", "plain"])
@@ -58,7 +58,7 @@ def test_the_four_commands(script):
         while left["pending"]:
             task = left["tasks"][0]
             assert task["prompt_text"] in [each["text"] for each in CREATE["config"]["prompts"]]
-            assert len(json.loads(task["verdicts"])) == 3
+            assert not task.get("verdicts"), "whoever reads them does not vote blindly"
             vote = {"task_id": task["id"], "winner": "both_bad"}
             assert script.post(f"{address}/vote", vote, content_type="application/json").json()[
                 "ok"

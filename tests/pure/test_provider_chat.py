@@ -171,14 +171,6 @@ class TestRefusedFields:
         chat(endpoint, question())
         assert "response_format" in model.requests[-1]["body"]
 
-    def test_a_temperature_is_never_dropped(self, endpoint, model):
-        model.control(mode="no_temperature")
-        failed = failure(endpoint)
-        assert failed.reason == (
-            "400 Bad Request: the request was refused ('temperature' does not support this value.)"
-        )
-        assert len(model.requests) == 1
-
     def test_refused_again_is_a_failure(self, endpoint, model):
         refusal = {"error": {"message": "response_format and max_completion_tokens are wrong."}}
         model.answers(refusal, status=400)
