@@ -145,15 +145,17 @@ class ModelSettings(Part):
         }
         return {n: value for n, value in given.items() if value is not None or n == "temperature"}
 
+    @model_serializer(mode="wrap")
+    def _short(self, serialize: SerializerFunctionWrapHandler) -> JsonObject:
+        """Leave out what was not given."""
+        absent = ModelSettings.model_fields.keys() - self.settings.keys()
+        return {name: each for name, each in serialize(self).items() if name not in absent}
+
 
 class ModelSpec(ModelSettings):
     """A model that generates."""
 
     id: Name
-
-    @model_serializer(mode="wrap")
-    def _short(self, serialize: SerializerFunctionWrapHandler) -> JsonObject:
-        return {"id": self.id, **self.settings}
 
 
 class JudgePart(ModelSettings):
@@ -161,10 +163,6 @@ class JudgePart(ModelSettings):
 
     id: Name
     provider: Provider = ""
-
-    @model_serializer(mode="wrap")
-    def _short(self, serialize: SerializerFunctionWrapHandler) -> JsonObject:
-        return {"id": self.id, "provider": self.provider, **self.settings}
 
 
 _JudgePart = Annotated[
@@ -193,12 +191,11 @@ class JudgeSpec(JudgePart):
 
     @model_serializer(mode="wrap")
     def _short(self, serialize: SerializerFunctionWrapHandler) -> JsonObject:
-        """Leave out what only judges of other types have."""
-        written: JsonObject = {"id": self.id, "provider": self.provider, **self.settings}
+        """Leave out what was not given, and what only judges of other types have."""
+        absent = ModelSettings.model_fields.keys() - self.settings.keys()
         if self.type == ONE_MODEL:
-            return written
-        more: JsonObject = serialize(self)
-        return written | {name: more[name] for name in ("type", "parts", "options")}
+            absent |= {"type", "parts", "options"}
+        return {name: each for name, each in serialize(self).items() if name not in absent}
 
 
 class PromptSpec(Part):

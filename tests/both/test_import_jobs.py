@@ -140,7 +140,7 @@ def test_a_worker_that_dies_at_any_step_is_followed_by_one_that_goes_on(small_ch
             break  # it came to its end
         # Nothing of it shows, and each worker gets a little further than the last.
         assert not Run.objects.filter(queue__project=project).exists()
-        assert len(key_client(make_key("read")[1]).get("/api/runs").json()["runs"]) == 1
+        assert len(key_client(make_key("read")[1]).get("/api/runs").json()) == 1
         now = Import.objects.get(pk=job.pk)
         assert now.attempts <= 1
         assert now.written >= before

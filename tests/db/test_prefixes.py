@@ -44,7 +44,7 @@ def test_the_last_identifier_of_all_is_found():
     "text",
     [
         "",
-        "6f1c2a3",
+        "6f1c2a5",
         "6f1c2a35",
         "6f1c2a3g",
         f"{FIRST}0",

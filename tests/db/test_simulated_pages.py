@@ -134,7 +134,7 @@ def test_answers_say_that_the_votes_are_simulated():
     urls = [f"/api/runs/{run.pk}", *(f"/api/runs/{run.pk}/judge-eval/{w}" for w in WHAT)]
     for is_simulated in (False, True):
         assert [client.get(url).json()["simulated"] for url in urls] == [is_simulated] * 3
-        [listed] = client.get("/api/runs").json()["runs"]
+        [listed] = client.get("/api/runs").json()
         assert listed["simulated"] == is_simulated
         simulate(run, client, limit=1)
 
