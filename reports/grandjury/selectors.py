@@ -78,8 +78,8 @@ def find_model(api_key: ApiKey, text: str) -> TracedModel | None:
 
 
 def find_benchmark(text: str) -> Benchmark | None:
-    """Return a benchmark by its slug, or the identifier of its project or of its queue."""
-    benchmarks = Benchmark.objects.filter(_named(text, "project", "queue"))
+    """Return a benchmark by its slug, or the identifier of its project, queue or run."""
+    benchmarks = Benchmark.objects.filter(_named(text, "project", "queue", "queue__run"))
     return benchmarks.select_related("project", "queue").first()
 
 

@@ -329,7 +329,8 @@ def test_one_evaluation_of_a_model(arena):
     vote(make_voter(bob.row.project), bob_item(arena))
     seal_all(bob.row.project)
     assert len(rows(bob.client, bob.path)) == 3
-    for name in (arena.benchmark.slug, arena.benchmark.queue_id, arena.benchmark.project_id):
+    benchmark, run = arena.benchmark, arena.benchmark.queue.run
+    for name in (benchmark.slug, benchmark.queue_id, benchmark.project_id, run.pk):
         found = rows(bob.client, bob.path, evaluation_id=str(name))
         assert [row["trace_id"] for row in found] == ["bob-0", "bob-1"]
     assert get(bob.client, bob.path, evaluation_id="nothing").status_code == 404
