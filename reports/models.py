@@ -275,6 +275,10 @@ class PublishedHead(models.Model):
             models.UniqueConstraint(fields=["project", "seq"], name="published_head_once")
         ]
 
+    @property
+    def head(self) -> str:
+        return bytes(self.hash).hex()
+
 
 class Webhook(Identified):
     """Where a project's events are sent. What signs them is derived, so no secret is stored."""
