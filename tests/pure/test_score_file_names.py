@@ -5,7 +5,8 @@ from pathlib import PurePosixPath, PureWindowsPath
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reports.report.folders import file_name, is_safe, judge_names
+from reports.report.score_config import is_safe
+from reports.report.score_files import file_name, judge_names
 
 HOSTILE = [
     "../../etc/passwd",

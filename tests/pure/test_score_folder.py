@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from reports.report.folders import MADE_BY, MANIFEST, FolderTaken, replacing
+from reports.report.score_files import MADE_BY, MANIFEST, FolderTaken, replacing
 
 
 def write_report(folder, text="new"):
