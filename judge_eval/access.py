@@ -154,7 +154,7 @@ def note_seen(reader: Reader, project: Project, items: Collection[UUID]) -> None
 def note_runs_seen(reader: Reader, runs: Iterable[Run]) -> None:
     """Note that a reader has been given all verdicts and votes of runs."""
     for run in runs:
-        for items in chunks(run.queue.items.only("position"), "position", _ITEMS_AT_ONCE):
+        for items in chunks(run.queue.items.only("queue", "position"), "position", _ITEMS_AT_ONCE):
             note_seen(reader, run.queue.project, [item.pk for item in items])
 
 

@@ -113,7 +113,7 @@ def _rows(
         project=project,
     )
     yield from _read(bundle.VoterPart, voters, "pseudonym")
-    yield from _read(bundle.FlagPart, flags, comparison="item", voter="voter__pseudonym")
+    yield from _read(bundle.FlagPart, flags, "pk", comparison="item", voter="voter__pseudonym")
 
 
 def _run(run: Run) -> Iterator[bundle.Record]:
@@ -127,22 +127,26 @@ def _run(run: Run) -> Iterator[bundle.Record]:
     )
     yield from _read(bundle.JudgePart, run.judges.all(), "position")
     pairs = Item.objects.filter(queue=run.queue_id)
-    used = Q(Exists(pairs.filter(a=OuterRef("pk")))) | Q(Exists(pairs.filter(b=OuterRef("pk"))))
-    for output in _read(bundle.Output, Inference.objects.filter(used)):
-        yield _with_picture(output)
+    yield from _outputs(pairs)
     # What is asked for, without the votes that a dispute added: these follow from the ledger again.
     without_extra = pairs.annotate(required=F("votes_wanted") - F("extra_votes"))
     yield from _read(
         bundle.Pair, without_extra, "position", run="queue__run", votes_wanted="required"
     )
-    verdicts = with_costs(Verdict.objects.filter(judge__run=run))
-    yield from _read(
-        bundle.VerdictPart,
-        verdicts,
-        comparison="item",
-        cost_nano="all_nano",
-        unpriced="all_unpriced",
-    )
+    verdicts = with_costs(Verdict.objects.filter(judge__run=run)).order_by("item__position", "pk")
+    paths = {"comparison": "item", "cost_nano": "all_nano", "unpriced": "all_unpriced"}
+    for items in chunks(pairs.only("position"), "position", AT_ONCE):
+        yield from _read(bundle.VerdictPart, verdicts.filter(item__in=items), **paths)
+
+
+def _outputs(pairs: QuerySet[Item]) -> Iterator[bundle.Output]:
+    """Yield each output once, where the first item stands that shows it."""
+    seen: set[UUID] = set()
+    for items in chunks(pairs.only("position", "a", "b"), "position", AT_ONCE):
+        used = {each for item in items for each in (item.a_id, item.b_id) if each}
+        new = Inference.objects.filter(pk__in=used - seen).order_by("pk")
+        seen |= used
+        yield from map(_with_picture, _read(bundle.Output, new))
 
 
 def _with_picture(output: bundle.Output) -> bundle.Output:
@@ -152,11 +156,11 @@ def _with_picture(output: bundle.Output) -> bundle.Output:
     return output.model_copy(update={"output": data_url(output.output)})
 
 
-def _read(
-    record: type[Part], rows: QuerySet[Any], order: str = "pk", **paths: str
-) -> Iterator[Part]:
+def _read(record: type[Part], rows: QuerySet[Any], order: str = "", **paths: str) -> Iterator[Part]:
+    """Yield rows as records; with an `order`, as in `in_chunks`, few of them are held at once."""
     paths = {name: name for name in record.model_fields if name != "type"} | paths
-    for row in in_chunks(rows.values(order, *paths.values()), order):
+    named = rows.values(*paths.values(), *([order] if order else []))
+    for row in in_chunks(named, order) if order else named:
         yield record(**{name: row[path] for name, path in paths.items()})
 
 

@@ -11,14 +11,14 @@ from io import StringIO
 from typing import Any, Final, Literal, NamedTuple
 from uuid import UUID
 
-from django.db.models import F, Q
+from django.db.models import Q
 from django.http import StreamingHttpResponse
 from django.utils.text import slugify
 
 from humanjudge.lib.text import harmless
 from judge_eval.access import Reader, note_runs_seen
 from judge_eval.exchange import mapping
-from judge_eval.exchange.export import export_run, in_chunks
+from judge_eval.exchange.export import AT_ONCE, export_run, in_chunks
 from judge_eval.exchange.formats import table
 from judge_eval.exchange.import_write import CHANGES, NOTED
 from judge_eval.exchange.label_matrix import label_rows
@@ -34,6 +34,7 @@ from voting.ledger import ledger
 from voting.ledger.chain import timestamp
 from voting.ledger.counts import COUNTED, counted_in
 from voting.models import Entry, Inference, Item, Queue
+from voting.selectors import chunks
 
 _BLOCK: Final = 64 * 1024
 
@@ -76,12 +77,13 @@ def _statements(run: Run, shape: Shape) -> Iterator[Cells]:
         yield _of_pair(item) if shape is PAIRS else _of_item(item)
     task = kind_of(run.queue).task(options_of(run.queue))
     for judge in judges:
-        of_one = with_costs(verdicts.filter(judge=judge)).annotate(place=F("item__position"))
-        for verdict in in_chunks(of_one.select_related("item"), "place"):
-            answer = (
-                _verdict_on_pair(verdict) if shape is PAIRS else _verdict_on_item(verdict, task)
-            )
-            yield _name_of(verdict.item) | {"judge": names[judge.pk]} | answer | _costs(verdict)
+        of_one = with_costs(verdicts.filter(judge=judge)).order_by("item__position")
+        for chunk in chunks(items.only("queue", "position"), "position", AT_ONCE):
+            for verdict in of_one.filter(item__in=chunk).select_related("item"):
+                answer = (
+                    _verdict_on_pair(verdict) if shape is PAIRS else _verdict_on_item(verdict, task)
+                )
+                yield _name_of(verdict.item) | {"judge": names[judge.pk]} | answer | _costs(verdict)
     votes = Entry.objects.filter(counted_in(run.queue), queue=run.queue_id, item__unusable="")
     # Pretend votes would come back as those of people.
     votes = votes.filter(simulated=False).select_related("voter", "item")
