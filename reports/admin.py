@@ -111,7 +111,7 @@ def listed(
     """List rows that are only read; `page` is the page of the site that one leads to."""
     related = [each.name for each in model._meta.fields if each.is_relation]
     options = {"list_select_related": [name for name in columns if name in related]} | options
-    options |= {"list_display": columns, "view_on_site": page and staticmethod(page)}
+    options |= {"list_display": columns, "view_on_site": staticmethod(page) if page else False}
     admin.register(model)(type(f"{model.__name__}Admin", (RowAdmin,), options))
 
 
