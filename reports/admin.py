@@ -115,11 +115,6 @@ def listed(
     admin.register(model)(type(f"{model.__name__}Admin", (RowAdmin,), options))
 
 
-def _shares(share: Share) -> str:
-    name, of = ("run", share.run_id) if share.run_id else ("project", share.project_id)
-    return reverse(f"{name}-shares", args=[of])
-
-
 @admin.display(ordering="enrollment__model__name")
 def logged_by(trace: Trace) -> str:
     return trace.enrollment.model.name
@@ -131,7 +126,7 @@ listed(
         *("__str__", "prefix", "project", "run", "made_by", "made_at"),
         *("expires_at", "revoked_at", "views", "viewed_at"),
     ),
-    _shares,
+    lambda share: share.page,
     list_filter=("is_public", ("revoked_at", admin.EmptyFieldListFilter), "project"),
     search_fields=("label", "prefix", "run__name"),
     date_hierarchy="made_at",

@@ -6,6 +6,7 @@ from typing import ClassVar
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
+from django.urls import reverse
 from django.utils import timezone
 
 from judge_eval.models import Run
@@ -244,6 +245,12 @@ class Share(models.Model):
 
     def __str__(self) -> str:
         return self.label or f"{self.prefix}…"
+
+    @property
+    def page(self) -> str:
+        """The page that lists it."""
+        name, of = ("run", self.run_id) if self.run_id else ("project", self.project_id)
+        return reverse(f"{name}-shares", args=[of])
 
     @property
     def is_frozen(self) -> bool:

@@ -79,15 +79,14 @@ class Band(NamedTuple):
     x: float
     low: float
     width: float
-    swatch_x: float
-    swatch_y: float
+    # Its swatch stands before it.
     label: Label
 
 
 @dataclass(frozen=True)
 class IntervalGraph:
     css: str
-    title: str
+    words: str
     width: int
     height: int
     left: float
@@ -97,17 +96,6 @@ class IntervalGraph:
     rows: list[DrawnRow]
     bands: list[Band]
     top: int = _TOP
-
-    @property
-    def plot_height(self) -> int:
-        return self.bottom - self.top
-
-    @property
-    def words(self) -> str:
-        """Say it to those who cannot see it."""
-        rows = ", ".join(f"{row.name} {row.value.text}" for row in self.rows)
-        levels = "".join(f"; {band.label.text}" for band in self.bands)
-        return f"{self.title}, best first: {rows}{levels}"
 
 
 def interval_graph(
@@ -142,46 +130,38 @@ def interval_graph(
     def ends(interval: Ends | None) -> Ends | None:
         return interval and (x(interval[0]), x(interval[1]))
 
-    def laid_out(place: int, row: IntervalRow) -> DrawnRow:
-        top = _TOP + step * place
-        y = top + step - 10 if is_narrow else top + step / 2
+    drawn = []
+    for place, row in enumerate(rows):
+        y = _TOP + step * place + (step - 10 if is_narrow else step / 2)
         thick, thin = ends(row.interval), ends(row.always)
         dot = None if row.value is None else x(row.value)
-        last = max([left if dot is None else dot + 8, *(thick or ()), *(thin or ())])
-        return DrawnRow(
-            name=clean(row.name),
-            beats_floor=row.beats_floor,
-            y=y,
-            x=dot,
-            thick=thick,
-            thin=thin,
-            label=Label(names[place], left, y - 16)
-            if is_narrow
-            else Label(names[place], left - 18, y, "end"),
-            value=Label(values[place], right, y - 16, "end")
-            if is_narrow
-            else Label(values[place], last + _GAP, y),
-        )
-
+        if is_narrow:
+            label = Label(names[place], left, y - 16)
+            value = Label(values[place], right, y - 16, "end")
+        else:
+            last = max([left if dot is None else dot + 8, *(thick or ()), *(thin or ())])
+            label = Label(names[place], left - 18, y, "end")
+            value = Label(values[place], last + _GAP, y)
+        name = clean(row.name)
+        drawn.append(DrawnRow(name, row.beats_floor, y, dot, thick, thin, label, value))
     bottom = _TOP + step * len(rows)
     marks = ticks(low, high) if high > low else [low]
     labels = [Label(axis.write(mark), x(mark), bottom + 16, "middle") for mark in marks]
     if is_narrow:
-        labels[0], labels[-1] = (
-            labels[0]._replace(anchor="start"),
-            labels[-1]._replace(anchor="end"),
-        )
+        labels[0] = labels[0]._replace(anchor="start")
+        labels[-1] = labels[-1]._replace(anchor="end")
     bands = _bands(levels, axis, x, width, bottom + 16 + _LINE)
+    in_words = ", ".join(f"{row.name} {row.value.text}" for row in drawn)
     return IntervalGraph(
         css="narrow" if is_narrow else "wide",
-        title=title,
+        words="; ".join([f"{title}, best first: {in_words}", *(band.label.text for band in bands)]),
         width=width,
         height=round(max([bottom + 16, *(band.label.y for band in bands)]) + 12),
         left=left,
         right=right,
         bottom=bottom,
         ticks=labels,
-        rows=[laid_out(place, row) for place, row in enumerate(rows)],
+        rows=drawn,
         bands=bands,
     )
 
@@ -207,5 +187,5 @@ def _bands(
         taken = start + room + _GAP
         low, high = of.interval or (of.value, of.value)
         label, breadth = Label(words, start + _SWATCH, y), round(x(high) - x(low), 1)
-        bands.append(Band(of.style, x(of.value), x(low), breadth, start, y - 5, label))
+        bands.append(Band(of.style, x(of.value), x(low), breadth, label))
     return bands

@@ -147,9 +147,7 @@ def _shares(user: User) -> list[Waiting]:
         Waiting(
             share.run.name if share.run else share.project.name,
             f"The link “{share}” expires on {share.expires_at:%-d %b %Y}",
-            reverse("run-shares", args=[share.run.pk])
-            if share.run
-            else reverse("project-shares", args=[share.project_id]),
+            share.page,
         )
         for share in soonest.order_by("expires_at")[:MOST_SHARES]
     ]

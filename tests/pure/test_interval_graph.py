@@ -35,7 +35,7 @@ def test_everything_lies_inside(rows, people, floor, is_narrow):
         assert 0 < row.value.x < graph.width
     for band in graph.bands:
         assert graph.left <= band.low <= band.low + band.width <= graph.right + 0.2
-        assert band.swatch_x >= 0
+        assert band.label.x >= 16
         assert graph.bottom < band.label.y < graph.height
     assert all(tick.y < graph.height for tick in graph.ticks)
     assert [row.y for row in graph.rows] == sorted(row.y for row in graph.rows)
