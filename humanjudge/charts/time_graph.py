@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
-from humanjudge.charts.line_graph import Tick
+from humanjudge.charts.graphs import Tick
 
 _LEFT, _TOP, _WIDTH = 44, 12, 640
 _RIGHT: Final = _LEFT + _WIDTH

@@ -23,9 +23,8 @@ from django.db.models import Count, Q
 from django.utils import timezone
 from django.utils.text import capfirst
 
-from humanjudge.charts.interval_graph import IntervalRow, Level, ends_of
+from humanjudge.charts.graphs import Curve, IntervalRow, Level, ends_of
 from humanjudge.charts.labels import SCORE, Axis
-from humanjudge.charts.line_graph import Curve
 from humanjudge.charts.matplot import Chart, pictures
 from humanjudge.charts.score_charts import Versus, bars, grouped, lines
 from humanjudge.charts.style import GivenStyle, StyleRefused

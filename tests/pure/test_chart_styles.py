@@ -11,9 +11,8 @@ import matplotlib as mpl
 import pytest
 from PIL import Image
 
-from humanjudge.charts.interval_graph import IntervalRow, Level
+from humanjudge.charts.graphs import Curve, IntervalRow, Level
 from humanjudge.charts.labels import SHARE, Axis
-from humanjudge.charts.line_graph import Curve
 from humanjudge.charts.matplot import pictures
 from humanjudge.charts.score_charts import Versus, bars, grouped, lines
 from humanjudge.charts.style import ALLOWED, StyleRefused, settings_of
