@@ -198,7 +198,6 @@ def votes_graph(votes: Sequence[tuple[datetime, int]], unit: str) -> VotesGraph 
 
 
 def _place(begins: datetime, unit: str) -> int:
-    """Return the number of a stretch of time among all of its kind."""
     if unit == "month":
         return 12 * begins.year + begins.month
     hours = int(begins.timestamp()) // 3600

@@ -2,9 +2,7 @@
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from django.db.models import Case, F, OuterRef, Q, QuerySet, Subquery, When
@@ -45,20 +43,17 @@ MOST_GROUPS: Final = 5
 CLOSED: Final = "You have not voted on this yet; what was said of it is shown once you have."
 
 
-@dataclass(frozen=True)
-class Line:
+class Line(NamedTuple):
     """An entry as a page shows it."""
 
-    seq: int
-    at: datetime
+    entry: Entry
     kind: str
     words: str
     hash: str
     # What it is about: how that is called, and where it is.
     title: str
     href: str
-    comment: str = ""
-    is_closed: bool = False
+    is_closed: bool
 
 
 def loaded(keys: Sequence[int]) -> list[Entry]:
@@ -97,18 +92,8 @@ class _Teller:
         self.changes = _changes_by([e.pk for e in entries if e.kind == Entry.Kind.PARAMETERS])
 
     def line(self, entry: Entry, *, is_closed: bool) -> Line:
-        title, href = self.place(entry)
-        return Line(
-            seq=entry.seq or 0,
-            at=entry.at,
-            kind=KINDS[entry.kind],
-            words=CLOSED if is_closed else self.words(entry),
-            hash=bytes(entry.hash or b"").hex(),
-            title=title,
-            href=href,
-            comment="" if is_closed else entry.comment,
-            is_closed=is_closed,
-        )
+        words, digest = CLOSED if is_closed else self.words(entry), bytes(entry.hash or b"").hex()
+        return Line(entry, KINDS[entry.kind], words, digest, *self.place(entry), is_closed)
 
     def place(self, entry: Entry) -> tuple[str, str]:
         """Return what an entry is about, and where that is; what a deleted run had is nowhere."""
@@ -165,7 +150,6 @@ def _fact(entry: Entry, name: str) -> str:
 
 
 def _verdicts(entry: Entry) -> list[tuple[str, str]]:
-    """Return judges and their answers."""
     rows = _payload(entry).get("verdicts")
     return [
         (str(row.get("judge")), str(row.get("winner") or ""))
@@ -208,7 +192,6 @@ def _vote(entry: Entry) -> str:
 
 
 def _changes_by(keys: Sequence[int]) -> dict[int, str]:
-    """Say of entries that set parameters what was set before and what since."""
     rule = f"payload__{VOTES_WANTED}__votes_per_item"
     rows = Entry.objects.filter(pk__in=keys).annotate(
         quality_before=_before(KEY, f"payload__{KEY}"),

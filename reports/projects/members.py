@@ -128,7 +128,6 @@ def add_member(request: HttpRequest, project: Project) -> HttpResponse:
 
 @project_action("manage")
 def change_member(request: HttpRequest, project: Project, member_id: int) -> HttpResponse:
-    """Give a member another role, or none."""
     get_object_or_404(Member, pk=member_id, project=project)
     by, form = user_of(request), RoleForm(request.POST)
     try:

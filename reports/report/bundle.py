@@ -106,7 +106,6 @@ def bundle_file(report: Report, project: Project, rows: bytes | None = None) -> 
 
 
 def _written(archive: ZipFile, name: str, lines: Iterable[str]) -> str:
-    """Write the lines of a file into a zip; return their hash."""
     digest = sha256()
     with archive.open(name, "w", force_zip64=True) as member:
         for line in lines:

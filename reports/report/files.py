@@ -248,7 +248,6 @@ def _votes(number: int, last: datetime | None) -> str:
 
 
 def _best(findings: RunFindings) -> str:
-    """Name the best judge, or else the one that agrees most."""
     judges = [judge for judge in findings.best_first() if not judge.is_baseline]
     if not judges or judges[0].overall.value is None:
         return ""

@@ -141,7 +141,6 @@ def _results(runs: Iterable[Run]) -> list[RunResults]:
 
 
 def _composites(runs: Mapping[UUID, Run]) -> dict[UUID, CompositeResults]:
-    """Return the composites that were defined last, each as its newest version has it."""
     every = CompositeDefinition.objects.filter(run__in=runs)
     newest = every.values("run").annotate(last=Max("pk")).values("last")
     defined = every.filter(pk__in=newest).order_by("-pk")[:MOST_COMPOSITES]
@@ -224,7 +223,6 @@ def _quality(project: Project) -> list[QualityResults]:
 
 
 def _model_rates(project: Project) -> list[ModelRate]:
-    """Return how many votes passed the outputs of each model, the most voted on first."""
     votes = Entry.objects.filter(OF_PEOPLE, project=project, queue__kind=Queue.Kind.PASS_FLAG)
     by_model = votes.exclude(item__a__generator="").values(name=F("item__a__generator"))
     rows = by_model.annotate(

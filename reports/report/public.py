@@ -216,7 +216,6 @@ def shared_bundle(request: HttpRequest, share: Share, token: str) -> HttpRespons
 
 @public
 def shared_file(request: HttpRequest, share: Share, token: str, name: str) -> HttpResponse:
-    """The report as a page, as JSON, as tables, its charts, its preview card or its badge."""
     report = _as_read_by(request, share)
     text = report_html(share, report) if name == PAGE else text_of(report, name)
     if text is None:
