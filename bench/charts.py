@@ -18,9 +18,8 @@ def milliseconds(draw: Callable[[], object]) -> float:
 
 
 def draw(judges: int, kind: str, form: str) -> None:
-    from humanjudge.charts.interval_graph import IntervalRow, Level
+    from humanjudge.charts.graphs import Curve, IntervalRow, Level
     from humanjudge.charts.labels import SHARE, Axis
-    from humanjudge.charts.line_graph import Curve
     from humanjudge.charts.matplot import pictures
     from humanjudge.charts.score_charts import bars, lines
 

@@ -1,9 +1,11 @@
 """The admin of reports: what waits for a curator, with the decisions that its own pages offer."""
 
-from typing import cast
+from collections.abc import Callable, Sequence
+from typing import Any, cast
 
 from django.contrib import admin
 from django.contrib.auth.models import User
+from django.db import models
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
@@ -95,129 +97,109 @@ class ReviewAdmin(ReadOnlyAdmin):
         )
 
 
-@admin.register(Share)
-class ShareAdmin(ReadOnlyAdmin):
-    list_display = (
+class RowAdmin(ReadOnlyAdmin):
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        return super().get_queryset(request).defer(*(self.exclude or ()))
+
+
+def listed(
+    model: type[models.Model],
+    columns: Sequence[Any],
+    page: Callable[[Any], str] | None = None,
+    **options: Any,
+) -> None:
+    """List rows that are only read; `page` is the page of the site that one leads to."""
+    related = [each.name for each in model._meta.fields if each.is_relation]
+    options = {"list_select_related": [name for name in columns if name in related]} | options
+    options |= {"list_display": columns, "view_on_site": staticmethod(page) if page else False}
+    admin.register(model)(type(f"{model.__name__}Admin", (RowAdmin,), options))
+
+
+@admin.display(ordering="enrollment__model__name")
+def logged_by(trace: Trace) -> str:
+    return trace.enrollment.model.name
+
+
+listed(
+    Share,
+    (
         *("__str__", "prefix", "project", "run", "made_by", "made_at"),
         *("expires_at", "revoked_at", "views", "viewed_at"),
-    )
-    list_filter = ("is_public", ("revoked_at", admin.EmptyFieldListFilter), "project")
-    list_select_related = ("project", "run", "made_by")
-    search_fields = ("label", "prefix", "run__name")
-    date_hierarchy = "made_at"
-    exclude = ("frozen", "token_sha256")
-    ordering = ("-made_at",)
-
-    def view_on_site(self, share: Share) -> str:
-        name, of = ("run", share.run_id) if share.run_id else ("project", share.project_id)
-        return reverse(f"{name}-shares", args=[of])
-
-
-@admin.register(CompositeDefinition)
-class CompositeAdmin(ReadOnlyAdmin):
-    list_display = ("run", "version", "created_at")
-    list_select_related = ("run",)
-    search_fields = ("run__name", "version")
-    date_hierarchy = "created_at"
-
-    def view_on_site(self, composite: CompositeDefinition) -> str:
-        return reverse("run-composite", args=[composite.run_id])
-
-
-@admin.register(ScoreReport)
-class ScoreReportAdmin(ReadOnlyAdmin):
-    list_display = ("run", "state", "error", "size", "attempts", "requested_at", "done_at")
-    list_filter = ("state",)
-    list_select_related = ("run",)
-    search_fields = ("run__name", "error")
-    date_hierarchy = "requested_at"
-    exclude = ("table",)
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[ScoreReport]:
-        return super().get_queryset(request).defer("table")
-
-    def view_on_site(self, report: ScoreReport) -> str:
-        return reverse("run-scores", args=[report.run_id])
-
-
-@admin.register(Quality)
-class QualityAdmin(ReadOnlyAdmin):
-    list_display = ("project", "series", "score", "freshness", "votes", "passes", "last_vote_at")
-    list_filter = ("series",)
-    list_select_related = ("project",)
-    search_fields = ("project__name",)
-    exclude = ("standing",)
-
-    def view_on_site(self, quality: Quality) -> str:
-        return reverse("project-quality", args=[quality.project_id])
-
-
-@admin.register(Benchmark)
-class BenchmarkAdmin(ReadOnlyAdmin):
-    list_display = ("project", "slug", "is_open", "owner")
-    list_filter = ("is_open",)
-    list_select_related = ("project", "owner")
-    search_fields = ("project__name", "slug")
-
-    def view_on_site(self, benchmark: Benchmark) -> str:
-        return reverse("traced-models")
-
-
-@admin.register(TracedModel)
-class TracedModelAdmin(ReadOnlyAdmin):
-    list_display = ("name", "slug", "project", "owner", "type", "created_at")
-    list_filter = ("type", "project")
-    list_select_related = ("project", "owner")
-    search_fields = ("name", "slug", "owner__username")
-    date_hierarchy = "created_at"
-
-    def view_on_site(self, model: TracedModel) -> str:
-        return reverse("traced-models")
-
-
-@admin.register(Enrollment)
-class EnrollmentAdmin(ReadOnlyAdmin):
-    list_display = ("model", "benchmark", "created_at")
-    list_select_related = ("model", "benchmark__project")
-    search_fields = ("model__name", "benchmark__slug")
-
-
-@admin.register(Trace)
-class TraceAdmin(ReadOnlyAdmin):
-    list_display = ("trace_id", "logged_by", "item")
-    list_select_related = ("enrollment__model", "item")
-    search_fields = ("trace_id", "enrollment__model__name")
-
-    @admin.display(ordering="enrollment__model__name")
-    def logged_by(self, trace: Trace) -> str:
-        return trace.enrollment.model.name
-
-    def view_on_site(self, trace: Trace) -> str:
-        return reverse("review-item", args=[trace.item_id])
-
-
-@admin.register(PublishedHead)
-class PublishedHeadAdmin(ReadOnlyAdmin):
-    list_display = ("project", "seq", "head", "at")
-    list_filter = ("project",)
-    list_select_related = ("project",)
-    readonly_fields = ("head",)
-    ordering = ("-at",)
-
-    def head(self, row: PublishedHead) -> str:
-        return bytes(row.hash).hex()
-
-
-@admin.register(Webhook)
-class WebhookAdmin(ReadOnlyAdmin):
-    list_display = ("url", "project", "events", "is_active", "created_at")
-    list_filter = ("is_active", "project")
-    list_select_related = ("project",)
-
-
-@admin.register(Delivery)
-class DeliveryAdmin(ReadOnlyAdmin):
-    list_display = ("event", "webhook", "state", "tries", "status", "made_at", "next_try_at")
-    list_filter = ("state", "event")
-    list_select_related = ("webhook",)
-    ordering = ("-made_at",)
+    ),
+    lambda share: share.page,
+    list_filter=("is_public", ("revoked_at", admin.EmptyFieldListFilter), "project"),
+    search_fields=("label", "prefix", "run__name"),
+    date_hierarchy="made_at",
+    exclude=("frozen", "token_sha256"),
+    ordering=("-made_at",),
+)
+listed(
+    CompositeDefinition,
+    ("run", "version", "created_at"),
+    lambda composite: reverse("run-composite", args=[composite.run_id]),
+    search_fields=("run__name", "version"),
+    date_hierarchy="created_at",
+)
+listed(
+    ScoreReport,
+    ("run", "state", "error", "size", "attempts", "requested_at", "done_at"),
+    lambda report: reverse("run-scores", args=[report.run_id]),
+    list_filter=("state",),
+    search_fields=("run__name", "error"),
+    date_hierarchy="requested_at",
+    exclude=("table",),
+)
+listed(
+    Quality,
+    ("project", "series", "score", "freshness", "votes", "passes", "last_vote_at"),
+    lambda quality: reverse("project-quality", args=[quality.project_id]),
+    list_filter=("series",),
+    search_fields=("project__name",),
+    exclude=("standing",),
+)
+listed(
+    Benchmark,
+    ("project", "slug", "is_open", "owner"),
+    lambda benchmark: reverse("traced-models"),
+    list_filter=("is_open",),
+    search_fields=("project__name", "slug"),
+)
+listed(
+    TracedModel,
+    ("name", "slug", "project", "owner", "type", "created_at"),
+    lambda model: reverse("traced-models"),
+    list_filter=("type", "project"),
+    search_fields=("name", "slug", "owner__username"),
+    date_hierarchy="created_at",
+)
+listed(
+    Enrollment,
+    ("model", "benchmark", "created_at"),
+    list_select_related=("model", "benchmark__project"),
+    search_fields=("model__name", "benchmark__slug"),
+)
+listed(
+    Trace,
+    ("trace_id", logged_by, "item"),
+    lambda trace: reverse("review-item", args=[trace.item_id]),
+    list_select_related=("enrollment__model", "item"),
+    search_fields=("trace_id", "enrollment__model__name"),
+)
+listed(
+    PublishedHead,
+    ("project", "seq", "head", "at"),
+    list_filter=("project",),
+    readonly_fields=("head",),
+    ordering=("-at",),
+)
+listed(
+    Webhook,
+    ("url", "project", "events", "is_active", "created_at"),
+    list_filter=("is_active", "project"),
+)
+listed(
+    Delivery,
+    ("event", "webhook", "state", "tries", "status", "made_at", "next_try_at"),
+    list_filter=("state", "event"),
+    ordering=("-made_at",),
+)

@@ -33,7 +33,6 @@ def run_tabs(request: HttpRequest) -> dict[str, object]:
 
 
 def _site_pages(request: HttpRequest) -> tuple[tuple[str, str, object], ...]:
-    """Return the pages of the site that open to whoever asks."""
     from reports.review.views import count_waiting  # models are not loaded before
     from voting.access import can_anywhere
 

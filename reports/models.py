@@ -6,6 +6,7 @@ from typing import ClassVar
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
+from django.urls import reverse
 from django.utils import timezone
 
 from judge_eval.models import Run
@@ -246,6 +247,12 @@ class Share(models.Model):
         return self.label or f"{self.prefix}…"
 
     @property
+    def page(self) -> str:
+        """The page that lists it."""
+        name, of = ("run", self.run_id) if self.run_id else ("project", self.project_id)
+        return reverse(f"{name}-shares", args=[of])
+
+    @property
     def is_frozen(self) -> bool:
         return self.frozen is not None
 
@@ -274,6 +281,10 @@ class PublishedHead(models.Model):
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["project", "seq"], name="published_head_once")
         ]
+
+    @property
+    def head(self) -> str:
+        return bytes(self.hash).hex()
 
 
 class Webhook(Identified):

@@ -2,7 +2,7 @@ from django.urls import path
 
 from humanjudge.http import on_demand
 from reports.grandjury import pages
-from reports.projects import audit, home, keys, members, settings
+from reports.projects import audit, home, members, settings
 from reports.quality import views as quality
 from reports.report import links, public
 from reports.review import views as review
@@ -29,9 +29,9 @@ urlpatterns = [
     path(f"{_pages}/audit/", audit.audit, name="project-audit"),
     path(f"{_pages}/settings/", settings.settings, name="project-settings"),
     path(f"{_pages}/settings/save", settings.save_settings, name="save-project-settings"),
-    path(f"{_pages}/keys/", keys.keys, name="project-keys"),
-    path(f"{_pages}/keys/new", keys.make_key, name="make-project-key"),
-    path(f"{_pages}/keys/<int:key_id>", keys.revoke_key, name="revoke-project-key"),
+    path(f"{_pages}/keys/", settings.keys, name="project-keys"),
+    path(f"{_pages}/keys/new", settings.make_key, name="make-project-key"),
+    path(f"{_pages}/keys/<int:key_id>", settings.revoke_key, name="revoke-project-key"),
     path(f"{_run}/quality/", quality.run_quality, name="run-quality"),
     path("review/", review.review_list, name="review"),
     path("review/decide", review.decide_many, name="decide-many"),

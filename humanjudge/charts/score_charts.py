@@ -6,27 +6,17 @@ word beside its name.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from itertools import cycle
 from statistics import fmean
-from typing import Final
+from typing import Final, NamedTuple
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter
 
-from humanjudge.charts.interval_graph import IntervalRow, Level, ends_of
-from humanjudge.charts.labels import (
-    NO_FIGURE,
-    Axis,
-    Ends,
-    clean,
-    labels,
-    shortened,
-    spread,
-)
-from humanjudge.charts.line_graph import Curve
+from humanjudge.charts.graphs import Curve, IntervalRow, Level, ends_of
+from humanjudge.charts.labels import NO_FIGURE, Axis, Ends, clean, labels, shortened, spread
 from humanjudge.charts.matplot import Chart
 
 # More rows than that are no picture any more: each judge then gets one, its mean over people.
@@ -40,8 +30,7 @@ _PALE: Final = 0.3
 _LEADER: Final = {"arrowstyle": "-", "linewidth": 0.6, "relpos": (0, 0.5)}
 
 
-@dataclass(frozen=True, slots=True)
-class Versus:
+class Versus(NamedTuple):
     """A judge and a person, measured against the other people: both, or neither."""
 
     judge: str
@@ -67,8 +56,8 @@ def bars(
     )
     words += f"; {reference.words} {axis.write(reference.value)}" if reference else ""
     words = f"{clean(title)}. Best first: {words}. Lines are 95 % intervals."
-    height = _AROUND + _ROW * len(rows)
-    return Chart(title, words, height, partial(_draw_bars, rows, axis, reference))
+    draw = partial(_draw_bars, rows, axis, reference)
+    return Chart(title, words, _AROUND + _ROW * len(rows), draw)
 
 
 def _draw_bars(
@@ -139,11 +128,9 @@ def grouped(rows: Iterable[Versus], *, title: str, axis: Axis) -> Chart | None:
 
 
 def _mean(people: Sequence[Versus]) -> Versus:
-    of_judge = [row.of_judge for row in people if row.of_judge is not None]
-    of_person = [row.of_person for row in people if row.of_person is not None]
-    if not of_judge or not of_person:
-        return replace(people[0], of_judge=None, of_person=None)
-    return replace(people[0], of_judge=fmean(of_judge), of_person=fmean(of_person))
+    both = [(of.of_judge, of.of_person) for of in people if None not in (of.of_judge, of.of_person)]
+    of_judge, of_person = map(fmean, zip(*both, strict=True)) if both else (None, None)
+    return people[0]._replace(of_judge=of_judge, of_person=of_person)
 
 
 def _draw_grouped(listed: Sequence[tuple[str, Versus | None]], axis: Axis, axes: Axes) -> None:
@@ -186,12 +173,9 @@ def lines(
         return None
     courses = "; ".join(f"{clean(curve.name)} {_course(curve, x, y)}" for curve in series)
     words = f"{clean(title)} over {x.words}: {courses}. {threshold.words}."
-    draw = partial(_draw_lines, series, x, y, threshold)
-    return Chart(title, words, _height(series), draw, 800)
-
-
-def _height(series: Sequence[Curve]) -> int:
-    return max(_LEAST_HEIGHT, _AROUND + _LABEL * len(series))
+    height = max(_LEAST_HEIGHT, _AROUND + _LABEL * len(series))
+    draw = partial(_draw_lines, series, x, y, threshold, _LABEL / (height - _AROUND))
+    return Chart(title, words, height, draw, 800)
 
 
 def _course(curve: Curve, x: Axis, y: Axis) -> str:
@@ -202,7 +186,9 @@ def _course(curve: Curve, x: Axis, y: Axis) -> str:
     return f"from {ends[0]} to {ends[1]}"
 
 
-def _draw_lines(series: Sequence[Curve], x: Axis, y: Axis, threshold: Level, axes: Axes) -> None:
+def _draw_lines(
+    series: Sequence[Curve], x: Axis, y: Axis, threshold: Level, gap: float, axes: Axes
+) -> None:
     courses = [curve.values for curve in series]
     names = labels((curve.name, curve.is_baseline) for curve in series)
     left, right = x.ends(place for points in courses for place in points)
@@ -216,18 +202,15 @@ def _draw_lines(series: Sequence[Curve], x: Axis, y: Axis, threshold: Level, axe
         fontsize=mpl.rcParams["axes.labelsize"],
     )
     # Equal lines are seen through the gaps of each other.
-    dashes = cycle(_DASHES)
-    soft = mpl.rcParams["xtick.color"]
     drawn = []
-    for curve, points in zip(series, courses, strict=True):
-        [line] = axes.plot([*points], [*points.values()], linestyle=next(dashes))
+    for curve, points, dash in zip(series, courses, cycle(_DASHES), strict=False):
+        [line] = axes.plot([*points], [*points.values()], linestyle=dash)
         if curve.is_baseline:
-            line.set(color=soft, linestyle=":")
+            line.set(color=mpl.rcParams["xtick.color"], linestyle=":")
         drawn.append(line)
     # Where two lines end alike, the one that was higher before is named above the other.
     last = [[*points.values()][-1] if points else low for points in courses]
     order = sorted(range(len(courses)), key=lambda i: (-last[i], -sum(courses[i].values())))
-    gap = _LABEL / (_height(series) - _AROUND)
     downs = spread([(high - last[i]) / (high - low or 1.0) for i in order], gap, 1.0)
     for i, down in zip(order, downs, strict=True):
         axes.annotate(
@@ -237,10 +220,7 @@ def _draw_lines(series: Sequence[Curve], x: Axis, y: Axis, threshold: Level, axe
             verticalalignment="center",
             arrowprops=_LEADER | {"color": drawn[i].get_color()} if courses[i] else None,
         )
-    axes.set_xlim(left, right)
-    axes.set_ylim(low, high)
-    axes.set_xlabel(x.words)
-    axes.set_ylabel(y.words)
+    axes.set(xlim=(left, right), ylim=(low, high), xlabel=x.words, ylabel=y.words)
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: x.write(value)))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: y.write(value)))
 
@@ -248,9 +228,8 @@ def _draw_lines(series: Sequence[Curve], x: Axis, y: Axis, threshold: Level, axe
 def _rows(axes: Axes, texts: Sequence[str], axis: Axis, ends: Ends) -> None:
     """Give each row its place, the first on top, and the axis its ends and its numbers."""
     axes.set_yticks(range(len(texts)), texts)
-    axes.set_ylim(len(texts) - 0.5, -0.5)
-    axes.set_xlim(*ends)
-    axes.set_xlabel(shortened(axis.words, _WORDS_UNITS) if axis.words else "")
+    words = shortened(axis.words, _WORDS_UNITS) if axis.words else ""
+    axes.set(xlim=ends, ylim=(len(texts) - 0.5, -0.5), xlabel=words)
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: axis.write(value)))
 
 

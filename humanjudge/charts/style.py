@@ -30,6 +30,7 @@ REFUSED: Final = (
     *("axes.formatter.", "figure.hooks", "savefig.bbox", "savefig.directory", "savefig.format"),
 )
 _LINE: Final = re.compile(r'((?:[^"#]|"[^"]*")*)')
+_CYCLER: Final = re.compile(r"cycler\(\s*(?:color\s*=|(?:'color'|\"color\")\s*,)(.+)\)", re.DOTALL)
 _WORDS: Final = re.compile(r"[^\s,()\[\]'\"]+")
 
 
@@ -127,24 +128,13 @@ def colours(setting: Setting) -> list[str]:
     """
     given: object = setting.value
     if isinstance(given, str):
+        call = _CYCLER.fullmatch(given.strip())
         try:
-            call = ast.parse(given.strip(), mode="eval").body
-            given = list(ast.literal_eval(_argument(call)))
+            given = list(ast.literal_eval(call[1])) if call else None
         except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError):
             given = None
-    is_list = isinstance(given, list) and all(isinstance(each, str) for each in given)
-    if not is_list or not 0 < len(given) <= MOST_COLOURS:  # type: ignore[arg-type]
-        raise setting.refused(f"must be cycler('color', […]) with up to {MOST_COLOURS} colours")
-    return given  # type: ignore[return-value]
-
-
-def _argument(call: ast.expr) -> ast.expr:
-    """Return the colours in a call of ``cycler``, of whatever form."""
-    if not isinstance(call, ast.Call) or ast.unparse(call.func) != "cycler":
-        raise ValueError("no cycler")
-    if [keyword.arg for keyword in call.keywords] == ["color"] and not call.args:
-        return call.keywords[0].value
-    name, values = call.args
-    if ast.literal_eval(name) != "color" or call.keywords:
-        raise ValueError("not of colours")
-    return values
+    if isinstance(given, list) and 0 < len(given) <= MOST_COLOURS:
+        names = [each for each in given if isinstance(each, str)]
+        if len(names) == len(given):
+            return names
+    raise setting.refused(f"must be cycler('color', […]) with up to {MOST_COLOURS} colours")

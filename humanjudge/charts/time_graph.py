@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
-from humanjudge.charts.line_graph import Tick
+from humanjudge.charts.graphs import Tick
 
 _LEFT, _TOP, _WIDTH = 44, 12, 640
 _RIGHT: Final = _LEFT + _WIDTH
@@ -198,7 +198,6 @@ def votes_graph(votes: Sequence[tuple[datetime, int]], unit: str) -> VotesGraph 
 
 
 def _place(begins: datetime, unit: str) -> int:
-    """Return the number of a stretch of time among all of its kind."""
     if unit == "month":
         return 12 * begins.year + begins.month
     hours = int(begins.timestamp()) // 3600

@@ -5,8 +5,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final, NamedTuple, TypedDict
 
-from humanjudge.charts.interval_graph import IntervalGraph
-from humanjudge.charts.line_graph import LineGraph, rating_graph
+from humanjudge.charts.graphs import IntervalGraph, LineGraph, rating_graph
 from humanjudge.lib.tables import (
     DASH,
     Cell,

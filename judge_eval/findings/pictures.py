@@ -7,9 +7,16 @@ from django.template.loader import render_to_string
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
-from humanjudge.charts.interval_graph import IntervalGraph, IntervalRow, Level, interval_graph
+from humanjudge.charts.graphs import (
+    Curve,
+    IntervalGraph,
+    IntervalRow,
+    Level,
+    LineGraph,
+    interval_graph,
+    line_graph,
+)
 from humanjudge.charts.labels import RATING, SHARE, Axis
-from humanjudge.charts.line_graph import Curve, LineGraph, line_graph
 from judge_eval.findings.model import AltTest, RunFindings
 from judge_eval.stats.estimate import Interval
 

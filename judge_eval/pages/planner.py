@@ -11,9 +11,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from humanjudge.charts.interval_graph import Level
+from humanjudge.charts.graphs import Curve, Level, line_graph
 from humanjudge.charts.labels import SHARE, Axis
-from humanjudge.charts.line_graph import Curve, line_graph
 from humanjudge.http import Context, Problem
 from humanjudge.lib.ratelimit import RateLimit
 from humanjudge.lib.tables import Cell, Head, Row, Table, missing, name_cell, numbered, percent

@@ -2,8 +2,6 @@
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
@@ -45,32 +43,17 @@ MOST_GROUPS: Final = 5
 CLOSED: Final = "You have not voted on this yet; what was said of it is shown once you have."
 
 
-@dataclass(frozen=True)
-class Line:
+class Line(NamedTuple):
     """An entry as a page shows it."""
 
-    seq: int
-    at: datetime
+    entry: Entry
     kind: str
     words: str
     hash: str
     # What it is about: how that is called, and where it is.
     title: str
     href: str
-    comment: str = ""
-    is_closed: bool = False
-
-
-class Facts(NamedTuple):
-    """What the payload of an entry says, as texts; one that was imported may hold anything."""
-
-    by: str
-    action: str
-    id: str
-    type: str
-    voter: str
-    # A judge and its answer.
-    verdicts: list[tuple[str, str]]
+    is_closed: bool
 
 
 def loaded(keys: Sequence[int]) -> list[Entry]:
@@ -96,32 +79,21 @@ def lines_of(project: Project, entries: Sequence[Entry], closed: Collection[UUID
 
 class _Teller:
     def __init__(self, project: Project, entries: Sequence[Entry]) -> None:
-        facts = [_facts(entry) for entry in entries]
         runs = Run.every.filter(queue__in={entry.queue_id for entry in entries})
         self.runs = {
             queue: (pk, name) for queue, pk, name in runs.values_list("queue", "pk", "name")
         }
-        by = {each.by for each in facts if each.by}
+        by = set(filter(None, (_fact(entry, "by") for entry in entries)))
         voters = Voter.objects.filter(project=project, pseudonym__in=by)
         self.names = {voter.pseudonym: str(voter) for voter in voters}
-        judged_by = {judge for each in facts for judge, _ in each.verdicts if is_uuid(judge)}
+        judged_by = {judge for entry in entries for judge, _ in _verdicts(entry) if is_uuid(judge)}
         judges = Judge.objects.filter(run__queue__project=project, pk__in=judged_by)
         self.judges = {str(pk): name for pk, name in judges.values_list("pk", "name")}
         self.changes = _changes_by([e.pk for e in entries if e.kind == Entry.Kind.PARAMETERS])
 
     def line(self, entry: Entry, *, is_closed: bool) -> Line:
-        title, href = self.place(entry)
-        return Line(
-            seq=entry.seq or 0,
-            at=entry.at,
-            kind=KINDS[entry.kind],
-            words=CLOSED if is_closed else self.words(entry),
-            hash=bytes(entry.hash or b"").hex(),
-            title=title,
-            href=href,
-            comment="" if is_closed else entry.comment,
-            is_closed=is_closed,
-        )
+        words, digest = CLOSED if is_closed else self.words(entry), bytes(entry.hash or b"").hex()
+        return Line(entry, KINDS[entry.kind], words, digest, *self.place(entry), is_closed)
 
     def place(self, entry: Entry) -> tuple[str, str]:
         """Return what an entry is about, and where that is; what a deleted run had is nowhere."""
@@ -140,50 +112,50 @@ class _Teller:
             case Entry.Kind.RETRACTION:
                 return f"{_who(entry)} took back the vote of entry {_target(entry)}"
             case Entry.Kind.VERDICTS:
-                return self.verdicts(_facts(entry))
+                answers = [
+                    f"{self.judges.get(judge, 'a judge')} said {short_name(winner) or 'nothing'}"
+                    for judge, winner in _verdicts(entry)
+                ]
+                return ", ".join(answers) or "It opened for voting; no judge was asked"
             case Entry.Kind.OBJECT:
-                return self.object(_facts(entry))
+                what = self.judges.get(_fact(entry, "id")) or f"The {_fact(entry, 'type')}"
+                return f"{what} was made or changed"
             case Entry.Kind.DECISION:
                 return self.decision(entry)
             case Entry.Kind.PARAMETERS:
                 words = self.changes.get(entry.pk, "Parameters were set")
                 return f"{words}, by {_who(entry)}" if entry.voter else words
+            case _ if voter := _fact(entry, "voter"):
+                return f"The person behind {voter} was forgotten; the votes stay, without a name"
             case _:
-                return _erasure(_facts(entry))
-
-    def verdicts(self, facts: Facts) -> str:
-        answers = [
-            f"{self.judges.get(judge, 'a judge')} said {short_name(winner) or 'nothing'}"
-            for judge, winner in facts.verdicts
-        ]
-        return ", ".join(answers) or "It opened for voting; no judge was asked"
-
-    def object(self, facts: Facts) -> str:
-        what = self.judges.get(facts.id) or f"The {facts.type}"
-        return f"{what} was made or changed"
+                return "A run was deleted; what was voted in it stays, without its texts"
 
     def decision(self, entry: Entry) -> str:
-        facts = _facts(entry)
-        who = self.names.get(facts.by, facts.by) or "Somebody"
-        if facts.action == "reverse":
+        by, action = _fact(entry, "by"), _fact(entry, "action")
+        who = self.names.get(by, by) or "Somebody"
+        if action == "reverse":
             return f"{who} takes back the decision of entry {_target(entry)}"
         about = "it" if entry.item_id else f"all votes of {_who(entry)}"
-        return f"{who} {DECISIONS.get(facts.action, 'decides about')} {about}"
+        return f"{who} {DECISIONS.get(action, 'decides about')} {about}"
 
 
-def _facts(entry: Entry) -> Facts:
+def _payload(entry: Entry) -> dict[str, Any]:
+    """Return what an entry says; one that was imported may hold anything."""
     read = entry.payload_read  # type: ignore[attr-defined]
-    payload = read if isinstance(read, dict) else {}
-    rows = payload.get("verdicts")
-    verdicts = [
+    return read if isinstance(read, dict) else {}
+
+
+def _fact(entry: Entry, name: str) -> str:
+    return str(_payload(entry).get(name, ""))
+
+
+def _verdicts(entry: Entry) -> list[tuple[str, str]]:
+    rows = _payload(entry).get("verdicts")
+    return [
         (str(row.get("judge")), str(row.get("winner") or ""))
         for row in (rows if isinstance(rows, list) else [])
         if isinstance(row, dict)
     ]
-    by, action, key, kind, voter = (
-        str(payload.get(name, "")) for name in ("by", "action", "id", "type", "voter")
-    )
-    return Facts(by, action, key, kind, voter, verdicts)
 
 
 def is_uuid(text: str) -> bool:
@@ -216,17 +188,10 @@ def _vote(entry: Entry) -> str:
     return f"{words} ({noted})" if noted else words
 
 
-def _erasure(facts: Facts) -> str:
-    if facts.voter:
-        return f"The person behind {facts.voter} was forgotten; the votes stay, without a name"
-    return "A run was deleted; what was voted in it stays, without its texts"
-
-
 # --- parameters -----------------------------------------------------------------------------------
 
 
 def _changes_by(keys: Sequence[int]) -> dict[int, str]:
-    """Say of entries that set parameters what was set before and what since."""
     rule = f"payload__{VOTES_WANTED}__votes_per_item"
     rows = Entry.objects.filter(pk__in=keys).annotate(
         quality_before=_before(KEY, f"payload__{KEY}"),
@@ -237,20 +202,15 @@ def _changes_by(keys: Sequence[int]) -> dict[int, str]:
             **{f"payload__{VOTES_WANTED}__has_key": "votes_per_item"},
         ),
         rule=KT(rule),
+        has_reputations=Q(payload__has_key=REPUTATIONS),
+        has_votes=Q(payload__has_key=VOTES_WANTED),
     )
     names = (
-        *("payload__import", f"payload__{GROUPS}", f"payload__{KEY}"),
-        *("quality_before", "rule", "rule_before"),
+        *("payload__import", f"payload__{GROUPS}", f"payload__{KEY}", "quality_before"),
+        *("rule", "rule_before", "has_reputations", "has_votes"),
     )
-    with_reputations = Entry.objects.filter(pk__in=keys, payload__has_key=REPUTATIONS)
-    applied = set(with_reputations.values_list("pk", flat=True))
-    some_items = Entry.objects.filter(pk__in=keys, payload__has_key=VOTES_WANTED)
-    changes = dict.fromkeys(some_items.values_list("pk", flat=True), SOME_VOTES)
-    return changes | {
-        pk: words
-        for pk, *values in rows.values_list("pk", *names)
-        if (words := _change(*values, are_reputations_applied=pk in applied))
-    }
+    changed = rows.values_list("pk", *names)
+    return {pk: words for pk, *values in changed if (words := _change(*values))}
 
 
 def _before(key: str, what: str, **about: Any) -> Subquery:
@@ -272,38 +232,31 @@ def _change(
     quality_before: object,
     rule: object,
     rule_before: object,
-    *,
-    are_reputations_applied: bool,
+    has_reputations: bool,
+    has_votes: bool,
 ) -> str:
     """Say what was set; nothing where that is not known."""
     if importing is not None:
         return IMPORTS.get(str(importing), "Something about an import")
     if isinstance(groups, Mapping) and groups:
-        return _groups_change(groups)
+        changes = [f"{voter} to {group or 'none'}" for voter, group in groups.items()]
+        if len(changes) > MOST_GROUPS:
+            changes[MOST_GROUPS:] = [number_of(len(changes) - MOST_GROUPS, "other")]
+        return f"Groups of voters: {listed(changes)}"
     if quality is not None:
-        return _quality_change(
-            quality, quality_before, are_reputations_applied=are_reputations_applied
-        )
+        old, new = _parameters(quality_before), parameters_in_words(parameters_in({KEY: quality}))
+        changed = [f"{name} {old[name]} → {new[name]}" for name in new if old[name] != new[name]]
+        changed += ["earlier votes weigh by the reputations of then"] * has_reputations
+        return f"Quality score: {'; '.join(changed) or 'as before'}"
     if rule is not None:
         before = f"{rule_before} → " if rule_before is not None else ""
         return f"Votes wanted per item: {before}{rule}"
-    return ""
+    return SOME_VOTES if has_votes else ""
 
 
-def _groups_change(groups: Mapping[str, object]) -> str:
-    changes = [f"{voter} to {group or 'none'}" for voter, group in groups.items()]
-    more = number_of(len(changes) - MOST_GROUPS, "other") if len(changes) > MOST_GROUPS else ""
-    return f"Groups of voters: {listed(filter(None, [*changes[:MOST_GROUPS], more]))}"
-
-
-def _quality_change(quality: object, before: object, *, are_reputations_applied: bool) -> str:
-    new = parameters_in_words(parameters_in({KEY: quality}))
+def _parameters(text: object) -> dict[str, str]:
+    """Return parameters in words, the usual ones for a plain text, which may have been imported."""
     try:
-        parameters = DEFAULT if before is None else parameters_in({KEY: json.loads(str(before))})
+        return parameters_in_words(parameters_in({KEY: json.loads(str(text))}))
     except ValueError:
-        parameters = DEFAULT  # what was imported may be a plain text
-    old = parameters_in_words(parameters)
-    changed = [f"{name} {old[name]} → {new[name]}" for name in new if old[name] != new[name]]
-    if are_reputations_applied:
-        changed.append("earlier votes weigh by the reputations of then")
-    return f"Quality score: {'; '.join(changed) or 'as before'}"
+        return parameters_in_words(DEFAULT)

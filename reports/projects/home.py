@@ -97,7 +97,6 @@ def _reviews(user: User) -> list[Waiting]:
 
 
 def _stuck_runs(user: User) -> list[Waiting]:
-    """Return runs that get no further by themselves, the newest first."""
     mine = Run.objects.filter(archived_at=None, queue__project__in=projects_where(user, "run"))
     at_work = mine.filter(state__in=(*Run.AT_WORK, Run.State.VOTING))
     silent = silent_models(at_work.values("pk"))
@@ -110,7 +109,6 @@ def _stuck_runs(user: User) -> list[Waiting]:
 
 
 def _votes(user: User) -> list[Waiting]:
-    """Return the newest runs that take votes and in which this login has not voted on all."""
     left = left_for_user(user).filter(queue=OuterRef("pk"))
     queues = Queue.objects.filter(
         Exists(left),
@@ -134,7 +132,6 @@ def _votes(user: User) -> list[Waiting]:
 
 
 def _shares(user: User) -> list[Waiting]:
-    """Return links to reports that expire soon, the next one first."""
     now = timezone.now()
     ending = Share.objects.filter(
         project__in=projects_where(user, "share"),
@@ -147,9 +144,7 @@ def _shares(user: User) -> list[Waiting]:
         Waiting(
             share.run.name if share.run else share.project.name,
             f"The link “{share}” expires on {share.expires_at:%-d %b %Y}",
-            reverse("run-shares", args=[share.run.pk])
-            if share.run
-            else reverse("project-shares", args=[share.project_id]),
+            share.page,
         )
         for share in soonest.order_by("expires_at")[:MOST_SHARES]
     ]
@@ -187,7 +182,6 @@ def _newest_runs(projects: Sequence[Project]) -> dict[UUID, list[Run]]:
 
 
 def _best_judges(runs: Sequence[UUID]) -> dict[UUID, str]:
-    """Return the names of the judges that are the best by what was computed last, by run."""
     claimed = Findings.objects.filter(run__in=runs, part="", data__claims__best__isnull=False)
     places = dict(claimed.values_list("run", "data__claims__best"))
     names = defaultdict[UUID, list[str]](list)

@@ -1,9 +1,11 @@
 """People of a project: its members and their roles, its voters, the invites of its runs."""
 
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
-from typing import Final
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from django import forms
@@ -126,7 +128,6 @@ def add_member(request: HttpRequest, project: Project) -> HttpResponse:
 
 @project_action("manage")
 def change_member(request: HttpRequest, project: Project, member_id: int) -> HttpResponse:
-    """Give a member another role, or none."""
     get_object_or_404(Member, pk=member_id, project=project)
     by, form = user_of(request), RoleForm(request.POST)
     try:
@@ -164,88 +165,74 @@ def _keys_left(gone: Member) -> str:
 # --- voters ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class VoterLine:
-    """A voter of the list, with the figures of the project and where the reputation is changed."""
+class ListedVoter(NamedTuple):
+    """A voter of the list, and the figures of the project."""
 
     voter: Voter
     votes: int
     seen: datetime
-    now: datetime
-    change: str
-
-    @property
-    def name(self) -> str:
-        return self.voter.name or "No name"
 
 
-def _name_cell(line: VoterLine) -> Cell:
-    tag = "blocked" if line.voter.blocked_at else ""
-    return name_cell(line.name, tag=tag, small=line.voter.pseudonym)
+def _name_cell(of: ListedVoter) -> Cell:
+    tag = "blocked" if of.voter.blocked_at else ""
+    return name_cell(of.voter.name or "No name", tag=tag, small=of.voter.pseudonym)
 
 
-def _seen_cell(line: VoterLine) -> Cell:
-    words = f"{timesince(line.seen, line.now)} ago"
-    return Cell(words, title=f"{line.seen:%-d %b %Y %H:%M} UTC")
+def _seen_cell(of: ListedVoter) -> Cell:
+    return Cell(f"{timesince(of.seen)} ago", title=f"{of.seen:%-d %b %Y %H:%M} UTC")
 
 
-def _change_cell(line: VoterLine) -> Cell:
-    whose = f" the reputation of {line.name} {line.voter.pseudonym}"
-    return Cell("Change", after=whose, href=line.change, css="")
-
-
-VOTERS: Final = Listing[VoterLine](
+VOTERS: Final = Listing[ListedVoter](
     "Voters",
     [
         Column("Voter", _name_cell),
-        Column("Group", lambda line: line.voter.group or DASH),
-        Column("Votes", lambda line: f"{line.votes:,}", css="num"),
+        Column("Group", lambda of: of.voter.group or DASH),
+        Column("Votes", lambda of: f"{of.votes:,}", css="num"),
         Column("Last seen", _seen_cell, css="num"),
-        Column("Reputation", lambda line: f"{line.voter.reputation / ONE:g}", css="num"),
+        Column("Reputation", lambda of: f"{of.voter.reputation / ONE:g}", css="num"),
     ],
     search=("name", "pseudonym", "group"),
-    row_css=lambda line: "left-out" if line.voter.blocked_at else "",
+    row_css=lambda of: "left-out" if of.voter.blocked_at else "",
 )
-CHANGED_VOTERS: Final = replace(VOTERS, columns=[*VOTERS.columns, Column("", _change_cell)])
 
 
 def _voters(request: HttpRequest, project: Project) -> Context:
+    kept = {name: request.GET[name] for name in ("q", "page") if name in request.GET}
+
+    def change(of: ListedVoter) -> Cell:
+        where = urlencode(kept | {"show": "voters", "voter": str(of.voter.pk)})
+        whose = f" the reputation of {of.voter.name or 'No name'} {of.voter.pseudonym}"
+        return Cell("Change", after=whose, href=f"?{where}#reputation", css="")
+
+    may_change = can(request.user, "manage", project)
+    columns = [*VOTERS.columns, Column("", change)] if may_change else VOTERS.columns
     every = Voter.objects.filter(project=project).order_by("name", "pseudonym")
-    listing = CHANGED_VOTERS if can(request.user, "manage", project) else VOTERS
     chosen = _chosen(request, project)
+    value = Decimal(chosen.reputation) / ONE if chosen else Decimal(1)
+    initial = {"reputation": f"{value.normalize():f}"}
     return {
-        **listing.context(every, request.GET, lambda page: _voter_lines(request, list(page))),
+        **replace(VOTERS, columns=columns).context(every, request.GET, _with_figures),
         "chosen": chosen,
-        "form": _reputation_form(chosen),
+        "form": ReputationForm(initial=initial, label_suffix=""),
     }
 
 
-def _voter_lines(request: HttpRequest, voters: list[Voter]) -> list[VoterLine]:
-    keys = [voter.pk for voter in voters]
-    votes = Entry.objects.filter(voter__in=keys, kind=Entry.Kind.VOTE, retracted=False)
+def _with_figures(page: Iterable[Voter]) -> list[ListedVoter]:
+    """Return voters with their votes, and when they joined or were last written down."""
+    voters = list(page)
+    votes = Entry.objects.filter(voter__in=voters, kind=Entry.Kind.VOTE, retracted=False)
     numbers = dict(votes.order_by().values_list("voter").annotate(votes=Count("pk")))
-    seen, now = _last_seen(keys), timezone.now()
-    kept = {name: request.GET[name] for name in ("q", "page") if name in request.GET}
+    entries = Entry.objects.filter(voter=OuterRef("pk"), seq__isnull=False).order_by("-seq")
+    last = Voter.objects.filter(pk__in=[voter.pk for voter in voters])
+    seen = dict(last.values_list("pk", Subquery(entries.values("at")[:1])))
     return [
-        VoterLine(
+        ListedVoter(
             voter,
             numbers.get(voter.pk, 0),
-            seen[voter.pk],
-            now,
-            f"?{urlencode(kept | {'show': 'voters', 'voter': str(voter.pk)})}#reputation",
+            max(voter.created_at, seen[voter.pk] or voter.created_at),
         )
         for voter in voters
     ]
-
-
-def _last_seen(voters: list[UUID]) -> dict[UUID, datetime]:
-    """Return when voters joined or, if that was later, what they did last was written down."""
-    entries = Entry.objects.filter(voter=OuterRef("pk"), seq__isnull=False)
-    last = Subquery(entries.order_by("-seq").values("at")[:1])
-    rows = Voter.objects.filter(pk__in=voters).annotate(last=last)
-    return {
-        pk: max(at, last or at) for pk, at, last in rows.values_list("pk", "created_at", "last")
-    }
 
 
 def _chosen(request: HttpRequest, project: Project) -> Voter | None:
@@ -254,11 +241,6 @@ def _chosen(request: HttpRequest, project: Project) -> Voter | None:
     except ValueError:
         return None
     return Voter.objects.filter(pk=pk, project=project).first()
-
-
-def _reputation_form(voter: Voter | None) -> ReputationForm:
-    value = Decimal(voter.reputation) / ONE if voter else Decimal(1)
-    return ReputationForm(initial={"reputation": f"{value.normalize():f}"}, label_suffix="")
 
 
 @project_action("manage")
@@ -275,25 +257,18 @@ def change_reputation(request: HttpRequest, project: Project, voter_id: UUID) ->
 # --- invites --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class RunInvites:
-    """A run, and in words how many invites it has and how many people came by them."""
-
-    run: Run
-    words: str
+def _invite_cell(run: Run) -> Cell:
+    where = reverse("run-voting", args=[run.pk])
+    return Cell("Invite people", after=f" to {run.name}", href=where, css="")
 
 
-def _invite_cell(line: RunInvites) -> Cell:
-    where = reverse("run-voting", args=[line.run.pk])
-    return Cell("Invite people", after=f" to {line.run.name}", href=where, css="")
-
-
-INVITES: Final = Listing[RunInvites](
+# Runs, and in words how many invites each has and how many people came by them.
+INVITES: Final = Listing[tuple[Run, str]](
     "Invites of each run",
     [
-        Column("Run", lambda line: name_cell(line.run.name)),
-        Column("Invites", lambda line: line.words),
-        Column("", _invite_cell),
+        Column("Run", lambda row: name_cell(row[0].name)),
+        Column("Invites", lambda row: row[1]),
+        Column("", lambda row: _invite_cell(row[0])),
     ],
     search=("name",),
 )
@@ -301,20 +276,18 @@ INVITES: Final = Listing[RunInvites](
 
 def _invites(request: HttpRequest, project: Project) -> Context:
     runs = Run.objects.filter(queue__project=project).defer("config").order_by("-created_at", "pk")
-    return {**INVITES.context(runs, request.GET, lambda page: _invites_of(list(page)))}
+    return {**INVITES.context(runs, request.GET, _invites_of)}
 
 
-def _invites_of(runs: list[Run]) -> list[RunInvites]:
-    now, queues = timezone.now(), [run.queue_id for run in runs]
+def _invites_of(page: Iterable[Run]) -> list[tuple[Run, str]]:
+    runs, now = list(page), timezone.now()
+    queues = [run.queue_id for run in runs]
     is_live = Q(revoked_at=None) & (Q(expires_at=None) | Q(expires_at__gt=now))
-    invites = Invite.objects.filter(queue__in=queues).values("queue")
+    invites = Invite.objects.filter(queue__in=queues).values_list("queue")
     counted = invites.annotate(every=Count("pk"), live=Count("pk", filter=is_live))
-    counts = {row["queue"]: (row["every"], row["live"]) for row in counted}
+    counts = {queue: (every, live) for queue, every, live in counted}
     joined, none = _joined(queues), (0, 0)
-    return [
-        RunInvites(run, _in_words(*counts.get(run.queue_id, none), joined.get(run.queue_id, 0)))
-        for run in runs
-    ]
+    return [(run, _in_words(*counts.get(run.queue_id, none), joined[run.queue_id])) for run in runs]
 
 
 def _in_words(invites: int, live: int, joined: int) -> str:
@@ -323,13 +296,13 @@ def _in_words(invites: int, live: int, joined: int) -> str:
     return f"{number_of(invites, 'invite')}, of which {live:,} let people in; {joined:,} joined."
 
 
-def _joined(queues: list[UUID]) -> dict[UUID, int]:
+def _joined(queues: list[UUID]) -> Counter[UUID]:
     """Return how many voters the invites of queues have let in; a guest of two counts in both."""
-    through = Invite.guests.through._default_manager
-    came = Voter.objects.filter(invite__queue__in=queues).values_list("invite__queue")
-    guests = through.filter(invite__queue__in=queues).values_list("invite__queue")
-    joined: dict[UUID, int] = {}
-    for rows, counted in ((came, Count("pk")), (guests, Count("voter", distinct=True))):
-        for queue, number in rows.annotate(number=counted):
-            joined[queue] = joined.get(queue, 0) + number
+    joined = Counter[UUID]()
+    for people, counted in (
+        (Voter.objects, Count("pk")),
+        (Invite.guests.through._default_manager, Count("voter", distinct=True)),
+    ):
+        of_queues = people.filter(invite__queue__in=queues).values_list("invite__queue")
+        joined.update(dict(of_queues.annotate(number=counted)))
     return joined

@@ -1,7 +1,7 @@
 """What every page of a project shares: who may open it, and the row of tabs above it."""
 
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from typing import Final, NamedTuple, TypeAlias
 from uuid import UUID
 
@@ -58,26 +58,19 @@ def project_header(context: Context) -> ProjectHeader:
     return ProjectHeader(tabs, more, here, f"A project, its ledger at entry {project.head_seq:,}")
 
 
-def project_page(action: Action) -> Callable[[View], View]:
-    """Make a view a page of a project for those who may; it is read and never kept."""
-    return _guarded(action, require_safe)
-
-
-def project_action(action: Action) -> Callable[[View], View]:
-    """Make a view something that those who may can do with a project."""
-    return _guarded(action, require_POST)
-
-
-def _guarded(action: Action, method: Callable[[View], View]) -> Callable[[View], View]:
+def _guarded(method: Callable[[View], View], action: Action) -> Callable[[View], View]:
     def decorated(view: View) -> View:
         @never_cache
         @method
         @wraps(view)
         def guarded(request: HttpRequest, /, project_id: UUID, **options: object) -> HttpResponse:
             require(request, action, project_id)
-            project = get_object_or_404(Project, pk=project_id)
-            return view(request, project, **options)
+            return view(request, get_object_or_404(Project, pk=project_id), **options)
 
         return guarded
 
     return decorated
+
+
+# Views of those who may: pages that are read and never kept, and what is done with a project.
+project_page, project_action = partial(_guarded, require_safe), partial(_guarded, require_POST)

@@ -1,27 +1,40 @@
-"""The settings of a project: its name, how long raw replies are kept, and what is set elsewhere."""
+"""What owners set: a project's name, how long raw replies are kept, and its keys.
 
-from datetime import timedelta
+A key is shown once, listed with what it may do, and revoked.
+"""
+
+from datetime import datetime, timedelta
+from typing import Final
 
 from django import forms
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils import timezone
 
-from humanjudge.http import Context
-from humanjudge.lib.text import number_of
+from humanjudge.http import Context, Problem
+from humanjudge.lib.tables import DASH, Cell, name_cell
+from humanjudge.lib.text import listed, number_of
+from humanjudge.listing import Column, Listing
 from judge_eval.runs.deletion import replies_older_than, set_retention
+from reports.grandjury.pages import show_secret
 from reports.projects.page_header import project_action, project_page
-from voting.access import user_of
+from voting.access import scopes_within, user_of
 from voting.changes import rename
-from voting.models import Project
+from voting.keys import ScopesExceeded, create_project_key, revoke_project_key
+from voting.models import ApiKey, Project
+
+MOST_DAYS: Final = 3_650
+# Traces are logged by the key of a model, which the page of models makes.
+OFFERED: Final = [scope for scope in ApiKey.Scope if scope != ApiKey.Scope.INGEST]
 
 
 class SettingsForm(forms.Form):
     name = forms.CharField(max_length=200)
     days = forms.IntegerField(
         min_value=1,
-        max_value=3650,
+        max_value=MOST_DAYS,
         required=False,
         label="Days to keep raw replies of models",
         help_text="Counted from the reply, of runs that are over. Empty: they are kept.",
@@ -31,11 +44,15 @@ class SettingsForm(forms.Form):
 @project_page("manage")
 def settings(request: HttpRequest, project: Project) -> HttpResponse:
     initial = {"name": project.name, "days": project.keep_replies_days}
-    return _page(request, project, SettingsForm(initial=initial, label_suffix=""))
+    return _settings_page(request, project, SettingsForm(initial=initial, label_suffix=""))
 
 
-def _page(request: HttpRequest, project: Project, form: SettingsForm) -> HttpResponse:
-    replies = _replies_in_words(project)
+def _settings_page(request: HttpRequest, project: Project, form: SettingsForm) -> HttpResponse:
+    days, replies = project.keep_replies_days, "Raw replies are kept."
+    if days is not None:
+        due = replies_older_than(project, timezone.now() - timedelta(days=days)).count()
+        waiting = f" So old are {due:,} now, which go within the hour." if due else ""
+        replies = f"Raw replies are removed {number_of(days, 'day')} after they came.{waiting}"
     context: Context = {"project": project, "tab": "settings", "form": form, "replies": replies}
     status = 422 if form.errors else 200
     return render(request, "reports/project_settings.html", context, status=status)
@@ -45,17 +62,123 @@ def _page(request: HttpRequest, project: Project, form: SettingsForm) -> HttpRes
 def save_settings(request: HttpRequest, project: Project) -> HttpResponse:
     form = SettingsForm(request.POST, label_suffix="")
     if not form.is_valid():
-        return _page(request, project, form)
+        return _settings_page(request, project, form)
     rename(project, form.cleaned_data["name"], user_of(request))
     set_retention(project, form.cleaned_data["days"], user_of(request))
     messages.success(request, "Saved.")
     return redirect("project-settings", project.pk)
 
 
-def _replies_in_words(project: Project) -> str:
-    days = project.keep_replies_days
-    if days is None:
-        return "Raw replies are kept."
-    due = replies_older_than(project, timezone.now() - timedelta(days=days)).count()
-    waiting = f" So old are {due:,} now, which go within the hour." if due else ""
-    return f"Raw replies are removed {number_of(days, 'day')} after they came.{waiting}"
+# --- keys ----------------------------------------------------------------------------------------
+
+
+class KeyForm(forms.Form):
+    name = forms.CharField(max_length=100, label="What it is for")
+    scopes = forms.MultipleChoiceField(
+        label="It may",
+        widget=forms.CheckboxSelectMultiple,
+        error_messages={"required": "Choose what it may do."},
+    )
+    days = forms.IntegerField(
+        min_value=1,
+        max_value=MOST_DAYS,
+        required=False,
+        label="Expires after so many days (optional)",
+    )
+
+    def __init__(self, project: Project, request: HttpRequest) -> None:
+        super().__init__(request.POST or None, label_suffix="")
+        allowed = scopes_within(request.user, project)
+        scopes = self.fields["scopes"]
+        assert isinstance(scopes, forms.MultipleChoiceField)
+        scopes.choices = [(scope, scope.label) for scope in OFFERED if scope in allowed]
+
+
+def _when(at: datetime) -> str:
+    return f"{at:%-d %b %Y %H:%M} UTC"
+
+
+def _is_live(key: ApiKey) -> bool:
+    is_expired = key.expires_at is not None and key.expires_at <= timezone.now()
+    return key.revoked_at is None and not is_expired
+
+
+def _scopes(key: ApiKey) -> str:
+    scopes = listed(ApiKey.Scope(s).label for s in key.scopes if s in ApiKey.Scope.values)
+    return scopes or "do nothing"
+
+
+def _made(key: ApiKey) -> str:
+    by = f" by {key.user.get_username()}" if key.user else ""
+    return f"{key.created_at:%-d %b %Y}{by}, for {key.get_kind_display()}"
+
+
+def _ends(key: ApiKey) -> str:
+    if key.revoked_at is not None:
+        return f"revoked {_when(key.revoked_at)}"
+    if key.expires_at is None:
+        return DASH
+    return f"{'expires' if _is_live(key) else 'expired'} {_when(key.expires_at)}"
+
+
+def _revoke_cell(key: ApiKey) -> Cell:
+    if not _is_live(key):
+        return Cell()
+    where = reverse("revoke-project-key", args=[key.project_id, key.pk])
+    return Cell("Revoke", after=f" the key {key.name} {key.prefix}", action=where, css="")
+
+
+KEYS: Final = Listing[ApiKey](
+    "Keys",
+    [
+        Column("Key", lambda key: name_cell(key.name, small=f"{key.kind}_{key.prefix}…")),
+        Column("It may", _scopes),
+        Column("Made", _made),
+        Column(
+            "Last used", lambda key: _when(key.last_used_at) if key.last_used_at else "never used"
+        ),
+        Column("Ends", _ends),
+        Column("", _revoke_cell),
+    ],
+    row_css=lambda key: "" if _is_live(key) else "left-out",
+)
+
+
+@project_page("manage")
+def keys(request: HttpRequest, project: Project) -> HttpResponse:
+    return _keys_page(request, project, KeyForm(project, request))
+
+
+def _keys_page(request: HttpRequest, project: Project, form: KeyForm) -> HttpResponse:
+    rows = ApiKey.objects.filter(project=project).select_related("user")
+    context: Context = {
+        **KEYS.context(rows.order_by("-created_at", "-pk"), request.GET),
+        "project": project,
+        "tab": "keys",
+        "form": form,
+    }
+    return render(request, "reports/project_keys.html", context, status=422 if form.errors else 200)
+
+
+@project_action("manage")
+def make_key(request: HttpRequest, project: Project) -> HttpResponse:
+    form = KeyForm(project, request)
+    if not form.is_valid():
+        return _keys_page(request, project, form)
+    given, days = form.cleaned_data, form.cleaned_data["days"]
+    expires_at = timezone.now() + timedelta(days=days) if days else None
+    try:
+        key, text = create_project_key(
+            project, given["name"], given["scopes"], expires_at, user_of(request)
+        )
+    except ScopesExceeded as refused:
+        raise Problem(403, str(refused)) from refused
+    back = ("To the keys of the project", reverse("project-keys", args=[project.pk]))
+    return show_secret(request, f"The key “{key.name}”", text, back)
+
+
+@project_action("manage")
+def revoke_key(request: HttpRequest, project: Project, key_id: int) -> HttpResponse:
+    keys = ApiKey.objects.select_related("project")
+    revoke_project_key(get_object_or_404(keys, pk=key_id, project=project), user_of(request))
+    return redirect("project-keys", project.pk)

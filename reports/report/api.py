@@ -145,10 +145,10 @@ def download(request: HttpRequest, run_id: Prefix, report_id: Prefix) -> Any:
     keep_few_from(api_key, run, scores.part_of(report))
     if report.state != ScoreReport.State.DONE:
         raise HttpError(409, report.error or "these files are still being made")
-    response = scores.zip_response(report)
-    if response is None:
-        raise HttpError(404, "these files were deleted; request them again")
-    return response
+    try:
+        return scores.zip_response(report)
+    except FileNotFoundError as gone:
+        raise HttpError(404, "these files were deleted; request them again") from gone
 
 
 def _report(run: Run, report_id: str) -> ScoreReport:

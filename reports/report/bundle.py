@@ -90,10 +90,8 @@ def bundle_file(report: Report, project: Project, rows: bytes | None = None) -> 
     with ExitStack() as on_error:
         file = on_error.enter_context(TemporaryFile())
         with ZipFile(file, "w", ZIP_DEFLATED) as archive:
-            sums = {
-                REPORT: _written(archive, REPORT, [report.as_json()]),
-                LEDGER: _written(archive, LEDGER, _lines(report, project, before)),
-            }
+            files = {REPORT: [report.as_json()], LEDGER: _lines(report, project, before)}
+            sums = {name: _written(archive, name, lines) for name, lines in files.items()}
             manifest = {
                 "schema": report.report_schema,
                 "head": report.head.model_dump(mode="json"),
@@ -108,7 +106,6 @@ def bundle_file(report: Report, project: Project, rows: bytes | None = None) -> 
 
 
 def _written(archive: ZipFile, name: str, lines: Iterable[str]) -> str:
-    """Write the lines of a file into a zip; return their hash."""
     digest = sha256()
     with archive.open(name, "w", force_zip64=True) as member:
         for line in lines:
@@ -221,10 +218,10 @@ def _compared(report: Report, project: Project, head: str) -> Verified:
 
 
 def _check_sums(archive: ZipFile) -> None:
-    manifest = Manifest.model_validate_json(read(archive, MANIFEST, MOST_OF_MANIFEST))
-    if sorted(archive.namelist()) != sorted({MANIFEST, *manifest.sha256}):
+    sums = Manifest.model_validate_json(read(archive, MANIFEST, MOST_OF_MANIFEST)).sha256
+    if sorted(archive.namelist()) != sorted({MANIFEST, *sums}):
         raise NotVerified("the files in it are not those that its manifest names")
-    for name, expected in manifest.sha256.items():
+    for name, expected in sums.items():
         with archive.open(name) as member:
             digest = file_digest(cast(ZipExtFile, member), "sha256")
         if digest.hexdigest() != expected:
@@ -273,11 +270,8 @@ def _different(path: str, given: Any, computed: Any) -> Iterator[Difference]:
     elif isinstance(given, list) and isinstance(computed, list) and len(given) == len(computed):
         for place, pair in enumerate(zip(given, computed, strict=True)):
             yield from _different(f"{path}[{place}]", *pair)
-    elif not _same(given, computed):
+    elif isinstance(given, float) and isinstance(computed, float):
+        if not isclose(given, computed, rel_tol=TOLERANCE, abs_tol=TOLERANCE):
+            yield Difference(path, given, computed)
+    elif given != computed:
         yield Difference(path, given, computed)
-
-
-def _same(given: Any, computed: Any) -> bool:
-    if isinstance(given, float) and isinstance(computed, float):
-        return isclose(given, computed, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
-    return bool(given == computed)

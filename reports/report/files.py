@@ -248,18 +248,16 @@ def _votes(number: int, last: datetime | None) -> str:
 
 
 def _best(findings: RunFindings) -> str:
-    """Name the best judge, or else the one that agrees most."""
     judges = [judge for judge in findings.best_first() if not judge.is_baseline]
     if not judges or judges[0].overall.value is None:
         return ""
-    first, share = judges[0], judges[0].overall
-    figure = percent(share.value or 0.0)
-    if share.low is not None and share.high is not None:
-        figure += f" ({percent_span(share.low, share.high)})"
-    if len(judges) == 1:
-        return f"{first.name} {figure}"
-    verb = "best" if findings.claims.best is not None else "agrees most, not settled"
-    return f"{first.name} {figure} {verb}"
+    share, words = judges[0].overall, [judges[0].name, percent(judges[0].overall.value or 0.0)]
+    if share.interval:
+        words.append(f"({percent_span(*share.interval)})")
+    if len(judges) > 1:
+        is_best = findings.claims.best is not None
+        words.append("best" if is_best else "agrees most, not settled")
+    return " ".join(words)
 
 
 FILES: Final[dict[str, Callable[[Report], str]]] = {

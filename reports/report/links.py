@@ -3,7 +3,7 @@
 import secrets
 from datetime import datetime, timedelta
 from hashlib import sha256
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from django import forms
@@ -84,39 +84,31 @@ def _page(request: HttpRequest, project: Project, run: Run | None) -> HttpRespon
     form = ShareForm(request.POST if request.method == "POST" else None, run=run)
     context: Context = {"project": project, "run": run, "form": form, "tab": "share"}
     if form.is_valid():
+        given = form.cleaned_data
+        is_frozen, expires_at = given.pop("shows") == FROZEN, in_days(given.pop("days"))
+        by = user_of(request)
         try:
-            context |= {"link": _make(request, project, run, form), "form": ShareForm(run=run)}
+            _, token = make_share(
+                project, run, by, is_frozen=is_frozen, expires_at=expires_at, **given
+            )
         except NotComputed as pending:
             form.add_error("shows", str(pending))
-    # The link is in this answer alone: a redirect would take it through a cookie or an address.
+        else:
+            # It is in this answer alone: a redirect would take it through a cookie or an address.
+            link = request.build_absolute_uri(address_of(token))
+            context |= {"link": link, "form": ShareForm(run=run)}
     shares = Share.objects.filter(project=project, run=run).select_related("made_by", "rows")
     shares = shares.defer("rows__lines").order_by("-made_at")
     context["shares"] = [(share, _state(share)) for share in shares[:MOST_LISTED]]
     return render(request, "reports/shares.html", context, status=422 if form.errors else 200)
 
 
-def _make(request: HttpRequest, project: Project, run: Run | None, form: ShareForm) -> str:
-    given = form.cleaned_data
-    _, token = make_share(
-        project,
-        run,
-        user_of(request),
-        label=given["label"],
-        expires_at=in_days(given["days"]),
-        is_frozen=given["shows"] == FROZEN,
-        shows_outputs=given.get("shows_outputs", False),
-        is_public=given["is_public"],
-    )
-    return request.build_absolute_uri(address_of(token))
-
-
 def _state(share: Share) -> str:
     """Say why a link lets nobody in any more; nothing while it does."""
-    if share.revoked_at is not None:
+    if share.revoked_at:
         return f"revoked on {share.revoked_at:%Y-%m-%d}"
-    if share.expires_at is not None and share.expires_at <= timezone.now():
-        return f"expired on {share.expires_at:%Y-%m-%d}"
-    return ""
+    is_over = share.expires_at and share.expires_at <= timezone.now()
+    return f"expired on {share.expires_at:%Y-%m-%d}" if is_over else ""
 
 
 @require_POST
@@ -125,9 +117,7 @@ def revoke(request: HttpRequest, share_id: int) -> HttpResponse:
     share = get_object_or_404(Share, pk=share_id)
     require(request, "share", share.project_id)
     revoke_share(share, user_of(request))
-    if share.run_id:
-        return redirect("run-shares", share.run_id)
-    return redirect("project-shares", share.project_id)
+    return redirect(share.page)
 
 
 # --- links and their tokens -----------------------------------------------------------------------
@@ -146,13 +136,10 @@ def make_share(
     run: Run | None,
     user: User | None,
     *,
-    label: str = "",
-    expires_at: datetime | None = None,
     is_frozen: bool = False,
-    is_public: bool = False,
-    shows_outputs: bool = False,
+    **fields: Any,
 ) -> tuple[Share, str]:
-    """Return the new link's row and its token, which cannot be had again.
+    """Return the new link's row with these fields, and its token, which cannot be had again.
 
     Raises NotComputed where a report to freeze has no figures yet.
     """
@@ -162,14 +149,11 @@ def make_share(
         share = Share.objects.create(
             project=project,
             run=run,
-            label=label,
             token_sha256=_hash(token),
             prefix=token[:6],
             made_by=user,
-            expires_at=expires_at,
-            is_public=is_public,
-            shows_outputs=shows_outputs,
             frozen=report and report.model_dump(mode="json"),
+            **fields,
         )
         if rows:
             FrozenRows.objects.create(share=share, lines=rows)

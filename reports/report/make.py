@@ -5,13 +5,12 @@ import json
 import platform
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from datetime import datetime
 from functools import cache
 from statistics import fmean
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
-from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet, Sum, TextField
+from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet, Sum, TextField
 from django.db.models.functions import Cast, Substr
 from django.utils import timezone
 
@@ -63,25 +62,28 @@ def report_of(project: Project, run: Run | None) -> Report:
     """
     if run is None:
         runs = Run.objects.filter(queue__project=project, archived_at__isnull=True)
-        newest = runs.select_related("queue").order_by("-created_at")[:MOST_RUNS]
+        results = _results(runs.select_related("queue").order_by("-created_at")[:MOST_RUNS])
         votes = Entry.objects.filter(OF_PEOPLE, project=project)
-        return _report(
-            project,
-            project.name,
-            runs=_results(newest),
-            quality=_quality(project),
-            quality_of_groups=quality_of_groups(project),
-            pace=_pace(votes),
-            last_vote_at=_last(votes),
-            counted=_counted(project, votes),
-        )
-    results = _results([run])
-    if not results:
-        row = Findings.objects.filter(run=run, part=str(WHOLE)).first()
-        raise NotComputed((row and row.failure) or COMPUTING)
-    results[0].disputed = _disputed(run, results[0].findings)
-    votes = Entry.objects.filter(counted_in(run.queue), project=project, queue=run.queue)
-    return _report(project, run.name, runs=results, last_vote_at=_last(votes))
+    else:
+        results = _results([run])
+        if not results:
+            row = Findings.objects.filter(run=run, part=str(WHOLE)).first()
+            raise NotComputed((row and row.failure) or COMPUTING)
+        results[0].disputed = _disputed(run, results[0].findings)
+        votes = Entry.objects.filter(counted_in(run.queue), project=project, queue=run.queue)
+    since = project.published_heads.order_by("at").values_list("at", flat=True).first()
+    report = Report(
+        title=run.name if run else project.name,
+        made_at=timezone.now(),
+        head=Head(seq=project.head_seq, hash=project.ledger_head, told_since=since),
+        versions=_versions(),
+        runs=results,
+        last_vote_at=votes.aggregate(last=Max("at"))["last"],
+    )
+    if run is None:
+        report.quality, report.quality_of_groups = _quality(project), quality_of_groups(project)
+        report.pace, report.counted = _pace(votes), _counted(project, votes)
+    return report
 
 
 def is_current(report: Report) -> bool:
@@ -98,12 +100,6 @@ def is_current(report: Report) -> bool:
         return False
     seqs = {str(run): seq for run, seq in boards.values_list("run", "seq")}
     return all(run.findings.as_of.seq == seqs.get(run.id, 0) for run in report.runs)
-
-
-def _report(project: Project, title: str, **parts: Any) -> Report:
-    since = project.published_heads.order_by("at").values_list("at", flat=True).first()
-    head = Head(seq=project.head_seq, hash=project.ledger_head, told_since=since)
-    return Report(title=title, made_at=timezone.now(), head=head, versions=_versions(), **parts)
 
 
 @cache
@@ -126,8 +122,7 @@ def _results(runs: Iterable[Run]) -> list[RunResults]:
     ratings = JudgeRating.objects.filter(judge__run__in=of)
     for run, judge, rating in ratings.values_list("judge__run", "judge", "elo"):
         elo[run][str(judge)] = rating
-    rows = computed.values_list("run", "data")
-    read = {pk: RunFindings.read(data) for pk, data in rows}
+    read = {pk: RunFindings.read(data) for pk, data in computed.values_list("run", "data")}
     composites = _composites(of)
     return [
         RunResults(
@@ -146,7 +141,6 @@ def _results(runs: Iterable[Run]) -> list[RunResults]:
 
 
 def _composites(runs: Mapping[UUID, Run]) -> dict[UUID, CompositeResults]:
-    """Return the composites that were defined last, each as its newest version has it."""
     every = CompositeDefinition.objects.filter(run__in=runs)
     newest = every.values("run").annotate(last=Max("pk")).values("last")
     defined = every.filter(pk__in=newest).order_by("-pk")[:MOST_COMPOSITES]
@@ -229,28 +223,17 @@ def _quality(project: Project) -> list[QualityResults]:
 
 
 def _model_rates(project: Project) -> list[ModelRate]:
-    """Return how many votes passed the outputs of each model, the most voted on first."""
     votes = Entry.objects.filter(OF_PEOPLE, project=project, queue__kind=Queue.Kind.PASS_FLAG)
-    by_model = votes.exclude(item__a__generator="").order_by().values("item__a__generator")
+    by_model = votes.exclude(item__a__generator="").values(name=F("item__a__generator"))
     rows = by_model.annotate(
         outputs=Count("item", distinct=True),
         votes=Count("pk"),
         passes=Count("pk", filter=Q(choice=PASS_FLAG[0])),
     )
-    fields = ("item__a__generator", "outputs", "votes", "passes")
-    most_voted = rows.order_by("-votes", "item__a__generator").values_list(*fields)
-    return [
-        ModelRate(name=name, outputs=outputs, votes=number, passes=passes)
-        for name, outputs, number, passes in most_voted[:MOST_MODELS]
-    ]
+    return [ModelRate(**row) for row in rows.order_by("-votes", "name")[:MOST_MODELS]]
 
 
 # --- votes ----------------------------------------------------------------------------------------
-
-
-def _last(votes: QuerySet[Entry]) -> datetime | None:
-    last: datetime | None = votes.aggregate(last=Max("at"))["last"]
-    return last
 
 
 def _pace(votes: QuerySet[Entry]) -> VotesOverTime:

@@ -82,7 +82,6 @@ def _since(since: Since) -> str:
 
 
 def _sections(report: Report, outputs: Outputs) -> Iterator[Section]:
-    """Yield the parts of a report from top to bottom."""
     for of in report.quality:
         yield Section("reports/shared_score.html", _score(of))
     if (pace := report.pace) and (graph := votes_graph(pace.votes, pace.unit)):
@@ -202,7 +201,6 @@ def _run(of: RunResults, charts: list[Chart]) -> Context:
 
 
 def _drawn(chart: Chart, of: RunResults) -> Context:
-    """Return a chart as a page shows it, with its figures as a table."""
     return {"chart": chart, "svg": on_page(of.findings, chart.key), "table": table_of(chart)}
 
 
@@ -236,7 +234,6 @@ def _figure(figure: Value) -> str:
 
 
 def _models(of: RunResults, drawn: Mapping[str, Chart]) -> Context | None:
-    """Return how models stand: by how often they pass, or by the votes between them."""
     findings = of.findings
     if findings.pass_rates:
         chart = drawn.get(MODEL_RATES)
@@ -252,7 +249,6 @@ def _models(of: RunResults, drawn: Mapping[str, Chart]) -> Context | None:
 
 
 def _judges(of: RunResults) -> Table:
-    """Return the table of the board, the best first."""
     findings = of.findings
     rows = with_people([_figures(of, judge) for judge in findings.best_first()], findings)
     unknown = unknown_columns(rows)

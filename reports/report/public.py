@@ -197,7 +197,13 @@ def _context(share: Share, report: Report) -> Context:
 def shared_bundle(request: HttpRequest, share: Share, token: str) -> HttpResponseBase:
     """The report with its ledger, for whoever wants to compute it anew; one at a time is made."""
     kept = get_object_or_404(FrozenRows, share=share) if share.is_frozen else None
-    _note_bundle(request, share)
+    voters = voters_of(request, share.project_id)
+    if voters and left_to(voters).exists():
+        raise Problem(403, VOTE_FIRST.format(noun="item"))
+    if _may_vote(request, share):
+        # Its reader is given all votes and verdicts.
+        runs = Run.objects.filter(queue__project=share.project_id)
+        note_runs_seen(request, runs.select_related("queue__project"))
     if not _bundling.acquire(blocking=False):
         return problem(request, 429, "Another bundle is being made.", retry_after=BUNDLE_SECONDS)
     try:
@@ -208,19 +214,8 @@ def shared_bundle(request: HttpRequest, share: Share, token: str) -> HttpRespons
     return FileResponse(file, as_attachment=True, filename=name, content_type="application/zip")
 
 
-def _note_bundle(request: HttpRequest, share: Share) -> None:
-    """Note that a reader is given all votes and verdicts; who has any to vote on votes first."""
-    voters = voters_of(request, share.project_id)
-    if voters and left_to(voters).exists():
-        raise Problem(403, VOTE_FIRST.format(noun="item"))
-    if _may_vote(request, share):
-        runs = Run.objects.filter(queue__project=share.project_id)
-        note_runs_seen(request, runs.select_related("queue__project"))
-
-
 @public
 def shared_file(request: HttpRequest, share: Share, token: str, name: str) -> HttpResponse:
-    """The report as a page, as JSON, as tables, its charts, its preview card or its badge."""
     report = _as_read_by(request, share)
     text = report_html(share, report) if name == PAGE else text_of(report, name)
     if text is None:

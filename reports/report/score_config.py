@@ -2,6 +2,7 @@
 
 from __future__ import annotations  # names of `stats` would load NumPy
 
+import re
 import sys
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -29,11 +30,11 @@ from humanjudge.lib.validation import (
 from judge_eval import stats
 from judge_eval.config.validate_run import why_absent
 from judge_eval.findings.filters import LONGEST, WHOLE, Slice
-from reports.report.folders import is_safe
 
 MOST_METRICS: Final = 100
 MOST_RESAMPLES: Final = 100_000
 MOST_BYTES: Final = 1_000_000
+_SAFE: Final = re.compile(r"[^\W_](?:[\w .+-]{0,118}[\w+-])?")
 _NO_LABELS: Final = "this run has no labels of the task {!r}; there are {}"
 
 _SUCCESSOR: Final = "charts take a Matplotlib style sheet instead: give it as style"
@@ -181,6 +182,10 @@ def _scorer(name: str, options: Options, path: str, reach: Reach) -> stats.Score
         message = "makes no Scorer with a scorer_name of letters, digits and . _ + - alone"
         raise ConfigInvalid.at(f"{path}.scorer", f"{name} {message}")
     return scorer
+
+
+def is_safe(name: object) -> bool:
+    return isinstance(name, str) and _SAFE.fullmatch(name) is not None
 
 
 def _factory(name: str, reach: Reach) -> Callable[..., object]:

@@ -1,56 +1,58 @@
-"""From a run to its score files: computed, and written into a folder that is there already."""
+"""From a run to its score files: computed, drawn, and written into a folder.
+
+A chart is called after its metric: `accuracy_scores`, or `<scorer>_<figure>_scores` where a scorer
+has several. Where several metrics would have one name, such as the accuracy on two tasks, the
+unique name of each stands behind it, and none has the plain name.
+"""
 
 import json
-from base64 import b64encode
-from collections.abc import Iterable, Mapping, Sequence
+import re
+import shutil
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
+from secrets import token_hex
+from time import monotonic
 from typing import Final, TypeAlias
 
 from django.db.models import Count, Q
-from django.template.loader import render_to_string
 from django.utils import timezone
-from django.utils.html import format_html_join
-from django.utils.safestring import SafeString
 from django.utils.text import capfirst
 
-from humanjudge.charts.style import StyleRefused
-from humanjudge.http import Context
-from humanjudge.lib.tables import DASH, Cell, Head, Row, Table, name_cell, text_cell
+from humanjudge.charts.graphs import Curve, IntervalRow, Level, ends_of
+from humanjudge.charts.labels import SCORE, Axis
+from humanjudge.charts.matplot import Chart, pictures
+from humanjudge.charts.score_charts import Versus, bars, grouped, lines
+from humanjudge.charts.style import GivenStyle, StyleRefused
 from humanjudge.lib.validation import ConfigInvalid
 from judge_eval.findings.load import RunLabels, labels_of
 from judge_eval.findings.model import WINNER
 from judge_eval.models import Run, Verdict
 from judge_eval.stats import (
+    PASSES,
     AltTestScorer,
-    Estimate,
     MetricConfig,
     Results,
     ScoreResult,
     among_people,
-    epsilon_advice,
     score,
 )
-from reports.report.folders import MADE_BY, MANIFEST, file_name, judge_names
 from reports.report.model import PEOPLE, Source
-from reports.report.score_charts import Drawing, write_charts
 from reports.report.score_config import NOTHING, Reach, default_metrics, parse
-from reports.report.score_table import (
-    HINTS,
-    ScoreResults,
-    best_of,
-    figure_cell,
-    in_words,
-    is_of_people,
-    metric_title,
-    number,
-    on_page,
-    span_of,
-    table_csv,
-)
+from reports.report.score_page import Drawing, as_html
+from reports.report.score_table import ScoreResults, in_words, is_of_people, table_csv
 from voting.ledger.counts import counted_in
 from voting.models import Entry
 
+MANIFEST: Final = "report.json"
+MADE_BY: Final = "HumanJudge scores"
+# A chart takes about half a second.
+MOST_SECONDS: Final = 300.0
+Named: TypeAlias = Iterator[tuple[str, Chart | None]]
 # Why votes and verdicts are not counted.
 _ENDS: Final = {
     "retracted": "{was} taken back",
@@ -60,10 +62,6 @@ _ENDS: Final = {
     Verdict.State.FAILED: "failed",
     Verdict.State.WAITING: "{is_} not yet there",
 }
-# What has more rows is folded up.
-_SHORT: Final = 12
-# A table of parts, how many rows it has, and whether it is folded up.
-Grid: TypeAlias = tuple[Table, int, bool]
 
 
 class ScoringFailed(ValueError):
@@ -203,167 +201,206 @@ def _write_json(path: Path, value: object) -> None:
     path.write_text(f"{text}\n", "utf-8")
 
 
-# --- the page: it needs no server, no network and no other file ----------------------------------
+# --- charts --------------------------------------------------------------------------------------
 
 
-def as_html(scores: ScoreResults, drawings: Sequence[Drawing] = ()) -> str:
-    """Return the page; everything in it that came from a run or a judge is escaped.
+def write_charts(report: ScoreResults, out: Path, style: GivenStyle = "") -> list[Drawing]:
+    """Write every chart of a report as PNG and as SVG; return the same as a page may hold them.
 
-    `drawings` are part of it as pictures, which run nothing and load nothing.
+    `out` is made where it is missing, and nothing is written outside it. A metric without judges
+    has no chart. A style of Matplotlib's lies over ours. Raises StyleRefused.
     """
-    columns = [scores.columns[place] for place in scores.table.places]
-    context = on_page(scores.table) | {
-        "source": scores.source,
-        "heads": columns,
-        "first": next((column for column in columns if column.best), None),
-        "drawings": [
-            (each.words, each.width, _address(each.light), each.dark and _address(each.dark))
-            for each in drawings
-        ],
-        "sections": [_section(scores, config) for config in scores.configs],
-    }
-    for name, ending in (("style", "css"), ("script", "js")):
-        # They are ours, and their hashes stand in the page's own policy.
-        text = render_to_string(f"reports/score_report.{ending}")
-        digest = b64encode(sha256(text.encode()).digest()).decode()
-        context |= {name: SafeString(text), f"{name}_hash": f"sha256-{digest}"}
-    return render_to_string("reports/score_report.html", context)
+    charts: list[tuple[str, str, Chart]] = []
+    for config in report.configs:
+        is_alt_test = isinstance(config.scorer, AltTestScorer)
+        named = (_alt_test if is_alt_test else _figures)(config, report)
+        charts += [(stem, config.unique_name, chart) for stem, chart in named if chart is not None]
+    out.mkdir(parents=True, exist_ok=True)
+    count, taken, drawings = Counter(stem.casefold() for stem, _, _ in charts), set[str](), []
+    started = monotonic()
+    for stem, metric, chart in charts:
+        if monotonic() - started > MOST_SECONDS:
+            raise StyleRefused(f"its charts take more than {MOST_SECONDS:.0f} seconds to draw")
+        name = file_name(stem if count[stem.casefold()] == 1 else f"{stem}_{metric}", taken)
+        files = pictures(chart, ("png", "svg"), style)
+        for form, content in files.items():
+            (out / f"{name}.{form}").write_bytes(content)
+        dark = None if style else pictures(chart, ("svg",), theme="dark")["svg"]
+        drawings.append(Drawing(chart.words, chart.width, files["svg"], dark))
+    return drawings
 
 
-def _address(drawing: bytes) -> str:
-    return f"data:image/svg+xml;base64,{b64encode(drawing).decode()}"
+def _row(report: ScoreResults, result: ScoreResult, name: str) -> IntervalRow:
+    figure, is_baseline = result.figures.get(name), result.judge_id in report.baselines
+    if figure is None:
+        return IntervalRow(result.judge_id, None, is_baseline=is_baseline)
+    return IntervalRow(result.judge_id, figure.value, figure.interval, is_baseline=is_baseline)
 
 
-def _section(scores: ScoreResults, config: MetricConfig) -> Context:
-    name, scorer = config.unique_name, config.scorer
-    by_judge = {result.judge_id: result for result in scores.results[name]}
-    judged = [by_judge[row.judge_id] for row in scores.table.judges]
-    people = scores.among.get(name)
-    everybody = [*judged, *([people] if people else [])]
-    title = metric_title(config)
-    ways = {"individual_average": "the mean over people", "majority_vote": "against the consensus"}
-    tasks = "task" if len(config.task_names) == 1 else "tasks"
-    about = [
-        f"{scorer.scorer_name} of the {tasks} {', '.join(config.task_names)}",
-        config.task_strategy,
-        f"{PEOPLE}, and with each judge as one more of them"
-        if is_of_people(scorer)
-        else ways[config.annotator_aggregation],
-        HINTS.get(best_of(scorer) or "", "no value is the best one"),
-    ]
-    heads = [
-        *(Head("Judge", css=""), Head("Figure", css=""), Head("Value")),
-        *(Head("95\N{NO-BREAK SPACE}% interval", css="span"), Head("n")),
-        Head("Left out", css="wide"),
-    ]
-    rows = [row for result in everybody for row in _rows(scores, config, result)]
-    figures = [figure for result in everybody for figure in result.figures.values()]
-    return {
-        "title": title,
-        "name": name,
-        "about": "; ".join(about),
-        "figures": Table(f"{title}: figures", heads, rows),
-        "methods": list(dict.fromkeys(figure.method for figure in figures if figure.method)),
-        "grids": [*_by_part(judged, people), *_alt_test(judged)],
-        "notes": list(_notes(judged)),
-        "short": _SHORT,
-        "guide": epsilon_advice() if isinstance(scorer, AltTestScorer) else "",
-    }
+def _figures(config: MetricConfig, report: ScoreResults) -> Named:
+    results, among = report.results[config.unique_name], report.among.get(config.unique_name)
+    metric = config.scorer.scorer_name.removeprefix("classification_")
+    figures = list(dict.fromkeys(name for result in results for name in result.figures))
+    for figure in figures:
+        whole = metric if len(figures) == 1 or metric.startswith(figure) else f"{metric}_{figure}"
+        measured, beside = results, None
+        if is_of_people(config.scorer, figure):
+            measured = [replace(among or results[0], judge_id=PEOPLE)]
+        elif among and (own := among.figures.get(figure)) and own.value is not None:
+            beside = Level(PEOPLE, own.value, own.interval)
+        rows = [_row(report, result, figure) for result in measured]
+        axis = _axis(f"{in_words(whole)}{_how(config, results)}", rows)
+        yield (
+            f"{whole}_scores",
+            bars(rows, title=_title(config, whole), axis=axis, reference=beside),
+        )
 
 
-def _rows(scores: ScoreResults, config: MetricConfig, result: ScoreResult) -> Iterable[Row]:
-    names = {column.figure for column in scores.columns if column.metric is config}
-    for name, figure in result.figures.items():
-        # What is people's alone would be the same of every judge.
-        if is_of_people(config.scorer, name) and result.judge_id != PEOPLE:
-            continue
-        if name in names or figure.value is not None or len(result.figures) == 1:
-            tag = "baseline" if result.judge_id in scores.baselines else ""
-            gaps = ((f"{gap.count:,} {gap.what}: {gap.why}",) for gap in figure.left_out)
-            left_out = format_html_join("", '<span class="small">{}</span>', gaps)
-            value = DASH if figure.value is None else number(figure.value)
-            cells = [
-                name_cell(result.judge_id, tag=tag),
-                text_cell(in_words(name)),
-                Cell(value, figure.why or "", css="num why" if figure.why else "num"),
-                text_cell(span_of(figure)),
-                Cell(f"{figure.n:,}"),
-                text_cell(left_out, "wide") if left_out else text_cell("nothing", "wide soft"),
-            ]
-            yield Row(result.judge_id, cells)
-
-
-def _by_part(results: Sequence[ScoreResult], people: ScoreResult | None) -> Iterable[Grid]:
-    for name in dict.fromkeys(name for result in results for name in result.series):
-        curves = {result.judge_id: result.series.get(name, {}) for result in results}
-        yield _grid(f"{capfirst(name.replace('_', ' '))}, step by step", curves)
-    if any(result.by_human for result in results):
-        yield _grid("Person by person", {result.judge_id: result.by_human for result in results})
-    if people and people.by_human:
-        yield _grid("People two by two", {people.judge_id: people.by_human})
-    for name in dict.fromkeys(name for result in results for name in result.figures):
-        of_tasks = {
-            result.judge_id: {task: part[name] for task, part in result.by_task.items()}
-            for result in results
-            if result.by_task
-        }
-        if of_tasks:
-            yield _grid(f"{capfirst(name.replace('_', ' '))}, task by task", of_tasks)
-
-
-def _grid(caption: str, parts: Mapping[str, Mapping[str, Estimate]]) -> Grid:
-    """Return judges by parts, or parts by judges: the longer list goes down the page."""
-    lines: Mapping[str, Mapping[str, Estimate]] = parts
-    heads = list(dict.fromkeys(name for figures in parts.values() for name in figures))
-    if len(heads) > len(parts):
-        lines = {
-            name: {judge: figures[name] for judge, figures in parts.items() if name in figures}
-            for name in heads
-        }
-        heads = list(parts)
-    rows = []
-    for name, figures in lines.items():
-        cells = [figure_cell(figures[h]) if h in figures else Cell(DASH) for h in heads]
-        rows.append(Row(name, [name_cell(name), *cells]))
-    return Table(caption, [Head(), *map(Head, heads)], rows), len(rows), len(rows) > _SHORT
-
-
-def _alt_test(results: Sequence[ScoreResult]) -> Iterable[Grid]:
-    tested = [
-        (result.judge_id, by_human)
-        for result in results
-        if isinstance(by_human := result.metadata.get("p_values"), Mapping) and by_human
-    ]
-    heads = dict.fromkeys(
-        epsilon for _, people in tested for values in people.values() for epsilon in values
-    )
-    rows = []
-    for judge, people in tested:
-        rows.append(Row(judge, [name_cell(judge)]))
-        for human, values in people.items():
-            cells = [Cell(_p(values[head]) if head in values else DASH) for head in heads]
-            rows.append(Row(human, [name_cell(human, css="inner"), *cells]))
-    if rows:
-        caption = "p of “no worse than this person by epsilon”, judge by judge"
-        table = Table(caption, [Head(), *map(Head, heads)], rows)
-        yield table, len(rows) - len(tested), True
-
-
-def _p(p: float) -> str:
-    return f"{p:.3f}" if p >= 0.001 else "< 0.001"
-
-
-def _notes(results: Sequence[ScoreResult]) -> Iterable[tuple[str, str]]:
-    """Yield each note with whom it is about; what is to be said of several is said once."""
-    about: dict[str, list[str]] = {}
+def _alt_test(config: MetricConfig, report: ScoreResults) -> Named:
+    results = report.results[config.unique_name]
+    title, rates = _title(config, "winning rate"), replace(SCORE, words="winning rate")
+    curves = []
     for result in results:
-        notes = []
-        for key in ("in_words", "interpretation", "embedding_model"):
-            if key in result.metadata:
-                by = result.metadata.get(f"{key}_by")
-                notes.append(f"{result.metadata[key]}{f' ({by})' if by else ''}")
-        for note in dict.fromkeys([*notes, *result.warnings]):
-            about.setdefault(note, []).append(result.judge_id)
-    for note, judges in about.items():
-        whole = len(judges) == len(results) > 1
-        yield "all judges" if whole else ", ".join(judges), note
+        rates_at = result.series.get("winning_rate", {})
+        points = [(float(epsilon), rate.value) for epsilon, rate in rates_at.items()]
+        curves.append(Curve(result.judge_id, points, result.judge_id in report.baselines))
+    passes = Level(f"passes from {PASSES}", PASSES)
+    chart = lines(curves, title=title, x=Axis("epsilon"), y=rates, threshold=passes)
+    yield "aggregate_winning_rates", chart
+    rows = [_row(report, result, "advantage_probability") for result in results]
+    title = _title(config, "advantage probability")
+    axis = replace(SCORE, words="advantage probability")
+    yield "aggregate_advantage_probabilities", bars(rows, title=title, axis=axis)
+    pairs = [
+        Versus(result.judge_id, *row, result.judge_id in report.baselines)
+        for result in results
+        for row in list(_advantages(result.metadata)) or [("people", None, None)]
+    ]
+    title = _title(config, "advantage probability of judges and of people")
+    yield "aggregate_human_vs_llm_advantage", grouped(pairs, title=title, axis=axis)
+
+
+def _advantages(metadata: Mapping[str, object]) -> Iterator[tuple[str, float | None, float | None]]:
+    """Yield each person, on each task where there are several, the judge's figure and theirs."""
+    people, tasks = metadata.get("human_advantage_probabilities"), metadata.get("tasks")
+    if isinstance(people, Mapping):
+        for person, (of_judge, of_person) in people.items():
+            yield str(person), of_judge, of_person
+    if isinstance(tasks, Mapping):
+        for task, own in tasks.items():
+            for person, of_judge, of_person in _advantages(own):
+                yield f"{person}, {task}", of_judge, of_person
+
+
+def _axis(words: str, rows: Sequence[IntervalRow]) -> Axis:
+    """Return an axis up to 1 for what may be a share or a coefficient, else as far as it goes."""
+    ends = [end for end in ends_of(rows) if end is not None]
+    furthest = max(map(abs, ends), default=0.0)
+    if furthest <= 1:
+        return Axis(words, ".2f", 0.0, 1.0)
+    return Axis(words, ".2f" if furthest < 10 else ".1f" if furthest < 1000 else ",.0f")
+
+
+def _title(config: MetricConfig, metric: str) -> str:
+    return f"{capfirst(in_words(metric))}: {config.display_name or ', '.join(config.task_names)}"
+
+
+def _how(config: MetricConfig, results: Sequence[ScoreResult]) -> str:
+    tasks = len(config.task_names)
+    over_people = results[0].metadata.get("scoring_method") == "average_across_humans"
+    parts = ["mean over people"] * over_people
+    parts += [f"mean over {tasks} tasks"] * (config.task_strategy == "multitask")
+    parts += ["against the consensus"] * (results[0].annotator_aggregation == "majority_vote")
+    return "".join(f", {part}" for part in parts)
+
+
+# --- names and folders ---------------------------------------------------------------------------
+
+
+def judge_names(names: Mapping[str, str]) -> dict[str, str]:
+    """Return what each judge, by its id, is called where it is alone with that name."""
+    count, taken = Counter(_key(name) for name in names.values()), set[str]()
+    return {
+        judge: _unique(name if count[_key(name)] == 1 else f"{name} ({judge[:8]})", taken)
+        for judge, name in names.items()
+    }
+
+
+def file_name(name: str, taken: set[str]) -> str:
+    """Return the beginning of a file name that leaves no folder and is not `taken`, and take it.
+
+    Examples
+    --------
+    >>> [file_name(name, set()) for name in ("gpt-4.1", "../../etc/passwd", "a/b")]
+    ['gpt-4.1', 'etc_passwd-3754d6cb', 'a_b-c14cddc0']
+    """
+    plain = re.sub(r"[^\w.+-]+", "_", unicodedata.normalize("NFC", name)).strip("._-+")
+    # A file system takes 255 bytes; some are needed for what stands behind.
+    cut = plain.encode("utf-8", "ignore")[:180].decode("utf-8", "ignore")
+    if not cut or cut != name:
+        # What was replaced could make two names one; a hash tells them apart.
+        digits = sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+        cut = f"{cut or 'judge'}-{digits}"
+    return _unique(cut, taken)
+
+
+def _unique(base: str, taken: set[str]) -> str:
+    name, number = base, 2
+    while _key(name) in taken:
+        name, number = f"{base}-{number}", number + 1
+    taken.add(_key(name))
+    return name
+
+
+def _key(name: str) -> str:
+    return unicodedata.normalize("NFC", name).casefold()
+
+
+class FolderTaken(ValueError):
+    """There is something in the folder that is not ours."""
+
+
+@contextmanager
+def replacing(place: Path, *, force: bool = False) -> Iterator[Path]:
+    """Give out an empty folder, and put it in the place of another report when all went well.
+
+    Where something else is there, raise FolderTaken; with `force` it is moved aside, to the same
+    name with ``.before-`` and a number behind it, so that nothing of it is lost.
+    """
+    place = place.resolve()
+    is_foreign = place.exists() and not _is_ours(place)
+    if is_foreign and not force:
+        raise FolderTaken(
+            f"{place} holds something that is no report of ours: give another folder, or --force, "
+            "which moves it aside"
+        )
+    place.parent.mkdir(parents=True, exist_ok=True)
+    number = token_hex(4)
+    made, aside = (place.with_name(f"{place.name}.{what}-{number}") for what in ("new", "before"))
+    made.mkdir()
+    try:
+        yield made
+        if place.exists():
+            place.rename(aside)
+        try:
+            made.rename(place)
+        except OSError:
+            if aside.exists():
+                aside.rename(place)
+            raise
+        if not is_foreign:
+            shutil.rmtree(aside, ignore_errors=True)
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+
+
+def _is_ours(place: Path) -> bool:
+    """Say whether nothing would be lost: it is empty, or holds what we wrote and nothing else."""
+    try:
+        names = {path.name for path in place.iterdir()}
+        if not names:
+            return True
+        manifest = json.loads((place / MANIFEST).read_text("utf-8"))
+        return manifest["made_by"] == MADE_BY and names <= set(map(str, manifest["files"]))
+    except (OSError, ValueError, LookupError, TypeError):
+        return False

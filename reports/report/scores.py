@@ -23,7 +23,6 @@ from django.utils.text import slugify
 from humanjudge.celery import enqueue
 from humanjudge.http import Context, HtmxRequest, Problem
 from humanjudge.lib import leases
-from humanjudge.lib.text import number_of
 from humanjudge.lib.validation import ConfigInvalid
 from judge_eval.findings.cache import parts_of
 from judge_eval.findings.few import keep_few_from
@@ -55,7 +54,7 @@ class ScoresRefused(ValueError):
 
 @run_page("see calls")
 def run_scores(request: HtmxRequest, run: Run) -> HttpResponse:
-    """A run's score files; htmx asks for the list again while some are being made."""
+    # htmx asks for the list again while some are being made.
     template = "reports/_score_files.html" if request.htmx else "reports/scores.html"
     return render(request, template, _context(request, run))
 
@@ -79,18 +78,14 @@ def download_scores(request: HtmxRequest, run: Run, report_id: UUID) -> HttpResp
     done = ScoreReport.objects.select_related("run").filter(state=ScoreReport.State.DONE)
     report = get_object_or_404(done, pk=report_id, run=run)
     keep_few_from(request, run, part_of(report))
-    response = zip_response(report)
-    if response is None:
-        raise Problem(404, "These files were deleted. Request them again.")
-    return cast(HttpResponse, response)
-
-
-def zip_response(report: ScoreReport) -> FileResponse | None:
     try:
-        stream = path_of(report).open("rb")
-    except FileNotFoundError:
-        return None
-    name = f"{folder_name(report)}.zip"
+        return cast(HttpResponse, zip_response(report))
+    except FileNotFoundError as gone:
+        raise Problem(404, "These files were deleted. Request them again.") from gone
+
+
+def zip_response(report: ScoreReport) -> FileResponse:
+    name, stream = f"{folder_name(report)}.zip", path_of(report).open("rb")
     return FileResponse(stream, as_attachment=True, filename=name, content_type="application/zip")
 
 
@@ -104,16 +99,10 @@ def _context(request: HttpRequest, run: Run, part: str = "") -> Context:
         "chosen_part": part,
         "tab": "scores",
     }
-    latest = next((report for report in reports if report.table), None)
-    if latest is None:
-        return context
-    keep_few_from(request, run, part_of(latest))
-    table = ScoreTable.model_validate(latest.table)
-    context |= {"latest": latest} | on_page(table)
-    if as_of := table.as_of:
-        context["as_of"] = (
-            f"As of {number_of(as_of.votes, 'vote')} {as_of}, ledger entry {as_of.ledger_seq:,}."
-        )
+    if latest := next((report for report in reports if report.table), None):
+        keep_few_from(request, run, part_of(latest))
+        table = ScoreTable.model_validate(latest.table)
+        context |= {"latest": latest, "as_of": table.as_of} | on_page(table)
     return context
 
 

@@ -1,21 +1,19 @@
 """`humanjudge verify` with the genuine head finds what was changed beside the ledger."""
 
-import io
 import json
 import re
-from hashlib import sha256
-from zipfile import ZipFile
+from copy import deepcopy
+from functools import partial
 
 import pytest
 from django.core.cache import cache
-from django.test import Client
 
 from judge_eval.exchange.export import export_run
 from judge_eval.models import Findings, Run, Verdict
 from judge_eval.objects import config_hash
 from judge_eval.runs import lifecycle
-from reports.report.bundle import LEDGER, MANIFEST, REPORT, NotVerified, verify
-from reports.report.links import make_share
+from reports.report.bundle import LEDGER, NotVerified, verify
+from tests.db.test_verify import bundle_of, members_of, zipped
 from tests.helpers.bundles import empty_the_instance, restored
 from tests.helpers.run_findings import compute, voted_run
 from tests.helpers.run_rows import make_config
@@ -39,37 +37,29 @@ def run():
 
 @pytest.fixture
 def bundle(run, tmp_path):
-    return bundle_of(run, tmp_path / "bundle.zip")
+    return opened(run, tmp_path / "bundle.zip")
 
 
-def bundle_of(run, path):
+def opened(run, path):
     """Return a path, the files of a genuine bundle, and the head of its ledger."""
-    _, token = make_share(run.queue.project, run, None)
-    answer = Client().get(f"/r/{token}/bundle.zip")
-    with ZipFile(io.BytesIO(b"".join(answer.streaming_content))) as archive:
-        members = {name: archive.read(name) for name in archive.namelist()}
-    head = run.queue.project.ledger_head
+    members, head = members_of(bundle_of(run)), run.queue.project.ledger_head
     empty_the_instance()
     return path, members, head
 
 
+def records_of(members):
+    return [json.loads(line) for line in members[LEDGER].splitlines()]
+
+
 def write(path, members, records):
-    """Write a bundle whose manifest fits, as somebody who cheats would."""
     lines = "".join(f"{json.dumps(record)}\n" for record in records)
-    members = members | {LEDGER: lines.encode()}
-    manifest = json.loads(members[MANIFEST])
-    manifest["sha256"] = {name: sha256(members[name]).hexdigest() for name in (REPORT, LEDGER)}
-    members[MANIFEST] = json.dumps(manifest).encode()
-    with ZipFile(path, "w") as archive:
-        for name, content in members.items():
-            archive.writestr(name, content)
+    zipped(members | {LEDGER: lines.encode()}, path)
 
 
-def every(kind, **changes):
+def every(kind, *, most=None, **changes):
     def forge(records):
-        for record in records:
-            if record["type"] == kind:
-                record |= {k: v(record) if callable(v) else v for k, v in changes.items()}
+        for record in [record for record in records if record["type"] == kind][:most]:
+            record |= {k: v(record) if callable(v) else v for k, v in changes.items()}
 
     return forge
 
@@ -83,14 +73,7 @@ def exchanged(kind, *names):
     return forge
 
 
-def first(kind, **changes):
-    def forge(records):
-        record = next(record for record in records if record["type"] == kind)
-        record |= {k: v(record) if callable(v) else v for k, v in changes.items()}
-
-    return forge
-
-
+first = partial(every, most=1)
 FORGED = {
     "all verdicts turned round": every("verdict", winner=lambda it: TURNED.get(it["winner"], "A")),
     "one verdict": first("verdict", winner=lambda it: TURNED.get(it["winner"], "A")),
@@ -99,8 +82,7 @@ FORGED = {
     "another model": first("judge", model="gpt-5"),
     "another provider": first("judge", provider="openai"),
     "generators exchanged": every(
-        "inference",
-        generator=lambda it: f"generator-{1 - int(it['generator'][-1])}",
+        "inference", generator=lambda it: f"generator-{1 - int(it['generator'][-1])}"
     ),
     "cheaper": every("verdict", cost_nano=1),
     "quicker": every("verdict", latency_ms=1.0),
@@ -128,18 +110,12 @@ FORGED = {
 @pytest.mark.parametrize("kind", FORGED)
 def test_a_forged_bundle_is_refused_with_the_genuine_head(bundle, kind):
     path, members, head = bundle
-    records = [json.loads(line) for line in members[LEDGER].splitlines()]
+    records = records_of(members)
     FORGED[kind](records)
     write(path, members, records)
     with pytest.raises(NotVerified) as wrong:
         verify(path, head)
     assert ": the report says" not in str(wrong.value), "found by its figures alone"
-
-
-def test_the_genuine_bundle_is_verified(bundle):
-    path, members, head = bundle
-    write(path, members, [json.loads(line) for line in members[LEDGER].splitlines()])
-    assert verify(path, head).gaps == [NO_CONFIG]
 
 
 def test_a_public_bundle_has_no_config_and_nothing_to_test_guesses_of_one_with(run, tmp_path):
@@ -148,9 +124,9 @@ def test_a_public_bundle_has_no_config_and_nothing_to_test_guesses_of_one_with(r
     lifecycle.create(run.queue.project, make_config())  # a draft, which nothing was asked of
     restate(run)
     compute(run)
-    path, members, head = bundle_of(run, tmp_path / "private.zip")
+    path, members, head = opened(run, tmp_path / "private.zip")
     assert b"Be strict" not in b"".join(members.values())
-    write(path, members, [json.loads(line) for line in members[LEDGER].splitlines()])
+    write(path, members, records_of(members))
     assert verify(path, head).gaps == [NO_CONFIG]
     lines = members[LEDGER].decode()
     [*_, sealed] = re.findall(r'"config":"([0-9a-f]{64})"', lines)
@@ -169,8 +145,8 @@ def test_a_report_of_a_run_that_a_bundle_brought_is_verified(run, tmp_path):
     empty_the_instance()
     [back] = restored(lines, None)
     compute(back)
-    path, members, head = bundle_of(back, tmp_path / "again.zip")
-    write(path, members, [json.loads(line) for line in members[LEDGER].splitlines()])
+    path, members, head = opened(back, tmp_path / "again.zip")
+    write(path, members, records_of(members))
     assert verify(path, head).gaps == [NO_CONFIG]
 
 
@@ -212,16 +188,14 @@ def changed(value):
 
 def test_any_value_that_is_changed_in_a_bundle_is_found(bundle):
     path, members, head = bundle
-    records = [json.loads(line) for line in members[LEDGER].splitlines()]
-    not_found = set()
-    places = {}
+    records = records_of(members)
+    not_found, places = set(), {}
     for number, record in enumerate(records):
         for leaf in leaves(record):
             if leaf != ("type",):
                 places.setdefault((record["type"], *leaf), (number, leaf))
     for (kind, *_), (number, leaf) in places.items():
-        forged = json.loads(json.dumps(records[number]))
-        holder = forged
+        forged = holder = deepcopy(records[number])
         for name in leaf[:-1]:
             holder = holder[name]
         holder[leaf[-1]] = changed(holder[leaf[-1]])
@@ -240,11 +214,11 @@ def test_a_bundle_of_before_rows_were_covered_verifies_as_far_as_it_goes(run, tm
     forget_hashes(run.queue.project)
     Findings.objects.all().delete()
     compute(run)
-    path, members, head = bundle_of(run, tmp_path / "old.zip")
-    records = [json.loads(line) for line in members[LEDGER].splitlines()]
+    path, members, head = opened(run, tmp_path / "old.zip")
+    records = records_of(members)
     for record in records:
-        for name in ("salt", "private_salt") if record["type"] == "run" else ("recipe",):
-            record.pop(name, None) if record["type"] in ("run", "judge") else None
+        for name in {"run": ("salt", "private_salt"), "judge": ("recipe",)}.get(record["type"], ()):
+            record.pop(name, None)
     write(path, members, records)
     assert verify(path, head).gaps == [
         "settings and names of judges of 1 run, made before the ledger covered them",

@@ -2,6 +2,7 @@
 
 import json
 import zlib
+from functools import partial
 from hashlib import sha256
 from zipfile import ZIP_BZIP2, ZIP_DEFLATED, ZipFile
 
@@ -41,8 +42,7 @@ def encrypted(path):
         while place >= 0:
             data[place + flags] |= 1
             place = data.find(signature, place + 1)
-    path.write_bytes(data)
-    return path
+    return written(path, data)
 
 
 def report(**changes):
@@ -108,15 +108,17 @@ def test_a_malformed_manifest_is_refused(tmp_path, name):
 def damaged(path):
     whole = with_manifest(path, {REPORT: report(), LEDGER: HEADER * 20}).read_bytes()
     start = whole.find(b"report.json") + len("report.json")
-    path.write_bytes(whole[:start] + b"\xff" * 20 + whole[start + 20 :])
+    return written(path, whole[:start] + b"\xff" * 20 + whole[start + 20 :])
+
+
+def written(path, content):
+    path.write_bytes(content)
     return path
 
 
 ARCHIVES = {
-    "no zip": lambda path: path.write_bytes(b"PK") and path,
-    "cut": lambda path: (
-        path.write_bytes(zipped(path, {MANIFEST: b"{}"}).read_bytes()[:-30]) and path
-    ),
+    "no zip": lambda path: written(path, b"PK"),
+    "cut": lambda path: written(path, zipped(path, {MANIFEST: b"{}"}).read_bytes()[:-30]),
     "empty": lambda path: zipped(path, {}),
     "damaged": damaged,
     "encrypted": lambda path: encrypted(zipped(path, {MANIFEST: b"{}"})),
@@ -146,20 +148,16 @@ def test_what_is_refused_is_not_unpacked(tmp_path, monkeypatch):
     assert "would unpack to 200,000,002 bytes" in refused(path)
 
 
-def refused(path):
-    with pytest.raises(NotVerified) as wrong:
-        verify(path)
+def refused(path, error=NotVerified, read=verify):
+    with pytest.raises(error) as wrong:
+        read(path)
     said = str(wrong.value)
     assert "\n" not in said
     return said
 
 
 def not_restored(path):
-    with pytest.raises(backup.BackupRefused) as wrong:
-        backup.restore(path, say=str)
-    said = str(wrong.value)
-    assert "\n" not in said
-    return said
+    return refused(path, backup.BackupRefused, partial(backup.restore, say=str))
 
 
 def backed_up(path, line):

@@ -65,13 +65,12 @@ def test_judges_of_ratings_are_ranked_by_the_order_of_ratings_and_not_by_equal_o
 
 def test_couples_are_fixed_in_the_ledger():
     run = study()
-    keys = Item.objects.filter(queue=run.queue_id, is_coupled=True).values_list(
-        "prompt_key", flat=True
-    )
+    items = Item.objects.filter(queue=run.queue_id)
+    keys = items.filter(is_coupled=True).values_list("prompt_key", flat=True)
     assert sorted(Counter(keys).values()) == [1, 2, 2]
     entries = Entry.objects.filter(queue=run.queue_id, kind="verdicts")
     told = {entry.item_id: entry.payload["prompt"] for entry in entries}
-    assert told == dict(Item.objects.filter(queue=run.queue_id).values_list("pk", "prompt_key"))
+    assert told == dict(items.values_list("pk", "prompt_key"))
     assert_whole(run.queue.project)
 
 
@@ -140,17 +139,11 @@ def test_the_board_says_where_spearman_puts_two_judges_the_other_way_round():
             records += [about, alike, steps, {"item": name, "voter": "ann", "vote": rating}]
     found, judges = findings_of(imported(*records, vote_kind="rating"))
     assert judges["steps"].overall.value > judges["alike"].overall.value
-    people, alike, steps = (
-        [1, 2, 2, 3, 3, 4, 4, 5],
-        [1, 1, 2, 2, 3, 3, 4, 4],
-        [4, 5, 3, 4, 2, 3, 1, 2],
-    )
-    assert judges["alike"].of_ratings.spearman == pytest.approx(
-        oracles.stats.spearmanr(people, alike).statistic
-    )
-    assert judges["steps"].of_ratings.spearman == pytest.approx(
-        oracles.stats.spearmanr(people, steps).statistic
-    )
+    people = [1, 2, 2, 3, 3, 4, 4, 5]
+    rated = {"alike": [1, 1, 2, 2, 3, 3, 4, 4], "steps": [4, 5, 3, 4, 2, 3, 1, 2]}
+    for name, ratings in rated.items():
+        expected = oracles.stats.spearmanr(people, ratings).statistic
+        assert judges[name].of_ratings.spearman == pytest.approx(expected)
     far = "By Spearman's rank correlation alike (0.92) stands above steps (-0.69)."
     assert [sentence for sentence in found.more if "Spearman" in sentence] == [far]
 
@@ -160,9 +153,8 @@ def test_a_group_of_voters_has_the_order_of_its_own_ratings():
     Voter.objects.filter(project=run.queue.project, external_id="ann").update(group="nurses")
     found, _ = findings_of(run)
     [group] = found.groups
-    assert [judge.overall.value for judge in group.judges] == [
-        judge.overall.value for judge in found.judges
-    ]
+    of_group, of_all = ([judge.overall.value for judge in of.judges] for of in (group, found))
+    assert of_group == of_all
 
 
 def test_a_bundle_keeps_couples_and_figures():
@@ -176,7 +168,7 @@ def test_a_bundle_keeps_couples_and_figures():
     assert_whole(back.queue.project)
 
 
-def test_a_report_says_the_same_and_lists_the_same_order():
+def test_a_report_says_the_same_lists_the_same_order_and_its_bundle_verifies(tmp_path):
     run = study(baselines=True)
     compute(run)
     _, token = make_share(run.queue.project, run, None)
@@ -187,6 +179,10 @@ def test_a_report_says_the_same_and_lists_the_same_order():
     assert told["runs"][0]["findings"]["unordered"]["units"] == 13
     table = user_client().get(f"/r/{token}/judges.csv").content.decode()
     assert table.index("keen") < table.index("flat")
+    path, head = tmp_path / "bundle.zip", run.queue.project.ledger_head
+    path.write_bytes(b"".join(Client().get(f"/r/{token}/bundle.zip").streaming_content))
+    empty_the_instance()
+    assert verify(path, head).report.head.hash == head
 
 
 @pytest.mark.parametrize(
@@ -209,16 +205,6 @@ def test_a_draft_counts_couples_and_what_a_prompt_can_bring_against_a_constant(
     shown = text_of(user_client().get(f"/runs/{run.pk}/draft/"))
     assert ("too few to tell" in shown) == bool(said)
     assert said in shown
-
-
-def test_a_bundle_of_a_report_of_ratings_verifies(tmp_path):
-    run = study(baselines=True)
-    compute(run)
-    _, token = make_share(run.queue.project, run, None)
-    path, head = tmp_path / "bundle.zip", run.queue.project.ledger_head
-    path.write_bytes(b"".join(Client().get(f"/r/{token}/bundle.zip").streaming_content))
-    empty_the_instance()
-    assert verify(path, head).report.head.hash == head
 
 
 @pytest.mark.parametrize("is_graded", [True, False])

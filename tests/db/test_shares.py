@@ -160,8 +160,7 @@ def test_a_wrong_an_expired_and_a_revoked_link_get_the_same_answer():
 
 
 def test_a_link_cannot_be_guessed_and_is_kept_as_a_hash():
-    run = voted_run()
-    row, link = share(run)
+    row, link = share(make_run())
     token = link.split("/")[2]
     assert len(token) >= 43  # 256 bits
     kept = json.dumps(list(Share.objects.values()), default=str)
@@ -170,8 +169,7 @@ def test_a_link_cannot_be_guessed_and_is_kept_as_a_hash():
 
 
 def test_who_owns_a_run_makes_and_revokes_links_on_its_page():
-    run = voted_run()
-    owner = user_client()
+    run, owner = voted_run(), user_client()
     page = f"/runs/{run.pk}/share/"
     made = owner.post(page, {"label": "press", "shows": "live", "days": "7"})
     link = made.context["link"].removeprefix("http://testserver")
@@ -187,31 +185,28 @@ def test_who_owns_a_run_makes_and_revokes_links_on_its_page():
     assert "revoked on" in text_of(owner.get(page))
 
 
-def test_what_cannot_be_is_refused_and_no_link_is_made():
-    run = voted_run()
-    answer = user_client().post(f"/runs/{run.pk}/share/", {"shows": "thawed", "days": "0"})
-    assert answer.status_code == 422
-    assert set(answer.context["form"].errors) == {"shows", "days"}
-    assert not Share.objects.exists()
-
-
-def test_a_report_cannot_be_frozen_before_it_is_computed():
-    run = make_run()
-    answer = user_client().post(f"/runs/{run.pk}/share/", {"shows": "frozen"})
-    assert answer.status_code == 422
-    assert "still being computed" in text_of(answer)
+@pytest.mark.parametrize(
+    "given, wrong, words",
+    [
+        ({"shows": "thawed", "days": "0"}, {"shows", "days"}, "not one of the available choices"),
+        ({"shows": "frozen"}, {"shows"}, "still being computed"),
+    ],
+)
+def test_what_cannot_be_is_refused_and_no_link_is_made(given, wrong, words):
+    answer = user_client().post(f"/runs/{make_run().pk}/share/", given)
+    assert (answer.status_code, set(answer.context["form"].errors)) == (422, wrong)
+    assert words in text_of(answer)
     assert not Share.objects.exists()
 
 
 def test_search_engines_are_kept_out_unless_the_owner_says_otherwise():
     run = voted_run()
-    _, link = share(run)
-    assert read(link).headers["X-Robots-Tag"] == "noindex, nofollow"
-    assert 'content="noindex' in read(link).content.decode()
-    assert read(link, "badge.svg").headers["X-Robots-Tag"] == "noindex, nofollow"
-    _, link = share(run, is_public=True)
-    assert "X-Robots-Tag" not in read(link).headers
-    assert "noindex" not in read(link).content.decode()
+    for is_public in (False, True):
+        _, link = share(run, is_public=is_public)
+        for name in ("", "badge.svg"):
+            robots = read(link, name).headers.get("X-Robots-Tag")
+            assert robots == (None if is_public else "noindex, nofollow")
+        assert ('content="noindex' in read(link).content.decode()) is not is_public
 
 
 def test_who_still_has_pairs_to_vote_on_votes_first():
@@ -223,8 +218,7 @@ def test_who_still_has_pairs_to_vote_on_votes_first():
         _, link = share(run, of_project=of_project)
         for name in ("", "report.json"):
             answer = client.get(link + name)
-            assert answer.status_code == 403
-            assert "Vote first" in text_of(answer)
+            assert (answer.status_code, "Vote first" in text_of(answer)) == (403, True)
 
 
 def test_a_member_with_pairs_to_vote_on_reads_the_report_without_these():
@@ -290,8 +284,7 @@ def caching(answer):
 
 
 def test_who_reads_a_link_gets_no_cookie():
-    run = voted_run()
-    _, link = share(run)
+    _, link = share(voted_run())
     for address in (link, f"{link}report.html", f"{link}nothing.txt", "/r/wrong/"):
         assert not Client().get(address).cookies
 
@@ -379,16 +372,16 @@ def test_links_are_made_listed_and_revoked_by_scripts():
 def test_a_frozen_report_stays_what_it_was_and_a_live_one_does_not():
     run = voted_run()
     (_, frozen), (_, live) = share(run, is_frozen=True), share(run)
-    before = {
-        link: (read(link, "report.json").content, text_of(read(link))) for link in (frozen, live)
-    }
+
+    def votes():
+        data = json.loads(read(live, "report.json").content)
+        return data["runs"][0]["findings"]["as_of"]["votes"]
+
+    before = (read(frozen, "report.json").content, text_of(read(frozen)))
+    assert votes() == 120
     another_vote(run)
-    after = {
-        link: (read(link, "report.json").content, text_of(read(link))) for link in (frozen, live)
-    }
-    assert after[frozen] == before[frozen]
-    assert json.loads(after[live][0])["runs"][0]["findings"]["as_of"]["votes"] == 121
-    assert json.loads(before[live][0])["runs"][0]["findings"]["as_of"]["votes"] == 120
+    assert (read(frozen, "report.json").content, text_of(read(frozen))) == before
+    assert votes() == 121
 
 
 def test_an_erasure_shows_on_a_frozen_report():
@@ -405,15 +398,9 @@ def test_an_erasure_shows_on_a_frozen_report():
         assert "Frozen: as of" in text
     assert json.loads(read(link, "report.json").content)["since"] == {"people": 1, "runs": 0}
     assert read(link, "report.html").headers["ETag"] == tag
-    ledger.record(
-        Entry(
-            project=run.queue.project,
-            queue=run.queue,
-            kind=Entry.Kind.ERASURE,
-            at=timezone.now(),
-            payload={"queue": str(run.queue_id)},
-        )
-    )
+    about = {"project": run.queue.project, "queue": run.queue, "at": timezone.now()}
+    gone = {"queue": str(run.queue_id)}
+    ledger.record(Entry(**about, kind=Entry.Kind.ERASURE, payload=gone))
     seal_all(run.queue.project)
     words = "Since then 1 person was and 1 run was erased from the records"
     assert words in text_of(read(link))
@@ -449,19 +436,17 @@ def test_a_composite_is_shown_with_its_components_and_whether_it_holds():
 
 def test_pass_rates_are_told_by_model():
     run = make_single_run([["pass"]] * 12)
-    voter = make_voter(run)
-    items = pairs_of(run)
-    Inference.objects.filter(pk__in=[item.a_id for item in items[:6]]).update(generator="first")
-    Inference.objects.filter(pk__in=[item.a_id for item in items[6:]]).update(generator="second")
+    voter, items = make_voter(run), pairs_of(run)
+    for name, some in (("first", items[:6]), ("second", items[6:])):
+        Inference.objects.filter(pk__in=[item.a_id for item in some]).update(generator=name)
     for place, item in enumerate(items):
         make_vote(voter, item, "flag" if place > 8 else "pass")
     seal_all(run.queue.project)
     compute(run)
     _, link = share(run, of_project=True)
     text = text_of(read(link))
-    assert (
-        "Pass rate of each model Model Outputs Votes Passed, % first 6 6 100 % 61\u2013100" in text
-    )
+    heads = "Pass rate of each model Model Outputs Votes Passed, %"
+    assert f"{heads} first 6 6 100 % 61\u2013100" in text
     assert "second 6 6 50 %" in text
     lines = read(link, "pass-rates.csv").content.decode().splitlines()
     assert lines[1].startswith("first,6,1.0,")
@@ -500,14 +485,11 @@ def test_a_file_is_sent_once_while_it_is_the_same(name):
 
 
 def test_pictures_are_pictures_and_the_badge_says_who_is_best_and_how_old_that_is():
-    run = voted_run()
-    row, link = share(run)
+    row, link = share(voted_run())
     assert read(link, "card.png").content.startswith(b"\x89PNG")
-    assert read(link, "picture.png").content.startswith(b"\x89PNG")
     badge = read(link, "badge.svg").content.decode()
     assert "near-judge 95\N{NO-BREAK SPACE}% (" in badge
     assert re.search("(best|agrees most, not settled) · 120 votes, the last today", badge)
-    Share.objects.update(frozen=None)
     report = current(row)
     report.runs[0].findings.claims.best = 0
     assert ") best · 120 votes, the last today" in badge_svg(report)

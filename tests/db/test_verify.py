@@ -67,15 +67,24 @@ def study():
     return run
 
 
-def bundle_of(run, *, of_project=False):
-    _, token = make_share(run.queue.project, None if of_project else run, None)
-    return bundle_behind(token)
+def link_of(run, *, of_project=False, **options):
+    _, token = make_share(run.queue.project, None if of_project else run, None, **options)
+    return f"/r/{token}/"
 
 
-def bundle_behind(token):
-    answer = Client().get(f"/r/{token}/bundle.zip")
+def bundle_of(run, **options):
+    return bundle_behind(link_of(run, **options))
+
+
+def bundle_behind(link):
+    answer = Client().get(f"{link}bundle.zip")
     assert answer.status_code == 200
     return b"".join(answer.streaming_content)
+
+
+def bundle_refused(link, words):
+    answer = Client().get(f"{link}bundle.zip")
+    assert (answer.status_code, words in text_of(answer)) == (409, True)
 
 
 def members_of(bundle):
@@ -152,13 +161,8 @@ def refused(path, head=""):
 def test_the_command_uses_a_database_of_its_own(study, tmp_path):
     path = tmp_path / "bundle.zip"
     path.write_bytes(bundle_of(study))
-    done = subprocess.run(
-        [sys.executable, "-m", "humanjudge", "verify", str(path)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command = [sys.executable, "-m", "humanjudge", "verify", str(path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert f"every figure of {study.name!r} follows from its ledger" in done.stdout
     assert "compare it with one you know" in done.stdout
@@ -179,19 +183,16 @@ def test_a_bundle_is_of_the_moment_of_its_report(study):
 
 def test_no_bundle_is_given_while_judges_are_asked_again(study):
     Verdict.objects.filter(pk=Verdict.objects.last().pk).update(state="waiting", winner="")
-    _, token = make_share(study.queue.project, study, None)
-    answer = Client().get(f"/r/{token}/bundle.zip")
-    assert answer.status_code == 409
-    assert "Votes or verdicts are coming" in text_of(answer)
+    bundle_refused(link_of(study), "Votes or verdicts are coming")
 
 
 @pytest.mark.parametrize("of_project", [False, True])
 def test_a_frozen_report_is_verified_as_of_its_position(study, tmp_path, of_project):
     project = study.queue.project
-    _, token = make_share(project, None if of_project else study, None, is_frozen=True)
-    frozen, head = bundle_behind(token), project.ledger_head
+    link = link_of(study, of_project=of_project, is_frozen=True)
+    frozen, head = bundle_behind(link), project.ledger_head
     change_everything(study)
-    after = bundle_behind(token)
+    after = bundle_behind(link)
     assert members_of(after)[LEDGER] == members_of(frozen)[LEDGER]
     assert head != project.ledger_head
     (path := tmp_path / "bundle.zip").write_bytes(after)
@@ -224,27 +225,21 @@ def change_everything(run):
 def test_a_report_that_is_frozen_while_figures_follow_has_no_bundle(study):
     make_vote(make_voter(study), pairs_of(study)[3], "A")
     seal_all(study.queue.project)
-    _, token = make_share(study.queue.project, study, None, is_frozen=True)
-    assert Client().get(f"/r/{token}/bundle.zip").status_code == 404
-    assert "There is no bundle" in text_of(Client().get(f"/r/{token}/"))
-    _, token = make_share(study.queue.project, study, None)
-    answer = Client().get(f"/r/{token}/bundle.zip")
-    assert answer.status_code == 409
-    assert "Try again in a moment" in text_of(answer)
+    frozen = link_of(study, is_frozen=True)
+    assert Client().get(f"{frozen}bundle.zip").status_code == 404
+    assert "There is no bundle" in text_of(Client().get(frozen))
+    bundle_refused(link_of(study), "Try again in a moment")
 
 
 def test_no_bundle_is_given_of_a_ledger_that_is_not_whole(study):
     other = voted_run(pairs=12, project=study.queue.project)
     set_state(other, "stopped")
-    _, frozen = make_share(study.queue.project, None, None, is_frozen=True)
+    frozen = link_of(study, of_project=True, is_frozen=True)
     delete(other.pk, other.name)
     seal_all(study.queue.project)
     compute(study)
-    _, token = make_share(study.queue.project, study, None)
-    answer = Client().get(f"/r/{token}/bundle.zip")
-    assert answer.status_code == 409
-    assert "A run of this project was deleted" in text_of(answer)
-    assert Client().get(f"/r/{frozen}/bundle.zip").status_code == 409
+    for link in (link_of(study), frozen):
+        bundle_refused(link, "A run of this project was deleted")
     forget_deleted_runs()
     assert not FrozenRows.objects.exists()
 
@@ -255,9 +250,8 @@ def test_a_composite_is_computed_anew_where_the_bundle_holds_what_it_needs(study
         "sources": {"near": {"from": "judge_wins", "judge": "near-judge"}},
     }
     sources.store(study, sources.read_config(study, config))
-    path = tmp_path / "bundle.zip"
-    path.write_bytes(bundle_of(study))
-    members = members_of(path.read_bytes())
+    members = members_of(bundle_of(study))
+    path = zipped(members, tmp_path / "bundle.zip")
     assert verified(path).runs[0].composite.mean is not None
     report = json.loads(members[REPORT])
     report["runs"][0]["composite"]["mean"] += 1e-6

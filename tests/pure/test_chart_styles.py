@@ -11,9 +11,8 @@ import matplotlib as mpl
 import pytest
 from PIL import Image
 
-from humanjudge.charts.interval_graph import IntervalRow, Level
+from humanjudge.charts.graphs import Curve, IntervalRow, Level
 from humanjudge.charts.labels import SHARE, Axis
-from humanjudge.charts.line_graph import Curve
 from humanjudge.charts.matplot import pictures
 from humanjudge.charts.score_charts import Versus, bars, grouped, lines
 from humanjudge.charts.style import ALLOWED, StyleRefused, settings_of
@@ -91,12 +90,8 @@ def test_letters_come_from_the_shipped_fonts():
 
 
 def test_the_best_judge_stands_first_and_one_without_a_figure_last():
-    rows = [
-        IntervalRow("low", 0.25),
-        IntervalRow("none", None, (0.1, 0.2)),
-        IntervalRow("high", 0.75),
-    ]
-    rows.append(IntervalRow("longer wins", 0.5, is_baseline=True))
+    rows = [IntervalRow("low", 0.25), IntervalRow("none", None, (0.1, 0.2))]
+    rows += [IntervalRow("high", 0.75), IntervalRow("longer wins", 0.5, is_baseline=True)]
     chart = bars(rows, title="t", axis=SHARE, reference=Level("people", 0.81, (0.7, 0.9)))
     page = texts(chart)
     assert "no figure" in page
@@ -104,10 +99,10 @@ def test_the_best_judge_stands_first_and_one_without_a_figure_last():
     assert "people 81\xa0%" in page
     names = [text.split()[0] for text in page if text.startswith(("low", "none", "high"))]
     assert names == ["high", "low", "none"]
-    assert chart.words.startswith(
-        "t. Best first: high 75\xa0%, longer wins (baseline) 50\xa0%, low"
+    assert chart.words == (
+        "t. Best first: high 75\xa0%, longer wins (baseline) 50\xa0%, low 25\xa0%, "
+        "none no figure; people 81\xa0%. Lines are 95 % intervals."
     )
-    assert chart.words.endswith("none no figure; people 81\xa0%. Lines are 95 % intervals.")
 
 
 def test_lines_name_every_judge_and_one_without_points():

@@ -16,7 +16,7 @@ from judge_eval.stats import (
     among_people,
     score,
 )
-from reports.report.score_charts import write_charts
+from reports.report.score_files import write_charts
 from reports.report.score_table import ScoreResults
 
 ITEMS = [f"q{n}" for n in range(60)]

@@ -1,11 +1,21 @@
-"""A folder that is whole or as it was before, and never somebody else's."""
+"""A folder of score files: whole or as it was before, never somebody else's, with names in it."""
 
 import json
-from pathlib import Path
+from pathlib import Path, PurePosixPath, PureWindowsPath
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from reports.report.folders import MADE_BY, MANIFEST, FolderTaken, replacing
+from reports.report.score_config import is_safe
+from reports.report.score_files import (
+    MADE_BY,
+    MANIFEST,
+    FolderTaken,
+    file_name,
+    judge_names,
+    replacing,
+)
 
 
 def write_report(folder, text="new"):
@@ -26,14 +36,12 @@ def test_it_is_made_with_its_parents_and_nothing_else_is_left(tmp_path):
         assert not place.exists()
     assert (place / "score_report.csv").read_text() == "new"
     assert contents(place.parent) == ["b"]
-    manifest = json.loads((place / MANIFEST).read_text())
-    assert manifest["files"] == ["score_report.csv", "scores", MANIFEST]
 
 
 def test_an_empty_folder_and_an_older_report_are_replaced(tmp_path):
+    place = tmp_path / "out"
+    place.mkdir()
     for text in ("first", "second"):
-        place = tmp_path / "out"
-        place.mkdir(exist_ok=True)
         with replacing(place) as folder:
             write_report(folder, text)
         assert (place / "score_report.csv").read_text() == text
@@ -56,39 +64,36 @@ def test_a_failure_leaves_nothing_where_nothing_was(tmp_path):
     assert contents(tmp_path) == []
 
 
-def foreign_folders(tmp_path):
-    ours = tmp_path / "ours and more"
-    with replacing(ours) as folder:
-        write_report(folder)
-    (ours / "notes.txt").write_text("mine")
-    plain = tmp_path / "plain"
-    plain.mkdir()
-    (plain / "thesis.doc").write_text("mine")
-    pretending = tmp_path / "pretending"
-    pretending.mkdir()
-    (pretending / MANIFEST).write_text(json.dumps({"made_by": "another tool", "files": [MANIFEST]}))
-    file = tmp_path / "file"
-    file.write_text("mine")
-    return [ours, plain, pretending, file]
+@pytest.fixture(params=["ours and more", "plain", "pretending", "a file"])
+def foreign(request, tmp_path):
+    """Something that is not ours, or not all of it."""
+    place = tmp_path / request.param
+    if request.param == "a file":
+        place.write_text("mine")
+        return place
+    place.mkdir()
+    if request.param == "ours and more":
+        write_report(place)
+    if request.param == "pretending":
+        manifest = {"made_by": "another tool", "files": [MANIFEST]}
+        (place / MANIFEST).write_text(json.dumps(manifest))
+    else:
+        (place / "notes.txt").write_text("mine")
+    return place
 
 
-@pytest.mark.parametrize("which", range(4))
-def test_what_is_not_ours_is_refused_before_any_work(tmp_path, which):
-    place = foreign_folders(tmp_path)[which]
-    before = contents(tmp_path)
-    with pytest.raises(FolderTaken, match="--force"), replacing(place):
+def test_what_is_not_ours_is_refused_before_any_work(tmp_path, foreign):
+    with pytest.raises(FolderTaken, match="--force"), replacing(foreign):
         pytest.fail("it was given out")
-    assert contents(tmp_path) == before
+    assert contents(tmp_path) == [foreign.name]
 
 
-@pytest.mark.parametrize("which", range(4))
-def test_force_moves_it_aside_and_loses_nothing(tmp_path, which):
-    place = foreign_folders(tmp_path)[which]
-    before = set(tmp_path.iterdir())
+def test_force_moves_it_aside_and_loses_nothing(tmp_path, foreign):
+    place = foreign
     kept = place.read_text() if place.is_file() else contents(place)
     with replacing(place, force=True) as folder:
         write_report(folder)
-    [aside] = set(tmp_path.iterdir()) - before
+    [aside] = set(tmp_path.iterdir()) - {place}
     assert aside.name.startswith(f"{place.name}.before-")
     assert kept == (aside.read_text() if aside.is_file() else contents(aside))
     assert contents(place) == sorted(["score_report.csv", "scores", MANIFEST])
@@ -110,3 +115,69 @@ def test_it_may_be_the_present_folder_s_child(tmp_path, monkeypatch):
     with replacing(Path("out")) as folder:
         write_report(folder)
     assert contents(tmp_path) == ["out"]
+
+
+# --- names ---------------------------------------------------------------------------------------
+
+HOSTILE = [
+    *("../../etc/passwd", "..", ".", "", "/", "C:\\x", "a/b", "a\\b", "a\0b", ".hidden", "-rf"),
+    *("\u202egpj.exe", "x" * 500, "ü" * 300, "<script>alert(1)</script>", "=cmd|' /C calc'!A0"),
+    *("line\nbreak", "\ud800"),
+]
+
+
+def file_names(names):
+    taken = set()
+    return {name: file_name(name, taken) for name in names}
+
+
+def insist_on_files(names):
+    found = file_names(names)
+    assert list(found) == names
+    for file in found.values():
+        assert file
+        assert not file.startswith((".", "-"))
+        assert PurePosixPath(file).name == PureWindowsPath(file).name == file
+        assert file.isprintable()
+        assert len(f"{file}_result.json".encode()) <= 255
+    assert len({file.casefold() for file in found.values()}) == len(names)
+
+
+def test_hostile_names_are_plain_files():
+    insist_on_files(HOSTILE)
+
+
+@given(st.lists(st.text(), unique=True, max_size=8))
+def test_any_names_are_plain_files(names):
+    insist_on_files(names)
+
+
+def test_plain_names_stay_as_they_are():
+    names = ["gpt-4.1", "longer-wins", "Llama_3", "modèle", "claude+tools"]
+    assert list(file_names(names).values()) == names
+
+
+def test_names_made_to_meet_are_told_apart():
+    trap = file_names(["a/b"])["a/b"]
+    insist_on_files(["a/b", trap, f"{trap}-2", f"{trap}-3", trap.upper()])
+
+
+def test_judges_of_one_name_are_told_apart():
+    names = {"11111111-a": "gpt", "22222222-b": "gpt", "33333333-c": "gpt (11111111)"}
+    assert judge_names(names) == {
+        "11111111-a": "gpt (11111111)",
+        "22222222-b": "gpt (22222222)",
+        "33333333-c": "gpt (11111111)-2",
+    }
+
+
+@given(st.dictionaries(st.uuids().map(str), st.text(max_size=3), max_size=6))
+def test_every_judge_has_a_name_of_its_own(names):
+    found = judge_names(names)
+    assert list(found) == list(names)
+    assert len({name.casefold() for name in found.values()}) == len(names)
+
+
+def test_what_may_be_a_folder():
+    assert all(map(is_safe, ["more_as", "f1 macro", "x"]))
+    assert not any(map(is_safe, ["", ".", "..", "a/b", "a\\b", ".x", "x ", "x" * 200, 7]))

@@ -95,38 +95,19 @@ def test_several_figures_of_a_scorer_are_columns_of_their_own():
     table = table_of(Given(figures), ["a", "b"])
     assert rows_of(table, "ab") == [["judge_id", "it", "it_y"], ["a", "", ""], ["b", "1.0", "2.0"]]
     assert row_of(table, "a").figures[1].reason == "there is nothing"
+    of_alt_test = ["judge_id", "it_winning_rate", "it_advantage_prob"]
+    assert rows_of(table_of(AltTestScorer(), ["a"]), "a") == [of_alt_test, ["a", "", ""]]
 
 
-def test_the_alt_test_has_two_columns():
-    table = table_of(AltTestScorer(), ["a"])
-    assert rows_of(table, "a") == [
-        ["judge_id", "it_winning_rate", "it_advantage_prob"],
-        ["a", "", ""],
-    ]
-
-
-def test_what_is_no_matter_of_judges_marks_nobody():
-    config = MetricConfig(KrippendorffAlphaScorer(), ["winner"], display_name="it")
-    people = {
-        "ann": {"winner": {"q1": "A", "q2": "B"}},
-        "ben": {"winner": {"q1": "A", "q2": "B"}},
-    }
-    judges = {name: {"winner": {"q1": "A"}} for name in ("a", "b")}
-    table = tabulate([config], score([config], judges, people), list(judges))
-    assert [row.figures[0].value for row in table.judges] == [1.0, 1.0]
-    assert not any(row.figures[0].is_best for row in table.judges)
-    figures = config.scorer.figure_names
-    assert [best_of(config.scorer, figure) for figure in figures] == [None, "highest"]
-
-
-def test_what_is_no_matter_of_judges_is_told_once_and_is_in_the_csv_as_ever():
+def test_what_is_no_matter_of_judges_marks_nobody_and_is_told_once():
     config = MetricConfig(KrippendorffAlphaScorer(), ["winner"])
     people = {name: {"winner": {"q1": "A", "q2": "B"}} for name in ("ann", "ben")}
     judges = {"a": {"winner": {"q1": "A", "q2": "B"}}, "failed": {"winner": {"q1": None}}}
-    found = score([config], judges, people)
-    table = tabulate(
-        [config], found, list(judges), {config.unique_name: among_people(config, people)}
-    )
+    among = {config.unique_name: among_people(config, people)}
+    table = tabulate([config], score([config], judges, people), list(judges), among)
+    assert not any(row.figures[0].is_best for row in table.judges)
+    figures = config.scorer.figure_names
+    assert [best_of(config.scorer, figure) for figure in figures] == [None, "highest"]
     lines = table_text(table).splitlines()
     name = config.unique_name
     assert [line.split()[0] for line in lines[:3]] == ["judge_id", "a", "failed"]
@@ -152,16 +133,11 @@ def test_the_best_stands_first_and_people_and_baselines_are_marked():
     among = {config.unique_name: among_people(config, people)}
     table = tabulate([config], score([config], judges, people), list(judges), among, ["rule"])
     assert [row.judge_id for row in table.judges] == ["good", "rule", "silent"]
-    assert [row[0] for row in rows_of(table, judges)] == ["judge_id", *judges], (
-        "the CSV keeps its order"
-    )
+    in_csv = [row[0] for row in rows_of(table, judges)]
+    assert in_csv == ["judge_id", *judges], "it keeps its order"
     shown = table_text(table).splitlines()
-    assert [line.split("  ")[0] for line in shown[1:5]] == [
-        "good",
-        "rule (baseline)",
-        "silent",
-        AMONG,
-    ]
+    names = ["good", "rule (baseline)", "silent", AMONG]
+    assert [line.split("  ")[0] for line in shown[1:5]] == names
     assert shown[4].split()[3] == "1.000"
     assert shown[5] == f"(1) Accuracy, winner: {config.unique_name}"
     data = table.model_dump()
@@ -181,23 +157,13 @@ def test_the_alt_test_says_who_passes_and_at_which_epsilon():
     assert "1.000 passes n=" in table_text(table)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "=1+1",
-        "+1",
-        "-1",
-        "@x",
-        "\tx",
-        "\rx",
-        "\nx",
-        "\uff1d1",
-        " =1",
-        "\xa0 @x",
-        "\ufeff=1",
-        '=cmd|"/C calc"!A0',
-    ],
-)
+FORMULAS = [
+    *("=1+1", "+1", "-1", "@x", "\tx", "\rx", "\nx", "\uff1d1", " =1", "\xa0 @x", "\ufeff=1"),
+    '=cmd|"/C calc"!A0',
+]
+
+
+@pytest.mark.parametrize("name", FORMULAS)
 def test_no_name_is_a_formula(name):
     table = table_of(Given({name: {"x": -1.0}}), [name])
     assert rows_of(table, [name])[1:] == [[f"'{name}", "-1.0"]]
@@ -205,9 +171,8 @@ def test_no_name_is_a_formula(name):
 
 def test_no_name_speaks_to_the_terminal():
     name = "\x1b[2J\x1b]0;owned\x07gpt\r\nnobody"
-    lines = table_text(
-        table_of(Given({name: {"x": 1.0}, "b": {"x": 0.0}}), [name, "b"])
-    ).splitlines()
+    figures = {name: {"x": 1.0}, "b": {"x": 0.0}}
+    lines = table_text(table_of(Given(figures), list(figures))).splitlines()
     assert len(lines) == 4
     assert all(line.isprintable() for line in lines)
 

@@ -8,9 +8,8 @@ from humanjudge.lib.validation import ConfigInvalid
 from judge_eval.models import Run
 from judge_eval.runs.providers import make_embedder
 from judge_eval.selectors import Ambiguous, by_prefix, switched_off
-from reports.report.folders import FolderTaken, replacing
 from reports.report.score_config import Reach, read_config, read_style, whole
-from reports.report.score_files import ScoringFailed, make_report
+from reports.report.score_files import FolderTaken, ScoringFailed, make_report, replacing
 from reports.report.score_table import table_text
 
 
