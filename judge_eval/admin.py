@@ -102,6 +102,11 @@ class ProviderAdmin(ListAdmin):
     def view_on_site(self, provider: Provider) -> str:
         return reverse("providers")
 
+    def save_model(self, request: HttpRequest, obj: Provider, form: Any, change: bool) -> None:
+        if "base_url" in form.changed_data:
+            obj.refused = {}
+        super().save_model(request, obj, form, change)
+
     @admin.display(description="key is set here")
     def key(self, provider: Provider) -> str:
         """Say whether this process has the key; the workers may have another environment."""

@@ -72,6 +72,8 @@ class Provider(models.Model):
     # alone for a while: until when, and why.
     next_start_at = models.DateTimeField(null=True, editable=False)
     pauses = models.JSONField(default=dict, editable=False)
+    # By model, what it refuses and is asked without.
+    refused = models.JSONField(default=dict, editable=False)
     # Workers that wait for a place, and until when.
     guests = models.JSONField(default=dict, editable=False)
     # The call by which it was last tried: see runs.trial.

@@ -18,9 +18,10 @@ from judge_eval.baselines import BASELINES
 from judge_eval.config.judge_types import JUDGE_TYPES
 from judge_eval.config.run_config import ONE_MODEL, JudgeSpec, RunConfig
 from judge_eval.demo.content import DemoPrompt
-from judge_eval.models import Board, Judge, JudgeRating, Run, Verdict
+from judge_eval.models import Board, Judge, JudgeRating, Provider, Run, Verdict
 from judge_eval.objects import record_objects
 from judge_eval.prompts.request_hash import judge_fingerprint
+from judge_eval.providers.chat import left_out
 from voting.choices import DEFAULT_BALLOT
 from voting.curating import votes_for
 from voting.kinds import Kind, is_ordered, kind_of
@@ -223,14 +224,18 @@ def model_fingerprint(
     config: RunConfig, judge: str, provider: str, model: str, reported: str = ""
 ) -> str:
     """Return the name of a competitor: whatever would make it another one."""
+    rows = Provider.objects.filter(name=provider).values_list("refused", flat=True)
+    without = left_out((rows.first() or {}).get(model, ()))
+    asked = config.asking(judge, provider, model).parameters
     return judge_fingerprint(
         model=reported or model,
         provider=provider,
         prompt_version=config.judging.prompt_version,
         parameters={
-            **config.asking(judge, provider, model).parameters,
+            **{name: value for name, value in asked.items() if name not in without},
             "samples": config.judging.samples,
             "orders": config.verdict_orders,
+            **({"without": without} if without else {}),
         },
         renderer=renderer_id(settings.SVG_RENDERER) if config.kind == "svg" else None,
     )

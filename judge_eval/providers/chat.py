@@ -3,7 +3,7 @@
 import functools
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from judge_eval.providers.errors import (
     error_in,
     malformed,
     readable,
-    refused,
+    refusal_of,
 )
 from judge_eval.providers.transport import Line
 
@@ -37,8 +37,6 @@ _SPOKEN_OF = {
 _NEWER_NAME = {"max_tokens": "max_completion_tokens"}
 _NEVER_LEFT_OUT = {"model", "messages", "stream", "stream_options"}
 _MOST_ADAPTATIONS = 8
-# By address and model, what was refused: fields, or one of the names above.
-_avoided: dict[tuple[str, str], frozenset[str]] = {}
 
 
 @dataclass(frozen=True)
@@ -50,6 +48,8 @@ class Endpoint:
     api_key: str = field(repr=False)
     timeout_s: float = 60
     structured_output: bool = True
+    refused: Mapping[str, Collection[str]] = field(default_factory=dict)
+    """By model, what it refused before and is asked without."""
 
 
 @dataclass(frozen=True)
@@ -77,33 +77,37 @@ class ChatReply:
     refusal: str | None = None
     raw: str = ""
     """The whole reply, as JSON of a length that can be stored."""
-    left_out: tuple[str, ...] = ()
-    """The parameters that the model refused and was asked without."""
+    refused: frozenset[str] = frozenset()
+    """What the model refused, now or before: it was asked without."""
 
 
 def chat(endpoint: Endpoint, request: ChatRequest) -> ChatReply:
     """Ask once and return the reply, or raise CallFailed.
 
     A model that refuses a parameter, a system role or a reply in one piece is asked again without
-    it, within the same time; the process remembers it. That repairs no reply: there was none.
+    it, within the same time, and the reply says so. That repairs no reply: there was none.
     """
     ends = time.monotonic() + endpoint.timeout_s
-    about = (endpoint.base_url, request.model)
-    avoided = _avoided.get(about, frozenset())
+    refused = frozenset(endpoint.refused.get(request.model, ()))
     while True:
-        body = _body(endpoint, request, avoided)
+        body = _body(endpoint, request, refused)
         try:
-            reply = _ask(endpoint, body, ends)
+            return replace(_ask(endpoint, body, ends), refused=refused)
         except CallFailed as failed:
-            refused = _refused_in(failed, body) - avoided
-            if not refused or len(avoided) > _MOST_ADAPTATIONS:
+            more = _refused_in(failed, body) - refused
+            if not more or len(refused) > _MOST_ADAPTATIONS:
                 raise
-            avoided |= refused
-        else:
-            _avoided[about] = avoided
-            others = {SYSTEM, STREAM, *_NEWER_NAME.values()}
-            left_out = {n for n in avoided - others if _NEWER_NAME.get(n) not in body}
-            return replace(reply, left_out=tuple(sorted(left_out)))
+            refused |= more
+
+
+def left_out(refused: Collection[str]) -> list[str]:
+    """Return what of it makes a model another one to ask: not a new name, nor how a reply comes.
+
+    >>> left_out(["whole reply", "temperature", "max_tokens"])
+    ['temperature']
+    """
+    renamed = {old for old, new in _NEWER_NAME.items() if new not in refused}
+    return sorted({*refused} - {STREAM, *renamed, *_NEWER_NAME.values()})
 
 
 def _refused_in(failed: CallFailed, body: JsonObject) -> frozenset[str]:
@@ -127,13 +131,13 @@ def _speaks_of(name: str, text: str) -> bool:
     return bool(spoken.search(text)) if spoken else name in text
 
 
-def _body(endpoint: Endpoint, request: ChatRequest, avoided: frozenset[str]) -> JsonObject:
+def _body(endpoint: Endpoint, request: ChatRequest, refused: frozenset[str]) -> JsonObject:
     longest = "max_tokens"
-    if longest in avoided:
+    if longest in refused:
         longest = _NEWER_NAME[longest]
     body: JsonObject = {
         "model": request.model,
-        "messages": _without_system(request.messages) if SYSTEM in avoided else request.messages,
+        "messages": _without_system(request.messages) if SYSTEM in refused else request.messages,
         "temperature": request.temperature,
         longest: request.max_tokens,
         "reasoning_effort": request.reasoning_effort,
@@ -141,9 +145,9 @@ def _body(endpoint: Endpoint, request: ChatRequest, avoided: frozenset[str]) -> 
     if request.schema and endpoint.structured_output:
         shape = {"name": "verdict", "strict": True, "schema": request.schema}
         body["response_format"] = {"type": "json_schema", "json_schema": shape}
-    if STREAM in avoided:
+    if STREAM in refused:
         body |= {"stream": True, "stream_options": {"include_usage": True}}
-    return {n: value for n, value in body.items() if value is not None and n not in avoided}
+    return {n: value for n, value in body.items() if value is not None and n not in refused}
 
 
 def _without_system(messages: Sequence[JsonObject]) -> list[JsonObject]:
@@ -168,7 +172,7 @@ def _ask(endpoint: Endpoint, body: JsonObject, ends: float) -> ChatReply:
     if not isinstance(data.get("choices"), list):
         raise malformed(status, "the reply is not a chat completion", data)
     if error_in(data):
-        raise refused(status, {}, data)
+        raise refusal_of(status, {}, data)
     choice = _mapping(next(iter(data["choices"]), None))
     message, usage = _mapping(choice.get("message")), _mapping(data.get("usage"))
     content = message.get("content")
@@ -227,7 +231,7 @@ def exchange(
     ended = time.monotonic()
     data = readable(content, endpoint.api_key)
     if not 200 <= status < 300 or error_in(data):
-        raise refused(status, headers, data)
+        raise refusal_of(status, headers, data)
     return status, data, ended
 
 

@@ -69,7 +69,7 @@ class CallFailed(Exception):
         return self.status == HTTPStatus.TOO_MANY_REQUESTS and self.retryable
 
 
-def refused(status: int, headers: Mapping[str, str], data: object) -> CallFailed:
+def refusal_of(status: int, headers: Mapping[str, str], data: object) -> CallFailed:
     """Classify a reply that is an error; `data` is its body as `readable` returns it.
 
     Routers before several models send errors inside a reply 200: its own status is in there.

@@ -216,6 +216,14 @@ def locked(name: str) -> Iterator[Provider | None]:
         yield Provider.objects.select_for_update(no_key=True).filter(name=name).first()
 
 
+def note_refused(name: str, model: str, refused: Collection[str]) -> None:
+    """Remember what a model refuses, so that nobody asks it so again."""
+    with locked(name) as provider:
+        if provider and not {*refused} <= {*(known := provider.refused.get(model, ()))}:
+            provider.refused[model] = sorted({*refused, *known})
+            provider.save(update_fields=["refused"])
+
+
 def calls_out(now: datetime) -> QuerySet[Call]:
     return Call.objects.filter(leases.held(now), state=Call.State.WAITING, lease__isnull=False)
 

@@ -64,6 +64,7 @@ def endpoint_of(provider: Provider) -> Endpoint:
         api_key=os.environ.get(provider.key_variable, "") or NO_KEY,
         timeout_s=provider.timeout_s,
         structured_output=provider.structured_output,
+        refused=provider.refused,
     )
 
 

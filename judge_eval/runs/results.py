@@ -13,7 +13,7 @@ from django.utils import timezone
 from humanjudge.metrics import count
 from judge_eval.models import Call
 from judge_eval.prompts.parse import ReplyUnreadable, extract, parse_verdict
-from judge_eval.providers.chat import ChatReply
+from judge_eval.providers.chat import ChatReply, left_out
 from judge_eval.providers.errors import RAW_LIMIT, CallFailed
 from judge_eval.runs import leases
 from judge_eval.runs.requests import Question, answered_by_another, judge_question
@@ -93,6 +93,7 @@ def write(answers: Sequence[Answer]) -> list[Call]:
     All or none: together they cost little more than one. Return the calls that are final now.
     """
     with transaction.atomic():
+        _note_refused(answers)
         held = set(leases.still_held([answer.question.call for answer in answers]))
         mine = [answer for answer in answers if answer.question.call in held]
         became = [(answer.question.call, _fields(answer)) for answer in mine]
@@ -107,6 +108,22 @@ def write(answers: Sequence[Answer]) -> list[Call]:
         outcome = "again" if fields["state"] == Call.State.WAITING else fields["state"]
         count("humanjudge_calls_total", purpose=call.purpose, outcome=outcome)
     return [call for call, fields in became if fields["state"] != Call.State.WAITING]
+
+
+def _note_refused(answers: Sequence[Answer]) -> None:
+    """Remember what models refuse, and say once on each run what they are asked without."""
+    met = {
+        (answer.question.run, answer.question.model): answer.reply.refused
+        for answer in answers
+        if answer.reply and answer.reply.refused
+    }
+    for (run, (provider, model)), refused in met.items():
+        leases.note_refused(provider, model, refused)
+        names = left_out(refused)
+        about = {"model": model, "without": names}
+        if names and not run.events.filter(kind="refused", data=about).exists():
+            text = f"{model} is asked without {' and '.join(names)}, which it refuses."
+            run.record("refused", text, **about)
 
 
 def give_up(call: Call, failure: CallFailed) -> list[Call]:

@@ -6,7 +6,7 @@ import pytest
 
 from judge_eval.prompts.judge import JudgeQuestion
 from judge_eval.prompts.parse import ReplyUnreadable, parse_verdict
-from judge_eval.providers.chat import chat
+from judge_eval.providers.chat import chat, left_out
 from judge_eval.providers.errors import CallFailed
 from tests.helpers import model_calls
 from tests.helpers.model_calls import question
@@ -36,31 +36,34 @@ REFUSED = {
 }
 # What a model is asked without, where it is not all that was sent.
 LEFT_OUT = {
-    "refuses temperature": ("temperature",),
-    "refuses temperature, as a validator": ("temperature",),
-    "refuses response_format": ("response_format",),
-    "refuses json_schema": ("response_format",),
-    "refuses reasoning_effort": ("reasoning_effort",),
-    "refuses every limit of tokens": ("max_tokens",),
-    "refuses all, one by one": ("response_format", "temperature"),
-    "refuses all at once": ("max_tokens", "response_format", "temperature"),
+    "refuses a system role": ["system role"],
+    "refuses developer instructions": ["system role"],
+    "wants roles to alternate": ["system role"],
+    "refuses temperature": ["temperature"],
+    "refuses temperature, as a validator": ["temperature"],
+    "refuses response_format": ["response_format"],
+    "refuses json_schema": ["response_format"],
+    "refuses reasoning_effort": ["reasoning_effort"],
+    "refuses every limit of tokens": ["max_tokens"],
+    "refuses all, one by one": ["response_format", "temperature"],
+    "refuses all at once": ["max_tokens", "response_format", "temperature"],
 }
 
 
-def outcome(endpoint):
-    """Return the winner and what it was asked without, or why there is none."""
+def outcome(endpoint, refused=()):
+    """Return the winner and what the model refuses, or why there is no verdict."""
+    endpoint = replace(endpoint, refused={"judge-long": refused})
     try:
         reply = chat(endpoint, question(model="judge-long", reasoning_effort="low"))
         if reply.refusal:
             return reply.refusal
-        return parse_verdict(reply.text, JudgeQuestion("AB")).winner, reply.left_out
+        return parse_verdict(reply.text, JudgeQuestion("AB")).winner, reply.refused
     except (CallFailed, ReplyUnreadable) as failed:
         return str(failed)
 
 
 @pytest.mark.parametrize("mode", ODD)
-def test_it_is_read_or_refused_in_words(endpoint, model, mode, monkeypatch):
-    monkeypatch.setattr("judge_eval.providers.chat._avoided", {})
+def test_it_is_read_or_refused_in_words(endpoint, model, mode):
     if "Azure" in mode:
         endpoint = replace(endpoint, base_url=f"{endpoint.base_url}?api-version=2024-06-01")
     model.control(mode=mode)
@@ -68,10 +71,11 @@ def test_it_is_read_or_refused_in_words(endpoint, model, mode, monkeypatch):
     if mode in REFUSED:
         assert first.startswith(REFUSED[mode])
         return
-    assert first == ("A", LEFT_OUT.get(mode, ()))
+    winner, refused = first
+    assert (winner, left_out(refused)) == ("A", LEFT_OUT.get(mode, []))
     # What was refused once is not sent again.
     count = len(model.requests)
-    assert outcome(endpoint) == first
+    assert outcome(endpoint, refused) == first
     assert len(model.requests) == count + 1
 
 

@@ -133,44 +133,6 @@ class TestReply:
 
 
 class TestRefusedFields:
-    def test_structured_output_is_left_out_once_refused(self, endpoint, model):
-        model.control(mode="no_structured")
-        asked = question()
-
-        chat(endpoint, asked)
-        chat(endpoint, asked)
-
-        assert ["response_format" in sent["body"] for sent in model.requests] == [
-            *(True, False),
-            False,
-        ]
-
-    def test_max_tokens_goes_by_its_newer_name(self, endpoint, model):
-        model.control(mode="no_max_tokens")
-        asked = question()
-
-        chat(endpoint, asked)
-        chat(endpoint, asked)
-
-        assert [sent["body"].get("max_tokens") for sent in model.requests] == [300, None, None]
-        assert model.requests[-1]["body"]["max_completion_tokens"] == 300
-
-    def test_both(self, endpoint, model):
-        asked = question()
-        model.control(mode="no_max_tokens")
-        chat(endpoint, asked)
-        model.control(mode="no_structured")
-        chat(endpoint, asked)
-        sent = model.requests[-1]["body"]
-        assert not sent.keys() & {"response_format", "max_tokens"}
-
-    def test_another_model_is_asked_in_full(self, endpoint, model):
-        model.control(mode="no_structured")
-        chat(endpoint, question())
-        model.control(mode="ok")
-        chat(endpoint, question())
-        assert "response_format" in model.requests[-1]["body"]
-
     def test_refused_again_is_a_failure(self, endpoint, model):
         refusal = {"error": {"message": "response_format and max_completion_tokens are wrong."}}
         model.answers(refusal, status=400)
