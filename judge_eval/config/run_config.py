@@ -216,6 +216,14 @@ class _Sampling(Part):
         """What is sent: no temperature where it is None, since some models refuse any."""
         return self.model_dump(include={*ModelSettings.model_fields}, exclude_none=True)
 
+    @model_serializer(mode="wrap")
+    def _short(self, serialize: SerializerFunctionWrapHandler) -> JsonObject:
+        """Leave out an effort that nobody asked for, as configs of before do."""
+        written: JsonObject = serialize(self)
+        if self.reasoning_effort is None:
+            written.pop("reasoning_effort", None)
+        return written
+
     def of(self, model: ModelSettings) -> Self:
         """Return how one model is asked, which may differ from how all are."""
         return self.model_copy(update=model.settings)

@@ -398,6 +398,5 @@ def test_a_stored_config_names_its_prompt_version(version):
         "temperature": 0.0,
         "prompt_version": version,
         "max_tokens": 400,
-        "reasoning_effort": None,
         "samples": 1,
     }
