@@ -114,12 +114,9 @@ def page_of(form: AuditForm) -> list[Entry]:
     rows = rows.filter(at__lte=until) if until else rows
     rows = _from(rows, form.project, start, by_time=by_time) if start else rows
     order = ("-at", "-seq") if by_time else ("-seq",)
-    if cleaned["kind"]:
-        which = [
-            Q(kind=cleaned["kind"]) & (_VOTES if cleaned["kind"] == Entry.Kind.VOTE else _OTHERS)
-        ]
-    else:
-        which = [_VOTES, _OTHERS] if run or by_time else [Q()]
+    which = [_VOTES, _OTHERS] if run or by_time else [Q()]
+    if kind := cleaned["kind"]:
+        which = [Q(kind=kind) & (_VOTES if kind == Entry.Kind.VOTE else _OTHERS)]
     keys = [
         key
         for part in which
@@ -159,9 +156,8 @@ def audit(request: HttpRequest, project: Project) -> HttpResponse:
         "newest": form.query(seq=None) if form.is_valid() and form.cleaned_data["seq"] else "",
         "unsealed": Entry.objects.filter(project=project, seq__isnull=True).count(),
     }
-    return render(
-        request, "reports/project_audit.html", context, status=422 if form.errors else 200
-    )
+    status = 422 if form.errors else 200
+    return render(request, "reports/project_audit.html", context, status=status)
 
 
 CHANGES: Final = Listing[LogEntry](
