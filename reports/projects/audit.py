@@ -1,4 +1,4 @@
-"""The audit of a project: its ledger, entry by entry in plain words, and what was changed beside it.
+"""The audit of a project: its ledger, entry by entry in words, and what was changed beside it.
 
 A page has a fixed number of queries.
 """
