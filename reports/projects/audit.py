@@ -206,12 +206,8 @@ CHANGES: Final = Listing[LogEntry](
 
 
 def _changes(request: HttpRequest, project: Project) -> HttpResponse:
-    context: Context = {
-        **CHANGES.context(changes_of(project), request.GET),
-        "project": project,
-        "tab": "audit",
-        "current": "changes",
-    }
+    about = {"project": project, "tab": "audit", "current": "changes"}
+    context = {**CHANGES.context(changes_of(project), request.GET), **about}
     return render(request, "reports/project_audit.html", context)
 
 

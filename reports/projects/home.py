@@ -91,9 +91,8 @@ def waiting_for(user: User) -> list[Waiting]:
 def _reviews(user: User) -> list[Waiting]:
     waiting = Review.objects.filter(waits=True, project__in=projects_where(user, "decide"))
     number = waiting.values("pk")[:MANY].count()
-    words = f"{MANY:,} or more" if number == MANY else f"{number:,}"
-    line = Waiting("Review", f"{words} waiting for a decision", reverse("review"))
-    return [line] if number else []
+    words = f"{number:,}{' or more' * (number == MANY)} waiting for a decision"
+    return [Waiting("Review", words, reverse("review"))] if number else []
 
 
 def _stuck_runs(user: User) -> list[Waiting]:
