@@ -85,10 +85,8 @@ def test_a_report_and_its_files_say_the_same(run):
 def test_what_fell_and_what_can_never_be_right_is_named(run):
     _, *more = sentences(run)
     assert more[0].startswith("Withdrawn: a verdict changed. No longer claimed: ")
-    assert (
-        "No vote can be “tie” here, so that answer is never right: always-tie (on 20 pairs)."
-        in (more)
-    )
+    never = "No vote can be “tie” here, so that answer is never right: always-tie (on 20 pairs)."
+    assert never in more
 
 
 def test_a_part_is_named_and_never_says_that_voting_may_stop(run):

@@ -61,16 +61,16 @@ def nothing_is_remembered():
     cache.clear()
 
 
-@pytest.mark.parametrize(
-    "make, words",
-    [
-        (pairs_without_judges, "No judge has given a verdict yet."),
-        (items_without_judges, "No judge has given a verdict yet."),
-        (enough_people_without_judges, "No judge has given a verdict yet."),
-        (one_of_two_judged, "gpt is the only judge: it agrees with people on 100"),
-        (outputs_alone, "No votes yet"),
-    ],
-)
+STUDIES = {
+    pairs_without_judges: "No judge has given a verdict yet.",
+    items_without_judges: "No judge has given a verdict yet.",
+    enough_people_without_judges: "No judge has given a verdict yet.",
+    one_of_two_judged: "gpt is the only judge: it agrees with people on 100",
+    outputs_alone: "No votes yet",
+}
+
+
+@pytest.mark.parametrize("make, words", STUDIES.items())
 def test_everything_comes_up_with_honest_words(make, words):
     run = make()
     compute(run)
