@@ -103,7 +103,7 @@ class Fold:
     verdicts: dict[UUID, Verdicts] = field(default_factory=dict)
     # The ratings after so many votes, and the standings after an entry.
     points: dict[int, list[float]] = field(default_factory=dict)
-    checkpoints: dict[int, object] = field(default_factory=dict)
+    checkpoints: dict[int, JsonObject] = field(default_factory=dict)
 
     @classmethod
     def before(cls, run: Run, unrated: frozenset[int], seq: int) -> Self:

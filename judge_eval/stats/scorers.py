@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Final, Literal, TypeAlias
 
+from humanjudge.lib.strict_json import JsonObject
 from humanjudge.lib.text import number_of
 from judge_eval.stats.annotator_test import AltTestSettings, advice, alt_test, epsilon_key, in_words
 from judge_eval.stats.bootstrap import DEFAULT, Resampling
@@ -73,7 +74,7 @@ class ScoreResult:
         }
         return {**bare, **curves}
 
-    def as_dict(self, timestamp: str | None = None) -> dict[str, Any]:
+    def as_dict(self, timestamp: str | None = None) -> JsonObject:
         """Return what a result file holds; the caller knows the time, this package does not."""
         counts = {name: figure.n for name, figure in self.figures.items()}
         figures = {

@@ -18,6 +18,7 @@ from django.urls import reverse
 from django.utils.http import urlencode
 
 from humanjudge.http import Context
+from humanjudge.lib.strict_json import JsonObject
 from humanjudge.lib.text import listed, number_of
 from humanjudge.listing import Column, Listing
 from judge_eval.access import hidden_from
@@ -310,7 +311,7 @@ class _Teller:
         return f"{who} {DECISIONS.get(action, 'decides about')} {about}"
 
 
-def _payload(entry: Entry) -> dict[str, Any]:
+def _payload(entry: Entry) -> JsonObject:
     """Return what an entry says; one that was imported may hold anything."""
     read = entry.payload_read  # type: ignore[attr-defined]
     return read if isinstance(read, dict) else {}
