@@ -127,11 +127,8 @@ def _score(of: QualityResults) -> Context:
 def _heard(of: Counted) -> Context:
     return {
         "counted": of,
-        "flags": ", ".join(f"{number:,} {kind}" for kind, number in of.flags.items()) or "none",
         "heard": percent(of.voters / of.population) if of.population else DASH,
         "complete": percent(of.done / of.items) if of.items else DASH,
-        "of_voters": f"{of.voters:,} of {of.population:,} who may vote have",
-        "of_items": f"{of.done:,} of {number_of(of.items, 'item')} have enough votes",
     }
 
 
@@ -166,8 +163,7 @@ def _composite(of: CompositeResults) -> Context:
 
 
 def _run(of: RunResults, charts: list[Chart]) -> Context:
-    findings, as_of = of.findings, of.findings.as_of
-    people = "person" if as_of.people == 1 else "people"
+    findings = of.findings
     sizes = (picture_of(findings, is_narrow=is_narrow) for is_narrow in (False, True))
     drawn = {chart.key: chart for chart in charts}
     tests = [
@@ -176,12 +172,9 @@ def _run(of: RunResults, charts: list[Chart]) -> Context:
     ]
     return {
         "run": of,
-        "source": of.source.splitlines(),
-        "as_of": f"{number_of(as_of.votes, 'vote')} by {as_of.people:,} {people} on "
-        f"{as_of.voted:,} of {number_of(as_of.comparisons, of.noun)}",
         "pictures": list(filter(None, sizes)),
         "picture": drawn.get(PICTURE),
-        "table": _judges(of) if as_of.votes else None,
+        "table": _judges(of) if findings.as_of.votes else None,
         "groups": group_table(findings),
         "tests": [(test, judges, chart and _drawn(chart, of)) for test, judges, chart in tests],
         "models": _models(of, drawn),
