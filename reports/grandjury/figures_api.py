@@ -12,7 +12,7 @@ from humanjudge.lib.strict_json import JsonObject
 from humanjudge.lib.validation import WHOLE, ConfigInvalid
 from judge_eval.api.access import KeyRouter, insist, key_of
 from reports.grandjury import analysis, selectors
-from reports.grandjury.api.access import EITHER_KEY, insist_on_patience
+from reports.grandjury.api import EITHER_KEY, insist_on_patience
 from reports.quality.parameters import DEFAULT, parameters_of
 from reports.quality.score import SECONDS, step
 from voting.models import ApiKey
