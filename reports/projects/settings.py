@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from humanjudge.http import Context, Problem
 from humanjudge.lib.tables import DASH, Cell, name_cell
-from humanjudge.lib.text import listed, number_of
+from humanjudge.lib.text import listed
 from humanjudge.listing import Column, Listing
 from judge_eval.runs.deletion import replies_older_than, set_retention
 from reports.grandjury.pages import show_secret
@@ -48,12 +48,10 @@ def settings(request: HttpRequest, project: Project) -> HttpResponse:
 
 
 def _settings_page(request: HttpRequest, project: Project, form: SettingsForm) -> HttpResponse:
-    days, replies = project.keep_replies_days, "Raw replies are kept."
-    if days is not None:
-        due = replies_older_than(project, timezone.now() - timedelta(days=days)).count()
-        waiting = f" So old are {due:,} now, which go within the hour." if due else ""
-        replies = f"Raw replies are removed {number_of(days, 'day')} after they came.{waiting}"
-    context: Context = {"project": project, "tab": "settings", "form": form, "replies": replies}
+    context: Context = {"project": project, "tab": "settings", "form": form}
+    if days := project.keep_replies_days:
+        before = timezone.now() - timedelta(days=days)
+        context["due"] = replies_older_than(project, before).count()
     status = 422 if form.errors else 200
     return render(request, "reports/project_settings.html", context, status=status)
 
