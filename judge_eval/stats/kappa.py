@@ -51,7 +51,7 @@ def cohen_kappa(
     >>> judge = {"q1": "A", "q2": "B", "q3": "A", "q4": "B"}
     >>> people = {"ann": judge | {"q4": "A"}, "ben": dict.fromkeys(judge, "A")}
     >>> result = cohen_kappa(judge, people)
-    >>> result.figure.value, found.by_human["ben"].why
+    >>> result.figure.value, result.by_human["ben"].why
     (0.5, 'the person gave every item the same label, so kappa cannot tell agreement from chance')
     """
     pairs, agreement = paired(judge, humans).merged, None

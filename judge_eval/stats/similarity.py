@@ -177,7 +177,7 @@ def semantic_similarity(
     ...     def __call__(self, texts):
     ...         return [{"cat": [1, 0], "dog": [0.8, 0.6]}.get(text) for text in texts]
     >>> result = semantic_similarity({"q": "cat"}, {"ann": {"q": "dog"}}, Stub())
-    >>> result.figure.value, found.model
+    >>> result.figure.value, result.model
     (0.8, 'stub')
     """
     pairs = paired(judge, humans, free_text=True)
