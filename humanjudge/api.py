@@ -27,6 +27,7 @@ from judge_eval.runs.lifecycle import LifecycleRefused
 from judge_eval.selectors import Ambiguous
 from reports.composite.api import router as composite
 from reports.grandjury import api as grandjury
+from reports.grandjury import figures_api
 from reports.grandjury.analysis import VoteInvalid
 from reports.grandjury.services import EnrollmentRefused
 from reports.quality.api import router as quality
@@ -75,7 +76,10 @@ grandjury_api = Api(
     urls_namespace="grandjury",
     docs_url="/docs",
 )
-for router in grandjury.ROUTERS:
+for router in (
+    *(figures_api.figures, figures_api.scoring),
+    *(grandjury.traces, grandjury.models, grandjury.results, grandjury.leaderboards),
+):
     grandjury_api.add_router("", router)
 
 

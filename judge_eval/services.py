@@ -14,6 +14,7 @@ from django.db.models.functions import Coalesce
 
 from humanjudge.celery import enqueue
 from humanjudge.lib.extensions import OWN
+from humanjudge.lib.strict_json import JsonObject
 from judge_eval.baselines import BASELINES
 from judge_eval.config.judge_types import JUDGE_TYPES
 from judge_eval.config.run_config import ONE_MODEL, JudgeSpec, RunConfig
@@ -214,7 +215,7 @@ def judge_of(run: Run, config: RunConfig, spec: JudgeSpec) -> Judge:
     return Judge(**fields, recipe=recipe, fingerprint=fingerprint)
 
 
-def recipe_of(spec: JudgeSpec) -> dict[str, Any]:
+def recipe_of(spec: JudgeSpec) -> JsonObject:
     """Return what a judge of another type keeps of how it is asked."""
     recipe = spec.model_dump(mode="json", include={"type", "parts", "options"})
     return recipe | {"version": JUDGE_TYPES[spec.type].version}

@@ -7,6 +7,8 @@ import hypothesis
 import pytest
 from django.conf import settings
 
+from tests.provider import provider
+
 # PostgreSQL alone is asked what they ask, and each worker that collects them takes ten seconds.
 collect_ignore_glob = (
     ["both/test_openapi*"] if os.environ["DATABASE_URL"].startswith("sqlite") else []
@@ -54,6 +56,13 @@ SLOW_FILES = {
     "pure/test_reader_memory.py",
     "pure/test_score_charts.py",
 }
+
+
+@pytest.fixture
+def at():
+    """A model provider on this machine, which answers well until it is told otherwise."""
+    with provider() as running:
+        yield running
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -108,20 +108,16 @@ def pictures(
         warnings.simplefilter("ignore")
         figure = Figure(figsize=_size_of(chart, style), layout="constrained")
         try:
-            return _drawn(chart, figure, forms)
+            FigureCanvasAgg(figure)
+            chart.draw(figure.add_subplot())
+            lines = textwrap.wrap(clean(chart.title), _TITLE_LETTERS, max_lines=3, placeholder=" …")
+            figure.suptitle("\n".join(lines), x=0.01, horizontalalignment="left")
+            return {form: _saved(figure, form) for form in forms}
         except (ValueError, ArithmeticError, MemoryError) as error:
             if not style:
                 raise
             why = " ".join(str(error).split())[:300]
             raise StyleRefused(f"no chart can be drawn with it: {why}") from error
-
-
-def _drawn(chart: Chart, figure: Figure, forms: Iterable[Form]) -> dict[Form, bytes]:
-    FigureCanvasAgg(figure)
-    chart.draw(figure.add_subplot())
-    lines = textwrap.wrap(clean(chart.title), _TITLE_LETTERS, max_lines=3, placeholder=" …")
-    figure.suptitle("\n".join(lines), x=0.01, horizontalalignment="left")
-    return {form: _saved(figure, form) for form in forms}
 
 
 def _saved(figure: Figure, form: Form) -> bytes:

@@ -1,7 +1,7 @@
 """What every endpoint begins with: whose key it is, what it may do, and which run is meant."""
 
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, Final, TypeAlias
+from typing import Annotated, Any, Final
 from uuid import UUID
 
 from django.db.models import QuerySet
@@ -13,6 +13,7 @@ from pydantic import WithJsonSchema
 
 from humanjudge.lib import strict_json
 from humanjudge.lib.ratelimit import RateLimit
+from humanjudge.lib.strict_json import JsonObject
 from humanjudge.lib.validation import ConfigError, ConfigInvalid
 from humanjudge.login import slow_down
 from judge_eval.access import can
@@ -42,8 +43,6 @@ WRONG_KEYS = RateLimit(per_second=1 / 3, burst=30)
 MOST_NAMED: Final = 20
 MOST_BYTES: Final = 1_000_000
 
-# What an endpoint answers, or adds to the OpenAPI document.
-Json: TypeAlias = dict[str, Any]
 # A row's identifier or the beginning of one. What is none is answered as one that is not known.
 Prefix = Annotated[str, WithJsonSchema({"type": "string", "pattern": "^[0-9A-Fa-f-]{1,36}$"})]
 
@@ -104,7 +103,7 @@ class KeyRouter(Router):
         super().add_api_operation(path, methods, view_func, response=responses, **options)
 
 
-def located(operation: str, **parameters: str) -> Json:
+def located(operation: str, **parameters: str) -> JsonObject:
     """Describe an answer of 202: the operation that `Location` leads to says what comes of it.
 
     `parameters` are those of the operation, by the names that their values have in the answer.

@@ -14,7 +14,8 @@ from django.utils import timezone
 from ninja import Field, Header, Schema
 
 from humanjudge.http import problem
-from judge_eval.api.access import Json, KeyRouter, Prefix, Problem, key_of, run_of
+from humanjudge.lib.strict_json import JsonObject
+from judge_eval.api.access import KeyRouter, Prefix, Problem, key_of, run_of
 from judge_eval.models import RunEvent
 from voting.models import ApiKey
 
@@ -36,7 +37,7 @@ class EventOut(Schema):
     at: datetime
     kind: str
     text: str
-    data: Json
+    data: JsonObject
 
 
 class Events(Schema):

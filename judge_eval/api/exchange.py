@@ -9,9 +9,9 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Schema, Status
 from ninja.errors import HttpError
 
+from humanjudge.lib.strict_json import JsonObject
 from humanjudge.lib.validation import LONGEST_NAME, ConfigInvalid
 from judge_eval.api.access import (
-    Json,
     KeyRouter,
     Prefix,
     Problem,
@@ -58,7 +58,7 @@ _LINE: Final = {"type": "string", "maxLength": LONGEST_NAME}
 _NEW: Final = {"name": _LINE | {"minLength": 1}, "project": _LINE}
 
 
-def _multipart(more: Json) -> Json:
+def _multipart(more: JsonObject) -> JsonObject:
     json = {"type": "string", "contentMediaType": "application/json"}
     file = {"type": "string", "format": "binary"}
     most = settings.IMPORT_MAX_FILES
@@ -165,7 +165,7 @@ def _files(request: HttpRequest) -> list[Source]:
     return import_jobs.sources_of(request.FILES.getlist("file"))
 
 
-def _form(request: HttpRequest, files: list[Source]) -> Json:
+def _form(request: HttpRequest, files: list[Source]) -> JsonObject:
     fields = {
         path: json_text(path, request.POST[path])
         for path in ("options", "mapping")

@@ -14,10 +14,10 @@ from ninja import Field, Schema, Status
 from ninja.errors import HttpError
 from pydantic import BaseModel, ConfigDict, computed_field
 
+from humanjudge.lib.strict_json import JsonObject
 from humanjudge.lib.validation import WHOLE, Name, Part, json_schema, validated
 from judge_eval.api.access import (
     Counts,
-    Json,
     KeyRouter,
     Prefix,
     json_of,
@@ -101,7 +101,7 @@ class JudgeOut(Schema):
 
 class Detailed(Listed):
     started_at: datetime | None
-    config: Json | None
+    config: JsonObject | None
     progress: Work
     cost: Cost
     judges: list[JudgeOut]
@@ -184,7 +184,7 @@ _SCHEMA = json_schema(RunConfig)
 _SCHEMA["properties"] |= json_schema(Beside)["properties"]
 
 
-def _described(schema: Json, example: Json) -> Json:
+def _described(schema: JsonObject, example: JsonObject) -> JsonObject:
     """Describe a body that is read by hand, so that all its mistakes are told at once."""
     content = {"application/json": {"schema": schema, "example": example}}
     return {"requestBody": {"required": True, "content": content}}
@@ -204,11 +204,11 @@ def _config(request: HttpRequest) -> tuple[RunConfig, Beside]:
     return extension_check.new_config(data), beside
 
 
-def _estimated(config: RunConfig, project: UUID | None) -> Json:
+def _estimated(config: RunConfig, project: UUID | None) -> JsonObject:
     return {"plan": plan(config), "estimate": lifecycle.cost_of(config, project)}
 
 
-def _state(run: Run, **more: object) -> Json:
+def _state(run: Run, **more: object) -> JsonObject:
     return State.from_orm(run).model_dump() | more
 
 

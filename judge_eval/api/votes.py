@@ -16,10 +16,10 @@ from ninja.errors import HttpError
 from pydantic import BeforeValidator, ConfigDict, WithJsonSchema
 
 from humanjudge.lib.ratelimit import RateLimit
+from humanjudge.lib.strict_json import JsonObject
 from judge_eval.access import note_seen, visible
 from judge_eval.api.access import (
     Counts,
-    Json,
     KeyRouter,
     Prefix,
     Problem,
@@ -274,7 +274,7 @@ def pending(
     }
 
 
-def _task(item: Item) -> Json:
+def _task(item: Item) -> JsonObject:
     a, what = item.a, item.a.kind if item.a.kind in ("svg", "image") else "text"
     task = {"id": item.pk, "gen_a_id": item.a_id, "prompt_text": a.prompt, "kind": a.kind}
     task[f"{what}_a"] = _output_text(a)
@@ -288,7 +288,7 @@ def _output_text(output: Inference) -> str:
     return reverse("picture", args=[png]) if png else output.output
 
 
-def _verdict(verdict: Verdict) -> Json:
+def _verdict(verdict: Verdict) -> JsonObject:
     answer = {"judge_model": verdict.judge.name, "winner": verdict.winner or None}
     if verdict.state != Verdict.State.DONE:
         return answer | {"error": verdict.error or "no verdict yet"}

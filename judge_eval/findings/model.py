@@ -4,6 +4,7 @@ from typing import Annotated, Any, Final, NamedTuple, Self
 
 from pydantic import BaseModel, BeforeValidator, ValidationError
 
+from humanjudge.lib.strict_json import JsonObject
 from judge_eval.findings.filters import Parts
 from judge_eval.stats import elo
 from judge_eval.stats.estimate import (
@@ -349,6 +350,6 @@ class RunFindings(RankedJudges, extra="allow"):
             for number, task in enumerate(self.alt_tests, start=1)
         }
 
-    def stored(self) -> dict[str, object]:
+    def stored(self) -> JsonObject:
         """Return it as JSON holds it; what was not computed is not there."""
         return self.model_dump(mode="json", exclude_unset=True)

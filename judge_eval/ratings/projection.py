@@ -12,6 +12,7 @@ from django.db import connection
 from django.db.models import Q, QuerySet
 from django.db.models.fields.json import KeyTextTransform
 
+from humanjudge.lib.strict_json import JsonObject
 from judge_eval.models import Board, Checkpoint, Judge, JudgeRating, RatingPoint, Run
 from judge_eval.stats import elo
 from voting.choices import ANSWERS, VERDICTS
@@ -103,7 +104,7 @@ class Fold:
     verdicts: dict[UUID, Verdicts] = field(default_factory=dict)
     # The ratings after so many votes, and the standings after an entry.
     points: dict[int, list[float]] = field(default_factory=dict)
-    checkpoints: dict[int, object] = field(default_factory=dict)
+    checkpoints: dict[int, JsonObject] = field(default_factory=dict)
 
     @classmethod
     def before(cls, run: Run, unrated: frozenset[int], seq: int) -> Self:

@@ -171,21 +171,21 @@ def alt_test(
     >>> names = ("ann", "ben", "cem")
     >>> people = {name: {item: item % 3 == 0 for item in range(60)} for name in names}
     >>> people["ben"] |= {item: True for item in range(9)}
-    >>> found = alt_test({"copy of ann": people["ann"]}, people)["copy of ann"]
-    >>> found.winning_rate["0.20"].value, found.passes
+    >>> outcome = alt_test({"copy of ann": people["ann"]}, people)["copy of ann"]
+    >>> outcome.winning_rate["0.20"].value, outcome.passes
     (1.0, True)
-    >>> found.by_human["ben"].judge_advantage, found.by_human["ben"].human_advantage
+    >>> outcome.by_human["ben"].judge_advantage, outcome.by_human["ben"].human_advantage
     (1.0, 0.9)
     """
     settings, people = settings or AltTestSettings(), human_labels(humans)
     read = {name: judge_labels(data) for name, data in judges.items()}
-    said = [label for judge in read.values() for label in judge.values()]
-    vocabulary, names, persons, item, human, code = numbered(people, said)
+    answers = [label for judge in read.values() for label in judge.values()]
+    vocabulary, names, persons, item, human, code = numbered(people, answers)
     enough = np.bincount(item)[item] >= settings.min_humans_per_item
     item, human, code = item[enough], human[enough], code[enough]
     kinds = {kind_of(row.label) for row in people}
     by_human: dict[Scoring, FloatArray] = {}
-    found = {}
+    outcomes = {}
     for name, judge in read.items():
         scoring = settings.scoring
         if scoring == "auto":
@@ -197,8 +197,8 @@ def alt_test(
         has = judged >= 0
         ahead = by_human[scoring][has] - compare(item[has], code[has], judged[has])
         gaps = _left_out(people, judge, settings)
-        found[name] = _tested(persons, item[has], human[has], ahead, scoring, settings, gaps)
-    return found
+        outcomes[name] = _tested(persons, item[has], human[has], ahead, scoring, settings, gaps)
+    return outcomes
 
 
 def scoring_of(kinds: AbstractSet[Kind]) -> Scoring:
@@ -273,9 +273,9 @@ def _tested(
         advantage = no_figure(_why_none(len(against), settings), left_out=gaps)
         rates = [advantage] * len(keys)
     else:
-        found = patterns_of(item[kept], (human[kept] * 2 + judge_holds[kept]).astype(np.uint64))
-        row, holds = human[kept][found.pick], judge_holds[kept][found.pick].astype(np.float64)
-        _, drawn = resampled_rates(found, row, holds, len(names), settings.resampling)
+        patterns = patterns_of(item[kept], (human[kept] * 2 + judge_holds[kept]).astype(np.uint64))
+        row, holds = human[kept][patterns.pick], judge_holds[kept][patterns.pick].astype(np.float64)
+        _, drawn = resampled_rates(patterns, row, holds, len(names), settings.resampling)
         low, high, method = interval_of(mean_over_raters(drawn), len(counted), settings.resampling)
         total = int(n[is_tested].sum())
         mean = float(np.mean([each.judge_advantage for each in against.values()]))
@@ -310,7 +310,7 @@ def _with_others(
     jaccard: Jaccard,
     item: IntArray,
     code: IntArray,
-    said: IntArray,
+    answers: IntArray,
 ) -> FloatArray:
     """Return how well `said` agrees with what the other people there said, each of shape (n,).
 
@@ -323,12 +323,14 @@ def _with_others(
     others = np.bincount(item)[item] - 1
     if scoring == "accuracy":  # counted, since every two labels of a thousand people are too many
         keys, counts = np.unique(item * size + code, return_counts=True)
-        wanted = item * size + said
-        at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-        return np.asarray((np.where(keys[at] == wanted, counts[at], 0) - (said == code)) / others)
+        expected = item * size + answers
+        at = np.minimum(np.searchsorted(keys, expected), len(keys) - 1)
+        return np.asarray(
+            (np.where(keys[at] == expected, counts[at], 0) - (answers == code)) / others
+        )
     one, other = partners(item)
     starts = np.cumsum(others) - others
-    keys, where = np.unique(said[one] * size + code[other], return_inverse=True)
+    keys, where = np.unique(answers[one] * size + code[other], return_inverse=True)
     either = [(labels[key // size], labels[key % size]) for key in keys.tolist()]
     if scoring == "neg_rmse":
         apart = np.array([(_as_number(a) - _as_number(b)) ** 2 for a, b in either])

@@ -50,8 +50,8 @@ def cohen_kappa(
     --------
     >>> judge = {"q1": "A", "q2": "B", "q3": "A", "q4": "B"}
     >>> people = {"ann": judge | {"q4": "A"}, "ben": dict.fromkeys(judge, "A")}
-    >>> found = cohen_kappa(judge, people)
-    >>> found.figure.value, found.by_human["ben"].why
+    >>> result = cohen_kappa(judge, people)
+    >>> result.figure.value, result.by_human["ben"].why
     (0.5, 'the person gave every item the same label, so kappa cannot tell agreement from chance')
     """
     pairs, agreement = paired(judge, humans).merged, None
@@ -78,8 +78,8 @@ def cohen_kappa(
 
     who = "one of the two" if pairs.between_people else "the person"
     why = f"{who} gave every item the same label, so kappa cannot tell agreement from chance"
-    found = sums.bootstrap(kappa, resampling)
-    return averaged(pairs, *found, resampling, [why] * len(owns))
+    estimates = sums.bootstrap(kappa, resampling)
+    return averaged(pairs, *estimates, resampling, [why] * len(owns))
 
 
 def band(value: float) -> str:
@@ -141,13 +141,13 @@ def krippendorff_alpha(
         return no_figure(reason, len(item), gaps)
     # Sums over items: of each two labels that met on an item, then of the labels of each code.
     counts, pick, column = patterns_of(item, code.astype(np.uint64))
-    said, (one, other) = code[pick], partners(column)
-    one, other = (side[said[one] < said[other]] for side in (one, other))
-    met, row = np.unique(np.stack([said[one], said[other]]), axis=1, return_inverse=True)
+    label, (one, other) = code[pick], partners(column)
+    one, other = (side[label[one] < label[other]] for side in (one, other))
+    met, row = np.unique(np.stack([label[one], label[other]]), axis=1, return_inverse=True)
     cells = sparse(
-        np.concatenate([row.ravel(), said + met.shape[1]]),
+        np.concatenate([row.ravel(), label + met.shape[1]]),
         np.concatenate([column[one], column]),
-        np.concatenate([2 / (np.bincount(column)[column[one]] - 1), np.ones(len(said))]),
+        np.concatenate([2 / (np.bincount(column)[column[one]] - 1), np.ones(len(label))]),
         (met.shape[1] + int(code.max()) + 1, len(counts)),
     )
 

@@ -345,11 +345,11 @@ def consensus(humans: HumanData, tie_rule: TieRule = "alphabetical") -> HumanLab
     by_item: dict[Item, list[Label]] = {}
     for item, _, label in human_labels(humans):
         by_item.setdefault(item, []).append(label)
-    kinds = {kind_of(label) for said in by_item.values() for label in said}
+    kinds = {kind_of(label) for labels in by_item.values() for label in labels}
     if len(kinds) > 1 and kinds & {"vector", "set"}:
         raise LabelsUnfit("label sets or vectors and single labels have no consensus")
     return HumanLabels(
-        (item, MAJORITY, _decided(said, kinds, tie_rule)) for item, said in by_item.items()
+        (item, MAJORITY, _decided(labels, kinds, tie_rule)) for item, labels in by_item.items()
     )
 
 

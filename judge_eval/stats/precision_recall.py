@@ -53,8 +53,8 @@ class Classification:
     resampling: Resampling = DEFAULT
 
     def __post_init__(self) -> None:
-        for name, known in (("metric", Metric), ("average", Average), ("missing", Missing)):
-            one_of(name, getattr(self, name), known)
+        for name, names in (("metric", Metric), ("average", Average), ("missing", Missing)):
+            one_of(name, getattr(self, name), names)
 
 
 def classification(
@@ -98,8 +98,8 @@ def classification(
             return sums.by_rater(both) / sums.by_rater(whole)
         weight = human
         if average != "weighted":
-            said = (judge + human > 0) | pairs.vocabulary.is_multilabel
-            weight = said.astype(np.float64)
+            is_given = (judge + human > 0) | pairs.vocabulary.is_multilabel
+            weight = is_given.astype(np.float64)
         per_class = np.where(whole > 0, both / whole, 0.0)
         return sums.by_rater(per_class * weight) / sums.by_rater(weight)
 
@@ -136,11 +136,11 @@ def _why_not(pairs: Paired, settings: Classification, rater: int) -> str:
     given = (judge | person) - {pairs.vocabulary.code(NO_LABEL)}
     words = ", ".join(str(pairs.vocabulary.labels[code]) for code in sorted(given))
     never = {"precision": ("judge", judge), "recall": ("person", person)}
-    who, said = never.get(metric, ("", given))
+    who, labels = never.get(metric, ("", given))
     reasons = {
         f"the average binary takes two labels, and these are more: {words}": len(given) > 2,
         f"neither the judge nor the person gave {label}": positive not in given,
-        f"the {who} never gave {label}, so there is no {metric}": positive not in said,
+        f"the {who} never gave {label}, so there is no {metric}": positive not in labels,
     }
     return next((why for why, holds in reasons.items() if holds), "")
 
@@ -198,18 +198,18 @@ def class_sums(
     whole = sparse(named, named, None, (len(vocabulary), len(vocabulary)))
     classes, rater = vocabulary.elements if by_element else whole, pairs.rater[pick]
     judge, human = classes[pairs.left[pick]], classes[pairs.right[pick]]
-    said = [each.nonzero() for each in (judge * human, judge, human)]
+    nonzero = [each.nonzero() for each in (judge * human, judge, human)]
     values = None
     if agreement is not None:
-        said[0], agreed = said[1], agreement[pairs.left[pick], pairs.right[pick]]
+        nonzero[0], agreed = nonzero[1], agreement[pairs.left[pick], pairs.right[pick]]
         values = np.concatenate([agreed, np.ones(2 * len(agreed))])
     size = max(1, classes.shape[1])
-    places = [rater[one] * size + label for one, label in said]
+    places = [rater[one] * size + label for one, label in nonzero]
     keys = np.unique(np.concatenate(places))
     if by_element:  # also classes that neither said
         keys = np.arange(len(pairs.raters) * size)
     rows = [np.searchsorted(keys, place) + at * len(keys) for at, place in enumerate(places)]
-    columns = np.concatenate([pairs.patterns.pattern[one] for one, _ in said])
+    columns = np.concatenate([pairs.patterns.pattern[one] for one, _ in nonzero])
     shape = (3 * len(keys), len(pairs.patterns.counts))
     cells = sparse(np.concatenate(rows), columns, values, shape)
     return ClassSums(keys // size, keys % size, cells, pairs.patterns.counts)

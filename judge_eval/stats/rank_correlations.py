@@ -90,9 +90,9 @@ def _spearman(places: IntArray, drawn: FloatArray) -> FloatArray:
     (n_patterns, n_resamples), says how often each pattern was drawn.
     """
     x, y = (_centred_ranks(row, drawn) for row in places)
-    found: FloatArray = (drawn * x * y).sum(0)
-    found /= np.sqrt((drawn * x**2).sum(0) * (drawn * y**2).sum(0))
-    return found.clip(-1, 1)
+    correlation: FloatArray = (drawn * x * y).sum(0)
+    correlation /= np.sqrt((drawn * x**2).sum(0) * (drawn * y**2).sum(0))
+    return correlation.clip(-1, 1)
 
 
 def _centred_ranks(places: IntArray, drawn: FloatArray) -> FloatArray:
@@ -109,6 +109,6 @@ def _centred_ranks(places: IntArray, drawn: FloatArray) -> FloatArray:
 def _kendall(places: IntArray, drawn: FloatArray) -> FloatArray:
     """Return tau-b of each resample; arguments and result are those of `_spearman`."""
     x, y = (np.sign(row[:, np.newaxis] - row).astype(np.float64) for row in places)
-    found: FloatArray = (drawn * ((x * y) @ drawn)).sum(0)
-    found /= np.sqrt((drawn * (x**2 @ drawn)).sum(0) * (drawn * (y**2 @ drawn)).sum(0))
-    return found.clip(-1, 1)
+    correlation: FloatArray = (drawn * ((x * y) @ drawn)).sum(0)
+    correlation /= np.sqrt((drawn * (x**2 @ drawn)).sum(0) * (drawn * (y**2 @ drawn)).sum(0))
+    return correlation.clip(-1, 1)

@@ -104,10 +104,10 @@ class ScorerUnknown(ValueError):
 
 def register(name: str, factory: Callable[..., scorers.Scorer]) -> None:
     """Give a scorer a name that a configuration file can use, unless another one has it."""
-    known = SCORERS.get(name)
-    is_same = known is None or getattr(known, "factory", None) is factory
+    existing = SCORERS.get(name)
+    is_same = existing is None or getattr(existing, "factory", None) is factory
     require(is_same, f"another scorer is called {name}")
-    SCORERS[name] = known or _Registered(name, factory)
+    SCORERS[name] = existing or _Registered(name, factory)
 
 
 def make_scorer(name: str, **options: Any) -> scorers.Scorer:

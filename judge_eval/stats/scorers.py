@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Final, Literal, TypeAlias
 
+from humanjudge.lib.strict_json import JsonObject
 from humanjudge.lib.text import number_of
 from judge_eval.stats.annotator_test import AltTestSettings, advice, alt_test, epsilon_key, in_words
 from judge_eval.stats.bootstrap import DEFAULT, Resampling
@@ -73,7 +74,7 @@ class ScoreResult:
         }
         return {**bare, **curves}
 
-    def as_dict(self, timestamp: str | None = None) -> dict[str, Any]:
+    def as_dict(self, timestamp: str | None = None) -> JsonObject:
         """Return what a result file holds; the caller knows the time, this package does not."""
         counts = {name: figure.n for name, figure in self.figures.items()}
         figures = {
@@ -202,7 +203,7 @@ class BuiltInScorer(Scorer):
     def can_score_task(self, sample_label: Label) -> bool:
         return True
 
-    def found(
+    def own_result(
         self,
         figures: Sequence[Estimate],
         by_human: Figures,
@@ -259,18 +260,20 @@ class ClassificationScorer(PairScorer):
         self.is_one_sided = metric in ("precision", "recall") or average == "weighted"
 
     def compute_majority(self, judge_data: JudgeLabels, human_data: HumanLabels, /) -> ScoreResult:
-        found = self.compute_score(judge_data, consensus(human_data, self.tie_rule))
+        outcome = self.compute_score(judge_data, consensus(human_data, self.tie_rule))
         method = {"scoring_method": "majority_vote", "tie_rule": self.tie_rule}
-        return replace(found, metadata={**found.metadata, **method})
+        return replace(outcome, metadata={**outcome.metadata, **method})
 
     def compared(self, pairs: Paired) -> ScoreResult:
         settings, wrong = self.settings, pairs.unlabelled
-        found = classification(pairs, **vars(settings))
+        outcome = classification(pairs, **vars(settings))
         options = {"pos_label": str(settings.pos_label), "average": settings.average}
         warning = f"{number_of(wrong, 'item')} without the judge's label counted as wrong"
         used = {} if settings.metric == "accuracy" else options
         metadata = {**INDIVIDUAL, **used, "missing": settings.missing}
-        return self.found([found.figure], found.by_human, [warning] if wrong else (), metadata)
+        return self.own_result(
+            [outcome.figure], outcome.by_human, [warning] if wrong else (), metadata
+        )
 
 
 class CohenKappaScorer(PairScorer):
@@ -289,14 +292,16 @@ class CohenKappaScorer(PairScorer):
         self.kappa = partial(cohen_kappa, weights=weights, order=order, resampling=resampling)
 
     def compared(self, pairs: Paired) -> ScoreResult:
-        found = self.kappa(pairs)
+        outcome = self.kappa(pairs)
         metadata = {**INDIVIDUAL, "weights": self.weights or "none"}
-        if found.figure.value is not None:
-            metadata["interpretation"] = band(found.figure.value)
+        if outcome.figure.value is not None:
+            metadata["interpretation"] = band(outcome.figure.value)
             metadata["interpretation_by"] = "Landis and Koch, a convention"
         fits = "cohen_kappa with weights, or rank_correlation,"
         labels = () if self.weights else pairs.vocabulary.labels
-        return self.found([found.figure], found.by_human, nominal_warning(labels, fits), metadata)
+        return self.own_result(
+            [outcome.figure], outcome.by_human, nominal_warning(labels, fits), metadata
+        )
 
 
 class RankCorrelationScorer(PairScorer):
@@ -313,7 +318,7 @@ class RankCorrelationScorer(PairScorer):
 
     def compared(self, pairs: Paired) -> ScoreResult:
         spearman, kendall = (self.correlation(pairs, (), name) for name in COEFFICIENTS)
-        return self.found([spearman.figure, kendall.figure], spearman.by_human)
+        return self.own_result([spearman.figure, kendall.figure], spearman.by_human)
 
 
 class KrippendorffAlphaScorer(BuiltInScorer):
@@ -348,7 +353,7 @@ class KrippendorffAlphaScorer(BuiltInScorer):
         labels = [row.label for row in human_data] if self.level == "nominal" else []
         warnings = nominal_warning(labels, "krippendorff_alpha with level ordinal or interval")
         metadata = {"ground_truth_method": "people_among_themselves", "level": self.level}
-        return self.found([self.alpha(human_data)], {}, warnings, metadata)
+        return self.own_result([self.alpha(human_data)], {}, warnings, metadata)
 
 
 class TextSimilarityScorer(PairScorer):
@@ -370,13 +375,13 @@ class TextSimilarityScorer(PairScorer):
         return bool(texts_of(sample_label))
 
     def compute_majority(self, judge_data: JudgeLabels, human_data: HumanLabels, /) -> ScoreResult:
-        found = self.compared(paired(judge_data, human_data, free_text=True), best_match=True)
-        return replace(found, metadata={**found.metadata, "scoring_method": "best_match"})
+        outcome = self.compared(paired(judge_data, human_data, free_text=True), best_match=True)
+        return replace(outcome, metadata={**outcome.metadata, "scoring_method": "best_match"})
 
     def compared(self, pairs: Paired, best_match: bool = False) -> ScoreResult:
-        found = self.similarity(pairs, humans=(), best_match=best_match)
-        metadata = {**INDIVIDUAL, **self.metadata, "similarities": asdict(found.spread)}
-        return self.found([found.figure], found.by_human, (), metadata)
+        outcome = self.similarity(pairs, humans=(), best_match=best_match)
+        metadata = {**INDIVIDUAL, **self.metadata, "similarities": asdict(outcome.spread)}
+        return self.own_result([outcome.figure], outcome.by_human, (), metadata)
 
 
 class SemanticSimilarityScorer(TextSimilarityScorer):
@@ -409,8 +414,8 @@ class AltTestScorer(BuiltInScorer):
         self, judge_data: JudgeLabels, human_data: HumanLabels, /, *about: str
     ) -> ScoreResult:
         settings = self.settings
-        found = alt_test({"judge": judge_data}, human_data, settings)["judge"]
-        people = found.by_human.items()
+        outcome = alt_test({"judge": judge_data}, human_data, settings)["judge"]
+        people = outcome.by_human.items()
         metadata = {
             "human_advantage_probabilities": {
                 name: [each.judge_advantage, each.human_advantage] for name, each in people
@@ -419,9 +424,9 @@ class AltTestScorer(BuiltInScorer):
             "won_against": {name: each.rejected for name, each in people},
             "items": {name: each.n for name, each in people},
             "tests": {name: each.test for name, each in people},
-            "passes": found.passes,
-            "in_words": in_words(found),
-            "scoring_function": found.scoring,
+            "passes": outcome.passes,
+            "in_words": in_words(outcome),
+            "scoring_function": outcome.scoring,
             "epsilon": settings.epsilon,
             "multiplicative_epsilon": settings.multiplicative,
             "q_fdr": settings.q,
@@ -431,17 +436,17 @@ class AltTestScorer(BuiltInScorer):
             "ground_truth_method": "alt_test_procedure",
             "scoring_method": "leave_one_out_cross_validation",
         }
-        figures = found.winning_rate[found.epsilon], found.advantage_probability
+        figures = outcome.winning_rate[outcome.epsilon], outcome.advantage_probability
         by_human = {name: each.figure for name, each in people}
-        result = self.found(figures, by_human, advice(found, settings), metadata)
-        return replace(result, series={"winning_rate": found.winning_rate})
+        result = self.own_result(figures, by_human, advice(outcome, settings), metadata)
+        return replace(result, series={"winning_rate": outcome.winning_rate})
 
     def no_result(
         self, judge_id: str, task_name: str, aggregation_mode: TaskStrategy, reason: str
     ) -> ScoreResult:
-        found = super().no_result(judge_id, task_name, aggregation_mode, reason)
+        outcome = super().no_result(judge_id, task_name, aggregation_mode, reason)
         rates = {epsilon_key(e): no_figure(reason) for e in self.settings.epsilons}
-        return replace(found, series={"winning_rate": rates})
+        return replace(outcome, series={"winning_rate": rates})
 
 
 def alt_test_scorer(**settings: Any) -> AltTestScorer:

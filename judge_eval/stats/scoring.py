@@ -135,8 +135,8 @@ def score(
     >>> from judge_eval.stats import ClassificationScorer
     >>> metric = MetricConfig(ClassificationScorer(), ["winner"], display_name="it")
     >>> judges = {"gpt": {"winner": {"q1": "A", "q2": "B"}}}
-    >>> found = score([metric], judges, {"ann": {"winner": {"q1": "A", "q2": "tie"}}})
-    >>> found["it"][0].scores
+    >>> scored = score([metric], judges, {"ann": {"winner": {"q1": "A", "q2": "tie"}}})
+    >>> scored["it"][0].scores
     {'accuracy': 0.5}
     """
     return asyncio.run(score_async(configs, judges, humans, scores_dir))
@@ -154,8 +154,8 @@ async def score_async(
     async def of_judge(
         config: MetricConfig, people: Mapping[str, _People], judge: str, tasks: Tasks
     ) -> ScoreResult:
-        said = _by_task(config, tasks)
-        waiting = (_of_task(config, task, judge, said[task], people[task]) for task in people)
+        answers = _by_task(config, tasks)
+        waiting = (_of_task(config, task, judge, answers[task], people[task]) for task in people)
         return _mean_of_results(await asyncio.gather(*waiting))
 
     async def of_metric(config: MetricConfig) -> list[ScoreResult]:
@@ -163,12 +163,12 @@ async def score_async(
         return await asyncio.gather(*(of_judge(config, people, *each) for each in judges.items()))
 
     results = await asyncio.gather(*map(of_metric, configs))
-    found = {config.unique_name: part for config, part in zip(configs, results, strict=True)}
+    scored = {config.unique_name: part for config, part in zip(configs, results, strict=True)}
     if scores_dir is not None:
         for config in configs:
             name = config.unique_name
-            config.scorer.aggregate_results(found[name], scores_dir, name)
-    return found
+            config.scorer.aggregate_results(scored[name], scores_dir, name)
+    return scored
 
 
 def among_people(config: MetricConfig, humans: Annotations) -> ScoreResult | None:
@@ -177,11 +177,11 @@ def among_people(config: MetricConfig, humans: Annotations) -> ScoreResult | Non
     for task, people in _people(config, humans).items():
         about = PEOPLE, task, config.task_strategy
         try:
-            found = scorer.compute_among_people(people.labels)
+            scored = scorer.compute_among_people(people.labels)
         except LabelsUnfit as unfit:
-            found = scorer.no_result(*about, str(unfit))
-        if found is not None:
-            parts.append(_filled_in(found, *about, people.gaps))
+            scored = scorer.no_result(*about, str(unfit))
+        if scored is not None:
+            parts.append(_filled_in(scored, *about, people.gaps))
     return _mean_of_results(parts) if parts else None
 
 
@@ -196,10 +196,10 @@ class _People(NamedTuple):
 def _people(config: MetricConfig, humans: Annotations) -> dict[str, _People]:
     """Return people's labels of each task, or of all of them together, as the scorer takes them."""
     scorer = config.scorer
-    said = {human: _by_task(config, given) for human, given in humans.items()}
-    found = {}
+    answers = {human: _by_task(config, given) for human, given in humans.items()}
+    scored = {}
     for task in _by_task(config, {}):
-        by_human = {human: given[task] for human, given in said.items()}
+        by_human = {human: given[task] for human, given in answers.items()}
         every = human_labels(by_human, free_text=scorer.free_text)
         fits = [scorer.can_score_task(row.label) for row in every]
         labels, reason = HumanLabels(compress(every, fits), free_text=True), None
@@ -213,8 +213,8 @@ def _people(config: MetricConfig, humans: Annotations) -> dict[str, _People]:
                 f"{scorer.scorer_name} takes labels of at least {scorer.min_humans} people, and of "
                 f"this task there are those of {len(labels.humans)}"
             )
-        found[task] = _People(labels, gaps, reason)
-    return found
+        scored[task] = _People(labels, gaps, reason)
+    return scored
 
 
 def _unfit(scorer: Scorer, rows: Sequence[tuple[object, Label]]) -> Gaps:
@@ -223,12 +223,12 @@ def _unfit(scorer: Scorer, rows: Sequence[tuple[object, Label]]) -> Gaps:
     return left_out("labels", [name for name, _ in rows], why)
 
 
-def _by_task(config: MetricConfig, said: Tasks) -> Tasks:
+def _by_task(config: MetricConfig, answers: Tasks) -> Tasks:
     """Return one annotator's labels of each task, or as vectors of all of them.
 
     An item that was not labelled for every task has no vector, which counts as a missing label.
     """
-    given = [said.get(task, {}) for task in config.task_names]
+    given = [answers.get(task, {}) for task in config.task_names]
     if config.task_strategy != "multilabel":
         return dict(zip(config.task_names, given, strict=True))
     vectors: dict[Item, Vector | None] = {}
@@ -242,9 +242,9 @@ async def _of_task(
     config: MetricConfig, task: str, judge_id: str, data: Labels, people: _People
 ) -> ScoreResult:
     scorer, about = config.scorer, (judge_id, task, config.task_strategy)
-    said = judge_labels(data, free_text=scorer.free_text)
-    judge = JudgeLabels((x for x in said.items() if scorer.can_score_task(x[1])), free_text=True)
-    gaps = _unfit(scorer, [(item, label) for item, label in said.items() if item not in judge])
+    answers = judge_labels(data, free_text=scorer.free_text)
+    judge = JudgeLabels((x for x in answers.items() if scorer.can_score_task(x[1])), free_text=True)
+    gaps = _unfit(scorer, [(item, label) for item, label in answers.items() if item not in judge])
     reason = people.reason
     if not judge:
         reason = gaps[0].why if gaps else "the judge gave no label on this task"
@@ -255,37 +255,37 @@ async def _of_task(
     by_majority = wants_majority and scorer.supports_majority
     try:
         if by_majority:
-            found = scorer.compute_majority(judge, people.labels)
+            scored = scorer.compute_majority(judge, people.labels)
         else:
-            found = await scorer.compute_score_async(
+            scored = await scorer.compute_score_async(
                 judge, people.labels, task, judge_id, config.task_strategy
             )
     except LabelsUnfit as unfit:
-        found = scorer.no_result(*about, str(unfit))
+        scored = scorer.no_result(*about, str(unfit))
     except Exception as error:
         error.add_note(f"while {scorer.scorer_name} scored {judge_id} on {task}")
         raise
     if by_majority:
-        found = replace(found, annotator_aggregation="majority_vote")
+        scored = replace(scored, annotator_aggregation="majority_vote")
     elif wants_majority:
         warning = _NO_MAJORITY.format(scorer.scorer_name)
-        found = replace(found, warnings=(*found.warnings, warning))
-    return _filled_in(found, *about, gaps)
+        scored = replace(scored, warnings=(*scored.warnings, warning))
+    return _filled_in(scored, *about, gaps)
 
 
 def _filled_in(
-    found: ScoreResult, judge_id: str, task: str, strategy: TaskStrategy, gaps: Gaps
+    scored: ScoreResult, judge_id: str, task: str, strategy: TaskStrategy, gaps: Gaps
 ) -> ScoreResult:
     def added(figures: Figures) -> Figures:
         return {name: replace(f, left_out=(*f.left_out, *gaps)) for name, f in figures.items()}
 
     return replace(
-        found,
+        scored,
         judge_id=judge_id,
         task_name=task,
         task_strategy=strategy,
-        figures=added(found.figures),
-        series={name: added(curve) for name, curve in found.series.items()},
+        figures=added(scored.figures),
+        series={name: added(curve) for name, curve in scored.series.items()},
     )
 
 
@@ -326,15 +326,15 @@ def mean_of_tasks(figures: Figures) -> Estimate:
     >>> mean_of_tasks({"a": Estimate(0.5, n=10), "b": Estimate(1.0, n=6)}).value
     0.75
     """
-    known = [figure for figure in figures.values() if figure.value is not None]
+    computed = [figure for figure in figures.values() if figure.value is not None]
     without = [(task, figure.why) for task, figure in figures.items() if figure.value is None]
     gaps = tuple(LeftOut("tasks", 1, reason or "", (task,)) for task, reason in without)
-    gaps += tuple(gap for figure in known for gap in figure.left_out)
-    if not known:
+    gaps += tuple(gap for figure in computed for gap in figure.left_out)
+    if not computed:
         return no_figure("no task has a figure: see why for each of them", left_out=gaps)
-    n, mean = sum(x.n for x in known), fmean(x.value for x in known if x.value is not None)
-    intervals = [figure.interval for figure in known if figure.interval]
-    if len(intervals) < len(known):
+    n, mean = sum(x.n for x in computed), fmean(x.value for x in computed if x.value is not None)
+    intervals = [figure.interval for figure in computed if figure.interval]
+    if len(intervals) < len(computed):
         return Estimate(mean, n=n, left_out=gaps)
     low, high = map(fmean, zip(*intervals, strict=True))
     method = "mean of the tasks' intervals, which is wide enough"

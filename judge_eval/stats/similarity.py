@@ -128,12 +128,12 @@ def _averaged(
         pairs, values = pairs.select(best).pooled(BEST_MATCH), values[best]
     pairs = replace(pairs, left_out=(*pairs.left_out, *gaps))
     reason = f"{model} could embed no pair of texts" if gaps else NOTHING_IN_COMMON
-    found = mean_by_rater(pairs, values, resampling, why_not=reason)
+    means = mean_by_rater(pairs, values, resampling, why_not=reason)
     spread = Spread(None, None, None, 0)
     if len(values):
         mean, median = float(values.mean()), float(np.median(values))
         spread = Spread(mean, median, float(values.std()), len(values))
-    return Similarity(found.figure, found.by_human, spread, model)
+    return Similarity(means.figure, means.by_human, spread, model)
 
 
 class EmbeddingFailed(Exception):
@@ -176,8 +176,8 @@ def semantic_similarity(
     ...
     ...     def __call__(self, texts):
     ...         return [{"cat": [1, 0], "dog": [0.8, 0.6]}.get(text) for text in texts]
-    >>> found = semantic_similarity({"q": "cat"}, {"ann": {"q": "dog"}}, Stub())
-    >>> found.figure.value, found.model
+    >>> result = semantic_similarity({"q": "cat"}, {"ann": {"q": "dog"}}, Stub())
+    >>> result.figure.value, result.model
     (0.8, 'stub')
     """
     pairs = paired(judge, humans, free_text=True)

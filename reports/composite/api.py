@@ -7,6 +7,7 @@ from django.http import HttpRequest
 from ninja import Schema
 from ninja.errors import HttpError
 
+from humanjudge.lib.strict_json import JsonObject
 from humanjudge.lib.validation import json_schema
 from judge_eval.api.access import KeyRouter, Prefix, json_of, key_of, run_of
 from reports.composite.config import CompositeConfig
@@ -28,7 +29,7 @@ _CONFIG = {"requestBody": {"required": True, "content": {"application/json": _CO
 class CompositeOut(Schema):
     version: str
     created_at: datetime
-    config: dict[str, Any]
+    config: JsonObject
 
 
 @router.get("/{run_id}/composite", response=CompositeOut)

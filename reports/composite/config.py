@@ -4,10 +4,11 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Final, Literal, Self, TypeAlias
+from typing import Annotated, Final, Literal, Self, TypeAlias
 
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, model_validator
 
+from humanjudge.lib.strict_json import JsonObject
 from humanjudge.lib.validation import Line, Part, Place, alone, validated
 
 LARGEST: Final = 1_000_000_000
@@ -182,7 +183,7 @@ class CompositeConfig(Part):
         return any(source.kind == self.check for source in self.sources.values())
 
     @property
-    def as_data(self) -> dict[str, Any]:
+    def as_data(self) -> JsonObject:
         """The config as JSON holds it."""
         return self.model_dump(mode="json", by_alias=True, exclude_none=True)
 

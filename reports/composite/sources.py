@@ -16,6 +16,7 @@ from django.db import transaction
 from django.db.models import Case, Count, Q, QuerySet, Sum, Value, When
 from django.db.models.functions import TruncQuarter
 
+from humanjudge.lib.strict_json import JsonObject
 from humanjudge.lib.validation import ConfigError, ConfigInvalid
 from judge_eval.findings.filters import WHOLE, Slice
 from judge_eval.models import Judge, Run, Verdict
@@ -257,7 +258,7 @@ def read_config(run: Run, data: object) -> CompositeConfig:
     return config
 
 
-def proposal(run: Run) -> dict[str, Any]:
+def proposal(run: Run) -> JsonObject:
     """Return data to start from: scores of the first judges, else their choices, else people's.
 
     Why a judge counts is left empty, for somebody to say.

@@ -1,7 +1,7 @@
 """The writers of the GrandJury protocol: models and their keys, enrolments, traces."""
 
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
 from uuid import UUID
@@ -13,6 +13,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.text import slugify
 
+from humanjudge.lib.strict_json import JsonObject
 from judge_eval.models import Run
 from judge_eval.objects import UNPLACED
 from judge_eval.runs.verdicts import verdicts_entry
@@ -45,7 +46,7 @@ def create_model(
     *,
     kind: str = "sdk",
     description: str = "",
-    metadata: Mapping[str, Any] | None = None,
+    metadata: JsonObject | None = None,
 ) -> tuple[TracedModel, str]:
     """Make a model that sends its traces to a project; return it and its key, told only now.
 
@@ -165,7 +166,7 @@ class TraceIn:
     prompt: str
     output: str
     # What else the client says of it.
-    metadata: dict[str, Any] = field(default_factory=dict)
+    metadata: JsonObject = field(default_factory=dict)
 
 
 # By hand: a model may log hundreds of traces in a second. In one order for all, since each queue

@@ -1,23 +1,36 @@
-"""The audit of a project: its ledger entry by entry, and what was changed beside it."""
+"""The audit of a project: its ledger, entry by entry in words, and what was changed beside it.
 
-from collections.abc import Mapping
-from typing import Final
+A page has a fixed number of queries.
+"""
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+from uuid import UUID
 
 from django import forms
 from django.contrib.admin.models import LogEntry
-from django.db.models import Q, QuerySet
+from django.db.models import Case, F, OuterRef, Q, QuerySet, Subquery, When
+from django.db.models.fields.json import KT
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.urls import reverse
 from django.utils.http import urlencode
 
 from humanjudge.http import Context
+from humanjudge.lib.strict_json import JsonObject
+from humanjudge.lib.text import listed, number_of
 from humanjudge.listing import Column, Listing
 from judge_eval.access import hidden_from
-from judge_eval.models import Run
+from judge_eval.models import Judge, Run
 from judge_eval.selectors import Ambiguous, by_prefix
-from reports.projects.entries import KINDS, lines_of, loaded
 from reports.projects.page_header import project_page
+from reports.quality.parameters import DEFAULT, KEY, REPUTATIONS, parameters_in
+from reports.quality.views import parameters_in_words
+from reports.review.views import vote_in_words
 from voting.changes import changes_of
+from voting.choices import short_name
+from voting.ledger.decisions import GROUPS, VOTES_WANTED
 from voting.models import Entry, Item, Project, Voter
 
 PER_PAGE: Final = 50
@@ -25,6 +38,29 @@ PER_PAGE: Final = 50
 MOST_NAMED: Final = 20
 _SEQ_MOST: Final = 2**63 - 1
 _VOTES, _OTHERS = Q(kind=Entry.Kind.VOTE), ~Q(kind=Entry.Kind.VOTE)
+KINDS: Final[dict[str, str]] = {
+    Entry.Kind.VOTE: "vote",
+    Entry.Kind.RETRACTION: "vote taken back",
+    Entry.Kind.VERDICTS: "verdicts",
+    Entry.Kind.DECISION: "decision",
+    Entry.Kind.PARAMETERS: "parameters",
+    Entry.Kind.ERASURE: "erasure",
+    Entry.Kind.OBJECT: "run or judge",
+}
+DECISIONS: Final = {
+    "keep": "keeps",
+    "exclude": "excludes",
+    "another_round": "asks for another round of votes on",
+    "note": "writes a note on",
+}
+IMPORTS: Final = {
+    "begins": "An import begins: the votes up to its end came all at once",
+    "ends": "The import ends here",
+}
+SOME_VOTES: Final = "Votes wanted on some items were changed"
+# Of voters who were put into groups at once.
+MOST_GROUPS: Final = 5
+CLOSED: Final = "You have not voted on this yet; what was said of it is shown once you have."
 
 
 # --- what is asked for ----------------------------------------------------------------------------
@@ -114,12 +150,9 @@ def page_of(form: AuditForm) -> list[Entry]:
     rows = rows.filter(at__lte=until) if until else rows
     rows = _from(rows, form.project, start, by_time=by_time) if start else rows
     order = ("-at", "-seq") if by_time else ("-seq",)
-    if cleaned["kind"]:
-        which = [
-            Q(kind=cleaned["kind"]) & (_VOTES if cleaned["kind"] == Entry.Kind.VOTE else _OTHERS)
-        ]
-    else:
-        which = [_VOTES, _OTHERS] if run or by_time else [Q()]
+    which = [_VOTES, _OTHERS] if run or by_time else [Q()]
+    if kind := cleaned["kind"]:
+        which = [Q(kind=kind) & (_VOTES if kind == Entry.Kind.VOTE else _OTHERS)]
     keys = [
         key
         for part in which
@@ -159,9 +192,8 @@ def audit(request: HttpRequest, project: Project) -> HttpResponse:
         "newest": form.query(seq=None) if form.is_valid() and form.cleaned_data["seq"] else "",
         "unsealed": Entry.objects.filter(project=project, seq__isnull=True).count(),
     }
-    return render(
-        request, "reports/project_audit.html", context, status=422 if form.errors else 200
-    )
+    status = 422 if form.errors else 200
+    return render(request, "reports/project_audit.html", context, status=status)
 
 
 CHANGES: Final = Listing[LogEntry](
@@ -175,10 +207,228 @@ CHANGES: Final = Listing[LogEntry](
 
 
 def _changes(request: HttpRequest, project: Project) -> HttpResponse:
-    context: Context = {
-        **CHANGES.context(changes_of(project), request.GET),
-        "project": project,
-        "tab": "audit",
-        "current": "changes",
-    }
+    about = {"project": project, "tab": "audit", "current": "changes"}
+    context = {**CHANGES.context(changes_of(project), request.GET), **about}
     return render(request, "reports/project_audit.html", context)
+
+
+# --- entries in words ----------------------------------------------------------------------------
+
+
+class Line(NamedTuple):
+    """An entry as a page shows it."""
+
+    entry: Entry
+    kind: str
+    words: str
+    hash: str
+    # What it is about: how that is called, and where it is.
+    title: str
+    href: str
+    is_closed: bool
+
+
+def loaded(keys: Sequence[int]) -> list[Entry]:
+    """Return entries in this order with what is said of them, as `payload_read`.
+
+    Parameters are left out: some name every item of a queue.
+    """
+    payload = Case(When(~Q(kind=Entry.Kind.PARAMETERS), then=F("payload")))
+    entries = Entry.objects.filter(pk__in=keys).defer("payload", "target__payload")
+    rows = (
+        entries.select_related("voter", "item", "queue", "target")
+        .annotate(payload_read=payload)
+        .in_bulk()
+    )
+    return [rows[pk] for pk in keys]
+
+
+def lines_of(project: Project, entries: Sequence[Entry], closed: Collection[UUID]) -> list[Line]:
+    """Say what loaded entries say, but for what is about `closed` items."""
+    teller = _Teller(project, entries)
+    return [teller.line(entry, is_closed=entry.item_id in closed) for entry in entries]
+
+
+class _Teller:
+    def __init__(self, project: Project, entries: Sequence[Entry]) -> None:
+        runs = Run.every.filter(queue__in={entry.queue_id for entry in entries})
+        self.runs = {
+            queue: (pk, name) for queue, pk, name in runs.values_list("queue", "pk", "name")
+        }
+        by = set(filter(None, (_fact(entry, "by") for entry in entries)))
+        voters = Voter.objects.filter(project=project, pseudonym__in=by)
+        self.names = {voter.pseudonym: str(voter) for voter in voters}
+        judged_by = {judge for entry in entries for judge, _ in _verdicts(entry) if is_uuid(judge)}
+        judges = Judge.objects.filter(run__queue__project=project, pk__in=judged_by)
+        self.judges = {str(pk): name for pk, name in judges.values_list("pk", "name")}
+        self.changes = _changes_by([e.pk for e in entries if e.kind == Entry.Kind.PARAMETERS])
+
+    def line(self, entry: Entry, *, is_closed: bool) -> Line:
+        words, digest = CLOSED if is_closed else self.words(entry), bytes(entry.hash or b"").hex()
+        return Line(entry, KINDS[entry.kind], words, digest, *self.place(entry), is_closed)
+
+    def place(self, entry: Entry) -> tuple[str, str]:
+        """Return what an entry is about, and where that is; what a deleted run had is nowhere."""
+        if entry.queue is None:
+            return "", ""
+        run, name = self.runs.get(entry.queue.pk, (None, entry.queue.name))
+        if entry.item is None:
+            return name, reverse("run", args=[run]) if run else ""
+        title = f"{entry.queue.noun} {entry.item.position + 1:,} of {name}"
+        return title, reverse("run-pair", args=[run, entry.item.pk]) if run else ""
+
+    def words(self, entry: Entry) -> str:
+        match entry.kind:
+            case Entry.Kind.VOTE:
+                return _vote(entry)
+            case Entry.Kind.RETRACTION:
+                return f"{_who(entry)} took back the vote of entry {_target(entry)}"
+            case Entry.Kind.VERDICTS:
+                answers = [
+                    f"{self.judges.get(judge, 'a judge')} said {short_name(winner) or 'nothing'}"
+                    for judge, winner in _verdicts(entry)
+                ]
+                return ", ".join(answers) or "It opened for voting; no judge was asked"
+            case Entry.Kind.OBJECT:
+                what = self.judges.get(_fact(entry, "id")) or f"The {_fact(entry, 'type')}"
+                return f"{what} was made or changed"
+            case Entry.Kind.DECISION:
+                return self.decision(entry)
+            case Entry.Kind.PARAMETERS:
+                words = self.changes.get(entry.pk, "Parameters were set")
+                return f"{words}, by {_who(entry)}" if entry.voter else words
+            case _ if voter := _fact(entry, "voter"):
+                return f"The person behind {voter} was forgotten; the votes stay, without a name"
+            case _:
+                return "A run was deleted; what was voted in it stays, without its texts"
+
+    def decision(self, entry: Entry) -> str:
+        by, action = _fact(entry, "by"), _fact(entry, "action")
+        who = self.names.get(by, by) or "Somebody"
+        if action == "reverse":
+            return f"{who} takes back the decision of entry {_target(entry)}"
+        about = "it" if entry.item_id else f"all votes of {_who(entry)}"
+        return f"{who} {DECISIONS.get(action, 'decides about')} {about}"
+
+
+def _payload(entry: Entry) -> JsonObject:
+    """Return what an entry says; one that was imported may hold anything."""
+    read = entry.payload_read  # type: ignore[attr-defined]
+    return read if isinstance(read, dict) else {}
+
+
+def _fact(entry: Entry, name: str) -> str:
+    return str(_payload(entry).get(name, ""))
+
+
+def _verdicts(entry: Entry) -> list[tuple[str, str]]:
+    rows = _payload(entry).get("verdicts")
+    return [
+        (str(row.get("judge")), str(row.get("winner") or ""))
+        for row in (rows if isinstance(rows, list) else [])
+        if isinstance(row, dict)
+    ]
+
+
+def is_uuid(text: str) -> bool:
+    try:
+        UUID(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _who(entry: Entry) -> str:
+    voter = entry.voter
+    if voter is None:
+        return "somebody"
+    return f"{voter.name} ({voter.pseudonym})" if voter.name else voter.pseudonym
+
+
+def _target(entry: Entry) -> str:
+    return f"{entry.target.seq:,}" if entry.target and entry.target.seq else "that is not known"
+
+
+def _vote(entry: Entry) -> str:
+    notes = [
+        "a pretended vote" if entry.simulated else "",
+        f"taken back by entry {entry.retracted_seq:,}" if entry.retracted_seq else "",
+        "left out by a decision" if entry.excluded else "",
+    ]
+    noted = "; ".join(filter(None, notes))
+    words = f"{_who(entry)} chose {vote_in_words(entry)}"
+    return f"{words} ({noted})" if noted else words
+
+
+# --- parameters -----------------------------------------------------------------------------------
+
+
+def _changes_by(keys: Sequence[int]) -> dict[int, str]:
+    rule = f"payload__{VOTES_WANTED}__votes_per_item"
+    rows = Entry.objects.filter(pk__in=keys).annotate(
+        quality_before=_before(KEY, f"payload__{KEY}"),
+        rule_before=_before(
+            VOTES_WANTED,
+            rule,
+            queue=OuterRef("queue"),
+            **{f"payload__{VOTES_WANTED}__has_key": "votes_per_item"},
+        ),
+        rule=KT(rule),
+        has_reputations=Q(payload__has_key=REPUTATIONS),
+        has_votes=Q(payload__has_key=VOTES_WANTED),
+    )
+    names = (
+        *("payload__import", f"payload__{GROUPS}", f"payload__{KEY}", "quality_before"),
+        *("rule", "rule_before", "has_reputations", "has_votes"),
+    )
+    changed = rows.values_list("pk", *names)
+    return {pk: words for pk, *values in changed if (words := _change(*values))}
+
+
+def _before(key: str, what: str, **about: Any) -> Subquery:
+    """Return what the last entry before one set; as text, as a rule is a plain number."""
+    earlier: QuerySet[Entry] = Entry.objects.filter(
+        project=OuterRef("project"),
+        kind=Entry.Kind.PARAMETERS,
+        payload__has_key=key,
+        seq__lt=OuterRef("seq"),
+        **about,
+    )
+    return Subquery(earlier.order_by("-seq").annotate(what=KT(what)).values("what")[:1])
+
+
+def _change(
+    importing: object,
+    groups: object,
+    quality: object,
+    quality_before: object,
+    rule: object,
+    rule_before: object,
+    has_reputations: bool,
+    has_votes: bool,
+) -> str:
+    """Say what was set; nothing where that is not known."""
+    if importing is not None:
+        return IMPORTS.get(str(importing), "Something about an import")
+    if isinstance(groups, Mapping) and groups:
+        changes = [f"{voter} to {group or 'none'}" for voter, group in groups.items()]
+        if len(changes) > MOST_GROUPS:
+            changes[MOST_GROUPS:] = [number_of(len(changes) - MOST_GROUPS, "other")]
+        return f"Groups of voters: {listed(changes)}"
+    if quality is not None:
+        old, new = _parameters(quality_before), parameters_in_words(parameters_in({KEY: quality}))
+        changed = [f"{name} {old[name]} → {new[name]}" for name in new if old[name] != new[name]]
+        changed += ["earlier votes weigh by the reputations of then"] * has_reputations
+        return f"Quality score: {'; '.join(changed) or 'as before'}"
+    if rule is not None:
+        before = f"{rule_before} → " if rule_before is not None else ""
+        return f"Votes wanted per item: {before}{rule}"
+    return SOME_VOTES if has_votes else ""
+
+
+def _parameters(text: object) -> dict[str, str]:
+    """Return parameters in words, the usual ones for a plain text, which may have been imported."""
+    try:
+        return parameters_in_words(parameters_in({KEY: json.loads(str(text))}))
+    except ValueError:
+        return parameters_in_words(DEFAULT)

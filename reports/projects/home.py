@@ -46,16 +46,11 @@ class Waiting(NamedTuple):
     address: str
 
 
-class RunInShort(NamedTuple):
-    run: Run
-    facts: str
-    address: str
-
-
 class ProjectInShort(NamedTuple):
     project: Project
     score: str
-    runs: list[RunInShort]
+    # With the name of the best judge, if there is one.
+    runs: list[tuple[Run, str]]
 
 
 @never_cache
@@ -68,7 +63,7 @@ def home(request: HttpRequest) -> HttpResponse:
         mine = projects_where(request.user, "see")
         projects = list(mine.order_by("-created_at")[: MOST_PROJECTS + 1])
         context |= {
-            "waiting": waiting_for(request.user),
+            "waiting": [line for of in WAITING for line in of(request.user)],
             "projects": in_short(projects[:MOST_PROJECTS]),
             "has_more_projects": len(projects) > MOST_PROJECTS,
             "may_make": can_make_runs(request.user),
@@ -84,16 +79,11 @@ def favicon(request: HttpRequest) -> HttpResponse:
 # --- what waits -----------------------------------------------------------------------------------
 
 
-def waiting_for(user: User) -> list[Waiting]:
-    return [*_reviews(user), *_stuck_runs(user), *_votes(user), *_shares(user)]
-
-
 def _reviews(user: User) -> list[Waiting]:
     waiting = Review.objects.filter(waits=True, project__in=projects_where(user, "decide"))
     number = waiting.values("pk")[:MANY].count()
-    words = f"{MANY:,} or more" if number == MANY else f"{number:,}"
-    line = Waiting("Review", f"{words} waiting for a decision", reverse("review"))
-    return [line] if number else []
+    words = f"{number:,}{' or more' * (number == MANY)} waiting for a decision"
+    return [Waiting("Review", words, reverse("review"))] if number else []
 
 
 def _stuck_runs(user: User) -> list[Waiting]:
@@ -150,6 +140,9 @@ def _shares(user: User) -> list[Waiting]:
     ]
 
 
+WAITING: Final = (_reviews, _stuck_runs, _votes, _shares)
+
+
 # --- projects and their runs ----------------------------------------------------------------------
 
 
@@ -165,7 +158,7 @@ def in_short(projects: Sequence[Project]) -> list[ProjectInShort]:
         ProjectInShort(
             project,
             ", ".join(scores[project.pk]),
-            [_run_in_short(run, best.get(run.pk, "")) for run in runs[project.pk]],
+            [(run, best.get(run.pk, "")) for run in runs[project.pk]],
         )
         for project in projects
     ]
@@ -190,10 +183,3 @@ def _best_judges(runs: Sequence[UUID]) -> dict[UUID, str]:
         names[run].append(name)
     # The place is among the judges that were there when it was computed: others come behind.
     return {run: names[run][best] for run, best in places.items() if best is not None}
-
-
-def _run_in_short(run: Run, best: str) -> RunInShort:
-    facts = [run.get_state_display(), number_of(run.board.votes, "vote")]
-    facts += [f"best judge: {best}"] if best else []
-    page = "run-draft" if run.state == Run.State.DRAFT else "run"
-    return RunInShort(run, ", ".join(facts), reverse(page, args=[run.pk]))

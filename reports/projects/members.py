@@ -98,13 +98,9 @@ def _members(request: HttpRequest, project: Project) -> Context:
     fields, words = ("user__username", "user__email"), searched_words(request.GET)
     every = matching(members.members_of(project), fields, words)
     page = page_of(every, request.GET, PER_PAGE)
-    rows = [
-        (member, member.user_id == request.user.pk, ROLES[Member.Role(member.role)])
-        for member in page
-    ]
     return {
         "page": page,
-        "rows": rows,
+        "rows": [(member, ROLES[Member.Role(member.role)]) for member in page],
         "roles": Member.Role.choices,
         "about_roles": ROLES,
         "form": MemberForm(label_suffix=""),
@@ -148,9 +144,8 @@ def change_member(request: HttpRequest, project: Project, member_id: int) -> Htt
     still = Member.objects.filter(project=project, user=by).values_list("role", flat=True).first()
     if not by.is_superuser and still is None:
         return redirect("projects")
-    return redirect(
-        "project-people" if still != Member.Role.VIEWER else "project-quality", project.pk
-    )
+    page = "project-quality" if still == Member.Role.VIEWER else "project-people"
+    return redirect(page, project.pk)
 
 
 def _keys_left(gone: Member) -> str:

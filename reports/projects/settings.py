@@ -15,17 +15,17 @@ from django.utils import timezone
 
 from humanjudge.http import Context, Problem
 from humanjudge.lib.tables import DASH, Cell, name_cell
-from humanjudge.lib.text import listed, number_of
+from humanjudge.lib.text import listed
 from humanjudge.listing import Column, Listing
 from judge_eval.runs.deletion import replies_older_than, set_retention
 from reports.grandjury.pages import show_secret
 from reports.projects.page_header import project_action, project_page
+from reports.report.links import MOST_DAYS, in_days
 from voting.access import scopes_within, user_of
 from voting.changes import rename
 from voting.keys import ScopesExceeded, create_project_key, revoke_project_key
 from voting.models import ApiKey, Project
 
-MOST_DAYS: Final = 3_650
 # Traces are logged by the key of a model, which the page of models makes.
 OFFERED: Final = [scope for scope in ApiKey.Scope if scope != ApiKey.Scope.INGEST]
 
@@ -48,12 +48,10 @@ def settings(request: HttpRequest, project: Project) -> HttpResponse:
 
 
 def _settings_page(request: HttpRequest, project: Project, form: SettingsForm) -> HttpResponse:
-    days, replies = project.keep_replies_days, "Raw replies are kept."
-    if days is not None:
-        due = replies_older_than(project, timezone.now() - timedelta(days=days)).count()
-        waiting = f" So old are {due:,} now, which go within the hour." if due else ""
-        replies = f"Raw replies are removed {number_of(days, 'day')} after they came.{waiting}"
-    context: Context = {"project": project, "tab": "settings", "form": form, "replies": replies}
+    context: Context = {"project": project, "tab": "settings", "form": form}
+    if days := project.keep_replies_days:
+        before = timezone.now() - timedelta(days=days)
+        context["due"] = replies_older_than(project, before).count()
     status = 422 if form.errors else 200
     return render(request, "reports/project_settings.html", context, status=status)
 
@@ -165,12 +163,10 @@ def make_key(request: HttpRequest, project: Project) -> HttpResponse:
     form = KeyForm(project, request)
     if not form.is_valid():
         return _keys_page(request, project, form)
-    given, days = form.cleaned_data, form.cleaned_data["days"]
-    expires_at = timezone.now() + timedelta(days=days) if days else None
+    given, by = form.cleaned_data, user_of(request)
+    expires_at = in_days(given["days"])
     try:
-        key, text = create_project_key(
-            project, given["name"], given["scopes"], expires_at, user_of(request)
-        )
+        key, text = create_project_key(project, given["name"], given["scopes"], expires_at, by)
     except ScopesExceeded as refused:
         raise Problem(403, str(refused)) from refused
     back = ("To the keys of the project", reverse("project-keys", args=[project.pk]))

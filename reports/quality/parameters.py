@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias
+from typing import Annotated, Final, Literal, NamedTuple, TypeAlias
 
 from django.db import transaction
 from django.db.models import F, QuerySet
 from django.utils import timezone
 from pydantic import Field
 
+from humanjudge.lib.strict_json import JsonObject
 from humanjudge.lib.validation import WHOLE, Part, validated
 from reports.quality.score import MICROSECONDS, Rule, Unit, half_life, microseconds
 from voting.ledger.counts import OF_PEOPLE
@@ -71,12 +72,12 @@ PRESETS: Final = (
 )
 
 
-def payload_of(parameters: Parameters) -> dict[str, Any]:
+def payload_of(parameters: Parameters) -> JsonObject:
     """Return what an entry holds: the chain takes no floats, so they are their texts."""
     return {KEY: {n: repr(v) if isinstance(v, float) else v for n, v in parameters}}
 
 
-def parameters_in(payload: Mapping[str, Any]) -> Parameters:
+def parameters_in(payload: JsonObject) -> Parameters:
     """Return what an entry says; what it does not say is as by default.
 
     So is all of it where it makes no sense: a bundle from elsewhere may hold anything.
@@ -88,7 +89,7 @@ def parameters_in(payload: Mapping[str, Any]) -> Parameters:
         return DEFAULT
 
 
-def reputations_in(payload: Mapping[str, Any]) -> dict[str, int]:
+def reputations_in(payload: JsonObject) -> dict[str, int]:
     """Return the reputations by pseudonym that an entry gives to earlier votes."""
     said = payload[REPUTATIONS]
     given = said.items() if isinstance(said, Mapping) else ()
@@ -116,7 +117,7 @@ def is_settings(entry: Fact) -> bool:
 
 
 def change(
-    project: Project, changes: Mapping[str, Any], by: Voter, *, apply_reputations: bool = False
+    project: Project, changes: JsonObject, by: Voter, *, apply_reputations: bool = False
 ) -> Entry | None:
     """Let other parameters hold, for all votes there are: an entry that sealing folds anew by.
 

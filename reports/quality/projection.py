@@ -17,6 +17,7 @@ from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast
 
 from humanjudge.charts.time_graph import Point
+from humanjudge.lib.strict_json import JsonObject
 from judge_eval.models import Import
 from judge_eval.stats.elo import graph_stride
 from reports.models import Quality, QualityPoint
@@ -319,7 +320,7 @@ class _Part:
             score_changed(self.quality, before[1], self.standing.seq)
 
 
-def figures_of(standing: Standing) -> dict[str, Any]:
+def figures_of(standing: Standing) -> JsonObject:
     """Return the columns of `Quality` behind so many votes."""
     return {
         "score": standing.score,

@@ -1,11 +1,9 @@
 """Reports by REST: score files are requested and downloaded; links are made, listed, revoked."""
 
-from collections.abc import Iterable
 from datetime import datetime
 from typing import Annotated, Any, TypeAlias
 from uuid import UUID
 
-from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from ninja import Field, Path, Schema, Status
@@ -211,66 +209,54 @@ def share_run(request: HttpRequest, run_id: Prefix, body: ShareIn) -> Any:
 
     409 while the figures of the run are still being computed.
     """
-    run = _run(request, run_id)
-    return _made(request, run.queue.project, run, body)
+    return _made(request, body, *_shared(request, run_id=run_id))
 
 
 @of_runs.get("/{run_id}/shares", response=Shares)
 def shares_of_run(request: HttpRequest, run_id: Prefix) -> Any:
     """The links to a run's report, the newest first, with those that let nobody in any more."""
-    run = _run(request, run_id)
-    return _listed(Share.objects.filter(run=run))
+    return _listed(*_shared(request, run_id=run_id))
 
 
 @of_runs.post("/{run_id}/shares/{share_id}/revoke", response=ShareOut)
 def revoke_share_of_run(request: HttpRequest, run_id: Prefix, share_id: ShareId) -> Any:
     """Let nobody in by a link any more."""
-    run = _run(request, run_id)
-    return _revoked(request, Share.objects.filter(run=run), share_id)
+    return _revoked(request, share_id, *_shared(request, run_id=run_id))
 
 
 @of_projects.post("/{project_id}/shares", response={201: MadeOut})
 def share_project(request: HttpRequest, project_id: Prefix, body: ShareIn) -> Any:
     """Make a link to a project's report. `link` is in this answer alone: only its hash is kept."""
-    return _made(request, _project(request, project_id), None, body)
+    return _made(request, body, *_shared(request, project_id=project_id))
 
 
 @of_projects.get("/{project_id}/shares", response=Shares)
 def shares_of_project(request: HttpRequest, project_id: Prefix) -> Any:
     """The links to a project's report, the newest first; those to its runs' are theirs."""
-    project = _project(request, project_id)
-    return _listed(Share.objects.filter(project=project, run=None))
+    return _listed(*_shared(request, project_id=project_id))
 
 
 @of_projects.post("/{project_id}/shares/{share_id}/revoke", response=ShareOut)
 def revoke_share_of_project(request: HttpRequest, project_id: Prefix, share_id: ShareId) -> Any:
     """Let nobody in by a link any more."""
-    project = _project(request, project_id)
-    return _revoked(request, Share.objects.filter(project=project, run=None), share_id)
+    return _revoked(request, share_id, *_shared(request, project_id=project_id))
 
 
-def _run(request: HttpRequest, run_id: str) -> Run:
+def _shared(
+    request: HttpRequest, *, run_id: str = "", project_id: str = ""
+) -> tuple[Project, Run | None]:
+    """Return what links are of; a key that is to vote blindly could read a report by its own."""
     api_key = key_of(request, ApiKey.Scope.MANAGE)
-    run = run_of(api_key, run_id, "share")
-    _keep_blind(api_key, [run])
-    return run
-
-
-def _project(request: HttpRequest, project_id: str) -> Project:
-    api_key = key_of(request, ApiKey.Scope.MANAGE)
-    project = project_of(api_key, project_id, "share")
-    _keep_blind(api_key, Run.objects.filter(queue__project=project).select_related("queue"))
-    return project
-
-
-def _keep_blind(api_key: ApiKey, runs: Iterable[Run]) -> None:
-    """Refuse a key that is to vote blindly: it could read the report by its own link."""
+    run = run_of(api_key, run_id, "share") if run_id else None
+    project = run.queue.project if run else project_of(api_key, project_id, "share")
     if ApiKey.Scope.VOTE in api_key.scopes:
-        for run in runs:
-            keep_blind(api_key, run)
+        runs = Run.objects.filter(queue__project=project).select_related("queue")
+        for each in [run] if run else runs:
+            keep_blind(api_key, each)
+    return project, run
 
 
-def _made(request: HttpRequest, project: Project, run: Run | None, body: ShareIn) -> Any:
+def _made(request: HttpRequest, body: ShareIn, project: Project, run: Run | None) -> Any:
     share, token = links.make_share(
         project,
         run,
@@ -285,12 +271,13 @@ def _made(request: HttpRequest, project: Project, run: Run | None, body: ShareIn
     return Status(201, ShareOut.from_orm(share).model_dump(by_alias=True) | {"link": link})
 
 
-def _listed(shares: QuerySet[Share]) -> dict[str, list[Share]]:
-    return {"shares": list(shares.order_by("-made_at")[: links.MOST_LISTED])}
+def _listed(project: Project, run: Run | None) -> dict[str, list[Share]]:
+    shares = Share.objects.filter(project=project, run=run).order_by("-made_at")
+    return {"shares": list(shares[: links.MOST_LISTED])}
 
 
-def _revoked(request: HttpRequest, shares: QuerySet[Share], share_id: int) -> Share:
-    share = shares.filter(pk=share_id).first()
+def _revoked(request: HttpRequest, share_id: int, project: Project, run: Run | None) -> Share:
+    share = Share.objects.filter(pk=share_id, project=project, run=run).first()
     if share is None:
         raise HttpError(404, f"there is no link {share_id} here")
     links.revoke_share(share, key_of(request).user)

@@ -184,7 +184,6 @@ def card_svg(report: Report) -> str:
         "width": width,
         "height": height,
         "lines": [(150 + 44 * place, line) for place, line in enumerate(lines)],
-        "foot": f"{number_of(report.votes, 'vote')} · {report.made_at:%-d %b %Y} · HumanJudge",
         # As large as there is room, and not as in a file of its own.
         "chart": _SIZE.sub("", charts[0].svg(), count=1) if charts else "",
         "chart_top": 170 + 44 * len(lines),

@@ -7,11 +7,12 @@ a table of scores by the names of people.
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from pydantic import BaseModel
 
 from humanjudge.charts.time_graph import Point
+from humanjudge.lib.strict_json import JsonObject
 from humanjudge.lib.text import number_of
 from judge_eval.findings.model import RunFindings
 from reports.quality.groups import QualityOfGroup
@@ -58,7 +59,7 @@ class CompositeResults(BaseModel):
 
     label: str
     version: str
-    config: dict[str, Any]
+    config: JsonObject
     mean: float | None
     outputs: int
     without: int

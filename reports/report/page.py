@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 from humanjudge.charts.time_graph import quality_graph, votes_graph
 from humanjudge.http import Context
@@ -46,13 +46,6 @@ from voting.models import Inference
 Outputs: TypeAlias = Mapping[int, list[tuple[str, Inference, str]]]
 
 
-class Section(NamedTuple):
-    """A part of a report: its template, and what that shows as `of`."""
-
-    template: str
-    of: Context
-
-
 def report_context(report: Report, *, is_frozen: bool, outputs: Outputs) -> Context:
     """Return what stands on a report; `outputs` are those that its link shows."""
     return {
@@ -64,8 +57,6 @@ def report_context(report: Report, *, is_frozen: bool, outputs: Outputs) -> Cont
         # Methods read as on a board, whose run says what is voted on.
         "method": {"queue": kind_of(report.runs[0])} if report.runs else None,
         "has_composite": any(run.composite for run in report.runs),
-        "versions": ", ".join(f"{name} {version}" for name, version in report.versions.items()),
-        "seeds": [run.id for run in report.runs],
     }
 
 
@@ -81,27 +72,28 @@ def _since(since: Since) -> str:
     return f"Since then {listed(gone)} erased from the records; the figures stand as they were."
 
 
-def _sections(report: Report, outputs: Outputs) -> Iterator[Section]:
+def _sections(report: Report, outputs: Outputs) -> Iterator[tuple[str, Context]]:
+    # Each with its template.
     for of in report.quality:
-        yield Section("reports/shared_score.html", _score(of))
+        yield ("reports/shared_score.html", _score(of))
     if (pace := report.pace) and (graph := votes_graph(pace.votes, pace.unit)):
         context = {"pace": pace, "graph": graph, "chart": chart_of_votes(pace)}
-        yield Section("reports/shared_pace.html", context)
+        yield ("reports/shared_pace.html", context)
     if report.counted:
-        yield Section("reports/shared_heard.html", _heard(report.counted))
+        yield ("reports/shared_heard.html", _heard(report.counted))
     tables = [
         quality_table(own, title)
         for series, (title, _) in TITLES.items()
         if (own := [each for each in report.quality_of_groups if each.series == series])
     ]
     if tables:
-        yield Section("reports/shared_groups.html", {"tables": tables})
+        yield ("reports/shared_groups.html", {"tables": tables})
     for number, run in enumerate(report.runs, start=1):
         about = {
             "disputed": [(item, outputs.get(item.position, [])) for item in run.disputed],
             "is_alone": report.counted is None,
         }
-        yield Section("reports/shared_run.html", _run(run, charts_of_run(run, number)) | about)
+        yield ("reports/shared_run.html", _run(run, charts_of_run(run, number)) | about)
 
 
 # --- the project ----------------------------------------------------------------------------------
@@ -135,11 +127,8 @@ def _score(of: QualityResults) -> Context:
 def _heard(of: Counted) -> Context:
     return {
         "counted": of,
-        "flags": ", ".join(f"{number:,} {kind}" for kind, number in of.flags.items()) or "none",
         "heard": percent(of.voters / of.population) if of.population else DASH,
         "complete": percent(of.done / of.items) if of.items else DASH,
-        "of_voters": f"{of.voters:,} of {of.population:,} who may vote have",
-        "of_items": f"{of.done:,} of {number_of(of.items, 'item')} have enough votes",
     }
 
 
@@ -164,21 +153,17 @@ def _mean(mean: float | None) -> str:
 
 def _composite(of: CompositeResults) -> Context:
     failed = [f"{name} on {number_of(number, 'output')}" for name, number in of.failed.items()]
-    lines = [f"Gates that failed, which makes a composite 0: {listed(failed)}."] if failed else []
-    if of.without:
-        lines.append(f"Without a composite: {number_of(of.without, 'output')}.")
     return {
         "of": of,
         "mean": _mean(of.mean),
         "outputs": number_of(of.outputs - of.without, "output"),
-        "lines": lines,
+        "failed": listed(failed),
         "table": replace(COMPONENTS.table(of.components), label=f"Components of {of.label}"),
     }
 
 
 def _run(of: RunResults, charts: list[Chart]) -> Context:
-    findings, as_of = of.findings, of.findings.as_of
-    people = "person" if as_of.people == 1 else "people"
+    findings = of.findings
     sizes = (picture_of(findings, is_narrow=is_narrow) for is_narrow in (False, True))
     drawn = {chart.key: chart for chart in charts}
     tests = [
@@ -187,12 +172,9 @@ def _run(of: RunResults, charts: list[Chart]) -> Context:
     ]
     return {
         "run": of,
-        "source": of.source.splitlines(),
-        "as_of": f"{number_of(as_of.votes, 'vote')} by {as_of.people:,} {people} on "
-        f"{as_of.voted:,} of {number_of(as_of.comparisons, of.noun)}",
         "pictures": list(filter(None, sizes)),
         "picture": drawn.get(PICTURE),
-        "table": _judges(of) if as_of.votes else None,
+        "table": _judges(of) if findings.as_of.votes else None,
         "groups": group_table(findings),
         "tests": [(test, judges, chart and _drawn(chart, of)) for test, judges, chart in tests],
         "models": _models(of, drawn),

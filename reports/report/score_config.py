@@ -16,6 +16,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, Valida
 
 from humanjudge.charts.style import MOST_LETTERS, GivenStyle, StyleRefused, settings_of
 from humanjudge.lib import strict_json
+from humanjudge.lib.strict_json import JsonObject
 from humanjudge.lib.validation import (
     ConfigError,
     ConfigInvalid,
@@ -40,7 +41,7 @@ _NO_LABELS: Final = "this run has no labels of the task {!r}; there are {}"
 _SUCCESSOR: Final = "charts take a Matplotlib style sheet instead: give it as style"
 
 # What only a scorer, an embedder or a chart understands.
-Options: TypeAlias = dict[str, Any]
+Options: TypeAlias = JsonObject
 
 
 class Reach(NamedTuple):

@@ -3,7 +3,7 @@
 from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
 from django.template.loader import render_to_string
 from django.utils.html import format_html_join
@@ -29,8 +29,6 @@ from reports.report.score_table import (
 
 # What has more rows is folded up.
 _SHORT: Final = 12
-# A table of parts, how many rows it has, and whether it is folded up.
-Grid: TypeAlias = tuple[Table, int, bool]
 
 
 class Drawing(NamedTuple):
@@ -129,7 +127,7 @@ def _rows(scores: ScoreResults, config: MetricConfig, result: ScoreResult) -> It
             yield Row(result.judge_id, cells)
 
 
-def _by_part(results: Sequence[ScoreResult], people: ScoreResult | None) -> Iterable[Grid]:
+def _by_part(results: Sequence[ScoreResult], people: ScoreResult | None) -> Iterable[Table]:
     for name in dict.fromkeys(name for result in results for name in result.series):
         curves = {result.judge_id: result.series.get(name, {}) for result in results}
         yield _grid(f"{capfirst(name.replace('_', ' '))}, step by step", curves)
@@ -147,7 +145,7 @@ def _by_part(results: Sequence[ScoreResult], people: ScoreResult | None) -> Iter
             yield _grid(f"{capfirst(name.replace('_', ' '))}, task by task", of_tasks)
 
 
-def _grid(caption: str, parts: Mapping[str, Mapping[str, Estimate]]) -> Grid:
+def _grid(caption: str, parts: Mapping[str, Mapping[str, Estimate]]) -> Table:
     """Return judges by parts, or parts by judges: the longer list goes down the page."""
     lines: Mapping[str, Mapping[str, Estimate]] = parts
     heads = list(dict.fromkeys(name for figures in parts.values() for name in figures))
@@ -161,10 +159,10 @@ def _grid(caption: str, parts: Mapping[str, Mapping[str, Estimate]]) -> Grid:
     for name, figures in lines.items():
         cells = [figure_cell(figures[h]) if h in figures else Cell(DASH) for h in heads]
         rows.append(Row(name, [name_cell(name), *cells]))
-    return Table(caption, [Head(), *map(Head, heads)], rows), len(rows), len(rows) > _SHORT
+    return Table(caption, [Head(), *map(Head, heads)], rows)
 
 
-def _alt_test(results: Sequence[ScoreResult]) -> Iterable[Grid]:
+def _alt_test(results: Sequence[ScoreResult]) -> Iterable[Table]:
     tested = [
         (result.judge_id, by_human)
         for result in results
@@ -181,8 +179,7 @@ def _alt_test(results: Sequence[ScoreResult]) -> Iterable[Grid]:
             rows.append(Row(human, [name_cell(human, css="inner"), *cells]))
     if rows:
         caption = "p of “no worse than this person by epsilon”, judge by judge"
-        table = Table(caption, [Head(), *map(Head, heads)], rows)
-        yield table, len(rows) - len(tested), True
+        yield Table(caption, [Head(), *map(Head, heads)], rows)
 
 
 def _p(p: float) -> str:

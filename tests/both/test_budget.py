@@ -20,15 +20,8 @@ from tests.helpers.run_maker import (
     make_started,
     says,
 )
-from tests.provider import provider
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def at():
-    with provider() as running:
-        yield running
 
 
 def test_the_provider_is_never_asked_for_more(at):

@@ -12,18 +12,11 @@ from judge_eval.runs.progress import progress_of
 from judge_eval.runs.requests import question_of
 from tests.helpers.run_budget import priced
 from tests.helpers.run_maker import a_verdict, ask, attempt, make_started, says
-from tests.provider import provider
 from voting.models import Entry, Inference
 
 pytestmark = pytest.mark.django_db
 
 LIMITS = {"concurrency": 1000, "requests_per_minute": 600_000}
-
-
-@pytest.fixture
-def at():
-    with provider() as running:
-        yield running
 
 
 def queries_of(action):

@@ -21,18 +21,11 @@ from tests.helpers.run_maker import (
     make_started,
     time_passes,
 )
-from tests.provider import provider
 from voting.models import Inference
 
 pytestmark = pytest.mark.django_db
 
 MANY = [f"Say {n}." for n in range(20)]
-
-
-@pytest.fixture
-def at():
-    with provider() as running:
-        yield running
 
 
 def claim(slots=100):

@@ -27,18 +27,11 @@ from tests.helpers.run_maker import (
     says,
     time_passes,
 )
-from tests.provider import provider
 from voting.models import Entry, Inference, Item
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 MANY = [f"Say {n}." for n in range(10)]
-
-
-@pytest.fixture
-def at():
-    with provider() as running:
-        yield running
 
 
 def claim(slots=8):

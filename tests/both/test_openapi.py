@@ -84,6 +84,13 @@ RUNS = {
 }
 
 
+# Weights and sources must fit each other and the run, which no schema says.
+COMPOSITE = {
+    "weights": {"liked": {"weight": 1, "reason": "x"}},
+    "sources": {"liked": {"from": "win_rate"}},
+}
+
+
 class Rows:
     """What is there, and what was answered."""
 
@@ -117,11 +124,7 @@ class Rows:
 
     @cached_property
     def composed(self):
-        config = {
-            "weights": {"liked": {"weight": 1, "reason": "x"}},
-            "sources": {"liked": "win_rate"},
-        }
-        sources.store(self.voted, sources.read_config(self.voted, config))
+        sources.store(self.voted, sources.read_config(self.voted, COMPOSITE))
         return self.voted
 
     @cached_property
@@ -174,6 +177,8 @@ class Rows:
         is_allowed = not case.meta.is_negative_at(ParameterLocation.BODY)
         if is_allowed and isinstance(case.body, dict) and "task_id" in case.body:
             case.body["task_id"] = str(pairs_of(self.voted)[0].pk)
+        if case.method == "PUT" and not case.meta.generation.mode.is_negative:
+            case.body = COMPOSITE
         with transaction.atomic():
             response = case.call_and_validate()
             transaction.set_rollback(True)

@@ -10,8 +10,8 @@ from schemathesis.core.parameters import ParameterLocation
 
 from humanjudge.lib.ratelimit import RateLimit
 from judge_eval.api import access as api_access
+from reports.grandjury import api as access
 from reports.grandjury import services
-from reports.grandjury.api import access
 from tests.both.test_openapi import ACCEPTED, SECRET, SETTINGS, application
 from tests.helpers.grandjury import Model, make_voter, vote
 from tests.makers import make_project, seal_all

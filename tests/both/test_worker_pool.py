@@ -19,16 +19,9 @@ from judge_eval.runs.results import Answer
 from judge_eval.runs.worker import MOST_ASIDE, to_set_aside
 from tests.helpers.run_maker import PRICES, go_on, leases_run_out, make_judging, make_started
 from tests.helpers.waiting import eventually
-from tests.provider import provider
 
 NO = CallFailed("No.")
 MODELS = ["model-a", "model-b", "judge-long", "judge-hash"]
-
-
-@pytest.fixture
-def at():
-    with provider() as running:
-        yield running
 
 
 def questions(calls):

@@ -10,15 +10,8 @@ from judge_eval.runs.lifecycle import LifecycleRefused
 from judge_eval.runs.progress import progress_of
 from tests.helpers.run_budget import NAMES, ONE_JUDGE, SHORT, money, priced, work_within
 from tests.helpers.run_maker import PRICES, go_on, make_draft, make_started
-from tests.provider import provider
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def at():
-    with provider() as running:
-        yield running
 
 
 @pytest.mark.parametrize("amount", ["0.000000001", "0.1", "123.456789012"])

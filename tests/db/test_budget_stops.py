@@ -22,15 +22,8 @@ from tests.helpers.run_maker import (
     says,
 )
 from tests.process.processes import free_port
-from tests.provider import provider
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def at():
-    with provider() as running:
-        yield running
 
 
 def claimed_questions():

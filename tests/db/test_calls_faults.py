@@ -14,7 +14,6 @@ from tests.helpers.run_maker import (
     time_passes,
 )
 from tests.makers import make_vote, make_voter, pairs_of, seal_all
-from tests.provider import provider
 from voting.ledger import ledger
 from voting.models import Entry
 
@@ -41,12 +40,6 @@ UNREADABLE = {
     "prose": ("it has no JSON object: 'Both have their merits", "Both have their merits"),
     "out_of_range": ("its score_a is not between 0 and 10", '"score_a": 47'),
 }
-
-
-@pytest.fixture
-def at():
-    with provider() as running:
-        yield running
 
 
 def judge_calls(run):

@@ -14,17 +14,10 @@ from tests.helpers.run_maker import (
     make_started,
 )
 from tests.makers import make_vote, make_voter, pairs_of, seal_all
-from tests.provider import provider
 from voting.ledger import ledger
 from voting.models import Entry, Inference, Item
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def at():
-    with provider() as running:
-        yield running
 
 
 def entries_on(run):

@@ -13,16 +13,9 @@ from tests.helpers.run_maker import (
     says,
 )
 from tests.makers import pairs_of
-from tests.provider import provider
 from tests.provider_models import outputs_shown
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def at():
-    with provider() as running:
-        yield running
 
 
 def only_verdict(run):

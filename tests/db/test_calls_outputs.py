@@ -6,19 +6,12 @@ from judge_eval.models import Call
 from judge_eval.runs import lifecycle
 from tests.helpers.run_maker import attempt, go_on, make_started, says
 from tests.makers import pairs_of
-from tests.provider import provider
 from voting.models import Inference, Item, Picture
 
 pytestmark = pytest.mark.django_db
 
 BARE = '<svg viewBox="0 0 9 9"><rect width="9" height="9"/></svg>'
 SVG = BARE.replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg"')
-
-
-@pytest.fixture
-def at():
-    with provider() as running:
-        yield running
 
 
 @pytest.fixture

@@ -12,7 +12,6 @@ from judge_eval.models import Call, Verdict
 from judge_eval.runs import lifecycle, requests, state
 from tests.helpers.run_maker import asked_of, attempt, go_on, make_judging, make_started, says
 from tests.makers import make_voter, pairs_of, voter_client
-from tests.provider import provider
 from tests.provider_models import outputs_shown
 from voting.models import Picture
 from voting.pictures.store import render_picture, stored_path
@@ -21,12 +20,6 @@ pytestmark = pytest.mark.django_db
 
 
 ONE = {"judges": ["judge-long"], "prompts": ["Say hi."]}
-
-
-@pytest.fixture
-def at():
-    with provider() as running:
-        yield running
 
 
 def texts_of(body):

@@ -17,18 +17,11 @@ from tests.helpers.run_maker import (
     says,
     time_passes,
 )
-from tests.provider import provider
 
 pytestmark = pytest.mark.django_db
 
 # Of a reply of `says`: 10 tokens in and 5 out.
 COST = 10 * 2_500 + 5 * 10_000
-
-
-@pytest.fixture
-def at():
-    with provider() as running:
-        yield running
 
 
 @pytest.fixture

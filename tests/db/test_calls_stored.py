@@ -23,12 +23,6 @@ MANY = [f"Say {n}." for n in range(6)]
 NAMES = ("model-a", "model-b", "judge-long", "judge-hash")
 
 
-@pytest.fixture
-def at():
-    with provider() as running:
-        yield running
-
-
 def copy_of(run):
     return lifecycle.start(lifecycle.duplicate(run.pk).pk)
 

@@ -8,15 +8,8 @@ from django.utils import timezone
 from judge_eval.models import Call, Provider
 from judge_eval.runs import leases, worker
 from tests.helpers.run_maker import attempt, make_judging, make_started
-from tests.provider import provider
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def at():
-    with provider() as running:
-        yield running
 
 
 @pytest.mark.parametrize("attempts", range(7))

@@ -70,8 +70,7 @@ def test_pages_of_a_run_and_its_report_say_how_to_cite_it():
     ):
         page = html.unescape(who.get(path).content.decode())
         said = re.search(r'<textarea id="cite-text".*?>(.*?)</textarea>', page, re.DOTALL)[1]
+        end = f"Ledger entry {project.head_seq}, head {short}. http://testserver{address}"
         assert said.startswith(f"{run.name}. HumanJudge {version()}, ")
-        assert said.endswith(
-            f"Ledger entry {project.head_seq}, head {short}. http://testserver{address}"
-        )
+        assert said.endswith(end)
         assert f"@misc{{humanjudge-{short}," in page

@@ -21,19 +21,12 @@ from tests.db.test_score_files import voted_run as scored_run
 from tests.helpers.extension_package import install
 from tests.helpers.run_maker import go_on, make_config, make_draft, make_provider, make_started
 from tests.makers import key_client, make_key, make_project, member_client, user_client
-from tests.provider import provider
 from voting.models import ApiKey
 
 pytestmark = pytest.mark.django_db
 WITH_TIE = {"ballot": ["A", "B", "tie", "both_bad"]}
 ONE_PROMPT = WITH_TIE | {"prompts": ["Hi."]}
 THREE = {"id": "three", "type": "consensus", "parts": ["judge-long", "judge-first", "judge-tie"]}
-
-
-@pytest.fixture
-def at():
-    with provider() as running:
-        yield running
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from reports.grandjury.api import access
+from reports.grandjury import api as access
 from reports.quality.parameters import change
 from tests.helpers.recorded_votes import ROWS, SHARES, VOTERS
 from tests.makers import key_client, make_key, make_project, seal_all

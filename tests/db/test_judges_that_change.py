@@ -16,7 +16,6 @@ from tests.makers import (
     pairs_of,
     seal_all,
 )
-from tests.provider import provider
 from voting.ledger import ledger
 from voting.models import Entry
 
@@ -24,12 +23,6 @@ pytestmark = pytest.mark.django_db
 
 THREE = ["Say one.", "Say two.", "Say three."]
 SWAPPED = a_verdict("B", 5, 8)
-
-
-@pytest.fixture
-def at():
-    with provider() as running:
-        yield running
 
 
 def answers_as(at, *names, slots=1):

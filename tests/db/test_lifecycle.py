@@ -18,7 +18,6 @@ from tests.helpers.run_maker import (
     make_started,
 )
 from tests.makers import judges_of, make_run, make_vote, make_voter, pairs_of, seal_all
-from tests.provider import provider
 from voting.models import Entry, Inference
 from voting.services import VotingClosed, undo_last_vote
 
@@ -36,12 +35,6 @@ ACTIONS = {
     ),
     "duplicate": (lifecycle.duplicate, set(STATES), ""),
 }
-
-
-@pytest.fixture
-def at():
-    with provider() as running:
-        yield running
 
 
 def events_of(run):

@@ -10,16 +10,9 @@ from judge_eval.runs import lifecycle, state
 from tests.helpers.pages import text_of
 from tests.helpers.run_maker import attempt, go_on, make_draft, make_started
 from tests.makers import make_vote, make_voter, pairs_of, voter_client
-from tests.provider import provider
 from voting.models import Item, Queue
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def at():
-    with provider() as running:
-        yield running
 
 
 def may_come(run):

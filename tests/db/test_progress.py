@@ -21,15 +21,8 @@ from tests.helpers.run_maker import (
     time_passes,
 )
 from tests.makers import make_run
-from tests.provider import provider
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def at():
-    with provider() as running:
-        yield running
 
 
 def advanced(run):

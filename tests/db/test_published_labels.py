@@ -157,7 +157,7 @@ def test_an_elo_of_the_files_order_is_marked_wherever_it_stands():
     first = next(result_lines(results)).split("\t")
     assert (first[2], *first[9:]) == ("1212", f"{low}", f"{high}", IN_FILE)
     report = report_context(report_of(run.queue.project, run), is_frozen=False, outputs={})
-    tables = [section.of["table"] for section in report["sections"] if "table" in section.of]
+    tables = [of["table"] for _, of in report["sections"] if "table" in of]
     cells = [cell for table in tables for row in table.rows for cell in row.cells]
     shown = [(cell.main, cell.small) for cell in cells if cell.figure == "elo"]
     assert shown[0] == ("1,212", range_in_words)

@@ -6,17 +6,10 @@ from judge_eval.models import Call, JudgeRating, Run, Verdict
 from judge_eval.runs import lifecycle
 from tests.helpers.run_maker import a_verdict, attempt, go_on, make_judging, make_started, says
 from tests.makers import elos_of, judges_of, make_vote, make_voter, pairs_of, seal_all
-from tests.provider import provider
 from voting.ledger import chain, ledger
 from voting.models import Entry
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def at():
-    with provider() as running:
-        yield running
 
 
 @pytest.fixture

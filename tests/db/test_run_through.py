@@ -5,17 +5,10 @@ import pytest
 from judge_eval.models import Call, Verdict
 from tests.helpers.run_maker import go_on, make_started
 from tests.makers import pairs_of, seal_all
-from tests.provider import provider
 from voting.ledger import ledger
 from voting.models import Entry, Inference
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def at():
-    with provider() as running:
-        yield running
 
 
 def test_a_text_run_reaches_voting_by_itself(at):

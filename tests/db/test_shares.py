@@ -87,7 +87,7 @@ def test_whoever_has_the_link_reads_words_picture_and_table():
     assert "ledger entry 160." in text
     assert run.queue.project.ledger_head in text
     assert b'class="intervals' in answer.content
-    rows = [row.name for row in answer.context["sections"][0].of["table"].rows]
+    rows = [row.name for row in answer.context["sections"][0][1]["table"].rows]
     assert rows == ["near-judge", "contrary-judge", "People among themselves", "floor-baseline"]
 
 

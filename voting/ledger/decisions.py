@@ -41,6 +41,8 @@ from pydantic import (
     TypeAdapter,
 )
 
+from humanjudge.lib.strict_json import JsonObject
+
 Action: TypeAlias = Literal["exclude", "keep", "another_round", "note", "reverse"]
 # What settles whether the votes on an item count; the others only add to it.
 SETTLING: Final = ("exclude", "keep", "another_round")
@@ -168,13 +170,13 @@ def standing(decisions: Iterable[Made]) -> dict[Subject, Standing]:
     """
     stands: dict[Subject, Standing] = {}
     for subject, payload, reversed_by in decisions:
-        if subject is not None and isinstance(payload, Mapping):
+        if subject is not None and isinstance(payload, dict):
             before = stands.get(subject, Standing())
             stands[subject] = _after(before, payload, is_reversed=reversed_by is not None)
     return stands
 
 
-def _after(before: Standing, payload: Mapping[str, Any], *, is_reversed: bool) -> Standing:
+def _after(before: Standing, payload: JsonObject, *, is_reversed: bool) -> Standing:
     if payload.get("action") == "another_round":
         first = payload["instead_of"] if before.first is None else before.first
         before = before._replace(first=first)

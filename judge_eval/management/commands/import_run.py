@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
 from django.db.models import ProtectedError
 
-from humanjudge.lib.strict_json import loads
+from humanjudge.lib.strict_json import JsonObject, loads
 from humanjudge.lib.validation import ConfigInvalid, json_schema
 from judge_eval.exchange import import_jobs
 from judge_eval.exchange.import_jobs import Source
@@ -24,7 +24,7 @@ def _words(text: str) -> list[str]:
     return text.split(",")
 
 
-def _taken(schema: dict[str, Any]) -> dict[str, Any]:
+def _taken(schema: JsonObject) -> JsonObject:
     """Return how argparse takes an option, of which nothing is given unless it is stated."""
     [stated] = [each for each in schema.get("anyOf", [schema]) if each.get("type") != "null"]
     if stated.get("type") == "boolean":

@@ -8,10 +8,11 @@ from django.utils import timezone
 from ninja import Field, Schema
 from pydantic import BeforeValidator, StrictBool, StrictFloat, StrictInt
 
+from humanjudge.lib.strict_json import JsonObject
 from humanjudge.lib.validation import WHOLE, ConfigInvalid
 from judge_eval.api.access import KeyRouter, insist, key_of
 from reports.grandjury import analysis, selectors
-from reports.grandjury.api.access import EITHER_KEY, insist_on_patience
+from reports.grandjury.api import EITHER_KEY, insist_on_patience
 from reports.quality.parameters import DEFAULT, parameters_of
 from reports.quality.score import SECONDS, step
 from voting.models import ApiKey
@@ -28,7 +29,7 @@ Reputation: TypeAlias = Annotated[float, Field(strict=True, gt=0, le=1_000_000)]
 class VotesIn(Schema):
     """Rows with `inference_id`, `voter_id`, `vote` and `vote_time`, as far as a figure needs."""
 
-    data: list[dict[str, Any]]
+    data: list[JsonObject]
 
 
 class HistogramIn(VotesIn):
