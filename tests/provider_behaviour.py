@@ -168,8 +168,6 @@ MODES: dict[str, Callable[[Request, Conduct, Make], Answer]] = {
     "out_of_range": lambda request, *_: chat(request, verdict(request, "A", 47, -3)),
     "usage_missing": _without_usage,
     "no_structured": _refusing("response_format", "'response_format' is not supported here."),
-    "no_max_tokens": _refusing("max_tokens", "Use 'max_completion_tokens' instead."),
-    "no_temperature": _refusing("temperature", "'temperature' does not support this value."),
     "insufficient_quota": lambda *_: error(429, "You exceeded your quota.", "insufficient_quota"),
     "error_200": lambda *_: reply({"error": {"code": 502, "message": "Upstream failed."}}),
     "echo_key": _echoing,

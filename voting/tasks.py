@@ -1,5 +1,6 @@
 """Tasks of the `votes` queue: a few lines each; the rows say what is left to do."""
 
+from collections.abc import Iterable
 from uuid import UUID
 
 from celery import shared_task
@@ -12,15 +13,26 @@ from voting.selectors import projects_with_unsealed
 
 @shared_task
 def seal(project_id: str) -> None:
-    sealed = settings.SEAL_BATCH
-    while sealed == settings.SEAL_BATCH:
-        with timed("humanjudge_seal_seconds"):
-            sealed = ledger.seal(UUID(project_id))
-        count("humanjudge_entries_sealed_total", sealed)
+    _seal_by_turns([UUID(project_id)])
 
 
 @shared_task
 def sweep() -> None:
     """Seal what a lost task or an unreachable broker left behind."""
-    for project_id in projects_with_unsealed():
-        seal(str(project_id))
+    _seal_by_turns(projects_with_unsealed())
+
+
+def _seal_by_turns(projects: Iterable[UUID]) -> None:
+    """Seal a batch of each project, and go on with all that wait while one has a backlog.
+
+    So a vote elsewhere waits for a few batches of the others, never for all they have.
+    """
+    is_behind = True
+    while is_behind:
+        is_behind = False
+        for project in projects:
+            with timed("humanjudge_seal_seconds"):
+                sealed = ledger.seal(project)
+            count("humanjudge_entries_sealed_total", sealed)
+            is_behind |= sealed == settings.SEAL_BATCH
+        projects = projects_with_unsealed() if is_behind else ()

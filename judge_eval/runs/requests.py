@@ -136,11 +136,11 @@ def question_of(call: Call, provider: Provider | None) -> Question:
 def _question(call: Call, run: Run, provider: Provider) -> Question:
     config, queue, verdict = started_config(run.pk), run.queue, call.verdict
     item = verdict.item if verdict else call.item
-    how: Judging | Generation = config.generation
-    if verdict:
-        how = config.asking(verdict.judge.name, call.provider, call.model)
-    elif item is None:
-        how = config.generating(call.model)
+    how: Judging | Generation = (
+        config.asking(verdict.judge.name if verdict else "", call.provider, call.model)
+        if item
+        else config.generating(call.model)
+    )
     schema, order, problem, question = None, "", "", judge_question(queue)
     if item is None:
         assert call.prompt is not None  # the database says so

@@ -268,6 +268,20 @@ def test_the_task_seals_batch_after_batch(settings):
     assert numbers_of(run) == list(range(1, 11))
 
 
+def test_nobody_waits_behind_the_backlog_of_others(settings, monkeypatch):
+    settings.SEAL_BATCH, settings.SEAL_WINDOW_MS = 2, 0
+    large, small = make_run(pairs=9), make_run()
+    for run, votes in ((large, 9), (small, 1)):
+        voted(run, votes)
+    turns = []
+    plain = ledger.seal
+    monkeypatch.setattr(ledger, "seal", lambda project: turns.append(project) or plain(project))
+    seal_task(str(large.queue.project_id))
+    assert numbers_of(small) == [1, 2]
+    assert turns.index(small.queue.project_id) <= 2
+    assert len(numbers_of(large)) == 18
+
+
 def test_the_sweep_finds_what_no_task_was_published_for(settings):
     settings.SEAL_WINDOW_MS = 0
     runs = [make_run(), make_run(), make_run()]

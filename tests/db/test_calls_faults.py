@@ -31,7 +31,6 @@ LASTING = {
 FINAL = {
     "insufficient_quota": ("429 Too Many Requests: the account has no credit", "quota"),
     "echo_key": ("401 Unauthorized: the key was refused", "Not allowed"),
-    "no_temperature": ("400 Bad Request: the request was refused", "temperature"),
     "refuse": ("refused: I cannot help with that.", "I cannot help with that."),
     "huge": ("the reply is larger than 10 MB", ""),
 }

@@ -4,17 +4,10 @@ import pytest
 
 from judge_eval.models import Judge, Provider, Verdict
 from tests.helpers.run_maker import go_on, make_started
-from tests.provider import provider
 
 pytestmark = pytest.mark.django_db
 
 JUDGE = "judge-long"
-
-
-@pytest.fixture
-def at():
-    with provider() as running:
-        yield running
 
 
 def done_run(at, prompt="Say hello."):
