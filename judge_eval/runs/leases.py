@@ -76,7 +76,9 @@ def claim(
     if not claimed:
         return []
     calls = list(
-        Call.objects.filter(pk__in=claimed).select_related("verdict").order_by("not_before", "pk")
+        Call.objects.filter(pk__in=claimed)
+        .select_related("verdict__judge")
+        .order_by("not_before", "pk")
     )
     # Every judge is shown the same pair, and twice.
     unused = [f"{side}__{name}" for side in "ab" for name in ("metadata", "tags")]

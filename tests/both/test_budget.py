@@ -180,7 +180,7 @@ def test_who_lost_the_lease_before_asking_has_spent_it(at):
 
 
 def test_repairs_retries_and_lost_leases_stay_within_it(at):
-    run = make_started(at, priced(), budget_usd=0.06, **ONE_JUDGE, **SHORT)
+    run = make_started(at, priced(), budget_usd=0.045, **ONE_JUDGE, **SHORT)
     at.control(rates={"500": 0.2, "disconnect": 0.1, "prose": 0.2, "usage_missing": 0.1}, seed=3)
     work_within(run)
     assert run.state == "stopped"
