@@ -20,13 +20,14 @@ def main() -> None:
     with installation() as here:
         from tests.helpers.scene import make_scene
         from voting.models import Entry
-        from voting.tasks import sweep
 
         large = make_scene(judges=4, pairs=PAIRS, voters=BACKLOG // PAIRS + 1)
         small = make_scene(judges=4, pairs=VOTES, voters=1)
-        requests = through_the_page(small, here.site.web_port, 0, range(VOTES))
+        requests = through_the_page(small, here.site.port, 0, range(VOTES))
         insert_votes(large, 0, BACKLOG)
-        here.site.web(), here.site.workers(), here.site.beat()
+        here.site.web()
+        here.site.workers()
+        here.site.beat()
         waited = []
         for request in requests:
             play(here.site.port, [[request]])
@@ -37,7 +38,7 @@ def main() -> None:
                     break
             waited.append(time.perf_counter() - started)
         left = Entry.objects.filter(project=large.project, seq__isnull=True).count()
-        note(f"{left:,} of {BACKLOG:,} were still unsealed behind the last vote; {sweep.name}")
+        note(f"{left:,} of {BACKLOG:,} were still unsealed behind the last vote")
         figure("a vote beside a backlog, median", quantile(waited, 0.5), "s")
         figure("a vote beside a backlog, longest", max(waited), "s", "at most 2")
 

@@ -33,7 +33,7 @@ FILE = click.Path(path_type=Path)
 def humanjudge() -> None:
     """Make runs, vote on them, read who judges like people.
 
-    RUN is the identifier of a run; its first eight characters are enough. The server and the key
+    RUN is the identifier of a run; its first characters are enough. The server and the key
     are those of HUMANJUDGE_URL and HUMANJUDGE_API_KEY, or what a start left on this machine.
 
     `humanjudge up` starts a server here, `humanjudge manage` is Django's command line for it.

@@ -17,7 +17,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         what = parser.add_mutually_exclusive_group(required=True)
-        what.add_argument("run", nargs="?", help="identifier, or its first eight characters")
+        what.add_argument("run", nargs="?", help="identifier, or its first characters")
         what.add_argument("--project", help="identifier or name: all of its runs")
         parser.add_argument("--format", choices=list(FORMATS), default="jsonl")
         parser.add_argument("--out", type=Path, help="a file; standard output if not given")

@@ -17,7 +17,7 @@ class Command(BaseCommand):
     help = "Write how well a run's judges agree with people: results, a table, a page, charts."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("run", help="identifier, or its first eight characters")
+        parser.add_argument("run", help="identifier, or its first characters")
         parser.add_argument("--config", type=Path, help="YAML or JSON; see docs/results.md")
         parser.add_argument(
             "--part", default="", help="tag:…, generator:…, group:… or ballot:decided"
