@@ -229,9 +229,14 @@ class Machine(schema.as_state_machine()):
 
 def test_what_was_made_is_there_and_can_be_gone_on_with(rows):
     Machine.answered = set()
-    Machine.run(settings=hypothesis.settings(SETTINGS, max_examples=20, stateful_step_count=6))
-    assert {
+    expected = {
         ("GET /api/runs/{run_id}", 200),
         ("GET /api/imports/{import_id}", 200),
         ("POST /api/imports/{import_id}/stop", 200),
-    } <= Machine.answered
+    }
+    # It draws where it goes: seldom, it does not come by there in so few steps.
+    for _ in range(5):
+        Machine.run(settings=hypothesis.settings(SETTINGS, max_examples=20, stateful_step_count=6))
+        if expected <= Machine.answered:
+            return
+    assert expected <= Machine.answered
