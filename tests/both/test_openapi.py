@@ -234,9 +234,10 @@ def test_what_was_made_is_there_and_can_be_gone_on_with(rows):
         ("GET /api/imports/{import_id}", 200),
         ("POST /api/imports/{import_id}/stop", 200),
     }
-    # It draws where it goes: seldom, it does not come by there in so few steps.
+    # It draws where it goes, anew each time: seldom, it does not come by there in so few steps.
+    few = {"max_examples": 20, "stateful_step_count": 6, "derandomize": False}
     for _ in range(5):
-        Machine.run(settings=hypothesis.settings(SETTINGS, max_examples=20, stateful_step_count=6))
+        Machine.run(settings=hypothesis.settings(SETTINGS, **few))
         if expected <= Machine.answered:
             return
     assert expected <= Machine.answered
