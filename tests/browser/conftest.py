@@ -64,13 +64,13 @@ def window(windows):
 
 @pytest.fixture
 def join(window):
-    """Become a new voter of a run, on the first pair."""
+    """Become a new voter of a run, on the first pair, its pictures loaded."""
 
     def join_run(run, **options):
         page = window(**options)
         page.goto(run["join"])
         page.get_by_role("button", name="Start voting").click()
-        page.locator("[data-ready] .pair").first.wait_for()
+        page.locator("[data-ready] .pair:first-child:not([data-waiting])").wait_for()
         return page
 
     return join_run

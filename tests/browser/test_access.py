@@ -223,9 +223,7 @@ class Finger:
 @pytest.fixture
 def phone(product, join):
     run = product.new_run(pairs=6, kind="svg")
-    page = join(run, **PHONE)
-    page.locator("#pairs > .pair:first-child:not([data-waiting])").wait_for()
-    return run, page
+    return run, join(run, **PHONE)
 
 
 def middle_of(page, selector=".pair:first-child .sides"):

@@ -26,9 +26,7 @@ def study(request, product, join):
     make, options = CONTENTS[request.param]
 
     def open_study(**window):
-        page = join(product.ask(make, **options), **window)
-        page.locator(f"{PAIR}:not([data-waiting])").wait_for()
-        return page
+        return join(product.ask(make, **options), **window)
 
     return open_study
 

@@ -72,6 +72,12 @@ def json_parts(count):
 
 
 def peak_of(make, name, count):
+    """Count the rows and tell the lowest peak of three readings: other things come in between."""
+    readings = [one_peak_of(make, name, count) for _ in range(3)]
+    return min(readings, key=lambda reading: reading[1])
+
+
+def one_peak_of(make, name, count):
     stream = io.BufferedReader(Generated(lambda: make(count)))
     tracemalloc.start()
     try:
