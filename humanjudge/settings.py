@@ -186,7 +186,7 @@ CELERY_BEAT_SCHEDULER = "humanjudge.celery:Clock"
 CELERY_BEAT_SCHEDULE = {
     "seal what a lost task left behind": {"task": "voting.tasks.sweep", "schedule": 3.0},
     "go on with runs": {"task": "judge_eval.tasks.sweep", "schedule": 5.0},
-    "compute what is behind": {"task": "judge_eval.tasks.refresh_findings", "schedule": 4.0},
+    "compute what is behind": {"task": "judge_eval.tasks.refresh_findings", "schedule": 2.0},
     "make score files that were lost": {"task": "reports.tasks.sweep", "schedule": 15.0},
     # More often than daily: the clock begins anew with each start.
     "remove old replies": {"task": "judge_eval.tasks.remove_old_replies", "schedule": 3600.0},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import time
 import uuid
 from collections.abc import Callable
 from decimal import Decimal
@@ -11,7 +12,7 @@ from typing import Any, ClassVar
 from django.conf import settings
 from django.core.validators import RegexValidator
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
 from django.utils import timezone
 
 from judge_eval.stats import elo
@@ -153,9 +154,25 @@ class Run(models.Model):
                 name="run_epsilon_is_a_share", condition=Q(epsilon__gte=0, epsilon__lt=1)
             )
         ]
+        indexes: ClassVar = [
+            models.Index(fields=["state", "-created_at"], name="run_states"),
+            models.Index(fields=["-created_at"], name="run_newest"),
+            # Those to which items may come one by one.
+            models.Index(
+                fields=["queue"],
+                condition=Q(state="voting", config__outputs="given"),
+                name="run_growing",
+            ),
+        ]
 
     def __str__(self) -> str:
         return self.name
+
+    def save(self, **how: Any) -> None:
+        super().save(**how)
+        if "state" in (how.get("update_fields") or ["state"]):
+            # Never the same number twice, so that whoever is at it notices.
+            Board.objects.filter(run=self).update(handled_seq=-time.time_ns())
 
     @property
     def is_given(self) -> bool:
@@ -361,6 +378,10 @@ class Call(models.Model):
                 fields=["request_hash"], condition=Q(state="done"), name="call_stored_reply"
             ),
             models.Index(fields=["run", "purpose", "state"], name="call_progress"),
+            models.Index(fields=["run"], condition=Q(state="failed"), name="call_failed"),
+            models.Index(
+                fields=["run"], condition=Q(state="waiting", purpose="trial"), name="call_tried"
+            ),
         ]
 
     def __str__(self) -> str:
@@ -443,6 +464,16 @@ class Board(models.Model):
     votes = models.PositiveIntegerField(default=0)
     unblinded = models.PositiveIntegerField(default=0)
     seq = models.BigIntegerField(default=0)
+    # Up to which entry what follows from it was seen to: whether the run is complete, and which of
+    # its findings are behind. Below zero where the run has entered another state since.
+    handled_seq = models.BigIntegerField(default=-1)
+
+    class Meta:
+        indexes: ClassVar = [
+            models.Index(
+                fields=["run"], condition=Q(seq__gt=F("handled_seq")), name="board_unhandled"
+            )
+        ]
 
 
 class RatingPoint(models.Model):
@@ -482,6 +513,8 @@ class Findings(models.Model):
     data = models.JSONField(null=True)
     # The last ledger entry that is in it, and how long it took.
     seq = models.BigIntegerField(default=0)
+    # Whether there are later ones.
+    is_behind = models.BooleanField(default=True)
     seconds = models.FloatField(default=0)
     computed_at = models.DateTimeField(null=True)
     # Nobody computes it before; parts that nobody asks for any more are not computed again.
@@ -497,6 +530,11 @@ class Findings(models.Model):
         verbose_name_plural = "findings"
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["run", "part"], name="findings_once")
+        ]
+        indexes: ClassVar = [
+            models.Index(
+                fields=["requested_at"], condition=Q(is_behind=True), name="findings_behind"
+            )
         ]
 
     @property
@@ -522,6 +560,10 @@ class Import(models.Model):
         FAILED = "failed"
 
     UNFINISHED: ClassVar = (State.WAITING, State.READING, State.WRITING)
+    # Their files wait for somebody to say what becomes of them.
+    UPLOADED: ClassVar = Q(state=State.DRAFT) | Q(
+        user__isnull=False, state__in=(State.REFUSED, State.FAILED)
+    )
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     # A bundle may bring its project.
@@ -565,7 +607,13 @@ class Import(models.Model):
                 fields=["requested_at"],
                 condition=Q(state__in=["waiting", "reading", "writing"]),
                 name="import_unfinished",
-            )
+            ),
+            models.Index(fields=["done_at"], name="import_done"),
+            models.Index(
+                fields=["requested_at"],
+                condition=Q(state="draft") | Q(user__isnull=False, state__in=["refused", "failed"]),
+                name="import_uploaded",
+            ),
         ]
 
     @property

@@ -56,13 +56,17 @@ def sweep() -> None:
         except Exception:
             # One run that cannot go on must not hold up the others.
             logger.exception("run %s cannot go on", run_id)
-    state.complete_voted_runs()
     state.want_verdicts_on_new_items()
     import_jobs.submit_lost()
 
 
 @shared_task
 def refresh_findings() -> None:
+    """See to what follows from entries that were sealed: complete runs, and newer findings."""
+    if boards := state.boards_to_handle():
+        state.complete_voted_runs([board.run_id for board in boards])
+        cache.note_behind(boards)
+        state.note_handled(boards)
     cache.refresh()
 
 

@@ -6,6 +6,8 @@ from typing import ClassVar
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
+from django.db.models.fields.json import KeyTextTransform
+from django.db.models.functions import Cast
 from django.urls import reverse
 from django.utils import timezone
 
@@ -71,6 +73,10 @@ class ScoreReport(models.Model):
         return f"{self.run_id}: {self.state}"
 
 
+# How many votes a score is made of.
+IN_STANDING = Cast(KeyTextTransform("votes", "standing"), models.IntegerField())
+
+
 class Quality(models.Model):
     """What votes on one kind of items come to in a project; kept by reports.quality.projection."""
 
@@ -93,6 +99,10 @@ class Quality(models.Model):
         verbose_name_plural = "qualities"
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["project", "series"], name="quality_of_project")
+        ]
+        indexes: ClassVar = [
+            # An import that failed leaves votes behind that are not in the score yet.
+            models.Index(fields=["project"], condition=~Q(votes=IN_STANDING), name="quality_behind")
         ]
 
     def __str__(self) -> str:
@@ -241,7 +251,12 @@ class Share(models.Model):
     frozen = models.JSONField(null=True)
 
     class Meta:
-        indexes: ClassVar = [models.Index(fields=["run", "made_at"], name="share_of_run")]
+        indexes: ClassVar = [
+            models.Index(fields=["run", "made_at"], name="share_of_run"),
+            models.Index(
+                fields=["expires_at"], condition=Q(revoked_at__isnull=True), name="share_ending"
+            ),
+        ]
 
     def __str__(self) -> str:
         return self.label or f"{self.prefix}…"

@@ -20,6 +20,7 @@ def make_score_files(report_id: str) -> None:
 def publish_heads() -> None:
     heads.publish_heads(timezone.now())
     services.forget_old()
+    scores.remove_left_behind()
 
 
 @shared_task
@@ -30,7 +31,6 @@ def deliver(webhook_id: str) -> None:
 @shared_task
 def sweep() -> None:
     scores.requeue_lost()
-    scores.remove_left_behind()
     fold_left_behind()
     sending.ask_again_for_due()
     forget_deleted_runs()

@@ -5,9 +5,12 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django import forms
+from django.forms.utils import flatatt
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
 
 from voting.ledger.decisions import LONGEST_GROUP, group_name
-from voting.models import Flag
+from voting.models import Flag, Project
 
 LONGEST_NAME = 100
 MOST_PERSONAL_LINKS = 200
@@ -20,6 +23,32 @@ class JoinForm(forms.Form):
         label="Your name (optional)",
         widget=forms.TextInput(attrs={"autocomplete": "name"}),
     )
+
+
+class _ProjectSelect(forms.Select):
+    """A list of projects, which may be a thousand: Django would make each with a template."""
+
+    def render(
+        self, name: str, value: Any, attrs: dict[str, Any] | None = None, renderer: Any = None
+    ) -> SafeString:
+        offered: Any = self.choices
+        labels = {"": offered.field.empty_label} if offered.field.empty_label else {}
+        labels |= {str(key): title for key, title in offered.queryset.values_list("pk", "name")}
+        chosen = {key: SafeString(" selected") for key in self.format_value(value)}
+        options = format_html_join(
+            "\n",
+            '<option value="{}"{}>{}</option>',
+            ((key, chosen.get(key, ""), title) for key, title in labels.items()),
+        )
+        about = flatatt(self.build_attrs(self.attrs, {"name": name, **(attrs or {})}))
+        return format_html("<select{}>\n{}\n</select>", about, options)
+
+
+class ProjectField(forms.ModelChoiceField):  # type: ignore[type-arg]
+    """One of the projects that its form offers, which may be a thousand."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(Project.objects.none(), required=False, widget=_ProjectSelect, **options)
 
 
 class GroupField(forms.CharField):

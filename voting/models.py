@@ -41,6 +41,16 @@ class Project(Identified):
     # For how long raw replies of models are kept once a run is over; empty keeps them.
     keep_replies_days = models.PositiveIntegerField(null=True, blank=True)
 
+    class Meta:
+        indexes: ClassVar = [
+            Index(fields=["-created_at"], name="project_newest"),
+            Index(
+                fields=["keep_replies_days"],
+                condition=Q(keep_replies_days__isnull=False),
+                name="project_replies_removed",
+            ),
+        ]
+
     def __str__(self) -> str:
         return self.name
 
@@ -216,6 +226,7 @@ class Queue(Identified):
                 condition=Q(votes_per_item__gte=1) & Q(overlap_votes__gte=1),
             ),
         ]
+        indexes: ClassVar = [Index(fields=["-created_at"], name="queue_newest")]
 
     def __str__(self) -> str:
         return f"{self.name} ({self.project.name})"

@@ -101,7 +101,9 @@ def _rows(
     # The rubrics that these runs ask now, and those that their votes answered.
     answered = sealed.filter(kind=Entry.Kind.VOTE).order_by().values("rubric").distinct()
     used = Q(queues__run__in=runs) | Q(pk__in=answered)
-    rubrics = VoterPrompt.objects.filter(used).distinct().order_by("name", "version")
+    rubrics = (
+        VoterPrompt.objects.filter(used, project=project).distinct().order_by("name", "version")
+    )
     names = bundle.Rubric.model_fields.keys() - {"type"}
     yield from (bundle.Rubric(**row) for row in rubrics.values(*names))
     for run in runs:

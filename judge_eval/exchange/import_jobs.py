@@ -20,7 +20,7 @@ from uuid import UUID, uuid4
 from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
 from django.db import Error, OperationalError, transaction
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from humanjudge.celery import enqueue
@@ -59,10 +59,6 @@ KEPT: Final = timedelta(days=30)
 # Files that were brought on the page and not imported.
 FILES_KEPT: Final = timedelta(days=1)
 MOST_WAITING: Final = 20
-# Of which files wait for somebody to say what becomes of them.
-_UPLOADED: Final = Q(state=Import.State.DRAFT) | Q(
-    user__isnull=False, state__in=(Import.State.REFUSED, Import.State.FAILED)
-)
 _TASK: Final = "judge_eval.tasks.import_next"
 _BLOCK: Final = 1 << 20
 # While an import waits for another one, or for the database.
@@ -196,7 +192,7 @@ def discard(job: Import) -> None:
 
 
 def _idle(job: Import) -> QuerySet[Import]:
-    return Import.objects.filter(_UPLOADED, pk=job.pk)
+    return Import.objects.filter(Import.UPLOADED, pk=job.pk)
 
 
 def submit(job: Import, sources: Sequence[Source]) -> Import:
@@ -228,7 +224,7 @@ def submit_lost() -> None:
     # Looked at first: nearly always there is nothing, and a write would take SQLite's lock for it.
     if old.exists():
         old.delete()
-    for job in Import.objects.filter(_UPLOADED, requested_at__lt=now - FILES_KEPT):
+    for job in Import.objects.filter(Import.UPLOADED, requested_at__lt=now - FILES_KEPT):
         discard(job)
 
 

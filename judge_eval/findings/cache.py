@@ -3,13 +3,14 @@
 import logging
 import threading
 import time
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
 from uuid import UUID
 
 from django.db import OperationalError, transaction
-from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
 from humanjudge.celery import enqueue
@@ -25,11 +26,12 @@ from voting.models import NO_VOTE, Entry
 # A worker that was killed in the middle leaves its findings to others after this time, or after
 # SHARE times what they took last, where that is longer.
 LEASE = timedelta(minutes=2)
-# Between two computations: some seconds, and so many times as long as the last one took.
+# Between two computations, while somebody looks.
 PAUSE = timedelta(seconds=3)
-SHARE = 6
-# What nobody looks at rests longer: the processor is for votes and calls then.
+# What nobody looks at rests longer, and so many times as long as the last computation took: the
+# processor is for votes and calls then.
 UNSEEN_PAUSE = timedelta(seconds=30)
+SHARE = 6
 WATCHED = timedelta(hours=1)
 # An open board asks every few seconds; that somebody looks is written down less often.
 NOTED = timedelta(seconds=30)
@@ -41,57 +43,72 @@ OTHER_VERSION = (
 )
 BUSY = "many parts of this run are being looked at: look at the whole run, or come back later"
 MOST_AT_ONCE = 100
+MOST_HELPERS = 4
 # Votes of a run. The figures of more take seconds of a processor, and memory that grows with them.
 MOST_VOTES_IN_A_WORKER = 50_000
-# Of the few seconds from one refresh to the next.
-MOMENT_SECONDS = 1.0
+# A worker that stops waits for the figures that it is at, and for no others.
+LONGEST_SECONDS = 10.0
 
 _computing = threading.Lock()
 logger = logging.getLogger(__name__)
 
 
-def refresh() -> None:
-    """Compute findings that are behind their ledger, one after another, for a moment.
+def note_behind(boards: Collection[Board]) -> None:
+    """Note which findings lack the last entries of their runs, and that some are wanted at all."""
+    runs = Run.objects.filter(board__in=boards, board__seq__gt=0)
+    # While judges are asked and nobody votes, findings are for those who ask for them.
+    of_interest = runs.filter(Q(board__votes__gt=0) | ~Q(state__in=Run.AT_WORK))
+    unasked = timezone.now() - WATCHED
+    Findings.objects.bulk_create(
+        [Findings(run=run, part=str(WHOLE), requested_at=unasked) for run in of_interest],
+        ignore_conflicts=True,
+    )
+    behind = Findings.objects.filter(run__board__in=boards, seq__lt=F("run__board__seq"))
+    behind.update(is_behind=True)
 
-    Not all at once: the threads of a worker are for calls, drawings and seals first.
+
+def refresh() -> None:
+    """Compute findings that are behind, one after another, together with other workers.
+
+    One at a time in each: the threads of a worker are for calls, drawings and seals first.
     """
     if not _computing.acquire(blocking=False):
         return
     try:
-        _start_new()
-        until = time.monotonic() + MOMENT_SECONDS
-        for run_id, part in _due(timezone.now()):
+        until = time.monotonic() + LONGEST_SECONDS
+        due, begun = _due(timezone.now()), set[tuple[UUID, str]]()
+        for _ in due[1 : 1 + MOST_HELPERS]:
+            enqueue("judge_eval.tasks.refresh_findings")
+        while due:
+            begun.add(due[0])
             try:
-                compute_apart_if_large(run_id, part)
+                compute_apart_if_large(*due[0])
             except OperationalError:
                 raise
             except Exception:
                 # One run that cannot be computed must not hold up the others; it is tried again.
-                logger.exception("findings of run %s, part %r", run_id, part)
+                logger.exception("findings of run %s, part %r", *due[0])
             if time.monotonic() > until:
                 return
+            # Others may have computed some of them meanwhile.
+            due = [each for each in _due(timezone.now()) if each not in begun]
     finally:
         _computing.release()
 
 
-def _start_new() -> None:
-    unknown = ~Exists(Findings.objects.filter(run=OuterRef("run"), part=""))
-    # While judges are asked and nobody votes, findings are for those who ask for them.
-    is_of_interest = Q(votes__gt=0) | ~Q(run__state__in=Run.AT_WORK)
-    is_of_interest &= ~Q(run__state=Run.State.IMPORTING)
-    for board in Board.objects.filter(unknown, is_of_interest, seq__gt=0)[:MOST_AT_ONCE]:
-        unasked = {"requested_at": timezone.now() - WATCHED}
-        Findings.objects.get_or_create(run_id=board.run_id, part="", defaults=unasked)
-
-
 def _due(now: datetime) -> list[tuple[UUID, str]]:
-    watched = Q(part="") | Q(requested_at__gt=now - WATCHED)
-    behind = Q(computed_at__isnull=True) | Q(seq__lt=F("run__board__seq"))
-    is_seen = Q(computed_at__isnull=True) | Q(requested_at__gt=now - SEEN)
-    rested = Q(is_seen, not_before__lte=now) | Q(not_before__lte=now - UNSEEN_PAUSE)
-    due = Findings.objects.filter(watched, behind, rested)
-    # What somebody looks at comes first.
-    return list(due.order_by("-requested_at").values_list("run", "part")[:MOST_AT_ONCE])
+    """Return what is to be computed now, what somebody looks at first."""
+    watched = Q(part=str(WHOLE)) | Q(requested_at__gt=now - WATCHED)
+    behind = Findings.objects.filter(watched, is_behind=True, not_before__lte=now)
+    rows = behind.order_by("-requested_at").defer("data")[:MOST_AT_ONCE]
+    return [(row.run_id, row.part) for row in rows if row.not_before <= now - _rest(row, now)]
+
+
+def _rest(row: Findings, now: datetime) -> timedelta:
+    """Return how long findings rest beyond the usual pause."""
+    if row.computed_at is None or row.requested_at > now - SEEN:
+        return timedelta()
+    return max(UNSEEN_PAUSE, SHARE * timedelta(seconds=row.seconds))
 
 
 def compute_apart_if_large(run_id: UUID, part: str) -> None:
@@ -142,10 +159,11 @@ def compute(run_id: UUID, part: str) -> bool:
             data=computed.stored(),
             seq=computed.as_of.seq,
             seconds=seconds,
+            is_behind=Board.objects.filter(run=run, seq__gt=computed.as_of.seq).exists(),
             computed_at=done,
             attempts=0,
             error="",
-            not_before=done + max(PAUSE, SHARE * timedelta(seconds=seconds)),
+            not_before=done + PAUSE,
         )
     return True
 

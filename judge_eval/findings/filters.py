@@ -126,7 +126,9 @@ class Slice:
 
     def voted(self, run: Run) -> QuerySet[Entry, UUID]:
         """Return the items with votes of this part, each once."""
-        votes = Entry.objects.filter(queue=run.queue_id, kind=Entry.Kind.VOTE, retracted=False)
+        votes = Entry.objects.filter(
+            queue=run.queue_id, kind=Entry.Kind.VOTE, seq__isnull=False, retracted=False
+        )
         return self.within(votes, run).order_by().values_list("item", flat=True).distinct()
 
 

@@ -36,6 +36,7 @@ from voting.access import (
     user_of,
 )
 from voting.choices import LABELS
+from voting.forms import ProjectField
 from voting.models import Project
 
 IN_WORDS: Final = {"pair": "pairs", "item": "single items"}
@@ -151,7 +152,7 @@ class ImportForm(ProjectForm):
         if job.is_bundle:
             left_out = self.fields.keys() - {"project"}
             empty = f"its own, {self.preview.project}" if self.preview.project else "its own"
-            cast("forms.ModelChoiceField[Project]", self.fields["project"]).empty_label = empty
+            cast("ProjectField", self.fields["project"]).empty_label = empty
         elif job.run is not None:
             left_out = {"project", "new_project", "name", "kind", "rubric", "votes_per_pair"}
         for name in left_out & self.fields.keys():

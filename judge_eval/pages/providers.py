@@ -10,12 +10,14 @@ from django.views.decorators.http import require_POST, require_safe
 
 from humanjudge.http import Context, HtmxRequest, Problem, problem
 from judge_eval.config.run_config import DEFAULT_PROVIDER
-from judge_eval.models import Call, Judge, Provider
+from judge_eval.models import Call, Judge, Provider, Run
 from judge_eval.runs import providers, trial
 from judge_eval.runs.lifecycle import LifecycleRefused
 from voting.access import projects_where, require_anywhere
 
 MOST_LETTERS = Judge._meta.get_field("model").max_length or 0
+# Whose models are offered to try a provider with.
+NEWEST_RUNS = 50
 
 
 @never_cache
@@ -31,8 +33,10 @@ def provider_list(request: HtmxRequest) -> HttpResponse:
         )
     # The one that the settings describe is a row from now on.
     providers.find(DEFAULT_PROVIDER, None)
-    mine = Judge.objects.filter(run__queue__project__in=projects_where(request.user, "see calls"))
-    called = mine.exclude(provider=Judge.BASELINE).exclude(model="").order_by("model")
+    mine = Run.objects.filter(queue__project__in=projects_where(request.user, "see calls"))
+    newest = list(mine.order_by("-created_at").values_list("pk", flat=True)[:NEWEST_RUNS])
+    judges = Judge.objects.filter(run__in=newest)
+    called = judges.exclude(provider=Judge.BASELINE).exclude(model="").order_by("model")
     models = defaultdict(list)
     for name, model in called.values_list("provider", "model").distinct():
         models[name].append(model)

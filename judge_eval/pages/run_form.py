@@ -42,7 +42,8 @@ from judge_eval.selectors import switched_off
 from judge_eval.web import LINES, shortened
 from voting.access import NO_NEW_PROJECTS, Who, can_make_projects, projects_where
 from voting.choices import LABELS, SIDES, WITHOUT_SIDE
-from voting.models import Project, Queue
+from voting.forms import ProjectField
+from voting.models import Queue
 
 MOST_FILE_BYTES = 5_000_000
 # Of a text field whose lines are names, code or the like.
@@ -59,15 +60,13 @@ class ProjectForm(forms.Form):
     One is offered those projects in which one may make runs, and a new one if one may make it.
     """
 
-    project = forms.ModelChoiceField(
-        Project.objects.order_by("name"), required=False, empty_label="a new one:"
-    )
+    project = ProjectField(empty_label="a new one:")
     new_project = forms.CharField(label="Name of the new project", max_length=200, required=False)
     run_config: RunConfig | None = None
 
     def __init__(self, *args: Any, user: Who, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        project = cast("forms.ModelChoiceField[Project]", self.fields["project"])
+        project = cast("ProjectField", self.fields["project"])
         project.queryset = projects_where(user, "run").order_by("name")
         projects = project.queryset[:2]
         self.initial.setdefault("project", projects[0] if len(projects) == 1 else None)

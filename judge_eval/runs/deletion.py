@@ -24,7 +24,18 @@ from judge_eval.runs.lifecycle import LifecycleRefused
 from judge_eval.runs.results import FORMER_REPLY
 from voting.changes import note_change
 from voting.ledger import ledger
-from voting.models import Assignment, Entry, Flag, Inference, Invite, Item, Picture, Project, Queue
+from voting.models import (
+    NO_VOTE,
+    Assignment,
+    Entry,
+    Flag,
+    Inference,
+    Invite,
+    Item,
+    Picture,
+    Project,
+    Queue,
+)
 from voting.pictures.store import forget
 from voting.selectors import chunks
 from voting.voters import forget_texts
@@ -51,10 +62,14 @@ class Extent(NamedTuple):
 def extent(run: Run) -> Extent:
     return Extent(
         outputs=outputs_of(run).count(),
-        verdicts=Verdict.objects.filter(judge__run=run).count(),
+        verdicts=Verdict.objects.filter(judge__in=list(run.judges.all())).count(),
         calls=run.calls.count(),
         invites=run.queue.invites.count(),
-        entries=Entry.objects.filter(queue=run.queue_id).count(),
+        # Each by an index of its own.
+        entries=sum(
+            Entry.objects.filter(of_kind, queue=run.queue_id).count()
+            for of_kind in (NO_VOTE, Q(kind=Entry.Kind.VOTE, seq__isnull=False))
+        ),
     )
 
 
@@ -105,11 +120,11 @@ def _close(queue: Queue) -> None:
 def outputs_of(run: Run) -> QuerySet[Inference]:
     """Return the outputs of a run that no other one shows."""
     items = Item.objects.filter(queue=run.queue_id)
-    own = Q(pk__in=items.values("a")) | Q(pk__in=items.values("b")) | Q(call__run=run)
+    made = run.calls.filter(inference__isnull=False).values("inference")
+    shown = items.filter(b__isnull=False).values("b").union(items.values("a"), made)
     either = Q(a=OuterRef("pk")) | Q(b=OuterRef("pk"))
-    return Inference.objects.filter(
-        own, ~Exists(Item.objects.exclude(queue=run.queue_id).filter(either))
-    )
+    elsewhere = Item.objects.exclude(queue=run.queue_id).filter(either)
+    return Inference.objects.filter(~Exists(elsewhere), pk__in=shown)
 
 
 def _forget_outputs(run: Run) -> None:

@@ -15,7 +15,7 @@ from typing import Final
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
@@ -39,8 +39,10 @@ TURN = timedelta(seconds=3)
 
 
 def _at_work() -> QuerySet[Run]:
-    tried = Call.objects.filter(_WAITING, run=OuterRef("pk"), purpose=Call.Purpose.TRIAL)
-    return Run.objects.filter(Q(state__in=Run.AT_WORK) | Q(Exists(tried), state=Run.State.DRAFT))
+    tried = Call.objects.filter(_WAITING, purpose=Call.Purpose.TRIAL).values("run")
+    drafts = Run.objects.filter(pk__in=tried, state=Run.State.DRAFT).values("pk")
+    at_work = Run.objects.filter(state__in=Run.AT_WORK).values("pk")
+    return Run.objects.filter(pk__in=at_work.union(drafts))
 
 
 def runs_at_work() -> list[UUID]:

@@ -36,6 +36,7 @@ from judge_eval.services import add_judges, create_queue, judge_of, recipe_of
 from voting.access import make_project
 from voting.kinds import kind_of
 from voting.models import Item, Picture, Project, Queue
+from voting.selectors import unusable_pairs
 
 AT_ONCE = 1000
 # All items are there, so judges can join.
@@ -377,8 +378,9 @@ def _undrawn(run: Run) -> QuerySet[Picture]:
 def _left_out_for_nothing(run: Run) -> QuerySet[Item]:
     """Return pairs that are left out because of a drawing that has not failed any more."""
     failed = Picture.objects.filter(state=Picture.State.FAILED)
-    left_out = run.queue.items.filter(unusable__contains=state.COULD_NOT_BE_DRAWN)
-    return left_out.exclude(Q(a__picture__in=failed) | Q(b__picture__in=failed))
+    a, b = (Exists(failed.filter(inferences=OuterRef(side))) for side in ("a", "b"))
+    left_out = unusable_pairs(run.queue).filter(unusable__contains=state.COULD_NOT_BE_DRAWN)
+    return left_out.exclude(a | b)
 
 
 def can_retry(run: Run) -> bool:

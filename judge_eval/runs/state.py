@@ -1,13 +1,13 @@
 """How a run gets on by itself: what can be done next is asked for, and it enters its next state."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import timedelta
 from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Exists, F, OuterRef, Q, QuerySet, Sum
+from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery, Sum
 from django.urls import reverse
 from django.utils import timezone
 
@@ -17,7 +17,7 @@ from humanjudge.lib.extensions import HookFailed, calling
 from humanjudge.lib.leases import free, renew
 from judge_eval.config.modes import MODES, RunMode, modes_without_votes
 from judge_eval.config.run_config import JUDGE_EVAL, old_name
-from judge_eval.models import Call, Judge, Provider, Run, Verdict
+from judge_eval.models import Board, Call, Judge, Provider, Run, Verdict
 from judge_eval.providers.errors import CallFailed
 from judge_eval.runs import extension_check, leases, results, verdicts
 from judge_eval.runs.hook_api import RunHelpers, output_of
@@ -322,10 +322,11 @@ def want_verdicts(run: Run, judges: Sequence[Judge]) -> int:
 
 def want_verdicts_on_new_items() -> None:
     """Let the judges of runs whose items come one by one be asked about those that came since."""
-    for run in Run.objects.filter(config__outputs="given", state=Run.State.VOTING):
-        newest = run.queue.items.order_by("-position").filter(unusable="").first()
-        if newest is None or newest.verdicts.exclude(judge__provider="imported").exists():
-            continue
+    usable = Item.objects.filter(queue=OuterRef("queue"), unusable="").order_by("-position")
+    given = Run.objects.filter(config__outputs="given", state=Run.State.VOTING)
+    growing = given.annotate(newest=Subquery(usable.values("pk")[:1])).exclude(newest=None)
+    judged = Verdict.objects.filter(item=OuterRef("newest")).exclude(judge__provider="imported")
+    for run in growing.filter(~Exists(judged)):
         with transaction.atomic():
             held = locked().get(pk=run.pk)
             judges = held.judges.exclude(provider="imported").order_by("position")
@@ -333,18 +334,31 @@ def want_verdicts_on_new_items() -> None:
                 _enter(held, Run.State.JUDGING)
 
 
-def complete_voted_runs() -> None:
+def boards_to_handle() -> list[Board]:
+    """Return boards of which it was not seen to yet what follows from their last entry."""
+    return list(Board.objects.filter(seq__gt=F("handled_seq"))[:MOST_AT_ONCE])
+
+
+def note_handled(boards: Iterable[Board]) -> None:
+    """Note that it was, unless their runs have entered another state meanwhile."""
+    for board in boards:
+        as_read = Board.objects.filter(pk=board.pk, handled_seq=board.handled_seq)
+        as_read.update(handled_seq=board.seq)
+
+
+def complete_voted_runs(runs: Collection[UUID]) -> None:
     """Say of runs whose pairs all have enough votes that they are complete, and of others not."""
     usable = Item.objects.filter(queue=OuterRef("queue"), unusable="")
     wanting = Exists(usable.filter(votes__lt=F("votes_wanted")))
-    voting = Run.objects.filter(~wanting, Exists(usable), state=Run.State.VOTING)
-    undone = Run.objects.filter(wanting, state=Run.State.COMPLETE, queue__is_open=True).exclude(
+    some = Run.objects.filter(pk__in=runs)
+    voting = some.filter(~wanting, Exists(usable), state=Run.State.VOTING)
+    undone = some.filter(wanting, state=Run.State.COMPLETE, queue__is_open=True).exclude(
         config__mode__in=list(modes_without_votes())
     )
-    for runs, next_state in ((voting, Run.State.COMPLETE), (undone, Run.State.VOTING)):
-        for pk in runs.values_list("pk", flat=True):
+    for ended, next_state in ((voting, Run.State.COMPLETE), (undone, Run.State.VOTING)):
+        for pk in ended.values_list("pk", flat=True):
             with transaction.atomic():
                 # It may have been stopped since, or a vote taken back.
-                run = runs.select_for_update(of=("self",), no_key=True).filter(pk=pk).first()
+                run = ended.select_for_update(of=("self",), no_key=True).filter(pk=pk).first()
                 if run is not None:
                     _enter(run, next_state)

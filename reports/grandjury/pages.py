@@ -25,19 +25,15 @@ from voting.access import (
     require_making_runs,
     user_of,
 )
+from voting.forms import ProjectField
 from voting.keys import revoke
-from voting.models import ApiKey, Project
+from voting.models import ApiKey
 
 EVERY_PROJECT = "every project"
 SCOPES: Mapping[str, str] = {
     ApiKey.Scope.READ: "read results",
     ApiKey.Scope.MANAGE: "make and enrol models",
 }
-
-
-def _one_project(label: str, otherwise: str) -> forms.Field:
-    none = Project.objects.none()
-    return forms.ModelChoiceField(none, label=label, empty_label=otherwise, required=False)
 
 
 class _OfProject(forms.Form):
@@ -47,7 +43,7 @@ class _OfProject(forms.Form):
 
     def __init__(self, user: User, data: QueryDict | None = None) -> None:
         super().__init__(data)
-        project = cast("forms.ModelChoiceField[Project]", self.fields["project"])
+        project = cast("ProjectField", self.fields["project"])
         project.queryset = projects_where(user, self.action).order_by("name")
 
 
@@ -55,7 +51,7 @@ class ModelForm(_OfProject):
     prefix = "model"
 
     name = forms.CharField(max_length=200)
-    project = _one_project("Sends its outputs to", "a project of my own models")
+    project = ProjectField(label="Sends its outputs to", empty_label="a project of my own models")
 
     def __init__(self, user: User, data: QueryDict | None = None) -> None:
         super().__init__(user, data)
@@ -68,7 +64,7 @@ class PersonKeyForm(_OfProject):
     action = "see"
 
     name = forms.CharField(max_length=100)
-    project = _one_project("For models of", EVERY_PROJECT)
+    project = ProjectField(label="For models of", empty_label=EVERY_PROJECT)
     scopes = forms.MultipleChoiceField(
         choices=[*SCOPES.items()],
         initial=services.PERSON_SCOPES,

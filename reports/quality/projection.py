@@ -12,15 +12,13 @@ from typing import Any, Final, Self, TypeAlias
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Exists, F, Field, Func, IntegerField, OuterRef, Q, QuerySet
-from django.db.models.fields.json import KeyTextTransform
-from django.db.models.functions import Cast
+from django.db.models import Exists, F, Field, Func, OuterRef, Q, QuerySet
 
 from humanjudge.charts.time_graph import Point
 from humanjudge.lib.strict_json import JsonObject
 from judge_eval.models import Import
 from judge_eval.stats.elo import graph_stride
-from reports.models import Quality, QualityPoint
+from reports.models import IN_STANDING, Quality, QualityPoint
 from reports.quality.parameters import (
     REPUTATIONS,
     is_settings,
@@ -248,8 +246,7 @@ def _is_behind(quality: Quality) -> bool:
 
 def fold_left_behind() -> None:
     """Count the votes of imports that failed."""
-    counted = Cast(KeyTextTransform("votes", "standing"), IntegerField())
-    left = Quality.objects.alias(counted=counted).exclude(votes=F("counted"))
+    left = Quality.objects.exclude(votes=IN_STANDING)
     for project, series in left.filter(~Exists(_imports_into(OuterRef("project")))).values_list(
         "project", "series"
     ):

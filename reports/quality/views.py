@@ -7,15 +7,17 @@ from django import forms
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from humanjudge.charts.time_graph import Point, quality_graph
 from humanjudge.http import Context, HtmxRequest
-from humanjudge.lib.tables import DASH, percent, percent_span
+from humanjudge.lib.tables import DASH, Cell, percent, percent_span
 from humanjudge.lib.text import duration, number_of
 from humanjudge.lib.validation import ConfigInvalid, validated
+from humanjudge.listing import Column, Listing
 from judge_eval.findings.few import keep_few_of_project_from
 from judge_eval.models import Run
 from judge_eval.stats.estimate import wilson
@@ -68,15 +70,34 @@ TITLES: Final = {
 def projects(request: HttpRequest) -> HttpResponse:
     require_login(request)
     known = projects_where(request.user, "see").prefetch_related("qualities")
-    listed = [_listed(project) for project in known.order_by("-created_at")]
-    context = {"projects": listed, "may_make": can_make_projects(request.user)}
+    context: Context = {"may_make": can_make_projects(request.user)}
+    context |= PROJECTS.context(known.order_by("-created_at", "pk"), request.GET)
     return render(request, "reports/projects.html", context)
 
 
-def _listed(project: Project) -> tuple[Project, int, str]:
-    found = [quality for quality in project.qualities.all() if quality.votes]
-    said = [f"{percent(each.score)} of {each.series}" for each in found]
-    return project, sum(each.votes for each in found), ", ".join(said) or DASH
+def _score(project: Project) -> str:
+    voted = (quality for quality in project.qualities.all() if quality.votes)
+    return ", ".join(f"{percent(each.score)} of {each.series}" for each in voted) or DASH
+
+
+PROJECTS: Final = Listing[Project](
+    "Projects, the newest first",
+    [
+        Column(
+            "Project",
+            lambda project: Cell(
+                project.name, href=reverse("project-quality", args=[project.pk]), is_head=True
+            ),
+        ),
+        Column("Quality score", _score),
+        Column(
+            "Votes",
+            lambda project: f"{sum(each.votes for each in project.qualities.all()):,}",
+            css="num",
+        ),
+        Column("Created", lambda project: f"{project.created_at:%-d %b %Y}", css="nowrap"),
+    ],
+)
 
 
 @never_cache

@@ -5,6 +5,7 @@ from contextlib import contextmanager, suppress
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
+from random import sample
 from secrets import token_hex
 from shutil import make_archive
 from tempfile import TemporaryDirectory
@@ -40,6 +41,8 @@ RENEWED_EVERY: Final = timedelta(seconds=30)
 MOST_ATTEMPTS: Final = 3
 # Of each run; older ones are deleted when new ones are requested.
 MOST_KEPT: Final = 20
+# Of the files that are there, in one sweep.
+LOOKED_AT: Final = 200
 # What no worker has taken up by then was lost on its way to the workers.
 TAKEN_UP_WITHIN: Final = timedelta(seconds=10)
 _TASK: Final = "reports.tasks.make_score_files"
@@ -188,11 +191,14 @@ def requeue_lost() -> None:
 
 
 def remove_left_behind() -> None:
-    """Delete the files of reports that went with their run."""
-    files = {path.stem: path for path in (settings.DATA / "scores").glob("*.zip")}
-    kept = ScoreReport.objects.values_list("pk", flat=True)
-    for name in files.keys() - set(map(str, kept)):
-        files[name].unlink(missing_ok=True)
+    """Delete the files of reports that went with their run; of very many, some each time."""
+    files = list((settings.DATA / "scores").glob(f"{'-'.join(['*'] * 5)}.zip"))
+    some = [(path, path.stem.split(".")) for path in sample(files, min(len(files), LOOKED_AT))]
+    reports = ScoreReport.objects.in_bulk({UUID(name) for _, (name, *_) in some})
+    for path, (name, *is_partial) in some:
+        report = reports.get(UUID(name))
+        if report is None or (is_partial and report.state != ScoreReport.State.WAITING):
+            path.unlink(missing_ok=True)
 
 
 def _own(report: ScoreReport) -> QuerySet[ScoreReport]:

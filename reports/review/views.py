@@ -45,9 +45,10 @@ from voting.access import (
 )
 from voting.choices import ONE, short_name
 from voting.curating import MOST_VOTES, AlreadyDecided, CannotDecide, decisions_on
+from voting.forms import ProjectField
 from voting.ledger.counts import OF_PEOPLE
 from voting.ledger.decisions import Decision
-from voting.models import Entry, Flag, Item, Project, Queue, Voter
+from voting.models import Entry, Flag, Item, Queue, Voter
 from voting.voters import voter_of_user
 
 PER_PAGE: Final = 30
@@ -71,9 +72,7 @@ class Filters(forms.Form):
     """What of the list is shown, as its address says, in projects whose people one may see."""
 
     state = forms.ChoiceField(choices=STATES.items(), required=False, initial="waits")
-    project = forms.ModelChoiceField(
-        Project.objects.order_by("name"), required=False, empty_label="every project"
-    )
+    project = ProjectField(empty_label="every project")
     kind = forms.ChoiceField(
         choices=[("", "pairs and items"), *Queue.Kind.choices], required=False, label="Question"
     )
@@ -88,7 +87,7 @@ class Filters(forms.Form):
     def __init__(self, data: QueryDict, user: Who) -> None:
         super().__init__(data)
         self._projects = projects_where(user, "see people")
-        project = cast("forms.ModelChoiceField[Project]", self.fields["project"])
+        project = cast("ProjectField", self.fields["project"])
         project.queryset = self._projects.order_by("name")
 
     def reviews(self) -> QuerySet[Review]:
@@ -209,11 +208,10 @@ REVIEWS: Final = Listing[ReviewLine](
 def review_list(request: HtmxRequest) -> HttpResponse:
     require_anywhere(request, "see people")
     filters = _filters(request)
-    reviews = filters.reviews().annotate(prompt=Left("item__a__prompt", LETTERS))
-    reviews = reviews.select_related("project", "item__queue")
-    query = filters.query()
+    # Their items and prompts only of those on this page.
+    keys, query = filters.reviews().values_list("pk", flat=True), filters.query()
     context = {
-        **REVIEWS.context(reviews, request.GET, lambda page: _lines(request, list(page), query)),
+        **REVIEWS.context(keys, request.GET, lambda page: _lines(request, list(page), query)),
         "filters": filters,
         "query": query,
         "may_decide": can_anywhere(request.user, "decide"),
@@ -223,7 +221,10 @@ def review_list(request: HtmxRequest) -> HttpResponse:
     return render(request, "reports/review_list.html", context)
 
 
-def _lines(request: HttpRequest, reviews: list[Any], query: str) -> list[ReviewLine]:
+def _lines(request: HttpRequest, keys: list[int], query: str) -> list[ReviewLine]:
+    listed = services.reviews("all").filter(pk__in=keys).order_by("since", "pk")
+    with_prompts = listed.annotate(prompt=Left("item__a__prompt", LETTERS))
+    reviews: list[Any] = list(with_prompts.select_related("project", "item__queue"))
     closed = services.hidden_reviews(request, reviews)
     return [
         ReviewLine(

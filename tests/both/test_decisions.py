@@ -261,12 +261,12 @@ def test_another_round_wants_more_votes_until_it_is_reversed():
 
 def test_a_complete_run_takes_votes_again():
     run, pairs, _ = a_voted_run()
-    state.complete_voted_runs()
+    state.complete_voted_runs([run.pk])
     run.refresh_from_db()
     assert run.state == "complete"
     decide(pairs[0].pk, "another_round", a_curator(run), after=None)
     seal_all(run.queue.project)
-    state.complete_voted_runs()
+    state.complete_voted_runs([run.pk])
     run.refresh_from_db()
     assert run.state == "voting"
 

@@ -187,7 +187,7 @@ def test_curators_are_asked_about_it_no_more():
 
 
 def test_files_of_scores_go_with_it(settings):
-    from reports.tasks import sweep
+    from reports.tasks import publish_heads
 
     run = make_deletable()
     folder = settings.DATA / "scores"
@@ -197,7 +197,7 @@ def test_files_of_scores_go_with_it(settings):
     for each in (report, kept):
         (folder / f"{each.pk}.zip").write_bytes(b"zip")
     delete(run)
-    sweep()
+    publish_heads()
     assert not (folder / f"{report.pk}.zip").exists()
     assert (folder / f"{kept.pk}.zip").exists()
 

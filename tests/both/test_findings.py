@@ -12,6 +12,7 @@ from judge_eval.findings.filters import Slice
 from judge_eval.findings.model import RunFindings
 from judge_eval.findings.pictures import chart_names, on_page
 from judge_eval.models import Board, Findings, Judge, Run, Verdict
+from judge_eval.tasks import refresh_findings
 from tests.helpers.run_findings import compute
 from tests.makers import (
     judges_of,
@@ -284,71 +285,71 @@ def computed_up_to(run):
 def test_it_is_computed_when_the_ledger_goes_on_and_not_more_often_than_every_few_seconds():
     run = voted_run(people=1, pairs=2)
     cache.findings_of(run, Slice())
-    cache.refresh()
+    refresh_findings()
     first = computed_up_to(run)[""]
     assert first == sealed(run)
     make_vote(make_voter(run), pairs_of(run)[0])
     seal_all(run.queue.project)
-    cache.refresh()
+    refresh_findings()
     assert computed_up_to(run) == {"": first}  # it was computed just now
     assert not cache.compute(run.pk, "")
     Findings.objects.update(not_before=timezone.now())
-    cache.refresh()
+    refresh_findings()
     assert computed_up_to(run)[""] > first
 
 
 def test_what_nobody_looks_at_rests_longer_until_somebody_does():
     run = voted_run(people=1, pairs=2)
-    cache.refresh()
+    refresh_findings()
     first = computed_up_to(run)[""]
     make_vote(make_voter(run), pairs_of(run)[0])
     seal_all(run.queue.project)
     Findings.objects.update(not_before=timezone.now())
-    cache.refresh()
+    refresh_findings()
     assert computed_up_to(run) == {"": first}
     assert cache.findings_of(run, Slice()).seq == first
-    cache.refresh()
+    refresh_findings()
     assert computed_up_to(run) == {"": sealed(run)}
 
 
 def test_what_nobody_looks_at_is_not_forgotten():
     run = voted_run(people=1, pairs=2)
-    cache.refresh()
+    refresh_findings()
     make_vote(make_voter(run), pairs_of(run)[0])
     seal_all(run.queue.project)
     Findings.objects.update(not_before=timezone.now() - cache.UNSEEN_PAUSE)
-    cache.refresh()
+    refresh_findings()
     assert computed_up_to(run) == {"": sealed(run)}
 
 
 def test_while_judges_are_asked_and_nobody_votes_nothing_is_computed_unasked():
     run = make_run(pairs=2)
     Run.objects.update(state=Run.State.JUDGING)
-    cache.refresh()
+    refresh_findings()
     assert computed_up_to(run) == {}
     cache.findings_of(run, Slice())
-    cache.refresh()
+    refresh_findings()
     assert computed_up_to(run) == {"": sealed(run)}
 
 
 def test_one_run_is_computed_at_a_time_and_others_have_their_turn_soon(monkeypatch):
     runs = [voted_run(people=1, pairs=2) for _ in range(3)]
-    monkeypatch.setattr(cache, "MOMENT_SECONDS", 0.0)
+    monkeypatch.setattr(cache, "LONGEST_SECONDS", 0.0)
     for _ in runs:
-        cache.refresh()
+        refresh_findings()
     assert [computed_up_to(run)[""] for run in runs] == [sealed(run) for run in runs]
     with cache._computing:
-        Findings.objects.update(seq=0, not_before=timezone.now())
-        cache.refresh()
+        Findings.objects.update(seq=0, is_behind=True, not_before=timezone.now())
+        refresh_findings()
     assert set(Findings.objects.values_list("seq", flat=True)) == {0}
 
 
 def test_what_somebody_looks_at_is_computed_first(monkeypatch):
     others = [voted_run(people=1, pairs=2) for _ in range(2)]
     run = voted_run(people=1, pairs=2)
-    monkeypatch.setattr(cache, "MOMENT_SECONDS", 0.0)
+    monkeypatch.setattr(cache, "LONGEST_SECONDS", 0.0)
     cache.findings_of(run, Slice())
-    cache.refresh()
+    refresh_findings()
     assert computed_up_to(run)[""] == sealed(run)
     assert {seq for other in others for seq in computed_up_to(other).values()} <= {0}
 
@@ -356,7 +357,7 @@ def test_what_somebody_looks_at_is_computed_first(monkeypatch):
 def test_a_run_that_cannot_be_computed_does_not_hold_up_the_others(caplog):
     broken, run = (voted_run(people=1, pairs=2) for _ in range(2))
     Findings.objects.create(run=broken, part="nonsense")
-    cache.refresh()
+    refresh_findings()
     assert computed_up_to(run) == {"": sealed(run)}
     assert "nonsense" in caplog.text
 
@@ -388,11 +389,11 @@ def test_who_computes_for_long_is_not_overtaken(monkeypatch):
 def test_a_part_that_nobody_looks_at_is_left_as_it_is():
     run = voted_run(people=1, pairs=2)
     cache.findings_of(run, Slice("tag", "animals"))
-    cache.refresh()
+    refresh_findings()
     assert computed_up_to(run) == {"": sealed(run), "tag:animals": sealed(run)}
     long_ago = timezone.now() - timedelta(hours=2)
-    Findings.objects.update(seq=0, not_before=long_ago, requested_at=long_ago)
-    cache.refresh()
+    Findings.objects.update(seq=0, is_behind=True, not_before=long_ago, requested_at=long_ago)
+    refresh_findings()
     assert computed_up_to(run) == {"": sealed(run), "tag:animals": 0}
 
 
@@ -410,5 +411,5 @@ def test_it_takes_as_many_queries_for_many_rows(django_assert_max_num_queries):
     make_judges(larger, ["late"], first=len(judges_of(larger)))
     for which in (run, larger):
         Findings.objects.create(run=which)
-        with django_assert_max_num_queries(24):
+        with django_assert_max_num_queries(25):
             assert cache.compute(which.pk, "")

@@ -162,11 +162,11 @@ def test_extra_votes_where_people_disagree_are_on_top():
 
 def test_a_complete_run_takes_votes_again_and_the_order_of_pairs_stays():
     run, _, _ = a_voted_run()
-    state.complete_voted_runs()
+    state.complete_voted_runs([run.pk])
     turns = list(run.queue.items.values_list("pk", "turn"))
     change_for_all(run.queue, rules(3), a_curator(run))
     seal_all(run.queue.project)
-    state.complete_voted_runs()
+    state.complete_voted_runs([run.pk])
     run.refresh_from_db()
     assert run.state == "voting"
     assert list(run.queue.items.values_list("pk", "turn")) == turns

@@ -230,8 +230,8 @@ def test_a_run_that_is_complete_is_told_each_time_it_becomes_so(receiver):
     webhook = make_webhook(run.queue.project, receiver, "run.complete")
     make_vote(make_voter(run), pairs_of(run)[0])
     seal_all(run.queue.project)
-    state.complete_voted_runs()
-    state.complete_voted_runs()
+    state.complete_voted_runs([run.pk])
+    state.complete_voted_runs([run.pk])
     sending.deliver(webhook.pk)
     [(_, body)] = receiver.came
     assert json.loads(body)["text"] == "A run of pairs is complete."

@@ -5,7 +5,7 @@ from django.db import connection
 
 from judge_eval.findings import cache
 from judge_eval.models import Board, Findings
-from judge_eval.tasks import compute_findings
+from judge_eval.tasks import compute_findings, refresh_findings
 from tests.helpers.board_rows import make_studied_run
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -24,7 +24,7 @@ def computed_up_to(run):
 
 
 def test_they_are_those_that_a_worker_would_compute(run):
-    cache.refresh()
+    refresh_findings()
     seq = Board.objects.get(run=run).seq
     assert computed_up_to(run) == {"": seq}
     Findings.objects.create(run=run, part="ballot:decided")
@@ -34,6 +34,6 @@ def test_they_are_those_that_a_worker_would_compute(run):
 
 def test_a_process_that_fails_is_named_in_the_log_and_the_rest_goes_on(run, monkeypatch, caplog):
     monkeypatch.setenv("DATABASE_URL", "sqlite:////nowhere/at/all")
-    cache.refresh()
+    refresh_findings()
     assert f"findings of run {run.pk}, part '': their process ended with 1" in caplog.text
     assert computed_up_to(run) == {}

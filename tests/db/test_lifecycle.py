@@ -187,15 +187,15 @@ class TestVotingMeanwhile:
         run = make_run(pairs=2) if outputs == "given" else go_on(make_started(at))
         voter = make_voter(run)
         for pair in pairs_of(run):
-            complete_voted_runs()
+            complete_voted_runs([run.pk])
             assert Run.objects.get(pk=run.pk).state == "voting"
             make_vote(voter, pair)
             seal_all(run.queue.project)
-        complete_voted_runs()
+        complete_voted_runs([run.pk])
         assert Run.objects.get(pk=run.pk).state == "complete"
         undo_last_vote(voter, run.queue)
         seal_all(run.queue.project)
-        complete_voted_runs()
+        complete_voted_runs([run.pk])
         assert Run.objects.get(pk=run.pk).state == "voting"
 
     def test_a_run_that_is_stopped_meanwhile_stays_so(self, at):
@@ -214,7 +214,7 @@ class TestVotingMeanwhile:
             return result
 
         with connection.execute_wrapper(stop_after_the_first_look):
-            complete_voted_runs()
+            complete_voted_runs([run.pk])
         run.refresh_from_db()
         assert (run.state, run.note) == ("stopped", "Stopped by hand.")
         assert events_of(run)[-1] == "stopped"
@@ -240,7 +240,7 @@ class TestVotingMeanwhile:
     def test_a_run_of_mode_standard_is_complete_without_votes(self, at):
         run = go_on(make_started(at, mode="standard"))
         assert run.state == "complete"
-        complete_voted_runs()
+        complete_voted_runs([run.pk])
         assert Run.objects.get(pk=run.pk).state == "complete"
 
 

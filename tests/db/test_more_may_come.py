@@ -68,6 +68,6 @@ def test_a_run_that_is_stopped_resumed_or_tried_again(at):
 def test_runs_that_are_complete_after_all_votes_bring_no_more(at):
     run = go_on(make_started(at))
     Item.objects.filter(queue=run.queue).update(votes=1)
-    state.complete_voted_runs()
+    state.complete_voted_runs([run.pk])
     assert Run.objects.get(pk=run.pk).state == "complete"
     assert not may_come(run)
