@@ -37,8 +37,11 @@ class Installation:
 
 
 @contextlib.contextmanager
-def installation() -> Iterator[Installation]:
-    """An empty HumanJudge. PostgreSQL is durable here, as it is where votes matter."""
+def installation(*, is_sqlite: bool = False) -> Iterator[Installation]:
+    """An empty HumanJudge. PostgreSQL is durable here, as it is where votes matter.
+
+    SQLite is where a process asks for it that has not asked for PostgreSQL before.
+    """
     folder = short_folder("hj-bench-")
     with contextlib.ExitStack() as stack:
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
@@ -47,7 +50,7 @@ def installation() -> Iterator[Installation]:
         site = stack.enter_context(
             Site(
                 folder,
-                database.url,
+                f"sqlite:///{folder / 'db.sqlite3'}" if is_sqlite else database.url,
                 broker.url,
                 afresh=True,
                 SECRET_KEY="bench" * 10,
@@ -60,7 +63,8 @@ def installation() -> Iterator[Installation]:
         call_command("migrate", verbosity=0)
         call_command("collectstatic", verbosity=0, interactive=False)
         stack.callback(_disconnect)
-        print(f"  on {database.programs} (durable) and {broker.programs}, {os.cpu_count()} cores")
+        programs = "SQLite" if is_sqlite else f"{database.programs} (durable)"
+        print(f"  on {programs} and {broker.programs}, {os.cpu_count()} cores")
         yield Installation(site, database, broker)
 
 
@@ -108,4 +112,5 @@ def _disconnect() -> None:
     from django.db import connection
 
     connection.close()
-    connection.close_pool()
+    if connection.vendor == "postgresql":
+        connection.close_pool()
