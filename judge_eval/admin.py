@@ -187,7 +187,7 @@ class FindingsAdmin(ReadOnlyAdmin):
     exclude = ("data",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Findings]:
-        return super().get_queryset(request).defer("data")
+        return super().get_queryset(request).defer("data", "people")
 
     def view_on_site(self, findings: Findings) -> str:
         return reverse("run", args=[findings.run_id])

@@ -511,6 +511,8 @@ class Findings(models.Model):
     part = models.CharField(max_length=300, blank=True, db_default="")
     # As findings.model.RunFindings stores it.
     data = models.JSONField(null=True)
+    # As `voter_stats.VoteFigures`, of a whole run with very many votes.
+    people = models.JSONField(null=True)
     # The last ledger entry that is in it, and how long it took.
     seq = models.BigIntegerField(default=0)
     # Whether there are later ones.

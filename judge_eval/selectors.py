@@ -107,12 +107,13 @@ class BoardView(NamedTuple):
         return self.total - self.preparing
 
 
-def board(run: Run) -> BoardView:
+def board(run: Run, counted: tuple[int, int, int] | None = None) -> BoardView:
+    """Return the board of a run; `counted` are its items, where they were counted already."""
     ratings = JudgeRating.objects.filter(judge__run=run).select_related("judge")
     rows = list(ratings.order_by("judge__position"))
     counts, unusable = Board.objects.get(run=run), unusable_pairs(run.queue).count()
     votes = (counts.votes, counts.unblinded, counts.seq)
-    return BoardView(run, rows, *votes, *queue_counts(run.queue), unusable)
+    return BoardView(run, rows, *votes, *(counted or queue_counts(run.queue)), unusable)
 
 
 def left_out(run: Run) -> list[tuple[str, int]]:

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from statistics import median
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Self
 from uuid import UUID
 
 from django.db.models import Count, F, Max, Q, Sum
 
+from humanjudge.lib.strict_json import JsonObject
 from humanjudge.lib.text import duration, number_of
+from judge_eval.models import Findings, Run
 from judge_eval.stats.estimate import Interval, wilson
 from voting.choices import SIDES
 from voting.curating import decisions_on_voters
@@ -20,6 +22,8 @@ from voting.models import Assignment, Flag, Invite, Item, Queue, Voter
 
 # A share of fewer pairs than that has no interval.
 LEAST_PAIRS: Final = 10
+# Of more votes than these, a page shows what was stored when findings were computed last.
+MOST_READ: Final = 5_000
 # More columns than these are no picture.
 MOST_COLUMNS: Final = 80
 # So many signs of a time, as a database writes it, say the day and the hour.
@@ -42,31 +46,6 @@ _VOTES: Final = """
 Vote = tuple[str, str, str, str, int | None, str, bool, bool]
 
 
-class Votes:
-    """The votes of a queue, read once: of each voter, and how many there are on each item.
-
-    They are added up in Python, as a database sorts them four times for the same.
-    """
-
-    def __init__(self, queue: Queue) -> None:
-        with prepared() as cursor:
-            cursor.execute(_VOTES, {"queue": key(queue.pk)})
-            self.rows: Sequence[Vote] = cursor.fetchall()
-        # What is said in free words is never quite the same.
-        self.are_compared = queue.kind != Queue.Kind.TEXT
-        self.by_voter = defaultdict[str, list[Vote]](list)
-        for row in self.rows:
-            self.by_voter[row[0]].append(row)
-        # Those that count, by item and choice, and by item.
-        self.alike = Counter((row[1], row[2]) for row in self.rows if row[7])
-        self.on_item = Counter[str]()
-        for (item, _), number in self.alike.items():
-            self.on_item[item] += number
-
-    def of(self, voter: UUID) -> Sequence[Vote]:
-        return self.by_voter.get(str(key(voter)), ())
-
-
 class Share(NamedTuple):
     """A share of `n`, with its 95 % interval where `n` is large enough."""
 
@@ -83,6 +62,93 @@ class Share(NamedTuple):
         return wilson(self.value * self.n, self.n) if self.n >= LEAST_PAIRS else None
 
 
+class VoterFigures(NamedTuple):
+    """What the votes of one voter come to; `last` is their time, as a database writes it."""
+
+    votes: int = 0
+    last: str | None = None
+    median_seconds: float | None = None
+    # Of the votes for a side, those for the one that stood left.
+    left: Share | None = None
+    # With other people, on the pairs that both have voted on.
+    agreement: Share | None = None
+
+
+class VoteFigures(NamedTuple):
+    """What all votes of a queue come to: by voter, and how many came in each hour."""
+
+    voters: Mapping[str, VoterFigures]
+    by_hour: Mapping[str, int]
+
+    def of(self, voter: UUID) -> VoterFigures:
+        return self.voters.get(str(key(voter)), _NO_VOTES)
+
+    @classmethod
+    def read(cls, stored: JsonObject) -> Self:
+        """Return what was stored of the tuples."""
+        voters = {
+            voter: VoterFigures(*figures, *(share and Share(*share) for share in shares))
+            for voter, (*figures, left, agreement) in stored["voters"].items()
+            for shares in [(left, agreement)]
+        }
+        return cls(voters, stored["by_hour"])
+
+
+_NO_VOTES: Final = VoterFigures()
+
+
+def figures_of(run: Run) -> VoteFigures:
+    """Return the figures of a run's votes: of very many, those that were stored last."""
+    if run.board.votes > MOST_READ:
+        stored = Findings.objects.filter(run=run, part="", people__isnull=False)
+        if people := stored.values_list("people", flat=True).first():
+            return VoteFigures.read(people)
+    return count_votes(run.queue)
+
+
+def count_votes(queue: Queue) -> VoteFigures:
+    """Read all votes of a queue; they are added up here, as a database sorts them four times."""
+    with prepared() as cursor:
+        cursor.execute(_VOTES, {"queue": key(queue.pk)})
+        rows: Sequence[Vote] = cursor.fetchall()
+    by_voter = defaultdict[str, list[Vote]](list)
+    for row in rows:
+        by_voter[row[0]].append(row)
+    # Those that count, by item and choice, and by item.
+    alike, on_item = Counter((row[1], row[2]) for row in rows if row[7]), Counter[str]()
+    for (item, _), number in alike.items():
+        on_item[item] += number
+    # What is said in free words is never quite the same.
+    are_compared = queue.kind != Queue.Kind.TEXT
+    voters = {
+        voter: VoterFigures(
+            len(own),
+            max(row[5] for row in own),
+            _median([row[4] for row in own if row[4] is not None]),
+            Share.of([row[2] == row[3] for row in own if row[3] and row[2] in SIDES]),
+            _agreement(own, alike, on_item) if are_compared else None,
+        )
+        for voter, own in by_voter.items()
+    }
+    return VoteFigures(voters, Counter(row[5][:HOUR] for row in rows))
+
+
+def _median(milliseconds: Sequence[int]) -> float | None:
+    return median(milliseconds) / 1000 if milliseconds else None
+
+
+def _agreement(
+    own: Sequence[Vote], alike: Mapping[tuple[str, str], int], on_item: Mapping[str, int]
+) -> Share | None:
+    return Share.of(
+        [
+            (alike[item, choice] - counts) / others
+            for _, item, choice, _, _, _, is_blind, counts in own
+            if is_blind and (others := on_item[item] - counts)
+        ]
+    )
+
+
 class Exclusion(NamedTuple):
     """Why the votes of somebody count nowhere: a decision that can be taken back."""
 
@@ -94,15 +160,14 @@ class Exclusion(NamedTuple):
 
 @dataclass
 class Person:
-    """A voter of a run. What nothing is known of is None, and worked out where it is asked for."""
+    """A voter of a run; what nothing is known of is None."""
 
     id: UUID
     name: str
     pseudonym: str
     joined: datetime
     group: str
-    _own: Sequence[Vote]
-    _all: Votes
+    figures: VoterFigures = _NO_VOTES
     skips: int = 0
     flags: int = 0
     last_flag: datetime | None = None
@@ -112,7 +177,19 @@ class Person:
 
     @property
     def votes(self) -> int:
-        return len(self._own)
+        return self.figures.votes
+
+    @property
+    def median_seconds(self) -> float | None:
+        return self.figures.median_seconds
+
+    @property
+    def left(self) -> Share | None:
+        return self.figures.left
+
+    @property
+    def agreement(self) -> Share | None:
+        return self.figures.agreement
 
     @property
     def name_in_order(self) -> str:
@@ -128,43 +205,15 @@ class Person:
 
     @cached_property
     def last_seen(self) -> datetime:
-        # As texts, which stand in the order of the times.
-        last_vote = max((at for _, _, _, _, _, at, _, _ in self._own), default=None)
-        seen = (self.joined, self.last_flag, _moment(last_vote) if last_vote else None)
-        return max(filter(None, seen))
-
-    @cached_property
-    def median_seconds(self) -> float | None:
-        elapsed = [ms for _, _, _, _, ms, _, _, _ in self._own if ms is not None]
-        return median(elapsed) / 1000 if elapsed else None
-
-    @cached_property
-    def left(self) -> Share | None:
-        """Of the votes for a side, those for the one that stood left."""
-        sided = (row for row in self._own if row[3] and row[2] in SIDES)
-        return Share.of([choice == left for _, _, choice, left, _, _, _, _ in sided])
-
-    @cached_property
-    def agreement(self) -> Share | None:
-        """With other people, on the pairs that both have voted on."""
-        on_item, alike = self._all.on_item, self._all.alike
-        if not self._all.are_compared:
-            return None
-        return Share.of(
-            [
-                (alike[item, choice] - counts) / others
-                for _, item, choice, _, _, _, is_blind, counts in self._own
-                if is_blind and (others := on_item[item] - counts)
-            ]
-        )
+        last = self.figures.last
+        return max(filter(None, (self.joined, self.last_flag, _moment(last) if last else None)))
 
 
-def people_of(queue: Queue, votes: Votes | None = None) -> list[Person]:
+def people_of(queue: Queue, figures: VoteFigures) -> list[Person]:
     """Return the voters of a queue with a fixed number of queries, who voted most first.
 
     Whoever was let in to vote here is one of them, and whoever has voted, skipped or flagged.
     """
-    votes = votes or Votes(queue)
     skips: Any = Assignment.objects.filter(skips__gt=0, item__queue=queue.pk).values_list("voter")
     flags: Any = Flag.objects.filter(item__queue=queue.pk).values_list("voter")
     skipped = dict(skips.annotate(Sum("skips")))
@@ -182,14 +231,14 @@ def people_of(queue: Queue, votes: Votes | None = None) -> list[Person]:
             pseudonym,
             joined,
             group,
-            votes.of(pk),
-            votes,
+            own,
             skipped.get(pk, 0),
             *flagged.get(pk, (0, None)),
             *decisions.get(pk, (None, None)),
         )
         for pk, name, external_id, pseudonym, joined, group, invited_to in rows
-        if pk in active or invited_to == queue.pk or votes.of(pk)
+        for own in [figures.of(pk)]
+        if pk in active or invited_to == queue.pk or own.votes
     ]
     return sorted(people, key=lambda person: (-person.votes, person.name, person.pseudonym))
 
@@ -229,7 +278,7 @@ class Pace:
     # Votes by the beginning of each stretch of time in which there were some.
     unit: str
     votes: Sequence[tuple[datetime, int]]
-    # Votes in the last 24 hours and in the last 7 days.
+    # Votes in the last 24 hours and in the last 7 days, to the hour.
     last_day: int
     last_week: int
     noun: str = "pair"
@@ -252,9 +301,8 @@ class Pace:
         )
 
 
-def pace_of(queue: Queue, now: datetime, votes: Votes | None = None) -> Pace:
-    times = [row[5] for row in (votes or Votes(queue)).rows]
-    unit, over_time = votes_over_time(Counter(at[:HOUR] for at in times))
+def pace_of(queue: Queue, now: datetime, figures: VoteFigures) -> Pace:
+    unit, over_time = votes_over_time(figures.by_hour)
     wanting = Q(votes__lt=F("votes_wanted"))
     missing = Sum(F("votes_wanted") - F("votes"), filter=wanting, default=0)
     items = Item.objects.filter(queue=queue.pk, unusable="").aggregate(
@@ -262,13 +310,15 @@ def pace_of(queue: Queue, now: datetime, votes: Votes | None = None) -> Pace:
         votes_left=missing,
         preparing=Count("pk", filter=Q(opened_at__isnull=True)),
     )
-    day_ago, week_ago = (str((now - timedelta(days=days)).replace(tzinfo=None)) for days in (1, 7))
-    recent = [at for at in times if at > week_ago]
+    last_day, last_week = (
+        sum(n for hour, n in figures.by_hour.items() if hour >= since)
+        for since in (str(now - timedelta(days=days))[:HOUR] for days in (1, 7))
+    )
     return Pace(
         unit=unit,
         votes=over_time,
-        last_day=sum(at > day_ago for at in recent),
-        last_week=len(recent),
+        last_day=last_day,
+        last_week=last_week,
         noun=queue.noun,
         **items,
     )

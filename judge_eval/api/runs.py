@@ -31,7 +31,7 @@ from judge_eval.findings.few import keep_few_from
 from judge_eval.models import Run
 from judge_eval.runs import demo, extension_check, lifecycle
 from judge_eval.runs.progress import Cost, Work, progress_of
-from judge_eval.voter_stats import pace_of, people_of
+from judge_eval.voter_stats import figures_of, pace_of, people_of
 from voting.access import projects_where
 from voting.models import ApiKey, Item
 from voting.voters import voter_of_key
@@ -372,8 +372,9 @@ def people(request: HttpRequest, run_id: Prefix) -> Any:
     run = run_of(api_key, run_id, "see people")
     keep_few_from(api_key, run)
     queue = run.queue
-    pace = pace_of(queue, timezone.now())
-    return {"people": people_of(queue), "votes_left": pace.votes_left, "forecast": pace.forecast}
+    figures = figures_of(run)
+    people, pace = people_of(queue, figures), pace_of(queue, timezone.now(), figures)
+    return {"people": people, "votes_left": pace.votes_left, "forecast": pace.forecast}
 
 
 def _managed(request: HttpRequest, run_id: Prefix) -> Run:

@@ -20,6 +20,7 @@ from judge_eval.findings.claim_events import claims_that_changed
 from judge_eval.findings.filters import WHOLE, Parts, Slice, SliceInvalid
 from judge_eval.findings.model import Before, Claims, RunFindings
 from judge_eval.models import Board, Findings, Run
+from judge_eval.voter_stats import MOST_READ, count_votes
 from voting.kinds import kind_of
 from voting.models import NO_VOTE, Entry
 
@@ -100,7 +101,7 @@ def _due(now: datetime) -> list[tuple[UUID, str]]:
     """Return what is to be computed now, what somebody looks at first."""
     watched = Q(part=str(WHOLE)) | Q(requested_at__gt=now - WATCHED)
     behind = Findings.objects.filter(watched, is_behind=True, not_before__lte=now)
-    rows = behind.order_by("-requested_at").defer("data")[:MOST_AT_ONCE]
+    rows = behind.order_by("-requested_at").defer("data", "people")[:MOST_AT_ONCE]
     return [(row.run_id, row.part) for row in rows if row.not_before <= now - _rest(row, now)]
 
 
@@ -146,6 +147,8 @@ def compute(run_id: UUID, part: str) -> bool:
             return False
         _note_failure(row, error)
         raise
+    many = not part and computed.as_of.votes > MOST_READ
+    people = count_votes(run.queue) if many else None
     seconds = time.perf_counter() - began
     done = timezone.now()
     with transaction.atomic():
@@ -157,6 +160,7 @@ def compute(run_id: UUID, part: str) -> bool:
             announce(*claims_that_changed(run, computed, replaced))
         row.update(
             data=computed.stored(),
+            people=people and people._asdict(),
             seq=computed.as_of.seq,
             seconds=seconds,
             is_behind=Board.objects.filter(run=run, seq__gt=computed.as_of.seq).exists(),
@@ -269,7 +273,7 @@ def parts_of(run: Run) -> Parts | None:
 def findings_of(run: Run, part: Slice) -> Findings:
     """Return what is known, and see to it that what is looked at is kept up to date."""
     now = timezone.now()
-    row = Findings.objects.filter(run=run, part=str(part)).first()
+    row = Findings.objects.filter(run=run, part=str(part)).defer("people").first()
     if row is None:
         if run.findings.count() >= MOST_PARTS:
             raise TooManyParts(BUSY)

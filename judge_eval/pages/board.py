@@ -31,10 +31,18 @@ from judge_eval.findings.model import (
 )
 from judge_eval.findings.ranking import BoardLine, Ranking, ranking
 from judge_eval.models import Run, Verdict
-from judge_eval.pages.findings import DISPUTED, findings_context, live_page, pairs_query
+from judge_eval.pages.findings import (
+    DISPUTED,
+    findings_context,
+    is_known,
+    live_page,
+    pairs_query,
+    seen_of,
+)
 from judge_eval.selectors import BoardView
 from judge_eval.web import citation_of, run_page
 from voting.choices import short_name
+from voting.selectors import queue_counts
 
 # Of more judges than these, those in front are shown, and the others at one tap.
 MOST_IN_FRONT: Final = 12
@@ -47,11 +55,16 @@ SPACE: Final = "\N{NO-BREAK SPACE}"
 def run_board(request: HtmxRequest, run: Run) -> HttpResponse:
     """The board, or a part of it; htmx asks for its live part again while people vote."""
     order, citation = _order(request), citation_of(request, run)
+    requested = findings_for(request, run, request.GET.get("part"))
+    counts = queue_counts(run.queue)
+    # What changes whenever the board does.
+    seen = "-".join(map(str, (run.queue.project.head_seq, *counts, seen_of(run, requested))))
+    if is_known(request, seen):
+        return HttpResponse(status=204)
     # On which pairs people and judges disagree says what to look for on the next one.
     hides, runs_it = is_voting(request, run), can(request, "see calls", run)
-    board = selectors.board(run)
+    board = selectors.board(run, counts)
     left_out = selectors.left_out(run) if board.unusable else []
-    requested = findings_for(request, run, request.GET.get("part"))
     part = requested.part
     ranked = ranking(board, requested.findings, part)
     figures = requested.findings if ranked.is_computed else None
@@ -79,10 +92,7 @@ def run_board(request: HtmxRequest, run: Run) -> HttpResponse:
         "pairs_query": pairs_query(DISPUTED, WHOLE if part.is_of_votes else part),
         "first_step": None if board.votes else _first_step(run, board, runs_it=runs_it),
     }
-    # What changes whenever the board does, its findings left aside.
-    counts = (run.queue.project.head_seq, board.done, board.preparing, board.unusable)
-    context["seen"] = "-".join(map(str, (*counts, context["seen"])))
-    return live_page(request, context, "board")
+    return live_page(request, context | {"seen": seen}, "board")
 
 
 def _headline(board: BoardView, part: Slice, figures: RunFindings | None) -> Context:

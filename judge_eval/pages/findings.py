@@ -43,11 +43,30 @@ COMPUTING = "These figures are still being computed. Ask again in some seconds."
 FileRow = dict[str, Value]
 
 
+def is_live(request: HtmxRequest) -> bool:
+    """Tell whether it is the live part of a page that htmx asks for."""
+    return bool(request.htmx) and not request.htmx.history_restore_request
+
+
+def is_known(request: HtmxRequest, seen: str) -> bool:
+    """Tell whether the page that asks shows this already."""
+    return is_live(request) and request.GET.get("seen") == seen
+
+
+def seen_of(run: Run, request: Request) -> str:
+    """Return what changes whenever findings do, or what is said where there are none."""
+    row = request.row
+    if not row.computed_at or request.findings is None:
+        return "refused" if request.refused else "left" if request.is_left else "none"
+    newer = f"{run.board.seq}{'-failed' if row.failure else ''}" if row.seq < run.board.seq else ""
+    return f"{row.computed_at.timestamp():.6f}-{newer}"
+
+
 def live_page(request: HtmxRequest, context: Context, name: str) -> HttpResponse:
     """Answer with a page, and htmx with its live part, or with nothing when nothing is new."""
-    if not request.htmx or request.htmx.history_restore_request:
+    if not is_live(request):
         return render(request, f"judge_eval/{name}.html", context)
-    if request.GET.get("seen") == context["seen"]:
+    if is_known(request, context["seen"]):
         return HttpResponse(status=204)
     number = context["parts_number"]
     context["has_new_parts"] = request.GET.get("parts", number) != number
@@ -58,7 +77,6 @@ def findings_context(run: Run, request: Request, tab: str) -> Context:
     """Return what every page of findings shows, whether there are any yet or not."""
     row, figures, part = request.row, request.findings, request.part
     seconds, as_of, behind = 0.0, "", ""
-    seen = "refused" if request.refused else "left" if request.is_left else "none"
     if figures and row.computed_at:
         of, seconds = figures.as_of, max((timezone.now() - row.computed_at).total_seconds(), 0)
         people = f"{of.people:,} {'person' if of.people == 1 else 'people'}"
@@ -71,8 +89,6 @@ def findings_context(run: Run, request: Request, tab: str) -> Context:
             newer = f"{since:,} newer {'vote' if since == 1 else 'votes'}"
             newer = newer if since > 0 else "The ledger has newer entries"
             behind = row.failure or f"{newer}; updating."
-        newer = f"{run.board.seq}{'-failed' if row.failure else ''}" if behind else ""
-        seen = f"{row.computed_at.timestamp():.6f}-{newer}"
     drawn = chart_names(figures) if figures else set()
     return {
         "run": run,
@@ -88,7 +104,7 @@ def findings_context(run: Run, request: Request, tab: str) -> Context:
         "refused": request.refused,
         "is_left": request.is_left,
         "chart_files": {c: name for c, name in CHARTS[tab].items() if c in drawn},
-        "seen": seen,
+        "seen": seen_of(run, request),
     }
 
 

@@ -28,7 +28,7 @@ from humanjudge.lib.text import number_of
 from humanjudge.listing import Column, Listing, both_ways
 from judge_eval.findings.few import keep_few_from
 from judge_eval.models import Run
-from judge_eval.voter_stats import LEAST_PAIRS, Pace, Person, Share, Votes, pace_of, people_of
+from judge_eval.voter_stats import LEAST_PAIRS, Pace, Person, Share, figures_of, pace_of, people_of
 from judge_eval.web import lead_to, run_action, run_page
 from voting import voters
 from voting.access import can, user_of
@@ -233,8 +233,8 @@ def run_people(request: HtmxRequest, run: Run) -> HttpResponse:
 
 
 def _context(request: HttpRequest, run: Run, form: VotesPerItemForm) -> Context:
-    votes, now = Votes(run.queue), timezone.now()
-    people, pace = people_of(run.queue, votes), pace_of(run.queue, now, votes)
+    figures, now = figures_of(run), timezone.now()
+    people, pace = people_of(run.queue, figures), pace_of(run.queue, now, figures)
     params, decides = request.GET.dict(), can(request.user, "decide", run.queue.project_id)
     return {
         **VOTERS.context(

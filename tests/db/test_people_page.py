@@ -7,9 +7,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.utils import timezone
 
-from judge_eval.models import Board
-from judge_eval.voter_stats import Pace, pace_of, people_of
+from judge_eval import voter_stats
+from judge_eval.findings import cache
+from judge_eval.models import Board, Run
+from judge_eval.voter_stats import Pace, count_votes, figures_of, pace_of, people_of
 from tests.helpers.pages import text_of
+from tests.helpers.run_findings import compute, voted_run
 from tests.makers import (
     key_client,
     make_exposure,
@@ -37,8 +40,12 @@ def address(run, rest=""):
     return f"/runs/{run.pk}/people/{rest}"
 
 
+def voters_of(run):
+    return people_of(run.queue, count_votes(run.queue))
+
+
 def person_of(run, voter):
-    return next(person for person in people_of(run.queue) if person.id == voter.pk)
+    return next(person for person in voters_of(run) if person.id == voter.pk)
 
 
 def make_study(*, pairs=12, votes_wanted=3):
@@ -135,9 +142,12 @@ def test_who_was_let_in_here_is_listed_and_who_votes_in_another_run_is_not():
     make_vote(known, pairs_of(other)[0])
     seal_all(other.queue.project)
     came = join(make_invite(run), "Came", timezone.now())
-    assert [person.id for person in people_of(run.queue)] == [came.pk]
+    assert [person.id for person in voters_of(run)] == [came.pk]
     join(make_invite(run), "", timezone.now(), known)
-    assert {person.id for person in people_of(run.queue)} == {came.pk, known.pk}
+    assert {person.id for person in voters_of(run)} == {
+        came.pk,
+        known.pk,
+    }
 
 
 # --- how far the votes are ----------------------------------------------------------------------
@@ -171,14 +181,26 @@ def test_what_waits_is_counted_and_votes_are_counted_by_time():
     make_vote(make_voter(run), pairs[0], at=start + timedelta(minutes=5))
     make_vote(voter, pairs[1], at=start + timedelta(hours=30))
     seal_all(run.queue.project)
-    found = pace_of(run.queue, start + timedelta(days=2))
+    found = pace_of(run.queue, start + timedelta(days=2), count_votes(run.queue))
     assert (found.waiting, found.votes_left, found.preparing) == (1, 3, 1)
     assert (found.last_day, found.last_week) == (1, 3)
     assert found.unit == "hour"
     assert found.votes == [(start, 2), (start + timedelta(hours=30), 1)]
     make_vote(make_voter(run), pairs[1], at=start + timedelta(days=20))
     seal_all(run.queue.project)
-    assert pace_of(run.queue, timezone.now()).unit == "day"
+    assert pace_of(run.queue, timezone.now(), count_votes(run.queue)).unit == "day"
+
+
+def test_of_very_many_votes_the_stored_figures_are_those_that_a_page_would_count(monkeypatch):
+    run = voted_run(people=3, pairs=8, computed=False)
+    counted = people_of(run.queue, count_votes(run.queue))
+    for module in (voter_stats, cache):
+        monkeypatch.setattr(module, "MOST_READ", 10)
+    compute(run)
+    monkeypatch.setattr(voter_stats, "count_votes", lambda queue: pytest.fail("all votes are read"))
+    figures = figures_of(Run.objects.get(pk=run.pk))
+    assert people_of(run.queue, figures) == counted
+    assert pace_of(run.queue, timezone.now(), figures).last_day == 24
 
 
 # --- the page -----------------------------------------------------------------------------------
