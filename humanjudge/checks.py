@@ -23,7 +23,13 @@ EARLIER = (
     "--out FILE` there for each project, and `manage.py import_run FILE` here."
 )
 LATER = "Run the version that made it, or start with an empty database."
-LEAST = {"WEB_THREADS": 1, "BODY_SECONDS": 1, "JUDGING_THREADS": 1, "VOTES_BURST": 1}
+LEAST = {
+    "WEB_PROCESSES": 1,
+    "WEB_THREADS": 1,
+    "BODY_SECONDS": 1,
+    "JUDGING_THREADS": 1,
+    "VOTES_BURST": 1,
+}
 
 
 @register("humanjudge")

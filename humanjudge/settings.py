@@ -254,6 +254,7 @@ DEFAULT_FROM_EMAIL = env.str("EMAIL_FROM", "humanjudge@localhost")
 
 # What waits for its body takes no thread: see humanjudge.rsgi.
 WEB_THREADS = env.int("WEB_THREADS", 4)
+WEB_PROCESSES = env.int("WEB_PROCESSES", 2)
 BODY_SECONDS = env.float("BODY_SECONDS", 10.0)
 # The most that an import takes, with the form around it.
 MOST_BODY = (IMPORT_MAX_FILES * IMPORT_MAX_MB + 2) << 20

@@ -65,6 +65,7 @@ def refresh_findings() -> None:
     """See to what follows from entries that were sealed: complete runs, and newer findings."""
     if boards := state.boards_to_handle():
         state.complete_voted_runs([board.run_id for board in boards])
+        state.record_progress(boards)
         cache.note_behind(boards)
         state.note_handled(boards)
     cache.refresh()

@@ -149,7 +149,7 @@ class RunHeader(NamedTuple):
 def run_header(context: Context) -> RunHeader:
     """Return the header of the run whose page this is; costing the same for any size."""
     run, allowed, tab = context["run"], context["may"], context.get("tab", "")
-    done, total, preparing = queue_counts(run.queue)
+    done, total, preparing = context.get("counts") or queue_counts(run.queue)
     step = _step(run, allowed, has_pending=done < total)
     return RunHeader(
         *_tabs(run, tab, context["run_tabs"], allowed),

@@ -4,13 +4,15 @@ import sys
 from collections.abc import Callable
 from functools import partial
 
+from django.conf import settings
+
 # Votes are sealed by a worker of their own: what takes long (judges that are tried out, drawings,
 # findings, score files) may take every thread of another one.
 QUEUES_OF_VOTES = "votes,celery"
 QUEUES_OF_WORK = "judging,rendering"
 # A worker process that dies is replaced at once, and one that hangs cannot hold up a stop.
 _WEB = (
-    "--interface rsgi --http 1 --workers 2 --no-ws --log-level warning "
+    "--interface rsgi --http 1 --no-ws --log-level warning "
     "--respawn-failed-workers --respawn-interval 0.2 --workers-kill-timeout 5"
 )
 # Their heartbeat is our own: see humanjudge.celery.
@@ -18,7 +20,8 @@ _WORKER = "--pool threads --loglevel WARNING --without-gossip --without-mingle -
 
 
 def web(host: str, port: int) -> list[str]:
-    return _module(f"granian {_WEB} --host {host} --port {port} humanjudge.rsgi:application")
+    own = f"--workers {settings.WEB_PROCESSES} --host {host} --port {port}"
+    return _module(f"granian {_WEB} {own} humanjudge.rsgi:application")
 
 
 def worker(

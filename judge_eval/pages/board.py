@@ -78,6 +78,7 @@ def run_board(request: HtmxRequest, run: Run) -> HttpResponse:
         **findings_context(run, requested, "board"),
         **_headline(board, part, figures),
         "board": board,
+        "counts": counts,
         "has_floor": any(line.is_baseline for line in lines),
         "unanswerable": _unanswerable(requested),
         "alarms": [] if part.kind else _alarms(board),

@@ -33,6 +33,7 @@ from judge_eval.pages.run_form import JoiningForm
 from judge_eval.runs import deletion, leases, lifecycle
 from judge_eval.runs.progress import RunProgress, progress_of
 from judge_eval.runs.providers import NANO
+from judge_eval.runs.state import PROGRESS
 from judge_eval.selectors import ModelCalls
 from judge_eval.web import find_run, lead_to, not_now, run_action, run_page
 from voting.access import can, can_make_runs, projects_where, require, require_login
@@ -45,8 +46,8 @@ NEWEST = "newest"
 MOST_VERDICTS = 50
 LONGEST_REPLY = 20_000
 EVENTS = 8
-# They have lists of their own.
-UNLISTED_EVENTS = ("call_failed",)
+# They have lists or figures of their own.
+UNLISTED_EVENTS = ("call_failed", PROGRESS)
 STATES = {
     Run.State.GENERATING: "Outputs are being asked for.",
     Run.State.JUDGING: "Outputs are drawn and judged.",

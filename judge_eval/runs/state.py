@@ -15,6 +15,7 @@ from humanjudge.celery import enqueue
 from humanjudge.lib.domain_events import Announcement, announce
 from humanjudge.lib.extensions import HookFailed, calling
 from humanjudge.lib.leases import free, renew
+from humanjudge.lib.text import number_of
 from judge_eval.config.modes import MODES, RunMode, modes_without_votes
 from judge_eval.config.run_config import JUDGE_EVAL, old_name
 from judge_eval.models import Board, Call, Judge, Provider, Run, Verdict
@@ -26,6 +27,7 @@ from judge_eval.selectors import is_drawn, left_out, switched_off, used_pictures
 from judge_eval.services import add_items, combined_outputs
 from voting.kinds import kind_of
 from voting.models import Inference, Item, Picture
+from voting.selectors import queue_counts
 
 # What the reason says of a pair that is left out because of a drawing.
 COULD_NOT_BE_DRAWN = "could not be drawn:"
@@ -34,6 +36,8 @@ MOST_AT_ONCE = 500
 # The run is locked meanwhile, and those who write answers down may have to wait for it.
 PROMPTS_AT_ONCE = 50
 VERDICTS_AT_ONCE = 250
+# The kind of event that counts votes and judged items.
+PROGRESS = "progress"
 # So many reasons for pairs that are left out are named in a note.
 REASONS = 3
 
@@ -337,6 +341,23 @@ def want_verdicts_on_new_items() -> None:
 def boards_to_handle() -> list[Board]:
     """Return boards of which it was not seen to yet what follows from their last entry."""
     return list(Board.objects.filter(seq__gt=F("handled_seq"))[:MOST_AT_ONCE])
+
+
+def record_progress(boards: Iterable[Board]) -> None:
+    """Tell who follows a run how many votes count and how many items are judged, as these grow."""
+    runs = Run.objects.select_related("queue").defer("config")
+    for board, run in ((board, runs.filter(pk=board.pk).first()) for board in boards):
+        if run is None or run.state == Run.State.DRAFT:
+            continue
+        _, items, preparing = queue_counts(run.queue)
+        counts = {"votes": board.votes, "judged": items - preparing, "items": items}
+        before = run.events.filter(kind=PROGRESS)
+        if counts != before.values_list("data", flat=True).first():
+            # Only the newest is of interest, and it comes behind all that was read.
+            before.delete()
+            votes, noun = number_of(board.votes, "vote"), run.queue.noun
+            judged = f"{items - preparing:,} of {number_of(items, noun)} judged"
+            run.record(PROGRESS, f"{votes}; {judged}.", **counts)
 
 
 def note_handled(boards: Iterable[Board]) -> None:

@@ -8,7 +8,17 @@ from django.utils import timezone
 
 from judge_eval.api import events
 from judge_eval.models import RunEvent
-from tests.makers import key_client, make_key, make_run
+from judge_eval.tasks import refresh_findings
+from tests.makers import (
+    key_client,
+    make_key,
+    make_run,
+    make_vote,
+    make_voter,
+    pairs_of,
+    seal_all,
+)
+from voting.models import Item
 
 pytestmark = pytest.mark.django_db
 
@@ -65,6 +75,23 @@ def test_an_event_of_this_very_moment_is_told_in_the_next():
     assert numbers(ask(run)) == [settled.pk]
     RunEvent.objects.filter(pk=young.pk).update(at=timezone.now() - events.SETTLED)
     assert numbers(ask(run, f"?cursor={settled.pk}")) == [young.pk]
+
+
+def test_votes_and_judged_items_are_told_as_they_grow():
+    run = make_run(pairs=3)
+    Item.objects.filter(pk=pairs_of(run)[2].pk).update(opened_at=None)
+    seen = []
+    for pair in pairs_of(run)[:2]:
+        make_vote(make_voter(run), pair)
+        seal_all(run.queue.project)
+        refresh_findings()
+        refresh_findings()
+        [told] = RunEvent.objects.filter(run=run, kind="progress")
+        seen.append((told.pk, told.data["votes"]))
+        assert (told.data["judged"], told.data["items"]) == (2, 3)
+    assert [votes for _, votes in seen] == [1, 2]
+    assert seen[0] < seen[1]
+    assert told.text == "2 votes; 2 of 3 pairs judged."
 
 
 @pytest.mark.parametrize("query", ["?limit=0", "?limit=1001", "?limit=x", "?cursor=x"])
