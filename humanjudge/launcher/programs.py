@@ -4,8 +4,6 @@ import sys
 from collections.abc import Callable
 from functools import partial
 
-from django.conf import settings
-
 # Votes are sealed by a worker of their own: what takes long (judges that are tried out, drawings,
 # findings, score files) may take every thread of another one.
 QUEUES_OF_VOTES = "votes,celery"
@@ -19,8 +17,8 @@ _WEB = (
 _WORKER = "--pool threads --loglevel WARNING --without-gossip --without-mingle --without-heartbeat"
 
 
-def web(host: str, port: int) -> list[str]:
-    own = f"--workers {settings.WEB_PROCESSES} --host {host} --port {port}"
+def web(host: str, port: int, processes: int = 2) -> list[str]:
+    own = f"--workers {processes} --host {host} --port {port}"
     return _module(f"granian {_WEB} {own} humanjudge.rsgi:application")
 
 

@@ -5,6 +5,7 @@ import runpy
 import sys
 from typing import Any
 
+from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DEFAULT_DB_ALIAS, DatabaseError
@@ -26,7 +27,7 @@ class Command(BaseCommand):
         refuse_what_is_wrong()
         os.umask(0o077)
         if program == "web":
-            command = programs.web(host, port)
+            command = programs.web(host, port, settings.WEB_PROCESSES)
         else:
             command = programs.beat() if program == "beat" else programs.WORKERS[program]()
         # Here, where most of what it imports is imported already.

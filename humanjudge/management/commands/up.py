@@ -122,7 +122,7 @@ def serve(supervisor: Supervisor, host: str, port: int) -> None:
     # The command line on this machine finds the server by it.
     (settings.DATA / "url").write_text(f"{url}\n")
     supervisor.say("starting the web server, two workers and their clock")
-    supervisor.start(Child("web", programs.web(host, port)))
+    supervisor.start(Child("web", programs.web(host, port, settings.WEB_PROCESSES)))
     for name in ("sealer", "worker"):
         supervisor.start(Child(name, programs.WORKERS[name]()))
     # It holds nothing, and a signal to stop is lost where it comes while a task is published.
