@@ -13,6 +13,7 @@ from bench.lib.clients import play
 from bench.lib.installation import installation
 from bench.lib.report import figure, note, quantile
 from bench.lib.votes import through_the_page
+from tests.helpers.waiting import eventually
 
 if TYPE_CHECKING:
     from voting.models import Project
@@ -61,8 +62,7 @@ def unsealed(project: Project) -> int:
 
 def wait_until(is_so: Callable[[], bool]) -> float:
     began = time.perf_counter()
-    while not is_so() and time.perf_counter() - began < MOST_SECONDS:
-        time.sleep(0.02)
+    eventually(is_so, MOST_SECONDS)
     return time.perf_counter() - began
 
 

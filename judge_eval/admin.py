@@ -184,10 +184,10 @@ class FindingsAdmin(ReadOnlyAdmin):
     list_display = ("run", "part", "seq", "seconds", "computed_at", "not_before", "requested_at")
     list_select_related = ("run",)
     search_fields = ("run__name", "part")
-    exclude = ("data",)
+    exclude = ("data", "people")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Findings]:
-        return super().get_queryset(request).defer("data", "people")
+        return super().get_queryset(request).defer(*self.exclude)
 
     def view_on_site(self, findings: Findings) -> str:
         return reverse("run", args=[findings.run_id])

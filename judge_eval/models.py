@@ -549,6 +549,10 @@ class Findings(models.Model):
         return f"The figures could not be computed: {why}."
 
 
+# Of imports whose files wait for somebody to say what becomes of them.
+UPLOADED = Q(state="draft") | Q(user__isnull=False, state__in=["refused", "failed"])
+
+
 class Import(models.Model):
     """Files that were brought to become a run or join one, and how far that has come."""
 
@@ -562,10 +566,6 @@ class Import(models.Model):
         FAILED = "failed"
 
     UNFINISHED: ClassVar = (State.WAITING, State.READING, State.WRITING)
-    # Their files wait for somebody to say what becomes of them.
-    UPLOADED: ClassVar = Q(state=State.DRAFT) | Q(
-        user__isnull=False, state__in=(State.REFUSED, State.FAILED)
-    )
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     # A bundle may bring its project.
@@ -613,7 +613,7 @@ class Import(models.Model):
             models.Index(fields=["done_at"], name="import_done"),
             models.Index(
                 fields=["requested_at"],
-                condition=Q(state="draft") | Q(user__isnull=False, state__in=["refused", "failed"]),
+                condition=UPLOADED,
                 name="import_uploaded",
             ),
         ]

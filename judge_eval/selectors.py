@@ -116,6 +116,11 @@ def board(run: Run, counted: tuple[int, int, int] | None = None) -> BoardView:
     return BoardView(run, rows, *votes, *(counted or queue_counts(run.queue)), unusable)
 
 
+def verdicts_of(run: Run) -> QuerySet[Verdict]:
+    """Return a run's verdicts by its judges' numbers: joined, PostgreSQL may read those of all."""
+    return Verdict.objects.filter(judge__in=list(run.judges.values_list("pk", flat=True)))
+
+
 def left_out(run: Run) -> list[tuple[str, int]]:
     """Return why pairs of a run cannot be voted on, and how many each reason holds back."""
     reasons = unusable_pairs(run.queue).values_list("unusable")

@@ -47,12 +47,14 @@ def analyze() -> None:
         cursor.execute("VACUUM ANALYZE" if connection.vendor == "postgresql" else "ANALYZE")
 
 
-def time_page(client: Client, address: str, name: str, aim: str = AIM) -> None:
+def time_page(
+    client: Client, address: str, name: str, aim: str = AIM, *, status: int = 200
+) -> None:
     """Note the median of several requests, and how much of it this process worked."""
     milliseconds, used = [], time.process_time()
     for _ in range(TIMES):
         started = time.perf_counter()
-        assert client.get(address).status_code == 200
+        assert client.get(address).status_code == status
         milliseconds.append((time.perf_counter() - started) * 1000)
     figure(name, quantile(milliseconds, 0.5), "ms", aim)
     note(f"of it {(time.process_time() - used) / TIMES * 1000:.0f} ms of processor time here")

@@ -47,7 +47,7 @@ from judge_eval.exchange.preview import PreviewRequest, preview
 from judge_eval.exchange.restore import Restoring
 from judge_eval.exchange.row_models import SHAPES, Broken, Item, RowError, Shape
 from judge_eval.exchange.sources import Format, UnknownFormat, format_of
-from judge_eval.models import Import, Run
+from judge_eval.models import UPLOADED, Import, Run
 from judge_eval.selectors import switched_off
 from voting.kinds import KINDS
 from voting.models import Entry
@@ -192,7 +192,7 @@ def discard(job: Import) -> None:
 
 
 def _idle(job: Import) -> QuerySet[Import]:
-    return Import.objects.filter(Import.UPLOADED, pk=job.pk)
+    return Import.objects.filter(UPLOADED, pk=job.pk)
 
 
 def submit(job: Import, sources: Sequence[Source]) -> Import:
@@ -224,7 +224,7 @@ def submit_lost() -> None:
     # Looked at first: nearly always there is nothing, and a write would take SQLite's lock for it.
     if old.exists():
         old.delete()
-    for job in Import.objects.filter(Import.UPLOADED, requested_at__lt=now - FILES_KEPT):
+    for job in Import.objects.filter(UPLOADED, requested_at__lt=now - FILES_KEPT):
         discard(job)
 
 

@@ -10,7 +10,7 @@ from functools import cached_property
 from uuid import UUID
 
 from django.db import OperationalError, transaction
-from django.db.models import F, Q, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from humanjudge.celery import enqueue
@@ -44,6 +44,7 @@ OTHER_VERSION = (
 )
 BUSY = "many parts of this run are being looked at: look at the whole run, or come back later"
 MOST_AT_ONCE = 100
+# So many other workers are asked to help where several findings are behind.
 MOST_HELPERS = 4
 # Votes of a run. The figures of more take seconds of a processor, and memory that grows with them.
 MOST_VOTES_IN_A_WORKER = 50_000
@@ -59,9 +60,13 @@ def note_behind(boards: Collection[Board]) -> None:
     runs = Run.objects.filter(board__in=boards, board__seq__gt=0)
     # While judges are asked and nobody votes, findings are for those who ask for them.
     of_interest = runs.filter(Q(board__votes__gt=0) | ~Q(state__in=Run.AT_WORK))
+    known = Findings.objects.filter(run=OuterRef("pk"), part=str(WHOLE))
     unasked = timezone.now() - WATCHED
     Findings.objects.bulk_create(
-        [Findings(run=run, part=str(WHOLE), requested_at=unasked) for run in of_interest],
+        [
+            Findings(run=run, part=str(WHOLE), requested_at=unasked)
+            for run in of_interest.filter(~Exists(known))
+        ],
         ignore_conflicts=True,
     )
     behind = Findings.objects.filter(run__board__in=boards, seq__lt=F("run__board__seq"))

@@ -22,11 +22,12 @@ from humanjudge.lib.tables import (
 )
 from humanjudge.lib.text import listed
 from judge_eval.findings.board_parts import p_text
+from judge_eval.findings.cache import Request
 from judge_eval.findings.few import findings_for
 from judge_eval.findings.model import AltTest, AltTestJudge
 from judge_eval.findings.pictures import on_page
 from judge_eval.models import Run
-from judge_eval.pages.findings import findings_context, live_page
+from judge_eval.pages.findings import findings_context, live_page, seen_of
 from judge_eval.stats import (
     EPSILON_GUIDE,
     GRID,
@@ -79,7 +80,8 @@ class ItemsForm(forms.Form):
 @run_page("see")
 def run_alt_test(request: HtmxRequest, run: Run) -> HttpResponse:
     """The panel; htmx asks for it again while votes come in."""
-    context = _context(request, run)
+    requested = findings_for(request, run, request.GET.get("part", ""))
+    context = _context(request, run, requested)
     # As many people as the run has, and the choices that they made.
     tests = context["findings"].alt_tests if context["findings"] else {}
     test = tests.get(context["task"])
@@ -91,11 +93,10 @@ def run_alt_test(request: HtmxRequest, run: Run) -> HttpResponse:
     if (allowed := epsilon_key(run.epsilon)) in EPSILONS:
         supposed["allowed"] = allowed
     context["form"] = ItemsForm(initial=supposed, label_suffix="")
-    return live_page(request, context, "alt_test")
+    return live_page(request, "alt_test", seen_of(run, requested), lambda: context)
 
 
-def _context(request: HtmxRequest, run: Run) -> Context:
-    requested = findings_for(request, run, request.GET.get("part", ""))
+def _context(request: HtmxRequest, run: Run, requested: Request) -> Context:
     figures = requested.findings
     tests = figures.alt_tests if figures else {}
     task = request.GET.get("task") or next(iter(tests), "")
@@ -274,7 +275,8 @@ def run_items_needed(request: HtmxRequest, run: Run) -> HttpResponse:
     if request.htmx:  # which shows nothing of an answer that is an error
         return render(request, "judge_eval/_items_needed.html", context)
     status = 429 if "is_busy" in context else 200
-    page = _context(request, run) | context
+    requested = findings_for(request, run, request.GET.get("part", ""))
+    page = _context(request, run, requested) | {"seen": seen_of(run, requested)} | context
     return render(request, "judge_eval/alt_test.html", page, status=status)
 
 

@@ -31,14 +31,7 @@ from judge_eval.findings.model import (
 )
 from judge_eval.findings.ranking import BoardLine, Ranking, ranking
 from judge_eval.models import Run, Verdict
-from judge_eval.pages.findings import (
-    DISPUTED,
-    findings_context,
-    is_known,
-    live_page,
-    pairs_query,
-    seen_of,
-)
+from judge_eval.pages.findings import DISPUTED, findings_context, live_page, pairs_query, seen_of
 from judge_eval.selectors import BoardView
 from judge_eval.web import citation_of, run_page
 from voting.choices import short_name
@@ -54,13 +47,19 @@ SPACE: Final = "\N{NO-BREAK SPACE}"
 @run_page("see")
 def run_board(request: HtmxRequest, run: Run) -> HttpResponse:
     """The board, or a part of it; htmx asks for its live part again while people vote."""
-    order, citation = _order(request), citation_of(request, run)
+    order = _order(request)
     requested = findings_for(request, run, request.GET.get("part"))
     counts = queue_counts(run.queue)
     # What changes whenever the board does.
     seen = "-".join(map(str, (run.queue.project.head_seq, *counts, seen_of(run, requested))))
-    if is_known(request, seen):
-        return HttpResponse(status=204)
+    return live_page(
+        request, "board", seen, lambda: _context(request, run, requested, counts, order)
+    )
+
+
+def _context(
+    request: HtmxRequest, run: Run, requested: Request, counts: tuple[int, int, int], order: str
+) -> Context:
     # On which pairs people and judges disagree says what to look for on the next one.
     hides, runs_it = is_voting(request, run), can(request, "see calls", run)
     board = selectors.board(run, counts)
@@ -72,7 +71,7 @@ def run_board(request: HtmxRequest, run: Run) -> HttpResponse:
     front = _in_front(lines, figures)
     page_lines = lines if "all" in request.GET else front
     disputed = [] if hides or not figures else figures.disputed[:MOST_DISPUTED]
-    context: Context = {
+    return {
         "disputed": visible_disputed(request, run, disputed),
         **_tables(request, run, board, requested, figures, lines, page_lines),
         **findings_context(run, requested, "board"),
@@ -83,7 +82,7 @@ def run_board(request: HtmxRequest, run: Run) -> HttpResponse:
         "unanswerable": _unanswerable(requested),
         "alarms": [] if part.kind else _alarms(board),
         "runs_it": runs_it,
-        "citation": citation,
+        "citation": citation_of(request, run),
         "left_out": left_out,
         "judges": sum(not line.is_baseline for line in lines),
         "hidden": len(lines) - len(page_lines),
@@ -93,7 +92,6 @@ def run_board(request: HtmxRequest, run: Run) -> HttpResponse:
         "pairs_query": pairs_query(DISPUTED, WHOLE if part.is_of_votes else part),
         "first_step": None if board.votes else _first_step(run, board, runs_it=runs_it),
     }
-    return live_page(request, context | {"seen": seen}, "board")
 
 
 def _headline(board: BoardView, part: Slice, figures: RunFindings | None) -> Context:

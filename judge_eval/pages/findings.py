@@ -43,16 +43,6 @@ COMPUTING = "These figures are still being computed. Ask again in some seconds."
 FileRow = dict[str, Value]
 
 
-def is_live(request: HtmxRequest) -> bool:
-    """Tell whether it is the live part of a page that htmx asks for."""
-    return bool(request.htmx) and not request.htmx.history_restore_request
-
-
-def is_known(request: HtmxRequest, seen: str) -> bool:
-    """Tell whether the page that asks shows this already."""
-    return is_live(request) and request.GET.get("seen") == seen
-
-
 def seen_of(run: Run, request: Request) -> str:
     """Return what changes whenever findings do, or what is said where there are none."""
     row = request.row
@@ -62,12 +52,19 @@ def seen_of(run: Run, request: Request) -> str:
     return f"{row.computed_at.timestamp():.6f}-{newer}"
 
 
-def live_page(request: HtmxRequest, context: Context, name: str) -> HttpResponse:
-    """Answer with a page, and htmx with its live part, or with nothing when nothing is new."""
-    if not is_live(request):
-        return render(request, f"judge_eval/{name}.html", context)
-    if is_known(request, context["seen"]):
+def live_page(
+    request: HtmxRequest, name: str, seen: str, make_context: Callable[[], Context]
+) -> HttpResponse:
+    """Answer with a page, and htmx with its live part, or with nothing when nothing is new.
+
+    `seen` changes whenever the page does; where a page shows it already, no context is made.
+    """
+    is_live = request.htmx and not request.htmx.history_restore_request
+    if is_live and request.GET.get("seen") == seen:
         return HttpResponse(status=204)
+    context = make_context() | {"seen": seen}
+    if not is_live:
+        return render(request, f"judge_eval/{name}.html", context)
     number = context["parts_number"]
     context["has_new_parts"] = request.GET.get("parts", number) != number
     return render(request, f"judge_eval/_{name}.html", context)
@@ -104,7 +101,6 @@ def findings_context(run: Run, request: Request, tab: str) -> Context:
         "refused": request.refused,
         "is_left": request.is_left,
         "chart_files": {c: name for c, name in CHARTS[tab].items() if c in drawn},
-        "seen": seen_of(run, request),
     }
 
 

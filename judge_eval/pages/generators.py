@@ -2,13 +2,14 @@
 
 from django.http import HttpResponse
 
-from humanjudge.http import HtmxRequest
+from humanjudge.http import Context, HtmxRequest
 from judge_eval.config.modes import wants_votes
+from judge_eval.findings.cache import Request
 from judge_eval.findings.few import findings_for
 from judge_eval.findings.generator_boards import boards_of, pass_rates_table
 from judge_eval.findings.pictures import MODEL_RATES, MODEL_RATINGS, on_page
 from judge_eval.models import Run
-from judge_eval.pages.findings import findings_context, live_page
+from judge_eval.pages.findings import findings_context, live_page, seen_of
 from judge_eval.web import run_page
 
 
@@ -16,11 +17,17 @@ from judge_eval.web import run_page
 def run_generators(request: HtmxRequest, run: Run) -> HttpResponse:
     """The boards; htmx asks for them again while votes come in."""
     requested = findings_for(request, run, request.GET.get("part", ""))
+    return live_page(
+        request, "models", seen_of(run, requested), lambda: _context(request, run, requested)
+    )
+
+
+def _context(request: HtmxRequest, run: Run, requested: Request) -> Context:
     figures = requested.findings
     models, why = (figures.models, figures.models_why) if figures else (None, None)
     unvoted = "Nobody has voted on pairs of two generators yet"
     alone = unvoted if wants_votes(run.config) else "People do not vote in this run"
-    context = findings_context(run, requested, "models") | {
+    return findings_context(run, requested, "models") | {
         "pass_rates": pass_rates_table(figures) if figures and figures.pass_rates else None,
         "rates_chart": on_page(figures, MODEL_RATES) if figures else "",
         "ratings_chart": on_page(figures, MODEL_RATINGS) if figures else "",
@@ -28,4 +35,3 @@ def run_generators(request: HtmxRequest, run: Run) -> HttpResponse:
         "why": why or "Neither people nor judges have compared two generators here yet.",
         "alone": f"{alone}: these are the judges’ boards alone.",  # noqa: RUF001
     }
-    return live_page(request, context, "models")

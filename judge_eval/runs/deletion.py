@@ -22,6 +22,7 @@ from judge_eval.models import Call, Import, Judge, Run, Verdict
 from judge_eval.runs import leases, state
 from judge_eval.runs.lifecycle import LifecycleRefused
 from judge_eval.runs.results import FORMER_REPLY
+from judge_eval.selectors import verdicts_of
 from voting.changes import note_change
 from voting.ledger import ledger
 from voting.models import (
@@ -62,7 +63,7 @@ class Extent(NamedTuple):
 def extent(run: Run) -> Extent:
     return Extent(
         outputs=outputs_of(run).count(),
-        verdicts=Verdict.objects.filter(judge__in=list(run.judges.all())).count(),
+        verdicts=verdicts_of(run).count(),
         calls=run.calls.count(),
         invites=run.queue.invites.count(),
         # Each by an index of its own.

@@ -13,10 +13,10 @@ from pydantic import computed_field
 
 from judge_eval.config.estimates import Usd, calls_per_verdict, plan
 from judge_eval.config.run_config import parse
-from judge_eval.models import Call, Run, Verdict
+from judge_eval.models import Call, Run
 from judge_eval.runs.providers import NANO
 from judge_eval.runs.state import unasked_verdicts
-from judge_eval.selectors import used_pictures
+from judge_eval.selectors import used_pictures, verdicts_of
 
 RECENT = timedelta(seconds=60)
 # How long a run still takes is told from so many answers, over so many seconds at least.
@@ -106,15 +106,13 @@ def progress_of(run: Run) -> RunProgress:
     # How many attempts were made that a later retry has taken off the calls.
     retries = run.events.filter(kind=RETRIED).values_list("data", flat=True)
     to_come = _to_come(run)
-    # By their numbers: to join them, PostgreSQL may read the verdicts of all runs.
-    judges = list(run.judges.values_list("pk", flat=True))
     outputs = _part(counts[Call.Purpose.GENERATE])
     verdict_calls = _part(counts[Call.Purpose.JUDGE], to_come["calls"])
     return RunProgress(
         outputs=outputs,
         pictures=_part(_counts(used_pictures(run)), outputs.waiting * to_come["drawn"]),
         calls=verdict_calls,
-        verdicts=_part(_counts(Verdict.objects.filter(judge__in=judges)), to_come["verdicts"]),
+        verdicts=_part(_counts(verdicts_of(run)), to_come["verdicts"]),
         tokens_in=total["tokens_in"],
         tokens_out=total["tokens_out"],
         attempts=total["tries"] + sum(data.get("attempts", 0) for data in retries),

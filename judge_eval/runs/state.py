@@ -340,14 +340,16 @@ def want_verdicts_on_new_items() -> None:
 
 def boards_to_handle() -> list[Board]:
     """Return boards of which it was not seen to yet what follows from their last entry."""
-    return list(Board.objects.filter(seq__gt=F("handled_seq"))[:MOST_AT_ONCE])
+    unhandled = Board.objects.filter(seq__gt=F("handled_seq"))
+    with_runs = unhandled.select_related("run__queue").defer("run__config")
+    return list(with_runs[:MOST_AT_ONCE])
 
 
 def record_progress(boards: Iterable[Board]) -> None:
     """Tell who follows a run how many votes count and how many items are judged, as these grow."""
-    runs = Run.objects.select_related("queue").defer("config")
-    for board, run in ((board, runs.filter(pk=board.pk).first()) for board in boards):
-        if run is None or run.state == Run.State.DRAFT:
+    for board in boards:
+        run = board.run
+        if run.state in (Run.State.DRAFT, Run.State.IMPORTING):
             continue
         _, items, preparing = queue_counts(run.queue)
         counts = {"votes": board.votes, "judged": items - preparing, "items": items}

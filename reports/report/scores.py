@@ -41,6 +41,8 @@ RENEWED_EVERY: Final = timedelta(seconds=30)
 MOST_ATTEMPTS: Final = 3
 # Of each run; older ones are deleted when new ones are requested.
 MOST_KEPT: Final = 20
+# Named by their reports; while one is made, something follows the number.
+FILES: Final = "-".join("[0-9a-f]" * digits for digits in (8, 4, 4, 4, 12)) + "*.zip"
 # Of the files that are there, in one sweep.
 LOOKED_AT: Final = 200
 # What no worker has taken up by then was lost on its way to the workers.
@@ -192,11 +194,11 @@ def requeue_lost() -> None:
 
 def remove_left_behind() -> None:
     """Delete the files of reports that went with their run; of very many, some each time."""
-    files = list((settings.DATA / "scores").glob(f"{'-'.join(['*'] * 5)}.zip"))
-    some = [(path, path.stem.split(".")) for path in sample(files, min(len(files), LOOKED_AT))]
-    reports = ScoreReport.objects.in_bulk({UUID(name) for _, (name, *_) in some})
-    for path, (name, *is_partial) in some:
-        report = reports.get(UUID(name))
+    files = list((settings.DATA / "scores").glob(FILES))
+    some = {path: UUID(path.name[:36]) for path in sample(files, min(len(files), LOOKED_AT))}
+    reports = ScoreReport.objects.in_bulk(some.values())
+    for path, pk in some.items():
+        report, is_partial = reports.get(pk), path.stem != str(pk)
         if report is None or (is_partial and report.state != ScoreReport.State.WAITING):
             path.unlink(missing_ok=True)
 

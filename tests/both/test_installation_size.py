@@ -5,12 +5,10 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from humanjudge.celery import app
-from judge_eval.models import Findings, Import
+from judge_eval.models import Import
 from tests.helpers.every_page import EveryPage, read
-from tests.helpers.many_projects import copy_everything
-from tests.makers import member_client
-from voting.models import Member, Project
+from tests.helpers.many_projects import beat_tasks, copy_everything, settle
+from voting.models import Project
 
 pytestmark = pytest.mark.django_db
 
@@ -28,24 +26,13 @@ def pages():
         pytest.skip("only PostgreSQL tells how many rows it has read")
     pages = EveryPage()
     Import.objects.update(state="done", done_at=timezone.now())
-    member_client(Project.objects.get(pk=pages.values["project_id"]), Member.Role.OWNER)
-    # What is left to do is done before anything is copied, so that nothing happens in a sweep.
-    for _ in range(3):
-        Findings.objects.update(not_before=timezone.now())
-        for sweep in sweeps().values():
-            sweep()
+    settle()
     copy_everything(PROJECTS // Project.objects.count())
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")
         # Of a few pages it would read all, which is quicker than an index as long as they are few.
         cursor.execute("SET LOCAL enable_seqscan = off")
     return pages
-
-
-def sweeps():
-    app.loader.import_default_modules()
-    names = {entry["task"] for entry in app.conf.beat_schedule.values()}
-    return {name: app.tasks[name] for name in names}
 
 
 def read_by(do):
@@ -84,6 +71,6 @@ def test_no_page_and_no_sweep_reads_the_rows_of_all_projects(pages):
         read_all = read_by(lambda address=address: read(pages.client.get(address)))
         listed = LISTED | {"voting_voter"} if name == "admin list" else LISTED
         found += [(name, why) for table, why in read_all if table not in listed]
-    for name, sweep in sweeps().items():
+    for name, sweep in beat_tasks().items():
         found += [(name, why) for _, why in read_by(sweep)]
     assert found == []

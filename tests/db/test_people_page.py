@@ -144,10 +144,7 @@ def test_who_was_let_in_here_is_listed_and_who_votes_in_another_run_is_not():
     came = join(make_invite(run), "Came", timezone.now())
     assert [person.id for person in voters_of(run)] == [came.pk]
     join(make_invite(run), "", timezone.now(), known)
-    assert {person.id for person in voters_of(run)} == {
-        came.pk,
-        known.pk,
-    }
+    assert {person.id for person in voters_of(run)} == {came.pk, known.pk}
 
 
 # --- how far the votes are ----------------------------------------------------------------------
