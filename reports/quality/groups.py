@@ -1,8 +1,10 @@
 """A project's quality score by groups of voters: each folded from the votes of one group alone."""
 
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
+from uuid import UUID
 
-from django.db.models import Count
 from pydantic import BaseModel
 
 from humanjudge.lib.tables import (
@@ -20,8 +22,7 @@ from judge_eval.findings.tables import NO_GROUP
 from judge_eval.stats.estimate import wilson
 from reports.quality.projection import CHUNK, SERIES, Microseconds, Settings, votes_in_time
 from reports.quality.score import Standing, folding
-from voting.ledger.counts import OF_PEOPLE
-from voting.models import Entry, Project
+from voting.models import Project
 
 # Of fewer votes no figures are shown; of very many groups the largest are.
 LEAST: Final = 10
@@ -43,39 +44,36 @@ class QualityOfGroup(BaseModel):
 
 
 def quality_of_groups(project: Project) -> list[QualityOfGroup]:
-    """Fold the votes of each group with at most four queries; nothing where nobody is in one."""
-    votes = Entry.objects.filter(OF_PEOPLE, project=project, queue__kind__in=SERIES).order_by()
-    counted: Any = votes.values_list("queue__kind", "voter__group")
-    rows = counted.annotate(people=Count("voter", distinct=True), number=Count("pk"))
-    known = [(SERIES[kind], name, people, number) for kind, name, people, number in rows]
-    if not any(name for _, name, _, _ in known):
+    """Fold the votes of each group; nothing, with one query, where nobody is in a group."""
+    groups = dict(project.voters.exclude(group="").values_list("pk", "group"))
+    if not groups:
         return []
-    standings = _folded(project, {series for series, *_ in known})
-    known.sort(key=lambda row: (row[0], not row[1], -row[3], row[1]))
-    return [
-        QualityOfGroup(
-            series=series,
-            name=name,
-            people=people,
-            votes=number,
-            passes=standings[series, name].passes,
-            score=standings[series, name].score if number >= LEAST else None,
-        )
-        for series, name, people, number in known[:MOST]
-    ]
+    folded = [of for series in SERIES.values() for of in _folded(project, series, groups)]
+    return sorted(folded, key=lambda of: (of.series, not of.name, -of.votes, of.name))[:MOST]
 
 
-def _folded(project: Project, series: set[str]) -> dict[tuple[str, str], Standing]:
+def _folded(project: Project, series: str, groups: Mapping[UUID, str]) -> Iterator[QualityOfGroup]:
     settings = Settings.of(project)
-    count, found = folding(settings.rule), dict[tuple[str, str], Standing]()
-    names = ("seq", "choice", "value", "reputation", "voter_id", "voter__group")
-    for each in series:
-        columns: Any = votes_in_time(project, each).values_list(Microseconds("at"), *names)
-        for *vote, group in columns.iterator(CHUNK):
-            standing = found.get((each, group)) or Standing(settings.rule.initial)
-            found[each, group] = standing
-            count(standing, settings.vote(*vote))
-    return found
+    count, standings = folding(settings.rule), dict[str, Standing]()
+    people = defaultdict[str, set[UUID]](set)
+    names = ("seq", "choice", "value", "reputation", "voter_id")
+    votes: Any = votes_in_time(project, series).values_list(Microseconds("at"), *names)
+    for vote in votes.iterator(CHUNK):
+        group = groups.get(vote[-1], "")
+        standing = standings.get(group) or standings.setdefault(
+            group, Standing(settings.rule.initial)
+        )
+        count(standing, settings.vote(*vote))
+        people[group].add(vote[-1])
+    for group, standing in standings.items():
+        yield QualityOfGroup(
+            series=series,
+            name=group,
+            people=len(people[group]),
+            votes=standing.votes,
+            passes=standing.passes,
+            score=standing.score if standing.votes >= LEAST else None,
+        )
 
 
 def quality_table(groups: list[QualityOfGroup], title: str) -> Table:

@@ -82,7 +82,8 @@ def report_of(project: Project, run: Run | None) -> Report:
     )
     if run is None:
         report.quality, report.quality_of_groups = _quality(project), quality_of_groups(project)
-        report.pace, report.counted = _pace(votes), _counted(project, votes)
+        report.pace = _pace(votes)
+        report.counted = _counted(project, votes, sum(votes for _, votes in report.pace.votes))
     return report
 
 
@@ -243,13 +244,13 @@ def _pace(votes: QuerySet[Entry]) -> VotesOverTime:
     return VotesOverTime(unit=unit, votes=over_time)
 
 
-def _counted(project: Project, votes: QuerySet[Entry]) -> Counted:
+def _counted(project: Project, votes: QuerySet[Entry], number: int) -> Counted:
     queues = Queue.objects.filter(project=project, is_simulated=False)
     done = queues.aggregate(done=Sum("done"))["done"] or 0
     flags = Flag.objects.filter(item__queue__project=project).order_by("category")
     population = Voter.objects.filter(project=project)
     return Counted(
-        votes=votes.count(),
+        votes=number,
         voters=population.filter(Exists(votes.filter(voter=OuterRef("pk")))).count(),
         population=population.count(),
         done=done,
