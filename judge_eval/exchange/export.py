@@ -5,7 +5,6 @@ is voted meanwhile is in the next export. The number of queries is the same for 
 """
 
 from collections.abc import Collection, Iterator, Sequence
-from datetime import datetime
 from itertools import chain
 from typing import Any, Final, TypeVar
 from uuid import UUID
@@ -23,6 +22,16 @@ from voting.selectors import chunks
 
 # Outputs are long.
 AT_ONCE: Final = 200
+# What a record of the ledger takes from an entry as it is; and what it is otherwise made of.
+_OF_ENTRY: Final = ("kind", "payload", "comment", "salt")
+_OF_VOTE: Final = tuple(
+    "choice value category left_side elapsed_ms reputation unblinded simulated comment"
+    " comment_sha256 salt labels".split()
+)
+_FURTHER: Final = tuple(
+    "seq hash uid at queue item voter__pseudonym target__uid rubric__name rubric__version"
+    " retracted_seq retracted_at".split()
+)
 Part = TypeVar("Part", bound=BaseModel)
 Row = TypeVar("Row")
 
@@ -179,33 +188,29 @@ def _ledger(sealed: QuerySet[Entry], runs: dict[UUID, UUID]) -> Iterator[bundle.
     # When votes were taken back, as far as the export knows.
     retractions = sealed.filter(seq=OuterRef("retracted_seq")).values("at")
     entries = sealed.annotate(retracted_at=Subquery(retractions))
-    for entry in in_chunks(entries.select_related("voter", "rubric", "target"), "seq"):
-        assert entry.seq is not None and entry.hash is not None  # noqa: PT018  it is sealed
+    # Rows as dictionaries: three objects of Django for each take three times as long.
+    for row in in_chunks(entries.values(*_OF_ENTRY, *_OF_VOTE, *_FURTHER), "seq"):
         common: dict[str, Any] = {
-            "seq": entry.seq,
-            "hash": bytes(entry.hash).hex(),
-            "id": entry.uid,
-            "at": entry.at,
-            "run": runs[entry.queue_id] if entry.queue_id else None,
-            "comparison": entry.item_id,
-            "voter": entry.voter.pseudonym if entry.voter else None,
+            "seq": row["seq"],
+            "hash": bytes(row["hash"]).hex(),
+            "id": row["uid"],
+            "at": row["at"],
+            "run": runs[row["queue"]] if row["queue"] else None,
+            "comparison": row["item"],
+            "voter": row["voter__pseudonym"],
         }
-        if entry.kind == Entry.Kind.VOTE:
-            yield _vote(entry, entry.retracted_at, common)
+        if row["kind"] == Entry.Kind.VOTE:
+            yield _vote(row, common)
         else:
-            target = entry.target.uid if entry.target else None
-            names = ("kind", "payload", "comment", "salt")
-            common |= {name: getattr(entry, name) for name in names}
-            yield bundle.EntryPart(**common, target=target)
+            common |= {name: row[name] for name in _OF_ENTRY}
+            yield bundle.EntryPart(**common, target=row["target__uid"])
 
 
-def _vote(entry: Entry, retracted_at: datetime | None, common: dict[str, Any]) -> bundle.Vote:
-    assert entry.rubric is not None  # it is a vote
-    back = {"seq": entry.retracted_seq, "at": retracted_at}
+def _vote(row: dict[str, Any], common: dict[str, Any]) -> bundle.Vote:
+    back = {"seq": row["retracted_seq"], "at": row["retracted_at"]}
     common |= {
-        "rubric": _reference(entry.rubric),
-        "labels_sha256": (entry.payload or {"labels_sha256": ""})["labels_sha256"],
-        "retracted": bundle.Retracted.model_validate(back) if retracted_at else None,
+        "rubric": {"name": row["rubric__name"], "version": row["rubric__version"]},
+        "labels_sha256": (row["payload"] or {"labels_sha256": ""})["labels_sha256"],
+        "retracted": back if row["retracted_at"] else None,
     }
-    names = bundle.Vote.model_fields.keys() - common.keys() - {"type"}
-    return bundle.Vote(**common, **{name: getattr(entry, name) for name in names})
+    return bundle.Vote(**common, **{name: row[name] for name in _OF_VOTE})
