@@ -1,6 +1,7 @@
-"""What a voter is told after a vote: each judge's verdict, and what the vote did to its rating."""
+"""What a voter is told after a vote: each judge's verdict, and how often it has agreed so far."""
 
 import re
+from collections.abc import Sequence
 from uuid import UUID
 
 from django.http import Http404, HttpResponse
@@ -65,19 +66,25 @@ def judge_lines(vote: Entry, item: Item) -> list[Context]:
     left = "A" if vote.left_side != "B" else "B"
     of_one = item.b_id is None
     return [
-        _judge_line(verdict, vote.choice)
-        | (_of_one(verdict, vote) if of_one else _of_pair(verdict, left))
+        _judge_line(
+            verdict, vote.choice, _of_one(verdict, vote) if of_one else _of_pair(verdict, left)
+        )
         for verdict in verdicts_on(item)
     ]
 
 
-def _judge_line(verdict: Verdict, chosen: str) -> Context:
+def _judge_line(verdict: Verdict, chosen: str, answer: Context) -> Context:
     rate = verdict.sample_consistency
-    return {
+    sentences = (
+        answer["reason"],
+        answer.get("consistency"),
+        "" if rate is None else f"{percent(rate)} of its samples agree.",
+    )
+    return answer | {
         "judge": verdict.judge,
         # None where there is no verdict.
         "agrees": verdict.winner == chosen if verdict.winner else None,
-        "samples": "" if rate is None else f"{percent(rate)} of its samples agree.",
+        "why": " ".join(filter(None, sentences)),
     }
 
 
@@ -107,7 +114,8 @@ def _of_pair(verdict: Verdict, left: str) -> Context:
 
 
 def _consistency(verdict: Verdict, picked: str, left: str) -> str:
-    if verdict.consistent is None:
+    # A coin and a place have no preference that they could contradict.
+    if verdict.consistent is None or verdict.judge.is_baseline:
         return ""
     if verdict.consistent:
         return "The same in both orders."
@@ -125,6 +133,13 @@ def _makers(item: Item, left: str) -> str:
         return item.a.generator and f"By {item.a.generator}"
     one, other = item.seen(left)
     return f"Left: {one.generator} · Right: {other.generator}"
+
+
+def _agree(lines: Sequence[Context], noun: str) -> str:
+    """Say how many of those with a verdict agree; nothing where none has one."""
+    answers = [line["agrees"] for line in lines if line["agrees"] is not None]
+    agree = f"{noun} agrees" if len(answers) == 1 else f"{noun}s agree"
+    return f"{sum(answers)} of {len(answers)} {agree}" if answers else ""
 
 
 @never_cache
@@ -146,13 +161,13 @@ def reveal(request: HtmxRequest, vote_uid: UUID) -> HttpResponse:
         raise Problem(403, f"What the judges said is shown {voted}.")
     # Before anything is shown: a vote cast after this moment is not blind.
     record_exposure(voter.pk, [item.pk], timezone.now())
-    left, judges = "A" if vote.left_side != "B" else "B", judge_lines(vote, item)
-    answers = [line["agrees"] for line in judges if line["agrees"] is not None]
-    agree = "judge agrees" if len(answers) == 1 else "judges agree"
+    left, lines = "A" if vote.left_side != "B" else "B", judge_lines(vote, item)
+    baselines = [line for line in lines if line["judge"].is_baseline]
+    judges = [line for line in lines if not line["judge"].is_baseline]
     headline = own_vote_in_words(vote)
-    if answers:
-        headline = f"{headline}; {sum(answers)} of {len(answers)} {agree}"
-    picks = [f"{line['judge'].name}: {line['picked']}." for line in judges]
+    if agree := _agree(judges or baselines, "judge" if judges else "baseline"):
+        headline = f"{headline} · {agree}"
+    picks = [f"{line['judge'].name}: {line['picked']}." for line in judges or baselines]
     requested = request.GET.get("look", "")
     look = int(requested) if requested.isdecimal() and len(requested) < 3 else 0
     context = {
@@ -161,9 +176,12 @@ def reveal(request: HtmxRequest, vote_uid: UUID) -> HttpResponse:
         "queue": queue,
         "headline": headline,
         # All of it in a few words, for a screen reader.
-        "spoken": " ".join([f"{headline.replace('; ', '. ')}.", *picks]),
+        "spoken": " ".join([f"{headline.replace(' ·', '.')}.", *picks]),
         "made_by": _makers(item, left),
+        "lines": lines,
         "judges": judges,
+        "baselines": baselines,
+        "baselines_agree": _agree(baselines, "baseline") or f"{len(baselines)} baselines",
         "note": RETRACTED if vote.retracted else UNBLINDED if vote.unblinded else "",
         "next_look": look + 1 if vote.seq is None and look < LOOKS else None,
         "delay_ms": min(round(150 * 1.6**look), 5000),

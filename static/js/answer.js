@@ -65,8 +65,6 @@
   function ask(pair, open) {
     pair.toggleAttribute("data-reasons", open);
     (open ? pair.querySelector(".reasons") : pair).focus({ preventScroll: true });
-    // On a wide screen the ballot is in view already: nothing scrolls the window there.
-    if (!matchMedia("(min-width: 68rem)").matches) pair.querySelector(".ballot").scrollIntoView({ block: "nearest" });
   }
 
   // The first click asks why, the second one flags without a reason.

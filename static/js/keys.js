@@ -40,8 +40,10 @@
   function buttonFor(wanted) {
     const places = [document.querySelector("#pairs > .pair"), document.getElementById("end"), document.querySelector("[data-keyed]"), document.querySelector(".site")];
     return places.flatMap((place) => [...(place?.querySelectorAll("[data-keys]") ?? [])])
-      .find((button) => button.dataset.keys.split(" ").includes(wanted) && button.offsetParent && isItsTurn(button));
+      .find((button) => button.dataset.keys.split(" ").includes(wanted) && isVisible(button) && isItsTurn(button));
   }
+
+  const isVisible = (button) => button.offsetParent && getComputedStyle(button).visibility === "visible";
 
   // Of several questions only one has the keys.
   const isItsTurn = (button) => button.closest(".question")?.hasAttribute("data-turn") ?? true;

@@ -15,7 +15,6 @@
   const undoButtons = () => document.querySelectorAll("[form=undo]");
   const more = byId("more");
   const reveals = desk.dataset.reveal === "after_each";
-  const wide = matchMedia("(min-width: 68rem)"); // what is new is beside the pair then, and nothing scrolls the window
   const { noun } = desk.dataset; // what is voted on: "pair" or "item"
   const Noun = noun[0].toUpperCase() + noun.slice(1);
 
@@ -51,7 +50,6 @@
     box.className = "notice";
     box.append(Object.assign(document.createElement("p"), { textContent: text }));
     byId("notice").replaceChildren(box);
-    if (!wide.matches) box.scrollIntoView({ block: "nearest" });
   }
 
   function offer(label, act) {
@@ -123,12 +121,9 @@
     prepare(pair.nextElementSibling?.nextElementSibling);
     document.querySelector("[data-toggle=together]").hidden = pair.querySelectorAll(".text").length < 2;
     Answer.show(pair.querySelector(".ballot"));
+    offerWholePrompt(pair);
     showUndo();
     say(`${before} ${Noun} ${mine + outbox.length + 1}: ${promptOf(pair)}`.trim());
-    // Only a long form makes a wide page so high that the next prompt may be out of view.
-    const mayScroll = !wide.matches || pair.querySelector(".ballot.long");
-    const covered = parseFloat(getComputedStyle(pair).scrollMarginTop);
-    if (mayScroll && pair.getBoundingClientRect().top < covered) pair.scrollIntoView({ block: "start" });
     // After two answers, or when the page could have more: what is on the screen stays leased.
     if (held().length < FULL - 1) fetchPairs();
   }
@@ -153,6 +148,19 @@
       restartClock(pair);
     });
   }
+
+  // Three lines of a prompt are in view wherever the pair is scrolled to, and the rest at one tap.
+  function offerWholePrompt(pair) {
+    const text = pair.querySelector(".prompt h2");
+    if (text) pair.querySelector("[data-unfold]").hidden = text.scrollHeight <= text.clientHeight + 2;
+  }
+
+  document.addEventListener("click", ({ target }) => {
+    if (!target.matches("[data-unfold]")) return;
+    const isOpen = target.parentElement.toggleAttribute("data-unfolded");
+    target.setAttribute("aria-expanded", isOpen);
+    target.textContent = isOpen ? "Less" : "All of it";
+  });
 
   const promptOf = (pair) => pair.querySelector("h2")?.textContent.trim() ?? "";
 
@@ -304,6 +312,7 @@
       const pair = current();
       forget(pair.dataset.item, pair);
       byId("reveal").replaceChildren();
+      openLast(false);
       showProgress(Number(byId("progress").dataset.mine));
       restUntil = performance.now() + SETTLE_MS / 2;
       clearNotice();
@@ -438,8 +447,30 @@
     if (!reveal || reveal.dataset.uid === readOut) return;
     readOut = reveal.dataset.uid;
     say(reveal.dataset.spoken);
-    if (current()?.dataset.state === "voted" && !wide.matches) byId("reveal").scrollIntoView({ block: "nearest" });
+    if (current()?.dataset.state) current().querySelector("[data-yours]").textContent = reveal.dataset.headline;
   });
+
+  // Where it has no column of its own, it is a sheet over the pair.
+  const last = byId("last");
+
+  function openLast(isOpen) {
+    last.toggleAttribute("data-unfolded", isOpen);
+    for (const button of document.querySelectorAll("[data-why-so]")) button.setAttribute("aria-expanded", isOpen);
+  }
+
+  document.addEventListener("click", ({ target }) => {
+    if (target.closest("[data-why-so]")) openLast(!last.hasAttribute("data-unfolded"));
+  });
+  document.addEventListener("keydown", ({ key }) => { if (key === "Escape") openLast(false); });
+
+  // A finger that moves up from the foot of the page pulls the sheet out.
+  let pulledFrom = null;
+  pairs.addEventListener("touchstart", ({ target, touches }) => { pulledFrom = target.closest(".after") && touches[0].clientY; }, { passive: true });
+  pairs.addEventListener("touchmove", ({ touches }) => {
+    if (pulledFrom === null || pulledFrom - touches[0].clientY < 40) return;
+    pulledFrom = null;
+    openLast(true);
+  }, { passive: true });
 
   function revealFailed(element, xhr) {
     if (xhr.status >= 400 && xhr.status < 500) element.textContent = messageIn(xhr);
@@ -449,13 +480,14 @@
   document.addEventListener("click", (event) => {
     if (!event.target.closest("[data-next]")) return;
     byId("reveal").replaceChildren();
+    openLast(false);
     clearNotice();
     advance();
   });
 
 
   desk.toggleAttribute("data-empty", !current());
-  if (wide.matches) document.querySelector(".rubric").open = true;
+  if (matchMedia("(min-width: 68rem)").matches) document.querySelector(".rubric").open = true;
   // htmx knows its elements from here on; it asked for this event first.
   document.addEventListener("DOMContentLoaded", () => {
     desk.toggleAttribute("data-ready", true);

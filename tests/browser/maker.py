@@ -139,6 +139,11 @@ def block_voters(*, queue):
     Voter.objects.filter(project__queues=queue).update(blocked_at="2026-01-01T00:00:00Z")
 
 
+def set_prompts(*, queue, prompt):
+    outputs = Item.objects.filter(queue=queue).values("a")
+    Inference.objects.filter(pk__in=outputs).update(prompt=prompt)
+
+
 def set_comparison(*, item, **fields):
     Item.objects.filter(pk=item).update(**fields)
 
@@ -232,6 +237,7 @@ ANSWERS = {
         decisions,
         set_queue,
         set_comparison,
+        set_prompts,
         set_state,
         block_voters,
         colleague_votes,

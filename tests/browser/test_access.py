@@ -175,7 +175,7 @@ def test_without_scripts_one_votes_skips_undoes_flags_and_sees_the_reveal(produc
     expect(page.locator(".notice")).to_contain_text("Your vote was recorded")
     assert first_pair(page) != first
     page.get_by_role("link", name="See what the judges said").click()
-    expect(page.get_by_role("heading", name="You chose Left; 1 of 2 judges agree")).to_be_visible()
+    expect(page.get_by_role("heading", name="You chose Left · 1 of 2 baselines agree")).to_be_visible()
     page.get_by_role("link", name="Next pair").click()
     pair.get_by_role("button", name="Undo last vote").click()
     assert first_pair(page) == first
@@ -290,7 +290,7 @@ def test_a_screen_reader_hears_the_pair_the_vote_and_the_verdicts(product, join)
     for name in ("Left output", "Right output"):
         assert page.get_by_role("img", name=name).first.is_visible()
     page.keyboard.press("ArrowLeft")
-    expect(heard).to_contain_text("You chose Left. 1 of 2 judges agree.")
+    expect(heard).to_contain_text("You chose Left. 1 of 2 baselines agree.")
     expect(heard).to_contain_text("judge-1: no verdict")
     page.keyboard.press("Enter")
     expect(heard).to_contain_text("Pair 2: Question")

@@ -147,7 +147,7 @@ def test_the_reveal_shows_verdicts_and_then_how_often_each_judge_has_agreed(prod
     page.keyboard.press("ArrowLeft")
     judges = page.locator("#reveal .judges li")
     expect(judges).to_have_count(3)
-    expect(page.locator("#reveal")).to_contain_text("You chose Left; 1 of 2 judges agree")
+    expect(page.locator("#reveal")).to_contain_text("You chose Left · 1 of 2 baselines agree")
     expect(judges.filter(has_text="✓")).to_contain_text("1 of 1")
     expect(judges.filter(has_text="✗")).to_contain_text("0 of 1")
     expect(judges.filter(has_text="no verdict")).to_contain_text("no answer came")

@@ -1,79 +1,121 @@
-"""The voting page does not move under the voter, and nothing that is stuck covers what is next."""
+"""The voting page does not move under the voter, and what is needed next is always in view."""
+
+from itertools import product as every
 
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.test_access import PHONE
+from tests.browser.test_access import PHONE, violations
+from tests.browser.test_item_keys import CRITERIA
+from tests.browser.test_keys import auto_advance
 
 PAIR = "#pairs > .pair:first-child"
 JUDGES = [f"judge-{n}" for n in range(6)]
+PROMPT = "Write a letter to a neighbour whose dog barks at night. " * 9
 CONTENTS = {
-    "drawings": ("new_run", {"kind": "svg", "says": [["A", "B"] * 3] * 4}),
-    "texts": ("new_run", {"long": True, "says": [["A", "B"] * 3] * 4}),
-    "jokes": ("new_study", {"says": [["pass", "flag"] * 3] * 4, "names": JUDGES}),
+    "drawings": ("new_run", {"kind": "svg", "says": [["A", "B"] * 3] * 6}),
+    "texts": ("new_run", {"long": True, "says": [["A", "B"] * 3] * 6}),
+    "jokes": ("new_study", {"says": [["pass", "flag"] * 3] * 6, "names": JUDGES}),
+    "criteria": (
+        "new_study",
+        {"outputs": ["A joke, told at length. " * 40] * 6, "options": CRITERIA},
+    ),
 }
-TALL_PHONE = PHONE | {"viewport": {"width": 360, "height": 740}}
-# Whether a click in the middle of an element would meet it.
-IS_ON_TOP = """element => {
-  const box = element.getBoundingClientRect();
-  return element.contains(document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2));
+WINDOWS = {
+    "desk": {"viewport": {"width": 1280, "height": 800}},
+    "phone": PHONE | {"viewport": {"width": 360, "height": 740}},
+    "zoomed to 200 %": {"viewport": {"width": 640, "height": 400}},
+}
+# What of the first three lines of the prompt, and of *Next*, a click would not meet.
+COVERED = """() => {
+  const pair = document.querySelector("#pairs > .pair:first-child");
+  const meets = (element, y) => {
+    const box = element.getBoundingClientRect();
+    const there = document.elementFromPoint(box.x + Math.min(20, box.width / 2), y);
+    return y >= 0 && y < innerHeight && element.contains(there);
+  };
+  const prompt = pair.querySelector(".prompt h2");
+  const line = parseFloat(getComputedStyle(prompt).lineHeight);
+  const { y, height } = prompt.getBoundingClientRect();
+  const lines = [...Array(Math.min(3, Math.round(height / line))).keys()];
+  const covered = lines.filter((n) => !meets(prompt, y + (n + 0.5) * line)).map((n) => `line ${n}`);
+  const next = pair.querySelector("[data-next]");
+  if (!next.checkVisibility()) return covered;
+  const box = next.getBoundingClientRect();
+  return meets(next, box.y + box.height / 2) ? covered : [...covered, "next"];
 }"""
+SHIFTS = """() => {
+  window.shifts = 0;
+  new PerformanceObserver((list) => {
+    for (const entry of list.getEntries()) window.shifts += entry.value;
+  }).observe({ type: "layout-shift", buffered: false });
+}"""
+# By how much the frame of a picture is off the ratio of the picture.
+FRAMES = """() => [...document.querySelectorAll("#pairs > .pair:first-child img")].map((image) => {
+  const frame = image.getBoundingClientRect();
+  return Math.abs(frame.width / frame.height / (image.naturalWidth / image.naturalHeight) - 1);
+})"""
 
 
-@pytest.fixture(params=CONTENTS)
-def study(request, product, join):
-    """Open the voting page of one of the studies in a window of these measures."""
-    make, options = CONTENTS[request.param]
+@pytest.fixture
+def study(product, join):
+    """Open the voting page of one of the studies; its prompts are longer than three lines."""
 
-    def open_study(**window):
-        return join(product.ask(make, **options), **window)
+    def open_study(content, window):
+        make, options = CONTENTS[content]
+        run = product.ask(make, **options)
+        product.ask("set_prompts", queue=run["queue"], prompt=PROMPT)
+        return join(run, **window)
 
     return open_study
 
 
-def is_on_top(page, selector):
-    return page.locator(selector).evaluate(IS_ON_TOP)
-
-
 def vote(page):
-    """Vote for a side, or pass, and see what the judges said, the sealed vote counted."""
-    page.locator(f"{PAIR} .choices button").last.click()
-    page.locator("#reveal .reveal:not([hx-get]) .judges li").last.wait_for()
+    """Answer what is asked with the keyboard, and wait for what the judges said."""
+    if page.locator(f"{PAIR} .question").count():
+        for key in ("p", "1", "p", "Enter"):
+            page.keyboard.press(key)
+    else:
+        page.keyboard.press("ArrowRight")
+    page.locator("#reveal .reveal:not([hx-get])").wait_for(state="attached")
 
 
-def go_on(page):
-    seen = page.locator(PAIR).get_attribute("data-item")
-    page.locator(f"{PAIR} [data-next]").click()
-    page.locator(f'{PAIR}:not([data-item="{seen}"], [data-waiting])').wait_for()
+def scroll(page):
+    """Scroll the window, and the pair within it, as somebody who reads on."""
+    page.evaluate(f"document.querySelector('{PAIR}').scrollTop = 120")
+    page.evaluate("scrollTo(0, 60)")
 
 
-def place(page):
-    """Where the window is scrolled to, and where prompt and outputs stand."""
-    return page.evaluate(
-        "() => [scrollY, ...[...document.querySelectorAll("
-        "'#pairs > .pair:first-child :is(.prompt, .side)')]"
-        ".map((part) => part.getBoundingClientRect().top)]"
-    )
-
-
-@pytest.mark.parametrize("scrolled", [0, 150])
-def test_at_a_desk_the_window_stays_where_it_is_and_so_do_the_outputs(study, scrolled):
-    page = study(viewport={"width": 1280, "height": 800})
-    # A page that could scroll further than any vote needs.
-    page.evaluate("() => { document.querySelector('main').style.paddingBottom = '40rem'; }")
-    page.evaluate(f"scrollTo(0, {scrolled})")
-    before = place(page)
-    assert before[0] == scrolled
-    for _ in range(3):
+@pytest.mark.parametrize(
+    "content, size, advances",
+    [
+        pytest.param(*case, id="-".join([*case[:2], "auto-advance" * case[2]]).strip("-"))
+        for case in every(CONTENTS, WINDOWS, (False, True))
+    ],
+)
+def test_a_vote_moves_nothing_and_covers_nothing(study, content, size, advances):
+    page = study(content, WINDOWS[size])
+    if advances:
+        auto_advance(page)
+    page.evaluate(SHIFTS)
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        scrolled = page.evaluate("scrollY")
+        assert page.evaluate(COVERED) == []
+        assert all(off < 0.02 for off in page.evaluate(FRAMES))
+        page.evaluate("shifts = 0")
         vote(page)
-        assert place(page) == before
-        assert is_on_top(page, f"{PAIR} [data-next]")
-        go_on(page)
-        assert place(page) == before
+        assert page.evaluate("scrollY") == scrolled
+        assert page.evaluate(COVERED) == []
+        if not advances:
+            assert page.evaluate("shifts") <= 0.01
+            page.keyboard.press("Enter")
+            page.locator(f"{PAIR}:not([data-state], [data-waiting])").wait_for()
+        scroll(page)
 
 
 def test_at_a_desk_what_the_judges_said_scrolls_by_itself(study):
-    page = study(viewport={"width": 1280, "height": 500})
+    page = study("texts", {"viewport": {"width": 1280, "height": 500}})
     height = page.evaluate("document.documentElement.scrollHeight")
     vote(page)
     assert page.evaluate("document.documentElement.scrollHeight") <= height
@@ -82,7 +124,58 @@ def test_at_a_desk_what_the_judges_said_scrolls_by_itself(study):
     last.focus()
     page.keyboard.press("End")
     expect(page.locator("#reveal .judges li").last).to_be_in_viewport()
-    assert page.evaluate("scrollY") == 0
+
+
+@pytest.mark.parametrize("size", ["phone", "zoomed to 200 %"])
+def test_in_a_narrow_window_what_the_judges_said_is_a_sheet_over_the_pair(study, size):
+    page = study("texts", WINDOWS[size])
+    vote(page)
+    said = page.locator("#reveal .reveal")
+    expect(said).to_be_hidden()
+    expect(page.locator(f"{PAIR} [data-yours]")).to_have_text(
+        "You chose Right · 3 of 6 baselines agree"
+    )
+    page.locator(PAIR).get_by_role("button", name="Why").click()
+    expect(said.locator(".judges li").first).to_be_in_viewport()
+    assert page.evaluate(COVERED)[-1:] != ["next"]
+    assert violations(page) == []
+    page.keyboard.press("Escape")
+    expect(said).to_be_hidden()
+    page.keyboard.press("w")
+    expect(said).to_be_visible()
+    page.keyboard.press("Enter")
+    expect(page.locator(".last")).to_be_hidden()
+
+
+def test_a_finger_pulls_the_sheet_out(study):
+    page = study("drawings", WINDOWS["phone"])
+    vote(page)
+    foot = page.locator(f"{PAIR} [data-yours]").bounding_box()
+    touch = page.context.new_cdp_session(page)
+    for kind, y in (("touchStart", foot["y"]), ("touchMove", foot["y"] - 80)):
+        points = [{"x": foot["x"] + 5, "y": y}]
+        touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+    touch.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    expect(page.locator("#reveal .judges li").first).to_be_in_viewport()
+
+
+def test_with_auto_advance_the_last_vote_is_one_key_away(study):
+    page = study("texts", WINDOWS["phone"])
+    auto_advance(page)
+    vote(page)
+    expect(page.locator("#reveal .reveal")).to_be_hidden()
+    page.locator(PAIR).get_by_role("button", name="Last vote", exact=True).click()
+    expect(page.locator("#reveal .reveal")).to_be_visible()
+
+
+def test_the_rest_of_a_prompt_is_unfolded(study):
+    page = study("texts", WINDOWS["phone"])
+    text = page.locator(f"{PAIR} .prompt h2")
+    lines = text.bounding_box()["height"]
+    page.get_by_role("button", name="All of it").click()
+    assert text.bounding_box()["height"] > lines
+    page.get_by_role("button", name="Less").click()
+    assert text.bounding_box()["height"] == lines
 
 
 def test_at_a_desk_the_reasons_of_a_flag_are_in_view_without_scrolling(product, join):
@@ -90,33 +183,4 @@ def test_at_a_desk_the_reasons_of_a_flag_are_in_view_without_scrolling(product, 
     page.set_viewport_size({"width": 1280, "height": 420})
     page.keyboard.press("f")
     assert page.evaluate("scrollY") == 0
-    assert is_on_top(page, f"{PAIR} .reasons button >> nth=0")
-
-
-@pytest.mark.parametrize("scrolled", [0, 130])
-def test_on_a_phone_the_next_prompt_and_the_button_that_leads_there_are_never_covered(
-    study, scrolled
-):
-    page = study(**TALL_PHONE)
-    page.evaluate(f"scrollTo(0, {scrolled})")
-    for _ in range(3):
-        vote(page)
-        assert is_on_top(page, f"{PAIR} [data-next]")
-        # Having read all that the judges said.
-        page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
-        assert is_on_top(page, f"{PAIR} [data-next]")
-        assert is_on_top(page, "#reveal .judges li:last-child .name")
-        go_on(page)
-        assert is_on_top(page, f"{PAIR} .prompt")
-        assert page.locator(f"{PAIR} .prompt").bounding_box()["y"] >= 0
-
-
-@pytest.mark.parametrize("size", [(640, 400), (800, 900)], ids=["zoomed to 200 %", "tablet"])
-def test_in_a_narrow_window_neither_is_covered(study, size):
-    page = study(viewport=dict(zip(("width", "height"), size, strict=True)))
-    for _ in range(2):
-        page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
-        vote(page)
-        assert is_on_top(page, f"{PAIR} [data-next]")
-        go_on(page)
-        assert is_on_top(page, f"{PAIR} .prompt")
+    expect(page.locator(f"{PAIR} .reasons button").first).to_be_in_viewport()

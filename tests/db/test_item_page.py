@@ -208,10 +208,10 @@ def test_my_votes_say_what_was_chosen(said, words):
 @pytest.mark.parametrize(
     "study, said, words",
     [
-        ({}, {"choice": "pass"}, "You chose Pass; 1 of 2 judges agree"),
-        (LABELS, {}, "You chose none of these; 0 of 2 judges agree"),
+        ({}, {"choice": "pass"}, "You chose Pass · 1 of 2 judges agree"),
+        (LABELS, {}, "You chose none of these · 0 of 2 judges agree"),
         (TEXT, {"text": "Neat"}, "You wrote 'Neat'"),
-        ({"options": {"graded": True}}, {"value": "0.7"}, "You chose Pass (0.7); 1 of 2"),
+        ({"options": {"graded": True}}, {"value": "0.7"}, "You chose Pass (0.7) · 1 of 2"),
     ],
 )
 def test_the_reveal_says_who_agrees(study, said, words):

@@ -36,7 +36,7 @@ def test_each_judge_with_what_it_picked_and_why():
     text = text_of(voter_client(voter).get(url))
     pair = pairs_of(run)[0]
     mine, theirs = (position(voter, pair, choice).capitalize() for choice in "AB")
-    assert f"You chose {mine}; 1 of 2 judges agree" in text
+    assert f"You chose {mine} · 1 of 2 baselines agree" in text
     # What stands between the words is the page's own business.
     assert re.search(rf"said {mine}\W+wise has its reasons\.", text)
     assert re.search(rf"said {theirs}\W+wrong has its reasons\.", text)
