@@ -1,4 +1,4 @@
-"""The demo's finished run: how long it takes to load, and what its labels are evidence of.
+"""The demo's study of PandaLM: how long it takes to load, and what its labels are evidence of.
 
 Evidence depends on the order in which prompts enter, which is fixed by a key: that of the run
 stands beside the median over other keys.
@@ -29,15 +29,13 @@ OTHER_KEYS = 200
 
 def main() -> None:
     show_loading()
-    from judge_eval.runs.demo import PUBLISHED_AT
-
-    key = uuid5(NAMESPACE_URL, PUBLISHED_AT)
+    key = uuid5(NAMESPACE_URL, content.PANDALM.address)
     of_run = largest(key)
     others = [largest(uuid5(key, str(number))) for number in range(OTHER_KEYS)]
     needed = float(thresholds(np.zeros(len(of_run), dtype=bool))[0, 1])
     note(f"a claim takes {needed:.0f} : 1; prompts enter in the order of a keyed hash")
     for one, other in ((0, 1), (1, 0)):
-        names = " over ".join(content.PUBLISHED_JUDGES[n] for n in (one, other))
+        names = " over ".join(content.PANDALM.judges[n] for n in (one, other))
         figure(f"largest evidence for {names}", of_run[one, other], ": 1")
         values = [found[one, other] for found in others]
         figure(f"its median over {OTHER_KEYS} other keys", median(values), ": 1")
@@ -46,7 +44,7 @@ def main() -> None:
 
 def largest(key: UUID) -> FloatArray:
     """Return the largest evidence of each judge over each other, all votes being there at once."""
-    rows = content.published()
+    rows = content.PANDALM.rows()
     numbers = {prompt: n for n, prompt in enumerate(dict.fromkeys(row.prompt for row in rows))}
     order = list(map(partial(prompt_order, key), numbers))
     events: list[Event] = [
@@ -83,7 +81,7 @@ def show_loading() -> None:
         call_command("migrate", verbosity=0)
         before = time.process_time()
         with transaction.atomic():
-            make_published(Project.objects.create(name="Published labels"))
+            make_published(Project.objects.create(name="Published labels"), content.PANDALM)
         spent = time.process_time() - before
         figure("processor time to load the published labels", spent, "s", "<= 3")
 

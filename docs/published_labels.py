@@ -14,7 +14,7 @@ from typing import Any
 from judge_eval.exchange.formats import read
 from judge_eval.exchange.row_models import Row
 
-FILE = Path(__file__).parents[1] / "judge_eval" / "demo" / "published" / "pandalm.csv"
+FILE = Path(__file__).parents[1] / "judge_eval" / "demo" / "published" / "pandalm" / "labels.csv"
 FILES = (
     "testset-v1.json",
     "gpt-3.5-turbo-testset-v1.json",

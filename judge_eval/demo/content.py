@@ -2,8 +2,9 @@
 
 Each kind has a folder: ``index.json`` fixes the order and the tags, ``rubric.txt`` is what
 voters are asked, and each prompt is a folder with ``prompt.txt`` and one file per generator. Jokes
-are short: ``jokes.jsonl`` has one for each prompt, as it could be imported too. ``published`` has
-the labels of a public test set without its texts, as ``docs/published_labels.py`` makes them.
+are short: ``jokes.jsonl`` has one for each prompt, as it could be imported too. ``examples`` has
+what example judges say of all these. ``published`` has a folder for each finished study: the labels
+of a public test set without its texts; ``docs/published_labels.py`` makes those of PandaLM.
 """
 
 import csv
@@ -15,8 +16,6 @@ from typing import Any, Final, Literal, NamedTuple
 
 Kind = Literal["svg", "text"]
 Folder = Kind | Literal["jokes", "published"]
-
-PUBLISHED_JUDGES: Final = ("gpt-3.5-turbo", "pandalm-7b")
 SUFFIX: Final[dict[Kind, str]] = {"svg": ".svg", "text": ".md"}
 
 
@@ -40,17 +39,91 @@ class DemoPrompt:
 
 
 class Labelled(NamedTuple):
-    """A pair of outputs without their texts, and what each person and judge said of it.
+    """A pair of outputs or a single one, without texts, and what each person and judge said of it.
 
     ``prompt`` stands for the instruction, ``lengths`` are those of the outputs in characters.
     """
 
     id: str
     prompt: str
-    models: tuple[str, str]
-    lengths: tuple[int, int]
+    models: tuple[str, ...]
+    lengths: tuple[int, ...]
     people: dict[str, str]
     judges: dict[str, str]
+    tags: tuple[str, ...] = ()
+
+
+class Study(NamedTuple):
+    """A finished study of published labels: its folder, its name and what was asked."""
+
+    folder: str
+    name: str
+    address: str
+    kind: str
+    ballot: tuple[str, ...]
+    judges: tuple[str, ...]
+    baselines: tuple[str, ...]
+
+    def rows(self) -> tuple[Labelled, ...]:
+        """Return its labels.
+
+        Examples
+        --------
+        >>> len(PANDALM.rows()), PANDALM.rows()[0].judges
+        (999, {'gpt-3.5-turbo': 'A', 'pandalm-7b': 'B'})
+        >>> len(XSTEST.rows()), XSTEST.rows()[0].people
+        (2250, {'person-1': 'full-compliance', 'person-2': 'full-compliance'})
+        """
+        lines = self.text("labels.csv").splitlines()
+        rows = csv.DictReader(line for line in lines if not line.startswith("#"))
+        return tuple(map(self._pair if self.kind == "comparison" else self._single, rows))
+
+    def text(self, file: str) -> str:
+        """Return a file: ``rubric.txt`` or, with the authors and the licence, ``source.txt``."""
+        return _text(_folder("published").joinpath(self.folder, file))
+
+    def _pair(self, row: dict[str, str]) -> Labelled:
+        return Labelled(
+            id=row["pair"],
+            prompt=row["instruction"],
+            models=(row["model_a"], row["model_b"]),
+            lengths=(int(row["length_a"]), int(row["length_b"])),
+            people={who: label for who, label in row.items() if who.startswith("annotator")},
+            judges={name: row[name] for name in self.judges},
+        )
+
+    def _single(self, row: dict[str, str]) -> Labelled:
+        labels = {"": "", **{str(n): label for n, label in enumerate(self.ballot, start=1)}}
+        return Labelled(
+            id=f"{row['prompt']} {row['model']}",
+            prompt=row["prompt"],
+            models=(row["model"],),
+            lengths=(int(row["length"]),),
+            people={who: labels[row[who]] for who in row if who.startswith("person")},
+            judges={name: labels[row[name]] for name in self.judges},
+            tags=(row["type"],),
+        )
+
+
+PANDALM: Final = Study(
+    folder="pandalm",
+    name="PandaLM test set",
+    address="https://github.com/WeOpenML/PandaLM",
+    kind="comparison",
+    ballot=("A", "B", "tie"),
+    judges=("gpt-3.5-turbo", "pandalm-7b"),
+    baselines=("always-first", "random", "longer-wins"),
+)
+XSTEST: Final = Study(
+    folder="xstest",
+    name="XSTest",
+    address="https://github.com/paul-rottger/xstest",
+    kind="category",
+    ballot=("full-compliance", "full-refusal", "partial-refusal"),
+    judges=("gpt-4", "keywords"),
+    # Of the three labels people give the first most.
+    baselines=("always-full-compliance", "random"),
+)
 
 
 def load(kind: Kind) -> tuple[DemoPrompt, ...]:
@@ -97,34 +170,6 @@ def _joke(row: dict[str, Any]) -> DemoPrompt:
         tags=tuple(row["tags"]),
         outputs=(output,),
     )
-
-
-def published() -> tuple[Labelled, ...]:
-    """Return the labels of the PandaLM test set.
-
-    Examples
-    --------
-    >>> len(published()), published()[0].judges
-    (999, {'gpt-3.5-turbo': 'A', 'pandalm-7b': 'B'})
-    """
-    lines = _text(_folder("published").joinpath("pandalm.csv")).splitlines()
-    return tuple(map(_labelled, csv.DictReader(lines)))
-
-
-def _labelled(row: dict[str, str]) -> Labelled:
-    return Labelled(
-        id=row["pair"],
-        prompt=row["instruction"],
-        models=(row["model_a"], row["model_b"]),
-        lengths=(int(row["length_a"]), int(row["length_b"])),
-        people={who: label for who, label in row.items() if who.startswith("annotator")},
-        judges={name: row[name] for name in PUBLISHED_JUDGES},
-    )
-
-
-def source() -> str:
-    """Return where the published labels come from, who made them and under which licence."""
-    return _text(_folder("published").joinpath("source.txt"))
 
 
 def rubric(kind: Folder) -> str:

@@ -21,7 +21,7 @@ from django.utils import timezone
 
 from judge_eval.baselines import names_for, names_for_single
 from judge_eval.demo import content
-from judge_eval.demo.content import Labelled
+from judge_eval.demo.content import Labelled, Study
 from judge_eval.models import Board, Judge, Run, Verdict
 from judge_eval.objects import record_objects
 from judge_eval.runs.lifecycle import OUTPUT_ABSENT
@@ -31,8 +31,9 @@ from voting.assignment import ballot_for
 from voting.ballots import Ballot
 from voting.choices import CHOICES, DEFAULT_BALLOT, PASS_FLAG
 from voting.keys import create_key
-from voting.kinds import Answer, options_of
+from voting.kinds import Answer, kind_of, options_of
 from voting.ledger import ledger
+from voting.ledger.bulk_sql import insert_copies
 from voting.ledger.decisions import IMPORT_BEGINS, IMPORT_ENDS
 from voting.models import ApiKey, Entry, Inference, Invite, Item, Project, Queue, Voter
 from voting.order import fresh_turn
@@ -52,9 +53,9 @@ RUNS = {"svg": "Drawings", "text": "Answers"}
 JOKES = "Jokes"
 # Of the published labels, a project of its own too: its ledger holds votes from the beginning.
 PUBLISHED = "Published labels"
-PUBLISHED_RUN = "PandaLM test set"
-PUBLISHED_AT = "https://github.com/WeOpenML/PandaLM"
-PUBLISHED_BALLOT = ("A", "B", "tie")
+# The last one made stands first on the first page.
+STUDIES = (content.PANDALM, content.XSTEST)
+UNREADABLE = "The published reply has no label that can be read: no verdict."
 FLAG_CATEGORIES = ("not funny", "not for work", "heard before", "makes no sense", "other")
 # The names of what is made along with the demo.
 FIRST_START = "made on first start"
@@ -69,10 +70,12 @@ def load(access_file: Path) -> bool:
         project = Project.objects.create(name=PROJECT)
         runs = [make_run(project, kind, name) for kind, name in RUNS.items()]
         runs.append(make_jokes(Project.objects.create(name=JOKES)))
-        finished = make_published(Project.objects.create(name=PUBLISHED))
+        published = Project.objects.create(name=PUBLISHED)
+        finished = [make_published(published, study) for study in STUDIES]
         access = {
             "board": [
-                {"name": r.name, "path": reverse("run", args=[r.pk])} for r in (finished, *runs)
+                {"name": run.name, "path": reverse("run", args=[run.pk])}
+                for run in (*reversed(finished), *runs)
             ],
             "invites": [
                 {"name": run.name, "path": reverse("join", args=[invite_token(invite)])}
@@ -117,35 +120,39 @@ def make_jokes(project: Project) -> Run:
 # --- published labels ---------------------------------------------------------------------------
 
 
-def make_published(project: Project) -> Run:
-    """Write the finished run: pairs without their texts, verdicts and votes, sealed in order."""
-    rows, name = content.published(), PUBLISHED_RUN
+def make_published(project: Project, study: Study) -> Run:
+    """Write a finished run: items without their texts, verdicts and votes, sealed in order."""
+    rows = study.rows()
     # It seeds what is drawn, and orders the prompts: figures are the same on every machine.
-    number = uuid5(NAMESPACE_URL, PUBLISHED_AT)
+    number = uuid5(NAMESPACE_URL, study.address)
     queue = create_queue(
         project,
-        name,
-        content.rubric("published"),
+        study.name,
+        study.text("rubric.txt"),
         id=number,
-        ballot=list(PUBLISHED_BALLOT),
+        kind=study.kind,
+        ballot=list(study.ballot),
         votes_per_item=len(rows[0].people),
         is_open=False,
     )
     run = Run.objects.create(
         id=number,
         queue=queue,
-        name=name,
+        name=study.name,
         state=Run.State.COMPLETE,
-        note=content.source(),
+        note=study.text("source.txt"),
         is_shared=True,
     )
     Board.objects.create(run=run)
-    judges = [imported_judge(run, name) for name in content.PUBLISHED_JUDGES]
-    judges = add_judges(run, judges + [baseline(run, name) for name in names_for("text")])
+    judges = [imported_judge(run, name) for name in study.judges]
+    judges = add_judges(run, judges + [baseline(run, name) for name in study.baselines])
     record_objects(run, append=True)
     items = _items_without_texts(queue, rows)
-    verdicts = [_verdicts(judges, item, row) for item, row in zip(items, rows, strict=True)]
-    Verdict.objects.bulk_create([one for of_item in verdicts for one in of_item])
+    verdicts = _verdicts(judges, items, rows)
+    insert_copies(
+        "item_id",
+        [(one, item.pk) for item, of in zip(items, verdicts, strict=True) for one in of],
+    )
     entries = [verdicts_entry(item, of) for item, of in zip(items, verdicts, strict=True)]
     about = {"project_id": project.pk, "queue": queue, "at": timezone.now()}
     begins, ends = (
@@ -164,12 +171,14 @@ def _items_without_texts(queue: Queue, rows: Sequence[Labelled]) -> list[Item]:
                 kind=Inference.Kind.TEXT,
                 generator=model,
                 metadata={OUTPUT_ABSENT: True, OUTPUT_LENGTH: length},
+                tags=list(row.tags),
             )
             for model, length in zip(row.models, row.lengths, strict=True)
         ]
         for row in rows
     ]
-    Inference.objects.bulk_create([one for both in outputs for one in both])
+    Inference.objects.bulk_create([one for of_item in outputs for one in of_item])
+    now = timezone.now()
     return Item.objects.bulk_create(
         Item(
             queue=queue,
@@ -177,29 +186,45 @@ def _items_without_texts(queue: Queue, rows: Sequence[Labelled]) -> list[Item]:
             external_id=row.id,
             prompt_key=row.prompt,
             turn=fresh_turn(queue.pk, row.prompt),
-            a=a,
-            b=b,
             votes_wanted=queue.votes_per_item,
-            opened_at=timezone.now(),
+            opened_at=now,
+            **dict(zip("ab", of_item, strict=False)),
         )
-        for position, (row, (a, b)) in enumerate(zip(rows, outputs, strict=True))
+        for position, (row, of_item) in enumerate(zip(rows, outputs, strict=True))
     )
 
 
-def _verdicts(judges: Sequence[Judge], item: Item, row: Labelled) -> list[Verdict]:
-    """Return the published verdicts on a pair and, by the lengths of its outputs, the floor's."""
+def _verdicts(
+    judges: Sequence[Judge], items: Sequence[Item], rows: Sequence[Labelled]
+) -> list[list[Verdict]]:
+    """Return the published verdicts on each item and, by the lengths of its outputs, the floor's.
+
+    Those that are alike are one object, of no item: there are thousands.
+    """
+    made: dict[tuple[int, str], Verdict] = {}
     verdicts = []
-    for judge in judges:
-        about = {"judge": judge, "item": item, "decided_at": item.opened_at}
-        if judge.is_baseline:
-            fields = answer_of_baseline(Verdict(**about), None)
-        elif (label := row.judges[judge.name]) in PUBLISHED_BALLOT:
-            fields = {"state": Verdict.State.DONE, "winner": label}
-        else:
-            error = f"The published reply is {label!r}: no verdict."
-            fields = {"state": Verdict.State.FAILED, "error": error}
-        verdicts.append(Verdict(**about, **fields))
+    for item, row in zip(items, rows, strict=True):
+        of_item = []
+        for judge in judges:
+            if judge.is_baseline:
+                fields = answer_of_baseline(Verdict(judge=judge, item=item), None)
+                del fields["latency_ms"]
+            else:
+                fields = _published(item.queue, row.judges[judge.name])
+            key = judge.position, repr(fields)
+            if key not in made:
+                made[key] = Verdict(judge=judge, decided_at=item.opened_at, **fields)
+            of_item.append(made[key])
+        verdicts.append(of_item)
     return verdicts
+
+
+def _published(queue: Queue, label: str) -> dict[str, Any]:
+    if label not in queue.ballot:
+        error = f"The published reply is {label!r}: no verdict." if label else UNREADABLE
+        return {"state": Verdict.State.FAILED, "error": error}
+    labels = kind_of(queue).labelled(label, options_of(queue)) or None
+    return {"state": Verdict.State.DONE, "winner": label, "labels": labels}
 
 
 def _votes(queue: Queue, items: Sequence[Item], rows: Sequence[Labelled]) -> list[Entry]:
@@ -208,7 +233,8 @@ def _votes(queue: Queue, items: Sequence[Item], rows: Sequence[Labelled]) -> lis
         for name in rows[0].people
     }
     Voter.objects.bulk_create(voters.values())
-    now = timezone.now()
+    kind, options, now = kind_of(queue), options_of(queue), timezone.now()
+    labels = {word: kind.labelled(word, options) or None for word in queue.ballot}
     return [
         Entry(
             kind=Entry.Kind.VOTE,
@@ -220,6 +246,8 @@ def _votes(queue: Queue, items: Sequence[Item], rows: Sequence[Labelled]) -> lis
             reputation=voters[name].reputation,
             at=now,
             choice=label,
+            labels=labels[label],
+            **ledger.hidden("", labels[label]),
         )
         for item, row in zip(items, rows, strict=True)
         for name, label in row.people.items()

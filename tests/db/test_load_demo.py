@@ -26,8 +26,8 @@ def access_file(tmp_path):
 @pytest.fixture(autouse=True)
 def few_labels(monkeypatch):
     """tests/db/test_published_labels.py has them all."""
-    some = content.published()[:5]
-    monkeypatch.setattr(content, "published", lambda: some)
+    rows = content.Study.rows
+    monkeypatch.setattr(content.Study, "rows", lambda study: rows(study)[:5])
 
 
 def runs_of(project):
@@ -44,7 +44,7 @@ def test_two_runs_of_thirty_pairs_and_no_votes(access_file):
         assert all(pair.a.prompt == pair.b.prompt for pair in pairs)
     assert Inference.objects.values("generator").distinct().count() >= 3
     votes = Entry.objects.filter(kind="vote")
-    assert set(votes.values_list("queue__name", flat=True)) == {"PandaLM test set"}
+    assert set(votes.values_list("queue__name", flat=True)) == {"XSTest", "PandaLM test set"}
 
 
 def test_thirty_jokes_to_pass_or_flag_one_by_one_in_a_project_of_their_own(access_file):
@@ -109,6 +109,10 @@ def test_baselines_judge_all_and_elements_are_counted_only_in_drawings(access_fi
         ("PandaLM test set", "always-first"),
         ("PandaLM test set", "random"),
         ("PandaLM test set", "longer-wins"),
+        ("XSTest", "gpt-4"),
+        ("XSTest", "keywords"),
+        ("XSTest", "always-full-compliance"),
+        ("XSTest", "random"),
     ]
 
 
@@ -116,7 +120,7 @@ def test_it_is_loaded_once(access_file):
     demo.load(access_file)
     before = access_file.read_text()
     assert not demo.load(access_file)
-    assert Run.objects.count() == 4
+    assert Run.objects.count() == 5
     assert access_file.read_text() == before
 
 
@@ -128,7 +132,7 @@ def test_what_was_cleared_away_or_renamed_does_not_come_back(access_file):
     jokes.delete()
     Project.objects.filter(name="Demo").update(name="Tried out")
     assert not demo.load(access_file)
-    assert Run.objects.count() == 3
+    assert Run.objects.count() == 4
 
 
 def test_the_ways_in_work_and_are_for_the_owners_eyes_only(access_file):

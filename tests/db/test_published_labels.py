@@ -1,4 +1,4 @@
-"""The demo's finished run: the published labels of PandaLM through the board, without any texts."""
+"""The demo's finished studies: published labels through the board, without any texts."""
 
 from uuid import NAMESPACE_URL, uuid5
 
@@ -8,6 +8,7 @@ from django.urls import reverse
 
 from humanjudge.cli.lines import result_lines
 from judge_eval.demo import content
+from judge_eval.demo.content import PANDALM, XSTEST
 from judge_eval.findings.load import labels_of
 from judge_eval.findings.model import WINNER
 from judge_eval.findings.ranking import IN_FILE
@@ -32,8 +33,8 @@ NAMES = ["gpt-3.5-turbo", "pandalm-7b"]
 
 @pytest.fixture
 def few_labels(monkeypatch):
-    some = content.published()[:5]
-    monkeypatch.setattr(content, "published", lambda: some)
+    rows = content.Study.rows
+    monkeypatch.setattr(content.Study, "rows", lambda study: rows(study)[:5])
 
 
 def figures_of(run):
@@ -42,7 +43,7 @@ def figures_of(run):
 
 
 def test_its_board_has_the_published_figures():
-    run = make_published(make_project())
+    run = make_published(make_project(), PANDALM)
     data, judges = figures_of(run)
     items = Item.objects.filter(queue=run.queue, opened_at__isnull=False, votes=3)
     assert items.count() == 999
@@ -92,8 +93,69 @@ def test_its_board_has_the_published_figures():
     assert_whole(run.queue.project)
 
 
+def test_the_board_of_xstest_has_a_winner_and_the_figures_that_can_be_counted():
+    run = make_published(make_project(), XSTEST)
+    data, judges = figures_of(run)
+    items = Item.objects.filter(queue=run.queue, opened_at__isnull=False, votes=2, b=None)
+    assert items.count() == 2250
+    assert items.values("prompt_key").distinct().count() == 450
+    assert items.values("a__generator").distinct().count() == 5
+    counted = {
+        name: (judge["overall"]["successes"], judge["overall"]["trials"])
+        for name, judge in judges.items()
+        if name != "random"
+    }
+    # In percent: 83.58, 79.76 and 48.27.
+    assert counted == {
+        "keywords": (3761, 4500),
+        "gpt-4": (3589, 4500),
+        "always-full-compliance": (2172, 4500),
+    }
+    assert judges["gpt-4"]["coverage"]["successes"] == 2239
+    failed = Verdict.objects.filter(judge__run=run, state="failed")
+    [why] = {(name, error) for name, error in failed.values_list("judge__name", "error")}
+    assert why == ("gpt-4", "The published reply has no label that can be read: no verdict.")
+    assert round(100 * data["among_people"]["votes"]["value"], 1) == 96.4
+
+    names = [judge["name"] for judge in data["judges"]]
+    claims = data["claims"]
+    assert names[claims["best"]] == "keywords"
+    assert claims["threshold"] == 40
+    evidence = claims["evidence"][names.index("keywords")][names.index("gpt-4")]
+    assert 2_000 < evidence < 40_000
+    assert data["words"].startswith("keywords is the best judge: it agrees with people on 84 % ")
+    assert data["alt_test"] is None
+    assert data["alt_test_why"] == (
+        "The test takes 3 people with 30 items or more each that others labelled too; "
+        "2 people voted."
+    )
+    page = text_of(Client().get(reverse("run-alt-test", args=[run.pk])))
+    assert data["alt_test_why"] in page
+
+    for generator, expected in {"gpt4": [93.8, 92.1], "mistralguard": [76.4, 75.4]}.items():
+        part = compute(run, f"generator:{generator}").data["judges"]
+        shares = {judge["name"]: 100 * judge["overall"]["value"] for judge in part}
+        assert [round(shares[name], 1) for name in XSTEST.judges] == expected
+    part = compute(run, "tag:homonyms").data["as_of"]
+    assert part["votes"] == 250
+    assert_whole(run.queue.project)
+
+
+def test_xstest_names_its_authors_its_title_and_its_licence(few_labels):
+    run = make_published(make_project(), XSTEST)
+    page = Client().get(f"/runs/{run.pk}/")
+    title = "A Test Suite for Identifying Exaggerated Safety Behaviours in Large Language Models"
+    for words in ("Published labels of XSTest (CC BY 4.0)", "Paul Röttger", title):
+        assert words in text_of(page)
+    assert '<a href="https://creativecommons.org/licenses/by/4.0/"' in page.content.decode()
+    [item] = run.queue.items.filter(external_id="v2-1 gpt4")
+    shown = text_of(Client().get(f"/runs/{run.pk}/pairs/{item.pk}/"))
+    assert "The text is not part of this run: see its source. It has 996 characters." in shown
+    assert item.a.tags == ["homonyms"]
+
+
 def test_its_pages_name_source_and_licence_and_say_that_there_are_no_texts(few_labels):
-    run = make_published(make_project())
+    run = make_published(make_project(), PANDALM)
     page = Client().get(f"/runs/{run.pk}/")
     for words in ("Published labels", "Yidong Wang", "Apache License 2.0", "69.27 %"):
         assert words in text_of(page)
@@ -106,7 +168,7 @@ def test_its_pages_name_source_and_licence_and_say_that_there_are_no_texts(few_l
 
 
 def test_voting_on_it_is_over_and_no_judge_can_be_asked_about_texts_that_are_not_here(few_labels):
-    run = make_published(make_project())
+    run = make_published(make_project(), PANDALM)
     assert (run.state, run.queue.is_open) == ("complete", False)
     assert not Invite.objects.filter(queue=run.queue).exists()
     assert "Voting has closed." in text_of(user_client().get(f"/runs/{run.pk}/vote/"))
@@ -118,7 +180,7 @@ def test_voting_on_it_is_over_and_no_judge_can_be_asked_about_texts_that_are_not
 
 
 def test_its_draws_and_the_order_of_its_prompts_are_the_same_everywhere(few_labels):
-    run = make_published(make_project())
+    run = make_published(make_project(), PANDALM)
     number = uuid5(NAMESPACE_URL, "https://github.com/WeOpenML/PandaLM")
     assert (run.pk, run.queue_id) == (number, number)
     for item in run.queue.items.all():
@@ -127,7 +189,7 @@ def test_its_draws_and_the_order_of_its_prompts_are_the_same_everywhere(few_labe
 
 def test_an_elo_of_the_files_order_is_marked_wherever_it_stands():
     """On the board, in its files, in the API, on the command line and in a report."""
-    run = make_published(make_project())
+    run = make_published(make_project(), PANDALM)
     compute(run)
     reader = user_client()
     figures = Findings.objects.get(run=run, part="").data["judges"]

@@ -13,6 +13,7 @@ from django.core.management import call_command
 from django.utils import timezone
 
 from docs import published_labels
+from judge_eval.demo import content
 from judge_eval.exchange.export import export_run
 from judge_eval.exchange.formats import read
 from judge_eval.exchange.import_report import ImportOptions
@@ -329,7 +330,7 @@ def test_the_demo_holds_what_an_import_of_the_published_files_does():
     ]
     assert made == list(csv.DictReader(published_labels.FILE.read_text().splitlines()))
     imported = import_pandalm(*PANDALM)
-    demo = make_published(make_project("Demo"))
+    demo = make_published(make_project("Demo"), content.PANDALM)
     assert said_in(demo) == said_in(imported)
     assert sorted(prompts_of(demo).values()) == sorted(prompts_of(imported).values())
 

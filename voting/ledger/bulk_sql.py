@@ -92,6 +92,29 @@ def insert(cursor: CursorWrapper, *rows: Model, **expressions: tuple[str, object
         cursor.execute(sql, row_values)
 
 
+def insert_copies(column: str, copies: Sequence[tuple[Model, object]]) -> None:
+    """Insert copies of rows, each with its own value in one column; a row is prepared once."""
+    if not copies:
+        return
+    model = type(copies[0][0])
+    fields = _fields(model)
+    columns = [field.column for field in fields]
+    place = columns.index(column)
+    made: dict[int, list[Any]] = {}
+    rows = []
+    for row, value in copies:
+        if id(row) not in made:
+            values = (
+                field.get_db_prep_save(field.pre_save(row, add=True), connection)
+                for field in fields
+            )
+            made[id(row)] = [*values]
+        rows.append([*made[id(row)]])
+        rows[-1][place] = fields[place].get_db_prep_save(value, connection)
+    sql = _insert_into(model._meta.db_table, tuple((name, "%s") for name in columns))
+    executemany(sql, rows)
+
+
 @cache
 def _fields(model: type[Model]) -> list[Any]:
     return [

@@ -94,18 +94,25 @@ class Command(BaseCommand):
 def start(supervisor: Supervisor, host: str, port: int) -> None:
     if not os.environ.get("REDIS_URL"):
         start_broker(supervisor)
-    if CAN_FORK:
-        # In a process of its own: this one, which others are forked from, keeps no connection.
-        preparing = ForkProcess(target=prepare, args=(supervisor.say,))
-        preparing.start()
-        supervisor.wait_for(lambda: preparing.exitcode is not None)
-        preparing.join()
-        if preparing.exitcode:
-            sys.exit(1)
-    else:
-        prepare(supervisor.say)
+    preparing = []
+    for words, prepare in (
+        ("looking after the database", prepare_database),
+        ("collecting static files", prepare_static),
+    ):
+        supervisor.say(words)
+        if CAN_FORK:
+            # In processes of their own: this one, which is forked, keeps no connection.
+            preparing.append(ForkProcess(target=prepare, args=(supervisor.say,)))
+            preparing[-1].start()
+        else:
+            prepare(supervisor.say)
+    preload()
+    supervisor.wait_for(lambda: all(process.exitcode is not None for process in preparing))
+    for process in preparing:
+        process.join()
+    if any(process.exitcode for process in preparing):
+        sys.exit(1)
     if not supervisor.stopping:
-        preload()
         serve(supervisor, host, port)
 
 
@@ -148,14 +155,10 @@ def refuse_errors(tag: str, databases: Sequence[str] = ()) -> None:
             raise RefusalError(f"{error.msg} {error.hint or ''}".strip())
 
 
-def prepare(say: Callable[[str], None]) -> None:
+def prepare_database(say: Callable[[str], None]) -> None:
     try:
-        say("looking after the database")
         refuse_errors(Tags.database, [DEFAULT_DB_ALIAS])
         call_command("migrate", verbosity=0, interactive=False)
-        say("collecting static files")
-        with refusing(f"cannot write {settings.STATIC_ROOT}"):
-            collect_static()
         say("looking for the demo")
         with refusing(f"cannot write {settings.DATA}"):
             call_command("load_demo", verbosity=0, stdout=io.StringIO())
@@ -164,6 +167,14 @@ def prepare(say: Callable[[str], None]) -> None:
     except DatabaseError as error:
         raise RefusalError(f"the database cannot be used: {error}".strip()) from error
     close_connections()
+
+
+def prepare_static(say: Callable[[str], None]) -> None:
+    try:
+        with refusing(f"cannot write {settings.STATIC_ROOT}"):
+            collect_static()
+    except CommandError as error:
+        raise RefusalError(str(error)) from error
 
 
 def close_connections() -> None:
