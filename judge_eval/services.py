@@ -1,11 +1,11 @@
 """Making a run: its outputs, its pairs, its judges, its queue of votes."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import lru_cache
 from hashlib import sha256
 from itertools import combinations
 from random import Random
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from django.conf import settings
 from django.db import connection, transaction
@@ -34,6 +34,7 @@ from voting.pictures.store import source_address
 
 # A change of what a baseline answers must change its fingerprint: it is another competitor then.
 BASELINE_VERSION = 2
+NO_EXAMPLES: Final[Mapping[str, Callable[[Item], JsonObject]]] = {}
 Output = TypeVar("Output", bound=Hashable)
 
 
@@ -45,11 +46,13 @@ def create_run(
     rubric: str,
     baselines: Sequence[str],
     ballot: Sequence[str] = DEFAULT_BALLOT,
+    examples: Mapping[str, Callable[[Item], JsonObject]] = NO_EXAMPLES,
     **rules: Any,
 ) -> Run:
     """Write a run of outputs that are there already, and let the workers begin.
 
     Of a `kind` of single items each output is one; otherwise those of a prompt are paired.
+    `examples` are judges by name, each with what its verdict on an item is.
     """
     with transaction.atomic():
         queue = create_queue(project, name, rubric, ballot=list(ballot), **rules)
@@ -75,12 +78,21 @@ def create_run(
         # Neighbours in the list would otherwise be of one prompt.
         Random(str(queue.pk)).shuffle(new)  # noqa: S311  an order, not a secret
         items = add_items(queue, new)
-        judges = add_judges(run, [baseline(run, name) for name in baselines])
-        verdicts = [Verdict(judge=judge, item=item) for item in items for judge in judges]
+        judges = [imported_judge(run, name) for name in examples]
+        judges = add_judges(run, judges + [baseline(run, name) for name in baselines])
+        verdicts = [
+            Verdict(judge=judge, item=item, **examples.get(judge.name, _waiting)(item))
+            for item in items
+            for judge in judges
+        ]
         Verdict.objects.bulk_create(verdicts, batch_size=1000)
         record_objects(run)
         enqueue("judge_eval.tasks.advance", str(run.pk))
     return run
+
+
+def _waiting(item: Item) -> JsonObject:
+    return {}
 
 
 def create_study(

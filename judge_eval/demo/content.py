@@ -15,7 +15,10 @@ from importlib.resources.abc import Traversable
 from typing import Any, Final, Literal, NamedTuple
 
 Kind = Literal["svg", "text"]
-Folder = Kind | Literal["jokes", "published"]
+Live = Kind | Literal["jokes"]
+Folder = Live | Literal["examples", "published"]
+# Of each example judge what it says of an output or a pair, and why: by prompt and generators.
+Examples = dict[str, dict[tuple[str, frozenset[str]], tuple[str, str]]]
 SUFFIX: Final[dict[Kind, str]] = {"svg": ".svg", "text": ".md"}
 
 
@@ -170,6 +173,29 @@ def _joke(row: dict[str, Any]) -> DemoPrompt:
         tags=tuple(row["tags"]),
         outputs=(output,),
     )
+
+
+def examples(kind: Live) -> Examples:
+    """Return what example judges say, in words that were written for the demo.
+
+    Of a pair they name the generator, or say that both are alike or bad.
+
+    Examples
+    --------
+    >>> list(examples("jokes"))
+    ['careful-example', 'hasty-example', 'likes-length-example']
+    """
+    prompts = {prompt.slug: prompt for prompt in (jokes() if kind == "jokes" else load(kind))}
+    lines = _text(_folder("examples").joinpath(f"{kind}.csv")).splitlines()
+    head, *rows = csv.reader(lines)
+    first = head.index("why") - 1
+    said: Examples = {name: {} for name in head[first::2]}
+    for slug, *cells in rows:
+        generators, answers = cells[: first - 1], cells[first - 1 :]
+        names = generators or [output.generator for output in prompts[slug].outputs]
+        for name, answer, why in zip(said, answers[::2], answers[1::2], strict=True):
+            said[name][prompts[slug].text, frozenset(names)] = answer, why
+    return said
 
 
 def rubric(kind: Folder) -> str:

@@ -7,8 +7,9 @@ run of people.
 
 import json
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -21,7 +22,7 @@ from django.utils import timezone
 
 from judge_eval.baselines import names_for, names_for_single
 from judge_eval.demo import content
-from judge_eval.demo.content import Labelled, Study
+from judge_eval.demo.content import Kind, Labelled, Live, Study
 from judge_eval.models import Board, Judge, Run, Verdict
 from judge_eval.objects import record_objects
 from judge_eval.runs.lifecycle import OUTPUT_ABSENT
@@ -48,7 +49,7 @@ from voting.voters import invite_token
 
 PROJECT = "Demo"
 SCOPES = [ApiKey.Scope.READ, ApiKey.Scope.VOTE]
-RUNS = {"svg": "Drawings", "text": "Answers"}
+RUNS: dict[Kind, str] = {"svg": "Drawings", "text": "Answers"}
 # A project of its own and its run: a quality score is a project's.
 JOKES = "Jokes"
 # Of the published labels, a project of its own too: its ledger holds votes from the beginning.
@@ -68,7 +69,9 @@ def load(access_file: Path) -> bool:
         if ApiKey.objects.filter(name=FIRST_START).exists():
             return False
         project = Project.objects.create(name=PROJECT)
-        runs = [make_run(project, kind, name) for kind, name in RUNS.items()]
+        runs = [
+            make_run(project, kind, name, examples=examples(kind)) for kind, name in RUNS.items()
+        ]
         runs.append(make_jokes(Project.objects.create(name=JOKES)))
         published = Project.objects.create(name=PUBLISHED)
         finished = [make_published(published, study) for study in STUDIES]
@@ -93,7 +96,7 @@ def load(access_file: Path) -> bool:
     return True
 
 
-def make_run(project: Project, kind: Any, name: str) -> Run:
+def make_run(project: Project, kind: Any, name: str, **examples: Any) -> Run:
     return create_run(
         project,
         name,
@@ -101,6 +104,7 @@ def make_run(project: Project, kind: Any, name: str) -> Run:
         rubric=content.rubric(kind),
         baselines=names_for(kind),
         ballot=CHOICES if kind == "text" else DEFAULT_BALLOT,
+        **examples,
     )
 
 
@@ -111,10 +115,27 @@ def make_jokes(project: Project) -> Run:
         content.jokes(),
         rubric=content.rubric("jokes"),
         baselines=names_for_single(Queue.Kind.PASS_FLAG, PASS_FLAG),
+        examples=examples("jokes"),
         kind=Queue.Kind.PASS_FLAG,
         ballot=PASS_FLAG,
         options={"flag_categories": FLAG_CATEGORIES},
     )
+
+
+def examples(kind: Live) -> dict[str, Callable[[Item], dict[str, Any]]]:
+    """Return the example judges of the demo: by name, what each says of an item."""
+    return {name: partial(_said, said) for name, said in content.examples(kind).items()}
+
+
+def _said(said: dict[Any, tuple[str, str]], item: Item) -> dict[str, Any]:
+    sides = {output.generator: side for side, output in zip("AB", item.outputs, strict=False)}
+    answer, why = said[item.a.prompt, frozenset(sides)]
+    return {
+        "state": Verdict.State.DONE,
+        "winner": sides.get(answer, answer),
+        "feedback": why,
+        "decided_at": timezone.now(),
+    }
 
 
 # --- published labels ---------------------------------------------------------------------------

@@ -10,8 +10,9 @@ from judge_eval.demo import content
 from judge_eval.models import Judge, Run, Verdict
 from judge_eval.runs import demo
 from judge_eval.runs.state import advance
-from tests.helpers.pages import ballots_in
-from tests.makers import key_client, seal_all
+from judge_eval.selectors import board
+from tests.helpers.pages import ballots_in, text_of
+from tests.makers import key_client, make_vote, make_voter, seal_all, user_client
 from voting.kinds import Options
 from voting.models import ApiKey, Entry, Inference, Item, Project
 
@@ -94,13 +95,22 @@ def test_baselines_judge_all_and_elements_are_counted_only_in_drawings(access_fi
     demo.load(access_file)
     judges = Judge.objects.order_by("run__name", "position").values_list("run__name", "name")
     assert list(judges) == [
+        ("Answers", "careful-example"),
+        ("Answers", "hasty-example"),
+        ("Answers", "likes-length-example"),
         ("Answers", "always-first"),
         ("Answers", "random"),
         ("Answers", "longer-wins"),
+        ("Drawings", "careful-example"),
+        ("Drawings", "hasty-example"),
+        ("Drawings", "likes-length-example"),
         ("Drawings", "always-first"),
         ("Drawings", "random"),
         ("Drawings", "longer-wins"),
         ("Drawings", "more-elements-wins"),
+        ("Jokes", "careful-example"),
+        ("Jokes", "hasty-example"),
+        ("Jokes", "likes-length-example"),
         ("Jokes", "always-pass"),
         ("Jokes", "always-flag"),
         ("Jokes", "random"),
@@ -114,6 +124,33 @@ def test_baselines_judge_all_and_elements_are_counted_only_in_drawings(access_fi
         ("XSTest", "always-full-compliance"),
         ("XSTest", "random"),
     ]
+
+
+def test_example_judges_have_answered_and_the_first_vote_moves_a_board_with_judges(access_file):
+    demo.load(access_file)
+    examples = Verdict.objects.filter(judge__name__endswith="-example")
+    assert examples.count() == 3 * 90
+    assert set(examples.values_list("state", "judge__provider")) == {("done", "imported")}
+    assert not examples.filter(feedback="").exists()
+    assert all(len(why) < 90 for why in examples.values_list("feedback", flat=True))
+    fox = examples.get(
+        judge__name="careful-example",
+        item__a__prompt__startswith="A red fox",
+        item__a__generator__in=("atelier-1", "doodle-nano"),
+        item__b__generator__in=("atelier-1", "doodle-nano"),
+    )
+    picked = fox.item.a if fox.winner == "A" else fox.item.b
+    assert picked.generator == "atelier-1"
+    [jokes] = runs_of("Jokes").values()
+    advance(jokes.pk)
+    joke = examples.filter(item__queue=jokes.queue, winner="pass", judge__position=0).first().item
+    make_vote(make_voter(jokes), joke, "pass")
+    seal_all(jokes.queue.project)
+    rated = {line.judge.name: line.judge.rating.agree for line in board(jokes).rows}
+    assert rated["careful-example"] == 1
+    page = text_of(user_client().get(f"/runs/{jokes.pk}/pairs/{joke.pk}/"))
+    assert "careful-example" in page
+    assert "always-pass baseline" in page
 
 
 def test_it_is_loaded_once(access_file):
@@ -146,8 +183,8 @@ def test_the_ways_in_work_and_are_for_the_owners_eyes_only(access_file):
     assert user.is_superuser
     client = Client()
     client.force_login(user)
-    for board in access["board"]:
-        assert client.get(board["path"]).status_code == 200
+    for shown in access["board"]:
+        assert client.get(shown["path"]).status_code == 200
     run = Run.objects.first()
     script = key_client(access["api_key"])
     assert script.get(f"/api/runs/{run.pk}/judge-eval/results").status_code == 200

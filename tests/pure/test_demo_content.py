@@ -2,11 +2,12 @@
 
 import re
 from collections import Counter
+from itertools import combinations
 from xml.etree import ElementTree as ET
 
 import pytest
 
-from judge_eval.demo.content import DemoOutput, DemoPrompt, jokes, load, rubric
+from judge_eval.demo.content import DemoOutput, DemoPrompt, examples, jokes, load, rubric
 
 SVG = "{http://www.w3.org/2000/svg}"
 GENERATORS = {
@@ -26,6 +27,24 @@ DRAWINGS = [
     for prompt in load("svg")
     for output in prompt.outputs
 ]
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "jokes"])
+def test_each_example_judge_has_an_answer_and_a_reason_for_every_item(kind):
+    prompts = jokes() if kind == "jokes" else load(kind)
+    made = {
+        (prompt.text, frozenset(output.generator for output in item))
+        for prompt in prompts
+        for item in combinations(prompt.outputs, 1 if kind == "jokes" else 2)
+    }
+    for answers in examples(kind).values():
+        assert answers.keys() == made
+        for (_, generators), (answer, why) in answers.items():
+            others = {"pass", "flag"} if kind == "jokes" else {*generators, "tie", "both_bad"}
+            assert answer in others
+            assert why[-1] in ".!?"
+            assert len(why) < 90
+            assert not [name for name in generators if name in why]
 
 
 def depth(element: ET.Element) -> int:
