@@ -324,7 +324,8 @@ def one_vote_each(right: IntArray) -> Entered:
     ones, numbers = votes[:, 0], np.arange(len(right))
     shared, prompts = np.ones_like(apart), tuple(range(len(right)))
     return Entered(
-        prompts, numbers, right, votes, ones, shared, apart.astype(float), len(right), ones
+        *(prompts, numbers, right, votes, ones, shared, apart.astype(float), len(right), ones),
+        wanted=ones,
     )
 
 

@@ -96,7 +96,8 @@ def result_lines(results: Reply) -> Iterator[str]:
 
 def findings_lines(findings: Reply) -> Iterator[str]:
     yield line("words", findings["words"])
-    yield from (line("more", sentence) for sentence in findings["more"])
+    yield from (line("more", point) for point in findings["more"])
+    yield from (line("note", note) for note in findings.get("notes", ()))
     yield line("as-of-vote", findings["as_of"]["votes"], "newer", findings["newer"])
     yield from (line(*row, between="\t") for row in findings["rows"])
 

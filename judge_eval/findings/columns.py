@@ -11,7 +11,7 @@ from operator import attrgetter
 from typing import Final, Literal
 
 from humanjudge.lib.tables import DASH, Cell, missing, percent, percent_span, span
-from humanjudge.lib.text import usd
+from humanjudge.lib.text import listed, odds, usd
 from judge_eval.findings.model import JudgeFindings, RunFindings
 from judge_eval.findings.ranking import Elo, elo_of
 from judge_eval.stats.elo import BASELINE
@@ -170,22 +170,32 @@ def _ties_cell(judge: JudgeFindings) -> Cell:
 
 
 def beats_cell(figures: RunFindings, place: int) -> Cell:
-    """Name the judges that the one at this place beats, and whether it beats the floor.
+    """Name the judges that the one at this place beats, and say how it stands to the floor.
 
     Of many, or of long names, only the number is given.
     """
-    if figures.judges[place].is_baseline:
+    judge, beats = figures.judges[place], figures.claims.beats
+    if judge.is_baseline:
         return Cell()
     others = [n for n, judge in enumerate(figures.judges) if not judge.is_baseline and n != place]
-    beaten = [figures.judges[n].name for n in others if figures.claims.beats[place][n]]
+    beaten = [figures.judges[n].name for n in others if beats[place][n]]
     words = (
         [f"{len(beaten)} of {len(others)}"] if len(", ".join(beaten)) > LONGEST else list(beaten)
     )
     if len(beaten) == len(others) > 1:
         words = ["all others"]
-    if figures.judges[place].beats_floor:
+    if judge.beats_floor:
         words.append("the floor")
-    return Cell(", ".join(words) or DASH, css="beaten")
+    floor = [n for n, each in enumerate(figures.judges) if each.is_baseline]
+    short = ""
+    if judge.beats_floor is False and judge.overall.n:
+        evidence, needed = figures.claims.evidence[place], figures.claims.floor_threshold
+        low = min(floor, key=lambda n: evidence[n] or 0.0)
+        reached = odds(evidence[low] or 1)
+        short = f"not yet {figures.judges[low].name} ({reached}; needs {odds(needed or 1)})"
+        if worse := [figures.judges[n].name for n in floor if beats[n][place]]:
+            short = f"worse than {listed(worse, 'or')}"
+    return Cell(", ".join(words) or DASH, short, css="beaten")
 
 
 def _rating_cell(judge: JudgeFindings) -> Cell:
@@ -266,7 +276,8 @@ MAIN: Final = (
     Column(
         *("beats", "Beats", "by evidence"),
         "Judges, and the floor of all baselines, for which the evidence that this one is better "
-        "has reached the threshold. It may be looked at after every vote.",
+        "has reached the threshold; below it the baseline that it is farthest from beating. It may "
+        "be looked at after every vote.",
         *("how-claims", lambda judge: Cell(), "-rank_high"),
         {"beats_floor": "beats_floor"},
     ),

@@ -128,7 +128,6 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
         [share.value for share in overall],
         [figure.coverage.value for figure in figures],
         votes=outcomes.as_of.votes,
-        voters=outcomes.as_of.people,
         people=among.pairs.value,
         people_low=among.pairs.low,
         chance=0.5 if is_order else agreement_by_chance(table.votes),
@@ -139,11 +138,11 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
         },
         identical=identical_judges(table.verdicts, is_baseline),
         impossible=_impossible(outcomes),
+        withdrawn=[(each.judge, each.other, each.why) for each in claims.withdrawn],
         noun=kind_of(outcomes.run.queue).noun,
         part="" if outcomes.parts else outcomes.as_of.part,
         **({"agrees": "agrees with people's order on"} if is_order else {}),
     )
-    gone = [(each.judge, each.other, each.why) for each in claims.withdrawn]
     models, models_why = _models(outcomes)
     alt_test, alt_test_why, further = alt_tests(
         outcomes.run, judges, outcomes.tasks, outcomes.as_of.votes
@@ -152,7 +151,8 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
     return RunFindings(
         as_of=outcomes.as_of,
         words=" ".join(words.headline()),
-        more=[*words.withdrawn(gone), *words.more(), *about_order(ranked, words)],
+        more=[f"{lead}: {text}" for lead, text in words.points()],
+        notes=[*words.notes(), *about_order(ranked, words)],
         judges=studied,
         claims=claims,
         mcnemar=mcnemar_tests(_labelled(outcomes), np.flatnonzero(is_baseline).tolist()),

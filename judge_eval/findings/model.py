@@ -306,9 +306,10 @@ class GroupFigures(Figures):
 class RunFindings(RankedJudges, extra="allow"):
     """All that is known of a run, or of a part of it; `parts` are those of the whole run."""
 
-    # What a reader must know, and what stands beside it in quieter sentences.
+    # What a reader must know; points, as "Floor: …"; and what stands among the further figures.
     words: str
     more: list[str]
+    notes: list[str] = []
     claims: Claims
     mcnemar: McNemar
     same_verdict: Matrix
@@ -329,6 +330,12 @@ class RunFindings(RankedJudges, extra="allow"):
     # Of each group of voters, where there are some.
     groups: list[GroupFigures] = []
     parts: Parts | None = None
+
+    @property
+    def points(self) -> list[tuple[str, str]]:
+        """The points of `more`, by the words that lead them."""
+        parts = (point.partition(": ") for point in self.more)
+        return [(lead, text) for lead, _, text in parts]
 
     @property
     def unrated(self) -> dict[str, str]:

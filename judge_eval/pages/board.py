@@ -101,9 +101,10 @@ def _headline(board: BoardView, part: Slice, figures: RunFindings | None) -> Con
     in_part = f"{part.in_words}: {words}" if words and part.kind else words
     return {
         "words": _unbroken(words),
-        "more": [_unbroken(sentence) for sentence in figures.more] if words and figures else [],
+        "points": [tuple(map(_unbroken, of)) for of in figures.points] if words and figures else [],
+        "notes": figures.notes if figures else [],
         "is_computing": is_begun and not figures,
-        "spoken": in_part or f"{number_of(board.votes, 'vote')}.",
+        "spoken": words or f"{number_of(board.votes, 'vote')}.",
     }
 
 

@@ -6,7 +6,7 @@ Made of `evidence` and overall agreement, and of nothing else; words, ranks and 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from judge_eval.stats.evidence import (
     sum_of_rows,
     thresholds,
     too_few_prompts,
+    two_figures,
 )
 from judge_eval.stats.evidence_order import Entered, Opened, enter
 from judge_eval.stats.outcomes_table import UNASSIGNED
@@ -44,6 +45,13 @@ Votes: TypeAlias = list[list[int | None]]
 Forecasts: TypeAlias = list[list[Forecast | None]]
 # How the judge of a row compares to that of a column, where it agrees at least as often.
 Standing: TypeAlias = Literal["beats", "both ways", "leads", ""]
+
+
+class FirstClaim(NamedTuple):
+    """The fewest votes, to two figures, and prompts after which some claim could stand."""
+
+    votes: int
+    prompts: int
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -61,7 +69,8 @@ class Claims:
 
     `threshold` is for judges among themselves, `best_threshold` for the best judge against every
     other, `floor_threshold` for baselines; None where there are none. `best` is the place of the
-    best judge. The run has so many open `prompts`, of which so many are `cut`.
+    best judge. The run has so many open `prompts`, of which so many are `cut`; `first_claim` is the
+    least on which anything could be claimed.
     """
 
     is_baseline: BoolArray
@@ -85,6 +94,7 @@ class Claims:
     votes_left: int
     best: int | None
     too_few_prompts: str | None
+    first_claim: FirstClaim | None
 
     def ranks(self) -> list[tuple[int, int] | None]:
         """Return the best and the worst rank of every judge, None of a baseline."""
@@ -159,7 +169,7 @@ def claims(
     ([(1, 1), (2, 2)], ['a', 'b'])
     """
     judges, floor = int((~is_baseline).sum()), int(is_baseline.sum())
-    planned = entered.planned
+    planned, wanted = entered.planned, entered.wanted
     if not entered.n_judges:  # nothing has been opened
         entered = enter([Opened(0, 0, 0, 1, [UNASSIGNED] * len(is_baseline))], [0])
     needed = thresholds(is_baseline)
@@ -196,6 +206,7 @@ def claims(
         votes_left=votes_left,
         best=best_judge(ahead, beaten, is_baseline),
         too_few_prompts=few,
+        first_claim=first_claim(planned, wanted, judges, floor, most_over_floor),
     )
 
 
@@ -229,6 +240,36 @@ def too_few(
         return None
     number = "1 prompt is" if prompts == 1 else f"{prompts:,} prompts are"
     return f"{number} too few to tell {what}: add prompts rather than pairs."
+
+
+def first_claim(
+    planned: IntArray, wanted: IntArray, judges: int, baselines: int, most_over_floor: float = 1.0
+) -> FirstClaim | None:
+    """Say after which votes a judge could beat another one, or a baseline, or be the best.
+
+    If one were right and the other wrong on all votes, and prompts with few votes came first; None
+    if no claim could stand. Prompts weigh by their `planned` votes, and have so many `wanted` ones.
+
+    Examples
+    --------
+    >>> twice = np.full(40, 2)
+    >>> first_claim(twice, twice, judges=3, baselines=2)
+    FirstClaim(votes=20, prompts=10)
+    >>> first_claim(twice[:7], twice[:7], judges=2, baselines=0)
+    """
+    open_prompts = np.flatnonzero(planned)
+    order = open_prompts[np.lexsort((wanted[open_prompts], planned[open_prompts]))]
+    if not len(order):
+        return None
+    bets = planned[order, None] / planned.max(initial=1) * [1.0, most_over_floor]
+    over_judge, over_floor = judges * max(1, judges - 1 if baselines else 1), judges * baselines
+    tests = [over_judge if judges > 1 else 0, over_floor]
+    is_enough = log_wealth(bets) >= np.log(np.maximum(tests, 1) / SIGNIFICANCE) - _TOLERANCE
+    ends = is_enough.argmax(axis=0)[is_enough.any(axis=0) & np.greater(tests, 0)]
+    if not len(ends):
+        return None
+    prompts = 1 + int(ends.min())
+    return FirstClaim(two_figures(wanted[order[:prompts]].sum()), prompts)
 
 
 # --- intervals that hold however often one looks --------------------------------------------------

@@ -286,11 +286,11 @@ def forecast(log_missing: float, fast: float, slow: float) -> Forecast | None:
     if fast <= 0:
         return None
     return Forecast(
-        _two_figures(log_missing / fast), _two_figures(log_missing / slow) if slow > 0 else None
+        two_figures(log_missing / fast), two_figures(log_missing / slow) if slow > 0 else None
     )
 
 
-def _two_figures(votes: float) -> int:
+def two_figures(votes: float) -> int:
     unit: int = 10 ** max(0, floor(log10(votes)) - 1)
     return max(1, round(votes / unit) * unit)
 

@@ -89,7 +89,8 @@ class Entered:
     there are none.
 
     `all_votes` are all first wanted votes on the prompts that entered. `planned` are the votes with
-    which each open prompt may enter, and `cut` is how many prompts that leaves out votes of.
+    which each open prompt may enter, and `cut` is how many prompts that leaves out votes of; each
+    has so many `wanted` votes.
     """
 
     prompts: tuple[int, ...]
@@ -101,6 +102,7 @@ class Entered:
     differences: FloatArray
     all_votes: int
     planned: IntArray
+    wanted: IntArray
     cut: int = 0
 
     @property
@@ -286,7 +288,7 @@ class PromptQueue:
         assigned = (verdicts != UNASSIGNED) * sizes[:, None]
         most_votes = np.array([entry.most_votes for entry in entries], np.int64)
         shared, apart = _apart(right, assigned, ends)
-        planned = np.array([*self.sizes.values()], np.int64)
+        wanted = np.array([*self.sizes.values()], np.int64)
         most, _ = self._most()
         return Entered(
             prompts=tuple(self.entries),
@@ -297,8 +299,9 @@ class PromptQueue:
             shared=shared,
             differences=ratio(apart.astype(np.float64), np.where(shared, most_votes[:, None], 0.0)),
             all_votes=sum(self.sizes[prompt] for prompt in self.entries),
-            planned=np.minimum(planned, most),
-            cut=int((planned > most).sum()),
+            planned=np.minimum(wanted, most),
+            wanted=wanted,
+            cut=int((wanted > most).sum()),
         )
 
     def _verdicts(self, numbers: Sequence[int]) -> Codes:

@@ -70,7 +70,7 @@ def test_the_figures_of_a_small_run():
         "part": "all pairs",
     }
     assert found.seq == run.queue.project.head_seq or found.seq == found.data["as_of"]["seq"]
-    assert found.data["words"].startswith("There are only baselines on the board")
+    assert found.data["words"].startswith("No judge was asked yet. Add judges: ")
     assert found.data["mcnemar"]["ahead"] == [[0, 6], [2, 0]]
     assert found.data["same_verdict"] == [[1.0, 0.0], [0.0, 1.0]]
     assert found.data["alt_test"] is None
@@ -220,8 +220,8 @@ def test_who_has_given_no_verdict_is_told_apart_from_whoever_has():
     one, other = data["judges"]
     assert (other["rating"]["rank"], other["rating"]["value"]) == (None, None)
     assert data["words"].startswith(f"{one['name']} is the only judge with verdicts")
-    assert f"{other['name']} has no verdict on any pair that people voted on." in data["more"]
-    assert "cannot be told apart" not in " ".join([data["words"], *data["more"]])
+    nothing = f"{other['name']} has no verdict on any pair that people voted on."
+    assert data["more"][0] == f"Unanswered: {nothing}"
 
 
 def test_without_a_vote_nobody_has_a_letter():
@@ -235,7 +235,7 @@ def test_a_single_judge_stands_beside_people_and_floor():
     Judge.objects.filter(run=run).update(provider="imported")
     data = computed(run).data
     assert "it agrees with people on 75 % (people among themselves: 100 %)" in data["words"]
-    assert "No baseline is on the board, so the floor is not known." in data["more"]
+    assert "No baseline is on the board, so the floor is not known." in data["notes"]
     beside = data["judges"][0]["beside_people"]
     assert (beside["trials"], data["among_people"]["votes"]["trials"]) == (36, 36)
 

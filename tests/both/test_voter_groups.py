@@ -272,7 +272,7 @@ def test_the_board_offers_groups_as_parts_and_sets_them_side_by_side():
     assert "Groups of voters" in page
     computed(run, "group:nurses")
     part = text_of(user_client().get(f"/runs/{run.pk}/", {"part": "group:nurses"}))
-    assert "Only a part: votes of the group nurses." in part
+    assert "Only votes of the group nurses: " in part
     assert "As of 24 votes by 2 people on 12 of 12 pairs" in part
     unknown = user_client().get(f"/runs/{run.pk}/", {"part": "group:kings"})
     assert unknown.status_code == 404

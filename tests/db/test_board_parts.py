@@ -67,7 +67,7 @@ def test_a_part_shows_its_own_figures_and_no_elo(run):
     compute(run, "tag:animals")
     response = get(run, "tag:animals")
     text = text_of(response)
-    assert "Only a part: prompts tagged animals." in text
+    assert "Only prompts tagged animals: " in text
     assert "ELO, prices and times are those of the whole run." in text
     good = cells_of(response, "good")
     assert "elo" not in good

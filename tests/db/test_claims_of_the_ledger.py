@@ -336,9 +336,9 @@ def test_a_claim_that_a_vote_is_taken_back_from_is_withdrawn_until_it_is_made_ag
     assert withdrawn(run) == both(history.TAKEN_BACK)
     data = compute(run).data
     names = [judge["name"] for judge in data["judges"]]
-    assert data["more"][0] == (
-        "Withdrawn: a vote was taken back. No longer claimed: "
-        f"{names[0]} beats {names[1]} and {names[0]} is the best judge."
+    assert data["more"][0] == "Changed: A vote was taken back: 2 claims withdrawn."
+    assert data["notes"][0] == (
+        f"No longer claimed: {names[0]} beats {names[1]} and {names[0]} is the best judge."
     )
     vote_on(run, pairs=[item for item in pairs_of(run) if not item.votes])
     assert withdrawn(run) == []
@@ -370,7 +370,7 @@ def test_a_claim_falls_because_a_judge_joined_and_the_evidence_stays():
     join(run, "A")
     after = claims_of(run)
     assert withdrawn(run) == both(history.JOINED)
-    assert compute(run).data["more"][0].startswith("Withdrawn: a judge joined. No longer claimed: ")
+    assert compute(run).data["more"][0].startswith("Changed: A judge joined: ")
     assert (before["threshold"], after["threshold"]) == (40, 120)
     assert after["evidence"][0][1] == before["evidence"][0][1]
 

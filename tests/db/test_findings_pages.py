@@ -96,18 +96,20 @@ def test_a_report_and_its_files_say_the_same(run):
 
 
 def test_what_fell_and_what_can_never_be_right_is_named(run):
-    _, *more = sentences(run)
-    assert more[0].startswith("Withdrawn: a verdict changed. No longer claimed: ")
+    data = Findings.objects.get(run=run, part="").data
+    assert data["more"][0] == "Changed: A verdict changed: 1 claim withdrawn."
+    assert data["notes"][0].startswith("No longer claimed: ")
     never = "No vote can be “tie” here, so that answer is never right: always-tie (on 20 pairs)."
-    assert never in more
+    assert never in data["notes"]
+    assert never in text_of(user_client().get(board_of(run)))
 
 
 def test_a_part_is_named_and_never_says_that_voting_may_stop(run):
     words = sentences(run, PART)[0]
-    assert words.startswith("Only a part: prompts tagged animals. ")
+    assert words.startswith("Only prompts tagged animals: ")
     assert "stop" not in words
     page = text_of(user_client().get(board_of(run, PART)))
-    assert page.count("Only a part: prompts tagged animals.") == 1
+    assert page.count("Only prompts tagged animals: ") == 1
     assert page.count("nothing corrects for how many there are") == 1
 
 
@@ -122,9 +124,8 @@ def test_judges_that_are_copies_and_people_who_agree_by_chance_are_named_first()
     seal_all(run.queue.project)
     compute(run)
     assert sentences(run)[0].startswith(
-        "People agree with each other no more than by chance (50 %, by chance 62 %). "
-        "north and copy gave the same verdict on every pair. "
-        "north agrees with people on 75 % (people among themselves: 50 %)."
+        "People agree no more than by chance (50 %; chance 62 %). "
+        "north and copy gave the same verdict on every pair."
     )
 
 
@@ -274,9 +275,9 @@ def outputs_alone():
 
 
 STUDIES = {
-    pairs_without_judges: "No judge has given a verdict yet.",
-    items_without_judges: "No judge has given a verdict yet.",
-    enough_people_without_judges: "No judge has given a verdict yet.",
+    pairs_without_judges: "No judge was asked yet. Add judges: they answer on the votes you have.",
+    items_without_judges: "No judge was asked yet. Add judges: they answer on the votes you have.",
+    enough_people_without_judges: "No judge was asked yet. Add judges: they answer on the votes you have.",
     one_of_two_judged: "gpt is the only judge: it agrees with people on 100",
     outputs_alone: "No votes yet",
 }

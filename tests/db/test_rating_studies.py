@@ -56,7 +56,7 @@ def test_judges_of_ratings_are_ranked_by_the_order_of_ratings_and_not_by_equal_o
     assert flat.of_ratings.exact.value > keen.of_ratings.exact.value == 1 / 27
     assert (keen.overall.value, flat.overall.value) == (1, pytest.approx(0.5, abs=0.05))
     assert keen.overall.n == flat.overall.n == 13 - found.unordered.alike
-    assert found.words.startswith("keen ")
+    assert "keen agrees with people's order on 100 %" in found.words
     # Eleven prompts of two answers, two couples, and one prompt that waits for another.
     units = found.unordered
     assert (units.units, units.of_one_item, units.not_whole) == (13, 1, 0)
@@ -92,7 +92,7 @@ def test_board_api_files_and_command_line_rank_by_the_order():
     compute(run)
     shown = text_of(user_client().get(f"/runs/{run.pk}/"))
     for words in (
-        "keen leads flat, not settled",
+        "keen is not yet shown to beat flat (",
         "keen agrees with people's order on 100 %",
         "% in people's order",
         "Ratings have no ELO: a single rating is neither right nor wrong.",
@@ -145,7 +145,7 @@ def test_the_board_says_where_spearman_puts_two_judges_the_other_way_round():
         expected = oracles.stats.spearmanr(people, ratings).statistic
         assert judges[name].of_ratings.spearman == pytest.approx(expected)
     far = "By Spearman's rank correlation alike (0.92) stands above steps (-0.69)."
-    assert [sentence for sentence in found.more if "Spearman" in sentence] == [far]
+    assert [sentence for sentence in found.notes if "Spearman" in sentence] == [far]
 
 
 def test_a_group_of_voters_has_the_order_of_its_own_ratings():
