@@ -170,10 +170,10 @@ def first_start() -> FirstStart:
 
 
 def is_at_rest(data: Path) -> bool:
-    """Whether all pictures of the demo are drawn, and the figures of its finished run computed."""
+    """Whether all pictures of the demo are drawn, and the figures of its finished runs computed."""
     with closing(sqlite3.connect(data / "humanjudge.sqlite3")) as database:
         query = "SELECT count(*), count(*) FILTER (WHERE state = 'waiting') FROM voting_picture"
         pictures, waiting = database.execute(query).fetchone()
         query = "SELECT count(*) FROM judge_eval_findings WHERE computed_at IS NOT NULL"
         (computed,) = database.execute(query).fetchone()
-    return pictures > 0 and not waiting and computed > 0
+    return pictures > 0 and not waiting and computed > 1
