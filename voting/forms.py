@@ -77,7 +77,7 @@ class _InvitingForm(forms.Form):
         empty_value=None,
         required=False,
         initial="30",
-        label="Lets people in for",
+        label="Valid for",
     )
 
     def expires_at(self, now: datetime) -> datetime | None:
@@ -88,7 +88,7 @@ class _InvitingForm(forms.Form):
 class InviteForm(_InvitingForm):
     label = forms.CharField(max_length=100, required=False, label="For whom (optional)")
     max_voters = forms.IntegerField(
-        min_value=1, max_value=100_000, required=False, label="At most so many people (optional)"
+        min_value=1, max_value=100_000, required=False, label="Limit (people)"
     )
     field_order = ("label", "group", "days", "max_voters")
 

@@ -320,7 +320,7 @@ def start(request: HttpRequest, run_id: Prefix) -> Any:
 
 @router.post("/{run_id}/stop", response=State)
 def stop(request: HttpRequest, run_id: Prefix) -> Any:
-    """Make no more calls and take no more votes; calls that are out are still written down."""
+    """Stop calls and voting; answers under way are kept."""
     return lifecycle.stop(_managed(request, run_id).pk)
 
 

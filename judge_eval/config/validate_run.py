@@ -73,7 +73,8 @@ def _too_few_models(config: JsonObject, mode: str) -> Iterator[tuple[Place, str]
     least = MODES[mode].fewest_models[config.get("items") is not None]
     models = config.get("models")
     if config.get("outputs") != "given" and isinstance(models, list) and len(models) < least:
-        yield ("models",), f"must have at least {least}, has {len(models)}"
+        number = {1: "one model", 2: "two models"}.get(least, f"{least} models")
+        yield ("models",), f"enter at least {number}"
 
 
 def _judge(judge: JsonObject, off: Collection[str]) -> Iterator[tuple[Place, str]]:

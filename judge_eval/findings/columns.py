@@ -315,7 +315,7 @@ MAIN: Final = (
 FURTHER: Final = (
     Column(
         *("always", "Agreement", "%, always valid"),
-        "The interval that holds however often one looks: the thin line of the picture.",
+        "The interval that is valid even if you look every day: the thin line of the picture.",
         "how-overall",
         lambda judge: _overall_within(judge, judge.always_low, judge.always_high),
         "overall.value",

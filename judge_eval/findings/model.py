@@ -81,7 +81,7 @@ class JudgeFindings(Figures):
     name: str
     is_baseline: bool
     overall: Share
-    # The interval that holds however often one looks; None where agreement has changed so much on
+    # The always-valid interval; None where agreement has changed so much on
     # the way that no value fits all of it.
     always_low: Number
     always_high: Number

@@ -98,7 +98,6 @@ def _headline(board: BoardView, part: Slice, figures: RunFindings | None) -> Con
     """Return what is known in words, and what is read aloud when it changes."""
     is_begun = bool(board.votes or part.kind)
     words = figures.words if figures and is_begun else ""
-    in_part = f"{part.in_words}: {words}" if words and part.kind else words
     return {
         "words": _unbroken(words),
         "points": [tuple(map(_unbroken, of)) for of in figures.points] if words and figures else [],
@@ -148,9 +147,13 @@ def _unanswerable(requested: Request) -> str:
     data = requested.whole.data or {}
     if not (counts := data.get("unanswerable")):
         return ""
-    choices = listed(short_name(choice) for choice in counts["choices"])
-    of = f"{counts['votes']:,} of {number_of(data['as_of']['votes'], 'vote')}"
-    return f"{of} say {choices}, which no judge here was offered: none could be right about them."
+    choices, votes = listed(map(short_name, counts["choices"]), "or"), counts["votes"]
+    one, many = choices.replace("tie", "a tie"), choices.replace("tie", "ties")
+    are = f"One vote is {one}" if votes == 1 else f"{votes:,} votes are {many}"
+    left = f"{'it is' if votes == 1 else 'they are'} left out here"
+    if not requested.part.kind:
+        left = f"none could be right about {'it' if votes == 1 else 'them'}"
+    return f"{are}; judges had no {choices} to choose, so {left}."
 
 
 def _first_step(run: Run, board: BoardView, *, runs_it: bool) -> tuple[str, str, str]:

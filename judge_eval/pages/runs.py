@@ -211,7 +211,7 @@ def _joining(request: HttpRequest, run: Run) -> JoiningForm | None:
 def _context(run: Run) -> Context:
     progress, models = progress_of(run), selectors.calls_by_model([run.pk])
     events = list(run.events.exclude(kind__in=UNLISTED_EVENTS).order_by("-pk")[:EVENTS])
-    # Calls that are out when a run is stopped are still written down.
+    # Calls under way when a run is stopped are still written down.
     out = sum(model["out"] for model in models)
     is_waiting = out or progress.outputs.waiting or progress.calls.waiting
     failed = progress.outputs.failed + progress.calls.failed
@@ -294,7 +294,7 @@ def _facts(run: Run, progress: RunProgress, out: int) -> list[tuple[str, str]]:
         "Tokens out": progress.tokens_out,
         "Attempts": progress.attempts,
         "Answered from storage": progress.reused,
-        "Asked once more to be read": progress.repaired,
+        "Repaired replies": progress.repaired,
         "Mean time of a call": latency(progress.mean_latency_ms) if progress.attempts else "",
     }
     return [

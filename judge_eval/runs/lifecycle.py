@@ -188,7 +188,7 @@ def _go_on(run: Run, kind: str, text: str, **data: int) -> None:
 
 
 def stop(run_id: UUID) -> Run:
-    """Make no more calls and take no more votes. Calls that are out are still written down."""
+    """Stop calls and voting. Answers under way are kept."""
     running = (*Run.AT_WORK, Run.State.VOTING)
     with _locked(run_id, *running, otherwise="there is nothing to stop") as run:
         state.stop(run, "Stopped by hand.")

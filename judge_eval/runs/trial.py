@@ -95,7 +95,7 @@ def _take(number: int) -> Provider | None:
             return None
         refused = providers.lacks_key(provider)
         if not refused and (until := leases.paused(provider, now).get(call.model)):
-            refused = f"{call.model} is left alone for another {(until - now).seconds} s"
+            refused = f"{call.model} is rate limited for another {(until - now).seconds} s"
         out = leases.calls_out(now).filter(provider=provider.name).count()
         if not refused and leases.allowed(provider, now, out, lease) < 1:
             refused = f"{provider.name} takes no more calls at this moment; try again"

@@ -115,7 +115,7 @@ class Outputs:
         quarters = defaultdict(list)
         for at, pk, total, count in self._passes if check == "pass_rate" else self._wins():
             quarters[quarter_of(at)].append((pk, total, count))
-        # In one order always: which outputs are drawn at random hangs on it.
+        # In one order always: random draws depend on it.
         return {quarter: _added(sorted(sums)) for quarter, sums in quarters.items()}
 
     @cached_property

@@ -42,8 +42,8 @@ class ShareForm(forms.Form):
     shows = forms.ChoiceField(
         label="It shows",
         choices=[
-            (LIVE, "what holds whenever it is opened"),
-            (FROZEN, "what holds now, for good: later votes and decisions do not change it"),
+            (LIVE, "Live"),
+            (FROZEN, "Frozen as of now"),
         ],
         initial=LIVE,
         widget=forms.RadioSelect(attrs={"class": "one-per-line"}),

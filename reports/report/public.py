@@ -51,6 +51,8 @@ from voting.voters import VOTER_COOKIE
 
 View = Callable[..., HttpResponseBase]
 PAGE = "report.html"
+# One answer for a wrong link, one that was revoked, and one that expired.
+GONE = "This report was withdrawn or has expired. Ask whoever sent it."
 # While a bundle is made, another one is refused, to be requested again after so long.
 BUNDLE_SECONDS = 10
 _bundling, _rendering = threading.Lock(), threading.Lock()
@@ -73,7 +75,7 @@ def public(view: View) -> View:
         slow_down(LIMIT, request, "requests for reports")
         share = find_share(token)
         if share is None:
-            raise Http404
+            return problem(request, 404, GONE)
         try:
             answer = _votes_first(request, share) or view(request, share, token, **options)
         except NotComputed as pending:

@@ -14,7 +14,7 @@ BOARDS = {
     "twelve_votes": "Too early to say which is best",
     "clear_winner": "You may stop voting.",
     "twelve_judges": "Not settled",
-    "imported_ties": "votes say tie and both bad, which no judge here was offered",
+    "imported_ties": "votes are ties or both bad; judges had no tie or both bad to choose",
     "flagged_items": "careful-judge",
 }
 

@@ -15,7 +15,7 @@ def test_a_report_is_shared_and_read_by_a_stranger(product, window, name):
     owner.goto(f"{run['board']}share/")
     found = violations(owner)
     owner.get_by_label("For whom").fill("Press")
-    owner.get_by_label("what holds now, for good").check()
+    owner.get_by_label("Frozen as of now").check()
     owner.get_by_role("button", name="Make the link").click()
     link = owner.get_by_label("The new link").input_value()
     found += violations(owner)

@@ -275,9 +275,9 @@ def outputs_alone():
 
 
 STUDIES = {
-    pairs_without_judges: "No judge was asked yet. Add judges: they answer on the votes you have.",
-    items_without_judges: "No judge was asked yet. Add judges: they answer on the votes you have.",
-    enough_people_without_judges: "No judge was asked yet. Add judges: they answer on the votes you have.",
+    pairs_without_judges: "No judge was asked yet. Add judges: ",
+    items_without_judges: "No judge was asked yet. Add judges: ",
+    enough_people_without_judges: "No judge was asked yet. Add judges: ",
     one_of_two_judged: "gpt is the only judge: it agrees with people on 100",
     outputs_alone: "No votes yet",
 }

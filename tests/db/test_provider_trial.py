@@ -151,7 +151,7 @@ class TestWithinItsLimits:
 
     def test_a_paused_model_is_left_alone(self, at):
         leases.pause("default", MODEL, 30, "rate limit reached")
-        assert "judge-hash is left alone for another" in try_it()
+        assert "judge-hash is rate limited for another" in try_it()
         assert at.requests == []
 
     def test_its_place_is_free_again_behind_it(self, at):

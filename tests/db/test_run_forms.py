@@ -181,8 +181,8 @@ DRAWINGS_ONLY = "more-elements-wins judges drawings only; the kind of this run i
 @pytest.mark.parametrize(
     "changes, expected",
     [
-        ({"models": "model-a"}, {"models": ["Must have at least 2, has 1."]}),
-        ({"models": ""}, {"models": ["Must have at least 2, has 0."]}),
+        ({"models": "model-a"}, {"models": ["Enter at least two models."]}),
+        ({"models": ""}, {"models": ["Enter at least two models."]}),
         (
             {"models": "\r\nm\r\n\r\nm\r\nrandom"},
             {"models": ["Line 4: 'm' is given twice.", f"Line 5: {GENERATES_NOTHING}"]},

@@ -88,7 +88,7 @@ def test_parts_figures_and_models_are_shown():
         "Set aside for calls under way $0.0100",
         "Tokens in 800",
         "Attempts 10",
-        "Asked once more to be read 4",
+        "Repaired replies 4",
         "Mean time of a call 250 ms",
         "1 failed call: see why",
         "Outputs are being asked for.",
@@ -152,11 +152,11 @@ def test_a_model_that_is_left_alone_is_told_with_the_reason():
     leases.pause("default", "judge-x", 60, "429 Too Many Requests: asked to wait 600 s")
     leases.pause("default", "judge-of-others", 60, "429")
     text = text_of(user_client().get(progress(run)))
-    assert "judge-x (default) is left alone until" in text
+    assert "judge-x (default) is rate limited; next call" in text
     assert "429 Too Many Requests: asked to wait 600 s. Its calls wait" in text
     assert "judge-of-others" not in text
     Provider.objects.update(pauses={})
-    assert "left alone" not in text_of(user_client().get(progress(run)))
+    assert "rate limited" not in text_of(user_client().get(progress(run)))
 
 
 def test_the_list_of_runs_takes_as_many_queries_for_many_failing_judges():

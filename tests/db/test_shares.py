@@ -157,6 +157,8 @@ def test_a_wrong_an_expired_and_a_revoked_link_get_the_same_answer():
         answers = [read(link, name) for link in (gone, past, wrong)]
         assert {answer.status_code for answer in answers} == {404}
         assert len({text_of(answer) for answer in answers}) == 1
+        words = "This report was withdrawn or has expired. Ask whoever sent it."
+        assert words in text_of(answers[0])
 
 
 def test_a_link_cannot_be_guessed_and_is_kept_as_a_hash():

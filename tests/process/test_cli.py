@@ -142,7 +142,7 @@ def test_the_findings_say_how_sure_the_board_is(shell):
     shell.lines("judge-eval-vote", run, "auto", "--seed", "1")
 
     words, as_of, *rows = shell.lines("judge-eval-findings", run)
-    assert words == ("words|No judge was asked yet. Add judges: they answer on the votes you have.")
+    assert words == "words|No judge was asked yet. Add judges: they answer on the votes you have."
     assert as_of == "as-of-vote|30|newer|0", "it waits for its own votes"
     rows = [line.split("\t") for line in rows]
     assert {row[0] for row in rows} >= {"always-first", "random", "longer-wins"}

@@ -83,7 +83,9 @@ def brought(*differences, shared=1, most=1):
     n, votes = np.zeros((len(columns), 3), int), np.full(columns.shape, shared)
     votes[np.isnan(columns)] = 0
     most_votes = np.full(len(n), most)
-    return Entered(tuple(range(len(n))), n[:, 0], n, n, most_votes, votes, columns, 0, n[:, 0], n[:, 0])
+    return Entered(
+        tuple(range(len(n))), n[:, 0], n, n, most_votes, votes, columns, 0, n[:, 0], n[:, 0]
+    )
 
 
 def same_by_definition(differences, shared, most, pairs, margin):

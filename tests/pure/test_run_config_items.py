@@ -95,7 +95,7 @@ def test_the_most_frequent_label_is_one_of_the_constant_ones():
             {"ballot": ["A", "B"]},
             "ballot: is of pairs; single items are voted on with items.choices",
         ),
-        ({}, {"models": []}, "models: must have at least 1, has 0"),
+        ({}, {"models": []}, "models: enter at least one model"),
     ],
 )
 def test_what_cannot_be_is_refused_where_it_stands(items, changes, error):
