@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from random import Random
 
 from judge_eval.models import Call, Judge, Run, Verdict
+from tests.helpers.imports import imported
 from tests.helpers.run_findings import compute
 from tests.helpers.run_rows import make_calls
 from tests.makers import make_many_votes, make_run, make_single_run, make_voter, pairs_of, seal_all
-from voting.models import Inference
+from voting.curating import exclude_voter
+from voting.models import Inference, Voter
 
 BASELINES = {"random": 0.3, "longer-wins": 0.48}
 PROMPTS = (
@@ -33,15 +35,35 @@ def nobody_has_voted() -> Run:
     return _finished(_run({"good-judge": 0.85, "flaky-judge": 0.6, "bad-judge": 0.4}, pairs=30))
 
 
-def twelve_votes() -> Run:
+def three_votes(pairs: int = 3) -> Run:
     """Too few to say anything."""
     run = _run({"good-judge": 0.85, "flaky-judge": 0.6, "bad-judge": 0.4}, pairs=30)
-    return _finished(run, people=1, pairs=12)
+    return _finished(run, people=1, pairs=pairs)
+
+
+def twelve_votes() -> Run:
+    return three_votes(12)
+
+
+def only_baselines() -> Run:
+    return _finished(_run({}, pairs=30), people=2)
+
+
+def all_equal() -> Run:
+    return _finished(_run({"one": 0.75, "another": 0.75, "a-third": 0.75}, pairs=60), people=2)
 
 
 def clear_winner() -> Run:
     run = _run({"good-judge": 0.95, "flaky-judge": 0.6, "bad-judge": 0.3}, pairs=70)
     return _finished(run, people=3)
+
+
+def after_an_exclusion() -> Run:
+    """One of two voters was excluded, and claims fell with their votes."""
+    run = _finished(_run({"good-judge": 0.95, "bad-judge": 0.3}, pairs=40), people=2)
+    curator, hasty = Voter.objects.filter(project=run.queue.project).order_by("pk")
+    exclude_voter(hasty.pk, run.queue, curator, "Half a second each.", after=None)
+    return _named(run, run.name)
 
 
 def twelve_judges() -> Run:
@@ -81,11 +103,25 @@ def flagged_items() -> Run:
     return _named(run, "Answers that may go out")
 
 
+def ratings() -> Run:
+    """Two people rate two answers to each prompt, and judges in their order more or less."""
+    dice, records = Random(9), []
+    for n in range(80):
+        prompt, name, true = f"q{n // 2}", f"q{n // 2}.{n % 2}", dice.randint(1, 5)
+        records.append({"item": name, "prompt": prompt, "output": name, "generator": f"g{n % 2}"})
+        for who, off in (("ann", 0), ("bob", 0), ("close-judge", 1), ("far-judge", 3)):
+            said = min(5, max(1, true + dice.randint(-off, off)))
+            is_judge = who.endswith("judge")
+            told = {"judge": who, "verdict": said} if is_judge else {"voter": who, "vote": said}
+            records.append({"item": name} | told)
+    return _named(imported(*records, vote_kind="rating", baselines=True), "Answers, rated")
+
+
 BOARDS = {
     board.__name__: board
     for board in (
-        *(nobody_has_voted, twelve_votes, clear_winner, twelve_judges),
-        *(many_judges, imported_ties, flagged_items),
+        *(nobody_has_voted, three_votes, twelve_votes, only_baselines, all_equal, clear_winner),
+        *(after_an_exclusion, twelve_judges, many_judges, ratings, imported_ties, flagged_items),
     )
 }
 

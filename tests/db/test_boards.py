@@ -1,0 +1,52 @@
+"""Boards as people meet them: what each says, in how many words."""
+
+import pytest
+
+from judge_eval.models import Findings
+from tests.helpers.boards import BOARDS
+
+pytestmark = pytest.mark.django_db
+
+SAYS = {
+    "nobody_has_voted": "There are no votes yet",
+    "three_votes": "Too early: 3 votes. The first claims need some 20.",
+    "twelve_votes": "Too early: 12 votes. The first claims need some 20.",
+    "only_baselines": "No judge was asked yet. Add judges: they answer on the votes you have.",
+    "all_equal": "No winner: these 120 votes do not separate ",
+    "clear_winner": "good-judge is the best judge: it agrees with people on ",
+    "after_an_exclusion": "Too early: 40 votes. The first claims need all votes on some ",
+    "twelve_judges": "No winner: these 120 votes do not separate ",
+    "many_judges": "No winner: these 160 votes do not separate ",
+    "ratings": "No winner: these 160 votes do not separate the two; ",
+    "imported_ties": "No winner: these 80 votes do not separate the two; ",
+    "flagged_items": "No winner: these 96 votes do not separate the two; ",
+}
+
+
+@pytest.mark.parametrize("name", BOARDS)
+def test_a_board_says_it_in_forty_words_and_three_points(name):
+    data = Findings.objects.get(run=BOARDS[name](), part="").data
+    assert data["words"].startswith(SAYS[name])
+    assert len(data["words"].split()) <= 40
+    assert data["words"].count(". ") <= 1
+    assert len(data["more"]) <= 3
+    for point in data["more"]:
+        lead, _, text = point.partition(": ")
+        assert lead in {
+            "Unanswered",
+            "Changed",
+            "Floor",
+            "Not settled",
+            "Same",
+            "Lost to contradiction",
+        }
+        assert text.endswith(".")
+
+
+def test_judges_that_fail_are_named_before_all_else_and_what_changed_after_them():
+    failing = Findings.objects.get(run=BOARDS["twelve_judges"]()).data["more"]
+    assert failing[0].startswith(
+        "Unanswered: vendor-0/preview and vendor-4/judge-xl have no verdict"
+    )
+    changed = Findings.objects.get(run=BOARDS["after_an_exclusion"]()).data["more"]
+    assert changed[0].startswith("Changed: Votes were excluded, or are counted again: ")
