@@ -34,7 +34,7 @@ from voting.choices import CHOICES, DEFAULT_BALLOT, PASS_FLAG
 from voting.keys import create_key
 from voting.kinds import Answer, kind_of, options_of
 from voting.ledger import ledger
-from voting.ledger.bulk_sql import insert_copies
+from voting.ledger.bulk_sql import insert_copies, insert_many
 from voting.ledger.decisions import IMPORT_BEGINS, IMPORT_ENDS
 from voting.models import ApiKey, Entry, Inference, Invite, Item, Project, Queue, Voter
 from voting.order import fresh_turn
@@ -180,7 +180,8 @@ def make_published(project: Project, study: Study) -> Run:
         Entry(kind=Entry.Kind.PARAMETERS, payload=payload, **about)
         for payload in (IMPORT_BEGINS, IMPORT_ENDS)
     )
-    ledger.append(project.pk, [*entries, begins, *_votes(queue, items, rows), ends])
+    entries += [begins, *_votes(queue, items, rows), ends]
+    ledger.append(project.pk, entries, insert=insert_many)
     return run
 
 
@@ -198,9 +199,9 @@ def _items_without_texts(queue: Queue, rows: Sequence[Labelled]) -> list[Item]:
         ]
         for row in rows
     ]
-    Inference.objects.bulk_create([one for of_item in outputs for one in of_item])
+    insert_many([one for of_item in outputs for one in of_item])
     now = timezone.now()
-    return Item.objects.bulk_create(
+    items = [
         Item(
             queue=queue,
             position=position,
@@ -212,7 +213,9 @@ def _items_without_texts(queue: Queue, rows: Sequence[Labelled]) -> list[Item]:
             **dict(zip("ab", of_item, strict=False)),
         )
         for position, (row, of_item) in enumerate(zip(rows, outputs, strict=True))
-    )
+    ]
+    insert_many(items)
+    return items
 
 
 def _verdicts(

@@ -10,8 +10,11 @@ from uuid import UUID
 import psycopg
 from django.db import connection, connections, transaction
 from django.db.backends.utils import CursorWrapper
-from django.db.models import Model
+from django.db.models import JSONField, Model
 from django.db.models.expressions import DatabaseDefault
+
+# Every database takes them as they are, if they are no JSON.
+_PLAIN = frozenset({str, int, bool, type(None)})
 
 
 class LedgerConflict(RuntimeError):
@@ -92,27 +95,46 @@ def insert(cursor: CursorWrapper, *rows: Model, **expressions: tuple[str, object
         cursor.execute(sql, row_values)
 
 
+def insert_many(rows: Sequence[Model]) -> None:
+    """Insert rows whose keys nobody asks for; on SQLite at a third of what `bulk_create` costs."""
+    if not rows:
+        return
+    model, database = type(rows[0]), connections[connection.alias]
+    if database.vendor == "postgresql":
+        # It takes all rows with one statement that it plans once.
+        model._default_manager.bulk_create(rows)
+    else:
+        _insert_all(model, [_values(row, _fields(model), database) for row in rows])
+
+
 def insert_copies(column: str, copies: Sequence[tuple[Model, object]]) -> None:
     """Insert copies of rows, each with its own value in one column; a row is prepared once."""
     if not copies:
         return
-    model = type(copies[0][0])
+    model, database = type(copies[0][0]), connections[connection.alias]
     fields = _fields(model)
-    columns = [field.column for field in fields]
-    place = columns.index(column)
-    made: dict[int, list[Any]] = {}
-    rows = []
-    for row, value in copies:
-        if id(row) not in made:
-            values = (
-                field.get_db_prep_save(field.pre_save(row, add=True), connection)
-                for field in fields
-            )
-            made[id(row)] = [*values]
-        rows.append([*made[id(row)]])
-        rows[-1][place] = fields[place].get_db_prep_save(value, connection)
-    sql = _insert_into(model._meta.db_table, tuple((name, "%s") for name in columns))
-    executemany(sql, rows)
+    place = [field.column for field in fields].index(column)
+    originals = {id(row): row for row, _ in copies}
+    made = {key: _values(row, fields, database) for key, row in originals.items()}
+    rows = [[*made[id(row)]] for row, _ in copies]
+    for values, (_, value) in zip(rows, copies, strict=True):
+        values[place] = fields[place].get_db_prep_save(value, database)
+    _insert_all(model, rows)
+
+
+def _values(row: Model, fields: Sequence[Any], database: Any) -> list[Any]:
+    values = [field.pre_save(row, add=True) for field in fields]
+    return [
+        value
+        if type(value) in _PLAIN and not isinstance(field, JSONField)
+        else field.get_db_prep_save(value, database)
+        for field, value in zip(fields, values, strict=True)
+    ]
+
+
+def _insert_all(model: type[Model], rows: Sequence[Sequence[Any]]) -> None:
+    columns = tuple((field.column, "%s") for field in _fields(model))
+    executemany(_insert_into(model._meta.db_table, columns), rows)
 
 
 @cache

@@ -9,7 +9,7 @@ UPDATEs make one number per entry of it. What was voted elsewhere is appended, s
 import json
 import secrets
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from datetime import datetime, timedelta
 from functools import cache, partial, reduce
@@ -253,12 +253,18 @@ def record(*entries: Entry) -> None:
         transaction.on_commit(partial(nudge, project))
 
 
-def append(project_id: UUID, entries: Sequence[Entry]) -> None:
+def append(
+    project_id: UUID,
+    entries: Sequence[Entry],
+    *,
+    insert: Callable[[Sequence[Entry]], object] = Entry.objects.bulk_create,
+) -> None:
     """Seal entries that are not in the database yet, in the order given, whatever their times.
 
     For what happened elsewhere and is imported: its order is a fact, and so is what was known of
     each vote then, its reputation and whether it was blind. What an entry points at must be set as
-    objects; the vote that a retraction takes back may stand before it in the same call.
+    objects; the vote that a retraction takes back may stand before it in the same call. `insert`
+    writes a batch; it may be `bulk_sql.insert_many` where nobody asks for the keys of entries.
     """
     with transaction.atomic():
         project = locked(project_id)
@@ -268,7 +274,7 @@ def append(project_id: UUID, entries: Sequence[Entry]) -> None:
             _seal(project, batch)
             # What is taken back first: its key is not known before, and what is behind holds it.
             late = [entry for entry in batch if entry.target is not None]
-            Entry.objects.bulk_create(entry for entry in batch if entry.target is None)
+            insert([entry for entry in batch if entry.target is None])
             Entry.objects.bulk_create(late)
 
 
