@@ -186,16 +186,21 @@ def beats_cell(figures: RunFindings, place: int) -> Cell:
         words = ["all others"]
     if judge.beats_floor:
         words.append("the floor")
-    floor = [n for n, each in enumerate(figures.judges) if each.is_baseline]
-    short = ""
-    if judge.beats_floor is False and judge.overall.n:
-        evidence, needed = figures.claims.evidence[place], figures.claims.floor_threshold
-        low = min(floor, key=lambda n: evidence[n] or 0.0)
-        reached = odds(evidence[low] or 1)
-        short = f"not yet {figures.judges[low].name} ({reached}; needs {odds(needed or 1)})"
-        if worse := [figures.judges[n].name for n in floor if beats[n][place]]:
-            short = f"worse than {listed(worse, 'or')}"
-    return Cell(", ".join(words) or DASH, short, css="beaten")
+    return Cell(", ".join(words) or DASH, *_below_floor(figures, place), css="beaten")
+
+
+def _below_floor(figures: RunFindings, place: int) -> tuple[str, str]:
+    """Name the baselines that a judge is worse than, or is farthest from beating, and how far."""
+    judges, claims = figures.judges, figures.claims
+    if judges[place].beats_floor is not False or not judges[place].overall.n:
+        return "", ""
+    floor = [n for n, each in enumerate(judges) if each.is_baseline]
+    if worse := [judges[n].name for n in floor if claims.beats[n][place]]:
+        return f"worse than {listed(worse, 'or')}", ""
+    evidence = [each or 1.0 for each in claims.evidence[place]]
+    weakest = min(floor, key=lambda n: evidence[n])
+    needs = f"evidence {odds(evidence[weakest])}; needs {odds(claims.floor_threshold or 1.0)}"
+    return f"not yet {judges[weakest].name}", needs
 
 
 def _rating_cell(judge: JudgeFindings) -> Cell:

@@ -1,9 +1,12 @@
 """Boards as people meet them: what each says, in how many words."""
 
 import pytest
+from django.urls import reverse
 
 from judge_eval.models import Findings
+from tests.helpers.board_rows import cells_of, words_in
 from tests.helpers.boards import BOARDS
+from tests.makers import user_client
 
 pytestmark = pytest.mark.django_db
 
@@ -41,6 +44,28 @@ def test_a_board_says_it_in_forty_words_and_three_points(name):
             "Lost to contradiction",
         }
         assert text.endswith(".")
+
+
+def test_whoever_runs_it_is_led_to_add_judges_where_there_are_only_baselines():
+    run = BOARDS["only_baselines"]()
+    page = user_client().get(reverse("run", args=[run.pk]))
+    button = words_in(page, 'id="add-judges" href="', '"')
+    assert 'id="join-title"' in user_client().get(button).content.decode()
+
+
+def test_how_a_judge_stands_to_the_baselines_is_in_its_row():
+    run = BOARDS["twelve_judges"]()
+    response = user_client().get(reverse("run", args=[run.pk]))
+    cells = [
+        cells_of(response, name)["beats"]
+        for name in ("vendor-0/judge-0-large", "vendor-0/judge-9-small", "vendor-0/preview")
+    ]
+    assert cells[0].main.endswith("the floor")
+    assert (cells[1].small, cells[1].title.partition(" : ")[0][:9]) == (
+        "not yet random",
+        "evidence ",
+    )
+    assert cells[2].small == "worse than random or longer-wins"
 
 
 def test_judges_that_fail_are_named_before_all_else_and_what_changed_after_them():
