@@ -190,6 +190,8 @@ class Words:
         if len(self.silent) == len(others):
             return [f"{name} is the only judge with verdicts: it {agrees}."]
         alike = [text for group, text in self._groups() if first in group]
+        if not alike and not self._open:
+            return [f"{name} is ahead of all judges with verdicts: it {agrees}."]
         return [*(alike[:1] or [self._unsettled()]), f"{name} {agrees}."]
 
     def _beaten(self, best: int) -> str:

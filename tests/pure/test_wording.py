@@ -350,6 +350,13 @@ def test_who_has_no_verdict_is_no_rival():
     )
 
 
+def test_who_is_ahead_of_all_that_answered_is_not_yet_the_best():
+    """A judge that joined late has no verdict on what was voted on, so nothing is shown of it."""
+    asked = words_of([some(0.9), some(0.3), some(0.89)], ["a", "b", "late"], coverage=[1, 1, 0])
+    [only] = asked.headline()
+    assert only.startswith("a is ahead of all judges with verdicts: it agrees with people on 90 %")
+
+
 def test_where_no_judge_was_asked_it_says_what_to_do():
     words = "No judge was asked yet. Add judges: they answer on the votes you have."
     assert headline([some(0.3), some(0.4)], FLOOR) == headline([], [], votes=9) == words
