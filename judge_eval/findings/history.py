@@ -20,7 +20,9 @@ from voting.order import keyed_number, prompt_order
 
 ROWS_AT_ONCE: Final = 20_000
 TAKEN_BACK: Final = "a vote was taken back"
-EXCLUDED: Final = "votes were excluded, or are counted again"
+EXCLUDED: Final = "an item was excluded"
+VOTER_EXCLUDED: Final = "a voter was excluded"
+INCLUDED: Final = "excluded votes count again"
 CHANGED: Final = "a verdict changed"
 JOINED: Final = "a judge joined"
 
@@ -179,7 +181,9 @@ class _Reading:
         rows = decisions.values_list("seq", "item", "payload", "retracted_seq")
         for seq, item, payload, reversed_at in rows:
             if payload["action"] in ("exclude", "keep"):
-                self.changes[EXCLUDED] = max(seq, reversed_at or 0, self.changes.get(EXCLUDED, 0))
+                is_back = reversed_at or payload["action"] == "keep"
+                why = INCLUDED if is_back else EXCLUDED if item else VOTER_EXCLUDED
+                self.changes[why] = max(reversed_at or seq, self.changes.get(why, 0))
             elif payload["action"] == "another_round" and item in self.rows:
                 yield Round(seq, self.rows[item], payload["votes_wanted"])
                 if reversed_at:

@@ -16,7 +16,7 @@ BOARDS = {
     "only_baselines": "No judge was asked yet.",
     "all_equal": "No winner",
     "clear_winner": "You may stop voting.",
-    "after_an_exclusion": "Changed: Votes were excluded",
+    "after_an_exclusion": "Changed: A voter was excluded",
     "twelve_judges": "Unanswered: vendor-0/preview",
     "many_judges": "Show all 68 judges",
     "ratings": "in people's order",

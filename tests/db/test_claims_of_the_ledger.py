@@ -24,7 +24,7 @@ from tests.makers import (
     seal_all,
 )
 from voting.assignment import ballot_for
-from voting.curating import change_for_all, decide, reverse
+from voting.curating import change_for_all, decide, exclude_voter, reverse
 from voting.ledger import ledger
 from voting.ledger.decisions import Rules, payload_of
 from voting.models import Entry, Queue
@@ -361,6 +361,18 @@ def test_a_claim_falls_with_votes_that_are_excluded():
     decide(pairs_of(run)[0].pk, "exclude", make_voter(run), "Both are copied.", after=None)
     seal_all(run.queue.project)
     assert withdrawn(run) == both(history.EXCLUDED)
+
+
+def test_a_claim_falls_with_the_votes_of_a_voter_who_is_excluded_and_comes_back():
+    run = a_run()
+    voter, curator = vote_on(run), make_voter(run)
+    compute(run)
+    decision = exclude_voter(voter.pk, run.queue, curator, "A bot.", after=None)
+    seal_all(run.queue.project)
+    assert withdrawn(run) == both(history.VOTER_EXCLUDED)
+    reverse(decision.uid, curator)
+    seal_all(run.queue.project)
+    assert withdrawn(run) == []
 
 
 def test_a_claim_falls_because_a_judge_joined_and_the_evidence_stays():

@@ -156,7 +156,7 @@ def test_the_findings_say_how_sure_the_board_is(shell):
     whole = json.loads("\n".join(shell.lines("judge-eval-findings", run, "--json")))
     assert (whole["state"], whole["as_of"]["votes"]) == ("ready", 30)
     decided = shell.lines("judge-eval-findings", run, "--part", "ballot:decided")
-    part = "Only a part: only votes and verdicts for A or B. "
+    part = "Only votes and verdicts for A or B: "
     assert decided[0] == words.replace("|", f"|{part}", 1)
     assert "tag" in shell.refused(7, "judge-eval-findings", run, "--part", "colour:red")
     assert "nowhere" in shell.refused(5, "judge-eval-findings", run, "--part", "tag:nowhere")

@@ -38,6 +38,8 @@ RETIRED = {
     "cannot be told apart yet": "No winner: these 60 votes do not separate the two",
     "nothing shows yet": "X is not yet shown to beat Y (14 : 1; needs 120 : 1)",
     "none is planned": "no more votes are planned",
+    "not settled (evidence": "X is not yet shown to beat Y (14 : 1; needs 120 : 1)",
+    "no more than by chance (24 %, by": "People agree no more than by chance (24 %; chance 25 %)",
     "too early to say which is best": "Too early: 3 votes. The first claims need some 30.",
     "only baselines on the board": "No judge was asked yet",
     "the interval that holds however": "valid even if you look every day",
