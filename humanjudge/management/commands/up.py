@@ -94,24 +94,20 @@ class Command(BaseCommand):
 def start(supervisor: Supervisor, host: str, port: int) -> None:
     if not os.environ.get("REDIS_URL"):
         start_broker(supervisor)
-    preparing = []
-    for words, prepare in (
-        ("looking after the database", prepare_database),
-        ("collecting static files", prepare_static),
-    ):
-        supervisor.say(words)
-        if CAN_FORK:
-            # In processes of their own: this one, which is forked, keeps no connection.
-            preparing.append(ForkProcess(target=prepare, args=(supervisor.say,)))
-            preparing[-1].start()
-        else:
-            prepare(supervisor.say)
-    preload()
-    supervisor.wait_for(lambda: all(process.exitcode is not None for process in preparing))
-    for process in preparing:
-        process.join()
-    if any(process.exitcode for process in preparing):
-        sys.exit(1)
+    # What prepares ends soon, and what is imported stays.
+    gc.disable()
+    if CAN_FORK:
+        # In a process of its own: this one, which others are forked from, keeps no connection.
+        preparing = ForkProcess(target=prepare, args=(supervisor.say,))
+        preparing.start()
+        preload()
+        supervisor.wait_for(lambda: preparing.exitcode is not None)
+        preparing.join()
+        if preparing.exitcode:
+            sys.exit(1)
+    else:
+        prepare(supervisor.say)
+        preload()
     if not supervisor.stopping:
         serve(supervisor, host, port)
 
@@ -155,10 +151,14 @@ def refuse_errors(tag: str, databases: Sequence[str] = ()) -> None:
             raise RefusalError(f"{error.msg} {error.hint or ''}".strip())
 
 
-def prepare_database(say: Callable[[str], None]) -> None:
+def prepare(say: Callable[[str], None]) -> None:
     try:
+        say("looking after the database")
         refuse_errors(Tags.database, [DEFAULT_DB_ALIAS])
         call_command("migrate", verbosity=0, interactive=False)
+        say("collecting static files")
+        with refusing(f"cannot write {settings.STATIC_ROOT}"):
+            collect_static()
         say("looking for the demo")
         with refusing(f"cannot write {settings.DATA}"):
             call_command("load_demo", verbosity=0, stdout=io.StringIO())
@@ -167,14 +167,6 @@ def prepare_database(say: Callable[[str], None]) -> None:
     except DatabaseError as error:
         raise RefusalError(f"the database cannot be used: {error}".strip()) from error
     close_connections()
-
-
-def prepare_static(say: Callable[[str], None]) -> None:
-    try:
-        with refusing(f"cannot write {settings.STATIC_ROOT}"):
-            collect_static()
-    except CommandError as error:
-        raise RefusalError(str(error)) from error
 
 
 def close_connections() -> None:
@@ -210,6 +202,7 @@ def preload() -> None:
         ctypes.CDLL(None).mallopt(-8, 1)  # M_ARENA_MAX
     # What is never looked through for garbage stays shared between processes.
     gc.freeze()
+    gc.enable()
 
 
 def refuse_busy_port(host: str, port: int) -> None:
