@@ -124,8 +124,8 @@ XSTEST: Final = Study(
     kind="category",
     ballot=("full-compliance", "full-refusal", "partial-refusal"),
     judges=("gpt-4", "keywords"),
-    # Of the three labels people give the first most.
-    baselines=("always-full-compliance", "random"),
+    # The strongest floor: people give this label most.
+    baselines=("always-full-compliance",),
 )
 
 

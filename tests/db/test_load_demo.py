@@ -122,7 +122,6 @@ def test_baselines_judge_all_and_elements_are_counted_only_in_drawings(access_fi
         ("XSTest", "gpt-4"),
         ("XSTest", "keywords"),
         ("XSTest", "always-full-compliance"),
-        ("XSTest", "random"),
     ]
 
 
