@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from django.core.exceptions import RequestDataTooBig
+from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -28,6 +29,7 @@ from judge_eval.prompts import judge
 from judge_eval.runs import lifecycle, providers, trial
 from judge_eval.web import lead_to, run_action, run_page, scores_in_words
 from voting.access import projects_where, require_making_runs, user_of
+from voting.changes import start_project
 from voting.choices import LABELS
 from voting.kinds import is_ordered
 from voting.models import Item
@@ -61,8 +63,11 @@ def _new_run(request: HttpRequest, *, as_config: bool) -> HttpResponse:
     if request.method == "POST":
         form = form_class(request.POST, request.FILES, user=user)
         if form.is_valid() and form.run_config is not None:
-            project = form.cleaned_data["project"] or form.cleaned_data["new_project"]
-            return redirect("run-draft", lifecycle.create(project, form.run_config, by=user).pk)
+            with transaction.atomic():
+                got = form.cleaned_data
+                project = got["project"] or start_project(got["new_project"], user)
+                run = lifecycle.create(project, form.run_config, by=user)
+            return redirect("run-draft", run.pk)
         status = 413 if any(form.has_error(each, "too_large") for each in form.errors) else 422
     elif source:
         readable = Run.objects.filter(queue__project__in=projects_where(user, "see calls"))
@@ -92,7 +97,7 @@ def run_draft(request: HtmxRequest, run: Run) -> HttpResponse:
         raise Problem(409, "This draft has no config, so there is nothing to start.")
     models = run.judges.exclude(provider=Judge.BASELINE).filter(recipe__isnull=True)
     judges = models.order_by("position")
-    context = {"run": run, "tab": "draft", "judges": judges, **_trial(request, run)}
+    context = {"run": run, "tab": "run", "judges": judges, **_trial(request, run)}
     if not request.htmx:
         return render(request, "judge_eval/draft.html", context | _draft(run))
     if context["trial"] and request.GET.get("seen") == context["seen"]:

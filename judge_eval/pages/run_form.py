@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
+from itertools import takewhile
 from typing import Any, Final, cast
 
 from django import forms
@@ -33,6 +34,8 @@ from judge_eval.config.run_config import (
     ConfigError,
     ConfigInvalid,
     JoiningJudges,
+    JudgeSpec,
+    ModelSpec,
     RunConfig,
     parse,
 )
@@ -124,7 +127,9 @@ def _lines(label: str, help_text: str, rows: int = 4) -> forms.CharField:
 
 
 class RunForm(ProjectForm):
-    name = forms.CharField(max_length=200)
+    name = forms.CharField(
+        max_length=200, required=False, help_text="Empty: the names of its models."
+    )
     kind = _one_of(
         "Kind of output", [("svg", "drawings (SVG)"), ("text", "texts"), ("code", "code")]
     )
@@ -145,7 +150,11 @@ class RunForm(ProjectForm):
     items_graded = forms.BooleanField(
         label="Votes and verdicts say how good it is, from 0 to 1", required=False
     )
-    models = _lines("Models that generate", "One per line, by the name that the provider knows.")
+    models = _lines(
+        "Models that generate",
+        "One per line, by the name that the provider knows. Settings of one may follow it: "
+        "temperature=none reasoning_effort=low max_tokens=2000.",
+    )
     provider = forms.ChoiceField(help_text="Models and judges are asked there.")
     prompts = _lines("Prompts", "One per line.", rows=7)
     prompts_file = _file(
@@ -153,7 +162,10 @@ class RunForm(ProjectForm):
         "A text with one per line, a JSON array, or a CSV with the columns id, text and "
         "tags; UTF-8, at most 5 MB.",
     )
-    judges = _lines("Judges", "Models, one per line; they may be among those that generate.")
+    judges = _lines(
+        "Judges",
+        "Models, one per line; they may be among those that generate. Settings as for models.",
+    )
     baselines = _some_of(
         "Baselines, which know nothing: the floor of the board",
         [(n, n if n in names_for("text") else f"{n} (drawings only)") for n in BASELINES],
@@ -204,6 +216,8 @@ class RunForm(ProjectForm):
     judging_max_tokens = _number("Max verdict tokens")
 
     def __init__(self, *args: Any, user: Who, **kwargs: Any) -> None:
+        if args and args[0] is not None and "reveal" not in args[0]:
+            args = (_completed(args[0], user), *args[1:])
         super().__init__(*args, user=user, **kwargs)
         provider = self.fields["provider"]
         assert isinstance(provider, forms.ChoiceField)  # as declared above
@@ -261,8 +275,8 @@ class RunForm(ProjectForm):
         is_rating = got.get("items_kind") == Queue.Kind.RATING
         baselines = [ListedPrompt(n, n) for n in chosen if is_rating or n != LONGER_HIGHER]
         listed = {
-            "models": from_lines(got.get("models", "")),
-            "judges": from_lines(got.get("judges", "")) + baselines,
+            "models": _with_settings(got.get("models", "")),
+            "judges": _with_settings(got.get("judges", "")) + baselines,
             "prompts": prompts,
         }
         try:
@@ -286,6 +300,10 @@ class RunForm(ProjectForm):
                 config.setdefault(part, {})[name] = value
             elif field in RunConfig.model_fields and value not in (None, ""):
                 config.setdefault(field, value)
+        if "name" not in config and "name" not in self.errors:
+            models = from_lines(self.cleaned_data.get("models", ""))
+            names = ", ".join(str(each.entry).split()[0] for each in models)
+            config["name"] = names[:200] or "Run"
         rubric = config.pop("rubric", "").replace("\r\n", "\n")
         # Another kind's is the default of that kind.
         usual = ("", *RUBRICS.values(), *SINGLE_RUBRICS.values())
@@ -342,6 +360,46 @@ class RunForm(ProjectForm):
         return (field, message) if field in self.fields else (None, f"{error}.")
 
 
+def _with_settings(text: str) -> list[ListedPrompt]:
+    """Return models by line, with the settings that follow a name.
+
+    >>> [each.entry for each in _with_settings("a\\nb temperature=none max_tokens=9")]
+    ['a', {'id': 'b', 'temperature': None, 'max_tokens': 9}]
+    """
+    return [ListedPrompt(where, _model(str(line))) for where, line in from_lines(text)]
+
+
+def _model(line: str) -> object:
+    words = line.split()
+    settings = list(takewhile(lambda word: "=" in word, reversed(words[1:])))[::-1]
+    if not settings:
+        return line
+    given = (word.partition("=") for word in settings)
+    values = {name: _setting(value) for name, _, value in given}
+    return {"id": " ".join(words[: -len(settings)])} | values
+
+
+def _setting(text: str) -> object:
+    if text == "none":
+        return None
+    try:
+        return int(text) if text.isdecimal() else float(text)
+    except ValueError:
+        return text
+
+
+def _line_of(model: ModelSpec | JudgeSpec) -> str:
+    """Write a model and its settings as `_with_settings` reads them."""
+    given = {n: "none" if v is None else f"{v}" for n, v in model.settings.items()}
+    return " ".join([model.id, *(f"{n}={v}" for n, v in sorted(given.items()))])
+
+
+def _completed(data: Mapping[str, object], user: Who) -> Context:
+    """Return what was posted without the folded fields, with their defaults."""
+    usual = {n: v for n, v in empty_values(user).items() if v is not None}
+    return usual | {n: data[n] for n in data}
+
+
 def provider_names(usable: QuerySet[Provider]) -> list[str]:
     """Return the names of providers that may be used, the usual one first."""
     names = list(usable.order_by("name").values_list("name", flat=True))
@@ -374,9 +432,9 @@ def form_values(config: RunConfig, user: Who) -> Context | None:
 def _values(config: RunConfig) -> Context:
     chosen = {judge.id for judge in config.judges if judge.is_baseline}
     values = dict(config) | {
-        "models": "\n".join(model.id for model in config.models),
+        "models": "\n".join(map(_line_of, config.models)),
         "prompts": "\n".join(prompt.text for prompt in config.prompts),
-        "judges": "\n".join(judge.id for judge in config.judges if not judge.is_baseline),
+        "judges": "\n".join(_line_of(each) for each in config.judges if not each.is_baseline),
         "baselines": [name for name in BASELINES if name in chosen],
         "ballot": [choice for choice in config.ballot if choice not in SIDES],
         **_values_of_items(config, chosen),

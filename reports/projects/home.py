@@ -18,12 +18,12 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from humanjudge.http import Context
-from humanjudge.lib.tables import percent
 from humanjudge.lib.text import number_of
 from judge_eval.models import Findings, Judge, Run
 from judge_eval.selectors import silent_models
 from judge_eval.web import NEXT, unstuck
 from reports.models import Quality, Review, Share
+from reports.quality.views import pass_rate_in_words
 from voting.access import can_make_runs, projects_where
 from voting.models import Project, Queue
 from voting.selectors import left_for_user
@@ -48,7 +48,7 @@ class Waiting(NamedTuple):
 
 class ProjectInShort(NamedTuple):
     project: Project
-    score: str
+    pass_rates: str
     # With the name of the best judge, if there is one.
     runs: list[tuple[Run, str]]
 
@@ -115,7 +115,7 @@ def _votes(user: User) -> list[Waiting]:
         Waiting(
             queue.run.name,
             f"Vote on {number_of(numbers.get(queue.pk, 0), queue.noun)}",
-            reverse("run-voting", args=[queue.run.pk]),
+            reverse("run-people", args=[queue.run.pk], fragment="invites"),
         )
         for queue in newest
     ]
@@ -147,13 +147,13 @@ WAITING: Final = (_reviews, _stuck_runs, _votes, _shares)
 
 
 def in_short(projects: Sequence[Project]) -> list[ProjectInShort]:
-    """Return projects with their score and their newest runs."""
+    """Return projects with their pass rates and their newest runs."""
     runs = _newest_runs(projects)
     best = _best_judges([run.pk for some in runs.values() for run in some])
     qualities = Quality.objects.filter(project__in=projects, votes__gt=0).order_by("series")
     scores = defaultdict[UUID, list[str]](list)
     for each in qualities:
-        scores[each.project_id].append(f"{percent(each.score)} of {each.series}")
+        scores[each.project_id].append(pass_rate_in_words(each))
     return [
         ProjectInShort(
             project,

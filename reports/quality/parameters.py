@@ -12,6 +12,7 @@ from pydantic import Field
 from humanjudge.lib.strict_json import JsonObject
 from humanjudge.lib.validation import WHOLE, Part, validated
 from reports.quality.score import MICROSECONDS, Rule, Unit, half_life, microseconds
+from voting.changes import OF_A_PERSON
 from voting.ledger.counts import OF_PEOPLE
 from voting.ledger.ledger import Fact
 from voting.ledger.scheduler import nudge
@@ -62,13 +63,18 @@ class Preset(NamedTuple):
 
     rate: float
     unit: Unit
-    why: str
+    remembers: str
+    why: str = ""
 
 
 PRESETS: Final = (
-    Preset(0.1, "day", "for a score that remembers weeks, as the GrandJury paper has it"),
-    Preset(0.01, "day", "for a score that remembers months"),
-    Preset(0.01, "second", "for live voting, as HumanJudge has it: only the last minutes count"),
+    Preset(0.01, "second", "minutes", ", for live voting"),
+    Preset(0.1, "day", "weeks"),
+    Preset(0.01, "day", "months"),
+)
+# Where a person makes a project; by API DEFAULT holds.
+SUGGESTED: Final = Parameters.model_validate(
+    {"decay_rate": float(OF_A_PERSON["decay_rate"]), "decay_unit": OF_A_PERSON["decay_unit"]}
 )
 
 

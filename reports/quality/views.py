@@ -1,11 +1,12 @@
 """The pages of projects: their quality scores, live, and the settings that these are made by."""
 
-from typing import Final
+from math import exp
+from typing import Any, Final
 from uuid import UUID
 
 from django import forms
 from django.db import transaction
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
@@ -27,6 +28,7 @@ from reports.quality.parameters import (
     DEFAULT,
     PRESETS,
     REPUTATIONS,
+    SUGGESTED,
     Parameters,
     change,
     parameters_in,
@@ -75,9 +77,21 @@ def projects(request: HttpRequest) -> HttpResponse:
     return render(request, "reports/projects.html", context)
 
 
-def _score(project: Project) -> str:
+def _pass_rates(project: Project) -> str:
     voted = (quality for quality in project.qualities.all() if quality.votes)
-    return ", ".join(f"{percent(each.score)} of {each.series}" for each in voted) or DASH
+    return ", ".join(map(pass_rate_in_words, voted)) or DASH
+
+
+def pass_rate_in_words(quality: Quality) -> str:
+    """Return what lists say of a project's votes: the pass rate, which has no start value.
+
+    Examples
+    --------
+    >>> pass_rate_in_words(Quality(series="pairs", votes=1_250, passes=1_000))
+    '80\xa0% of 1,250 votes on pairs pass'
+    """
+    votes = number_of(quality.votes, "vote")
+    return f"{percent(quality.passes / quality.votes)} of {votes} on {quality.series} pass"
 
 
 PROJECTS: Final = Listing[Project](
@@ -89,7 +103,7 @@ PROJECTS: Final = Listing[Project](
                 project.name, href=reverse("project-quality", args=[project.pk]), is_head=True
             ),
         ),
-        Column("Quality score", _score),
+        Column("Pass rate", _pass_rates),
         Column(
             "Votes",
             lambda project: f"{sum(each.votes for each in project.qualities.all()):,}",
@@ -103,10 +117,10 @@ PROJECTS: Final = Listing[Project](
 @never_cache
 @require_safe
 def run_quality(request: HtmxRequest, run_id: UUID) -> HttpResponse:
-    """The quality of a run's project, as one of the run's pages."""
-    run = find_run(run_id)
-    require(request, "see", run.queue.project_id)
-    return _page(request, run.queue.project, run)
+    """Lead to the quality of a run's project."""
+    project = find_run(run_id).queue.project_id
+    require(request, "see", project)
+    return redirect("project-quality", project, permanent=True)
 
 
 @never_cache
@@ -150,7 +164,7 @@ def _live_context(project: Project) -> Context:
         "settings": [_setting(entry) for entry in entries],
         "default": parameters_in_words(DEFAULT),
         "initial": percent(parameters.initial_score),
-        "spoken": " ".join(f"{each['title']}: {each['score']}." for each in shown),
+        "spoken": " ".join(f"{each['title']}: {each['pass_rate']} pass." for each in shown),
     }
 
 
@@ -184,9 +198,20 @@ def _quality(project: Project, quality: Quality, parameters: Parameters) -> Cont
             "Pass rate": repr(quality.passes / quality.votes),
             "95 % interval (Wilson)": f"{low!r} to {high!r}",
         },
+        "start_weight": _start_weight(project, quality, parameters),
         "warning": _warning(project, quality, parameters),
         "graph": quality_graph(parameters.initial_score, points_of(quality)),
     }
+
+
+def _start_weight(project: Project, quality: Quality, parameters: Parameters) -> str:
+    """Return how much of a score is its start value, where that is more than half."""
+    first = votes_in_time(project, quality.series).values_list("at", flat=True).first()
+    assert quality.last_vote_at is not None
+    begin = min(first or project.created_at, project.created_at)
+    days = (quality.last_vote_at - begin).total_seconds()
+    weight = exp(-parameters.decay_rate * days / SECONDS[parameters.decay_unit])
+    return percent(weight) if weight > 1 / 2 else ""
 
 
 def _warning(project: Project, quality: Quality, parameters: Parameters) -> str:
@@ -245,8 +270,9 @@ def _setting(entry: Entry) -> Context:
 
 def _presets() -> list[tuple[str, str]]:
     offered = []
-    for rate, unit, why in PRESETS:
-        words = f"{rate:g} per {unit}: half-life {in_words(half_life(rate, unit))}, {why}"
+    for rate, unit, remembers, why in PRESETS:
+        half = in_words(half_life(rate, unit))
+        words = f"{remembers}: {rate:g} per {unit}, half-life {half}{why}"
         offered.append((f"{rate:g}/{unit}", words))
     return [*offered, (OTHER, "another value:")]
 
@@ -257,7 +283,7 @@ class SettingsForm(forms.Form):
     parameters = DEFAULT
 
     decay = forms.ChoiceField(
-        label="Lambda: how fast earlier votes lose weight when new ones come",
+        label="The score remembers",
         choices=_presets,
         widget=forms.RadioSelect(attrs={"class": "one-per-line"}),
     )
@@ -305,6 +331,11 @@ class ProjectForm(SettingsForm):
     name = forms.CharField(max_length=200)
     field_order = ["name"]
 
+    def __init__(self, data: QueryDict | None, **kwargs: Any) -> None:
+        # What is not sent is as suggested.
+        usual = {n: str(v) for n, v in initial_values(SUGGESTED).items() if v is not None}
+        super().__init__(usual | data.dict() if data is not None else None, **kwargs)
+
 
 def initial_values(parameters: Parameters) -> Context:
     """Return what stands in the form for these parameters."""
@@ -336,13 +367,10 @@ def _change(request: HttpRequest, project: Project, form: SettingsForm) -> None:
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def new_project(request: HttpRequest) -> HttpResponse:
-    """The form of a new project; of lambdas it preselects one that suits most."""
+    """The form of a new project: a name is enough."""
     require_login(request)
     require_making(request.user)
-    suggested = DEFAULT.model_copy(
-        update={"decay_rate": PRESETS[0].rate, "decay_unit": PRESETS[0].unit}
-    )
-    form = ProjectForm(request.POST or None, initial=initial_values(suggested), label_suffix="")
+    form = ProjectForm(request.POST or None, initial=initial_values(SUGGESTED), label_suffix="")
     if request.method == "POST" and form.is_valid():
         with transaction.atomic():
             project = make_project(form.cleaned_data["name"], user_of(request))

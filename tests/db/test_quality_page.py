@@ -6,7 +6,7 @@ import pytest
 from django.utils import timezone
 
 from reports.models import Quality
-from reports.quality.parameters import parameters_of, settings_of
+from reports.quality.parameters import SUGGESTED, parameters_of, settings_of
 from tests.helpers.pages import HTMX, queries_of, text_of
 from tests.makers import (
     key_client,
@@ -60,7 +60,9 @@ def shown(project, **options):
 class TestFigures:
     def test_percents_are_whole_and_exact_values_are_there_on_demand(self):
         text = shown(make_voted().queue.project)
-        assert "Quality score 47 %" in text
+        assert "0 % of the last 1 vote pass" in text
+        assert "Score not yet: its start value still weighs 93 %." in text
+        assert "Quality score not yet" in text
         assert "Freshness 7 % is of the last batch of votes" in text
         assert "Score 0.46619690995" in text
         assert "Share of pairs with a good answer" in text
@@ -94,7 +96,7 @@ class TestFigures:
         html = user_client().get(page_of(make_voted([("A", 0), ("both_bad", 60)]).queue.project))
         page = html.content.decode()
         assert page.count('<rect class="passed"') == page.count('<rect class="flagged"') == 1
-        assert 'class="score" d="M44 ' in page
+        assert 'class="score" stroke-dasharray="2 4" d="M44 ' in page
         assert "The same as a table" in page
 
     def test_htmx_is_told_when_nothing_is_new(self):
@@ -110,21 +112,11 @@ class TestFigures:
 
 
 class TestAccess:
-    def test_the_pages_of_a_run_and_the_head_of_each_page_lead_to_it(self):
-        run = make_voted()
-        board = user_client().get(f"/runs/{run.pk}/").content.decode()
-        assert f'href="/runs/{run.pk}/quality/"' in board
-        assert 'href="/projects/"' in board
-        answer = user_client().get(f"/runs/{run.pk}/quality/")
-        assert "Project: quality" in text_of(answer)
-        # It stays one of the run's pages.
-        assert f'href="/runs/{run.pk}/quality/" aria-current="page"' in answer.content.decode()
-
     def test_projects_are_listed_with_their_scores(self):
         run = make_voted()
         make_project("Nobody has voted")
         text = text_of(user_client().get("/projects/"))
-        assert f"{run.queue.project.name} 47 % of pairs 1" in text
+        assert f"{run.queue.project.name} 0 % of 1 vote on pairs pass 1" in text
         assert "Nobody has voted \N{EN DASH} 0" in text
 
     def test_what_is_not_there_is_404(self):
@@ -198,9 +190,9 @@ class TestNewProject:
         page = user_client().get("/projects/new/")
         assert page.context["form"]["decay"].value() == "0.1/day"
         text = text_of(page)
-        assert "0.1 per day: half-life 6.9 days, for a score that remembers weeks" in text
-        assert "0.01 per day: half-life 69 days" in text
-        assert "0.01 per second: half-life 69 s" in text
+        assert "weeks: 0.1 per day, half-life 6.9 days" in text
+        assert "months: 0.01 per day, half-life 69 days" in text
+        assert "minutes: 0.01 per second, half-life 69 s" in text
 
     def test_it_is_made_with_its_parameters(self):
         answer = user_client().post("/projects/new/", FORM | {"name": "Answers"})
@@ -208,6 +200,15 @@ class TestNewProject:
         assert answer.headers["Location"] == page_of(project)
         seal_all(project)
         assert parameters_of(project).decay_unit == "day"
+
+    def test_a_name_is_enough(self):
+        answer = user_client().post("/projects/new/", {"name": "Answers"})
+        project = Project.objects.get(name="Answers")
+        assert answer.headers["Location"] == page_of(project)
+        seal_all(project)
+        parameters = parameters_of(project)
+        assert (parameters.decay_rate, parameters.decay_unit) == (0.1, "day")
+        assert parameters == SUGGESTED
 
     def test_with_a_mistake_nothing_is_made(self):
         wrong = FORM | {"name": "Answers", "min_votes": "0"}

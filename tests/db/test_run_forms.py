@@ -13,9 +13,10 @@ from judge_eval.config.run_config import RUBRICS, parse
 from judge_eval.models import Run
 from judge_eval.pages.run_form import RunForm, empty_values, form_values
 from judge_eval.runs import lifecycle
+from reports.quality.parameters import parameters_of
 from tests.helpers.pages import text_of
 from tests.helpers.run_rows import make_provider
-from tests.makers import make_project, make_run, user_client
+from tests.makers import make_project, make_run, seal_all, user_client
 from voting.models import Project
 
 pytestmark = pytest.mark.django_db
@@ -207,7 +208,6 @@ DRAWINGS_ONLY = "more-elements-wins judges drawings only; the kind of this run i
         ({"budget_usd": "nan"}, {"budget_usd": ["Enter a number."]}),
         ({"generation_temperature": "3"}, {"generation_temperature": ["Must be at most 2."]}),
         ({"judging_max_tokens": "0"}, {"judging_max_tokens": ["Must be at least 1."]}),
-        ({"name": ""}, {"name": ["This field is required."]}),
         ({"rubric": "x" * 20_001}, {"rubric": ["Has 20,001 characters, the most is 20,000."]}),
     ],
 )  # fmt: skip
@@ -221,7 +221,6 @@ def test_each_error_stands_beside_its_field(changes, expected):
 
 def test_all_errors_are_said_at_once_and_nothing_typed_is_lost():
     data = filled(
-        name="",
         models="only-one",
         votes_per_pair="x",
         prompts="a harbour\r\n<b>bold</b>",
@@ -229,7 +228,7 @@ def test_all_errors_are_said_at_once_and_nothing_typed_is_lost():
         judging_temperature="9",
     )
     response = post(data)
-    assert set(errors_of(response)) == {"name", "models", "votes_per_pair", "judging_temperature"}
+    assert set(errors_of(response)) == {"models", "votes_per_pair", "judging_temperature"}
     body = response.content.decode()
     for typed in (
         "only-one",
@@ -490,3 +489,39 @@ def test_only_a_run_with_a_config_can_be_changed():
     client = user_client()
     assert client.get(f"{FORM}?from={make_run().pk}").status_code == 404
     assert client.get(f"{FORM}?from=nonsense").status_code == 404
+
+
+SIX = {
+    "new_project": "P",
+    "kind": "text",
+    "items_kind": "comparison",
+    "models": "a\r\nb temperature=none",
+    "judges": "openai/o4-mini temperature=none reasoning_effort=low max_tokens=900",
+    "prompts": "Hi.",
+    "votes_per_pair": "2",
+}
+
+
+def test_six_fields_make_a_run_and_its_project_remembers_weeks():
+    config = made(post(SIX))
+    assert config.name == "a, b"
+    assert config.votes_per_pair == 2
+    assert config.models[1].settings == {"temperature": None}
+    assert config.judges[0].id == "openai/o4-mini"
+    assert config.judges[0].settings == {
+        "temperature": None,
+        "reasoning_effort": "low",
+        "max_tokens": 900,
+    }
+    assert any(judge.is_baseline for judge in config.judges)
+    assert form_values(config, ROOT)["judges"].startswith("openai/o4-mini max_tokens=900")
+    seal_all(Project.objects.get())
+    parameters = parameters_of(Project.objects.get())
+    assert (parameters.decay_rate, parameters.decay_unit) == (0.1, "day")
+
+
+@pytest.mark.parametrize("setting", ["heat=3", "temperature=9"])
+def test_a_wrong_setting_of_a_model_is_named_with_its_line(setting):
+    response = post(SIX | {"models": f"a\r\nb {setting}"})
+    assert response.status_code == 422
+    assert f"Line 2, {setting.partition('=')[0]}: " in str(errors_of(response)["models"])
