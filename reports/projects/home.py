@@ -19,6 +19,8 @@ from django.views.decorators.http import require_safe
 
 from humanjudge.http import Context
 from humanjudge.lib.text import number_of
+from judge_eval.findings.cache import request_findings
+from judge_eval.findings.pictures import picture_of
 from judge_eval.models import Findings, Judge, Run
 from judge_eval.selectors import silent_models
 from judge_eval.web import NEXT, unstuck
@@ -58,17 +60,30 @@ class ProjectInShort(NamedTuple):
 def home(request: HttpRequest) -> HttpResponse:
     listed = Run.objects.filter(archived_at=None).order_by("-created_at").defer("config")
     finished = listed.filter(is_shared=True, state=Run.State.COMPLETE)
-    context: Context = {"example": finished.first()}
+    example = finished.first()
+    context: Context = {"example": example}
+    if example and not isinstance(request.user, User):
+        context |= _study(example)
     if isinstance(request.user, User):
         mine = projects_where(request.user, "see")
         projects = list(mine.order_by("-created_at")[: MOST_PROJECTS + 1])
         context |= {
             "waiting": [line for of in WAITING for line in of(request.user)],
             "projects": in_short(projects[:MOST_PROJECTS]),
+            "has_runs": Run.objects.filter(queue__project__in=mine).exists(),
             "has_more_projects": len(projects) > MOST_PROJECTS,
             "may_make": can_make_runs(request.user),
         }
     return render(request, "reports/home.html", context)
+
+
+def _study(run: Run) -> Context:
+    """Return what the board of a finished study says and draws."""
+    figures = request_findings(run, "").findings
+    if figures is None or not figures.as_of.votes:
+        return {}
+    sizes = (picture_of(figures, is_narrow=is_narrow) for is_narrow in (False, True))
+    return {"words": figures.words, "pictures": list(filter(None, sizes))}
 
 
 @require_safe

@@ -509,5 +509,9 @@ def reverse_decision(request: HtmxRequest, uid: UUID) -> HttpResponse:
         services.reverse(decision, curator, request.POST.get("why", "")[: services.LONGEST_WHY])
     except (AlreadyDecided, CannotDecide) as error:
         return _again(request, item, 409, trouble=_in_the_way(item, error))
-    messages.success(request, f"Item {item.position + 1}: reversed.")
+    review = getattr(_item(request, item.pk, "decide"), "review", None)
+    now = "waiting for a decision" if review and review.waits else "not waiting"
+    if review and review.decided:
+        now = DONE.get(review.decided, now)
+    messages.success(request, f"Item {item.position + 1}: reversed. It is now {now}.")
     return redirect(reverse("review-item", args=[item.pk]) + _query_of(request))

@@ -29,7 +29,7 @@ from voting.voters import remember, voter_of_user
 
 pytestmark = pytest.mark.django_db
 
-EXAMPLE = "See a finished study"
+EXAMPLE = "See the finished study"
 
 
 def home(client=None):
