@@ -28,13 +28,13 @@ from judge_eval.models import Import, Run
 from judge_eval.pages.run_form import ProjectForm
 from judge_eval.web import citation_of, find_run, run_page
 from voting.access import (
-    make_project,
     projects_where,
     require,
     require_login,
     require_making_runs,
     user_of,
 )
+from voting.changes import start_project
 from voting.choices import LABELS
 from voting.forms import ProjectField
 from voting.models import Project
@@ -257,7 +257,7 @@ class ImportForm(ProjectForm):
             return self.job.project
         project: Project | None = self.cleaned_data["project"]
         if project is None and (name := self.cleaned_data.get("new_project")):
-            project = make_project(name, self.user)
+            project = start_project(name, self.user)
             del self.form["choices"]["new_project"]
             self.form["choices"]["project"] = str(project.pk)
         return project
