@@ -66,8 +66,8 @@ def _new_run(request: HttpRequest, *, as_config: bool) -> HttpResponse:
             with transaction.atomic():
                 got = form.cleaned_data
                 project = got["project"] or start_project(got["new_project"], user)
-                run = lifecycle.create(project, form.run_config, by=user)
-            return redirect("run-draft", run.pk)
+                draft = lifecycle.create(project, form.run_config, by=user)
+            return redirect("run-draft", draft.pk)
         status = 413 if any(form.has_error(each, "too_large") for each in form.errors) else 422
     elif source:
         readable = Run.objects.filter(queue__project__in=projects_where(user, "see calls"))

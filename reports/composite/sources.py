@@ -259,10 +259,7 @@ def read_config(run: Run, data: object) -> CompositeConfig:
 
 
 def proposal(run: Run) -> JsonObject:
-    """Return data to start from: scores of the first judges, else their choices, else people's.
-
-    Why a judge counts is left empty, for somebody to say.
-    """
+    """Return data to start from: scores of the first judges, else their choices, else people's."""
     done = _verdicts(run).exclude(judge__provider=Judge.BASELINE).order_by("judge__position")
     scored = done.filter(score_a__isnull=False)
     kind, verdicts = (
@@ -273,12 +270,12 @@ def proposal(run: Run) -> JsonObject:
         f"judge {place}": {"from": kind, "judge": name}
         for place, name in enumerate([*names][:MOST_PROPOSED], start=1)
     }
-    reason = "" if sources else "What people choose is what the work is for."
+    what = "Judges count alike" if sources else "What people choose is what the work is for"
     people = kind_of(run.queue).shares[0]
     sources = sources or {"preferred": {"from": people}}
     return {
         "label": "first",
-        "weights": {name: {"weight": 1, "reason": reason} for name in sources},
+        "weights": {name: {"weight": 1, "reason": f"{what}."} for name in sources},
         "gates": ["rendered"],
         "sources": sources | {"rendered": {"from": "rendered"}},
         "check": people,

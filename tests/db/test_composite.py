@@ -153,7 +153,7 @@ class TestTable:
         assert "No output belongs to this part." in text_of(empty)
         assert client.get(f"{address}?part=colour:red").status_code == 400
 
-    def test_without_a_definition_a_form_proposes_one_and_waits_for_reasons(self):
+    def test_without_a_definition_a_form_proposes_one_with_reasons(self):
         run = make_scored(defined=False)
         Judge.objects.filter(run=run).update(provider="default")
         response = user_client().get(page_of(run))
@@ -161,7 +161,11 @@ class TestTable:
         form = response.context["form"]
         first, second = ({name: row[name].value() for name in row} for row in form.rows)
         assert json.loads(first["source"]) == {"from": "judge_score", "judge": "judge-0"}
-        assert (first["name"], first["weight"], first["reason"]) == ("judge 1", "1", "")
+        assert (first["name"], first["weight"], first["reason"]) == (
+            "judge 1",
+            "1",
+            "Judges count alike.",
+        )
         assert (second["name"], second["gate"], second.get("weight")) == ("rendered", True, None)
 
 
