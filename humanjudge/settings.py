@@ -76,7 +76,7 @@ TEMPLATES = [
                 "django.contrib.messages.context_processors.messages",
                 "voting.views.go_on_voting",
                 "voting.access.may_here",
-                "reports.apps.run_tabs",
+                "reports.apps.site_context",
             ],
             "builtins": [
                 "django_htmx.templatetags.django_htmx",

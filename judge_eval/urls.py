@@ -1,4 +1,7 @@
+from functools import partial
+
 from django.urls import include, path
+from django.views.generic import RedirectView
 
 from humanjudge.http import on_demand
 from judge_eval.pages import (
@@ -17,6 +20,8 @@ from judge_eval.pages import (
 )
 from judge_eval.runs import lifecycle
 
+# Where what a page showed stands on another one now.
+MOVED = partial(RedirectView.as_view, permanent=True, http_method_names=["get", "head"])
 # They compute with NumPy, which no other page needs.
 _alt = "judge_eval.pages.alt_test"
 
@@ -49,13 +54,14 @@ of_a_run = [
     path("people/<uuid:voter_id>/group", people.change_group, name="change-group"),
     path("people/<uuid:voter_id>/exclude", people.exclude, name="exclude-voter"),
     path("people/decisions/<uuid:decision_id>/take-back", people.take_back, name="take-back"),
-    path("vote/", invites.run_voting, name="run-voting"),
+    path("vote/", people.make_invite, name="make-invite"),
     path("vote/me", invites.vote_as_user, name="vote-as-user"),
-    path("vote/personal", invites.make_personal_invites, name="make-personal-invites"),
+    path("vote/personal", people.make_personal_invites, name="make-personal-invites"),
     path("vote/invites/<uuid:invite_id>/qr.svg", invites.invite_qr, name="invite-qr"),
     path("vote/invites/<uuid:invite_id>/withdraw", invites.withdraw_invite, name="withdraw-invite"),
     path("import/", exchange.upload_files, name="run-import"),
-    path("export/", exchange.run_export, name="run-export"),
+    path("data/", exchange.run_data, name="run-data"),
+    path("export/", MOVED(pattern_name="run-data"), name="run-export"),
     path("export/<slug:form>", exchange.run_file, name="run-file"),
 ]
 urlpatterns = [

@@ -1,6 +1,6 @@
 """What every page of a run shares: who may open it, and its header with tabs and the next step."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import wraps
 from typing import Final, NamedTuple, TypeAlias
 from uuid import UUID
@@ -102,26 +102,19 @@ def citation_of(request: HttpRequest, run: Run) -> Citation:
 
 # --- the header ----------------------------------------------------------------------------------
 
-# What a run waits for, where that is done, and on which tab.
-NEXT: dict[str, tuple[str, str, str]] = {
-    Run.State.DRAFT: ("Check the draft and start it", "run-draft", "draft"),
-    Run.State.STOPPED: ("Resume it, or leave it stopped", "run-progress", "progress"),
-    Run.State.FAILED: ("See what failed", "run-progress", "progress"),
+# What a run waits for, and where that is done.
+NEXT: dict[str, tuple[str, str]] = {
+    Run.State.DRAFT: ("Check the draft and start it", "run-draft"),
+    Run.State.STOPPED: ("Resume it, or leave it stopped", "run-progress"),
+    Run.State.FAILED: ("See what failed", "run-progress"),
 }
 
 
 class Step(NamedTuple):
-    """What to do next, where that is done, and on which tab."""
+    """What to do next, and where that is done."""
 
     words: str
     address: str
-    tab: str
-
-
-# Key, title, name of its address, and whether one may open it.
-Page = tuple[str, str, str, bool]
-# Of a page of an app above: what one must be allowed, and whether a shared run shows it to all.
-PageAbove = tuple[str, str, str, str, bool]
 
 
 class Tab(NamedTuple):
@@ -132,73 +125,64 @@ class Tab(NamedTuple):
     address: str
 
 
+# Of a part of a tab that has a page of its own: the tab, its key, title and address, what one must
+# be allowed to do, and whether a shared run shows it to all. Apps above add theirs.
+Fold: TypeAlias = tuple[str, str, str, str, str, bool]
+FOLDS: Final[tuple[Fold, ...]] = (
+    ("board", "alt-test", "Could a judge stand in for a person?", "run-alt-test", "see", True),
+)
+
+
 class RunHeader(NamedTuple):
     tabs: list[Tab]
-    # Behind a menu where the page is narrow; and which of them is open.
-    more: list[Tab]
-    current: Tab | None
     about: str
     progress: str
     done: int
     total: int
-    # Only for who may do it, and not where it is done.
+    # Only for who may do it; where it is done too, so that the head is the same on all pages.
     step: Step | None
 
 
 @register.simple_tag(takes_context=True)
 def run_header(context: Context) -> RunHeader:
     """Return the header of the run whose page this is; costing the same for any size."""
-    run, allowed, tab = context["run"], context["may"], context.get("tab", "")
+    run, allowed = context["run"], context["may"]
     done, total, preparing = context.get("counts") or queue_counts(run.queue)
     step = _step(run, allowed, has_pending=done < total)
     return RunHeader(
-        *_tabs(run, tab, context["run_tabs"], allowed),
+        _tabs(run, allowed),
         about=_about(run),
         progress=_progress(run, done, total, preparing),
         done=done,
         total=total,
-        step=None if step and step.tab == tab else step,
+        step=step,
     )
 
 
-def _tabs(
-    run: Run, current: str, above: Iterable[PageAbove], allowed: Mapping[str, bool]
-) -> tuple[list[Tab], list[Tab], Tab | None]:
-    """Return what somebody may open: the pages that are used most, the others, and where one is."""
-    has_begun, noun = run.state != Run.State.DRAFT, run.queue.noun
+def _tabs(run: Run, allowed: Mapping[str, bool]) -> list[Tab]:
+    """Return the pages of a run that somebody may open, each the answer to one question."""
     reads = allowed["see"] or run.is_shared
-    takes_votes = run.queue.is_open and run.state != Run.State.COMPLETE
-    voting = f"Vote on {noun}s" if takes_votes else "Invites"
-    first: list[Page] = [
-        ("draft", "Draft", "run-draft", allowed["see_calls"] and not has_begun),
+    pages = (
         ("board", "Board", "run", True),
-        ("pairs", f"{noun.capitalize()}s", "run-pairs", reads),
-        ("people", "People", "run-people", allowed["see_people"] and has_begun),
-        ("progress", "Progress", "run-progress", allowed["see_calls"] and has_begun),
-    ]
-    others: list[Page] = [
-        ("vote", voting, "run-voting", allowed["invite"]),
-        ("alt-test", "Alt-Test", "run-alt-test", reads and has_begun),
-        ("models", "Models", "run-models", reads and has_begun),
-        *(
-            (
-                key,
-                title,
-                page,
-                (is_public and run.is_shared)
-                or (allowed[action.replace(" ", "_")] and (is_public or has_begun)),
-            )
-            for key, title, page, action, is_public in above
-        ),
-        ("export", "Export", "run-export", allowed["export"] and has_begun),
-    ]
-    tabs, more = (
-        [Tab(key, title, reverse(page, args=[run.pk])) for key, title, page, may in group if may]
-        for group in (first, others)
+        ("pairs", f"{run.queue.noun.capitalize()}s", "run-pairs", reads),
+        ("people", "People", "run-people", allowed["see_people"]),
+        ("models", "Models", "run-models", reads),
+        ("run", "Run", "run-progress", allowed["see_calls"]),
+        ("data", "Data", "run-data", allowed["export"]),
     )
-    here = next((tab for tab in more if tab.key == current), None)
-    # A menu of one page is none.
-    return (tabs, more, here) if len(more) > 1 else (tabs + more, [], None)
+    return [Tab(key, title, reverse(page, args=[run.pk])) for key, title, page, may in pages if may]
+
+
+@register.simple_tag(takes_context=True)
+def run_folds(context: Context) -> list[Tab]:
+    """Return the further parts of the tab whose page this is, of those that somebody may see."""
+    run, allowed = context["run"], context["may"]
+    return [
+        Tab(key, title, reverse(page, args=[run.pk]))
+        for tab, key, title, page, action, is_public in (*FOLDS, *context["run_folds"])
+        if tab == context["tab"] and run.state != Run.State.DRAFT
+        if allowed[action.replace(" ", "_")] or (is_public and run.is_shared)
+    ]
 
 
 def _about(run: Run) -> str:
@@ -225,7 +209,7 @@ def _step(run: Run, allowed: Mapping[str, bool], *, has_pending: bool) -> Step |
         if stuck := unstuck(run, silent_models([run.pk]).get(run.pk, []) if is_open else []):
             return stuck
         if run.state == Run.State.VOTING and _has_best(run):
-            return _at(run, "Stop voting: the best judge is known", "run-progress", "progress")
+            return _at(run, "Stop voting: the best judge is known", "run-progress")
     if (
         allowed["invite"]
         and is_open
@@ -233,7 +217,8 @@ def _step(run: Run, allowed: Mapping[str, bool], *, has_pending: bool) -> Step |
         and has_pending
         and not run.queue.is_simulated
     ):
-        return _at(run, "Invite people", "run-voting", "vote")
+        where = reverse("run-people", args=[run.pk], fragment="invites")
+        return Step("Invite people", where)
     return None
 
 
@@ -242,12 +227,12 @@ def unstuck(run: Run, silent: Collection[str]) -> Step | None:
     if silent:
         models = listed(dict.fromkeys(silent))
         words = f"Open a provider: every call to {models} failed"
-        return Step(words, reverse("providers"), "")
+        return Step(words, reverse("providers"))
     return _at(run, *NEXT[run.state]) if run.state in NEXT else None
 
 
-def _at(run: Run, words: str, page: str, tab: str) -> Step:
-    return Step(words, reverse(page, args=[run.pk]), tab)
+def _at(run: Run, words: str, page: str) -> Step:
+    return Step(words, reverse(page, args=[run.pk]))
 
 
 def _has_best(run: Run) -> bool:

@@ -14,32 +14,35 @@ class ReportsConfig(AppConfig):
             import_module(module)
 
 
-def run_tabs(request: HttpRequest) -> dict[str, object]:
+def site_context(request: HttpRequest) -> dict[str, object]:
     """Tell every template which pages are here, as those below cannot know.
 
-    Of a run: key, title, page, what one must be allowed, is it for readers of a shared run too. Of
-    the whole site: title, page, how much waits.
+    Of tabs of a run the parts that are made here, as `judge_eval.web.FOLDS` has them. Of the whole
+    site: title, page, how much waits, and whether it is in the menu.
     """
     # Asked for where a page shows it, so that other answers cost no query.
     return {
-        "run_tabs": (
-            ("quality", "Quality", "run-quality", "see", False),
-            ("composite", "Composite", "run-composite", "see", True),
-            ("scores", "Score files", "run-scores", "see calls", False),
-            ("share", "Share", "run-shares", "share", False),
+        "run_folds": (
+            ("models", "composite", "Composite", "run-composite", "see", True),
+            ("data", "share", "Share links", "run-shares", "share", False),
+            ("data", "scores", "Score files", "run-scores", "see calls", False),
         ),
         "site_pages": SimpleLazyObject(lambda: _site_pages(request)),
     }
 
 
-def _site_pages(request: HttpRequest) -> tuple[tuple[str, str, object], ...]:
+def _site_pages(request: HttpRequest) -> tuple[tuple[str, str, object, bool], ...]:
     from reports.review.views import count_waiting  # models are not loaded before
     from voting.access import can_anywhere
 
     user = request.user
     waiting = SimpleLazyObject(lambda: count_waiting(user))
-    providers = (("Providers", "providers", 0),) if can_anywhere(user, "run") else ()
-    review = (("Review", "review", waiting),) if can_anywhere(user, "see people") else ()
-    more = (("Extensions", "extensions", 0),) if user.is_superuser else ()
-    usual = (("Runs", "runs", 0), ("Projects", "projects", 0), ("Keys", "traced-models", 0))
-    return (*usual, *providers, *review, *more)
+    pages = (
+        ("Runs", "runs", 0, False, True),
+        ("Projects", "projects", 0, False, True),
+        ("Review", "review", waiting, False, can_anywhere(user, "see people")),
+        ("Keys", "traced-models", 0, True, True),
+        ("Providers", "providers", 0, True, can_anywhere(user, "run")),
+        ("Extensions", "extensions", 0, True, user.is_superuser),
+    )
+    return tuple(page[:4] for page in pages if page[4])

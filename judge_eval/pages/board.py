@@ -173,7 +173,11 @@ def _first_step(run: Run, board: BoardView, *, runs_it: bool) -> tuple[str, str,
         return f"{why} Voting is over.", "", ""
     if not runs_it:
         return f"{why} Ask the owner of this run for an invite link to vote.", "", ""
-    return why, f"Vote on {noun}s, or invite people", reverse("run-voting", args=[run.pk])
+    return (
+        why,
+        f"Vote on {noun}s, or invite people",
+        reverse("run-people", args=[run.pk], fragment="invites"),
+    )
 
 
 def _alarms(board: BoardView) -> list[tuple[str, str]]:

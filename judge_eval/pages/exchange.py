@@ -292,7 +292,7 @@ def upload_files(request: HttpRequest, run_id: UUID | None = None) -> HttpRespon
     left = imports_of(user_of(request)).exclude(state=Import.State.DONE).exclude(user=None)
     context = {
         "run": run,
-        "tab": "export",
+        "tab": "data",
         "error": error,
         "left": left.order_by("-requested_at")[:LISTED],
     }
@@ -422,10 +422,11 @@ def discard_import(request: HttpRequest, import_id: UUID) -> HttpResponse:
 
 
 @run_page("export")
-def run_export(request: HtmxRequest, run: Run) -> HttpResponse:
-    context = {"run": run, "tab": "export", "formats": export_files.FORMATS}
+def run_data(request: HtmxRequest, run: Run) -> HttpResponse:
+    """Everything that gives the data of a run to others, or brings more."""
+    context = {"run": run, "tab": "data", "formats": export_files.FORMATS}
     context |= {"citation": citation_of(request, run)}
-    return render(request, "judge_eval/export.html", context)
+    return render(request, "judge_eval/data.html", context)
 
 
 @run_page("export")

@@ -89,7 +89,7 @@ def findings_context(run: Run, request: Request, tab: str) -> Context:
     drawn = chart_names(figures) if figures else set()
     return {
         "run": run,
-        "tab": tab,
+        "tab": "board" if tab == "alt-test" else tab,
         "findings": figures,
         "part": part,
         "parts": request.parts,

@@ -1,17 +1,17 @@
-"""Who votes in a run: invites, each with its link, its QR code and its counts, and oneself."""
+"""Invites to vote in a run, each with its link, its QR code and its counts, and oneself."""
 
 from io import BytesIO
 from uuid import UUID
 
 import segno
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_safe
 
-from humanjudge.lib.text import number_of
+from humanjudge.http import Context
 from judge_eval.models import Run
 from judge_eval.web import find_run, run_action
 from voting import voters
@@ -23,65 +23,33 @@ from voting.models import Invite
 PERSONAL_IDS = "id_personal_%s"
 
 
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-def run_voting(request: HttpRequest, run_id: UUID) -> HttpResponse:
-    """Who is invited, how far they are, and a way in for oneself; the form makes an invite."""
-    run = find_run(run_id)
-    require(request, "invite", run.queue.project_id)
-    form = InviteForm(request.POST if request.method == "POST" else None)
-    if form.is_valid():
-        cleaned = form.cleaned_data
-        until = form.expires_at(timezone.now())
-        invite = voters.make_invite(
-            run.queue, cleaned["label"], until, cleaned["max_voters"], cleaned["group"]
-        )
-        _record(request, run, "An invite was made", invite)
-        return redirect("run-voting", run.pk)
-    return _page(request, run, form=form)
-
-
-@run_action("invite")
-def make_personal_invites(request: HttpRequest, run: Run) -> HttpResponse:
-    form = PersonalInvitesForm(request.POST, auto_id=PERSONAL_IDS)
-    if not form.is_valid():
-        return _page(request, run, personal=form)
-    names, group = form.cleaned_data["names"], form.cleaned_data["group"]
-    voters.make_personal_invites(run.queue, names, form.expires_at(timezone.now()), group)
-    who = request.user.get_username()
-    run.record("invite", f"{number_of(len(names), 'personal link')} made by {who}.")
-    return redirect("run-voting", run.pk)
-
-
-def _page(
+def invites_of(
     request: HttpRequest,
     run: Run,
-    *,
     form: InviteForm | None = None,
     personal: PersonalInvitesForm | None = None,
-) -> HttpResponse:
+) -> Context:
+    """Return the invites of a run, how far whoever came by them is, and the forms of new ones."""
     now = timezone.now()
-    context = {
-        "run": run,
-        "can_vote": run.queue.is_open and run.state != Run.State.COMPLETE,
-        "invites": [
-            (invited, _link(request, invited.invite), voters.refusal(invited.invite, now))
-            for invited in voters.invited(run.queue)
-        ],
-        "form": form or InviteForm(),
-        "groups": voters.voter_groups(run.queue.project_id),
+    invites = [
+        (invited, _link(request, invited.invite), voters.refusal(invited.invite, now))
+        for invited in voters.invited(run.queue)
+    ]
+    links = [f"{each.invite.label}\t{link}" for each, link, refused in invites if not refused]
+    return {
+        "can_vote": run.queue.is_open and run.state not in (Run.State.DRAFT, Run.State.COMPLETE),
+        "invites": invites,
+        "links": "\n".join(links) if len(links) > 1 else "",
+        "invite_form": form or InviteForm(),
         "personal": personal or PersonalInvitesForm(auto_id=PERSONAL_IDS),
-        "tab": "vote",
     }
-    is_wrong = (form and form.errors) or (personal and personal.errors)
-    return render(request, "judge_eval/voting.html", context, status=422 if is_wrong else 200)
 
 
 def _link(request: HttpRequest, invite: Invite) -> str:
     return request.build_absolute_uri(reverse("join", args=[voters.invite_token(invite)]))
 
 
-def _record(request: HttpRequest, run: Run, what: str, invite: Invite) -> None:
+def record(request: HttpRequest, run: Run, what: str, invite: Invite) -> None:
     # What happened to a run is kept; who was invited can be erased.
     named = f": {invite.label}" if invite.label and not invite.person else ""
     run.record("invite", f"{what} by {request.user.get_username()}{named}.")
@@ -104,8 +72,8 @@ def withdraw_invite(request: HttpRequest, run: Run, invite_id: UUID) -> HttpResp
     invite = get_object_or_404(Invite, pk=invite_id, queue=run.queue_id)
     if invite.revoked_at is None:
         voters.withdraw(invite)
-        _record(request, run, "An invite was withdrawn", invite)
-    return redirect("run-voting", run.pk)
+        record(request, run, "An invite was withdrawn", invite)
+    return redirect(reverse("run-people", args=[run.pk], fragment="invites"))
 
 
 @run_action("vote")

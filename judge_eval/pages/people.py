@@ -1,4 +1,4 @@
-"""People of a run: who votes and how, who is excluded, how far the votes are, and are wanted."""
+"""People of a run: who votes and how, who is excluded and invited, how many votes are wanted."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,8 +11,11 @@ from django import forms
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.timesince import timesince
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
 
 from humanjudge.charts.time_graph import votes_graph
 from humanjudge.http import Context, HtmxRequest, Problem
@@ -26,12 +29,13 @@ from humanjudge.lib.tables import (
 )
 from humanjudge.lib.text import number_of
 from humanjudge.listing import Column, Listing, both_ways
-from judge_eval.findings.few import keep_few_from
+from judge_eval.findings.few import VotesFirst, keep_few_from
 from judge_eval.models import Run
+from judge_eval.pages.invites import PERSONAL_IDS, invites_of, record
 from judge_eval.voter_stats import LEAST_PAIRS, Pace, Person, Share, figures_of, pace_of, people_of
-from judge_eval.web import lead_to, run_action, run_page
+from judge_eval.web import find_run, run_action, run_page
 from voting import voters
-from voting.access import can, user_of
+from voting.access import can, require, user_of
 from voting.curating import (
     MOST_VOTES,
     AlreadyDecided,
@@ -45,9 +49,11 @@ from voting.curating import (
     disputed,
     exclude_voter,
     latest_changes,
-    reverse,
 )
-from voting.forms import GroupField
+from voting.curating import (
+    reverse as reverse_decision,
+)
+from voting.forms import GroupField, InviteForm, PersonalInvitesForm
 from voting.ledger.decisions import Rules
 from voting.models import Entry, Queue, Voter
 from voting.voters import voter_of_user
@@ -222,17 +228,40 @@ VOTERS: Final = Listing[VoterLine](
 
 @run_page("see people")
 def run_people(request: HtmxRequest, run: Run) -> HttpResponse:
-    if run.state == Run.State.DRAFT:
-        return lead_to(request, "run-draft", run)
-    keep_few_from(request, run)
+    return _page(request, run)
+
+
+def _page(
+    request: HttpRequest,
+    run: Run,
+    votes_form: VotesPerItemForm | None = None,
+    *,
+    status: int = 200,
+    **invite_forms: Any,
+) -> HttpResponse:
+    """Who votes; who is invited; and how many votes are wanted, which is folded."""
+    context = {"run": run, "tab": "people", "groups": voters.voter_groups(run.queue.project_id)}
+    try:
+        keep_few_from(request, run)
+        context |= _voters_of(request, run) | _votes_wanted(request, run, votes_form)
+    except VotesFirst as why:
+        context["why"] = str(why)
+    context |= invites_of(request, run, **invite_forms)
+    return render(request, "judge_eval/people.html", context, status=status)
+
+
+def _votes_wanted(request: HttpRequest, run: Run, form: VotesPerItemForm | None) -> Context:
     is_estimate = "votes" in request.GET
-    form = VotesPerItemForm(run.queue, request.GET if is_estimate else None)
+    form = form or VotesPerItemForm(run.queue, request.GET if is_estimate else None)
     cost = form.cost() if is_estimate and form.is_valid() else None
-    context = _context(request, run, form) | {"cost": _cost_in_words(cost, run.queue)}
-    return render(request, "judge_eval/people.html", context)
+    return {
+        "form": form,
+        "cost": _cost_in_words(cost, run.queue),
+        "changes": latest_changes(run.queue, LATEST_CHANGES),
+    }
 
 
-def _context(request: HttpRequest, run: Run, form: VotesPerItemForm) -> Context:
+def _voters_of(request: HttpRequest, run: Run) -> Context:
     figures, now = figures_of(run), timezone.now()
     people, pace = people_of(run.queue, figures), pace_of(run.queue, now, figures)
     params, decides = request.GET.dict(), can(request.user, "decide", run.queue.project_id)
@@ -242,7 +271,6 @@ def _context(request: HttpRequest, run: Run, form: VotesPerItemForm) -> Context:
             params,
             lambda page: (VoterLine(person, now, params, decides) for person in page),
         ),
-        "run": run,
         "pace": pace,
         "pace_words": _pace_in_words(pace),
         "graph": votes_graph(pace.votes, pace.unit),
@@ -250,12 +278,8 @@ def _context(request: HttpRequest, run: Run, form: VotesPerItemForm) -> Context:
         "excluded": [person for person in people if person.excluded],
         "chosen": _chosen(people, request.GET.get("exclude")),
         "grouped": _chosen(people, request.GET.get("group")),
-        "groups": voters.voter_groups(run.queue.project_id),
         "uid": uuid4(),
         "longest_why": LONGEST_WHY,
-        "form": form,
-        "changes": latest_changes(run.queue, LATEST_CHANGES),
-        "tab": "people",
     }
 
 
@@ -295,12 +319,46 @@ def _lead(request: HttpRequest, run: Run) -> Voter:
     return voter_of_user(run.queue.project, user_of(request))
 
 
+def _invites(run: Run) -> str:
+    return reverse("run-people", args=[run.pk], fragment="invites")
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def make_invite(request: HttpRequest, run_id: UUID) -> HttpResponse:
+    """Make a link for several people; the page that was here once is a part of this one."""
+    run = find_run(run_id)
+    require(request, "invite", run.queue.project_id)
+    if request.method != "POST":
+        return redirect(_invites(run), permanent=True)
+    form = InviteForm(request.POST)
+    if not form.is_valid():
+        return _page(request, run, status=422, form=form)
+    cleaned, until = form.cleaned_data, form.expires_at(timezone.now())
+    invite = voters.make_invite(
+        run.queue, cleaned["label"], until, cleaned["max_voters"], cleaned["group"]
+    )
+    record(request, run, "An invite was made", invite)
+    return redirect(_invites(run))
+
+
+@run_action("invite")
+def make_personal_invites(request: HttpRequest, run: Run) -> HttpResponse:
+    form = PersonalInvitesForm(request.POST, auto_id=PERSONAL_IDS)
+    if not form.is_valid():
+        return _page(request, run, status=422, personal=form)
+    names, group = form.cleaned_data["names"], form.cleaned_data["group"]
+    voters.make_personal_invites(run.queue, names, form.expires_at(timezone.now()), group)
+    who = request.user.get_username()
+    run.record("invite", f"{number_of(len(names), 'personal link')} made by {who}.")
+    return redirect(_invites(run))
+
+
 @run_action("run")
 def change_votes_per_item(request: HttpRequest, run: Run) -> HttpResponse:
     form = VotesPerItemForm(run.queue, request.POST)
     if not form.is_valid():
-        context = _context(request, run, form)
-        return render(request, "judge_eval/people.html", context, status=422)
+        return _page(request, run, form, status=422)
     form.save(_lead(request, run))
     messages.success(request, "The votes wanted are changed; the figures follow in a moment.")
     return redirect("run-people", run.pk)
@@ -341,7 +399,7 @@ def take_back(request: HttpRequest, run: Run, decision_id: UUID) -> HttpResponse
     decisions = decisions_on_voters(run.queue).select_related("voter")
     decision = get_object_or_404(decisions, uid=decision_id)
     try:
-        reverse(decision.uid, _lead(request, run))
+        reverse_decision(decision.uid, _lead(request, run))
     except (AlreadyDecided, CannotDecide) as late:
         raise Problem(409, f"{late} Reload the page.") from late
     messages.success(request, f"{decision.voter} counts again; the figures follow in a moment.")

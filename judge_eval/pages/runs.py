@@ -91,7 +91,7 @@ def _votes_cell(line: RunLine) -> Cell:
 def _vote_cell(line: RunLine) -> Cell:
     if not line.may_vote:
         return Cell()
-    where = reverse("run-voting", args=[line.run.pk])
+    where = reverse("run-people", args=[line.run.pk], fragment="invites")
     words = f"Vote on {line.run.queue.noun}s"
     return Cell(words, after=f" of {line.run.name}", href=where, css="nowrap")
 
@@ -244,7 +244,7 @@ def _context(run: Run) -> Context:
         **status,
         **live,
         "run": run,
-        "tab": "progress",
+        "tab": "run",
         "events": events,
         "is_live": run.state in Run.AT_WORK or out > 0,
         "failed_calls": number_of(failed, "failed call") if failed else "",
@@ -325,7 +325,7 @@ def run_calls(request: HtmxRequest, run: Run) -> HttpResponse:
         "verdicts": verdicts[:MOST_VERDICTS],
         "has_more_verdicts": len(verdicts) > MOST_VERDICTS,
         "closed": to_vote_on(request, [*about, *(v.item_id for v in verdicts)], project),
-        "tab": "progress",
+        "tab": "run",
     }
     return render(request, "judge_eval/calls.html", context)
 
@@ -346,7 +346,7 @@ def run_call(request: HtmxRequest, run: Run, call_id: int) -> HttpResponse:
         "call": call,
         "reply": call.reply[:LONGEST_REPLY],
         "is_cut": len(call.reply) >= LONGEST_REPLY,
-        "tab": "progress",
+        "tab": "run",
     }
     template = "judge_eval/_reply.html" if request.htmx else "judge_eval/call.html"
     return render(request, template, context)
@@ -378,7 +378,7 @@ def delete_run(request: HttpRequest, run_id: UUID) -> HttpResponse:
         except lifecycle.LifecycleRefused as refused:
             return not_now(request, run, refused)
     why = deletion.in_the_way(run)
-    context = {"run": run, "tab": "progress", "why": why, "wrong": wrong}
+    context = {"run": run, "tab": "run", "why": why, "wrong": wrong}
     context |= {"typed": request.POST.get("name", ""), **_extent_in_words(deletion.extent(run))}
     return render(request, "judge_eval/delete_run.html", context, status=status)
 

@@ -60,7 +60,7 @@ def _page(
     if form is None and can(request, "run", run):
         data = versions[0][1].as_data if versions else sources.proposal(run)
         form = CompositeForm.of_data(run, data)
-    context = {"run": run, "tab": "composite", "form": form}
+    context = {"run": run, "tab": "models", "form": form}
     if versions:
         configs = [config for _, config in versions]
         context |= {"definition": versions[0][0]} | _composite(request, run, configs)

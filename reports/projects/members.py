@@ -253,7 +253,7 @@ def change_reputation(request: HttpRequest, project: Project, voter_id: UUID) ->
 
 
 def _invite_cell(run: Run) -> Cell:
-    where = reverse("run-voting", args=[run.pk])
+    where = reverse("run-people", args=[run.pk], fragment="invites")
     return Cell("Invite people", after=f" to {run.name}", href=where, css="")
 
 

@@ -24,9 +24,6 @@ TABS: Final[tuple[tuple[str, str, str, Action], ...]] = (
     ("people", "People", "project-people", "see people"),
     ("audit", "Audit", "project-audit", "see people"),
     ("share", "Share", "project-shares", "share"),
-)
-# Behind a menu where the page is narrow.
-MORE: Final[tuple[tuple[str, str, str, Action], ...]] = (
     ("keys", "Keys", "project-keys", "manage"),
     ("webhooks", "Webhooks", "webhooks", "manage"),
     ("settings", "Settings", "project-settings", "manage"),
@@ -37,8 +34,6 @@ register = template.Library()
 
 class ProjectHeader(NamedTuple):
     tabs: list[Tab]
-    more: list[Tab]
-    current: Tab | None
     about: str
 
 
@@ -46,16 +41,12 @@ class ProjectHeader(NamedTuple):
 def project_header(context: Context) -> ProjectHeader:
     """Return the header of the project whose page this is."""
     project, user = context["project"], context["user"]
-    tabs, more = (
-        [
-            Tab(key, title, reverse(page, args=[project.pk]))
-            for key, title, page, action in group
-            if can(user, action, project)
-        ]
-        for group in (TABS, MORE)
-    )
-    here = next((tab for tab in more if tab.key == context.get("tab", "")), None)
-    return ProjectHeader(tabs, more, here, f"A project, its ledger at entry {project.head_seq:,}")
+    tabs = [
+        Tab(key, title, reverse(page, args=[project.pk]))
+        for key, title, page, action in TABS
+        if can(user, action, project)
+    ]
+    return ProjectHeader(tabs, f"A project, its ledger at entry {project.head_seq:,}")
 
 
 def _guarded(method: Callable[[View], View], action: Action) -> Callable[[View], View]:

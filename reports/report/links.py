@@ -82,7 +82,12 @@ def project_shares(request: HttpRequest, project_id: UUID) -> HttpResponse:
 
 def _page(request: HttpRequest, project: Project, run: Run | None) -> HttpResponse:
     form = ShareForm(request.POST if request.method == "POST" else None, run=run)
-    context: Context = {"project": project, "run": run, "form": form, "tab": "share"}
+    context: Context = {
+        "project": project,
+        "run": run,
+        "form": form,
+        "tab": "data" if run else "share",
+    }
     if form.is_valid():
         given = form.cleaned_data
         is_frozen, expires_at = given.pop("shows") == FROZEN, in_days(given.pop("days"))

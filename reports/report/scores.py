@@ -102,7 +102,7 @@ def _context(request: HttpRequest, run: Run, part: str = "") -> Context:
         "is_waiting": any(report.state == ScoreReport.State.WAITING for report in reports),
         "parts": parts_of(run),
         "chosen_part": part,
-        "tab": "scores",
+        "tab": "data",
     }
     if latest := next((report for report in reports if report.table), None):
         keep_few_from(request, run, part_of(latest))

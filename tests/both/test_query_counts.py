@@ -90,7 +90,6 @@ class Study:
             "chart": (owner, f"{board}charts/agreement.svg"),
             "pair": (owner, f"{board}pairs/{self.pairs[0].pk}/"),
             "export": (owner, f"{board}export/"),
-            "voting tab": (owner, f"{board}vote/"),
             "people": (owner, f"{board}people/?sort=agreement"),
             "deletion": (owner, f"{board}delete/"),
             "home of a voter": (voter, "/"),

@@ -77,7 +77,7 @@ def test_nothing_moves_for_whoever_wants_no_motion(product, join, motion, moving
     assert page.evaluate(MOVING) == moving
     page.keyboard.press("Escape")
     page.keyboard.press("ArrowLeft")
-    page.locator("#reveal .reveal").wait_for()
+    page.locator("#reveal .reveal").wait_for(state="attached")
     assert page.evaluate(MOVING) == moving
     page.goto(f"{run['vote']}mine")
     assert page.evaluate(MOVING) == []
@@ -103,7 +103,7 @@ def test_axe_finds_nothing_while_voting(product, join, options):
         page.keyboard.press("Escape")
         page.locator("dialog[open]").wait_for(state="detached")
     page.keyboard.press("ArrowLeft")
-    page.locator("#reveal .reveal").wait_for()
+    page.locator("#reveal .reveal").wait_for(state="attached")
     found += violations(page)
     page.keyboard.press("Enter")
     vote(page)
@@ -246,7 +246,7 @@ def test_on_a_phone_all_fits_and_every_button_is_large_enough(product, phone):
 def test_a_tap_votes(product, phone):
     run, page = phone
     page.get_by_role("button", name="Right is better").first.tap()
-    page.locator("#reveal .reveal").wait_for()
+    page.locator("#reveal .reveal").wait_for(state="attached")
     [row] = product.votes(run)
     assert row["choice"] != row["left_side"]
     page.get_by_role("button", name="Next pair").tap()
@@ -263,7 +263,7 @@ def test_a_long_swipe_says_what_it_will_do_and_votes_when_let_go(product, phone,
     expect(page.locator(".lean[data-armed]")).to_have_text(f"Let go: {side} is better")
     assert product.votes(run) == []
     finger.lift()
-    page.locator("#reveal .reveal").wait_for()
+    page.locator("#reveal .reveal").wait_for(state="attached")
     [row] = product.votes(run)
     assert (row["choice"] == row["left_side"]) == (side == "left")
 
@@ -278,7 +278,7 @@ def test_a_swipe_taken_back_or_too_short_or_downwards_is_no_vote(product, phone)
         expect(page.locator(".lean")).to_have_count(0)
     assert not page.locator("[data-state]").count()
     page.get_by_role("button", name="Left is better").first.tap()
-    page.locator("#reveal .reveal").wait_for()
+    page.locator("#reveal .reveal").wait_for(state="attached")
     assert len(product.votes(run)) == 1
 
 
@@ -321,7 +321,7 @@ def test_at_two_hundred_percent_nothing_is_cut_off(product, join):
     page = join(run, viewport={"width": 640, "height": 400})
     assert page.evaluate("document.documentElement.scrollWidth") == 640
     page.get_by_role("button", name="Left is better").first.click()
-    page.locator("#reveal .reveal").wait_for()
+    page.locator("#reveal .reveal").wait_for(state="attached")
     page.get_by_role("button", name="Next pair").click()
     assert page.evaluate("document.documentElement.scrollWidth") == 640
 

@@ -65,7 +65,7 @@ def test_pages_of_a_run_and_its_report_say_how_to_cite_it():
     _, token = make_share(project, run, None)
     for who, path, address in (
         (client, f"/runs/{run.pk}/", f"/runs/{run.pk}/"),
-        (client, f"/runs/{run.pk}/export/", f"/runs/{run.pk}/"),
+        (client, f"/runs/{run.pk}/data/", f"/runs/{run.pk}/"),
         (Client(), f"/r/{token}/", f"/r/{token}/"),
     ):
         page = html.unescape(who.get(path).content.decode())

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.django_db
 
 def test_every_format_is_one_click_away_and_says_what_it_is_for():
     run, client = imported(pair(1), vote(1, "zzz-ann", "A")), user_client()
-    page = client.get(f"/runs/{run.pk}/export/")
+    page = client.get(f"/runs/{run.pk}/data/")
     for name, chosen in FORMATS.items():
         assert chosen.purpose in text_of(page)
         assert f'href="/runs/{run.pk}/export/{name}" download' in page.content.decode()
@@ -28,7 +28,7 @@ def test_every_format_is_one_click_away_and_says_what_it_is_for():
 
 def test_who_has_exported_a_run_has_seen_it():
     run, client = make_run(pairs=2), user_client()
-    client.get(f"/runs/{run.pk}/export/")
+    client.get(f"/runs/{run.pk}/data/")
     assert not Exposure.objects.exists()
     client.get(f"/runs/{run.pk}/export/csv")
     assert Exposure.objects.filter(voter__user__username="owner").count() == 2

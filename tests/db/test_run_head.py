@@ -1,5 +1,7 @@
 """What stands above every page of a run: what it is, how far it is, and one thing to do next."""
 
+import re
+
 import pytest
 from django.test import Client
 from django.utils import timezone
@@ -18,7 +20,17 @@ from tests.makers import (
 
 pytestmark = pytest.mark.django_db
 
-PAGES = ["", "pairs/", "models/", "alt-test/", "quality/", "composite/", "scores/", "vote/"]
+PAGES = ["", "pairs/", "people/", "models/", "progress/", "data/"]
+PAGES += ["alt-test/", "composite/", "scores/", "share/", "calls/", "import/"]
+TABS = ["Board", "Pairs", "People", "Models", "Run", "Data"]
+# Pages that are part of a tab.
+TAB_OF = {"alt-test/": "", "composite/": "models/", "calls/": "progress/"}
+TAB_OF |= dict.fromkeys(["scores/", "share/", "import/"], "data/")
+MOVED = {
+    "vote/": "/runs/{run}/people/#invites",
+    "export/": "/runs/{run}/data/",
+    "quality/": "/projects/{project}/quality/",
+}
 BEST = "Stop voting: the best judge is known"
 
 
@@ -74,11 +86,33 @@ def test_a_run_that_is_done_wants_nothing():
     assert BEST not in text
 
 
-def test_what_is_to_be_done_on_this_very_page_is_not_pointed_at():
+def test_all_pages_of_a_run_have_the_same_head():
+    run, client = make_run(), user_client()
+    heads = {head_of(client.get(f"/runs/{run.pk}/{page}")) for page in PAGES}
+    [head] = heads
+    assert re.findall(r">(\w+)</a>", head)[-6:] == TABS
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_one_tab_is_the_current_one(page):
     run = make_run()
-    address = f'class="button" href="/runs/{run.pk}/vote/"'
-    assert address in user_client().get(f"/runs/{run.pk}/").content.decode()
-    assert address not in user_client().get(f"/runs/{run.pk}/vote/").content.decode()
+    html = user_client().get(f"/runs/{run.pk}/{page}").content.decode()
+    [address] = re.findall(r'href="([^"]*)" aria-current="(?:page|true)">', html)
+    assert address.removeprefix(f"/runs/{run.pk}/") == TAB_OF.get(page, page)
+
+
+def head_of(response):
+    head = re.search(r'<div class="run-head">.*?</nav>', response.content.decode(), re.DOTALL)
+    return re.sub(r' aria-current="\w+"', "", head[0])
+
+
+@pytest.mark.parametrize("old, new", MOVED.items())
+def test_old_addresses_lead_to_the_tab_that_has_taken_them_in(old, new):
+    run = make_run()
+    response = user_client().get(f"/runs/{run.pk}/{old}")
+    assert response.status_code == 301
+    assert response.url == new.format(run=run.pk, project=run.queue.project_id)
+    assert user_client().get(response.url).status_code == 200
 
 
 @pytest.mark.parametrize("best, is_said", [(0, True), (None, False)])

@@ -50,7 +50,7 @@ def test_voting_is_offered_only_where_it_is_possible(state, is_open, is_offered)
     Run.objects.filter(pk=run.pk).update(state=state)
     Queue.objects.filter(pk=run.queue_id).update(is_open=is_open)
     client = user_client()
-    for page in ("/runs/", f"/runs/{run.pk}/", f"/runs/{run.pk}/vote/"):
+    for page in ("/runs/", f"/runs/{run.pk}/people/"):
         assert ("Vote on pairs" in text_of(client.get(page))) == is_offered, page
 
 
@@ -70,11 +70,11 @@ def test_a_user_votes_as_one_voter():
     assert Voter.objects.get().user.username == "owner"
 
 
-def test_the_invites_stand_on_the_voting_tab():
+def test_the_invites_stand_on_the_people_tab():
     run = make_run()
     good = make_invite(run, label="friends", max_voters=5)
     old = make_invite(run, expires_at=timezone.now() - timedelta(days=1))
-    response = user_client().get(f"/runs/{run.pk}/vote/")
+    response = user_client().get(f"/runs/{run.pk}/people/")
     body, text = response.content.decode(), text_of(response)
     assert f"http://testserver/join/{invite_token(good)}/" in body
     assert invite_token(old) not in body

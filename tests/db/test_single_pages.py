@@ -41,11 +41,11 @@ STUDIES = {
     "text": ([], {}, [{"text": "Too long."}, {"text": "Fine."}]),
 }
 OF_A_RUN = (
-    *("run", "run-progress", "run-calls", "run-pairs", "run-models", "run-voting"),
-    *("run-composite", "run-scores"),
+    *("run", "run-progress", "run-calls", "run-pairs", "run-models", "run-people"),
+    *("run-composite", "run-scores", "run-data"),
 )
 # These speak of whatever may be voted on, pairs included.
-OF_BOTH = ("run-alt-test", "run-items-needed", "run-quality")
+OF_BOTH = ("run-alt-test", "run-items-needed")
 SPOKEN = re.compile(r'\s(?:aria-label|alt|title|placeholder|data-summary)="([^"]*)"')
 PEOPLE = 3
 
