@@ -13,33 +13,14 @@ from django.contrib.auth.models import User
 from django.contrib.contenttypes.models import ContentType
 from django.db import transaction
 from django.db.models import QuerySet
-from django.utils import timezone
 from django.utils.module_loading import import_string
 
-from voting.access import make_project
 from voting.choices import ONE
-from voting.models import Entry, Project, Queue, Voter
-from voting.voters import voter_of_user
+from voting.models import Project, Queue, Voter
 
 # A voter whose votes should not count at all is excluded or blocked; the weight is always above 0.
 LEAST_REPUTATION: Final = Decimal("0.001")
 MOST_REPUTATION: Final = Decimal(1000)
-# How the quality score decays where a person makes a project on a page: it remembers weeks.
-OF_A_PERSON: Final = {"decay_rate": "0.1", "decay_unit": "day"}
-
-
-def start_project(name: str, by: User) -> Project:
-    """Make the project that somebody names on a page, with the score that suits most."""
-    with transaction.atomic():
-        project = make_project(name, by)
-        Entry.objects.create(
-            project=project,
-            kind=Entry.Kind.PARAMETERS,
-            at=timezone.now(),
-            voter=voter_of_user(project, by),
-            payload={"quality": OF_A_PERSON},
-        )
-    return project
 
 
 def note_change(project: Project, by: User | None, what: str) -> None:

@@ -1,14 +1,21 @@
 """Members of a project: who is one, in which role. The only writer of `Member` rows."""
 
+from typing import Final
+
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
+from django.utils import timezone
 
+from voting.access import make_project
 from voting.changes import note_change
 from voting.ledger.ledger import locked
-from voting.models import Member, Project
+from voting.models import Entry, Member, Project
+from voting.voters import voter_of_user
 
 _OWNER = Member.Role.OWNER
+# How the quality score decays where a person makes a project on a page: it remembers weeks.
+OF_A_PERSON: Final = {"decay_rate": "0.1", "decay_unit": "day"}
 
 
 class CannotBeMember(Exception):
@@ -23,6 +30,20 @@ class LastOwner(Exception):
             "A project keeps at least one owner, and this is the last. Make somebody else owner "
             "first."
         )
+
+
+def start_project(name: str, by: User) -> Project:
+    """Make the project that somebody names on a page, with the score that suits most."""
+    with transaction.atomic():
+        project = make_project(name, by)
+        Entry.objects.create(
+            project=project,
+            kind=Entry.Kind.PARAMETERS,
+            at=timezone.now(),
+            voter=voter_of_user(project, by),
+            payload={"quality": OF_A_PERSON},
+        )
+    return project
 
 
 def members_of(project: Project) -> QuerySet[Member]:

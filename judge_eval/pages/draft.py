@@ -29,9 +29,9 @@ from judge_eval.prompts import judge
 from judge_eval.runs import lifecycle, providers, trial
 from judge_eval.web import lead_to, run_action, run_page, scores_in_words
 from voting.access import projects_where, require_making_runs, user_of
-from voting.changes import start_project
 from voting.choices import LABELS
 from voting.kinds import is_ordered
+from voting.members import start_project
 from voting.models import Item
 
 # A file of 5 MB and the largest form that Django reads.

@@ -34,9 +34,9 @@ from voting.access import (
     require_making_runs,
     user_of,
 )
-from voting.changes import start_project
 from voting.choices import LABELS
 from voting.forms import ProjectField
+from voting.members import start_project
 from voting.models import Project
 
 IN_WORDS: Final = {"pair": "pairs", "item": "single items"}

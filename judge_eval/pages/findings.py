@@ -90,6 +90,7 @@ def findings_context(run: Run, request: Request, tab: str) -> Context:
     return {
         "run": run,
         "tab": "board" if tab == "alt-test" else tab,
+        "findings_of": tab,
         "findings": figures,
         "part": part,
         "parts": request.parts,

@@ -12,7 +12,7 @@ from pydantic import Field
 from humanjudge.lib.strict_json import JsonObject
 from humanjudge.lib.validation import WHOLE, Part, validated
 from reports.quality.score import MICROSECONDS, Rule, Unit, half_life, microseconds
-from voting.changes import OF_A_PERSON
+from voting.members import OF_A_PERSON
 from voting.ledger.counts import OF_PEOPLE
 from voting.ledger.ledger import Fact
 from voting.ledger.scheduler import nudge

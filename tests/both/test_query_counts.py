@@ -89,7 +89,7 @@ class Study:
             "table": (owner, f"{board}tables/board.csv"),
             "chart": (owner, f"{board}charts/agreement.svg"),
             "pair": (owner, f"{board}pairs/{self.pairs[0].pk}/"),
-            "export": (owner, f"{board}export/"),
+            "data": (owner, f"{board}data/"),
             "people": (owner, f"{board}people/?sort=agreement"),
             "deletion": (owner, f"{board}delete/"),
             "home of a voter": (voter, "/"),

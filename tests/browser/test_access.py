@@ -175,7 +175,9 @@ def test_without_scripts_one_votes_skips_undoes_flags_and_sees_the_reveal(produc
     expect(page.locator(".notice")).to_contain_text("Your vote was recorded")
     assert first_pair(page) != first
     page.get_by_role("link", name="See what the judges said").click()
-    expect(page.get_by_role("heading", name="You chose Left · 1 of 2 baselines agree")).to_be_visible()
+    expect(
+        page.get_by_role("heading", name="You chose Left · 1 of 2 baselines agree")
+    ).to_be_visible()
     page.get_by_role("link", name="Next pair").click()
     pair.get_by_role("button", name="Undo last vote").click()
     assert first_pair(page) == first

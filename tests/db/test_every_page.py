@@ -31,6 +31,10 @@ HEADERS = {
 # Whatever answers a GET with something else than 200, or 405 where there is only a form to post.
 ANSWERS = {
     "admin-login": 302,
+    # What they showed stands on other pages now.
+    "make-invite": 301,
+    "run-export": 301,
+    "run-quality": 301,
     "favicon": 301,
     "not found": 404,
     "healthz": 503,

@@ -238,7 +238,7 @@ def test_only_what_no_worker_has_taken_up_is_said_to_lack_one():
 
 # --- of votes that came first ---------------------------------------------------------------------
 
-TABS = ("", "models/", "alt-test/", "people/", "pairs/", "scores/", "composite/", "export/")
+TABS = ("", "models/", "alt-test/", "people/", "pairs/", "scores/", "composite/", "data/")
 FILES = ("report.html", "report.json", "judges.csv", "card.png", "badge.svg")
 PEOPLE = ("ann", "bob", "eve")
 VOTES = [vote(1, "ann", "A"), vote(1, "bob", "A"), vote(2, "ann", "B"), vote(2, "bob", "A")]

@@ -84,7 +84,7 @@ def test_models_of_a_person_are_in_one_project_unless_their_key_is_for_another(a
 def test_the_queue_is_one_of_pass_and_flag(ada):
     queue = ada.model().benchmark.queue
     assert (queue.kind, queue.ballot, queue.is_open) == ("pass_flag", ["pass", "flag"], True)
-    assert user_client("ada").get(f"/runs/{queue.run.pk}/vote/").status_code == 200
+    assert user_client("ada").get(f"/runs/{queue.run.pk}/people/").status_code == 200
     assert user_client("ada").get(f"/runs/{queue.run.pk}/").status_code == 200
 
 

@@ -28,19 +28,27 @@ pytestmark = pytest.mark.django_db
 
 
 def tab(run):
+    return f"/runs/{run.pk}/people/"
+
+
+def making(run):
     return f"/runs/{run.pk}/vote/"
 
 
+def moved_on(run):
+    return (f"{tab(run)}#invites", 302)
+
+
 def withdrawal(run, invite):
-    return f"{tab(run)}invites/{invite.pk}/withdraw"
+    return f"{making(run)}invites/{invite.pk}/withdraw"
 
 
 def test_an_evaluator_without_other_rights_makes_an_invite_that_works():
     run = make_run()
     client = user_client("an evaluator")
     data = {"label": "Students", "days": "7", "max_voters": "2"}
-    page = client.post(tab(run), data, follow=True)
-    assert page.redirect_chain == [(tab(run), 302)]
+    page = client.post(making(run), data, follow=True)
+    assert page.redirect_chain == [moved_on(run)]
     invite = Invite.objects.get()
     assert (invite.queue, invite.label, invite.max_voters) == (run.queue, "Students", 2)
     week = timezone.now() + timedelta(days=7)
@@ -53,22 +61,24 @@ def test_an_evaluator_without_other_rights_makes_an_invite_that_works():
 
 def test_invites_name_the_group_of_those_who_join_by_them():
     run, client = make_run(), user_client()
-    client.post(tab(run), {"label": "", "group": " night  nurses ", "days": "", "max_voters": ""})
-    client.post(f"{tab(run)}personal", {"names": "Ada\nBen", "group": "doctors", "days": "7"})
+    client.post(
+        making(run), {"label": "", "group": " night  nurses ", "days": "", "max_voters": ""}
+    )
+    client.post(f"{making(run)}personal", {"names": "Ada\nBen", "group": "doctors", "days": "7"})
     groups = [("", "night nurses"), ("Ada", "doctors"), ("Ben", "doctors")]
     assert sorted(Invite.objects.values_list("label", "group")) == groups
     page = client.get(tab(run)).content.decode()
     assert page.count('<option value="doctors">') == 1
     assert page.count('<span class="tag">doctors</span>') == 2
     for group in ("x" * 61, "a\u202eb"):
-        refused = client.post(tab(run), {"label": "", "group": group, "days": ""})
+        refused = client.post(making(run), {"label": "", "group": group, "days": ""})
         assert "Please look at this again" in text_of(refused)
     assert Invite.objects.count() == 3
 
 
 def test_an_invite_without_end_and_cap():
     run = make_run()
-    user_client().post(tab(run), {"label": "", "days": "", "max_voters": ""})
+    user_client().post(making(run), {"label": "", "days": "", "max_voters": ""})
     invite = Invite.objects.get()
     assert (invite.label, invite.expires_at, invite.max_voters) == ("", None, None)
 
@@ -79,7 +89,7 @@ def test_an_invite_without_end_and_cap():
 def test_an_invite_that_cannot_be_is_refused_in_words(change):
     run = make_run()
     data = {"label": "Students", "days": "7", "max_voters": "2"} | change
-    page = user_client().post(tab(run), data)
+    page = user_client().post(making(run), data)
     assert page.status_code == 422
     assert "Please look at this again" in text_of(page)
     assert not Invite.objects.exists()
@@ -90,7 +100,7 @@ def test_an_invite_is_withdrawn_there_once():
     invite, client = make_invite(run), user_client("an evaluator")
     assert withdrawal(run, invite) in client.get(tab(run)).content.decode()
     for _ in range(2):
-        assert client.post(withdrawal(run, invite)).url == tab(run)
+        assert client.post(withdrawal(run, invite)).url == f"{tab(run)}#invites"
     assert Client().get(f"/join/{invite_token(invite)}/").status_code == 403
     page = client.get(tab(run))
     assert "This invite was withdrawn" in text_of(page)
@@ -101,7 +111,7 @@ def test_an_invite_is_withdrawn_there_once():
 def test_an_invite_of_another_run_is_not_found():
     run, invite = make_run(), make_invite(make_run())
     assert user_client().post(withdrawal(run, invite)).status_code == 404
-    assert user_client().post(f"{tab(run)}invites/{uuid4()}/withdraw").status_code == 404
+    assert user_client().post(f"{making(run)}invites/{uuid4()}/withdraw").status_code == 404
     invite.refresh_from_db()
     assert invite.revoked_at is None
 
@@ -134,8 +144,8 @@ def test_votes_are_counted_by_the_invite_that_brought_them():
 def test_personal_links_are_made_of_a_list_of_names():
     run, client = make_run(), user_client("an evaluator")
     data = {"names": " Ada Lovelace \n\nBob\n", "days": "7"}
-    page = client.post(f"{tab(run)}personal", data, follow=True)
-    assert page.redirect_chain == [(tab(run), 302)]
+    page = client.post(f"{making(run)}personal", data, follow=True)
+    assert page.redirect_chain == [moved_on(run)]
     made = Invite.objects.order_by("created_at")
     assert [(each.person, each.max_voters) for each in made] == [("Ada Lovelace", 1), ("Bob", 1)]
     assert all(each.expires_at for each in made)
@@ -155,7 +165,7 @@ def test_personal_links_are_made_of_a_list_of_names():
 )
 def test_names_that_cannot_be_are_refused_and_kept(names, words):
     run = make_run()
-    page = user_client().post(f"{tab(run)}personal", {"names": names, "days": "7"})
+    page = user_client().post(f"{making(run)}personal", {"names": names, "days": "7"})
     assert page.status_code == 422
     assert words in text_of(page)
     assert names[:3] in page.content.decode()
@@ -172,7 +182,7 @@ def test_the_name_of_a_withdrawn_personal_link_is_in_no_event():
 def test_the_qr_code_is_a_drawing_without_style_that_only_leads_may_see():
     run = make_run()
     invite = make_invite(run)
-    address = f"{tab(run)}invites/{invite.pk}/qr.svg"
+    address = f"{making(run)}invites/{invite.pk}/qr.svg"
     page, code = user_client().get(tab(run)), user_client().get(address)
     assert f'src="{address}"' in page.content.decode()
     assert code.headers["Content-Type"] == "image/svg+xml"

@@ -199,7 +199,7 @@ def test_no_operation_of_the_protocol_tells_the_key_of_a_person(study):
     assert not wrong, "\n".join(map(str, wrong.items()))
 
 
-FIGURES = ("", "?part=ballot:decided", "tables/board.csv", "alt-test/", "models/", "people/")
+FIGURES = ("", "?part=ballot:decided", "tables/board.csv", "alt-test/", "models/")
 
 
 def figures_of(study, client, before, pages):
@@ -212,6 +212,9 @@ def test_figures_of_few_items_are_refused_while_one_of_these_is_open(study):
     is_few = len(study.words) < 10
     answers = {403} if is_few else {200}
     assert figures_of(study, study.client, "", FIGURES) == answers
+    # Invites stand beside the figures of voters.
+    people = study.client.get(f"/runs/{study.run.pk}/people/").content.decode()
+    assert ('id="voters"' in people) != is_few
     board = text_of(study.client.get(f"/runs/{study.run.pk}/"))
     assert ("This is not shown while you have pairs to vote on" in board) == is_few
     assert figures_of(study, key, "/api", ("judge-eval/results", "findings", "people")) == answers

@@ -170,7 +170,7 @@ def test_voting_on_it_is_over_and_no_judge_can_be_asked_about_texts_that_are_not
     run = make_published(make_project(), PANDALM)
     assert (run.state, run.queue.is_open) == ("complete", False)
     assert not Invite.objects.filter(queue=run.queue).exists()
-    assert "Voting has closed." in text_of(user_client().get(f"/runs/{run.pk}/vote/"))
+    assert "Voting has closed." in text_of(user_client().get(f"/runs/{run.pk}/people/"))
     joining = lifecycle.JoiningJudges.model_validate(
         {"provider": "lab", "judges": [{"id": "gpt-5"}]}
     )

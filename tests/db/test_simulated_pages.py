@@ -204,13 +204,13 @@ def pages(run):
         "board": (owner, base),
         "pairs": (owner, f"{base}pairs/"),
         "pair": (owner, f"{base}pairs/{pair.pk}/"),
-        "voting tab": (owner, f"{base}vote/"),
+        "people": (owner, f"{base}people/"),
         "voting page": (voter_client(make_voter(run)), f"/vote/{run.queue_id}/"),
         "invite": (user_client("guest"), f"/join/{invite_token(make_invite(run))}/"),
     }
 
 
-@pytest.mark.parametrize("name", ["board", "pairs", "pair", "voting tab", "voting page", "invite"])
+@pytest.mark.parametrize("name", ["board", "pairs", "pair", "people", "voting page", "invite"])
 def test_every_page_of_the_run_says_so(name):
     run = make_run(pairs=2)
     client, url = pages(run)[name]
