@@ -57,8 +57,7 @@ def test_a_file_is_dropped_mapped_imported_and_on_its_board(product, window):
     page.get_by_role("link", name="Board of Sky").click()
     expect(page.get_by_role("row", name="gpt")).to_contain_text("100")
     run_pages = page.get_by_role("navigation", name="This run")
-    run_pages.get_by_text("More", exact=True).click()
-    run_pages.get_by_role("link", name="Export", exact=True).click()
+    run_pages.get_by_role("link", name="Data", exact=True).click()
     assert page.evaluate("document.documentElement.scrollWidth") == 360
     found += violations(page)
     with page.expect_download() as download:

@@ -43,7 +43,14 @@ def field(page, name):
     return page.get_by_label(name, exact=True)
 
 
+def unfold(page):
+    folded = page.locator("#further:not([open]) > summary")
+    if folded.count():
+        folded.click()
+
+
 def fill_in(page, name, **more):
+    unfold(page)
     # Nothing is chosen by itself where other tests have made more projects.
     field(page, "Project").select_option(label="Demo")
     field(page, "Name").fill(name)
@@ -170,6 +177,7 @@ def test_the_rubric_follows_the_kind_until_somebody_writes_one(at, product, wind
     page = window()
     log_in(page, product)
     page.goto("/runs/new/")
+    unfold(page)
     rubric = field(page, "Rubric")
     expect(rubric).to_have_value(re.compile("^Which drawing"))
     page.get_by_label("code").check()
@@ -311,6 +319,7 @@ def test_a_file_that_is_much_too_large_is_refused_in_words(at, product, window, 
     large.write_bytes(b"a line\n" * 3_000_000)
     fill_in(page, "Large")
     field(page, "Prompts").fill("")
+    unfold(page)
     page.get_by_label("or a file of prompts").set_input_files(large)
     page.get_by_role("button", name="Create draft").click()
     expect(page.get_by_role("alert")).to_contain_text("A file may have 5 MB.")
