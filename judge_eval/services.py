@@ -5,7 +5,7 @@ from functools import lru_cache
 from hashlib import sha256
 from itertools import combinations
 from random import Random
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 from django.conf import settings
 from django.db import connection, transaction
@@ -34,7 +34,6 @@ from voting.pictures.store import source_address
 
 # A change of what a baseline answers must change its fingerprint: it is another competitor then.
 BASELINE_VERSION = 2
-NO_EXAMPLES: Final[Mapping[str, Callable[[Item], JsonObject]]] = {}
 Output = TypeVar("Output", bound=Hashable)
 
 
@@ -46,7 +45,7 @@ def create_run(
     rubric: str,
     baselines: Sequence[str],
     ballot: Sequence[str] = DEFAULT_BALLOT,
-    examples: Mapping[str, Callable[[Item], JsonObject]] = NO_EXAMPLES,
+    examples: Mapping[str, Callable[[Item], JsonObject]] | None = None,
     **rules: Any,
 ) -> Run:
     """Write a run of outputs that are there already, and let the workers begin.
@@ -78,10 +77,15 @@ def create_run(
         # Neighbours in the list would otherwise be of one prompt.
         Random(str(queue.pk)).shuffle(new)  # noqa: S311  an order, not a secret
         items = add_items(queue, new)
+        examples = examples or {}
         judges = [imported_judge(run, name) for name in examples]
         judges = add_judges(run, judges + [baseline(run, name) for name in baselines])
         verdicts = [
-            Verdict(judge=judge, item=item, **examples.get(judge.name, _waiting)(item))
+            Verdict(
+                judge=judge,
+                item=item,
+                **(examples[judge.name](item) if judge.name in examples else {}),
+            )
             for item in items
             for judge in judges
         ]
@@ -89,10 +93,6 @@ def create_run(
         record_objects(run)
         enqueue("judge_eval.tasks.advance", str(run.pk))
     return run
-
-
-def _waiting(item: Item) -> JsonObject:
-    return {}
 
 
 def create_study(

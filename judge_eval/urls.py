@@ -1,5 +1,3 @@
-from functools import partial
-
 from django.urls import include, path
 from django.views.generic import RedirectView
 
@@ -20,8 +18,10 @@ from judge_eval.pages import (
 )
 from judge_eval.runs import lifecycle
 
-# Where what a page showed stands on another one now.
-MOVED = partial(RedirectView.as_view, permanent=True, http_method_names=["get", "head"])
+# Of what the page of exports showed; its files stay where they were.
+_moved = RedirectView.as_view(
+    pattern_name="run-data", permanent=True, http_method_names=["get", "head"]
+)
 # They compute with NumPy, which no other page needs.
 _alt = "judge_eval.pages.alt_test"
 
@@ -61,7 +61,7 @@ of_a_run = [
     path("vote/invites/<uuid:invite_id>/withdraw", invites.withdraw_invite, name="withdraw-invite"),
     path("import/", exchange.upload_files, name="run-import"),
     path("data/", exchange.run_data, name="run-data"),
-    path("export/", MOVED(pattern_name="run-data"), name="run-export"),
+    path("export/", _moved, name="run-export"),
     path("export/<slug:form>", exchange.run_file, name="run-file"),
 ]
 urlpatterns = [

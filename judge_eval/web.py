@@ -39,6 +39,10 @@ def find_run(run_id: UUID) -> Run:
     return get_object_or_404(runs, pk=run_id)
 
 
+def invites_address(run: Run) -> str:
+    return reverse("run-people", args=[run.pk], fragment="invites")
+
+
 def lead_to(request: HtmxRequest, page: str, run: Run) -> HttpResponse:
     """Send a browser to another page of a run, also one that asks for a part of this one."""
     where = reverse(page, args=[run.pk])
@@ -217,8 +221,7 @@ def _step(run: Run, allowed: Mapping[str, bool], *, has_pending: bool) -> Step |
         and has_pending
         and not run.queue.is_simulated
     ):
-        where = reverse("run-people", args=[run.pk], fragment="invites")
-        return Step("Invite people", where)
+        return Step("Invite people", invites_address(run))
     return None
 
 

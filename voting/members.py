@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from voting.access import make_project
 from voting.changes import note_change
-from voting.ledger.ledger import locked
+from voting.ledger.ledger import locked, record
 from voting.models import Entry, Member, Project
 from voting.voters import voter_of_user
 
@@ -36,12 +36,14 @@ def start_project(name: str, by: User) -> Project:
     """Make the project that somebody names on a page, with the score that suits most."""
     with transaction.atomic():
         project = make_project(name, by)
-        Entry.objects.create(
-            project=project,
-            kind=Entry.Kind.PARAMETERS,
-            at=timezone.now(),
-            voter=voter_of_user(project, by),
-            payload={"quality": OF_A_PERSON},
+        record(
+            Entry(
+                project=project,
+                kind=Entry.Kind.PARAMETERS,
+                at=timezone.now(),
+                voter=voter_of_user(project, by),
+                payload={"quality": OF_A_PERSON},
+            )
         )
     return project
 

@@ -24,7 +24,7 @@ from judge_eval import selectors
 from judge_eval.findings.columns import COLUMNS, FURTHER, MAIN, PENDING, elo_cell, share_cell
 from judge_eval.findings.filters import Slice
 from judge_eval.findings.model import Claims, ConfusionMatrix, Matrix, RunFindings
-from judge_eval.findings.pictures import picture_of
+from judge_eval.findings.pictures import pictures_of
 from judge_eval.findings.ranking import BoardLine
 from judge_eval.findings.tables import (
     BASELINE,
@@ -136,9 +136,8 @@ class Comparisons(TypedDict, total=False):
 def comparisons(run: Run, figures: RunFindings, page_lines: Sequence[BoardLine]) -> Comparisons:
     """Return the pictures and tables of the judges of a page, in the order of its lines."""
     ids = [line.id for line in page_lines if line.findings]
-    both = (picture_of(figures, is_narrow=narrow, only=ids) for narrow in (False, True))
     return {
-        "pictures": [graph for graph in both if graph],
+        "pictures": pictures_of(figures, ids),
         "groups": group_table(figures),
         **_matrices(run, figures, ids),
         **_confusion(figures, ids),

@@ -59,6 +59,12 @@ def picture_of(
     return interval_graph(judges, levels, title=title, is_narrow=is_narrow)
 
 
+def pictures_of(figures: RunFindings, only: Collection[str] | None = None) -> list[IntervalGraph]:
+    """Return the same for wide pages and for narrow ones; none where no judge has a figure."""
+    both = (picture_of(figures, is_narrow=is_narrow, only=only) for is_narrow in (False, True))
+    return [graph for graph in both if graph]
+
+
 def chart_names(figures: RunFindings) -> set[str]:
     """Return the names of the charts that there are figures for."""
     names = (PICTURE, *figures.rate_charts.values(), MODEL_RATINGS, MODEL_RATES)

@@ -110,6 +110,8 @@ def _context(request: HtmxRequest, run: Run, requested: Request) -> Context:
     context = findings_context(run, requested, "alt-test")
     chart = figures.rate_charts.get(task) if figures else None
     return context | {
+        # A part of it, with a page of its own.
+        "tab": "board",
         "task": task,
         "tasks": [*tests] if len(tests) > 1 else [],
         "test": panel_of(test, epsilon, request.GET.get("judge", "")) if test else None,

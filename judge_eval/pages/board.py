@@ -33,7 +33,7 @@ from judge_eval.findings.ranking import BoardLine, Ranking, ranking
 from judge_eval.models import Run, Verdict
 from judge_eval.pages.findings import DISPUTED, findings_context, live_page, pairs_query, seen_of
 from judge_eval.selectors import BoardView
-from judge_eval.web import citation_of, run_page
+from judge_eval.web import citation_of, invites_address, run_page
 from voting.choices import short_name
 from voting.selectors import queue_counts
 
@@ -173,11 +173,7 @@ def _first_step(run: Run, board: BoardView, *, runs_it: bool) -> tuple[str, str,
         return f"{why} Voting is over.", "", ""
     if not runs_it:
         return f"{why} Ask the owner of this run for an invite link to vote.", "", ""
-    return (
-        why,
-        f"Vote on {noun}s, or invite people",
-        reverse("run-people", args=[run.pk], fragment="invites"),
-    )
+    return why, f"Vote on {noun}s, or invite people", invites_address(run)
 
 
 def _alarms(board: BoardView) -> list[tuple[str, str]]:

@@ -89,7 +89,7 @@ def findings_context(run: Run, request: Request, tab: str) -> Context:
     drawn = chart_names(figures) if figures else set()
     return {
         "run": run,
-        "tab": "board" if tab == "alt-test" else tab,
+        "tab": tab,
         "findings_of": tab,
         "findings": figures,
         "part": part,

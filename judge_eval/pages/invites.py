@@ -13,7 +13,7 @@ from django.views.decorators.http import require_safe
 
 from humanjudge.http import Context
 from judge_eval.models import Run
-from judge_eval.web import find_run, run_action
+from judge_eval.web import find_run, invites_address, run_action
 from voting import voters
 from voting.access import require, user_of
 from voting.forms import InviteForm, PersonalInvitesForm
@@ -73,7 +73,7 @@ def withdraw_invite(request: HttpRequest, run: Run, invite_id: UUID) -> HttpResp
     if invite.revoked_at is None:
         voters.withdraw(invite)
         record(request, run, "An invite was withdrawn", invite)
-    return redirect(reverse("run-people", args=[run.pk], fragment="invites"))
+    return redirect(invites_address(run))
 
 
 @run_action("vote")

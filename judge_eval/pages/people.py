@@ -11,7 +11,6 @@ from django import forms
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import reverse
 from django.utils import timezone
 from django.utils.timesince import timesince
 from django.views.decorators.cache import never_cache
@@ -33,7 +32,7 @@ from judge_eval.findings.few import VotesFirst, keep_few_from
 from judge_eval.models import Run
 from judge_eval.pages.invites import PERSONAL_IDS, invites_of, record
 from judge_eval.voter_stats import LEAST_PAIRS, Pace, Person, Share, figures_of, pace_of, people_of
-from judge_eval.web import find_run, run_action, run_page
+from judge_eval.web import find_run, invites_address, run_action, run_page
 from voting import voters
 from voting.access import can, require, user_of
 from voting.curating import (
@@ -49,9 +48,7 @@ from voting.curating import (
     disputed,
     exclude_voter,
     latest_changes,
-)
-from voting.curating import (
-    reverse as reverse_decision,
+    reverse,
 )
 from voting.forms import GroupField, InviteForm, PersonalInvitesForm
 from voting.ledger.decisions import Rules
@@ -319,10 +316,6 @@ def _lead(request: HttpRequest, run: Run) -> Voter:
     return voter_of_user(run.queue.project, user_of(request))
 
 
-def _invites(run: Run) -> str:
-    return reverse("run-people", args=[run.pk], fragment="invites")
-
-
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def make_invite(request: HttpRequest, run_id: UUID) -> HttpResponse:
@@ -330,7 +323,7 @@ def make_invite(request: HttpRequest, run_id: UUID) -> HttpResponse:
     run = find_run(run_id)
     require(request, "invite", run.queue.project_id)
     if request.method != "POST":
-        return redirect(_invites(run), permanent=True)
+        return redirect(invites_address(run), permanent=True)
     form = InviteForm(request.POST)
     if not form.is_valid():
         return _page(request, run, status=422, form=form)
@@ -339,7 +332,7 @@ def make_invite(request: HttpRequest, run_id: UUID) -> HttpResponse:
         run.queue, cleaned["label"], until, cleaned["max_voters"], cleaned["group"]
     )
     record(request, run, "An invite was made", invite)
-    return redirect(_invites(run))
+    return redirect(invites_address(run))
 
 
 @run_action("invite")
@@ -351,7 +344,7 @@ def make_personal_invites(request: HttpRequest, run: Run) -> HttpResponse:
     voters.make_personal_invites(run.queue, names, form.expires_at(timezone.now()), group)
     who = request.user.get_username()
     run.record("invite", f"{number_of(len(names), 'personal link')} made by {who}.")
-    return redirect(_invites(run))
+    return redirect(invites_address(run))
 
 
 @run_action("run")
@@ -399,7 +392,7 @@ def take_back(request: HttpRequest, run: Run, decision_id: UUID) -> HttpResponse
     decisions = decisions_on_voters(run.queue).select_related("voter")
     decision = get_object_or_404(decisions, uid=decision_id)
     try:
-        reverse_decision(decision.uid, _lead(request, run))
+        reverse(decision.uid, _lead(request, run))
     except (AlreadyDecided, CannotDecide) as late:
         raise Problem(409, f"{late} Reload the page.") from late
     messages.success(request, f"{decision.voter} counts again; the figures follow in a moment.")

@@ -161,13 +161,13 @@ def reveal(request: HtmxRequest, vote_uid: UUID) -> HttpResponse:
         raise Problem(403, f"What the judges said is shown {voted}.")
     # Before anything is shown: a vote cast after this moment is not blind.
     record_exposure(voter.pk, [item.pk], timezone.now())
-    left, lines = "A" if vote.left_side != "B" else "B", judge_lines(vote, item)
-    baselines = [line for line in lines if line["judge"].is_baseline]
-    judges = [line for line in lines if not line["judge"].is_baseline]
-    headline = own_vote_in_words(vote)
-    if agree := _agree(judges or baselines, "judge" if judges else "baseline"):
+    left, every = "A" if vote.left_side != "B" else "B", judge_lines(vote, item)
+    baselines = [line for line in every if line["judge"].is_baseline]
+    judges = [line for line in every if not line["judge"].is_baseline]
+    lines, headline = judges or baselines, own_vote_in_words(vote)
+    if agree := _agree(lines, "judge" if judges else "baseline"):
         headline = f"{headline} · {agree}"
-    picks = [f"{line['judge'].name}: {line['picked']}." for line in judges or baselines]
+    picks = [f"{line['judge'].name}: {line['picked']}." for line in lines]
     requested = request.GET.get("look", "")
     look = int(requested) if requested.isdecimal() and len(requested) < 3 else 0
     context = {
@@ -179,8 +179,8 @@ def reveal(request: HtmxRequest, vote_uid: UUID) -> HttpResponse:
         "spoken": " ".join([f"{headline.replace(' ·', '.')}.", *picks]),
         "made_by": _makers(item, left),
         "lines": lines,
-        "judges": judges,
-        "baselines": baselines,
+        # Folded, where there are judges.
+        "baselines": baselines if judges else [],
         "baselines_agree": _agree(baselines, "baseline") or f"{len(baselines)} baselines",
         "note": RETRACTED if vote.retracted else UNBLINDED if vote.unblinded else "",
         "next_look": look + 1 if vote.seq is None and look < LOOKS else None,

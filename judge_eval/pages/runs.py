@@ -35,7 +35,14 @@ from judge_eval.runs.progress import RunProgress, progress_of
 from judge_eval.runs.providers import NANO
 from judge_eval.runs.state import PROGRESS
 from judge_eval.selectors import ModelCalls
-from judge_eval.web import find_run, lead_to, not_now, run_action, run_page
+from judge_eval.web import (
+    find_run,
+    invites_address,
+    lead_to,
+    not_now,
+    run_action,
+    run_page,
+)
 from voting.access import can, can_make_runs, projects_where, require, require_login
 from voting.models import Item, Picture
 
@@ -91,8 +98,7 @@ def _votes_cell(line: RunLine) -> Cell:
 def _vote_cell(line: RunLine) -> Cell:
     if not line.may_vote:
         return Cell()
-    where = reverse("run-people", args=[line.run.pk], fragment="invites")
-    words = f"Vote on {line.run.queue.noun}s"
+    words, where = f"Vote on {line.run.queue.noun}s", invites_address(line.run)
     return Cell(words, after=f" of {line.run.name}", href=where, css="nowrap")
 
 

@@ -225,6 +225,7 @@ def _verdicts(
 
     Those that are alike are one object, of no item: there are thousands.
     """
+    labels = _labels(items[0].queue)
     made: dict[tuple[int, str], Verdict] = {}
     verdicts = []
     for item, row in zip(items, rows, strict=True):
@@ -234,7 +235,7 @@ def _verdicts(
                 fields = answer_of_baseline(Verdict(judge=judge, item=item), None)
                 del fields["latency_ms"]
             else:
-                fields = _published(item.queue, row.judges[judge.name])
+                fields = _published(row.judges[judge.name], labels)
             key = judge.position, repr(fields)
             if key not in made:
                 made[key] = Verdict(judge=judge, decided_at=item.opened_at, **fields)
@@ -243,12 +244,17 @@ def _verdicts(
     return verdicts
 
 
-def _published(queue: Queue, label: str) -> dict[str, Any]:
-    if label not in queue.ballot:
+def _labels(queue: Queue) -> dict[str, Any]:
+    """Return what each word of the ballot is as labels."""
+    kind, options = kind_of(queue), options_of(queue)
+    return {word: kind.labelled(word, options) or None for word in queue.ballot}
+
+
+def _published(label: str, labels: dict[str, Any]) -> dict[str, Any]:
+    if label not in labels:
         error = f"The published reply is {label!r}: no verdict." if label else UNREADABLE
         return {"state": Verdict.State.FAILED, "error": error}
-    labels = kind_of(queue).labelled(label, options_of(queue)) or None
-    return {"state": Verdict.State.DONE, "winner": label, "labels": labels}
+    return {"state": Verdict.State.DONE, "winner": label, "labels": labels[label]}
 
 
 def _votes(queue: Queue, items: Sequence[Item], rows: Sequence[Labelled]) -> list[Entry]:
@@ -257,8 +263,7 @@ def _votes(queue: Queue, items: Sequence[Item], rows: Sequence[Labelled]) -> lis
         for name in rows[0].people
     }
     Voter.objects.bulk_create(voters.values())
-    kind, options, now = kind_of(queue), options_of(queue), timezone.now()
-    labels = {word: kind.labelled(word, options) or None for word in queue.ballot}
+    labels, now = _labels(queue), timezone.now()
     return [
         Entry(
             kind=Entry.Kind.VOTE,

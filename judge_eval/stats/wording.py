@@ -7,6 +7,7 @@ the further figures.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -93,16 +94,16 @@ class Words:
     # What the shares are of.
     agrees: str = "agrees with people on"
 
-    @property
+    @cached_property
     def judges(self) -> list[int]:
         """The places of judges that are no baselines, best first."""
         return [n for n in self.order if not self.claims.is_baseline[n]]
 
-    @property
+    @cached_property
     def floor(self) -> list[int]:
         return [n for n in self.order if self.claims.is_baseline[n]]
 
-    @property
+    @cached_property
     def silent(self) -> list[int]:
         """Judges that have given no verdict at all, or none on what people voted on."""
         return [n for n in self.judges if self.agreement[n] is None or not self.coverage[n]]
@@ -115,15 +116,15 @@ class Words:
 
     def points(self) -> list[tuple[str, str]]:
         """Return what may need somebody's hand, the most urgent first, each with its lead."""
+        headline = self.headline()
         every = [
             ("Unanswered", self._unanswered()),
             ("Changed", self._changed()),
             ("Floor", self._floor()),
             ("Not settled", self._not_settled()),
-            ("Same", " ".join(self._equals())),
+            ("Same", " ".join(self._equals(headline))),
             ("Lost to contradiction", self._contradicting()),
         ]
-        headline = self.headline()
         points = [(lead, text) for lead, text in every if text and text not in headline]
         return points[:MOST_POINTS]
 
@@ -146,7 +147,7 @@ class Words:
             return [f"No judge has a verdict on any {self.noun} that people voted on."]
         return self._early() if self._is_early else self._leader()
 
-    @property
+    @cached_property
     def _tells(self) -> bool:
         """Whether there is enough to compare judges at all."""
         speaks = bool(self.votes) and len(self.silent) < len(self.judges)
@@ -189,7 +190,7 @@ class Words:
             return [f"{name} is the best judge: it {agrees}{beats}.", *stop]
         if len(self.silent) == len(others):
             return [f"{name} is the only judge with verdicts: it {agrees}."]
-        alike = [text for group, text in self._groups() if first in group]
+        alike = [text for group, text in self._groups if first in group]
         if not alike and not self._open:
             return [f"{name} is ahead of all judges with verdicts: it {agrees}."]
         return [*(alike[:1] or [self._unsettled()]), f"{name} {agrees}."]
@@ -223,7 +224,7 @@ class Words:
         is_copy = any(one in group and other in group for group in self.identical)
         return bool(self.claims.same[one, other]) or is_copy
 
-    @property
+    @cached_property
     def _rivals(self) -> list[int]:
         """Judges with verdicts that may be better than the first one, and are not its equals."""
         first, *others = self.judges
@@ -235,7 +236,7 @@ class Words:
             and not self._is_equal(first, n)
         ]
 
-    @property
+    @cached_property
     def _open(self) -> list[int]:
         """Rivals that no judge beats; without any, baselines that the first judge does not beat."""
         if rivals := self._rivals:
@@ -243,12 +244,12 @@ class Words:
             return unbeaten or rivals
         return [low for low in self.floor if not self.claims.beats[self.judges[0], low]]
 
-    @property
+    @cached_property
     def _worse(self) -> list[int]:
         """Baselines that are claimed to be better than the first judge."""
         return [low for low in self.floor if self.claims.beats[low, self.judges[0]]]
 
-    @property
+    @cached_property
     def _weakest(self) -> int:
         """Of what is open, that with the least evidence against it."""
         return min(self._open, key=lambda n: (self.claims.evidence[self.judges[0], n], n))
@@ -333,7 +334,7 @@ class Words:
         first, claims = self.judges[0] if self.judges else 0, self.claims
         if not self._tells or claims.best is not None:
             return ""
-        is_alike = any(first in group for group, _ in self._groups())
+        is_alike = any(first in group for group, _ in self._groups)
         if claims.too_few_prompts or not self._open or (is_alike and not self._rivals):
             return claims.too_few_prompts or ""
         if self._worse:
@@ -351,6 +352,7 @@ class Words:
             text += f"; {more} {'is' if left == 1 else 'are'} planned: raise the votes wanted"
         return f"{text}."
 
+    @cached_property
     def _groups(self) -> list[tuple[list[int], str]]:
         """Return groups of judges that are alike, with the sentence about each."""
         judges, same = self.judges, self.claims.same
@@ -364,11 +366,10 @@ class Words:
         alike = f"are practically the same: {within}"
         return [*groups, *((group, f"{self._some(group)} {alike}.") for group in near)]
 
-    def _equals(self) -> list[str]:
+    def _equals(self, headline: Sequence[str]) -> list[str]:
         if not self._tells:
             return []
-        headline = self.headline()
-        return [text for _, text in self._groups() if text not in headline][:MOST_SENTENCES]
+        return [text for _, text in self._groups if text not in headline][:MOST_SENTENCES]
 
     def _contradicting(self) -> str:
         losses = self.contradicting

@@ -20,10 +20,10 @@ from django.views.decorators.http import require_safe
 from humanjudge.http import Context
 from humanjudge.lib.text import number_of
 from judge_eval.findings.cache import request_findings
-from judge_eval.findings.pictures import picture_of
+from judge_eval.findings.pictures import pictures_of
 from judge_eval.models import Findings, Judge, Run
 from judge_eval.selectors import silent_models
-from judge_eval.web import NEXT, unstuck
+from judge_eval.web import NEXT, invites_address, unstuck
 from reports.models import Quality, Review, Share
 from reports.quality.views import pass_rate_in_words
 from voting.access import can_make_runs, projects_where
@@ -82,8 +82,7 @@ def _study(run: Run) -> Context:
     figures = request_findings(run, "").findings
     if figures is None or not figures.as_of.votes:
         return {}
-    sizes = (picture_of(figures, is_narrow=is_narrow) for is_narrow in (False, True))
-    return {"words": figures.words, "pictures": list(filter(None, sizes))}
+    return {"words": figures.words, "pictures": pictures_of(figures)}
 
 
 @require_safe
@@ -130,7 +129,7 @@ def _votes(user: User) -> list[Waiting]:
         Waiting(
             queue.run.name,
             f"Vote on {number_of(numbers.get(queue.pk, 0), queue.noun)}",
-            reverse("run-people", args=[queue.run.pk], fragment="invites"),
+            invites_address(queue.run),
         )
         for queue in newest
     ]

@@ -23,6 +23,7 @@ from humanjudge.lib.tables import DASH, Cell, name_cell
 from humanjudge.lib.text import listed, number_of
 from humanjudge.listing import Column, Listing, matching, page_of, searched_words
 from judge_eval.models import Run
+from judge_eval.web import invites_address
 from reports.projects.page_header import project_action, project_page
 from voting import members
 from voting.access import can, user_of
@@ -253,8 +254,7 @@ def change_reputation(request: HttpRequest, project: Project, voter_id: UUID) ->
 
 
 def _invite_cell(run: Run) -> Cell:
-    where = reverse("run-people", args=[run.pk], fragment="invites")
-    return Cell("Invite people", after=f" to {run.name}", href=where, css="")
+    return Cell("Invite people", after=f" to {run.name}", href=invites_address(run), css="")
 
 
 # Runs, and in words how many invites each has and how many people came by them.

@@ -1,6 +1,5 @@
 """The pages of projects: their quality scores, live, and the settings that these are made by."""
 
-from math import exp
 from typing import Any, Final
 from uuid import UUID
 
@@ -20,7 +19,6 @@ from humanjudge.lib.text import duration, number_of
 from humanjudge.lib.validation import ConfigInvalid, validated
 from humanjudge.listing import Column, Listing
 from judge_eval.findings.few import keep_few_of_project_from
-from judge_eval.models import Run
 from judge_eval.stats.estimate import wilson
 from judge_eval.web import find_run
 from reports.models import Quality
@@ -128,10 +126,7 @@ def run_quality(request: HtmxRequest, run_id: UUID) -> HttpResponse:
 def project_quality(request: HtmxRequest, project_id: UUID) -> HttpResponse:
     """The scores and how they came about; htmx asks for them again while people vote."""
     require(request, "see", project_id)
-    return _page(request, get_object_or_404(Project, pk=project_id))
-
-
-def _page(request: HtmxRequest, project: Project, run: Run | None = None) -> HttpResponse:
+    project = get_object_or_404(Project, pk=project_id)
     keep_few_of_project_from(request, project)
     waiting = settings_of(project).filter(seq__isnull=True).values_list("pk", flat=True).first()
     seen = f"{project.head_seq}-{waiting or ''}"
@@ -141,7 +136,7 @@ def _page(request: HtmxRequest, project: Project, run: Run | None = None) -> Htt
     if request.htmx:
         return render(request, "reports/_quality.html", context)
     form = SettingsForm(initial=initial_values(_newest(project)), label_suffix="")
-    context |= {"form": form, "run": run, "tab": "quality"}
+    context |= {"form": form, "tab": "quality"}
     return render(request, "reports/quality.html", context)
 
 
@@ -209,8 +204,7 @@ def _start_weight(project: Project, quality: Quality, parameters: Parameters) ->
     first = votes_in_time(project, quality.series).values_list("at", flat=True).first()
     assert quality.last_vote_at is not None
     begin = min(first or project.created_at, project.created_at)
-    days = (quality.last_vote_at - begin).total_seconds()
-    weight = exp(-parameters.decay_rate * days / SECONDS[parameters.decay_unit])
+    weight = 0.5 ** ((quality.last_vote_at - begin).total_seconds() / parameters.half_life)
     return percent(weight) if weight > 1 / 2 else ""
 
 

@@ -12,7 +12,7 @@ from humanjudge.listing import Column, Listing
 from judge_eval.findings.columns import MAIN, Value, elo_cell
 from judge_eval.findings.generator_boards import boards_of, pass_rates_table
 from judge_eval.findings.model import JudgeFindings
-from judge_eval.findings.pictures import MODEL_RATES, MODEL_RATINGS, PICTURE, on_page, picture_of
+from judge_eval.findings.pictures import MODEL_RATES, MODEL_RATINGS, PICTURE, on_page, pictures_of
 from judge_eval.findings.ranking import elo_of
 from judge_eval.findings.tables import (
     BASELINE,
@@ -164,7 +164,6 @@ def _composite(of: CompositeResults) -> Context:
 
 def _run(of: RunResults, charts: list[Chart]) -> Context:
     findings = of.findings
-    sizes = (picture_of(findings, is_narrow=is_narrow) for is_narrow in (False, True))
     drawn = {chart.key: chart for chart in charts}
     tests = [
         (test, [j for j in test.judges if not j.is_baseline], drawn.get(findings.rate_charts[task]))
@@ -172,7 +171,7 @@ def _run(of: RunResults, charts: list[Chart]) -> Context:
     ]
     return {
         "run": of,
-        "pictures": list(filter(None, sizes)),
+        "pictures": pictures_of(findings),
         "picture": drawn.get(PICTURE),
         "table": _judges(of) if findings.as_of.votes else None,
         "groups": group_table(findings),

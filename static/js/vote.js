@@ -311,8 +311,7 @@
     if (xhr.status === 200) {
       const pair = current();
       forget(pair.dataset.item, pair);
-      byId("reveal").replaceChildren();
-      openLast(false);
+      forgetLast();
       showProgress(Number(byId("progress").dataset.mine));
       restUntil = performance.now() + SETTLE_MS / 2;
       clearNotice();
@@ -458,6 +457,11 @@
     for (const button of document.querySelectorAll("[data-why-so]")) button.setAttribute("aria-expanded", isOpen);
   }
 
+  function forgetLast() {
+    byId("reveal").replaceChildren();
+    openLast(false);
+  }
+
   document.addEventListener("click", ({ target }) => {
     if (target.closest("[data-why-so]")) openLast(!last.hasAttribute("data-unfolded"));
   });
@@ -479,12 +483,10 @@
 
   document.addEventListener("click", (event) => {
     if (!event.target.closest("[data-next]")) return;
-    byId("reveal").replaceChildren();
-    openLast(false);
+    forgetLast();
     clearNotice();
     advance();
   });
-
 
   desk.toggleAttribute("data-empty", !current());
   if (matchMedia("(min-width: 68rem)").matches) document.querySelector(".rubric").open = true;
