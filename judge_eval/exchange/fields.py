@@ -14,6 +14,7 @@ SEPARATOR = ";"
 _LARGEST = 2**63 - 1
 
 _DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
+_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}", re.ASCII)
 _OFFSET = re.compile(r"([+-])(\d\d):(\d\d)", re.ASCII)
 
 _KINDS_OF: Final[dict[type, str]] = {
@@ -112,6 +113,9 @@ def number(raw: object) -> int | float | None:
         bare = raw.strip()
         if not bare:
             return None
+        if _THOUSANDS.fullmatch(bare):
+            raise Unfit(f"{bare!r} may be a thousand or a decimal comma: write a point")
+        bare = bare.replace(",", ".", 1)
         if not _DECIMAL.fullmatch(bare):
             raise Unfit(f"{shorten(raw)!r} is not a number")
         raw = float(bare) if set(bare) & set(".eE") else int(bare)

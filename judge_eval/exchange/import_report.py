@@ -71,6 +71,14 @@ def _graded(criteria: list[Criterion], info: ValidationInfo) -> list[Criterion]:
     return criteria
 
 
+def _text_encoding(name: str) -> str:
+    try:
+        "".encode(name)
+    except (LookupError, ValueError):
+        raise PydanticCustomError("encoding", "is no encoding of texts") from None
+    return name
+
+
 class ImportOptions(Part):
     """How rows become a run; docs/importing.md says what each option does, and what holds without.
 
@@ -109,6 +117,9 @@ class ImportOptions(Part):
     reveal: Literal["after_each", "at_end", "never"] = "after_each"
     open_for_voting: bool | None = None
     skip_errors: bool = False
+    encoding: Annotated[str, AfterValidator(_text_encoding)] | None = Field(
+        None, description="of texts that are not UTF-8, such as cp1252"
+    )
     baselines: bool | None = Field(
         None, description="put judges that know nothing on the board, as its floor"
     )

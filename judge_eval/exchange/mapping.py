@@ -207,7 +207,7 @@ def rows_of(
 ) -> Iterator[Item]:
     """Yield what `make` makes of each record, and an error where it raises Misfit."""
     for record in records(stream, name, file_format):
-        if isinstance(record, RowError):
+        if not isinstance(record, Record):
             yield record
             continue
         try:
@@ -231,7 +231,7 @@ def own_items(file: str, line: int, values: Values) -> Iterator[Row | RowError]:
 
 
 def rows(
-    records: Iterable[Record | RowError], mapping: ColumnMapping | OwnNames, file: str
+    records: Iterable[Record | RowError | Note], mapping: ColumnMapping | OwnNames, file: str
 ) -> Iterator[Row | RowError | Note]:
     """Turn records into rows.
 
@@ -242,7 +242,7 @@ def rows(
     columns = _Columns(mapping)
     line = 0
     for record in records:
-        if isinstance(record, RowError):
+        if not isinstance(record, Record):
             yield record
             continue
         line = record.line

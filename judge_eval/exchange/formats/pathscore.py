@@ -16,7 +16,8 @@ from typing import BinaryIO
 from humanjudge.lib.strict_json import Cursor, NotJson, loads
 from judge_eval.exchange.mapping import own_row, rows_of
 from judge_eval.exchange.row_models import Item, JudgeOrder, LeftOut, Misfit, Values, plain
-from judge_eval.exchange.sources import Record, format_of
+from judge_eval.exchange.containers import format_of
+from judge_eval.exchange.sources import Record
 
 VOTER = "pathscore"
 
