@@ -195,8 +195,8 @@ def guessed_encodings(sample: bytes) -> list[str]:
 
     Examples
     --------
-    >>> guessed_encodings("가나다라 마바사아".encode("cp949")), guessed_encodings("é".encode())
-    (['cp949'], [])
+    >>> guessed_encodings("Grüße".encode()), "cp1252" in guessed_encodings(b"Gr\\xfc\\xdfe")
+    ([], True)
     """
     try:
         codecs.getincrementaldecoder("utf-8")().decode(sample)

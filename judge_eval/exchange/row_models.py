@@ -313,29 +313,53 @@ def assemble(
     values: Values,
     labels: Mapping[str, Label],
     constants: Collection[str] = (),
-) -> list[Row]:
+) -> Iterator[Row | LeftOut]:
     """Build the row of a pair, or a row for the verdict and one for the vote on a single item.
 
-    What is None among the checked values by column is not there. `constants` are columns that every
-    row of the file has, and that therefore claim no statement by themselves: the judge's name in a
-    file of one judge, on a row that it was not asked about. Raises Misfit.
+    What is None among the checked values by column is not there. A vote or verdict that lacks a
+    part is left out, and the rest is kept. `constants` are columns that every row of the file has,
+    and that therefore claim no statement by themselves: the judge's name in a file of one judge, on
+    a row that it was not asked about. Raises Misfit.
     """
     given = {name: value for name, value in values.items() if value is not None}
     if shape.name not in given:
         raise Misfit(shape.name, f"missing: every row must name its {shape.name}")
+    if "judge" in given and not given.keys() & {*shape.says} and shape is PAIRS:
+        given |= _winner(given)
     has_verdict, has_vote = _claims(shape, given, labels)
-    if has_verdict:
+    left_out = []
+    if has_verdict and "judge" not in given:
+        left_out.append("a verdict without its judge")
+    elif has_verdict:
         _check_verdict(given, constants)
-    else:
-        _drop(given, shape.verdict, constants, "stands without a verdict or an error")
-    if not has_vote:
-        _drop(given, shape.vote, constants, "stands without a vote")
-    elif "voter" not in given:
-        raise Misfit("voter", "missing: a vote must name its voter")
+    if has_vote and "voter" not in given:
+        left_out.append("a vote without its voter")
+    for has_one, who, names in (
+        (has_verdict and "judge" in given, "judge", (*shape.verdict, *shape.says)),
+        (has_vote and "voter" in given, "voter", (*shape.vote, "vote")),
+    ):
+        if not has_one:
+            if given.keys() & {*names} - {*constants} and not left_out:
+                left_out.append(f"a {who} without a {'verdict' if who == 'judge' else 'vote'}")
+            given = {name: value for name, value in given.items() if name not in names}
+    if labels and not given.keys() & {"judge", "voter"}:
+        labels = {}
     row = partial(Row, file, line, shape=shape.name)
     if shape is ITEMS:
-        return [row(**_stored(one), labels=answers) for one, answers in _statements(given, labels)]
-    return [row(**_stored(given), labels=dict(labels))]
+        for one, answers in _statements(given, labels):
+            yield row(**_stored(one), labels=answers)
+    else:
+        yield row(**_stored(given), labels=dict(labels))
+    for why in left_out:
+        yield LeftOut(file, line, why)
+
+
+def _winner(given: Values) -> Values:
+    """Return the verdict of a judge that gave scores alone."""
+    if not given.keys() >= {"score_a", "score_b"}:
+        return {}
+    a, b = given["score_a"], given["score_b"]
+    return {"verdict": "tie" if a == b else "A" if a > b else "B"}
 
 
 def _claims(shape: Shape, given: Values, labels: Mapping[str, Label]) -> tuple[bool, bool]:
@@ -369,23 +393,15 @@ def _check_verdict(given: Values, constants: Collection[str]) -> None:
     if len(picks) == 1:
         lacking = _PICKS[_PICKS[0] in given]
         raise Misfit(lacking, "missing: the other order's pick is there")
-    if "judge" not in given:
-        raise Misfit("judge", "missing: a verdict must name its judge")
     if "error" in given:
         if picks or "verdict" in given:
             raise Misfit("error", "stands beside a verdict: it is one or the other")
-        of_a_winner = ("score", "score_a", "score_b", "consistent")
-        _drop(given, of_a_winner, constants, "a failed verdict has none")
+        for name in ("score", "score_a", "score_b", "consistent"):
+            if name in given and name not in constants:
+                raise Misfit(name, "a failed verdict has none")
+            given.pop(name, None)
     if picks and given.get("consistent") not in (None, picks[0] == picks[1]):
         raise Misfit("consistent", f"the picks {picks[0]} and {picks[1]} say otherwise")
-
-
-def _drop(given: Values, names: Collection[str], constants: Collection[str], why: str) -> None:
-    """Leave out what stands beside no statement, if every row of the file has it."""
-    for name in names:
-        if name in given and name not in constants:
-            raise Misfit(name, why)
-        given.pop(name, None)
 
 
 def name_by_content(shape: Shape, values: Values) -> str:

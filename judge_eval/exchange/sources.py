@@ -263,9 +263,7 @@ def _json_values(cursor: Cursor) -> Iterator[object]:
     cursor.end()
 
 
-def _in_object(
-    cursor: Cursor, of_all: Values, *, may_nest: bool
-) -> Generator[object, None, str]:
+def _in_object(cursor: Cursor, of_all: Values, *, may_nest: bool) -> Generator[object, None, str]:
     """Yield the records of the one list of an object; return what the list is called."""
     taken = ""
     for key in cursor.members():

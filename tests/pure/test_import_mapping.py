@@ -141,7 +141,7 @@ def test_a_failed_verdict_keeps_what_the_judge_wrote():
 
 
 def test_an_error_says_where_it_is():
-    assert str(row_of(VOTE | {"vote": "C"})).startswith("f:3: vote: 'C' is not one of")
+    assert str(row_of(VOTE | {"vote": "D"})).startswith("f:3: vote: 'D' is not one of")
     assert str(RowError("f", 3, None, "not JSON")) == "f:3: not JSON"
 
 
