@@ -7,7 +7,7 @@ may hold both.
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from hashlib import sha256
@@ -17,7 +17,7 @@ from uuid import UUID
 from pydantic import Field
 
 from judge_eval.exchange import fields
-from judge_eval.exchange.fields import Converter, Label
+from judge_eval.exchange.fields import SWAPPED, Converter, Label
 from voting.choices import Choice, Side
 
 Kind = Literal["svg", "text", "code", "image"]
@@ -78,10 +78,31 @@ class Row:
     metadata: Mapping[str, object] = field(default_factory=dict)
     category: str | None = None
 
+    def turned(self) -> "Row":
+        """Return the same statement about the pair with A and B exchanged."""
+        sided = {f"{name}_{side}" for name in ("generator", "output", "score") for side in "ab"}
+        words = {name: SWAPPED.get(getattr(self, name)) for name in ("verdict", "vote", *PICKS)}
+        left = self.left_side and {"A": "B", "B": "A"}[self.left_side]
+        sides = {name: getattr(self, exchanged(name)) for name in sided}
+        return replace(self, **sides, **words, left_side=left)
+
+
+def exchanged(name: str) -> str:
+    """Return what a field of one side is called on the other; any other name as it is.
+
+    Examples
+    --------
+    >>> exchanged("output_a"), exchanged("prompt")
+    ('output_b', 'prompt')
+    """
+    stem, _, side = name.rpartition("_")
+    return f"{stem}_{'b' if side == 'a' else 'a'}" if stem and side in ("a", "b") else name
+
 
 # The answer to what a queue asks, among answers to further tasks.
 MAIN: Final = ""
 OUTPUTS: Final = ("output_a", "output_b")
+PICKS: Final = ("pick_ab", "pick_ba")
 _BESIDE_A_VERDICT: Final = ("feedback", "cost_usd", "unpriced", "latency_ms")
 
 
@@ -248,7 +269,6 @@ _STORED_AS: Final = {
     "score": "score_a",
     "time": "made_at",
 }
-_PICKS: Final = ("pick_ab", "pick_ba")
 # What tells a pair from others in a file that has no names for them.
 _TELLING: Final = ("prompt", "prompt_id", "generator_a", "generator_b", *OUTPUTS)
 _TELLING_ITEMS: Final = ("prompt", "prompt_id", "generator", "output")
@@ -261,7 +281,7 @@ PAIRS: Final = Shape(
     about=(*OF_A_PAIR, "votes_wanted"),
     outputs=OUTPUTS,
     answer=fields.choice,
-    says=("verdict", "error", *_PICKS),
+    says=("verdict", "error", *PICKS),
     verdict=("judge", "score_a", "score_b", "consistent", *_BESIDE_A_VERDICT),
     vote=("voter", "voted_at", "comment", "left_side", "voter_group"),
     needs={"vote": ["voter"], "voter": ["vote"], "verdict": ["judge"], "pick_ab": ["judge"]},
@@ -296,7 +316,7 @@ def shape_of(columns: Collection[str]) -> Shape | None:
     >>> [shape and shape.name for shape in map(shape_of, (["output"], ["output_b"], ["prompt"]))]
     ['item', 'pair', None]
     """
-    of_pairs = {"pair", "generator_a", "generator_b", *OUTPUTS, *_PICKS}
+    of_pairs = {"pair", "generator_a", "generator_b", *OUTPUTS, *PICKS}
     for shape, names in ((PAIRS, of_pairs), (ITEMS, {"item", "output"})):
         if names & {*columns}:
             return shape
@@ -389,9 +409,9 @@ def _statements(given: Values, labels: Mapping[str, Label]) -> Iterator[tuple[Va
 
 
 def _check_verdict(given: Values, constants: Collection[str]) -> None:
-    picks = [given[name] for name in _PICKS if name in given]
+    picks = [given[name] for name in PICKS if name in given]
     if len(picks) == 1:
-        lacking = _PICKS[_PICKS[0] in given]
+        lacking = PICKS[PICKS[0] in given]
         raise Misfit(lacking, "missing: the other order's pick is there")
     if "error" in given:
         if picks or "verdict" in given:
@@ -407,17 +427,22 @@ def _check_verdict(given: Values, constants: Collection[str]) -> None:
 def name_by_content(shape: Shape, values: Values) -> str:
     """Return a name for the item of a row in a file without names: the same for the same content.
 
+    A pair has the same name whichever output is A.
+
     Examples
     --------
-    >>> name_by_content(PAIRS, {"prompt": "Why?", "generator_a": "x"})[:8]
-    '13f63c69'
+    >>> row = {"prompt": "Why?", "output_a": "x", "output_b": "y"}
+    >>> exchanged_row = {"prompt": "Why?", "output_a": "y", "output_b": "x"}
+    >>> name_by_content(PAIRS, row) == name_by_content(PAIRS, exchanged_row)
+    True
     """
     telling = {name: values[name] for name in shape.telling if values.get(name) is not None}
     if not telling.keys() & {"prompt", "prompt_id"} and not telling.keys() >= {*shape.outputs}:
         tell = "tells" if len(shape.outputs) == 1 else "tell"
         what = f"neither a prompt nor {shape.outputs_in_words} {tell} which {shape.name} it is"
         raise Misfit(shape.name, f"missing, and {what}")
-    return sha256(json.dumps(telling, sort_keys=True).encode()).hexdigest()[:32]
+    texts = [telling, {exchanged(name): value for name, value in telling.items()}]
+    return sha256(min(json.dumps(it, sort_keys=True) for it in texts).encode()).hexdigest()[:32]
 
 
 def column_of(row: Row, name: str) -> str:
