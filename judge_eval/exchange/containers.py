@@ -8,7 +8,9 @@ import codecs
 import os
 from collections.abc import Iterable, Iterator
 from datetime import date, datetime, time
+from functools import partial
 from gzip import BadGzipFile, GzipFile
+from itertools import chain
 from pathlib import PurePath
 from tempfile import TemporaryFile
 from typing import IO, Any, BinaryIO, Final, Literal, NamedTuple, cast, get_args
@@ -118,11 +120,11 @@ def unpacked(
     """
     found: list[Source] = []
     for name, stream, _ in files:
-        stem, suffix = os.path.splitext(name)
-        if suffix.lower() == ".gz":
+        suffix = PurePath(name).suffix.lower()
+        if suffix == ".gz":
             gz = _Unpacking(cast("IO[bytes]", GzipFile(fileobj=stream)), most)
-            found.append(Source(stem, cast(BinaryIO, gz)))
-        elif suffix.lower() == ".zip":
+            found.append(Source(PurePath(name).stem, cast(BinaryIO, gz)))
+        elif suffix == ".zip":
             found += _members(name, stream, most)
         else:
             found.append(Source(name, stream))
@@ -137,11 +139,15 @@ def _ready(name: str, stream: BinaryIO, file_format: Format, encoding: str | Non
     if not isinstance(stream, _Unpacking):
         return Source(name, stream)
     # Read back and forth by its own library.
-    copy = TemporaryFile()
-    while block := stream.read(_BLOCK):
+    return Source(name, _copy(iter(partial(stream.read, _BLOCK), b"")))
+
+
+def _copy(blocks: Iterable[bytes]) -> BinaryIO:
+    copy = TemporaryFile()  # noqa: SIM115  it goes with its last reader
+    for block in blocks:
         copy.write(block)
     copy.seek(0)
-    return Source(name, cast(BinaryIO, copy))
+    return cast(BinaryIO, copy)
 
 
 def _members(name: str, stream: BinaryIO, most: int) -> Iterator[Source]:
@@ -182,12 +188,11 @@ def _as_utf8(name: str, stream: BinaryIO, encoding: str | None) -> Source:
         note = f"not UTF-8: read as {chosen}; if that is wrong, say its `encoding`"
     if chosen is None or codecs.lookup(chosen).name == "utf-8":
         return Source(name, stream)
-    decoder, copy = codecs.getincrementaldecoder(chosen)("replace"), TemporaryFile()
-    while block := stream.read(_BLOCK):
-        copy.write(decoder.decode(block).encode("utf-8", "replace"))
-    copy.write(decoder.decode(b"", True).encode("utf-8", "replace"))
-    copy.seek(0)
-    return Source(name, cast(BinaryIO, copy), note)
+    decode = codecs.getincrementaldecoder(chosen)("replace").decode
+    texts = chain(
+        map(decode, iter(partial(stream.read, _BLOCK), b"")), (decode(b"", True) for _ in range(1))
+    )
+    return Source(name, _copy(text.encode("utf-8", "replace") for text in texts), note)
 
 
 def guessed_encodings(sample: bytes) -> list[str]:
@@ -198,14 +203,11 @@ def guessed_encodings(sample: bytes) -> list[str]:
     >>> guessed_encodings("Grüße".encode()), "cp1252" in guessed_encodings(b"Gr\\xfc\\xdfe")
     ([], True)
     """
-    try:
-        codecs.getincrementaldecoder("utf-8")().decode(sample)
-        return []
-    except UnicodeDecodeError:
-        text = sample.decode("utf-8", "replace")
+    text = codecs.getincrementaldecoder("utf-8")("replace").decode(sample)
     wrong = text.count("\ufffd")
-    if sum(not character.isascii() for character in text) > 2 * wrong:
-        return []  # UTF-8, and damaged
+    # UTF-8, perhaps damaged, where more of it is right than wrong.
+    if not wrong or sum(not character.isascii() for character in text) > 2 * wrong:
+        return []
     # Imported here: it takes long, and nearly every file is UTF-8.
     from charset_normalizer import from_bytes
 
@@ -213,7 +215,7 @@ def guessed_encodings(sample: bytes) -> list[str]:
     return [match.encoding for match in matches if match.chaos < matches[0].chaos + 0.1][:3]
 
 
-# --- workbooks and logs -----------------------------------------------------------------------------
+# --- workbooks and logs ---------------------------------------------------------------------------
 
 
 def workbook_rows(stream: BinaryIO) -> tuple[list[str], Iterator[tuple[int, list[str]]]]:

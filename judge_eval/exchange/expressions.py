@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-import jmespath
-from jmespath.exceptions import JMESPathError
-from jmespath.visitor import TreeInterpreter
+import jmespath  # type: ignore[import-untyped]
+from jmespath.exceptions import JMESPathError  # type: ignore[import-untyped]
+from jmespath.visitor import TreeInterpreter  # type: ignore[import-untyped]
 
 LONGEST: Final = 1_000
 MOST_STEPS: Final = 50_000

@@ -363,8 +363,6 @@ def _items(job: Import, files: Sequence[Source]) -> Iterator[Item]:
     encoding = job.form["options"].get("encoding")
     try:
         tables = containers.unpacked(files, file_format, encoding, most)
-        if not tables:
-            raise Broken("there is no file with rows: beside a zip of pictures stands one")
     except (Broken, UnknownFormat) as error:
         return iter([RowError("", 0, None, str(error), is_fatal=True)])
     for source in () if job.is_local else tables:
@@ -372,6 +370,9 @@ def _items(job: Import, files: Sequence[Source]) -> Iterator[Item]:
             with suppress(Broken):  # which reading will tell as it tells every fault
                 _refuse_large(source)
             source.stream.seek(0)
+    if not tables:
+        why = "no file holds rows: one is needed beside a zip of pictures"
+        return iter([RowError("", 0, None, why, is_fatal=True)])
     off = switched_off()
     rows = chain.from_iterable(
         chain(
@@ -380,7 +381,7 @@ def _items(job: Import, files: Sequence[Source]) -> Iterator[Item]:
         )
         for source in tables
     )
-    zips = [source for source in files if is_zip(source.name)]
+    zips = [(name, stream) for name, stream, _ in files if is_zip(name)]
     return Pictures(_folder(job) / PICTURES, zips, _usual_kind(job), most).placed(rows)
 
 

@@ -538,9 +538,9 @@ def _stored_draft(pair: Pair, marks: tuple[str, str]) -> PairDraft:
     if b is None:
         facts["metadata"] = {k: v for k, v in a.metadata.items() if k not in (*NOTED, *KEPT)}
     facts = {field: value for field, value in facts.items() if value}
-    for field, output, mark in zip(OUTPUTS, (a, b), marks, strict=True):
+    for field, output, stored_mark in zip(OUTPUTS, (a, b), marks, strict=True):
         if output and not output.metadata.get(OUTPUT_ABSENT):
-            facts[field] = mark
+            facts[field] = stored_mark
     return PairDraft(
         pair.external_id or str(pair.pk),
         facts,

@@ -324,16 +324,11 @@ def rows(
         if unmet:
             unmet = [each for each in unmet if not _is_met(each, record.values)]
         if not columns.fault:
-            rows = list(mapping.rows(file, record))
-            yield from rows or [LeftOut(file, line, "it holds no row")]
-    if line:
-        for column in sorted({each.text for each in unmet}):
-            why = f"no record has a column {column!r}{_nearest(column, columns.last)}"
-            yield RowError(file, line, None, why, is_fatal=True)
-    if columns.unread:
-        guesses = (_nearest(column, mapping.shape.fields) for column in columns.unread)
-        guess = next(filter(None, guesses), "") if isinstance(mapping, OwnNames) else ""
-        yield Note(file, f"not read: {_listed(list(columns.unread))}{guess}")
+            yield from list(mapping.rows(file, record)) or [LeftOut(file, line, "it holds no row")]
+    for column in sorted({each.text for each in unmet}) if line else ():
+        why = f"no record has a column {column!r}{_nearest(column, columns.last)}"
+        yield RowError(file, line, None, why, is_fatal=True)
+    yield from columns.notes(file)
 
 
 def _is_met(source: Expression, record: Values) -> bool:
@@ -353,6 +348,14 @@ class _Columns:
         self.last: list[str] = []
         self.fault = ""
         self.unread: dict[str, None] = {}
+
+    def notes(self, file: str) -> Iterator[Note]:
+        if self.unread:
+            fields_of = self._mapping.shape.fields
+            guesses = (_nearest(column, fields_of) for column in self.unread)
+            is_own = isinstance(self._mapping, OwnNames)
+            guess = next(filter(None, guesses), "") if is_own else ""
+            yield Note(file, f"not read: {_listed(list(self.unread))}{guess}")
 
     def look(self, columns: list[str]) -> str:
         """Set why no row can be made of these columns; return it if that is news."""
@@ -619,7 +622,7 @@ class _Parser:
 def _finder(source: _Source, found: Sequence[Expression]) -> Find | None:
     """Return what makes one value of several, or of a number; None where a column is the value."""
     if source.scores:
-        return partial(_of_scores, *found, source.tie_within)
+        return partial(_of_scores, found[0], found[1], source.tie_within)
     if source.one_hot:
         return partial(_of_one_hot, dict(zip(source.one_hot, found, strict=True)))
     if source.threshold is None:

@@ -80,11 +80,13 @@ class Row:
 
     def turned(self) -> "Row":
         """Return the same statement about the pair with A and B exchanged."""
-        sided = {f"{name}_{side}" for name in ("generator", "output", "score") for side in "ab"}
-        words = {name: SWAPPED.get(getattr(self, name)) for name in ("verdict", "vote", *PICKS)}
-        left = self.left_side and {"A": "B", "B": "A"}[self.left_side]
-        sides = {name: getattr(self, exchanged(name)) for name in sided}
-        return replace(self, **sides, **words, left_side=left)
+        sided = [f"{name}_{side}" for name in ("generator", "output", "score") for side in "ab"]
+        words = {name: name for name in ("verdict", "vote", "left_side")}
+        # Who saw A first here has seen the stored B first.
+        words |= dict(zip(PICKS, reversed(PICKS), strict=True))
+        turned: Values = {name: getattr(self, exchanged(name)) for name in sided}
+        turned |= {name: SWAPPED.get(getattr(self, of)) for name, of in words.items()}
+        return replace(self, **turned)
 
 
 def exchanged(name: str) -> str:
@@ -346,32 +348,35 @@ def assemble(
         raise Misfit(shape.name, f"missing: every row must name its {shape.name}")
     if "judge" in given and not given.keys() & {*shape.says} and shape is PAIRS:
         given |= _winner(given)
-    has_verdict, has_vote = _claims(shape, given, labels)
-    left_out = []
-    if has_verdict and "judge" not in given:
-        left_out.append("a verdict without its judge")
-    elif has_verdict:
+    claims = _claims(shape, given, labels)
+    if claims[0] and "judge" in given:
         _check_verdict(given, constants)
-    if has_vote and "voter" not in given:
-        left_out.append("a vote without its voter")
-    for has_one, who, names in (
-        (has_verdict and "judge" in given, "judge", (*shape.verdict, *shape.says)),
-        (has_vote and "voter" in given, "voter", (*shape.vote, "vote")),
-    ):
-        if not has_one:
-            if given.keys() & {*names} - {*constants} and not left_out:
-                left_out.append(f"a {who} without a {'verdict' if who == 'judge' else 'vote'}")
-            given = {name: value for name, value in given.items() if name not in names}
-    if labels and not given.keys() & {"judge", "voter"}:
-        labels = {}
+    given, left_out = _completed(shape, given, claims, constants)
+    labels = labels if given.keys() & {"judge", "voter"} else {}
     row = partial(Row, file, line, shape=shape.name)
-    if shape is ITEMS:
-        for one, answers in _statements(given, labels):
-            yield row(**_stored(one), labels=answers)
-    else:
-        yield row(**_stored(given), labels=dict(labels))
+    statements = _statements(given, labels) if shape is ITEMS else [(given, labels)]
+    for one, answers in statements:
+        yield row(**_stored(one), labels=dict(answers))
     for why in left_out:
         yield LeftOut(file, line, why)
+
+
+def _completed(
+    shape: Shape, given: Values, claims: tuple[bool, bool], constants: Collection[str]
+) -> tuple[Values, list[str]]:
+    """Return what is whole of a row, and why the rest of it is left out."""
+    left_out = []
+    parts = (("judge", "verdict", shape.verdict, shape.says), ("voter", "vote", shape.vote, ()))
+    for is_claimed, (who, what, beside, says) in zip(claims, parts, strict=True):
+        if is_claimed and who in given:
+            continue
+        names = {what, *beside, *says}
+        if is_claimed:
+            left_out.append(f"a {what} without its {who}")
+        elif given.keys() & names - {*constants}:
+            left_out.append(f"a {who} without a {what}")
+        given = {name: value for name, value in given.items() if name not in names}
+    return given, left_out
 
 
 def _winner(given: Values) -> Values:

@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from humanjudge.lib.strict_json import MAX_RECORD
-from judge_eval.exchange.row_models import RowError
 from judge_eval.exchange.containers import UnknownFormat, format_of
+from judge_eval.exchange.row_models import RowError
 from judge_eval.exchange.sources import Record, records
 
 TOO_LARGE = "x" * (MAX_RECORD + 1)
