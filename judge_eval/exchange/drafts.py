@@ -76,7 +76,7 @@ class PairDraft:
         given, texts, changes = self._given(row)
         if self.noun == "pair" and self._contradicted(given):
             other_way = _exchanged(given)
-            if not self._contradicted(other_way):
+            if self._has_side_of(other_way) and not self._contradicted(other_way):
                 row, given = row.turned(), other_way
                 texts, changes = _exchanged(texts), _exchanged(changes)
         if name := self._contradicted(given):
@@ -113,6 +113,11 @@ class PairDraft:
                 changes |= {name: drawing.changes} if drawing.changes else {}
             texts[name], given[name] = text, mark(text)
         return given, texts, changes
+
+    def _has_side_of(self, given: Columns) -> bool:
+        """Say whether a side that is described here is the same one there."""
+        sides = [name for name in given if exchanged(name) != name]
+        return any(name in self.facts and self.facts[name] == given[name] for name in sides)
 
     def _contradicted(self, given: Columns) -> str | None:
         """Return the first fact that is another here, if there is one."""

@@ -405,11 +405,7 @@ def _nearest(column: str, names: Iterable[str]) -> str:
 
 
 def _unknown(columns: list[str], shape: Shape) -> str:
-    why = f"unknown columns: {_listed(columns)}"
-    other = next((sign for sign in ";\t|" if sign in columns[0]), None)
-    if len(columns) == 1 and other:
-        return f"{why}; commas stand between columns, not {other!r}"
-    return f"{why}; expected: {', '.join(shape.fields)}"
+    return f"unknown columns: {_listed(columns)}; expected: {', '.join(shape.fields)}"
 
 
 def _listed(columns: list[str]) -> str:

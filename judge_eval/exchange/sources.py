@@ -52,7 +52,7 @@ def records(
     Examples
     --------
     >>> from io import BytesIO
-    >>> list(records(BytesIO(b"pair,vote\n7,A\n8\n"), "votes.csv"))  # doctest: +ELLIPSIS
+    >>> list(records(BytesIO(b"pair,vote\\n7,A\\n8\\n"), "votes.csv"))  # doctest: +ELLIPSIS
     [Record(line=2, values={'pair': '7', 'vote': 'A'}), RowError(file='votes.csv', row=3, ...)]
     """
     chosen = containers.format_of(name, file_format)
