@@ -7,6 +7,7 @@ it may breaks off with an error, whatever its header claims.
 import codecs
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
 from datetime import date, datetime, time
 from functools import partial
 from gzip import BadGzipFile, GzipFile
@@ -109,14 +110,16 @@ class _Unpacking:
 
 def unpacked(
     files: Iterable[Source],
+    copies: ExitStack,
     given: str | None = None,
     encoding: str | None = None,
     most: int = MOST_UNPACKED,
 ) -> list[Source]:
     """Return the files that hold records, ready to be read: unpacked, and text as UTF-8.
 
-    A member of a zip whose name tells no format is left where it is: it may be a picture. Raises
-    Broken where a file cannot be opened or there are too many, and UnknownFormat.
+    What has to be copied for that is closed with `copies`. A member of a zip whose name tells no
+    format is left where it is: it may be a picture. Raises Broken where a file cannot be opened or
+    there are too many, and UnknownFormat.
     """
     found: list[Source] = []
     for name, stream, _ in files:
@@ -130,7 +133,13 @@ def unpacked(
             found.append(Source(name, stream))
     if len(found) > MOST_FILES:
         raise Broken(f"{len(found)} files with records; at most {MOST_FILES} are read at once")
-    return [_ready(name, stream, format_of(name, given), encoding) for name, stream, _ in found]
+    ready = []
+    for name, stream, _ in found:
+        source = _ready(name, stream, format_of(name, given), encoding)
+        if source.stream is not stream:
+            copies.enter_context(source.stream)
+        ready.append(source)
+    return ready
 
 
 def _ready(name: str, stream: BinaryIO, file_format: Format, encoding: str | None) -> Source:

@@ -336,8 +336,11 @@ def _import(job: Import) -> None:
             if job.is_bundle:
                 facts = Restoring(job, files[0].stream).read()
             else:
-                with closing(Scratch(_folder(job) / "rows", is_new=True)) as scratch:
-                    facts = read(job, _items(job, files), scratch)
+                with (
+                    closing(Scratch(_folder(job) / "rows", is_new=True)) as scratch,
+                    ExitStack() as copies,
+                ):
+                    facts = read(job, _items(job, files, copies), scratch)
             note(job, state=Import.State.WRITING, **facts)
         if job.is_bundle:
             Restoring(job, files[0].stream).write()
@@ -355,14 +358,14 @@ def _files(job: Import) -> Iterator[Sequence[Source]]:
         ]
 
 
-def _items(job: Import, files: Sequence[Source]) -> Iterator[Item]:
+def _items(job: Import, files: Sequence[Source], copies: ExitStack) -> Iterator[Item]:
     given, file_format = job.form["mapping"], job.form["format"]
     shape = _shape_for(job)
     columns = mapping.parse(given, shape) if given is not None else None
     most = settings.IMPORT_MAX_UNPACKED_MB << 20
     encoding = job.form["options"].get("encoding")
     try:
-        tables = containers.unpacked(files, file_format, encoding, most)
+        tables = containers.unpacked(files, copies, file_format, encoding, most)
     except (Broken, UnknownFormat) as error:
         return iter([RowError("", 0, None, str(error), is_fatal=True)])
     for source in () if job.is_local else tables:

@@ -161,7 +161,7 @@ def look(request: PreviewRequest) -> Preview:
     with ExitStack() as stack:
         files = [Source(name, stack.enter_context(path.open("rb"))) for path, name in request.files]
         try:
-            sources = containers.unpacked(files, None, request.encoding)
+            sources = containers.unpacked(files, stack, None, request.encoding)
         except (containers.UnknownFormat, Broken) as error:
             result.faults = [Fault(file="", row=0, field=None, why=str(error))]
             return result
