@@ -78,10 +78,24 @@ class Expression:
         if self._parsed is None or self.text in record:
             return record.get(self.text)
         try:
-            return _Bounded().visit(self._parsed, record)
+            found = _Bounded().visit(self._parsed, record)
+            _check_size(found)
         except (JMESPathError, RecursionError, OverflowError) as error:
             why = " ".join(str(error).split())[:200] or "nested too deeply"
             raise ValueError(f"{self.text!r} cannot be evaluated: {why}") from error
+        return found
+
+
+def _check_size(value: object) -> None:
+    """Refuse a value of very many parts: an expression may hold one of them very often."""
+    left, parts = MOST_STEPS, [value]
+    while parts:
+        part = parts.pop()
+        if isinstance(part, dict | list):
+            parts += part.values() if isinstance(part, dict) else part
+        left -= 1
+        if left < len(parts):
+            raise TooMuch("the expression finds too much")
 
 
 def _fields(node: Any) -> set[str]:
