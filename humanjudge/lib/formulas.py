@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import MutableMapping, Sequence
 from functools import lru_cache
+from itertools import accumulate
 from types import MappingProxyType
 from typing import Any, Final, cast
 from unicodedata import normalize
@@ -46,13 +47,15 @@ _OPENINGS: Final = ("$", "\\(", "\\[", "\\begin{")
 _PROSE: Final = re.compile(r"\$[^\\]*[a-zA-Z]{2,}\s+[a-zA-Z]{2,}[^\\]*\$", re.DOTALL)
 _COMMENT: Final = re.compile(r"(?<!\\)(?:\\\\)*%")
 _COMMANDS: Final = re.compile(
-    r"\\(?:begin|end)\s*\{[a-zA-Z]+\*?\}(?:\{[lcr|\s]*\})?|\\[a-zA-Z]+|\\."
+    r"\\(?:begin|end)\s*\{[a-zA-Z]+\*?\}(?:\{[lcr|\s]*\})?|\\hspace\{[^{}]*\}|\\[a-zA-Z]+|\\."
 )
 _CHARACTER: Final = re.compile(r"&#x([0-9a-fA-F]{1,6});")
 _SPACE: Final = re.compile(r"-?0?\.\d+em|[0-2](?:\.\d+)?em")
-# Environments that latex2mathml does not know, or numbers although the model wrote no number.
-_ENVIRONMENT: Final = re.compile(r"(\\(?:begin|end)\s*\{)(aligned|align|gathered|gather\*?)(\})")
-_LIKE: Final = {"align": "align*", "aligned": "align*"}
+# What latex2mathml does not know, or numbers although the model wrote no number.
+_OTHER: Final = re.compile(
+    r"(?P<start>\\(?:begin|end)\s*\{)(?:(?P<align>aligned|align)|gathered|gather\*?)\}"
+    r"|\\arg(?![a-zA-Z])"
+)
 
 # What a formula may be made of: nothing that is hidden, leads away, runs or covers what is beside.
 TAGS: Final = frozenset(
@@ -93,22 +96,28 @@ def mathml(latex: str, *, is_display: bool) -> str | None:
     # Macros grow without bound: the place that takes none makes an error of their definition.
     converter.macros = cast("dict[str, Any]", MappingProxyType({}))
     try:
-        root = converter.convert_to_element(
-            _ENVIRONMENT.sub(lambda name: name[1] + _LIKE.get(name[2], "matrix") + name[3], latex)
-        )
+        root = converter.convert_to_element(_OTHER.sub(_known, latex))
         del root.attrib["xmlns"]
         if not all(_is_set(element) for element in root.iter()):
             return None
-        if not _letters(_COMMANDS.sub(" ", latex)) <= _letters("".join(root.itertext())):
+        shown = "".join(root.itertext())
+        if not shown.strip() or not _letters(_COMMANDS.sub(" ", latex)) <= _letters(shown):
             return None
         return tostring(root, encoding="unicode")
     except Exception:  # noqa: BLE001  what the library makes of a hostile formula can be anything
         return None
 
 
+def _known(other: re.Match[str]) -> str:
+    if not other["start"]:
+        return r"\operatorname{arg}"
+    return other["start"] + ("align*}" if other["align"] else "matrix}")
+
+
 def _nesting(latex: str) -> int:
-    """Return how many groups could be open at once; also those that open without a brace."""
-    return max(latex.count("{"), latex.count("\\left"), latex.count("\\sqrt")) if latex else 0
+    """Return how many braces are open at once."""
+    opened = accumulate({"{": 1, "}": -1}.get(each, 0) for each in latex)
+    return max(opened, default=0)
 
 
 def _is_set(element: Element) -> bool:
@@ -117,6 +126,9 @@ def _is_set(element: Element) -> bool:
     if element.tag not in TAGS or "\\" in text or text == "&":
         return False
     element.text = _CHARACTER.sub(lambda found: chr(int(found[1], 16)), text) or None
+    # Most browsers draw no line through what is cancelled.
+    if element.tag == "menclose":
+        return element.get("notation") == "box"
     return element.tag != "mspace" or bool(_SPACE.fullmatch(element.get("width", "0em")))
 
 

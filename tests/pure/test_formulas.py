@@ -44,6 +44,8 @@ def shown(text):
         ("\\begin{align*}\nx &= 1 \\\\\ny &= 2\n\\end{align*}", "block"),
         ("\\[\\begin{aligned}\nx &= 1 \\\\\n y &= 2\n\\end{aligned}\\]", "block"),
         (r"$$\begin{cases} 1 & x > 0 \\ 0 & \text{else} \end{cases}$$", "block"),
+        (r"$$\arg\max_x f(x) \hspace{0.5em} \operatorname*{argmin}$$", "block"),
+        ("\\[ " + r"\frac{a_{1}}{b^{2}} + \sqrt{c} = " * 30 + "0 \\]", "block"),
         (r"\[ \boxed{\begin{pmatrix} 1 & 2 \\ 3 & 4 \end{pmatrix}} \]", "block"),
     ],
 )
@@ -95,6 +97,8 @@ def test_no_formula_and_nothing_of_it_is_lost(text):
         r"\[ x % a remark \]",
         r"\[ x \label{eq:1} \]",
         r"$\phantom{hidden}$",
+        r"$\cancel{5}x$",
+        r"$\quad$",
         r"$\color{white}{hidden}$",
         r"$\hspace{999em}x$",
         r"$\rule{99em}{99em}$",
