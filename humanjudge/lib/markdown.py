@@ -77,18 +77,25 @@ def _finish(state: StateCore) -> None:
     """Give every block its direction, items of a list their numbers and tasks their boxes."""
     opened: list[Token] = []
     for token in state.tokens:
+        _mark(token)
         if token.nesting == 1:
             opened.append(token)
-            if token.tag not in _INSIDE_TABLES:
-                token.attrSet("dir", "auto")
-            if token.type == "list_item_open" and token.info:
-                token.attrSet("value", token.info)
         elif token.nesting == -1:
             opened.pop()
         elif token.children:
             if [each.tag for each in opened[-2:]] == ["li", "p"]:
                 _tick(token.children[0])
             _direct(opened, _direction(token.children))
+
+
+def _mark(token: Token) -> None:
+    if token.nesting == 1 and token.tag not in _INSIDE_TABLES:
+        token.attrSet("dir", "auto")
+    if token.type == "list_item_open" and token.info:
+        token.attrSet("value", token.info)
+    if token.type == "fence" and len(token.info.split()) > 1:
+        # More than the name of a language: it is there to be read.
+        token.content = f"{token.markup}{token.info}\n{token.content}"
 
 
 def _tick(first: Token) -> None:
@@ -135,7 +142,7 @@ def render(text: str) -> SafeString:
         _markdown.renderer.render(tokens, _markdown.options, {}),
         tags=_TAGS,
         attributes=formulas.ATTRIBUTES
-        | {"*": {"dir"}, "a": {"href"}, "ol": {"start"}, "li": {"value"}},
+        | {"*": {"dir"}, "a": {"href", "title"}, "ol": {"start"}, "li": {"value"}},
         url_schemes={"http", "https"},
         link_rel="noopener noreferrer nofollow",
         # Code and formulas run from left to right, and say nothing of the text around them.
