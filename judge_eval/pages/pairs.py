@@ -68,7 +68,9 @@ def _prompt_cell(line: PairLine) -> Cell:
     pair, noun = line.pair, line.run.queue.noun
     where = reverse("run-pair", args=[line.run.pk, pair.pk]) + line.query
     words = Truncator(pair.a.prompt).chars(LETTERS)
-    return Cell(words or f"{noun.capitalize()} {pair.position + 1:,}", css="", href=where)
+    return Cell(
+        words or f"{noun.capitalize()} {pair.position + 1:,}", css="", href=where, direction="auto"
+    )
 
 
 def _pictures_cell(line: PairLine) -> Cell:

@@ -119,6 +119,7 @@
     if (!pair) return lookForMore();
     prepare(pair.nextElementSibling);
     prepare(pair.nextElementSibling?.nextElementSibling);
+    document.querySelector("[data-toggle=source]").hidden = !pair.querySelector(".source");
     document.querySelector("[data-toggle=together]").hidden = pair.querySelectorAll(".text").length < 2;
     Answer.show(pair.querySelector(".ballot"));
     offerWholePrompt(pair);

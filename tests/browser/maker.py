@@ -144,6 +144,14 @@ def set_prompts(*, queue, prompt):
     Inference.objects.filter(pk__in=outputs).update(prompt=prompt)
 
 
+def set_texts(*, queue, prompt, outputs, reason=""):
+    """Give all pairs of a queue the same prompt and outputs, and their verdicts the same reason."""
+    for item in Item.objects.filter(queue=queue):
+        for inference, output in zip((item.a_id, item.b_id), outputs, strict=True):
+            Inference.objects.filter(pk=inference).update(prompt=prompt, output=output)
+        item.verdicts.update(feedback=reason)
+
+
 def set_comparison(*, item, **fields):
     Item.objects.filter(pk=item).update(**fields)
 
@@ -238,6 +246,7 @@ ANSWERS = {
         set_queue,
         set_comparison,
         set_prompts,
+        set_texts,
         set_state,
         block_voters,
         colleague_votes,
