@@ -62,7 +62,7 @@ def prompt(text: str) -> Prompt | None:
 
 def beginning(field: str, letters: int) -> Case:
     """Return the SQL of how a text begins; of a conversation all of it, which `latest` names."""
-    whole = When(**{f"{field}__startswith": "[{"}, then=F(field))
+    whole = When(**{f"{field}__startswith": "["}, then=F(field))
     return Case(whole, default=Left(field, letters), output_field=TextField())
 
 

@@ -1,9 +1,14 @@
 """Prompts and outputs that are conversations, on every page that shows them."""
 
+import csv
+import io
 import json
 
 import pytest
 
+from judge_eval.exchange.export import export_run
+from judge_eval.exchange.export_files import run_csv
+from tests.helpers.bundles import empty_the_instance, restored
 from tests.helpers.pages import queries_of, text_of
 from tests.makers import (
     make_run,
@@ -114,3 +119,17 @@ def test_a_text_that_only_looks_like_one_is_shown_as_it_is():
     Inference.objects.filter(project=run.queue.project).update(prompt=odd, output=odd)
     response = voter_client(make_voter(run)).get(f"/vote/{run.queue_id}/")
     assert text_of(response).count(odd) == 3
+
+
+def test_exports_carry_the_text_as_it_is():
+    run = make_chats(says=[["A", "B"]])
+    spaced = json.dumps(json.loads(PROMPT), indent=1)
+    Inference.objects.filter(project=run.queue.project).update(prompt=spaced)
+    rows = csv.DictReader(io.StringIO("".join(run_csv(run)), newline=""))
+    row = next(row for row in rows if row["prompt"])
+    assert (row["prompt"], row["output_a"], row["output_b"]) == (spaced, OUTPUT, OUTPUT)
+    lines = list(export_run(run))
+    empty_the_instance()
+    [back] = restored(lines)
+    outputs = Inference.objects.filter(project=back.queue.project)
+    assert set(outputs.values_list("prompt", "output")) == {(spaced, OUTPUT)}
