@@ -11,7 +11,7 @@ from io import StringIO
 from typing import Final, NamedTuple
 
 from humanjudge.lib import strict_json
-from voting.conversations import conversation
+from voting.conversations import conversation, messages_of
 
 COLUMNS: Final = ("id", "text", "tags")
 
@@ -28,11 +28,13 @@ class ListedPrompt(NamedTuple):
 
 
 def from_lines(text: str) -> list[ListedPrompt]:
-    """Return one prompt for each line that is not blank.
+    """Return one prompt for each line that is not blank; one conversation may have many lines.
 
     >>> from_lines("a cat\\n\\n  a dog ")
     [ListedPrompt(where='Line 1', entry='a cat'), ListedPrompt(where='Line 3', entry='a dog')]
     """
+    if messages_of(text):
+        return [ListedPrompt("Line 1", text.strip())]
     lines = enumerate(text.removeprefix("\ufeff").splitlines(), start=1)
     return [ListedPrompt(f"Line {n}", line.strip()) for n, line in lines if line.strip()]
 

@@ -372,11 +372,14 @@ CHAT = [{"role": "system", "content": "Be terse."}, {"role": "human", "content":
         ("a.json", CHAT),
         ("a.jsonl", [CHAT, {"id": "2", "messages": CHAT}]),
         ("a.txt", [CHAT]),
+        ("a.txt", CHAT),
     ],
 )
 def test_a_prompt_may_be_a_list_of_messages(name, content):
     lines = "\n\n".join(json.dumps(each) for each in content)
-    written = json.dumps(content) if name == "a.json" else f"{lines}\n"
+    indent = 1 if content == CHAT else None
+    is_one = name == "a.json" or content == CHAT
+    written = json.dumps(content, indent=indent) if is_one else f"{lines}\n"
     listed = from_file(name, written.encode())
     prompts = parse(config(kind="text", prompts=[each.entry for each in listed])).prompts
     assert len(prompts) == (1 if content == CHAT else len(content))
