@@ -40,6 +40,7 @@ from judge_eval.exchange.row_models import (
     shape_of,
 )
 from judge_eval.exchange.sources import Record, records
+from voting.conversations import conversation, messages_of
 
 # So many records of a file are looked at, or fewer where their texts are long.
 LOOKED_AT: Final = 200
@@ -300,6 +301,10 @@ def _word(label: fields.Label) -> str:
 
 
 def _cut(text: str) -> str:
+    if turns := messages_of(text):
+        last = turns[-MOST_STATEMENTS:]
+        cut = [{"role": each.role, "content": each.content[:LONGEST_TEXT]} for each in last]
+        return conversation(cut) or ""
     return text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}…"
 
 
