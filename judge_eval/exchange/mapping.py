@@ -443,8 +443,10 @@ def roles_of(columns: Collection[str], shape: Shape) -> dict[str, str]:
 # What others call our fields, by the last step of a path; the first that fits is proposed.
 _SPELLINGS: Final = {
     "prompt": "question instruction query user_prompt",
-    "output_a": "response_a answer_a completion_a response_1 response1 output_1 output1 answer1",
-    "output_b": "response_b answer_b completion_b response_2 response2 output_2 output2 answer2",
+    "output_a": "response_a answer_a completion_a response_1 response1 output_1 output1 answer1 "
+    "conversation_a conv_a messages_a",
+    "output_b": "response_b answer_b completion_b response_2 response2 output_2 output2 answer2 "
+    "conversation_b conv_b messages_b",
     "generator_a": "model_a model_1 model1 generator_1 system_a",
     "generator_b": "model_b model_2 model2 generator_2 system_b",
     "output": "response answer completion model_output",
@@ -456,6 +458,9 @@ _SPELLINGS: Final = {
     "feedback": "reason reasoning rationale explanation",
     "voted_at": "timestamp created_at annotated_at",
 }
+
+
+_LAST_MESSAGE: Final = re.compile(r"\[-1\]\.(content|value)$")
 
 
 def usual_roles(paths: Collection[str], shape: Shape) -> dict[str, str]:
@@ -471,7 +476,11 @@ def usual_roles(paths: Collection[str], shape: Shape) -> dict[str, str]:
         return roles
     by_word = {word: field for field, words in _SPELLINGS.items() for word in words.split()}
     for path, role in roles.items():
-        last = re.split(r"[.\[\]]+", path.lower())[-1].strip('"')
+        if any(f"{path}{end}" in roles for end in ("[-1].content", "[-1].value")):
+            continue
+        # Of a conversation the last message is compared, and what stands before it is the prompt.
+        bare = re.sub(r"(?<=\w)\[:-1\]$", ".prompt", re.sub(_LAST_MESSAGE, "", path.lower()))
+        last = re.split(r"[.\[\]]+", bare)[-1].strip('"')
         field = role or (last if last in shape.fields else by_word.get(last, ""))
         roles[path] = "" if field in taken or field not in (*shape.fields, role) else field
         taken |= {field} if field in shape.fields else set()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Final, NamedTuple, cast
 from uuid import UUID
 
@@ -209,7 +209,7 @@ class ImportForm(ProjectForm):
                 f"value-{number}-{n}",
                 value,
                 options,
-                selected if selected in dict(options) else _choice(value),
+                selected if selected in dict(options) else _proposed(value, values),
             )
             for n, (value, selected) in enumerate(zip(values, chosen, strict=True))
         ]
@@ -280,6 +280,14 @@ class ImportForm(ProjectForm):
             del self.form["choices"]["new_project"]
             self.form["choices"]["project"] = str(project.pk)
         return project
+
+
+def _proposed(value: str, values: Collection[str]) -> str:
+    """Return the choice that a value may stand for: 0 is a tie only where there is a 2."""
+    places = {"left": "A", "right": "B"} | (
+        {"1": "A", "2": "B", "0": "tie"} if "2" in values else {}
+    )
+    return _choice(value) or places.get(value.strip().lower(), "")
 
 
 def _choice(value: str) -> str:
