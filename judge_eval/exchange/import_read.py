@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
 from itertools import chain, islice
+from pathlib import PurePath
 from typing import Any, Final
 from uuid import UUID, uuid4
 
@@ -187,9 +188,15 @@ class _Reading:
             elif isinstance(item, RowError):
                 self._report.fail(item)
             elif isinstance(item, Row) and self._fits(item):
-                yield item
+                yield self._with_voter(item)
             if self._report.failures >= MOST_ERRORS and not self._options.skip_errors:
                 raise RowsWrong(self._report, is_cut=True)
+
+    def _with_voter(self, row: Row) -> Row:
+        if not row.voter or not self._options.separate_voters:
+            return row
+        voter = f"{PurePath(row.file).stem}: {row.voter}"
+        return replace(row, voter=voter[: fields.MAX_NAME])
 
     def _count(self, item: Item) -> None:
         """Count the records, which come one after another, and those that hold a row."""

@@ -117,6 +117,9 @@ class ImportOptions(Part):
     reveal: Literal["after_each", "at_end", "never"] = "after_each"
     open_for_voting: bool | None = None
     skip_errors: bool = False
+    separate_voters: bool = Field(
+        False, description="voters of one name in different files are different people"
+    )
     encoding: Annotated[str, AfterValidator(_text_encoding)] | None = Field(
         None, description="of texts that are not UTF-8, such as cp1252"
     )

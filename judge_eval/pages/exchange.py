@@ -136,6 +136,9 @@ class ImportForm(ProjectForm):
         max_value=100,
         help_text="Imported votes count. One, if you leave it empty.",
     )
+    separate_voters = forms.BooleanField(
+        label="Voters of one name in different files are different people", required=False
+    )
     skip_errors = forms.BooleanField(
         label="Leave out rows that are wrong, and import the others", required=False
     )
@@ -255,7 +258,7 @@ class ImportForm(ProjectForm):
     def _import_form(self) -> Values:
         """Return what an import is told, checked as by the API."""
         cleaned = self.cleaned_data
-        names = ("kind", "rubric", "votes_per_pair", "skip_errors", "encoding")
+        names = ("kind", "rubric", "votes_per_pair", "skip_errors", "separate_voters", "encoding")
         options = {name: cleaned[name] for name in names if cleaned.get(name)}
         columns = self._mapping(cleaned["voter"], cleaned["judge"]) if self.shape_name else None
         if written := cleaned.get("written"):

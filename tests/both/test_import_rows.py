@@ -456,3 +456,11 @@ def test_how_many_votes_a_pair_wants_may_be_said_once_for_all():
     ]
     [left_out] = added(run, {"pair": "p1", "cost_usd": 1}).left_out
     assert left_out.why == "a judge without a verdict"
+
+
+def test_namesakes_in_different_files_may_be_different_people():
+    files = [rows(pair(1), vote(1, "ann", "A"), name=name) for name in ("x.jsonl", "y.jsonl")]
+    options = ImportOptions(separate_voters=True)
+    import_run(make_project(), "Two", [*files[0], *files[1]], options=options)
+    names = Voter.objects.exclude(external_id="").values_list("external_id", flat=True)
+    assert sorted(names) == ["x: ann", "y: ann"]
