@@ -48,7 +48,7 @@ def read(record: Values, name: str) -> Iterator[Values | str]:
             yield pair | {"judge": annotator, "error": "no preference could be read"}
         return
     choice = "tie" if preference in (0, _MIDDLE) else "A" if preference < _MIDDLE else "B"
-    answer = {"voter": annotator, "vote": choice}
+    answer: Values = {"voter": annotator, "vote": choice}
     if not is_person:
         answer = {"judge": annotator, "verdict": choice, "feedback": _reason(record)}
     yield pair | answer | {"labels": {"preference": preference}}

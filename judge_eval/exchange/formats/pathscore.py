@@ -5,12 +5,15 @@ A task is one pair: ``id, prompt_text, svg_a, svg_b, verdicts, human_winner, sta
 or the list ``tasks`` of an object, whose ``judges`` (or those of ``config`` or ``run.config``) give
 the run's order of judges.
 
-Source: the PathScore judge evaluation; the exact rules stand in docs/scoring.md.
+``results`` and ``export/json`` of a run without such tasks hold ``comparisons`` by one judge, whose
+drawings stand in ``generations``; of several runs of a judge on one pair the first is taken.
+
+Source: github.com/adamholter/pathscore, JUDGE_EVALUATOR.md and src/server/api/register-routes.cjs;
+the exact rules stand in docs/scoring.md.
 """
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from functools import partial
 from typing import BinaryIO
 
 from humanjudge.lib.strict_json import Cursor, NotJson, loads
@@ -23,7 +26,9 @@ VOTER = "pathscore"
 
 
 def fits(record: Values) -> bool:
-    return "verdicts" in record and ("human_winner" in record or "gen_a_id" in record)
+    is_comparison = record.keys() >= {"generation_a_id", "generation_b_id", "judge_model"}
+    is_task = "verdicts" in record and ("human_winner" in record or "gen_a_id" in record)
+    return is_task or is_comparison
 
 
 def rows(stream: BinaryIO, name: str, file_format: str | None = None) -> Iterator[Item]:
@@ -33,12 +38,21 @@ def rows(stream: BinaryIO, name: str, file_format: str | None = None) -> Iterato
     file is passed over once before, since `judges` may stand behind the tasks.
     """
     order: tuple[str, ...] = ()
+    drawings: dict[object, object] = {}
     if (file_format or format_of(name)) == "json":
         order = _config_order(stream)
         stream.seek(0)
+        drawings = _drawings(stream)
+        stream.seek(0)
     if order:
         yield JudgeOrder(name, order)
-    yield from rows_of(stream, name, file_format, partial(_task, name, order))
+
+    def make(record: Record) -> Iterator[Item]:
+        if "verdicts" in record.values:
+            return _task(name, order, record)
+        return _comparison(name, drawings, record)
+
+    yield from rows_of(stream, name, file_format, make)
 
 
 def _config_order(stream: BinaryIO) -> tuple[str, ...]:
@@ -56,6 +70,49 @@ def _config_order(stream: BinaryIO) -> tuple[str, ...]:
     except NotJson:
         pass  # what is wrong with the file is told when its records are read
     return ()
+
+
+def _drawings(stream: BinaryIO) -> dict[object, object]:
+    """Return the drawings of an exported run by their ids."""
+    cursor, drawings = Cursor(stream), dict[object, object]()
+    try:
+        if cursor.peek() == "{":
+            for key in cursor.members():
+                if key == "generations" and cursor.peek() == "[":
+                    for _ in cursor.elements():
+                        value = cursor.value()
+                        if isinstance(value, dict) and value.get("svg_content"):
+                            drawings[value.get("id")] = value["svg_content"]
+                else:
+                    cursor.skip()
+    except NotJson:
+        pass  # as above
+    return drawings
+
+
+def _comparison(name: str, drawings: dict[object, object], record: Record) -> Iterator[Item]:
+    values = record.values
+    ids = [values["generation_a_id"], values["generation_b_id"]]
+    if values.get("judge_run") not in (None, 0, 1):
+        why = f"run {values['judge_run']} of {values['judge_model']} on one pair"
+        yield LeftOut(name, record.line, why)
+        return
+    pair = {
+        "pair": "__".join(map(str, ids)),
+        "prompt": values.get("prompt_text"),
+        "prompt_id": values.get("prompt_id"),
+        "kind": "svg",
+        "generator_a": values.get("model_a_id"),
+        "generator_b": values.get("model_b_id"),
+        "output_a": drawings.get(ids[0]),
+        "output_b": drawings.get(ids[1]),
+    }
+    of_sides = {f"score_{side}": values.get(f"model_{side}_score") for side in "ab"}
+    verdict = _verdict(values | of_sides)
+    yield from own_rows(name, record.line, pair | verdict)
+    if values.get("human_winner") is not None:
+        vote = {"voter": VOTER, "vote": values["human_winner"]}
+        yield from own_rows(name, record.line, pair | vote)
 
 
 def _judges(value: object) -> tuple[str, ...]:

@@ -1,15 +1,18 @@
-"""promptfoo: the results of ``promptfoo eval -o results.json``.
+"""promptfoo: the results of ``promptfoo eval -o results.json``, or ``.jsonl``.
 
 A result is one output: the prompt, who gave it, and what each assertion says of it. Those that a
 model grades (``llm-rubric``, ``g-eval`` …) are judges, ``human`` is what people entered on its
-page, and any other is a judge that follows a rule. An item is asked for pass or flag.
+page, with the ``comment`` of the whole grading, and any other is a judge that follows a rule. An
+item is asked for pass or flag.
 
-Source: promptfoo's reference, "EvaluateResult" and "GradingResult" (promptfoo.dev/docs).
+Source: promptfoo.dev/docs/configuration/outputs and .../reference ("EvaluateResult",
+"GradingResult").
 """
 
 from collections.abc import Iterator
 from typing import Any
 
+from judge_eval.exchange.formats.shapes import said, single
 from judge_eval.exchange.row_models import Misfit, Values
 
 HUMAN = "human"
@@ -23,18 +26,13 @@ def fits(record: Values) -> bool:
 
 def read(record: Values, name: str) -> Iterator[Values | str]:
     provider, response = _object(record, "provider"), _object(record, "response")
-    output = response.get("output")
-    if not isinstance(output, str):
-        output = None if output is None else str(output)
+    output = said(response.get("output"))
     if output is None:
         yield f"no output: {record.get('error') or response.get('error') or 'the call failed'}"
         return
-    item: Values = {
-        "prompt": _object(record, "prompt").get("raw"),
-        "kind": "text",
-        "generator": provider.get("label") or provider.get("id"),
-        "output": output,
-    }
+    generator = provider.get("label") or provider.get("id")
+    # A prompt of several messages is the JSON of their list.
+    item = single(said(_object(record, "prompt").get("raw")), output, generator=generator)
     grading = _object(record, "gradingResult")
     seen = set[str]()
     for part in grading.get("componentResults") or [grading]:
@@ -42,15 +40,15 @@ def read(record: Values, name: str) -> Iterator[Values | str]:
             kind = _object(part, "assertion").get("type") or "promptfoo"
             who = kind if kind not in seen else f"{kind} {len(seen) + 1}"
             seen.add(who)
-            yield item | _answer(kind, who, part)
+            yield item | _answer(kind, who, part, grading.get("comment"))
     if not seen:
         yield item
 
 
-def _answer(kind: str, who: str, part: Values) -> Values:
+def _answer(kind: str, who: str, part: Values, comment: object) -> Values:
     answer = "pass" if part["pass"] else "flag"
     if kind == HUMAN:
-        return {"voter": HUMAN, "vote": answer, "comment": part.get("comment") or None}
+        return {"voter": HUMAN, "vote": answer, "comment": part.get("comment") or comment}
     return {"judge": who, "verdict": answer, "feedback": part.get("reason") or None}
 
 
