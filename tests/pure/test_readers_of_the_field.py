@@ -1,12 +1,16 @@
 """Files in the shapes of other tools, each written by us: what is read, and out of nothing else."""
 
+from copy import deepcopy
 from datetime import UTC, datetime
+from io import BytesIO
+from json import dumps
 from pathlib import Path
 
 import pytest
 
 from judge_eval.exchange.formats import READERS, read, recognised
 from judge_eval.exchange.row_models import MAIN, LeftOut, Note, Row
+from judge_eval.exchange.sources import Record, records
 
 FILES = Path(__file__).parent.parent / "data" / "exchange"
 # What is in each file: its format, and how many items, outputs, votes, verdicts (of them failed),
@@ -221,3 +225,35 @@ def test_files_in_our_own_columns_are_no_format(tmp_path, columns):
     path.write_text(f"{columns}\n{','.join('A' for _ in columns.split(','))}\n")
     with path.open("rb") as file:
         assert recognised(file, path.name) is None
+
+
+ODD = (None, 7, True, "odd", [], {}, [None], ["x", 1], {"x": None})
+
+
+def places(value, path=()):
+    """Yield the path of every value within one, itself not counted."""
+    inner = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, each in inner:
+        yield (*path, key)
+        if isinstance(each, dict | list):
+            yield from places(each, (*path, key))
+
+
+@pytest.mark.parametrize("name", [name for name in KNOWN if name.endswith(("json", "jsonl"))])
+def test_no_odd_value_ends_in_a_traceback_or_in_nothing(name):
+    """Each value of the first record in turn is what nobody writes: still something is said."""
+    path = FILES / name
+    with path.open("rb") as file:
+        key = recognised(file, path.name)
+        found = [each.values for each in records(file, path.name) if isinstance(each, Record)]
+    for place in places(found[0]) if found else ():
+        for odd in ODD:
+            record = deepcopy(found[0])
+            target = record
+            for step in place[:-1]:
+                target = target[step]
+            target[place[-1]] = odd
+            if READERS[key].fits(record):
+                text = BytesIO(f"{dumps(record)}\n".encode())
+                items = list(READERS[key].rows(text, f"{path.stem}.jsonl"))
+                assert items, (place, odd)

@@ -38,6 +38,7 @@ from judge_eval.exchange.formats import (
     promptfoo,
     table,
 )
+from judge_eval.exchange.formats.shapes import nested_as
 from judge_eval.exchange.mapping import (
     OWN_ITEM_NAMES,
     OWN_NAMES,
@@ -81,11 +82,12 @@ class ImportFormat(Extension):
         return rows_of(stream, name, file_format, partial(self._items, name))
 
     def _items(self, name: str, record: Record) -> Iterator[Item]:
-        for values in self.read(record.values, name):
-            if isinstance(values, str):
-                yield LeftOut(name, record.line, values)
-            else:
-                yield from own_rows(name, record.line, values)
+        with nested_as(self.title):
+            for values in self.read(record.values, name):
+                if isinstance(values, str):
+                    yield LeftOut(name, record.line, values)
+                else:
+                    yield from own_rows(name, record.line, values)
 
 
 class _BuiltIn(ImportFormat):

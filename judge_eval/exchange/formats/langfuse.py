@@ -11,7 +11,7 @@ langfuse.com/docs/api-and-data-platform/features/export-from-ui.
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from judge_eval.exchange.formats.shapes import objects, parsed, said, single
+from judge_eval.exchange.formats.shapes import nested_as, objects, parsed, said, single
 from judge_eval.exchange.mapping import own_rows, rows_of
 from judge_eval.exchange.row_models import Item, LeftOut, Misfit, Values
 from judge_eval.exchange.sources import Record
@@ -34,6 +34,10 @@ def rows(stream: BinaryIO, name: str, file_format: str | None = None) -> Iterato
     together: dict[tuple[str, str], tuple[int, Values]] = {}
 
     def make(record: Record) -> Iterator[Item]:
+        with nested_as("Langfuse"):
+            yield from statements(record)
+
+    def statements(record: Record) -> Iterator[Item]:
         scores, line = [record.values], record.line
         if _is_trace(record.values):
             yield from own_rows(name, line, _trace(record.values))

@@ -18,6 +18,7 @@ from typing import BinaryIO
 
 from humanjudge.lib.strict_json import Cursor, NotJson, loads
 from judge_eval.exchange.containers import format_of
+from judge_eval.exchange.formats.shapes import nested_as
 from judge_eval.exchange.mapping import own_rows, rows_of
 from judge_eval.exchange.row_models import Item, JudgeOrder, LeftOut, Misfit, Values, plain
 from judge_eval.exchange.sources import Record
@@ -48,9 +49,11 @@ def rows(stream: BinaryIO, name: str, file_format: str | None = None) -> Iterato
         yield JudgeOrder(name, order)
 
     def make(record: Record) -> Iterator[Item]:
-        if "verdicts" in record.values:
-            return _task(name, order, record)
-        return _comparison(name, drawings, record)
+        is_task = "verdicts" in record.values
+        with nested_as("PathScore"):
+            yield from (
+                _task(name, order, record) if is_task else _comparison(name, drawings, record)
+            )
 
     yield from rows_of(stream, name, file_format, make)
 

@@ -6,6 +6,7 @@ vote, and all others are further answers.
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import combinations
 from typing import Any, Final
 
@@ -35,6 +36,17 @@ def single(prompt: Any, output: Any, **more: Any) -> Values:
 
 def filled(values: Mapping[str, Any]) -> Values:
     return {name: value for name, value in values.items() if value is not None}
+
+
+@contextmanager
+def nested_as(title: str) -> Iterator[None]:
+    """Tell of a record whose inner values are not what its tool writes, wherever that shows."""
+    try:
+        yield
+    except Misfit:
+        raise
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        raise Misfit(None, f"a value in it is not as {title} writes it: {error}") from error
 
 
 def objects(record: Values, name: str) -> list[Values]:
