@@ -9,15 +9,13 @@ Source: github.com/argilla-io/argilla, argilla/src/argilla/records/_io/_generic.
 """
 
 from collections.abc import Iterator
-from typing import Any, Final
+from itertools import zip_longest
+from typing import Any
 
-from judge_eval.exchange.formats.shapes import item_of, objects, parsed, sides_in, statements
-from judge_eval.exchange.row_models import Values
+from judge_eval.exchange.formats.shapes import item_of, parsed, sides_in, statements
+from judge_eval.exchange.row_models import Misfit, Values
 
-# Who answered, the question, the answer, and whether it was submitted.
-_Answer = tuple[str, str, Any, Any]
 _USERS, _AGENT = ".responses.users", ".suggestion.agent"
-_SUBMITTED: Final = ("submitted", None)
 
 
 def fits(record: Values) -> bool:
@@ -30,50 +28,46 @@ def fits(record: Values) -> bool:
 def read(record: Values, name: str) -> Iterator[Values | str]:
     data = parsed(record.get("fields")) or record
     number = record.get("id") or record.get("external_id") or record.get("_server_id")
-    sides = sides_in(data)
-    is_empty = True
-    for field, found in (("voter", _responses(record)), ("judge", _suggestions(record))):
-        by_whom: dict[str, Values] = {}
-        for who, question, answer, status in found:
-            if status in _SUBMITTED:
-                by_whom.setdefault(who, {})[question] = answer
-            else:
-                yield f"{who}'s answer is {status}"
-        for who, answers in by_whom.items():
-            is_empty = False
-            yield from statements(number, data, sides, {field: who}, answers)
-    if is_empty:
+    sides, by_whom = sides_in(data), dict[tuple[str, str], Values]()
+    responses, suggestions = _by_question(record)
+    for question, each in ((it, each) for it, answers in responses.items() for each in answers):
+        who = str(each.get("user_id") or "annotator")
+        if each.get("status") in ("submitted", None):
+            by_whom.setdefault(("voter", who), {})[question] = each.get("value")
+        else:
+            yield f"{who}'s answer is {each['status']}"
+    for question, each in suggestions.items():
+        if each and each.get("value") is not None:
+            judge = str(each.get("agent") or "suggestion")
+            by_whom.setdefault(("judge", judge), {})[question] = each["value"]
+    for (field, who), answers in by_whom.items():
+        yield from statements(number, data, sides, {field: who}, answers)
+    if not by_whom:
         yield item_of(number, data, sides)
 
 
-def _responses(record: Values) -> Iterator[_Answer]:
-    responses = parsed(record.get("responses")) or {}
+def _by_question(record: Values) -> tuple[dict[str, list[Values]], dict[str, Values]]:
+    """Return responses and suggestions in the form of ``to_list()``."""
+    responses, suggestions = (parsed(record.get(it)) or {} for it in ("responses", "suggestions"))
     if isinstance(responses, list):
-        for each in objects(record, "responses"):
-            for question, answer in (each.get("values") or {}).items():
-                user, value = str(each.get("user_id") or "annotator"), answer.get("value")
-                yield user, question, value, each.get("status")
-        return
-    for question, answers in responses.items():
-        for each in answers:
-            yield str(each.get("user_id")), question, each.get("value"), each.get("status")
-    for column in [column for column in record if column.endswith(_USERS)]:
-        bare = column.removesuffix(".users")
-        columns = (column, bare, f"{bare}.status")
-        users, values, states = (parsed(record.get(it)) or [] for it in columns)
-        for place, user in enumerate(users):
-            state = states[place] if place < len(states) else None
-            yield str(user), bare.removesuffix(".responses"), values[place], state
-
-
-def _suggestions(record: Values) -> Iterator[_Answer]:
-    suggestions = parsed(record.get("suggestions")) or {}
+        by_user, responses = responses, {}
+        for user in by_user:
+            for question, answer in (user.get("values") or {}).items():
+                responses.setdefault(question, []).append(user | answer)
     if isinstance(suggestions, list):
-        suggestions = {each.get("question_name"): each for each in suggestions}
-    for column in [column for column in record if column.endswith(_AGENT)]:
-        bare = column.removesuffix(".agent")
-        found = {"agent": record[column], "value": parsed(record.get(bare))}
-        suggestions[bare.removesuffix(".suggestion")] = found
-    for question, each in suggestions.items():
-        if each and each.get("value") is not None:
-            yield str(each.get("agent") or "suggestion"), question, each["value"], None
+        suggestions = {each["question_name"]: each for each in suggestions}
+    for column in record:
+        if column.endswith(_USERS):
+            question = column.removesuffix(_USERS)
+            ends = (".responses.users", ".responses", ".responses.status")
+            lists: list[Any] = [parsed(record.get(question + end)) or [] for end in ends]
+            if not all(isinstance(each, list) for each in lists):
+                raise Misfit(column, "must be a list, or one as JSON")
+            names = ("user_id", "value", "status")
+            rows = [dict(zip(names, each, strict=True)) for each in zip_longest(*lists)]
+            responses[question] = rows
+        elif column.endswith(_AGENT):
+            question = column.removesuffix(_AGENT)
+            value = parsed(record.get(f"{question}.suggestion"))
+            suggestions[question] = {"agent": record[column], "value": value}
+    return responses, suggestions

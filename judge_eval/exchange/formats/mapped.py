@@ -11,6 +11,10 @@ from typing import Any, Final, NamedTuple
 from judge_eval.exchange.mapping import ColumnMapping, parse
 
 _ZERO_OR_ONE: Final = {"0": "A", "1": "B"}
+_GOOD_OR_BAD: Final = {
+    **dict.fromkeys(("true", "True", "1"), "pass"),
+    **dict.fromkeys(("false", "False", "0"), "flag"),
+}
 _ASPECTS: Final = ("helpfulness", "correctness", "coherence", "complexity", "verbosity")
 
 
@@ -35,7 +39,7 @@ FORMATS: Final = (
         ("prompt", "completion", "label"),
         _by(
             *("label", "prompt", "completion"),
-            vote={"column": "label", "values": {"true": "pass", "false": "flag"}},
+            vote={"column": "label", "values": _GOOD_OR_BAD},
             generator="model",
         ),
     ),

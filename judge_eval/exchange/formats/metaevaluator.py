@@ -90,12 +90,13 @@ def _item(name: str, values: Values) -> Values | None:
     stem, columns = PurePath(name).stem, [it for it in values if it not in SYSTEM]
     prompt, output = (next(filter(it.search, columns), None) for it in (_PROMPT, _OUTPUT))
     has_owner = values.get(JUDGE) is not None or values.get(PERSON) is not None
-    if has_owner or _OF_A_JUDGE.search(stem) or _OF_A_PERSON.search(stem) or output is None:
+    is_owned = has_owner or _OF_A_JUDGE.search(stem) or _OF_A_PERSON.search(stem)
+    if is_owned or prompt is None or output is None:
         return None
     more = {it: values[it] for it in columns if it not in (prompt, output)}
     return {
         "item": values[ITEM],
-        "prompt": values[prompt] if prompt else None,
+        "prompt": values[prompt],
         "kind": "text",
         "output": values[output],
         "metadata": more,

@@ -110,6 +110,9 @@ def _comparison(name: str, drawings: dict[object, object], record: Record) -> It
         "output_a": drawings.get(ids[0]),
         "output_b": drawings.get(ids[1]),
     }
+    if values.get("status", "complete") not in ("complete", "error"):
+        yield from own_rows(name, record.line, pair)
+        return
     of_sides = {f"score_{side}": values.get(f"model_{side}_score") for side in "ab"}
     verdict = _verdict(values | of_sides)
     yield from own_rows(name, record.line, pair | verdict)

@@ -82,7 +82,11 @@ def said(raw: Any) -> Any:
         names = known or ([*value] if len(value) == 1 else [])
         if names:
             return said(value[names[0]])
-    elif value is None or isinstance(value, str) or conversation(value) is not None:
+    elif isinstance(value, list) and value:
+        # Messages, or the parts of one.
+        if any(conversation(it) for it in (value, [{"role": "user", "content": value}])):
+            return value
+    elif value is None or isinstance(value, str):
         return value
     return json.dumps(value, ensure_ascii=False, default=str)
 
