@@ -15,13 +15,13 @@ from typing import Any
 from judge_eval.exchange.formats.shapes import item_of, parsed, sides_in, statements
 from judge_eval.exchange.row_models import Misfit, Values
 
-_USERS, _AGENT = ".responses.users", ".suggestion.agent"
+_ENDS = _USERS, _AGENT = ".responses.users", ".suggestion.agent"
 
 
 def fits(record: Values) -> bool:
     has_fields = isinstance(parsed(record.get("fields")), dict)
     return (has_fields and bool(record.keys() & {"responses", "suggestions"})) or any(
-        column.endswith((_USERS, _AGENT)) for column in record
+        column.endswith(_ENDS) for column in record
     )
 
 
@@ -56,18 +56,17 @@ def _by_question(record: Values) -> tuple[dict[str, list[Values]], dict[str, Val
                 responses.setdefault(question, []).append(user | answer)
     if isinstance(suggestions, list):
         suggestions = {each["question_name"]: each for each in suggestions}
-    for column in record:
-        if column.endswith(_USERS):
-            question = column.removesuffix(_USERS)
-            ends = (".responses.users", ".responses", ".responses.status")
-            lists: list[Any] = [parsed(record.get(question + end)) or [] for end in ends]
-            if not all(isinstance(each, list) for each in lists):
-                raise Misfit(column, "must be a list, or one as JSON")
-            names = ("user_id", "value", "status")
-            rows = [dict(zip(names, each, strict=True)) for each in zip_longest(*lists)]
-            responses[question] = rows
-        elif column.endswith(_AGENT):
-            question = column.removesuffix(_AGENT)
-            value = parsed(record.get(f"{question}.suggestion"))
-            suggestions[question] = {"agent": record[column], "value": value}
+    flat = {end: [it.removesuffix(end) for it in record if it.endswith(end)] for end in _ENDS}
+    responses |= {question: _column(record, question) for question in flat[_USERS]}
+    for question in flat[_AGENT]:
+        value = parsed(record.get(f"{question}.suggestion"))
+        suggestions[question] = {"agent": record[question + _AGENT], "value": value}
     return responses, suggestions
+
+
+def _column(record: Values, question: str) -> list[Values]:
+    names = {"user_id": _USERS, "value": ".responses", "status": ".responses.status"}
+    lists: list[Any] = [parsed(record.get(question + end)) or [] for end in names.values()]
+    if not all(isinstance(each, list) for each in lists):
+        raise Misfit(question, "must be a list, or one as JSON")
+    return [dict(zip(names, each, strict=True)) for each in zip_longest(*lists)]

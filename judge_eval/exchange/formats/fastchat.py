@@ -10,8 +10,8 @@ Source: github.com/lm-sys/FastChat, fastchat/llm_judge/common.py, ``play_a_match
 from collections.abc import Iterator
 
 from judge_eval.exchange.formats import mtbench
-from judge_eval.exchange.formats.shapes import in_both_orders
-from judge_eval.exchange.row_models import Misfit, Values, need, plain
+from judge_eval.exchange.formats.shapes import in_both_orders, single
+from judge_eval.exchange.row_models import Values, need, plain
 
 _PAIR = {"model_1", "model_2", "g1_winner", "g2_winner", "judge"}
 _SINGLE = {"question_id", "model", "judge", "score", "judgment", "turn"}
@@ -46,20 +46,13 @@ def _pair(record: Values) -> Values:
 
 
 def _single(record: Values) -> Values:
-    question, model, score, turn = need(record, "question_id", "model", "score", "turn")
+    names = ("question_id", "model", "turn")
+    question, model, turn = map(plain, names, need(record, *names))
+    score = record["score"]
     if isinstance(score, bool) or not isinstance(score, int | float):
-        raise Misfit("score", f"{score!r} is not a number")
-    question, model, turn = (
-        plain("question_id", question),
-        plain("model", model),
-        plain("turn", turn),
-    )
-    return {
-        "item": f"{question}__{model}__{turn}",
-        "prompt_id": f"{question}__{turn}",
-        "tags": [f"turn-{turn}"],
-        "kind": "text",
-        "generator": model,
-        "judge": _judge(record),
-        "feedback": record.get("judgment") or None,
-    } | ({"error": "no rating could be read"} if score < 0 else {"verdict": score})
+        score = -1
+    about: Values = {"item": f"{question}__{model}__{turn}", "prompt_id": f"{question}__{turn}"}
+    about |= {"tags": [f"turn-{turn}"], "judge": _judge(record)}
+    answer: Values = {"error": "no rating could be read"} if score < 0 else {"verdict": score}
+    more = {"generator": model, "feedback": record.get("judgment") or None}
+    return single(None, None, **about, **answer, **more)

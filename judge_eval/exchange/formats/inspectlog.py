@@ -25,33 +25,20 @@ def fits(record: Values) -> bool:
 def read(record: Values, name: str) -> Iterator[Values | str]:
     sample, epoch = need(record, "id", "epoch")
     about, output = record.get("eval") or {}, record.get("output") or {}
-    completion = output.get("completion") or _last(output)
-    if completion is None:
-        yield f"no output: {_message(record.get('error') or output.get('error'))}"
+    error = record.get("error") or output.get("error")
+    if output.get("completion") is None or (error and not output["completion"]):
+        why = error.get("message") if isinstance(error, dict) else error
+        yield f"no output: {why or 'the sample failed'}"
         return
     model = about.get("model") or output.get("model")
-    item = single(
-        said(record["input"]),
-        completion,
-        item=f"{sample}__{epoch}__{model}",
-        prompt_id=str(sample),
-        generator=model,
-    )
+    names = {"item": f"{sample}__{epoch}__{model}", "prompt_id": str(sample), "generator": model}
+    item = single(said(record["input"]), output["completion"], **names)
     scores = record.get("scores") or {}
     for scorer, score in scores.items():
         yield item | {"judge": scorer, **_verdict(score)}
         yield from (item | vote for vote in _votes(score))
     if not scores:
         yield item
-
-
-def _last(output: Values) -> Any:
-    choices = output.get("choices") or [{}]
-    return said((choices[0].get("message") or {}).get("content"))
-
-
-def _message(error: Any) -> object:
-    return error.get("message") if isinstance(error, dict) else error or "the sample failed"
 
 
 def _verdict(score: Values) -> Values:

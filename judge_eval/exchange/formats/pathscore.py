@@ -18,7 +18,7 @@ from typing import BinaryIO
 
 from humanjudge.lib.strict_json import Cursor, NotJson, loads
 from judge_eval.exchange.containers import format_of
-from judge_eval.exchange.formats.shapes import nested_as
+from judge_eval.exchange.formats import shapes
 from judge_eval.exchange.mapping import own_rows, rows_of
 from judge_eval.exchange.row_models import Item, JudgeOrder, LeftOut, Misfit, Values, plain
 from judge_eval.exchange.sources import Record
@@ -41,16 +41,14 @@ def rows(stream: BinaryIO, name: str, file_format: str | None = None) -> Iterato
     order: tuple[str, ...] = ()
     drawings: dict[object, object] = {}
     if (file_format or format_of(name)) == "json":
-        order = _config_order(stream)
-        stream.seek(0)
-        drawings = _drawings(stream)
+        order = _before(stream, drawings)
         stream.seek(0)
     if order:
         yield JudgeOrder(name, order)
 
     def make(record: Record) -> Iterator[Item]:
         is_task = "verdicts" in record.values
-        with nested_as("PathScore"):
+        with shapes.nested_as("PathScore"):
             yield from (
                 _task(name, order, record) if is_task else _comparison(name, drawings, record)
             )
@@ -58,39 +56,24 @@ def rows(stream: BinaryIO, name: str, file_format: str | None = None) -> Iterato
     yield from rows_of(stream, name, file_format, make)
 
 
-def _config_order(stream: BinaryIO) -> tuple[str, ...]:
-    cursor = Cursor(stream)
+def _before(stream: BinaryIO, drawings: dict[object, object]) -> tuple[str, ...]:
+    """Return the run's order of judges, and add the drawings of an exported run by their ids."""
+    cursor, order = Cursor(stream), tuple[str, ...]()
     try:
-        if cursor.peek() != "{":
-            return ()
-        for key in cursor.members():
-            if key not in ("judges", "config", "run"):
+        for key in cursor.members() if cursor.peek() == "{" else ():
+            if key == "generations" and cursor.peek() == "[":
+                for _ in cursor.elements():
+                    made = cursor.value()
+                    if isinstance(made, dict):
+                        drawings[made.get("id")] = made.get("svg_content")
+            elif key in ("judges", "config", "run") and not order:
+                value = cursor.value()
+                order = _judges(value if key == "run" else {key: value})
+            else:
                 cursor.skip()
-                continue
-            value = cursor.value()
-            if order := _judges(value if key == "run" else {key: value}):
-                return order
     except NotJson:
         pass  # what is wrong with the file is told when its records are read
-    return ()
-
-
-def _drawings(stream: BinaryIO) -> dict[object, object]:
-    """Return the drawings of an exported run by their ids."""
-    cursor, drawings = Cursor(stream), dict[object, object]()
-    try:
-        if cursor.peek() == "{":
-            for key in cursor.members():
-                if key == "generations" and cursor.peek() == "[":
-                    for _ in cursor.elements():
-                        value = cursor.value()
-                        if isinstance(value, dict) and value.get("svg_content"):
-                            drawings[value.get("id")] = value["svg_content"]
-                else:
-                    cursor.skip()
-    except NotJson:
-        pass  # as above
-    return drawings
+    return order
 
 
 def _comparison(name: str, drawings: dict[object, object], record: Record) -> Iterator[Item]:
@@ -100,22 +83,15 @@ def _comparison(name: str, drawings: dict[object, object], record: Record) -> It
         why = f"run {values['judge_run']} of {values['judge_model']} on one pair"
         yield LeftOut(name, record.line, why)
         return
-    pair = {
-        "pair": "__".join(map(str, ids)),
-        "prompt": values.get("prompt_text"),
-        "prompt_id": values.get("prompt_id"),
-        "kind": "svg",
-        "generator_a": values.get("model_a_id"),
-        "generator_b": values.get("model_b_id"),
-        "output_a": drawings.get(ids[0]),
-        "output_b": drawings.get(ids[1]),
-    }
+    models = {f"generator_{side}": values.get(f"model_{side}_id") for side in "ab"}
+    names = {"pair": "__".join(map(str, ids)), "prompt_id": values.get("prompt_id"), "kind": "svg"}
+    a, b = (drawings.get(it) for it in ids)
+    pair = shapes.pair(values.get("prompt_text"), a, b) | models | names
     if values.get("status", "complete") not in ("complete", "error"):
         yield from own_rows(name, record.line, pair)
         return
     of_sides = {f"score_{side}": values.get(f"model_{side}_score") for side in "ab"}
-    verdict = _verdict(values | of_sides)
-    yield from own_rows(name, record.line, pair | verdict)
+    yield from own_rows(name, record.line, pair | _verdict(values | of_sides))
     if values.get("human_winner") is not None:
         vote = {"voter": VOTER, "vote": values["human_winner"]}
         yield from own_rows(name, record.line, pair | vote)

@@ -16,6 +16,7 @@ from judge_eval.exchange.formats.shapes import said, single
 from judge_eval.exchange.row_models import Misfit, Values
 
 HUMAN = "human"
+_BY_HAND = "Manual result"
 
 
 def fits(record: Values) -> bool:
@@ -34,9 +35,14 @@ def read(record: Values, name: str) -> Iterator[Values | str]:
     # A prompt of several messages is the JSON of their list.
     item = single(said(_object(record, "prompt").get("raw")), output, generator=generator)
     grading = _object(record, "gradingResult")
+    parts = [each for each in grading.get("componentResults") or [] if isinstance(each, dict)]
+    kinds = [_object(each, "assertion").get("type") for each in parts]
+    if str(grading.get("reason")).startswith(_BY_HAND) and HUMAN not in kinds:
+        # A rating without a thumb, or one of an older version, stands in place of the whole.
+        parts.append(grading | {"assertion": {"type": HUMAN}})
     seen = set[str]()
-    for part in grading.get("componentResults") or [grading]:
-        if isinstance(part, dict) and isinstance(part.get("pass"), bool):
+    for part in parts or [grading]:
+        if isinstance(part.get("pass"), bool):
             kind = _object(part, "assertion").get("type") or "promptfoo"
             who = kind if kind not in seen else f"{kind} {len(seen) + 1}"
             seen.add(who)
@@ -46,9 +52,11 @@ def read(record: Values, name: str) -> Iterator[Values | str]:
 
 
 def _answer(kind: str, who: str, part: Values, comment: object) -> Values:
-    answer = "pass" if part["pass"] else "flag"
+    answer, score = "pass" if part["pass"] else "flag", part.get("score")
     if kind == HUMAN:
-        return {"voter": HUMAN, "vote": answer, "comment": part.get("comment") or comment}
+        is_between = isinstance(score, float) and 0 < score < 1
+        vote = score if is_between else answer
+        return {"voter": HUMAN, "vote": vote, "comment": part.get("comment") or comment}
     return {"judge": who, "verdict": answer, "feedback": part.get("reason") or None}
 
 

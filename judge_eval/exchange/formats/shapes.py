@@ -26,8 +26,8 @@ _COMMENTS: Final = ("comment", "reason", "feedback", "explanation", "rationale",
 
 
 def pair(prompt: Any, output_a: Any, output_b: Any, **more: Any) -> Values:
-    outputs = {"output_a": output_a, "output_b": output_b}
-    return filled({"prompt": prompt, "kind": "text", **outputs, **more})
+    sides = {"output_a": output_a, "output_b": output_b}
+    return filled({"prompt": prompt, "kind": "text", **sides, **more})
 
 
 def single(prompt: Any, output: Any, **more: Any) -> Values:
