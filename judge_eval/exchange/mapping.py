@@ -1,6 +1,7 @@
 """Which column of a file is which field of a row, how its values read, and the mapping of these
 as people write it."""
 
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -321,19 +322,16 @@ def rows(
         if new_fault := columns.look(list(record.values)):
             why = f"{new_fault} (so with every row that has these columns)"
             yield RowError(file, line, None, why)
+        elif columns.fault:
+            yield LeftOut(file, line, columns.fault)
         if unmet:
             unmet = [each for each in unmet if not _is_met(each, record.values)]
         if not columns.fault:
-            rows = list(mapping.rows(file, record))
-            yield from rows or [LeftOut(file, line, "it holds no row")]
-    if line:
-        for column in sorted({each.text for each in unmet}):
-            why = f"no record has a column {column!r}{_nearest(column, columns.last)}"
-            yield RowError(file, line, None, why, is_fatal=True)
-    if columns.unread:
-        guesses = (_nearest(column, mapping.shape.fields) for column in columns.unread)
-        guess = next(filter(None, guesses), "") if isinstance(mapping, OwnNames) else ""
-        yield Note(file, f"not read: {_listed(list(columns.unread))}{guess}")
+            yield from list(mapping.rows(file, record)) or [LeftOut(file, line, "it holds no row")]
+    for column in sorted({each.text for each in unmet}) if line else ():
+        why = f"no record has a column {column!r}{_nearest(column, columns.last)}"
+        yield RowError(file, line, None, why, is_fatal=True)
+    yield from columns.notes(file)
 
 
 def _is_met(source: Expression, record: Values) -> bool:
@@ -353,6 +351,14 @@ class _Columns:
         self.last: list[str] = []
         self.fault = ""
         self.unread: dict[str, None] = {}
+
+    def notes(self, file: str) -> Iterator[Note]:
+        if self.unread:
+            fields_of = self._mapping.shape.fields
+            guesses = (_nearest(column, fields_of) for column in self.unread)
+            is_own = isinstance(self._mapping, OwnNames)
+            guess = next(filter(None, guesses), "") if is_own else ""
+            yield Note(file, f"not read: {_listed(list(self.unread))}{guess}")
 
     def look(self, columns: list[str]) -> str:
         """Set why no row can be made of these columns; return it if that is news."""
@@ -402,11 +408,7 @@ def _nearest(column: str, names: Iterable[str]) -> str:
 
 
 def _unknown(columns: list[str], shape: Shape) -> str:
-    why = f"unknown columns: {_listed(columns)}"
-    other = next((sign for sign in ";\t|" if sign in columns[0]), None)
-    if len(columns) == 1 and other:
-        return f"{why}; commas stand between columns, not {other!r}"
-    return f"{why}; expected: {', '.join(shape.fields)}"
+    return f"unknown columns: {_listed(columns)}; expected: {', '.join(shape.fields)}"
 
 
 def _listed(columns: list[str]) -> str:
@@ -436,6 +438,62 @@ def roles_of(columns: Collection[str], shape: Shape) -> dict[str, str]:
         alias = fields_by_alias.get(column, "") if shape is ITEMS else ""
         roles[column] = column if column in shape.fields else alias or next(groups, "")
     return roles
+
+
+# What others call our fields, by the last step of a path; the first that fits is proposed.
+_SPELLINGS: Final = {
+    "prompt": "question instruction query user_prompt",
+    "output_a": "response_a answer_a completion_a response_1 response1 output_1 output1 answer1 "
+    "conversation_a conv_a messages_a",
+    "output_b": "response_b answer_b completion_b response_2 response2 output_2 output2 answer2 "
+    "conversation_b conv_b messages_b",
+    "generator_a": "model_a model_1 model1 generator_1 system_a",
+    "generator_b": "model_b model_2 model2 generator_2 system_b",
+    "output": "response answer completion model_output",
+    "generator": "model_name model_id system",
+    "vote": "winner preference human_winner human_label choice",
+    "voter": "annotator annotator_id rater rater_id user user_id worker_id evaluator",
+    "verdict": "judge_winner llm_winner judge_label judgment",
+    "judge": "judge_model judge_name grader",
+    "feedback": "reason reasoning rationale explanation",
+    "voted_at": "timestamp created_at annotated_at",
+}
+
+
+_LAST_MESSAGE: Final = re.compile(r"\[-1\]\.(content|value)$")
+
+
+def usual_roles(paths: Collection[str], shape: Shape) -> dict[str, str]:
+    """Return what paths are taken for by their names, or may be where these are not ours.
+
+    Examples
+    --------
+    >>> usual_roles(["id", "response_a", "data.response_b", "noise"], PAIRS)
+    {'id': '', 'response_a': 'output_a', 'data.response_b': 'output_b', 'noise': ''}
+    """
+    roles, taken = roles_of(paths, shape), set[str]()
+    if {shape.name, *shape.outputs} & {*roles.values()}:
+        return roles
+    by_word = {word: field for field, words in _SPELLINGS.items() for word in words.split()}
+    for path, role in roles.items():
+        if any(f"{path}{end}" in roles for end in ("[-1].content", "[-1].value")):
+            continue
+        # Of a conversation the last message is compared, and what stands before it is the prompt.
+        bare = re.sub(r"(?<=\w)\[:-1\]$", ".prompt", re.sub(_LAST_MESSAGE, "", path.lower()))
+        last = re.split(r"[.\[\]]+", bare)[-1].strip('"')
+        field = role or (last if last in shape.fields else by_word.get(last, ""))
+        roles[path] = "" if field in taken or field not in (*shape.fields, role) else field
+        taken |= {field} if field in shape.fields else set()
+    return roles
+
+
+def fits(config: Values, columns: Collection[str]) -> bool:
+    """Say whether a mapping names nothing but what a file with these columns has."""
+    try:
+        found = parse(config).expressions()
+    except ConfigInvalid:
+        return False
+    return bool(found) and all(each.text in columns or each.is_path for each in found)
 
 
 def chosen(roles: Mapping[str, str], meanings: Mapping[str, Values], **same: str) -> Values:
@@ -480,7 +538,7 @@ class _Source(Part):
     timezone: Annotated[Any, AfterValidator(fields.zone_of)] = None
     type: Literal["text", "number", "truth"] | None = None
     # A winner out of numbers.
-    scores: tuple[_Filled, _Filled] | None = None
+    scores: Annotated[list[_Filled], Field(min_length=2, max_length=2)] | None = None
     one_hot: Annotated[dict[Choice, _Filled], Field(min_length=2)] | None = None
     threshold: float | None = None
     tie_within: Annotated[float, Field(ge=0)] = 0
@@ -619,7 +677,7 @@ class _Parser:
 def _finder(source: _Source, found: Sequence[Expression]) -> Find | None:
     """Return what makes one value of several, or of a number; None where a column is the value."""
     if source.scores:
-        return partial(_of_scores, *found, source.tie_within)
+        return partial(_of_scores, found[0], found[1], source.tie_within)
     if source.one_hot:
         return partial(_of_one_hot, dict(zip(source.one_hot, found, strict=True)))
     if source.threshold is None:

@@ -53,7 +53,7 @@ def records(
     Examples
     --------
     >>> from io import BytesIO
-    >>> list(records(BytesIO(b"pair,vote\n7,A\n8\n"), "votes.csv"))  # doctest: +ELLIPSIS
+    >>> list(records(BytesIO(b"pair,vote\\n7,A\\n8\\n"), "votes.csv"))  # doctest: +ELLIPSIS
     [Record(line=2, values={'pair': '7', 'vote': 'A'}), RowError(file='votes.csv', row=3, ...)]
     """
     chosen = containers.format_of(name, file_format)
@@ -76,24 +76,28 @@ def _checked(numbered: Numbered, name: str) -> Iterator[Record | RowError | Note
     number, storable = 0, _Storable()
     try:
         for number, value in numbered:
-            if isinstance(value, ValueError):
-                yield RowError(name, number, None, str(value))
-            elif isinstance(value, Note):
+            if isinstance(value, Note):
                 yield Note(name, value.text)
-            elif not isinstance(value, dict):
-                yield RowError(name, number, None, "not an object with named values")
-            elif len(value) > MOST_COLUMNS:
-                yield RowError(name, number, None, f"more than {MOST_COLUMNS:,} names of values")
             else:
-                try:
-                    yield Record(number, storable.of(value))
-                except RecursionError:
-                    yield RowError(name, number, None, "nested too deeply")
+                yield _record(name, number, value, storable)
     except (Broken, NotJson) as error:
         line = getattr(error, "line", 0) or number + 1
         yield RowError(name, line, None, str(error), is_fatal=True)
     if storable.replaced:
         yield Note(name, f"{storable.replaced:,} characters that cannot be stored became \ufffd")
+
+
+def _record(name: str, number: int, value: object, storable: "_Storable") -> Record | RowError:
+    if isinstance(value, ValueError):
+        return RowError(name, number, None, str(value))
+    if not isinstance(value, dict):
+        return RowError(name, number, None, "not an object with named values")
+    if len(value) > MOST_COLUMNS:
+        return RowError(name, number, None, f"more than {MOST_COLUMNS:,} names of values")
+    try:
+        return Record(number, storable.of(value))
+    except RecursionError:
+        return RowError(name, number, None, "nested too deeply")
 
 
 class _Storable:
@@ -199,34 +203,32 @@ def _workbook(stream: BinaryIO) -> Numbered:
 
 def _table(rows: Iterator[tuple[int, Any]]) -> Numbered:
     """Yield the rows below a header as records; a column without a name is not read."""
-    header: list[str] = []
+    rows = (row for row in rows if isinstance(row[1], ValueError) or any(row[1]))
+    start, first = next(rows, (1, None))
+    if first is None:
+        raise Broken("the file is empty: its first line must name the columns")
+    header = _header(first)
+    if number := sum(not name.strip() for name in header):
+        yield start, Note("", f"{number_of(number, 'column')} without a name: not read")
     for start, cells in rows:
         if isinstance(cells, ValueError):
-            if not header:
-                raise Broken(str(cells))
             yield start, cells
-        elif not any(cells):  # a blank line is no record
-            continue
-        elif not header:
-            header = _header(cells)
-            if number := sum(not name.strip() for name in header):
-                yield start, Note("", f"{number_of(number, 'column')} without a name: not read")
         elif len(cells) >= len(header) and not any(cells[len(header) :]):
             named = zip(header, cells, strict=False)
             yield start, {name: cell or None for name, cell in named if name.strip()}
         else:
             yield start, ValueError(f"{len(cells)} columns, the header has {len(header)}")
-    if not header:
-        raise Broken("the file is empty: its first line must name the columns")
 
 
-def _header(header: list[str]) -> list[str]:
+def _header(header: Any) -> list[str]:
+    if isinstance(header, ValueError):
+        raise Broken(str(header))
     if len(header) > MOST_COLUMNS:
         raise Broken(f"{len(header):,} columns; at most {MOST_COLUMNS:,} are read")
     for number, column in enumerate(header, start=1):
         if column.strip() and header.index(column) != number - 1:
             raise Broken(f"two columns are named {column!r}")
-    return header
+    return list(header)
 
 
 def _json_lines(stream: BinaryIO) -> Numbered:

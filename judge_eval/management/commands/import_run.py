@@ -140,7 +140,5 @@ class Command(BaseCommand):
             raise CommandError(job.detail)
         for what in report.counted:
             self.stdout.write(f"{what}: {report.new[what]} new, {report.already[what]} known")
-        left_out = len(report.left_out) + report.more_left_out
-        self.stdout.write(f"rows: {report.failures} wrong, {left_out} left out")
-        for line in [*report.notes, *(f"run {pk}" for pk in report.runs)]:
+        for line in [*report.counts, *report.notes, *(f"run {pk}" for pk in report.runs)]:
             self.stdout.write(line)
