@@ -48,7 +48,7 @@ FORMATS: Final = (
         ("question", "answer_0", "answer_1", "score_0", "score_1"),
         _by(
             *("labeler", "question.full_text || question", "answer_0", "answer_1"),
-            vote={"scores": ("score_0", "score_1")},
+            vote={"scores": ["score_0", "score_1"]},
         ),
     ),
     Mapped(
