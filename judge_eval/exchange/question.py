@@ -235,6 +235,7 @@ class Question:
     def __init__(self, options: ImportOptions, queue: Queued | None = None) -> None:
         self._is_fixed = queue is not None
         self._of_people, self._of_judges = Answers(), Answers()
+        self._has_others = False
         self._kind: VoteKind | None = options.single_kind
         self._task, self._ballot, self._is_graded = options.task, options.ballot, options.graded
         self._more = options.further
@@ -249,6 +250,9 @@ class Question:
         if not row.labels or row.error:
             return
         main = self._main(row)
+        if main is None:
+            self._has_others = True
+            return
         if row.judge:
             # A judge that answers anything else has failed, and its file is right.
             self._of_judges.take(main)
@@ -288,7 +292,8 @@ class Question:
             raise Misfit("category", f"{shorten(category)!r} is not one of {names}{guess}")
         self._categories.append(category)
 
-    def _main(self, row: Row) -> Label:
+    def _main(self, row: Row) -> Label | None:
+        """Return the answer to what is asked; None where a row has those to other tasks alone."""
         if self._criteria and MAIN not in row.labels:
             return combined(self._criteria, self._grades(row))
         if self._task is None and MAIN not in row.labels:
@@ -296,8 +301,6 @@ class Question:
         task = self._task or self._more.task
         named = row.labels.get(task)
         main = row.labels.get(MAIN, named)
-        if main is None:
-            raise Misfit("labels", f"no answer to {task!r}, which is asked")
         if named not in (None, main):
             raise Misfit("labels", f"the answer to {task!r} stands there twice")
         return main
@@ -321,7 +324,8 @@ class Question:
         others = {name: label for name, label in row.labels.items() if name != self._task}
         if self._criteria and MAIN not in row.labels:
             others |= self._grades(row)
-        others[MAIN] = self._main(row)
+        if (main := self._main(row)) is not None:
+            others[MAIN] = main
         return {name: _plain(label) for name, label in others.items()}
 
     def settled(self, columns: Columns, choice: str) -> Columns:
@@ -331,6 +335,11 @@ class Question:
         """
         labels = dict(columns["labels"] or {})
         is_early = choice == "winner" and not self._is_fixed
+        is_answered = MAIN in labels or columns.get("winner") or columns.get("state") == "failed"
+        if choice == "winner" and labels and not is_answered:
+            # Without an answer to what is asked a verdict has failed; a vote has no choice.
+            why = f"no answer to {self._task or self._more.task!r}, which is asked"
+            return columns | {"state": "failed", "error": why}
         if self._kind is None or is_early or MAIN not in labels:
             return columns
         raw = labels.pop(MAIN)
@@ -358,6 +367,8 @@ class Question:
 
     def rules(self) -> Columns:
         """Return what a new queue is to ask, as its columns hold it; raises Unfit."""
+        if self._has_others and not self._answers.number:
+            raise Unfit(f"no row answers {self._task!r}, which is asked")
         kind = self._kind or self._answers.kind
         # Grades of single criteria make a value that lies between.
         is_seen = self._answers.graded and not self._criteria

@@ -15,6 +15,7 @@ from judge_eval.exchange.row_models import Broken, Note, RowError, Values
 LISTS = (
     *("rows", "tasks", "records", "items", "data", "pairs", "votes", "verdicts"),
     *("results", "samples", "examples", "test_cases", "testCases", "annotations"),
+    *("testRunData", "test_results", "comparisons"),
 )
 # What an object says before its list and every record needs: the settings of an Inspect log.
 _OF_ALL: Final = "eval"

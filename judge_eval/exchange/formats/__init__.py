@@ -18,14 +18,27 @@ from judge_eval.exchange.formats import (
     alttest,
     arena,
     arena55k,
+    arenahard,
+    argilla,
+    deepeval,
+    dpo,
+    fastchat,
+    helpsteer,
+    inspectlog,
+    judgebench,
     labelstudio,
+    langfuse,
+    langsmith,
+    mapped,
     metaevaluator,
     mtbench,
     pandalm,
     pathscore,
+    prometheus,
     promptfoo,
     table,
 )
+from judge_eval.exchange.formats.shapes import nested_as
 from judge_eval.exchange.mapping import (
     OWN_ITEM_NAMES,
     OWN_NAMES,
@@ -69,11 +82,12 @@ class ImportFormat(Extension):
         return rows_of(stream, name, file_format, partial(self._items, name))
 
     def _items(self, name: str, record: Record) -> Iterator[Item]:
-        for values in self.read(record.values, name):
-            if isinstance(values, str):
-                yield LeftOut(name, record.line, values)
-            else:
-                yield from own_rows(name, record.line, values)
+        with nested_as(self.title):
+            for values in self.read(record.values, name):
+                if isinstance(values, str):
+                    yield LeftOut(name, record.line, values)
+                else:
+                    yield from own_rows(name, record.line, values)
 
 
 class _BuiltIn(ImportFormat):
@@ -87,6 +101,8 @@ class _BuiltIn(ImportFormat):
         return bool(self._module.fits(record))
 
     def fits_name(self, name: str) -> bool:
+        if self._module is metaevaluator:
+            return metaevaluator.holds_state(name)
         return self._module is alttest and alttest.by_judges(name) is not None
 
     def read(self, record: Values, name: str) -> Iterator[Values | str]:
@@ -98,19 +114,45 @@ class _BuiltIn(ImportFormat):
         return own(stream, name, file_format)
 
 
+class _Mapped(ImportFormat):
+    version = "1"
+
+    def __init__(self, of: mapped.Mapped) -> None:
+        self.id, self.title, self.description, self._columns, self._mapping = of
+
+    def fits(self, record: Values) -> bool:
+        return record.keys() >= {*self._columns}
+
+    def _items(self, name: str, record: Record) -> Iterator[Item]:
+        yield from self._mapping.rows(name, record)
+
+
+# The first that fits is taken: those whose columns others have too come behind these.
 READERS: Final = Registry[ImportFormat](
     ImportFormat,
     _BuiltIn("Table of a run", "What is exported here as CSV.", table),
     _BuiltIn("Arena", "People's votes on conversations with two models.", arena),
     _BuiltIn("Arena (Kaggle)", "The same, with the winner in three columns.", arena55k),
     _BuiltIn("MT-bench", "People's votes and GPT-4's verdicts on pairs.", mtbench),
+    _BuiltIn("FastChat judgments", "Verdicts on pairs, or ratings of single answers.", fastchat),
     _BuiltIn("AlpacaEval", "Annotations: preferences of a judge or of people.", alpacaeval),
     _BuiltIn("Label Studio", "Annotations of pairs or single items, as JSON.", labelstudio),
+    _BuiltIn("Argilla", "Records with responses and suggestions.", argilla),
+    _BuiltIn("Langfuse", "Scores, and the traces that they are about.", langfuse),
+    _BuiltIn("LangSmith", "Results of an experiment with feedback.", langsmith),
     _BuiltIn("promptfoo", "Results with graders and people's gradings.", promptfoo),
+    _BuiltIn("Inspect", "Samples of a log with their scores.", inspectlog),
+    _BuiltIn("DeepEval", "Test cases with their metrics.", deepeval),
+    _BuiltIn("HelpSteer", "People's preferences, of HelpSteer2 and 3.", helpsteer),
+    _BuiltIn("JudgeBench", "Pairs with an objective label, and judges' outputs.", judgebench),
+    _BuiltIn("Arena-Hard", "Judgments of a model against a baseline.", arenahard),
+    _BuiltIn("Prometheus", "Feedback with scores, or with preferences.", prometheus),
     _BuiltIn("PandaLM", "The test set with three people's labels.", pandalm),
     _BuiltIn("PathScore", "The tasks of a judge evaluation.", pathscore),
     _BuiltIn("Alt-Test", "Labels by annotator and item.", alttest),
     _BuiltIn("MetaEvaluator", "A file of each annotator.", metaevaluator),
+    *map(_Mapped, mapped.FORMATS),
+    _BuiltIn("DPO rows", "Chosen and rejected, also of RewardBench and UltraFeedback.", dpo),
 )
 LOOKED_AT_FIRST: Final = 5
 

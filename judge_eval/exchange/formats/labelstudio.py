@@ -1,22 +1,36 @@
-"""Label Studio: tasks with their annotations (JSON), or one annotation a record (JSON-MIN).
+"""Label Studio: tasks with their annotations (JSON), or one annotation a record (JSON-MIN, CSV).
 
 A pair is what a ``Pairwise`` tag asks about; its sides are the fields of ``data`` that the tag
-names (``to_name``), and ``<side>_model`` or ``model_<side>`` says who generated each. Choices and
-ratings are answers on single items: of the first text that no other field names as its prompt. Who
+names (``to_name``), and ``<side>_model`` or ``model_<side>`` says who generated each. What a
+``Ranker`` has put in order is a vote on each two of its items. Choices, ratings, numbers and texts
+are answers on single items: of the first text that no other field names as its prompt. Who
 annotated is a voter, a model's ``predictions`` are the verdicts of a judge.
 
-Source: labelstud.io/guide/export and /guide/task_format, "Label Studio JSON format".
+In JSON-MIN the answers follow ``id``; in CSV, whose columns are sorted, they are what is short and
+is not known as a text of the task.
+
+Sources: labelstud.io/guide/export, .../guide/task_format, .../tags/pairwise and .../tags/ranker;
+github.com/HumanSignal/label-studio-sdk, label_studio_sdk/converter (JSON-MIN and CSV).
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from judge_eval.exchange.row_models import Misfit, Values
+from judge_eval.exchange.formats.shapes import (
+    OUTPUTS,
+    PROMPTS,
+    filled,
+    item_of,
+    objects,
+    parsed,
+    sides_in,
+    statements,
+)
+from judge_eval.exchange.row_models import Values
 
-_PROMPTS = ("prompt", "question", "instruction", "query", "input")
-_OUTPUTS = ("output", "answer", "response", "completion", "text")
-_SIDES = (("left", "right"), ("a", "b"), ("answer1", "answer2"), ("response_a", "response_b"))
-_PLACES = {"left": "A", "right": "B"}
+_OF_THE_TOOL = ("annotator", "annotation_id", "created_at", "updated_at", "lead_time")
+_MORE_OF_THE_TOOL = ("id", "agreement", "history")
+_LONGEST_ANSWER = 60
 
 
 def fits(record: Values) -> bool:
@@ -30,110 +44,102 @@ def read(record: Values, name: str) -> Iterator[Values | str]:
     if "annotations" not in record:
         yield from _minimal(record)
         return
-    data: Values = record["data"]
-    statements = [
-        *((_person(each), each, {}) for each in _objects(record, "annotations")),
-        *((None, each, each) for each in _objects(record, "predictions")),
-    ]
-    item, has_answer = _item(record.get("id"), data, _sides_of(statements)), False
-    for who, each, prediction in statements:
-        if each.get("was_cancelled"):
+    annotations, predictions = objects(record, "annotations"), objects(record, "predictions")
+    data = _with_items(record["data"])
+    sides = sides_in(data, _compared([*annotations, *predictions]))
+    for each in annotations:
+        who = _person(each.get("completed_by"))
+        if each.get("was_cancelled") or each.get("skipped"):
             yield f"{who} skipped it"
-            continue
-        answers, comment = _answers(_objects(each, "result"), item)
-        if answers:
-            has_answer = True
-            judge = prediction.get("model_version") or "prediction"
-            yield item | _statement(who, judge, answers, comment, each.get("created_at"))
-    if not has_answer:
-        yield item
+        else:
+            at = each.get("created_at")
+            answers = _answers(objects(each, "result"))
+            yield from statements(
+                record.get("id"), data, sides, {"voter": who}, answers, voted_at=at
+            )
+    for each in predictions:
+        judge = {"judge": each.get("model_version") or "prediction"}
+        answers = _answers(objects(each, "result"))
+        yield from statements(record.get("id"), data, sides, judge, answers)
+    if not annotations and not predictions:
+        yield item_of(record.get("id"), data, sides)
 
 
-def _minimal(record: Values) -> Iterator[Values]:
-    """Read one annotation whose answers stand beside its data."""
+def _minimal(record: Values) -> Iterator[Values | str]:
+    names = [*record]
+    data = _with_items({it: raw for it, raw in record.items() if it not in _OF_THE_TOOL})
+    sides = sides_in(data)
+    if names != sorted(names) and "id" in names and "annotator" in names:
+        given = names[names.index("id") + 1 : names.index("annotator")]
+    else:
+        known = {*_OF_THE_TOOL, *_MORE_OF_THE_TOOL, *PROMPTS, *OUTPUTS, *sides, "model", "items"}
+        given = [
+            it for it in names if it not in known and "model" not in it and _is_short(record[it])
+        ]
     result = [
-        {"from_name": name, "value": value}
-        for name, raw in record.items()
-        if (value := _value_of(raw)) is not None
+        {"from_name": it, "value": value}
+        for it in given
+        if (value := _value(record[it])) is not None
     ]
-    item = _item(record.get("id"), record, ())
-    answers, comment = _answers(result, item)
-    who = _person({"completed_by": record["annotator"]})
-    yield (
-        item | _statement(who, "", answers, comment, record.get("created_at")) if answers else item
-    )
+    who, at = {"voter": _person(record["annotator"])}, record.get("created_at")
+    yield from statements(record.get("id"), data, sides, who, _answers(result), voted_at=at)
 
 
-def _value_of(raw: object) -> Mapping[str, object] | None:
-    if isinstance(raw, dict):
-        return raw
-    if raw in _PLACES:
-        return {"selected": raw}
-    return None
+def _is_short(raw: object) -> bool:
+    return not isinstance(raw, str) or parsed(raw) is not raw or len(raw) <= _LONGEST_ANSWER
 
 
-def _person(annotation: Values) -> str:
+def _value(raw: Any) -> Values | None:
+    """Return the value of an answer that stands bare, in a list of one, or as JSON."""
+    value = parsed(raw)
+    while isinstance(value, list) and len(value) == 1:
+        value = value[0]
+    if isinstance(value, dict) or value is None:
+        return value
+    return {"choices": value if isinstance(value, list) else [value]}
+
+
+def _with_items(data: Values) -> Values:
+    """Return the data with what a ``List`` holds as fields by their ids."""
+    items = parsed(data.get("items"))
+    listed = [it for it in items if isinstance(it, dict)] if isinstance(items, list) else []
+    texts = {
+        str(it.get("id")): it.get("body") or it.get("html") or it.get("title") for it in listed
+    }
+    return {**data, **filled(texts)}
+
+
+def _person(by: object) -> str:
     """Return who annotated: a number, or an object with an address."""
-    by = annotation.get("completed_by")
     if isinstance(by, dict):
         by = by.get("email") or by.get("id")
     return f"annotator {by}" if isinstance(by, int) else str(by or "annotator")
 
 
-def _sides_of(statements: Any) -> tuple[str, ...]:
+def _compared(statements: Sequence[Values]) -> tuple[str, ...]:
     """Return the fields that a pairwise tag compares, as its answers name them."""
-    for _, each, _ in statements:
-        for part in _objects(each, "result"):
-            if part.get("type") == "pairwise":
-                return tuple(str(part.get("to_name", "")).split(","))
-    return ()
+    parts = [part for each in statements for part in objects(each, "result")]
+    names = [str(part.get("to_name", "")) for part in parts if part.get("type") == "pairwise"]
+    return tuple(names[0].split(",")) if names else ()
 
 
-def _item(number: object, data: Values, named: tuple[str, ...]) -> Values:
-    prompt = next((data[it] for it in _PROMPTS if isinstance(data.get(it), str)), None)
-    sides = [named] if len(named) == 2 and {*named} <= data.keys() else []
-    for left, right in (*sides, *_SIDES):
-        if left in data and right in data:
-            pair = {"pair": number, "prompt": prompt}
-            for side, field in (("a", left), ("b", right)):
-                model = data.get(f"{field}_model", data.get(f"model_{field}"))
-                pair |= {f"output_{side}": data[field], f"generator_{side}": model}
-            return pair
-    output = next((data[it] for it in _OUTPUTS if isinstance(data.get(it), str)), None)
-    return {"item": number, "prompt": prompt, "output": output, "generator": data.get("model")}
-
-
-def _answers(result: list[Values], item: Values) -> tuple[dict[str, Any], str | None]:
-    """Return the answers by their tags, and what was written beside them."""
-    answers, comment = dict[str, Any](), None
+def _answers(result: list[Values]) -> Values:
+    """Return the answers by their tags; a ranking is the list of what stands in it."""
+    answers: Values = {}
     for part in result:
-        value, tag = part.get("value"), str(part.get("from_name") or "answer")
+        value = part.get("value")
         if not isinstance(value, dict):
             continue
-        if (place := value.get("selected")) in _PLACES and "pair" in item:
-            answers["pair"] = _PLACES[place]
-        elif "choices" in value:
-            choices = value["choices"]
-            answers[tag] = choices[0] if len(choices) == 1 else choices
-        elif "rating" in value:
-            answers[tag] = value["rating"]
-        elif isinstance(text := value.get("text"), str | list):
-            comment = text if isinstance(text, str) else "\n".join(map(str, text))
-    return answers, comment
-
-
-def _statement(
-    who: str | None, judge: str, answers: dict[str, Any], comment: str | None, at: object
-) -> Values:
-    main = answers.pop("pair", None)
-    more: Values = {"labels": answers} if answers else {}
-    if who is None:
-        return more | {"judge": judge, "verdict": main, "feedback": comment}
-    return more | {"voter": who, "vote": main, "comment": comment, "voted_at": at}
-
-
-def _objects(record: Values, name: str) -> list[Values]:
-    found = record.get(name) or []
-    if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
-        raise Misfit(name, "must be a list of objects")
-    return found
+        ranker = value.get("ranker")
+        if isinstance(ranker, dict):
+            # Buckets have no order among them.
+            ranker = next(iter(ranker.values())) if len(ranker) == 1 else None
+        texts = value.get("text")
+        found = (
+            *(value.get("selected"), value.get("choices"), value.get("rating")),
+            *(value.get("number"), ranker, "\n".join(texts) if isinstance(texts, list) else texts),
+        )
+        answer: Any = next((each for each in found if each is not None), None)
+        is_one = isinstance(answer, list) and len(answer) == 1
+        answers[str(part.get("from_name") or "answer")] = answer[0] if is_one else answer
+    return answers

@@ -7,7 +7,11 @@ it: a judge's verdict has failed, or nothing was asked or answered.
 
 ``annotation_timestamp`` names no time zone; it is read as UTC.
 
-Source: MetaEvaluator 0.3, guide "Loading Results".
+A file of ``original_id`` that says by neither whose it is holds the data itself: the first column
+that is called like a prompt, and the first that is called like a response. Files of a project that
+hold its state are known by their names and not read.
+
+Source: github.com/govtech-responsibleai/meta-evaluator, docs/guides/results.md and evaldata.md.
 """
 
 import re
@@ -20,7 +24,7 @@ from typing import BinaryIO
 
 from judge_eval.exchange import fields
 from judge_eval.exchange.mapping import own_rows, rows_of
-from judge_eval.exchange.row_models import Item, LeftOut, Misfit, RowError, Values, plain
+from judge_eval.exchange.row_models import Item, LeftOut, Misfit, Note, RowError, Values, plain
 from judge_eval.exchange.sources import Record
 
 ITEM, JUDGE, PERSON, AT = "original_id", "judge_id", "annotator_id", "annotation_timestamp"
@@ -36,6 +40,9 @@ ANSWERED = ("success", "partial")
 FAILED = ("llm_error", "parsing_error", "other_error")
 _OF_A_JUDGE = re.compile(r"judge|llm", re.IGNORECASE)
 _OF_A_PERSON = re.compile(r"human|annotat|person|rater|expert", re.IGNORECASE)
+_OF_STATE = re.compile(r".*(_state|_metadata)\.json", re.IGNORECASE)
+_PROMPT = re.compile(r"prompt|question|instruction|input", re.IGNORECASE)
+_OUTPUT = re.compile(r"response|output|answer|completion", re.IGNORECASE)
 _ENDING = re.compile(r"[-_ ](results?|annotations?|data)$", re.IGNORECASE)
 
 
@@ -43,8 +50,15 @@ def fits(record: Values) -> bool:
     return ITEM in record
 
 
+def holds_state(name: str) -> bool:
+    return _OF_STATE.fullmatch(PurePath(name).name) is not None
+
+
 def rows(stream: BinaryIO, name: str, file_format: str | None = None) -> Iterator[Item]:
     """Read a file of one judge or annotator: a statement per row, with an answer to each task."""
+    if holds_state(name):
+        yield Note(name, "it holds the state of a project, and no answers: not read")
+        return
     for item in rows_of(stream, name, file_format, partial(_rows, name)):
         if isinstance(item, RowError) and item.field == WHOSE:
             yield replace(item, is_fatal=True)
@@ -54,6 +68,9 @@ def rows(stream: BinaryIO, name: str, file_format: str | None = None) -> Iterato
 
 def _rows(name: str, record: Record) -> Iterator[Item]:
     values = record.values
+    if item := _item(name, values):
+        yield from own_rows(name, record.line, item)
+        return
     common: Values = {"item": values.get(ITEM)} | _who(name, values)
     tasks = {task: answer for task, answer in values.items() if task not in SYSTEM}
     status = plain("status", values.get("status") or ANSWERED[0]).lower()
@@ -66,6 +83,24 @@ def _rows(name: str, record: Record) -> Iterator[Item]:
     else:
         why = f"it says {status!r}" if status not in ANSWERED else "it answers no task"
         yield LeftOut(name, record.line, why)
+
+
+def _item(name: str, values: Values) -> Values | None:
+    """Return the item that a record of the data is; None where it holds answers."""
+    stem, columns = PurePath(name).stem, [it for it in values if it not in SYSTEM]
+    prompt, output = (next(filter(it.search, columns), None) for it in (_PROMPT, _OUTPUT))
+    has_owner = values.get(JUDGE) is not None or values.get(PERSON) is not None
+    is_owned = has_owner or _OF_A_JUDGE.search(stem) or _OF_A_PERSON.search(stem)
+    if is_owned or prompt is None or output is None:
+        return None
+    more = {it: values[it] for it in columns if it not in (prompt, output)}
+    return {
+        "item": values[ITEM],
+        "prompt": values[prompt],
+        "kind": "text",
+        "output": values[output],
+        "metadata": more,
+    }
 
 
 def _who(name: str, values: Values) -> Values:

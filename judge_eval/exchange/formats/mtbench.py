@@ -1,8 +1,10 @@
 """MT-bench: ``human.jsonl`` (people's votes) and ``gpt4_pair.jsonl`` (a judge's verdicts).
 
-Both hold ``question_id, model_a, model_b, winner, judge, turn`` and no texts. The two models of a
-pair stand in either order there; here the alphabetical order is stored and the winner turned with
-it, so a pair's id, ``QUESTION__MODEL__MODEL__TURN``, is also the item id of the Alt-Test data.
+Both hold ``question_id, model_a, model_b, winner, judge, turn``, and those of the Hugging Face hub
+the texts too, ``conversation_a`` and ``conversation_b``, of both turns whichever is judged. The
+models of a pair stand in either order there; here the alphabetical order is stored and the winner
+turned with it, so a pair's id, ``QUESTION__MODEL__MODEL__TURN``, is also the item id of the
+Alt-Test data.
 
 Both turns of a question are one conversation, so they are no independent evidence: the question is
 what their pairs share (`cluster`).
@@ -10,12 +12,13 @@ what their pairs share (`cluster`).
 ``tie (inconsistent)``, a judge that changed its mind when the order changed, is a tie that is not
 consistent.
 
-Source: MT-bench, arXiv 2306.05685.
+Source: MT-bench, arXiv 2306.05685, and huggingface.co/datasets/lmsys/mt_bench_human_judgments.
 """
 
 from collections.abc import Iterator
 from typing import BinaryIO
 
+from judge_eval.exchange.formats.arena import sides
 from judge_eval.exchange.mapping import own_rows, rows_of
 from judge_eval.exchange.row_models import Item, LeftOut, Misfit, Row, Values, need, one_of, plain
 from judge_eval.exchange.sources import Record
@@ -23,7 +26,7 @@ from judge_eval.exchange.sources import Record
 COLUMNS = ("question_id", "model_a", "model_b", "winner", "judge", "turn")
 PEOPLE = ("expert", "author")
 _WINNERS = {"model_a": "A", "model_b": "B", "tie": "tie", "tie (inconsistent)": "tie"}
-_TURNED = {"A": "B", "B": "A", "tie": "tie"}
+TURNED = {"A": "B", "B": "A", "tie": "tie"}
 
 
 def fits(record: Values) -> bool:
@@ -54,26 +57,17 @@ def is_person(judge: str) -> bool:
     return judge.rpartition("_")[0] in PEOPLE
 
 
-def _values(record: Record) -> Values:
-    raw_question, model_a, model_b, winner, judge, raw_turn = need(record.values, *COLUMNS)
-    question, turn = plain("question_id", raw_question), plain("turn", raw_turn)
+def pair_of(*facts: object) -> tuple[Values, bool]:
+    """Return a pair by its question, its models and its turn, and whether the models are turned."""
+    names = ("question_id", "model_a", "model_b", "turn")
+    question, model_a, model_b, turn = (plain(*each) for each in zip(names, facts, strict=True))
     if turn not in ("1", "2"):
         raise Misfit("turn", f"{turn!r} is not 1 or 2")
-    if not isinstance(judge, str):
-        raise Misfit("judge", "must be text")
-    first, second = sorted((plain("model_a", model_a), plain("model_b", model_b)))
-    if first == second:
+    if model_a == model_b:
         raise Misfit("model_b", "must be another model than model_a")
-    choice = one_of("winner", winner, _WINNERS)
-    if first != model_a:
-        choice = _TURNED[choice]
-    pair = f"{question}__{first}__{second}__{turn}"
-    statement: Values = {"voter": judge, "vote": choice}
-    if not is_person(judge):
-        consistent = winner != "tie (inconsistent)"
-        statement = {"judge": judge, "verdict": choice, "consistent": consistent}
-    return statement | {
-        "pair": pair,
+    first, second = sorted((model_a, model_b))
+    pair = {
+        "pair": f"{question}__{first}__{second}__{turn}",
         "prompt_id": f"{question}__{turn}",
         "cluster": question,
         "tags": [f"turn-{turn}"],
@@ -81,3 +75,29 @@ def _values(record: Record) -> Values:
         "generator_a": first,
         "generator_b": second,
     }
+    return pair, first != model_a
+
+
+def _values(record: Record) -> Values:
+    question, model_a, model_b, winner, judge, turn = need(record.values, *COLUMNS)
+    pair, is_turned = pair_of(question, model_a, model_b, turn)
+    if not isinstance(judge, str):
+        raise Misfit("judge", "must be text")
+    choice = one_of("winner", winner, _WINNERS)
+    choice = TURNED[choice] if is_turned else choice
+    statement: Values = {"voter": judge, "vote": choice}
+    if not is_person(judge):
+        consistent = winner != "tie (inconsistent)"
+        statement = {"judge": judge, "verdict": choice, "consistent": consistent}
+    return pair | statement | _texts(record.values, int(plain("turn", turn)), is_turned=is_turned)
+
+
+def _texts(values: Values, turn: int, *, is_turned: bool) -> Values:
+    """Return the prompt and the answers of a turn, where the file has them."""
+    talks = [values.get(name) for name in ("conversation_a", "conversation_b")]
+    if None in talks:
+        return {}
+    # A turn is a question and its answer.
+    talks = [talk[: 2 * turn] if isinstance(talk, list) else talk for talk in talks]
+    prompt, *outputs = sides(*(reversed(talks) if is_turned else talks))
+    return {"prompt": prompt} | dict(zip(("output_a", "output_b"), outputs, strict=True))

@@ -5,16 +5,20 @@ A task is one pair: ``id, prompt_text, svg_a, svg_b, verdicts, human_winner, sta
 or the list ``tasks`` of an object, whose ``judges`` (or those of ``config`` or ``run.config``) give
 the run's order of judges.
 
-Source: the PathScore judge evaluation; the exact rules stand in docs/scoring.md.
+``results`` and ``export/json`` of a run without such tasks hold ``comparisons`` by one judge, whose
+drawings stand in ``generations``; of several runs of a judge on one pair the first is taken.
+
+Source: github.com/adamholter/pathscore, JUDGE_EVALUATOR.md and src/server/api/register-routes.cjs;
+the exact rules stand in docs/scoring.md.
 """
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from functools import partial
 from typing import BinaryIO
 
 from humanjudge.lib.strict_json import Cursor, NotJson, loads
 from judge_eval.exchange.containers import format_of
+from judge_eval.exchange.formats import shapes
 from judge_eval.exchange.mapping import own_rows, rows_of
 from judge_eval.exchange.row_models import Item, JudgeOrder, LeftOut, Misfit, Values, plain
 from judge_eval.exchange.sources import Record
@@ -23,7 +27,9 @@ VOTER = "pathscore"
 
 
 def fits(record: Values) -> bool:
-    return "verdicts" in record and ("human_winner" in record or "gen_a_id" in record)
+    is_comparison = record.keys() >= {"generation_a_id", "generation_b_id", "judge_model"}
+    is_task = "verdicts" in record and ("human_winner" in record or "gen_a_id" in record)
+    return is_task or is_comparison
 
 
 def rows(stream: BinaryIO, name: str, file_format: str | None = None) -> Iterator[Item]:
@@ -33,29 +39,62 @@ def rows(stream: BinaryIO, name: str, file_format: str | None = None) -> Iterato
     file is passed over once before, since `judges` may stand behind the tasks.
     """
     order: tuple[str, ...] = ()
+    drawings: dict[object, object] = {}
     if (file_format or format_of(name)) == "json":
-        order = _config_order(stream)
+        order = _before(stream, drawings)
         stream.seek(0)
     if order:
         yield JudgeOrder(name, order)
-    yield from rows_of(stream, name, file_format, partial(_task, name, order))
+
+    def make(record: Record) -> Iterator[Item]:
+        is_task = "verdicts" in record.values
+        with shapes.nested_as("PathScore"):
+            yield from (
+                _task(name, order, record) if is_task else _comparison(name, drawings, record)
+            )
+
+    yield from rows_of(stream, name, file_format, make)
 
 
-def _config_order(stream: BinaryIO) -> tuple[str, ...]:
-    cursor = Cursor(stream)
+def _before(stream: BinaryIO, drawings: dict[object, object]) -> tuple[str, ...]:
+    """Return the run's order of judges, and add the drawings of an exported run by their ids."""
+    cursor, order = Cursor(stream), tuple[str, ...]()
     try:
-        if cursor.peek() != "{":
-            return ()
-        for key in cursor.members():
-            if key not in ("judges", "config", "run"):
+        for key in cursor.members() if cursor.peek() == "{" else ():
+            if key == "generations" and cursor.peek() == "[":
+                for _ in cursor.elements():
+                    made = cursor.value()
+                    if isinstance(made, dict):
+                        drawings[made.get("id")] = made.get("svg_content")
+            elif key in ("judges", "config", "run") and not order:
+                value = cursor.value()
+                order = _judges(value if key == "run" else {key: value})
+            else:
                 cursor.skip()
-                continue
-            value = cursor.value()
-            if order := _judges(value if key == "run" else {key: value}):
-                return order
     except NotJson:
         pass  # what is wrong with the file is told when its records are read
-    return ()
+    return order
+
+
+def _comparison(name: str, drawings: dict[object, object], record: Record) -> Iterator[Item]:
+    values = record.values
+    ids = [values["generation_a_id"], values["generation_b_id"]]
+    if values.get("judge_run") not in (None, 0, 1):
+        why = f"run {values['judge_run']} of {values['judge_model']} on one pair"
+        yield LeftOut(name, record.line, why)
+        return
+    models = {f"generator_{side}": values.get(f"model_{side}_id") for side in "ab"}
+    names = {"pair": "__".join(map(str, ids)), "prompt_id": values.get("prompt_id"), "kind": "svg"}
+    a, b = (drawings.get(it) for it in ids)
+    pair = shapes.pair(values.get("prompt_text"), a, b) | models | names
+    if values.get("status", "complete") not in ("complete", "error"):
+        yield from own_rows(name, record.line, pair)
+        return
+    of_sides = {f"score_{side}": values.get(f"model_{side}_score") for side in "ab"}
+    yield from own_rows(name, record.line, pair | _verdict(values | of_sides))
+    if values.get("human_winner") is not None:
+        vote = {"voter": VOTER, "vote": values["human_winner"]}
+        yield from own_rows(name, record.line, pair | vote)
 
 
 def _judges(value: object) -> tuple[str, ...]:

@@ -1,18 +1,22 @@
-"""promptfoo: the results of ``promptfoo eval -o results.json``.
+"""promptfoo: the results of ``promptfoo eval -o results.json``, or ``.jsonl``.
 
 A result is one output: the prompt, who gave it, and what each assertion says of it. Those that a
 model grades (``llm-rubric``, ``g-eval`` …) are judges, ``human`` is what people entered on its
-page, and any other is a judge that follows a rule. An item is asked for pass or flag.
+page, with the ``comment`` of the whole grading, and any other is a judge that follows a rule. An
+item is asked for pass or flag.
 
-Source: promptfoo's reference, "EvaluateResult" and "GradingResult" (promptfoo.dev/docs).
+Source: promptfoo.dev/docs/configuration/outputs and .../reference ("EvaluateResult",
+"GradingResult").
 """
 
 from collections.abc import Iterator
 from typing import Any
 
+from judge_eval.exchange.formats.shapes import said, single
 from judge_eval.exchange.row_models import Misfit, Values
 
 HUMAN = "human"
+_BY_HAND = "Manual result"
 
 
 def fits(record: Values) -> bool:
@@ -23,34 +27,36 @@ def fits(record: Values) -> bool:
 
 def read(record: Values, name: str) -> Iterator[Values | str]:
     provider, response = _object(record, "provider"), _object(record, "response")
-    output = response.get("output")
-    if not isinstance(output, str):
-        output = None if output is None else str(output)
+    output = said(response.get("output"))
     if output is None:
         yield f"no output: {record.get('error') or response.get('error') or 'the call failed'}"
         return
-    item: Values = {
-        "prompt": _object(record, "prompt").get("raw"),
-        "kind": "text",
-        "generator": provider.get("label") or provider.get("id"),
-        "output": output,
-    }
+    generator = provider.get("label") or provider.get("id")
+    # A prompt of several messages is the JSON of their list.
+    item = single(said(_object(record, "prompt").get("raw")), output, generator=generator)
     grading = _object(record, "gradingResult")
+    parts = [each for each in grading.get("componentResults") or [] if isinstance(each, dict)]
+    kinds = [_object(each, "assertion").get("type") for each in parts]
+    if str(grading.get("reason")).startswith(_BY_HAND) and HUMAN not in kinds:
+        # A rating without a thumb, or one of an older version, stands in place of the whole.
+        parts.append(grading | {"assertion": {"type": HUMAN}})
     seen = set[str]()
-    for part in grading.get("componentResults") or [grading]:
-        if isinstance(part, dict) and isinstance(part.get("pass"), bool):
+    for part in parts or [grading]:
+        if isinstance(part.get("pass"), bool):
             kind = _object(part, "assertion").get("type") or "promptfoo"
             who = kind if kind not in seen else f"{kind} {len(seen) + 1}"
             seen.add(who)
-            yield item | _answer(kind, who, part)
+            yield item | _answer(kind, who, part, grading.get("comment"))
     if not seen:
         yield item
 
 
-def _answer(kind: str, who: str, part: Values) -> Values:
-    answer = "pass" if part["pass"] else "flag"
+def _answer(kind: str, who: str, part: Values, comment: object) -> Values:
+    answer, score = "pass" if part["pass"] else "flag", part.get("score")
     if kind == HUMAN:
-        return {"voter": HUMAN, "vote": answer, "comment": part.get("comment") or None}
+        is_between = isinstance(score, float) and 0 < score < 1
+        vote = score if is_between else answer
+        return {"voter": HUMAN, "vote": vote, "comment": part.get("comment") or comment}
     return {"judge": who, "verdict": answer, "feedback": part.get("reason") or None}
 
 

@@ -1,0 +1,72 @@
+"""Argilla: records with responses of people and suggestions of agents, which are judges.
+
+As ``records.to_list()`` and ``to_json()`` give them (a list by question), as ``FeedbackDataset`` of
+version 1 does (by user), or flat as ``to_datasets()``: ``QUESTION.responses``, ``….users`` and
+``QUESTION.suggestion.agent``. A ranking of fields is a vote on each two of them. Drafts and what
+was discarded are left out.
+
+Source: github.com/argilla-io/argilla, argilla/src/argilla/records/_io/_generic.py and _resource.py.
+"""
+
+from collections.abc import Iterator
+from itertools import zip_longest
+from typing import Any
+
+from judge_eval.exchange.formats.shapes import item_of, parsed, sides_in, statements
+from judge_eval.exchange.row_models import Misfit, Values
+
+_ENDS = _USERS, _AGENT = ".responses.users", ".suggestion.agent"
+
+
+def fits(record: Values) -> bool:
+    has_fields = isinstance(parsed(record.get("fields")), dict)
+    return (has_fields and bool(record.keys() & {"responses", "suggestions"})) or any(
+        column.endswith(_ENDS) for column in record
+    )
+
+
+def read(record: Values, name: str) -> Iterator[Values | str]:
+    data = parsed(record.get("fields")) or record
+    number = record.get("id") or record.get("external_id") or record.get("_server_id")
+    sides, by_whom = sides_in(data), dict[tuple[str, str], Values]()
+    responses, suggestions = _by_question(record)
+    for question, each in ((it, each) for it, answers in responses.items() for each in answers):
+        who = str(each.get("user_id") or "annotator")
+        if each.get("status") in ("submitted", None):
+            by_whom.setdefault(("voter", who), {})[question] = each.get("value")
+        else:
+            yield f"{who}'s answer is {each['status']}"
+    for question, each in suggestions.items():
+        if each and each.get("value") is not None:
+            judge = str(each.get("agent") or "suggestion")
+            by_whom.setdefault(("judge", judge), {})[question] = each["value"]
+    for (field, who), answers in by_whom.items():
+        yield from statements(number, data, sides, {field: who}, answers)
+    if not by_whom:
+        yield item_of(number, data, sides)
+
+
+def _by_question(record: Values) -> tuple[dict[str, list[Values]], dict[str, Values]]:
+    """Return responses and suggestions in the form of ``to_list()``."""
+    responses, suggestions = (parsed(record.get(it)) or {} for it in ("responses", "suggestions"))
+    if isinstance(responses, list):
+        by_user, responses = responses, {}
+        for user in by_user:
+            for question, answer in (user.get("values") or {}).items():
+                responses.setdefault(question, []).append(user | answer)
+    if isinstance(suggestions, list):
+        suggestions = {each["question_name"]: each for each in suggestions}
+    flat = {end: [it.removesuffix(end) for it in record if it.endswith(end)] for end in _ENDS}
+    responses |= {question: _column(record, question) for question in flat[_USERS]}
+    for question in flat[_AGENT]:
+        value = parsed(record.get(f"{question}.suggestion"))
+        suggestions[question] = {"agent": record[question + _AGENT], "value": value}
+    return responses, suggestions
+
+
+def _column(record: Values, question: str) -> list[Values]:
+    names = {"user_id": _USERS, "value": ".responses", "status": ".responses.status"}
+    lists: list[Any] = [parsed(record.get(question + end)) or [] for end in names.values()]
+    if not all(isinstance(each, list) for each in lists):
+        raise Misfit(question, "must be a list, or one as JSON")
+    return [dict(zip(names, each, strict=True)) for each in zip_longest(*lists)]

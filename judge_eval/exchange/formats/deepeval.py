@@ -1,0 +1,39 @@
+"""DeepEval: test cases of a run, each metric being a judge that passes or flags the output.
+
+``testCases`` with ``metricsData`` as saved in a results folder or ``.deepeval``, or
+``test_results`` with ``metrics_data`` as ``evaluate()`` returns them. A metric without a score
+failed.
+
+Source: github.com/confident-ai/deepeval, deepeval/test_run/api.py and deepeval/tracing/api.py.
+"""
+
+from collections.abc import Iterator
+
+from judge_eval.exchange.formats.shapes import filled, objects, said, single
+from judge_eval.exchange.row_models import Values
+
+_METRICS, _OUTPUTS = ("metricsData", "metrics_data"), ("actualOutput", "actual_output")
+
+
+def fits(record: Values) -> bool:
+    return any(it in record for it in _METRICS) and bool(record.keys() & {*_OUTPUTS, "turns"})
+
+
+def read(record: Values, name: str) -> Iterator[Values | str]:
+    output = next((record[it] for it in (*_OUTPUTS, "turns") if record.get(it) is not None), None)
+    if output is None:
+        yield f"{record.get('name')} has no output"
+        return
+    prompt = said(record.get("input", record.get("scenario")))
+    item = single(prompt, said(output), generator=record.get("model"))
+    metrics = [each for it in _METRICS for each in objects(record, it)]
+    for metric in metrics:
+        score, success = metric.get("score"), metric.get("success")
+        answer = {"error": metric.get("error") or "the metric gave no score"}
+        if isinstance(score, int | float) and success is not None and not metric.get("error"):
+            answer = {"verdict": "pass" if success else "flag"}
+            answer |= {"score": score} if 0 <= score <= 1 else {}
+        more = filled({"feedback": metric.get("reason")})
+        yield item | {"judge": metric.get("name") or "metric"} | answer | more
+    if not metrics:
+        yield item

@@ -1,0 +1,58 @@
+"""FastChat's judgments: ``gpt-4_pair.jsonl`` and ``gpt-4_single.jsonl`` of ``llm_judge``.
+
+A pair is judged in both orders, ``g1`` with ``model_1`` shown first; the winners are models, so
+they hold in the stored orientation. Pairs are named as those of MT-bench, whose votes they join.
+A single answer is rated from 1 to 10. ``error`` and -1 are verdicts that failed.
+
+Source: github.com/lm-sys/FastChat, fastchat/llm_judge/common.py, ``play_a_match_pair``.
+"""
+
+from collections.abc import Iterator
+
+from judge_eval.exchange.formats import mtbench
+from judge_eval.exchange.formats.shapes import in_both_orders, single
+from judge_eval.exchange.row_models import Values, need, plain
+
+_PAIR = {"model_1", "model_2", "g1_winner", "g2_winner", "judge"}
+_SINGLE = {"question_id", "model", "judge", "score", "judgment", "turn"}
+_WINNERS = {"model_1": "A", "model_2": "B", "tie": "tie"}
+
+
+def fits(record: Values) -> bool:
+    return record.keys() >= _PAIR or record.keys() >= _SINGLE
+
+
+def read(record: Values, name: str) -> Iterator[Values]:
+    yield _pair(record) if "g1_winner" in record else _single(record)
+
+
+def _judge(record: Values) -> object:
+    """Return the model that judged; the name of its prompt, which changes by turn, is left out."""
+    judge = record["judge"]
+    return judge[0] if isinstance(judge, list) and judge else judge
+
+
+def _pair(record: Values) -> Values:
+    question, one, two, turn = need(record, "question_id", "model_1", "model_2", "turn")
+    pair, is_turned = mtbench.pair_of(question, one, two, turn)
+    games = [_WINNERS.get(str(record[f"g{game}_winner"])) for game in (1, 2)]
+    reasons = in_both_orders([record.get(f"g{game}_judgment") for game in (1, 2)])
+    answer: Values = {"error": "no winner could be read"}
+    if all(games):
+        if is_turned:
+            games = [mtbench.TURNED[str(winner)] for winner in reversed(games)]
+        answer = dict(zip(("pick_ab", "pick_ba"), games, strict=True))
+    return pair | answer | {"judge": _judge(record), "feedback": reasons}
+
+
+def _single(record: Values) -> Values:
+    names = ("question_id", "model", "turn")
+    question, model, turn = map(plain, names, need(record, *names))
+    score = record["score"]
+    if isinstance(score, bool) or not isinstance(score, int | float):
+        score = -1
+    about: Values = {"item": f"{question}__{model}__{turn}", "prompt_id": f"{question}__{turn}"}
+    about |= {"tags": [f"turn-{turn}"], "judge": _judge(record)}
+    answer: Values = {"error": "no rating could be read"} if score < 0 else {"verdict": score}
+    more = {"generator": model, "feedback": record.get("judgment") or None}
+    return single(None, None, **about, **answer, **more)

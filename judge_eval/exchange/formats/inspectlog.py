@@ -1,0 +1,66 @@
+"""Inspect: the samples of an evaluation log, ``.eval`` or ``.json``.
+
+Each scorer is a judge of the output; ``C``, ``P`` and ``I`` (or ``N``, no answer) are 1, 0.5 and 0,
+any other value stands as it is. A score that was edited keeps its history: what the scorer gave
+first is the verdict, and the last edit of each ``author`` a vote.
+
+Source: inspect.aisi.org.uk/eval-logs.html, and github.com/UKGovernmentBEIS/inspect_ai,
+src/inspect_ai/scorer/_metric.py (Score, ScoreEdit).
+"""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from judge_eval.exchange.formats.shapes import filled, said, single
+from judge_eval.exchange.row_models import Values, need
+
+_VALUES: Final = {"C": "pass", "I": "flag", "P": 0.5, "N": "flag"}
+_UNCHANGED: Final = "UNCHANGED"
+
+
+def fits(record: Values) -> bool:
+    return record.keys() >= {"input", "target", "output", "epoch"}
+
+
+def read(record: Values, name: str) -> Iterator[Values | str]:
+    sample, epoch = need(record, "id", "epoch")
+    about, output = record.get("eval") or {}, record.get("output") or {}
+    error = record.get("error") or output.get("error")
+    if output.get("completion") is None or (error and not output["completion"]):
+        why = error.get("message") if isinstance(error, dict) else error
+        yield f"no output: {why or 'the sample failed'}"
+        return
+    model = about.get("model") or output.get("model")
+    names = {"item": f"{sample}__{epoch}__{model}", "prompt_id": str(sample), "generator": model}
+    item = single(said(record["input"]), output["completion"], **names)
+    scores = record.get("scores") or {}
+    for scorer, score in scores.items():
+        yield item | {"judge": scorer, **_verdict(score)}
+        yield from (item | vote for vote in _votes(score))
+    if not scores:
+        yield item
+
+
+def _verdict(score: Values) -> Values:
+    first = next((it for it in score.get("history") or [] if not it.get("provenance")), score)
+    more = filled({"feedback": first.get("explanation")})
+    answer = _answer(first.get("value"), "verdict")
+    return more | (answer or {"error": "the scorer gave no score"})
+
+
+def _votes(score: Values) -> Iterator[Values]:
+    votes: dict[str, Values] = {}
+    for edit in score.get("history") or []:
+        by = edit.get("provenance") or {}
+        if by and edit.get("value") not in (_UNCHANGED, None):
+            more = filled({"comment": by.get("reason"), "voted_at": by.get("timestamp")})
+            author = str(by.get("author") or "editor")
+            votes[author] = {"voter": author} | _answer(edit["value"], "vote") | more
+    yield from votes.values()
+
+
+def _answer(value: Any, field: str) -> Values:
+    if isinstance(value, dict):
+        return {"labels": filled(value)} if filled(value) else {}
+    value = _VALUES.get(value, value) if isinstance(value, str) else value
+    return {} if value is None else {field: value}

@@ -1,0 +1,61 @@
+"""LangSmith: results of an experiment as a table, with a column for each feedback.
+
+``inputs``, ``outputs`` and ``feedback``, each an object in one column or, as ``to_pandas()`` of the
+results writes them, columns ``inputs.NAME``, ``outputs.NAME`` and ``feedback.KEY``. A list of
+feedback says where each came from: what was given on its pages (``app``) is a vote, all else the
+answers of one judge, by key.
+
+Sources: docs.langchain.com/langsmith/analyze-an-experiment, and github.com/langchain-ai/
+langsmith-sdk, python/langsmith/evaluation/_runner.py.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from judge_eval.exchange.formats.shapes import filled, parsed, said, single
+from judge_eval.exchange.row_models import Values
+
+
+def fits(record: Values) -> bool:
+    roots = {column.partition(".")[0] for column in record}
+    return roots >= {"inputs", "outputs", "feedback"}
+
+
+def read(record: Values, name: str) -> Iterator[Values | str]:
+    number = record.get("id") or record.get("run_id")
+    texts = [said(_within(record, it) or None) for it in ("inputs", "outputs")]
+    item = single(*texts, item=number, prompt_id=record.get("example_id"))
+    if texts[1] is None:
+        yield f"no output: {record.get('error') or 'the run failed'}"
+        return
+    statements: dict[tuple[str, str], Values] = {}
+    for key, source, each in _feedback(_within(record, "feedback")):
+        who = ("voter", "reviewer") if source.get("type") == "app" else ("judge", "evaluators")
+        of = statements.setdefault((who[0], str(source.get("user_id") or who[1])), {})
+        score = each.get("score", each.get("value"))
+        of[key] = each.get("value") if score is None else score
+    for (field, who_said), answers in statements.items():
+        labels = filled(answers)
+        failed = {"error": "no feedback has a value"} if field == "judge" else {}
+        yield item | ({field: who_said, "labels": labels} if labels else {field: who_said} | failed)
+    if not statements:
+        yield item
+
+
+def _within(record: Values, root: str) -> Any:
+    """Return an object that stands in one column, or in several whose names begin with its own."""
+    if root in record:
+        return parsed(record[root])
+    start = f"{root}."
+    found = {
+        name.removeprefix(start): raw for name, raw in record.items() if name.startswith(start)
+    }
+    return filled({name: parsed(raw) for name, raw in found.items()})
+
+
+def _feedback(found: Any) -> Iterator[tuple[str, Values, Values]]:
+    if isinstance(found, list):
+        for each in found:
+            yield str(each.get("key")), each.get("feedback_source") or {}, each
+    for key, value in found.items() if isinstance(found, dict) else ():
+        yield key, {}, {"value": value}

@@ -1,0 +1,82 @@
+"""Formats that a mapping reads whole: by their id, what they are, and the columns that they have.
+
+Sources: huggingface.co/docs/trl/dataset_formats (KTO: unpaired preference), and the data cards of
+openai/webgpt_comparisons, openai/summarize_from_feedback, PKU-Alignment/PKU-SafeRLHF and
+nvidia/HelpSteer2 on huggingface.co/datasets.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+from judge_eval.exchange.mapping import ColumnMapping, parse
+
+_ZERO_OR_ONE: Final = {"0": "A", "1": "B"}
+_GOOD_OR_BAD: Final = {
+    **dict.fromkeys(("true", "True", "1"), "pass"),
+    **dict.fromkeys(("false", "False", "0"), "flag"),
+}
+_ASPECTS: Final = ("helpfulness", "correctness", "coherence", "complexity", "verbosity")
+
+
+class Mapped(NamedTuple):
+    id: str
+    title: str
+    description: str
+    columns: Sequence[str]
+    mapping: ColumnMapping
+
+
+def _by(who: str, prompt: str, *outputs: str, **more: Any) -> ColumnMapping:
+    """Return a mapping whose votes are all by one voter, or by those whom a column names."""
+    names = ("output_a", "output_b") if len(outputs) == 2 else ("output",)
+    texts = {"kind": {"value": "text"}, "prompt": prompt} | dict(zip(names, outputs, strict=True))
+    return parse(texts | {"voter": {"value": who}} | more)
+
+
+FORMATS: Final = (
+    Mapped(
+        *("kto", "KTO rows", "Prompt, completion, and whether it is good."),
+        ("prompt", "completion", "label"),
+        _by(
+            *("label", "prompt", "completion"),
+            vote={"column": "label", "values": _GOOD_OR_BAD},
+            generator="model",
+        ),
+    ),
+    Mapped(
+        *("webgpt", "WebGPT comparisons", "Two answers and a preference from -1 to 1."),
+        ("question", "answer_0", "answer_1", "score_0", "score_1"),
+        _by(
+            *("labeler", "question.full_text || question", "answer_0", "answer_1"),
+            vote={"scores": ["score_0", "score_1"]},
+        ),
+    ),
+    Mapped(
+        *("summaries", "Summaries with feedback", "OpenAI's comparisons of two summaries."),
+        ("info", "summaries", "choice", "worker"),
+        _by(
+            *("", "info.post || info.article", "summaries[0].text", "summaries[1].text"),
+            vote={"column": "choice", "values": _ZERO_OR_ONE},
+            voter="worker",
+            prompt_id="info.id",
+            generator_a="summaries[0].policy",
+            generator_b="summaries[1].policy",
+        ),
+    ),
+    Mapped(
+        *("saferlhf", "PKU-SafeRLHF", "Which of two responses is better, and which is safer."),
+        ("prompt", "response_0", "response_1", "better_response_id"),
+        _by(
+            *("annotator", "prompt", "response_0", "response_1"),
+            vote={"column": "better_response_id", "values": _ZERO_OR_ONE},
+            labels={"safer": {"column": "safer_response_id", "values": _ZERO_OR_ONE}},
+            generator_a="response_0_source",
+            generator_b="response_1_source",
+        ),
+    ),
+    Mapped(
+        *("helpsteer_ratings", "HelpSteer2 ratings", "From 0 to 4, by all annotators together."),
+        ("prompt", "response", *_ASPECTS),
+        _by("annotators", "prompt", "response", labels={aspect: aspect for aspect in _ASPECTS}),
+    ),
+)

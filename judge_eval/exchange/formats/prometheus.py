@@ -1,0 +1,47 @@
+"""Prometheus: feedback on a response with a score from 1 to 5, or on which of two is better.
+
+In the Feedback and the Preference Collection, ``orig_instruction`` …, all of it is GPT-4's; rows of
+``instruction, response, feedback, score`` are the model's own gradings.
+
+Sources: huggingface.co/datasets/prometheus-eval/Feedback-Collection and .../Preference-Collection.
+"""
+
+from collections.abc import Iterator
+
+from judge_eval.exchange import fields
+from judge_eval.exchange.formats.shapes import choice_of, filled, pair, single
+from judge_eval.exchange.row_models import Values, need
+
+_OF_PAIRS = ("orig_instruction", "orig_response_A", "orig_response_B", "orig_preference")
+_OF_ITEMS = ("instruction", "response", "feedback", "score")
+
+
+def fits(record: Values) -> bool:
+    return record.keys() >= {*_OF_PAIRS} or any(
+        record.keys() >= {prefix + it for it in _OF_ITEMS} for prefix in ("orig_", "")
+    )
+
+
+def read(record: Values, name: str) -> Iterator[Values]:
+    prefix = "" if "response" in record and "orig_response" not in record else "orig_"
+    judge: Values = {
+        "judge": "gpt-4" if prefix else "prometheus",
+        "feedback": record.get(f"{prefix}feedback"),
+    }
+    if "orig_preference" in record:
+        item = pair(*need(record, *_OF_PAIRS[:3]))
+        answer: Values = {"verdict": choice_of(record["orig_preference"])}
+        answer |= {f"score_{it}": _number(record.get(f"orig_score_{it.upper()}")) for it in "ab"}
+    else:
+        item = single(*need(record, f"{prefix}instruction", f"{prefix}response"))
+        answer = {"verdict": _number(record[f"{prefix}score"])}
+    if answer["verdict"] is None:
+        answer = {"error": "no score could be read"}
+    yield item | judge | filled(answer)
+
+
+def _number(raw: object) -> float | None:
+    try:
+        return fields.number(raw)
+    except ValueError:
+        return None

@@ -1,0 +1,202 @@
+"""What the readers of several formats share: nested values, and which of them says what.
+
+Answers go by the names of their questions. Of those on a pair the first that is a choice is the
+vote, and all others are further answers.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import combinations
+from typing import Any, Final
+
+from humanjudge.lib.strict_json import NotJson, loads
+from judge_eval.exchange import fields
+from judge_eval.exchange.mapping import winner_of
+from judge_eval.exchange.row_models import Misfit, Values
+from voting.conversations import conversation
+
+PROMPTS: Final = ("prompt", "question", "instruction", "query", "input")
+OUTPUTS: Final = ("output", "answer", "response", "completion", "generation", "text")
+_SIDES: Final = (
+    *(("left", "right"), ("a", "b"), ("response_a", "response_b"), ("answer_a", "answer_b")),
+    *((f"{noun}{sign}1", f"{noun}{sign}2") for noun in OUTPUTS[:4] for sign in ("", "_", "-")),
+)
+_COMMENTS: Final = ("comment", "reason", "feedback", "explanation", "rationale", "notes")
+
+
+def pair(prompt: Any, output_a: Any, output_b: Any, **more: Any) -> Values:
+    sides = {"output_a": output_a, "output_b": output_b}
+    return filled({"prompt": prompt, "kind": "text", **sides, **more})
+
+
+def single(prompt: Any, output: Any, **more: Any) -> Values:
+    return filled({"prompt": prompt, "kind": "text", "output": output, **more})
+
+
+def filled(values: Mapping[str, Any]) -> Values:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+@contextmanager
+def nested_as(title: str) -> Iterator[None]:
+    """Tell of a record whose inner values are not what its tool writes, wherever that shows."""
+    try:
+        yield
+    except Misfit:
+        raise
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        raise Misfit(None, f"a value in it is not as {title} writes it: {error}") from error
+
+
+def objects(record: Values, name: str) -> list[Values]:
+    found = parsed(record.get(name)) or []
+    if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
+        raise Misfit(name, "must be a list of objects")
+    return found
+
+
+def games(record: Values, name: str) -> list[Values]:
+    """Return the games of a judge that was asked in one order or two; none may be there."""
+    found = parsed(record.get(name))
+    if not isinstance(found, list) or len(found) not in (1, 2):
+        raise Misfit(name, "must be a list of one or two games")
+    return [game if isinstance(game, dict) else {} for game in found]
+
+
+def parsed(raw: Any) -> Any:
+    """Return what a cell of a table means that is a list or an object written as JSON."""
+    if isinstance(raw, str) and raw.lstrip()[:1] in ("[", "{"):
+        try:
+            return loads(raw.strip())
+        except NotJson:
+            return raw
+    return raw
+
+
+def said(raw: Any) -> Any:
+    """Return the text or the messages that an input or output stands for, else its JSON."""
+    value = parsed(raw)
+    if isinstance(value, dict):
+        known = [name for name in ("messages", "content", *OUTPUTS, *PROMPTS) if name in value]
+        names = known or ([*value] if len(value) == 1 else [])
+        if names:
+            return said(value[names[0]])
+    elif isinstance(value, list) and value:
+        # Messages, or the parts of one.
+        if any(conversation(it) for it in (value, [{"role": "user", "content": value}])):
+            return value
+    elif value is None or isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def signed(field: str, raw: object) -> str | None:
+    """Return the winner of a number that is below 0 where A is better, and above where B is."""
+    try:
+        return winner_of(0, None if raw is None else fields.number(raw))
+    except ValueError as error:
+        raise Misfit(field, str(error)) from error
+
+
+def decision(raw: object) -> str | None:
+    """Return the winner that ``A>B``, ``B>>A`` or ``A=B`` names; None of anything else.
+
+    Examples
+    --------
+    >>> decision("A>>B"), decision("[[A<B]]"), decision("B=A"), decision("A"), decision(None)
+    ('A', 'B', 'tie', None, None)
+    """
+    signs = str(raw).strip(" []\n")
+    left, sign, right = signs[:1], signs[1:-1], signs[-1:]
+    if {left, right} != {"A", "B"} or sign not in ("=", ">", ">>", "<", "<<"):
+        return None
+    return "tie" if sign == "=" else left if ">" in sign else right
+
+
+def both_orders(winners: Sequence[str | None]) -> Values:
+    """Return the verdict of one game, or of two of which the second names the sides exchanged."""
+    if None in winners:
+        return {"error": "no winner could be read"}
+    first, *second = map(str, winners)
+    return (
+        {"pick_ab": first, "pick_ba": fields.SWAPPED[second[0]]} if second else {"verdict": first}
+    )
+
+
+def in_both_orders(texts: Sequence[object]) -> str | None:
+    """Return what a judge said in each order as one text."""
+    return "\n\n---\n\n".join(text for text in texts if isinstance(text, str) and text) or None
+
+
+def sides_in(data: Values, named: Sequence[str] = ()) -> Sequence[str]:
+    """Return the two fields of a record that are the sides of a pair, if it has some."""
+    either = [named, *_SIDES] if len(named) == 2 else _SIDES
+    return next((two for two in either if all(data.get(it) is not None for it in two)), ())
+
+
+def item_of(number: object, data: Values, sides: Sequence[str]) -> Values:
+    """Return the pair of these sides, or else the single item, that a record is about."""
+    prompt = said(next((data[name] for name in PROMPTS if data.get(name)), None))
+    if sides:
+        models = [data.get(f"{side}_model", data.get(f"model_{side}")) for side in sides]
+        of = dict(zip(("generator_a", "generator_b"), models, strict=True))
+        return pair(prompt, *(said(data[side]) for side in sides), pair=number, **of)
+    output = said(next((data[name] for name in OUTPUTS if data.get(name) is not None), None))
+    return single(prompt, output, item=number, generator=data.get("model"))
+
+
+def statements(
+    number: object, data: Values, sides: Sequence[str], who: Values, answers: Values, **more: Any
+) -> Iterator[Values | str]:
+    """Yield what a person or judge said, who gave answers by question, or why it is nothing.
+
+    The first that ranks fields is a vote on each two of them. An answer called as comments are is
+    one; `more` are further columns of a vote or a verdict.
+    """
+    is_judge, labels, [name] = "judge" in who, filled(answers), who.values()
+    comments = [it for it in labels if it.lower() in _COMMENTS and len(labels) > 1]
+    text = "\n".join(str(labels.pop(it)) for it in comments) or None
+    vote, comment = ("verdict", "feedback") if is_judge else ("vote", "comment")
+    more = filled({comment: text} | more)
+    for ranks in filter(None, (_ranks(answer, data) for answer in labels.values())):
+        names = sorted(ranks, key=lambda it: (it not in sides, it))
+        for two in combinations(names, 2):
+            winner = winner_of(ranks[two[1]], ranks[two[0]])
+            is_all = number is None or {*two} == {*sides}
+            of_two = number if is_all else "__".join([str(number), *two])
+            yield item_of(of_two, data, two) | who | {vote: winner} | more
+        return
+    if not labels:
+        yield f"{name} gave no answer"
+        return
+    item = item_of(number, data, sides)
+    if sides:
+        places = {"left": "A", "right": "B"} | dict(zip(sides, "AB", strict=True))
+        choices = {it: choice_of(places.get(str(answer), answer)) for it, answer in labels.items()}
+        if not (asked := next(iter(filled(choices)), None)):
+            yield f"{name} does not say which output is better"
+            return
+        more[vote] = choices[asked]
+        del labels[asked]
+    yield item | who | more | ({"labels": labels} if labels else {})
+
+
+def choice_of(answer: object) -> str | None:
+    try:
+        choice = fields.choice(answer)
+    except ValueError:
+        return None
+    return choice if isinstance(choice, str) else None
+
+
+def _ranks(answer: Any, data: Values) -> dict[str, float]:
+    """Return the ranks of fields, 1 being the best: stated, or by their order in a list."""
+    if not isinstance(answer, list) or len(answer) < 2:
+        return {}
+    is_stated = all(isinstance(each, dict) and each.keys() >= {"value", "rank"} for each in answer)
+    ranks = {
+        str(each["value"] if is_stated else each): float(each["rank"] or 0) if is_stated else place
+        for place, each in enumerate(answer, start=1)
+    }
+    return ranks if ranks.keys() <= data.keys() else {}

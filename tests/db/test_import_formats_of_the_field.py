@@ -1,0 +1,52 @@
+"""Every file of another tool becomes a run, and so does a whole project of MetaEvaluator."""
+
+from pathlib import Path
+
+import pytest
+from django.core.management import call_command
+
+from judge_eval.models import Import, Run, Verdict
+from tests.helpers.imports import assert_whole, votes_of
+from voting.models import Item
+
+pytestmark = pytest.mark.django_db
+FILES = Path(__file__).parent.parent / "data" / "exchange"
+# Scores that say nothing of the outputs that they are about come with the traces.
+ALONE = sorted(path for path in FILES.iterdir() if path.is_file())
+
+
+def imported(*paths, **options):
+    call_command("import_run", *map(str, paths), project="Field", **options)
+    job = Import.objects.latest("requested_at")
+    assert job.state == "done", job.report
+    assert job.report["errors"] == []
+    return Run.objects.get(queue__project__name="Field")
+
+
+@pytest.mark.parametrize("path", ALONE, ids=lambda path: path.name)
+def test_a_file_of_the_field_becomes_a_run(path):
+    run = imported(path)
+    assert Item.objects.filter(queue=run.queue).exists()
+    assert_whole(run.queue.project)
+
+
+def test_scores_find_their_traces():
+    run = imported(FILES / "langfuse_scores.csv", FILES / "langfuse_traces.json")
+    assert Item.objects.filter(queue=run.queue).count() == 2
+    [vote] = votes_of(run)
+    assert (vote.item.a.output, vote.choice) == ("In Italy.", "pass")
+
+
+def test_a_project_of_metaevaluator_is_one_import_and_its_gaps_keep_the_rest():
+    run = imported(*sorted((FILES / "metaevaluator").iterdir()))
+    assert Item.objects.filter(queue=run.queue).count() == 3
+    assert {"haiku", "judge_own", "nano"} <= {*run.judges.values_list("name", flat=True)}
+    votes = votes_of(run)
+    assert {vote.voter.name for vote in votes} == {"person_1", "person_2", "annotator_3"}
+    gap = next(vote for vote in votes if vote.item.external_id == "s3")
+    assert (gap.choice, gap.labels) == ("", {"explanation": "I do not know."})
+    partial = Verdict.objects.get(judge__name="haiku", item__external_id="s2")
+    assert (partial.state, partial.labels) == ("failed", {"explanation": "Unclear."})
+    assert "no answer to 'rejection'" in partial.error
+    assert run.queue.kind == "category"
+    assert_whole(run.queue.project)
