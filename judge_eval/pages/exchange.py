@@ -40,7 +40,7 @@ from voting.members import start_project
 from voting.models import Project
 
 IN_WORDS: Final = {"pair": "pairs", "item": "single items"}
-OWN_FORMATS: Final = {"table": "a run that was exported here", "bundle": "a bundle"}
+OWN_FORMATS: Final = {"bundle": "a bundle"}
 # What a column may be that has a name of its own for what it holds.
 GROUPS: Final = {
     mapping.JUDGES: "verdicts of the judge it names",

@@ -16,7 +16,6 @@ from judge_eval.exchange.formats import (
     mtbench,
     pandalm,
     pathscore,
-    table,
 )
 from judge_eval.exchange.mapping import OWN_ITEM_NAMES, OWN_NAMES, ColumnMapping, rows
 from judge_eval.exchange.row_models import ITEMS, PAIRS, Item, RowError, Shape, Values, shape_of
@@ -60,7 +59,6 @@ class _BuiltIn(ImportFormat):
 
 READERS: Final = Registry[ImportFormat](
     ImportFormat,
-    _BuiltIn("table", "Table of a run", "What is exported here as CSV.", table),
     _BuiltIn("mtbench", "MT-bench", "People's votes and GPT-4's verdicts on pairs.", mtbench),
     _BuiltIn("pandalm", "PandaLM", "The test set with three people's labels.", pandalm),
     _BuiltIn("pathscore", "PathScore", "The tasks of a judge evaluation.", pathscore),
