@@ -7,8 +7,10 @@ item's votes give; other items are left out, but for the annotation tools, which
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import wraps
 from itertools import takewhile
+from operator import itemgetter
 from typing import Any, Final, NamedTuple, cast
 from uuid import uuid5
 
@@ -18,7 +20,7 @@ from humanjudge.lib.strict_json import NotJson, loads
 from judge_eval.exchange.export_rows import JudgedItem, judged_items, label_of
 from judge_eval.models import Run, Verdict
 from judge_eval.runs.lifecycle import OUTPUT_ABSENT
-from voting.choices import SIDES, TABLE, row_of
+from voting.choices import row_of
 from voting.kinds import NO_LABELS, SEPARATOR, kind_of, options_of
 from voting.models import Entry, Inference
 from voting.pictures.images import data_url
@@ -55,16 +57,28 @@ def _agreed(run: Run) -> Iterator[tuple[JudgedItem, Majority]]:
             yield judged, majority
 
 
-def _json_lines(rows: Iterable[Json]) -> Iterator[str]:
-    return (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+def _json_lines(rows: Callable[[Run], Iterator[Json]]) -> Callable[[Run], Iterator[str]]:
+    """Write what a function yields of a run as JSON Lines."""
+
+    @wraps(rows)
+    def lines(run: Run) -> Iterator[str]:
+        return (json.dumps(row, ensure_ascii=False) + "\n" for row in rows(run))
+
+    return lines
 
 
-def _json_list(rows: Iterable[Json]) -> Iterator[str]:
-    before = "[\n"
-    for row in rows:
-        yield before + json.dumps(row, ensure_ascii=False)
-        before = ",\n"
-    yield "\n]\n" if before == ",\n" else "[]\n"
+def _json_list(rows: Callable[[Run], Iterator[Json]]) -> Callable[[Run], Iterator[str]]:
+    """Write what a function yields of a run as one array of JSON."""
+
+    @wraps(rows)
+    def lines(run: Run) -> Iterator[str]:
+        before = "["
+        for row in rows(run):
+            yield f"{before}\n{json.dumps(row, ensure_ascii=False)}"
+            before = ","
+        yield "[]\n" if before == "[" else "\n]\n"
+
+    return lines
 
 
 # --- for models -----------------------------------------------------------------------------------
@@ -103,64 +117,59 @@ def _messages(text: str, role: str) -> list[Json]:
         return [{"role": role, "content": text}]
 
 
-def dpo(run: Run) -> Iterator[str]:
-    """Yield preference pairs as trl reads them: which output of a pair most votes prefer."""
-    return _json_lines(_dpo(run))
-
-
-def _dpo(run: Run) -> Iterator[Json]:
-    turns = _Turns(run)
+def _graded(run: Run) -> Iterator[tuple[Json, list[tuple[Inference, float]]]]:
+    """Yield how sure people are of an item, and its outputs with the grades a majority gives."""
+    # A category may have the name of a choice.
+    choices = kind_of(run.queue).choices
     for judged, majority in _agreed(run):
-        a, b = (judged.item.a, judged.item.b)
-        if b is None or majority.choice not in SIDES or a.kind == Inference.Kind.IMAGE:
-            continue
-        chosen, rejected = (a, b) if majority.choice == "A" else (b, a)
-        prompt, better = turns.split(chosen)
-        row = {"prompt": prompt, "chosen": better, "rejected": turns.split(rejected)[1]}
-        yield row | _about(judged, majority)
+        outputs = judged.item.outputs
+        # A picture is no text to train on.
+        if majority.choice in choices and outputs[0].kind != Inference.Kind.IMAGE:
+            about = {"item": judged.name, "agreement": majority.share, "n": majority.n}
+            yield about, list(zip(outputs, row_of(majority.choice).grades, strict=False))
 
 
-def kto(run: Run) -> Iterator[str]:
+@_json_lines
+def dpo(run: Run) -> Iterator[Json]:
+    """Yield preference pairs as trl reads them: which output of a pair most votes prefer."""
+    turns = _Turns(run)
+    for about, graded in _graded(run):
+        if {grade for _, grade in graded} == {0, 1}:
+            (chosen, _), (rejected, _) = sorted(graded, key=itemgetter(1), reverse=True)
+            prompt, better = turns.split(chosen)
+            yield {"prompt": prompt, "chosen": better, "rejected": turns.split(rejected)[1]} | about
+
+
+@_json_lines
+def kto(run: Run) -> Iterator[Json]:
     """Yield single outputs as trl reads them: true for the better one of a pair and for what
     passes, false for the other one, for both that are bad and for what is flagged.
     """
-    return _json_lines(_kto(run))
-
-
-def _kto(run: Run) -> Iterator[Json]:
     turns = _Turns(run)
-    for judged, majority in _agreed(run):
-        grades = row_of(majority.choice).grades if majority.choice in TABLE else ()
-        for output, grade in zip(judged.item.outputs, grades, strict=False):
+    for about, graded in _graded(run):
+        for output, grade in graded:
             # Half of a grade, that of a tie, is no label.
-            if grade in (0, 1) and output.kind != Inference.Kind.IMAGE:
+            if grade in (0, 1):
                 prompt, completion = turns.split(output)
-                row = {"prompt": prompt, "completion": completion, "label": bool(grade)}
-                yield row | _about(judged, majority)
+                yield {"prompt": prompt, "completion": completion, "label": bool(grade)} | about
 
 
-def _about(judged: JudgedItem, majority: Majority) -> Json:
-    return {"item": judged.name, "agreement": majority.share, "n": majority.n}
-
-
-def judge_rows(run: Run) -> Iterator[str]:
-    """Yield what a judge learns from: what most people say of an item, and why."""
-    return _json_lines(
-        {
+@_json_lines
+def judge_rows(run: Run) -> Iterator[Json]:
+    """Yield what a judge learns from: what most people say of an item, and why they and judges
+    who agree say so.
+    """
+    for judged, (choice, share, n) in _agreed(run):
+        yield {
             "item": judged.name,
             "prompt": judged.item.a.prompt,
             "outputs": [data_url(output.output) for output in judged.item.outputs],
-            "majority": majority.choice,
-            "share": majority.share,
-            "n": majority.n,
-            # Of those who say the same.
-            "reason": _joined(v.comment for v in judged.votes if v.choice == majority.choice),
-            "judge_reason": _joined(
-                v.feedback for v in judged.verdicts if v.winner == majority.choice
-            ),
+            "majority": choice,
+            "share": share,
+            "n": n,
+            "reason": _joined(vote.comment for vote in judged.votes if vote.choice == choice),
+            "judge_reason": _joined(it.feedback for it in judged.verdicts if it.winner == choice),
         }
-        for judged, majority in _agreed(run)
-    )
 
 
 def _joined(reasons: Iterable[str]) -> str:
@@ -214,12 +223,9 @@ def _result(name: str, of: str, control: str, value: Json, who: str) -> Json:
     return {"id": f"{name} {who}", **about, "meta": {"text": [who]}}
 
 
-def label_studio(run: Run) -> Iterator[str]:
+@_json_list
+def label_studio(run: Run) -> Iterator[Json]:
     """Yield tasks for Label Studio: votes as annotations, verdicts as predictions."""
-    return _json_list(_tasks(run))
-
-
-def _tasks(run: Run) -> Iterator[Json]:
     answers = _Answers(run)
     for judged in judged_items(run):
         data = {"item": judged.name} | _texts(judged, "left", "right")
@@ -252,12 +258,9 @@ def _generators(judged: JudgedItem, *names: str) -> Json:
     return dict(zip(names if len(generators) == 2 else ("model",), generators, strict=True))
 
 
-def argilla(run: Run) -> Iterator[str]:
+@_json_list
+def argilla(run: Run) -> Iterator[Json]:
     """Yield records for Argilla: votes as responses, what most judges say as a suggestion."""
-    return _json_list(_records(run))
-
-
-def _records(run: Run) -> Iterator[Json]:
     answers, project = _Answers(run), run.queue.project_id
     for judged in judged_items(run):
         responses: dict[str, list[Json]] = {"answer": [], "comment": []}

@@ -151,7 +151,7 @@ def test_outputs_are_true_or_false(loaded):
 
 
 def test_words_and_ratings_are_no_preference():
-    for kind, said in {"category": ["spam", "ham"], "rating": [1, 5]}.items():
+    for kind, said in {"category": ["spam", "pass"], "rating": [1, 5]}.items():
         run = single_items(kind, said)
         assert exported(run, "kto") == exported(run, "dpo") == []
         assert [row["majority"] for row in exported(run, "judge-training")] == list(map(str, said))

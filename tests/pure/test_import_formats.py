@@ -425,7 +425,7 @@ def test_alttest_is_recognised_by_its_name(name, expected):
 
 
 def test_every_format_has_a_reader():
-    assert set(READERS) == {"table", "mtbench", "pandalm", "alttest", "metaevaluator", "pathscore"}
+    assert set(READERS) == {"mtbench", "pandalm", "alttest", "metaevaluator", "pathscore"}
 
 
 @pytest.mark.parametrize(
