@@ -1,6 +1,6 @@
 """The files that a run is exported as: one table of formats for page, REST and command line."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Final, Literal, NamedTuple
 
 from django.http import StreamingHttpResponse
@@ -11,6 +11,7 @@ from judge_eval.exchange import training
 from judge_eval.exchange.export import export_run
 from judge_eval.exchange.export_rows import grandjury_votes, labels_csv, run_csv, run_rows
 from judge_eval.models import Run
+from voting.kinds import KINDS
 from voting.ledger import ledger
 
 _BLOCK: Final = 64 * 1024
@@ -22,6 +23,8 @@ class Format(NamedTuple):
     ending: str
     content_type: str
     lines: Callable[[Run], Iterator[str]]
+    # The kinds of items that it has any rows of.
+    kinds: Collection[str] = tuple(KINDS)
 
 
 JSON: Final = "application/json"
@@ -81,6 +84,7 @@ FORMATS: Final[Mapping[FormatName, Format]] = {
         "-dpo.jsonl",
         JSON_LINES,
         training.dpo,
+        ("comparison",),
     ),
     "kto": Format(
         "Rated outputs, KTO (JSON Lines)",
@@ -89,6 +93,7 @@ FORMATS: Final[Mapping[FormatName, Format]] = {
         "-kto.jsonl",
         JSON_LINES,
         training.kto,
+        ("comparison", "pass_flag"),
     ),
     "judge-training": Format(
         "Judge training (JSON Lines)",

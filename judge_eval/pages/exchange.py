@@ -424,7 +424,10 @@ def discard_import(request: HttpRequest, import_id: UUID) -> HttpResponse:
 @run_page("export")
 def run_data(request: HtmxRequest, run: Run) -> HttpResponse:
     """Everything that gives the data of a run to others, or brings more."""
-    context = {"run": run, "tab": "data", "formats": export_files.FORMATS}
+    formats = {
+        name: each for name, each in export_files.FORMATS.items() if run.queue.kind in each.kinds
+    }
+    context = {"run": run, "tab": "data", "formats": formats}
     context |= {"citation": citation_of(request, run)}
     return render(request, "judge_eval/data.html", context)
 

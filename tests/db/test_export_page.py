@@ -26,6 +26,18 @@ def test_every_format_is_one_click_away_and_says_what_it_is_for():
     assert client.get(f"/runs/{run.pk}/export/xml").status_code == 404
 
 
+def test_a_format_that_would_be_empty_is_not_offered():
+    item = {"item": "i1", "output": "An answer"}
+    for kind, said, offered in (
+        ("pass_flag", "pass", {"kto"}),
+        ("category", "spam", set()),
+    ):
+        run = imported(item, {"item": "i1", "voter": "ann", "vote": said}, vote_kind=kind)
+        page = user_client().get(f"/runs/{run.pk}/data/").content.decode()
+        links = {name for name in FORMATS if f"/export/{name}" in page}
+        assert {*FORMATS} - links == {"dpo", "kto"} - offered
+
+
 def test_who_has_exported_a_run_has_seen_it():
     run, client = make_run(pairs=2), user_client()
     client.get(f"/runs/{run.pk}/data/")
