@@ -159,7 +159,7 @@ def _outputs(pairs: QuerySet[Item]) -> Iterator[bundle.Output]:
         seen |= used
         for output in _read(bundle.Output, new):
             # A picture stands in the place of its address: it is nowhere else.
-            is_picture = output.kind == Inference.Kind.IMAGE
+            is_picture = output.kind == "image"
             text = {"output": data_url(output.output)} if is_picture else {}
             yield output.model_copy(update=text)
 
