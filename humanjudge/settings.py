@@ -200,8 +200,10 @@ PROVIDER_KEY_VARIABLE = env.str("PROVIDER_KEY_VARIABLE", "")
 # a process open. Below that, providers say how many; threads are started as they are needed.
 JUDGING_THREADS = env.int("JUDGING_THREADS", 512)
 
-IMPORT_MAX_FILES = 4
+IMPORT_MAX_FILES = 50
 IMPORT_MAX_MB = env.int("IMPORT_MAX_MB", 64)
+# All files together.
+IMPORT_MAX_TOTAL_MB = 4 * IMPORT_MAX_MB
 IMPORT_MAX_UNPACKED_MB = env.int("IMPORT_MAX_UNPACKED_MB", 1024)
 IMPORT_MAX_ROWS = env.int("IMPORT_MAX_ROWS", 500_000)
 
@@ -257,7 +259,7 @@ WEB_THREADS = env.int("WEB_THREADS", 4)
 WEB_PROCESSES = env.int("WEB_PROCESSES", 2)
 BODY_SECONDS = env.float("BODY_SECONDS", 10.0)
 # The most that an import takes, with the form around it.
-MOST_BODY = (IMPORT_MAX_FILES * IMPORT_MAX_MB + 2) << 20
+MOST_BODY = (IMPORT_MAX_TOTAL_MB + 2) << 20
 UPLOADS_AT_ONCE = 8
 
 CONTENT_SECURITY_POLICY = {

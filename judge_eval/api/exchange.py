@@ -21,12 +21,11 @@ from judge_eval.api.access import (
     run_of,
 )
 from judge_eval.exchange import import_jobs
+from judge_eval.exchange.containers import Format, Source
 from judge_eval.exchange.export_files import FormatName
 from judge_eval.exchange.export_files import export as export_file
-from judge_eval.exchange.import_jobs import Source
 from judge_eval.exchange.import_read import open_to_imports
 from judge_eval.exchange.import_report import ImportReport, json_text
-from judge_eval.exchange.sources import Format
 from judge_eval.models import Import, Run
 from voting.access import can_make_projects, projects_where
 from voting.models import ApiKey

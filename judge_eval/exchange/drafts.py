@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import md5
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from uuid import UUID, uuid4
 
 from judge_eval.exchange.question import Columns, plain_labels
@@ -16,6 +16,7 @@ from judge_eval.exchange.row_models import (
     Row,
     ShapeName,
     column_of,
+    exchanged,
 )
 from judge_eval.prompts.orders import combine, swap
 from judge_eval.prompts.parse import ParsedVerdict, with_namespaces
@@ -24,6 +25,7 @@ from voting.choices import WRONG
 _NANO: Final = 10**9
 _QUOTED: Final = 60
 _MD5_LENGTH: Final = 32
+AnyValue = TypeVar("AnyValue")
 
 
 def mark(text: str) -> str:
@@ -65,11 +67,36 @@ class PairDraft:
     votes_wanted: int | None = None
     changes: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
-    def take(self, row: Row) -> dict[str, str]:
-        """Add what a row states and return the texts of the outputs that are new.
+    def take(self, row: Row) -> tuple[Row, dict[str, str]]:
+        """Add what a row states; return it as it is stored, and the texts of outputs that are new.
 
-        Raises Misfit where it contradicts; then nothing of it is added.
+        A row whose A and B are exchanged is turned. Raises Misfit where it contradicts; then
+        nothing of it is added.
         """
+        given, texts, changes = self._given(row)
+        if self.noun == "pair" and self._contradicted(given):
+            other_way = _exchanged(given)
+            if self._has_side_of(other_way) and not self._contradicted(other_way):
+                row, given = row.turned(), other_way
+                texts, changes = _exchanged(texts), _exchanged(changes)
+        if name := self._contradicted(given):
+            here, before = texts.get(name, given[name]), self.facts[name]
+            before = before[_MD5_LENGTH:] if name in texts else before
+            why = f"{quote(here)}, but {self.noun} {self.name!r} has {quote(before)}"
+            raise Misfit(column_of(row, name), why)
+        if self.is_fixed:
+            return row, {}
+        new = {name: text for name, text in texts.items() if name not in self.facts}
+        self.is_changed |= any(self.facts.get(name) != value for name, value in given.items())
+        self.facts |= given
+        self.changes |= changes
+        self.made_at = self.made_at or row.made_at
+        if self.votes_wanted is None:
+            self.votes_wanted = row.votes_wanted
+        return row, new
+
+    def _given(self, row: Row) -> tuple[Columns, dict[str, str], dict[str, tuple[str, ...]]]:
+        """Return what a row states, by field; its outputs; and what was changed in drawings."""
         names = (*OF_A_PAIR, "metadata")
         given = {name: value for name in names if (value := getattr(row, name))}
         given |= {name: list(value) for name, value in given.items() if isinstance(value, tuple)}
@@ -85,23 +112,20 @@ class PairDraft:
                 text = drawing.output
                 changes |= {name: drawing.changes} if drawing.changes else {}
             texts[name], given[name] = text, mark(text)
+        return given, texts, changes
+
+    def _has_side_of(self, given: Columns) -> bool:
+        """Say whether a side that is described here is the same one there."""
+        sides = [name for name in given if exchanged(name) != name]
+        return any(name in self.facts and self.facts[name] == given[name] for name in sides)
+
+    def _contradicted(self, given: Columns) -> str | None:
+        """Return the first fact that is another here, if there is one."""
         for name, value in given.items():
             is_guess = name == "kind" and not self.facts.keys() & {*OUTPUTS}
             if not is_guess and self.facts.get(name, value) != value:
-                here, before = texts.get(name, value), self.facts[name]
-                before = before[_MD5_LENGTH:] if name in texts else before
-                why = f"{quote(here)}, but {self.noun} {self.name!r} has {quote(before)}"
-                raise Misfit(column_of(row, name), why)
-        if self.is_fixed:
-            return {}
-        new = {name: text for name, text in texts.items() if name not in self.facts}
-        self.is_changed |= any(self.facts.get(name) != value for name, value in given.items())
-        self.facts |= given
-        self.changes |= changes
-        self.made_at = self.made_at or row.made_at
-        if self.votes_wanted is None:
-            self.votes_wanted = row.votes_wanted
-        return new
+                return name
+        return None
 
     @property
     def outputs(self) -> dict[str, UUID]:
@@ -111,6 +135,10 @@ class PairDraft:
     @property
     def lacks_output(self) -> bool:
         return any(f"output_{side}" not in self.facts for side in self.outputs)
+
+
+def _exchanged(values: dict[str, AnyValue]) -> dict[str, AnyValue]:
+    return {exchanged(name): value for name, value in values.items()}
 
 
 # --- verdicts and votes ---------------------------------------------------------------------------
@@ -230,7 +258,7 @@ class Together:
         if row.shape != self._shape:
             raise Misfit(None, of_another_shape(row))
         new = PairDraft(row.item, {"kind": row.kind or "text"}, noun=row.shape)
-        self._drafts.setdefault(row.item, new).take(row)
+        row, _ = self._drafts.setdefault(row.item, new).take(row)
         if row.judge:
             self._settle("verdict", row.judge, row, verdict_of(row, "tie", plain_labels(row)))
         if row.voter:

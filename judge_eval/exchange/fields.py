@@ -7,6 +7,7 @@ from math import isfinite
 from typing import Final, TypeAlias
 
 from voting.choices import CHOICES, SIDES
+from voting.conversations import conversation, messages_of
 from voting.ledger.decisions import group_name
 
 MAX_NAME = 200
@@ -14,6 +15,7 @@ SEPARATOR = ";"
 _LARGEST = 2**63 - 1
 
 _DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
+_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}", re.ASCII)
 _OFFSET = re.compile(r"([+-])(\d\d):(\d\d)", re.ASCII)
 
 _KINDS_OF: Final[dict[type, str]] = {
@@ -41,6 +43,8 @@ def text(raw: object) -> str | None:
 
 def output(raw: object) -> str:
     """Return a text that a database can hold, also an empty one."""
+    if isinstance(raw, list):
+        raw = _conversation(raw)
     if not isinstance(raw, str):
         raise Unfit(f"must be text, not {_kind_of(raw)}")
     if not raw.isascii():
@@ -50,6 +54,15 @@ def output(raw: object) -> str:
             raise Unfit("holds half a surrogate pair, which is no character") from error
     if "\0" in raw:
         raise Unfit("holds a NUL character")
+    return raw
+
+
+def _conversation(raw: list[object]) -> object:
+    """Return a list of messages, or the parts of one, as text; a single one is its content."""
+    for value in (raw, [{"role": "user", "content": raw}]):
+        if text := conversation(value):
+            messages = messages_of(text) or ()
+            return messages[0].content if len(messages) == 1 else text
     return raw
 
 
@@ -100,8 +113,19 @@ def _one_of(meanings: dict[str, object], **also: str) -> Converter:
     return convert
 
 
-# ``model_a`` is A; left and right are neither.
-choice: Final = _one_of({choice: choice for choice in CHOICES}, model_a="A", model_b="B")
+# What else is written for a choice; left and right are none: they say where something stood.
+_SPELLINGS: Final = {
+    "A": "model_a, model a, assistant a, response a, [[a]], a>b, a>>b, a > b",
+    "B": "model_b, model b, assistant b, response b, [[b]], b>a, b>>a, b > a",
+    "tie": "draw, equal, same, =, a=b, b=a, c, [[c]]",
+    "both_bad": "tie (bothbad), bothbad, both bad, both are bad, neither",
+}
+choice: Final = _one_of(
+    {choice: choice for choice in CHOICES},
+    **{word: choice for choice, words in _SPELLINGS.items() for word in words.split(", ")},
+)
+# A choice where A and B are exchanged.
+SWAPPED: Final = {"A": "B", "B": "A", "tie": "tie", "both_bad": "both_bad"}
 side: Final = _one_of({side: side for side in SIDES})
 kind: Final = _one_of({"svg": "svg", "text": "text", "code": "code", "image": "image"})
 flag: Final = _one_of({"true": True, "false": False})
@@ -112,6 +136,9 @@ def number(raw: object) -> int | float | None:
         bare = raw.strip()
         if not bare:
             return None
+        if _THOUSANDS.fullmatch(bare):
+            raise Unfit(f"{bare!r} may be a thousand or a decimal comma: write a point")
+        bare = bare.replace(",", ".", 1)
         if not _DECIMAL.fullmatch(bare):
             raise Unfit(f"{shorten(raw)!r} is not a number")
         raw = float(bare) if set(bare) & set(".eE") else int(bare)

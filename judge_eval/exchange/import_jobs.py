@@ -14,7 +14,7 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from datetime import timedelta
 from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO, Final, NamedTuple, TypeVar, cast, get_args
+from typing import Any, BinaryIO, Final, TypeVar, cast
 from uuid import UUID, uuid4
 
 from django.conf import settings
@@ -27,8 +27,9 @@ from humanjudge.celery import enqueue
 from humanjudge.lib import leases
 from humanjudge.lib.child_process import manage
 from humanjudge.lib.validation import ConfigInvalid, validated
-from judge_eval.exchange import mapping
+from judge_eval.exchange import containers, mapping
 from judge_eval.exchange.bundle import BundleError, is_bundle
+from judge_eval.exchange.containers import Source, UnknownFormat, format_of
 from judge_eval.exchange.formats import read as read_file
 from judge_eval.exchange.import_pictures import Pictures, is_zip
 from judge_eval.exchange.import_read import read
@@ -45,8 +46,7 @@ from judge_eval.exchange.import_steps import LEASE, LeaseLost, mine, note, remov
 from judge_eval.exchange.import_write import Writing
 from judge_eval.exchange.preview import PreviewRequest, preview
 from judge_eval.exchange.restore import Restoring
-from judge_eval.exchange.row_models import SHAPES, Broken, Item, RowError, Shape
-from judge_eval.exchange.sources import Format, UnknownFormat, format_of
+from judge_eval.exchange.row_models import SHAPES, Broken, Item, Note, RowError, Shape
 from judge_eval.models import UPLOADED, Import, Run
 from judge_eval.selectors import switched_off
 from voting.kinds import KINDS
@@ -69,11 +69,6 @@ _starting = threading.Lock()
 logger = logging.getLogger(__name__)
 
 
-class Source(NamedTuple):
-    name: str
-    stream: BinaryIO
-
-
 # --- asking ---------------------------------------------------------------------------------------
 
 
@@ -84,23 +79,14 @@ def form_of(
     how = validated(ImportOptions, options)
     if columns is not None:
         mapping.parse(columns, _shape(how.vote_kind))
-    if file_format not in (None, *get_args(Format)):
-        why = f"{file_format!r} is not one of {', '.join(get_args(Format))}"
-        raise ConfigInvalid.at("format", why)
     try:
-        for source in () if file_format else _of_rows(sources):
-            format_of(source.name)
+        for source in sources:
+            # What a zip holds is looked at by a worker.
+            if not is_zip(source.name):
+                format_of(source.name.removesuffix(".gz"), file_format)
     except UnknownFormat as error:
         raise ConfigInvalid.at("format", str(error)) from error
     return {"options": options, "mapping": columns, "format": file_format}
-
-
-def _of_rows(sources: Sequence[Source]) -> list[Source]:
-    """Return the files that hold rows; the others hold pictures."""
-    readable = [source for source in sources if not is_zip(source.name)]
-    if sources and not readable:
-        raise ConfigInvalid.at("file", "a zip holds pictures; a file with the rows comes beside it")
-    return readable
 
 
 def sources_of(files: Sequence["UploadedFile[bytes]"]) -> list[Source]:
@@ -116,9 +102,8 @@ def sources_of(files: Sequence["UploadedFile[bytes]"]) -> list[Source]:
 
 def check_length(length: str) -> None:
     """Refuse a request by its length, before its files are written to the disk."""
-    number, most = settings.IMPORT_MAX_FILES, settings.IMPORT_MAX_MB
-    if int(length or 0) > number * most << 20:
-        raise ImportTooLarge(f"at most {number} files of {most} MB each")
+    if int(length or 0) > settings.IMPORT_MAX_TOTAL_MB << 20:
+        raise ImportTooLarge(f"at most {settings.IMPORT_MAX_TOTAL_MB:,} MB at once")
 
 
 def recognise(job: Import, sources: Sequence[Source]) -> None:
@@ -147,11 +132,8 @@ def save_upload(job: Import, sources: Sequence[Source]) -> Import:
 def _preview(job: Import, columns: dict[str, Any] | None) -> dict[str, Any]:
     shape = _shape_for(job)
     request = PreviewRequest(
-        files=[
-            (_folder(job) / str(n), name)
-            for n, name in enumerate(job.form["files"])
-            if not is_zip(name)
-        ],
+        files=[(_folder(job) / str(n), name) for n, name in enumerate(job.form["files"])],
+        encoding=job.form["options"].get("encoding"),
         mapping=columns,
         shape=None if shape is None else shape.name,
         is_bundle=job.is_bundle,
@@ -354,8 +336,11 @@ def _import(job: Import) -> None:
             if job.is_bundle:
                 facts = Restoring(job, files[0].stream).read()
             else:
-                with closing(Scratch(_folder(job) / "rows", is_new=True)) as scratch:
-                    facts = read(job, _items(job, files), scratch)
+                with (
+                    closing(Scratch(_folder(job) / "rows", is_new=True)) as scratch,
+                    ExitStack() as copies,
+                ):
+                    facts = read(job, _items(job, files, copies), scratch)
             note(job, state=Import.State.WRITING, **facts)
         if job.is_bundle:
             Restoring(job, files[0].stream).write()
@@ -373,25 +358,33 @@ def _files(job: Import) -> Iterator[Sequence[Source]]:
         ]
 
 
-def _items(job: Import, files: Sequence[Source]) -> Iterator[Item]:
+def _items(job: Import, files: Sequence[Source], copies: ExitStack) -> Iterator[Item]:
     given, file_format = job.form["mapping"], job.form["format"]
     shape = _shape_for(job)
     columns = mapping.parse(given, shape) if given is not None else None
-    tables = _of_rows(files)
+    most = settings.IMPORT_MAX_UNPACKED_MB << 20
+    encoding = job.form["options"].get("encoding")
+    try:
+        tables = containers.unpacked(files, copies, file_format, encoding, most)
+    except (Broken, UnknownFormat) as error:
+        return iter([RowError("", 0, None, str(error), is_fatal=True)])
     for source in () if job.is_local else tables:
-        if (file_format or format_of(source.name)) == "parquet":
+        if format_of(source.name, file_format) == "parquet":
             with suppress(Broken):  # which reading will tell as it tells every fault
                 _refuse_large(source)
             source.stream.seek(0)
+    if not tables:
+        why = "no file holds rows: one is needed beside a zip of pictures"
+        return iter([RowError("", 0, None, why, is_fatal=True)])
     off = switched_off()
     rows = chain.from_iterable(
-        [
-            read_file(source.stream, source.name, columns, file_format, shape, off)
-            for source in tables
-        ]
+        chain(
+            [Note(source.name, source.note)] if source.note else [],
+            read_file(source.stream, source.name, columns, file_format, shape, off),
+        )
+        for source in tables
     )
-    zips = [source for source in files if is_zip(source.name)]
-    most = settings.IMPORT_MAX_UNPACKED_MB << 20
+    zips = [(name, stream) for name, stream, _ in files if is_zip(name)]
     return Pictures(_folder(job) / PICTURES, zips, _usual_kind(job), most).placed(rows)
 
 

@@ -5,8 +5,11 @@ at: a source that is large, slow or wrong holds up nobody and leaves nothing beh
 """
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Sequence
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
+from functools import cached_property
 from itertools import chain, islice
 from typing import Any, Final
 from uuid import UUID, uuid4
@@ -23,6 +26,7 @@ from judge_eval.exchange.drafts import (
     COMPARED,
     PairDraft,
     check_consistent,
+    mark,
     of_another_shape,
     quote,
     verdict_of,
@@ -64,6 +68,8 @@ from voting.models import Item as Pair
 # In an output's metadata, beside what sources say of it.
 KEPT: Final = (OUTPUT_ABSENT, CHANGES)
 LOOKED_AT: Final = 20
+# A whole number, as people, spreadsheets and data frames write it.
+_NUMBER: Final = re.compile(r"0*(\d+)(?:\.0+)?", re.ASCII)
 # Many more are a wrong column: every vote keeps the standing of every judge.
 MOST_JUDGES: Final = 200
 
@@ -139,6 +145,9 @@ class _Reading:
         self._project, self._form, self._run, self._options = job.project_id, job.form, run, options
         self._queue = run.queue if run else None
         self._scratch, self._report = scratch, ImportReport()
+        # The record that was read last, and those of which a row was wrong.
+        self._record, self._has_row = ("", 0), False
+        self._unfit = set[tuple[str, int]]()
         last = self._queue.items.order_by("-position") if self._queue else Pair.objects.none()
         self._kind = options.kind or last.values_list("a__kind", flat=True).first() or "text"
         # What is asked of people; of a new run, as is stated or as its first row says.
@@ -168,6 +177,7 @@ class _Reading:
     def fitting(self, items: Iterable[Item]) -> Iterator[Row]:
         """Yield the rows that may be taken, and give judges their places; report all else."""
         for item in items:
+            self._count(item)
             if isinstance(item, LeftOut):
                 self._report.leave_out(item)
             elif isinstance(item, Note):
@@ -181,12 +191,25 @@ class _Reading:
             if self._report.failures >= MOST_ERRORS and not self._options.skip_errors:
                 raise RowsWrong(self._report, is_cut=True)
 
+    def _count(self, item: Item) -> None:
+        """Count the records, which come one after another, and those that hold a row."""
+        if not isinstance(item, Row | LeftOut | RowError):
+            return
+        line = item.line if isinstance(item, Row) else item.row
+        if line and (item.file, line) != self._record:
+            self._record, self._has_row = (item.file, line), False
+            self._report.records += 1
+        if isinstance(item, Row) and not self._has_row:
+            self._has_row = True
+            self._report.used += 1
+
     @contextmanager
     def _reported(self, row: Row) -> Iterator[None]:
         try:
             yield
         except Misfit as error:
             self._report.fail(RowError(row.file, row.line, error.field, error.why))
+            self._unfit.add((row.file, row.line))
 
     def _fits(self, row: Row) -> bool:
         question = self._question or self._ask(row.shape)
@@ -221,6 +244,8 @@ class _Reading:
 
     def finish(self) -> dict[str, Any]:
         report, given = self._report, self._options.open_for_voting
+        report.used -= len(self._unfit)
+        report.with_outputs = self._scratch.pairs_with_outputs_and_votes()[0]
         has_stored = bool(self._queue and self._queue.items.exists())
         has_pairs = has_stored or self._scratch.count("pair") > 0
         if not report.failures and not has_pairs:
@@ -281,12 +306,18 @@ class _Reading:
 
     def _pairs(self, rows: Sequence[Row]) -> list[tuple[Row, UUID]]:
         """Take in what rows say of their pairs; return those without a fault, with their pairs."""
+        rows = _renamed(rows, self._scratch.aliases({row.item for row in rows}))
+        drafts, stored = self._known({row.item for row in rows})
+        new = {row.item for row in rows} - drafts.keys() - stored.keys()
+        if aliases := self._aliases(row for row in rows if row.item in new):
+            rows, new = _renamed(rows, aliases), new - aliases.keys()
+            more = self._known(
+                {item for item, _ in aliases.values()} - drafts.keys() - stored.keys()
+            )
+            drafts, stored = drafts | more[0], stored | more[1]
+        unmet = new | stored.keys()
         # New pairs are kept, and then stand in the run, in the order of the rows.
         names = list(dict.fromkeys(row.item for row in rows))
-        drafts = {draft.name: draft for draft in self._scratch.drafts(names)}
-        unmet = set(names) - drafts.keys()
-        stored = {draft.name: draft for draft in self._stored(unmet)}
-        new = unmet - stored.keys()
         self._report.already[f"{self._noun}s"] += len(stored)
         self._report.new[f"{self._noun}s"] += len(new)
         drafts |= stored
@@ -298,8 +329,10 @@ class _Reading:
         taken = []
         for row in rows:
             with self._reported(row):
-                texts[row.item] |= drafts[row.item].take(row)
-                taken.append((row, drafts[row.item].pk))
+                as_stored, new_texts = drafts[row.item].take(row)
+                self._report.turned += as_stored is not row
+                texts[row.item] |= new_texts
+                taken.append((as_stored, drafts[row.item].pk))
         for name in names:
             draft = drafts[name]
             is_changed = draft.facts != before[name]
@@ -308,6 +341,51 @@ class _Reading:
             if is_changed or name in unmet:
                 self._scratch.keep(draft, texts[name])
         return taken
+
+    def _known(self, names: Collection[str]) -> tuple[dict[str, PairDraft], dict[str, PairDraft]]:
+        """Return the drafts of what was named before, and of what the run holds."""
+        drafts = {draft.name: draft for draft in self._scratch.drafts(names)}
+        return drafts, {draft.name: draft for draft in self._stored({*names} - drafts.keys())}
+
+    def _aliases(self, rows: Iterable[Row]) -> dict[str, tuple[str, bool]]:
+        """Find out which new names are other names of known items, and keep them."""
+        aliases: dict[str, tuple[str, bool]] = {}
+        for row in rows:
+            if row.item not in aliases and (same := self._same_item(row)):
+                aliases[row.item] = same
+                self._scratch.insert("alias", row.item, same[0], str(int(same[1])))
+                self._report.merged += 1
+        return aliases
+
+    def _same_item(self, row: Row) -> tuple[str, bool] | None:
+        """Return the item that a new name stands for, and whether its A and B are exchanged.
+
+        The same prompt and outputs exchanged are the same pair; and a number that a data frame has
+        made a fraction, or that has lost its zeros, is the same number, unless both are described.
+        """
+        has_texts = bool(row.prompt or row.output_a or row.output_b)
+        if row.shape == "pair" and row.prompt and row.output_a and row.output_b:
+            sides = [f"{row.generator_a}\0{row.output_a}", f"{row.generator_b}\0{row.output_b}"]
+            content = mark("\0\0".join([row.prompt, *sorted(sides)]))
+            side = mark(sides[0])
+            name, first_side = self._scratch.first(content, row.item, side)
+            if name != row.item and first_side != side:
+                return name, True
+        if number := _NUMBER.fullmatch(row.item):
+            known = self._stored_numbers.get(number[1])
+            texts = "texts" if has_texts else ""
+            name, first_texts = (
+                (known, "texts") if known else self._scratch.first(number[1], row.item, texts)
+            )
+            if name != row.item and not (texts and first_texts):
+                return name, False
+        return None
+
+    @cached_property
+    def _stored_numbers(self) -> dict[str, str]:
+        """The names of the run's items that are numbers, by these."""
+        names = self._queue.items.values_list("external_id", flat=True) if self._queue else ()
+        return {number[1]: name for name in names if (number := _NUMBER.fullmatch(name))}
 
     def _stored(self, names: Collection[str]) -> Iterator[PairDraft]:
         if not self._queue:
@@ -427,6 +505,18 @@ class _Reading:
         self._report.already[f"{table}s"] += 1
 
 
+def _renamed(rows: Sequence[Row], aliases: Mapping[str, tuple[str, bool]]) -> Sequence[Row]:
+    """Return rows with the names of their items in place of other names of these."""
+    if not aliases:
+        return rows
+    renamed = []
+    for row in rows:
+        item, is_turned = aliases.get(row.item, (row.item, False))
+        other = row if item == row.item else replace(row, item=item)
+        renamed.append(other.turned() if is_turned else other)
+    return renamed
+
+
 def _uuid(text: str) -> UUID | None:
     try:
         number = UUID(text)
@@ -448,9 +538,9 @@ def _stored_draft(pair: Pair, marks: tuple[str, str]) -> PairDraft:
     if b is None:
         facts["metadata"] = {k: v for k, v in a.metadata.items() if k not in (*NOTED, *KEPT)}
     facts = {field: value for field, value in facts.items() if value}
-    for field, output, mark in zip(OUTPUTS, (a, b), marks, strict=True):
+    for field, output, stored_mark in zip(OUTPUTS, (a, b), marks, strict=True):
         if output and not output.metadata.get(OUTPUT_ABSENT):
-            facts[field] = mark
+            facts[field] = stored_mark
     return PairDraft(
         pair.external_id or str(pair.pk),
         facts,

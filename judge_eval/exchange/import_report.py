@@ -71,6 +71,14 @@ def _graded(criteria: list[Criterion], info: ValidationInfo) -> list[Criterion]:
     return criteria
 
 
+def _text_encoding(name: str) -> str:
+    try:
+        "".encode(name)
+    except (LookupError, ValueError):
+        raise PydanticCustomError("encoding", "is no encoding of texts") from None
+    return name
+
+
 class ImportOptions(Part):
     """How rows become a run; docs/importing.md says what each option does, and what holds without.
 
@@ -109,6 +117,9 @@ class ImportOptions(Part):
     reveal: Literal["after_each", "at_end", "never"] = "after_each"
     open_for_voting: bool | None = None
     skip_errors: bool = False
+    encoding: Annotated[str, AfterValidator(_text_encoding)] | None = Field(
+        None, description="of texts that are not UTF-8, such as cp1252"
+    )
     baselines: bool | None = Field(
         None, description="put judges that know nothing on the board, as its floor"
     )
@@ -154,6 +165,13 @@ class ImportReport(BaseModel):
     new: Counter[str] = _NOTHING
     already: Counter[str] = _NOTHING
     filled: int = 0
+    # Records that were read, and those of them that hold a row which was taken.
+    records: int = 0
+    used: int = 0
+    # Rows whose A and B were exchanged, other names of items, and items that came with outputs.
+    turned: int = 0
+    merged: int = 0
+    with_outputs: int = 0
     errors: list[RowError] = []
     more_errors: int = 0
     left_out: list[LeftOut] = []
@@ -169,6 +187,20 @@ class ImportReport(BaseModel):
     def counted(self) -> Sequence[str]:
         """What it counts, by name: pairs, or single items in their place."""
         return ("pairs" if "pairs" in self.new else "items", *WHAT)
+
+    @property
+    def counts(self) -> list[str]:
+        """What became of the records, in sentences; the numbers add up."""
+        left_out = self.records - self.used
+        noun = self.counted[0].removesuffix("s")
+        lines = [f"{number_of(self.records, 'record')}: {self.used:,} used, {left_out:,} left out"]
+        if self.with_outputs:
+            lines.append(f"{number_of(self.with_outputs, noun)} came with outputs")
+        if self.turned:
+            lines.append(f"{number_of(self.turned, 'row')} had A and B exchanged: turned")
+        if self.merged:
+            lines.append(f"{number_of(self.merged, 'name')} stood for an item of another name")
+        return lines if self.records else []
 
     @property
     def failures(self) -> int:

@@ -27,6 +27,10 @@ _TABLES: Final = (
     "verdict (name TEXT, pair TEXT, statement TEXT, PRIMARY KEY (name, pair))",
     "vote (name TEXT, pair TEXT, statement TEXT, PRIMARY KEY (name, pair))",
     "entered (pair TEXT PRIMARY KEY)",
+    # Other names of an item, and whether its A and B are exchanged there.
+    "alias (name TEXT PRIMARY KEY, item TEXT, is_turned INTEGER)",
+    # By what tells an item whatever its name: who has it first, and which way round or with texts.
+    "same (mark TEXT PRIMARY KEY, name TEXT, side TEXT)",
 )
 # What is written to the database row by row, in this order.
 VOTES: Final = "vote"
@@ -93,6 +97,19 @@ class Scratch:
         marks = ", ".join("?" * len(voters))
         select = f"SELECT name, voter_group FROM voter WHERE name IN ({marks})"  # noqa: S608
         return {name: group for name, group in self._db.execute(select, list(voters)) if group}
+
+    def aliases(self, names: Collection[str]) -> dict[str, tuple[str, bool]]:
+        """Return the items that some names stand for, and whether A and B are exchanged there."""
+        marks = ", ".join("?" * len(names))
+        select = f"SELECT name, item, is_turned FROM alias WHERE name IN ({marks})"  # noqa: S608
+        return {name: (item, bool(it)) for name, item, it in self._db.execute(select, [*names])}
+
+    def first(self, mark: str, name: str, side: str) -> tuple[str, str]:
+        """Return which name had such a mark first, and with which side."""
+        self.insert("same", mark, name, side)
+        select = "SELECT name, side FROM same WHERE mark = ?"
+        first: tuple[str, str] = self._db.execute(select, [mark]).fetchone()
+        return first
 
     def statement(self, table: str, name: str, pair: str) -> str:
         select = f"SELECT statement FROM {table} WHERE name = ? AND pair = ?"  # noqa: S608

@@ -1,23 +1,25 @@
 """Which column of a file is which field of a row, how its values read, and the mapping of these
 as people write it."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache, partial
 from itertools import chain
-from typing import Annotated, Any, BinaryIO, Final, Literal, cast
+from typing import Annotated, Any, BinaryIO, Final, Literal, TypeAlias, cast
 
 from pydantic import AfterValidator, Field
 
 from humanjudge.lib.validation import ConfigError, ConfigInvalid, Part, meant, validated
 from judge_eval.exchange import fields
+from judge_eval.exchange.expressions import Expression
 from judge_eval.exchange.fields import Converter, Label
 from judge_eval.exchange.row_models import (
     ITEMS,
     PAIRS,
     SHAPES,
     Item,
+    LeftOut,
     Misfit,
     Note,
     Row,
@@ -29,7 +31,10 @@ from judge_eval.exchange.row_models import (
     shape_of,
 )
 from judge_eval.exchange.sources import Record, records
+from voting.choices import Choice
 
+# What finds the rows of a record that holds several.
+EACH: Final = "rows"
 LABELS: Final = "labels"
 JUDGES: Final = "judges"
 VOTERS: Final = "voters"
@@ -49,36 +54,88 @@ MOST_NAMED: Final = 20
 LONGEST_NAMED: Final = 40
 
 
+Find: TypeAlias = Callable[[Values], object]
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
-    """Where one value of a row comes from: a column of the file, or else the mapping itself.
+    """Where one value of a row comes from: expressions on its record, or else the mapping itself.
 
-    `field` is a column of ours, or one of a group, such as ``labels.TASK``.
+    `field` is a column of ours, or one of a group, such as ``labels.TASK``. `find` is what the
+    expressions find, put together.
     """
 
     field: str
-    column: str | None
+    sources: Sequence[Expression]
     convert: Converter
+    find: Find | None = None
     constant: object = None
 
     def read(self, record: Values) -> object:
-        if self.column is None:
+        if not self.sources:
             return self.constant
-        raw = record.get(self.column)
-        if raw is None:
-            return None
         try:
-            return self.convert(raw)
+            raw = self.find(record) if self.find else self.sources[0].of(record)
+            return None if raw is None else self.convert(raw)
         except ValueError as error:
-            named = "" if self.column == self.field else f" (column {self.column!r})"
+            names = [source.text for source in self.sources]
+            named = "" if names == [self.field] else f" (column {', '.join(map(repr, names))})"
             raise Misfit(self.field, f"{error}{named}") from error
+
+
+def by_name(field: str, column: str, convert: Converter) -> Column:
+    return Column(field, [Expression(column)], convert)
 
 
 def _looked_up(meanings: Values, raw: object) -> object:
     word = fields.plain(raw)
-    if word not in meanings and word.strip():
+    known = word if word in meanings else word.strip()
+    if known not in meanings and known:
         raise ValueError(f"{word!r} is not one of {', '.join(meanings)}")
-    return meanings.get(word)
+    return meanings.get(known)
+
+
+def _number(raw: object) -> float | None:
+    value = None if raw is None else fields.number(raw)
+    return None if value is None else float(value)
+
+
+def winner_of(a: float | None, b: float | None, within: float = 0) -> str | None:
+    """Return which of two scores is higher; None where one is missing.
+
+    Examples
+    --------
+    >>> winner_of(8, 5), winner_of(7, 7), winner_of(6.5, 6, within=1), winner_of(1, None)
+    ('A', 'tie', 'tie', None)
+    """
+    if a is None or b is None:
+        return None
+    return "tie" if abs(a - b) <= within else "A" if a > b else "B"
+
+
+def _of_scores(a: Expression, b: Expression, within: float, record: Values) -> object:
+    return winner_of(_number(a.of(record)), _number(b.of(record)), within)
+
+
+def _of_one_hot(sources: Mapping[str, Expression], record: Values) -> object:
+    hot = [choice for choice, source in sources.items() if _is_hot(source.of(record))]
+    if len(hot) > 1:
+        raise ValueError(f"{' and '.join(hot)} are marked at once")
+    return hot[0] if hot else None
+
+
+def _is_hot(raw: object) -> bool:
+    word = str(raw).strip().lower()
+    if raw is None or word in ("", "false"):
+        return False
+    return word == "true" or _number(raw) != 0
+
+
+def _of_number(
+    source: Expression, threshold: float, within: float, larger: str, record: Values
+) -> object:
+    winner = winner_of(_number(source.of(record)), threshold, within)
+    return fields.SWAPPED[winner] if winner and larger == "B" else winner
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,19 +151,34 @@ class ColumnMapping:
     groups: Mapping[str, Mapping[str, Column]]
     shape: Shape = PAIRS
     nested: Collection[str] = ()
+    # Where a record holds several rows: what finds them.
+    each: Sequence[Expression] = ()
 
-    def rows(self, file: str, record: Record) -> Iterator[Row | RowError]:
+    def rows(self, file: str, record: Record) -> Iterator[Row | LeftOut | RowError]:
         """Turn one record into rows, more where it holds statements of several; or say what is
         wrong.
         """
-        shape, raw = self.shape, record.values
+        if not self.each:
+            yield from self._rows(file, record.line, record.values)
+            return
+        try:
+            found = self.each[0].of(record.values)
+        except ValueError as error:
+            yield RowError(file, record.line, EACH, str(error))
+            return
+        for one in found if isinstance(found, list) else [found] if found is not None else []:
+            inner = one if isinstance(one, dict) else {"value": one}
+            yield from self._rows(file, record.line, record.values | inner)
+
+    def _rows(self, file: str, line: int, raw: Values) -> Iterator[Row | LeftOut | RowError]:
+        shape = self.shape
         try:
             values = {source.field: source.read(raw) for source in self.columns}
             if shape is ITEMS:
                 values[METADATA] = dict(self._group(METADATA, raw)) or None
             labels = cast("dict[str, Label]", dict(self._group(LABELS, raw)))
-            constants = [source.field for source in self.columns if source.column is None]
-            if not any(s.field == shape.name and s.column in raw for s in self.columns):
+            constants = [source.field for source in self.columns if not source.sources]
+            if values.get(shape.name) is None and not self._is_named(raw):
                 values[shape.name] = name_by_content(shape, values)
             about = {name: values.get(name) for name in (shape.name, *shape.about)}
             wide = [
@@ -118,19 +190,24 @@ class ColumnMapping:
                 for name, answer in self._group(group, raw)
             ]
             if not wide or any(values.get(name) is not None for name in shape.answer_fields):
-                yield from assemble(shape, file, record.line, values, labels, constants)
+                yield from assemble(shape, file, line, values, labels, constants)
             for statement in wide:
-                yield from assemble(shape, file, record.line, statement, {}, ())
+                yield from assemble(shape, file, line, statement, {}, ())
         except Misfit as error:
-            yield RowError(file, record.line, error.field, error.why)
+            yield RowError(file, line, error.field, error.why)
 
-    def named(self) -> set[str]:
+    def _is_named(self, raw: Values) -> bool:
+        """Say whether a record has the column that names what it is about, if only an empty one."""
+        names = [column for column in self.columns if column.field == self.shape.name]
+        return any(source.text in raw for column in names for source in column.sources)
+
+    def expressions(self) -> list[Expression]:
         every = chain(self.columns, *(group.values() for group in self.groups.values()))
-        return {each.column for each in every if each.column is not None}
+        return [source for each in every for source in each.sources]
 
     def unused(self, columns: Iterable[str]) -> list[str]:
-        named = self.named()
-        return [column for column in columns if column not in named]
+        roots = set[str]().union(*(each.roots for each in (*self.expressions(), *self.each)))
+        return [column for column in columns if column not in roots]
 
     def _group(self, group: str, record: Values) -> Iterator[tuple[str, object]]:
         sources = self.groups.get(group, {})
@@ -142,7 +219,7 @@ class ColumnMapping:
             flat = {_PREFIXES[group] + name: raw for name, raw in inner.items()}
             record = {**flat, **record}
             sources = {
-                name.removeprefix(_PREFIXES[group]): Column(name, name, convert) for name in flat
+                name.removeprefix(_PREFIXES[group]): by_name(name, name, convert) for name in flat
             } | {**sources}
         for name, source in sources.items():
             if (value := source.read(record)) is not None:
@@ -155,12 +232,12 @@ class OwnNames:
 
     shape: Shape
 
-    def rows(self, file: str, record: Record) -> Iterator[Row | RowError]:
+    def rows(self, file: str, record: Record) -> Iterator[Row | LeftOut | RowError]:
         return _by_names(self.shape.name, tuple(record.values)).rows(file, record)
 
-    def named(self) -> set[str]:
+    def expressions(self) -> list[Expression]:
         """Nothing is named that every file must have."""
-        return set()
+        return []
 
     def unused(self, columns: Collection[str]) -> list[str]:
         return [column for column, role in roles_of(columns, self.shape).items() if not role]
@@ -173,10 +250,10 @@ def _by_names(shape_name: str, names: tuple[str, ...]) -> ColumnMapping:
     groups: dict[str, dict[str, Column]] = {group: {} for group in groups_of(shape)}
     for name, role in roles_of(names, shape).items():
         if role in shape.fields:
-            columns.append(Column(role, name, shape.fields[role]))
+            columns.append(by_name(role, name, shape.fields[role]))
         elif role and name != role:
             of_one = name.removeprefix(_PREFIXES[role])
-            groups[role][of_one] = Column(name, name, converter_of(role, shape))
+            groups[role][of_one] = by_name(name, name, converter_of(role, shape))
     return ColumnMapping(tuple(columns), groups, shape, nested_in(shape))
 
 
@@ -207,7 +284,7 @@ def rows_of(
 ) -> Iterator[Item]:
     """Yield what `make` makes of each record, and an error where it raises Misfit."""
     for record in records(stream, name, file_format):
-        if isinstance(record, RowError):
+        if not isinstance(record, Record):
             yield record
             continue
         try:
@@ -216,49 +293,50 @@ def rows_of(
             yield RowError(name, record.line, error.field, error.why)
 
 
-def own_row(file: str, line: int, values: Values) -> Row | RowError:
-    """Build a row from raw values by field, with every check that a file of ours gets."""
-    [row] = OWN_NAMES.rows(file, Record(line, dict(values)))
-    return row
-
-
-def own_items(file: str, line: int, values: Values) -> Iterator[Row | RowError]:
-    """Build rows about a single item in the same way."""
-    return OWN_ITEM_NAMES.rows(file, Record(line, dict(values)))
+def own_rows(file: str, line: int, values: Values) -> Iterator[Row | LeftOut | RowError]:
+    """Build rows from raw values by field, with every check that a file of ours gets."""
+    own = OWN_ITEM_NAMES if shape_of(values) is ITEMS else OWN_NAMES
+    return own.rows(file, Record(line, dict(values)))
 
 
 # --- a whole file -----------------------------------------------------------------------------
 
 
 def rows(
-    records: Iterable[Record | RowError], mapping: ColumnMapping | OwnNames, file: str
-) -> Iterator[Row | RowError | Note]:
+    records: Iterable[Record | RowError | Note], mapping: ColumnMapping | OwnNames, file: str
+) -> Iterator[Item]:
     """Turn records into rows.
 
     Behind the last record stands an error for each column that the mapping names and that no record
     had, for a misspelt name must not read as a file without votes; and a note of the columns that
     nothing is made of.
     """
-    columns = _Columns(mapping)
+    columns, unmet = _Columns(mapping), mapping.expressions()
     line = 0
     for record in records:
-        if isinstance(record, RowError):
+        if not isinstance(record, Record):
             yield record
             continue
         line = record.line
         if new_fault := columns.look(list(record.values)):
             why = f"{new_fault} (so with every row that has these columns)"
             yield RowError(file, line, None, why)
+        if unmet:
+            unmet = [each for each in unmet if not _is_met(each, record.values)]
         if not columns.fault:
-            yield from mapping.rows(file, record)
-    if line:
-        for column in sorted(columns.missing):
-            why = f"no record has a column {column!r}{_nearest(column, columns.last)}"
-            yield RowError(file, line, None, why, is_fatal=True)
-    if columns.unread:
-        guesses = (_nearest(column, mapping.shape.fields) for column in columns.unread)
-        guess = next(filter(None, guesses), "") if isinstance(mapping, OwnNames) else ""
-        yield Note(file, f"not read: {_listed(list(columns.unread))}{guess}")
+            yield from list(mapping.rows(file, record)) or [LeftOut(file, line, "it holds no row")]
+    for column in sorted({each.text for each in unmet}) if line else ():
+        why = f"no record has a column {column!r}{_nearest(column, columns.last)}"
+        yield RowError(file, line, None, why, is_fatal=True)
+    yield from columns.notes(file)
+
+
+def _is_met(source: Expression, record: Values) -> bool:
+    """Say whether a record has a column, or what an expression finds."""
+    try:
+        return source.text in record or (source.is_path and source.of(record) is not None)
+    except ValueError:
+        return False
 
 
 class _Columns:
@@ -269,15 +347,21 @@ class _Columns:
         self._faults: set[str] = set()
         self.last: list[str] = []
         self.fault = ""
-        self.missing = mapping.named()
         self.unread: dict[str, None] = {}
+
+    def notes(self, file: str) -> Iterator[Note]:
+        if self.unread:
+            fields_of = self._mapping.shape.fields
+            guesses = (_nearest(column, fields_of) for column in self.unread)
+            is_own = isinstance(self._mapping, OwnNames)
+            guess = next(filter(None, guesses), "") if is_own else ""
+            yield Note(file, f"not read: {_listed(list(self.unread))}{guess}")
 
     def look(self, columns: list[str]) -> str:
         """Set why no row can be made of these columns; return it if that is news."""
         if columns == self.last:
             return ""  # nearly always: rows of a table all have the same
         self.last = columns
-        self.missing.difference_update(columns)
         unread = self._mapping.unused(columns)
         self.fault = _fault(columns, unread, self._mapping)
         if not self.fault and len(self.unread) <= MOST_NAMED:
@@ -321,11 +405,7 @@ def _nearest(column: str, names: Iterable[str]) -> str:
 
 
 def _unknown(columns: list[str], shape: Shape) -> str:
-    why = f"unknown columns: {_listed(columns)}"
-    other = next((sign for sign in ";\t|" if sign in columns[0]), None)
-    if len(columns) == 1 and other:
-        return f"{why}; commas stand between columns, not {other!r}"
-    return f"{why}; expected: {', '.join(shape.fields)}"
+    return f"unknown columns: {_listed(columns)}; expected: {', '.join(shape.fields)}"
 
 
 def _listed(columns: list[str]) -> str:
@@ -388,6 +468,9 @@ LABEL_TYPES: Final[dict[str, Converter]] = {
 _Filled = Annotated[str, Field(min_length=1)]
 
 
+_WINNERS: Final = ("verdict", "vote", "pick_ab", "pick_ba")
+
+
 class _Source(Part):
     column: _Filled = ""
     value: Any = None
@@ -395,6 +478,18 @@ class _Source(Part):
     separator: _Filled = ""
     timezone: Annotated[Any, AfterValidator(fields.zone_of)] = None
     type: Literal["text", "number", "truth"] | None = None
+    # A winner out of numbers.
+    scores: tuple[_Filled, _Filled] | None = None
+    one_hot: Annotated[dict[Choice, _Filled], Field(min_length=2)] | None = None
+    threshold: float | None = None
+    tie_within: Annotated[float, Field(ge=0)] = 0
+    larger: Literal["A", "B"] = "B"
+
+    @property
+    def expressions(self) -> list[str]:
+        if self.scores:
+            return [*self.scores]
+        return [*self.one_hot.values()] if self.one_hot else [self.column]
 
 
 def parse(config: object, shape: Shape | None = None) -> ColumnMapping:
@@ -414,7 +509,7 @@ def parse(config: object, shape: Shape | None = None) -> ColumnMapping:
         raise ConfigInvalid.at("mapping", "must be an object of columns by field")
     shape, parser = shape or shape_of(config) or _fitting(config), _Parser()
     groups = groups_of(shape)
-    names = [*shape.fields, *groups]
+    names = [*shape.fields, *groups, EACH]
     for name in config:
         if name not in names:
             parser.refuse(name, f"unknown{meant(name, names)}")
@@ -432,15 +527,16 @@ def parse(config: object, shape: Shape | None = None) -> ColumnMapping:
         parsed[group] = {
             name: parser.column(f"{group}.{name}", spec, convert) for name, spec in specs.items()
         }
+    each = [parser.expression(EACH, config[EACH])] if EACH in config else []
     if parser.errors:
         raise ConfigInvalid(parser.errors)
-    return ColumnMapping(tuple(columns), parsed, shape)
+    return ColumnMapping(tuple(columns), parsed, shape, each=each)
 
 
 def _fitting(config: Mapping[str, object]) -> Shape:
     """Return the shape that knows all fields of a mapping; of pairs, where neither does."""
     shapes = (PAIRS, ITEMS)
-    return next((s for s in shapes if {*s.fields, *groups_of(s)} >= config.keys()), PAIRS)
+    return next((s for s in shapes if {*s.fields, *groups_of(s), EACH} >= config.keys()), PAIRS)
 
 
 class _Parser:
@@ -458,7 +554,7 @@ class _Parser:
             source = validated(_Source, given, path=f"mapping.{field}")
         except ConfigInvalid as invalid:
             self.errors += invalid.errors
-            return Column(field, None, convert)
+            return Column(field, (), convert)
         self._refuse_misplaced(field, source)
         if source.separator:
             convert = partial(fields.words, separator=source.separator)
@@ -467,7 +563,7 @@ class _Parser:
         convert = LABEL_TYPES[source.type] if source.type else convert
         if "value" in source.model_fields_set:
             constant = self._value(f"{field}.value", source.value, convert)
-            return Column(field, None, convert, constant=constant)
+            return Column(field, (), convert, constant=constant)
         if source.values:
             meanings = {
                 raw: None
@@ -476,18 +572,33 @@ class _Parser:
                 for raw, word in source.values.items()
             }
             convert = partial(_looked_up, meanings)
-        return Column(field, source.column, convert)
+        sources = [self.expression(field, text) for text in filter(None, source.expressions)]
+        return Column(field, sources, convert, _finder(source, sources))
+
+    def expression(self, path: str, text: object) -> Expression:
+        try:
+            if isinstance(text, str) and text:
+                return Expression(text)
+            why = "must be the name of a column, or an expression"
+        except ValueError as error:
+            why = str(error)
+        self.refuse(path, why)
+        return Expression("")
 
     def _refuse_misplaced(self, field: str, source: _Source) -> None:
         given, is_label = source.model_fields_set, field.startswith(f"{LABELS}.")
-        if ("column" in given) == ("value" in given):
-            self.refuse(field, "needs one of column and value")
+        if len(given & {"column", "value", "scores", "one_hot"}) != 1:
+            choices = ", scores and one_hot" if field in _WINNERS else " and value"
+            self.refuse(field, f"needs one of column{', value' if ',' in choices else ''}{choices}")
         elif "value" in given and (field in ("pair", "item") or source.values):
             self.refuse(f"{field}.value", "cannot stand here: it is the same for every row")
         allowed = {
             "separator": is_label or field == "tags",
             "timezone": field in ("voted_at", "time"),
             "type": is_label,
+            **dict.fromkeys(("scores", "one_hot", "threshold"), field in _WINNERS),
+            "tie_within": bool({"scores", "threshold"} & given),
+            "larger": "threshold" in given,
         }
         for setting in [name for name, belongs in allowed.items() if not belongs]:
             if setting in given:
@@ -502,3 +613,14 @@ class _Parser:
         if value is None:
             self.refuse(path, "must not be empty")
         return value
+
+
+def _finder(source: _Source, found: Sequence[Expression]) -> Find | None:
+    """Return what makes one value of several, or of a number; None where a column is the value."""
+    if source.scores:
+        return partial(_of_scores, found[0], found[1], source.tie_within)
+    if source.one_hot:
+        return partial(_of_one_hot, dict(zip(source.one_hot, found, strict=True)))
+    if source.threshold is None:
+        return None
+    return partial(_of_number, found[0], source.threshold, source.tie_within, source.larger)

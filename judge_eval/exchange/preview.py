@@ -10,7 +10,7 @@ import resource
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -18,13 +18,15 @@ from typing import BinaryIO, Final
 from pydantic import BaseModel
 
 from humanjudge.lib import extensions
-from judge_eval.exchange import bundle, fields, mapping
+from judge_eval.exchange import bundle, containers, fields, mapping
+from judge_eval.exchange.containers import Source
 from judge_eval.exchange.drafts import Together
 from judge_eval.exchange.formats import LOOKED_AT_FIRST, detect, read
 from judge_eval.exchange.import_scratch import text_of
 from judge_eval.exchange.row_models import (
     ITEMS,
     SHAPES,
+    Broken,
     Item,
     LeftOut,
     Misfit,
@@ -35,7 +37,7 @@ from judge_eval.exchange.row_models import (
     Values,
     shape_of,
 )
-from judge_eval.exchange.sources import Record, format_of, records
+from judge_eval.exchange.sources import Record, records
 
 # So many records of a file are looked at, or fewer where their texts are long.
 LOOKED_AT: Final = 200
@@ -65,6 +67,7 @@ class PreviewRequest(BaseModel):
     mapping: Values | None = None
     shape: ShapeName | None = None
     is_bundle: bool = False
+    encoding: str | None = None
     # Extensions that the settings name, and which are turned off.
     extensions: list[str] = []
     off: list[str] = []
@@ -155,8 +158,15 @@ def look(request: PreviewRequest) -> Preview:
     columns = None if request.mapping is None else mapping.parse(request.mapping, shape)
     row_shape = columns.shape if columns else shape
     rows = _Rows(result)
-    for path, name in request.files:
-        with path.open("rb") as stream:
+    with ExitStack() as stack:
+        files = [Source(name, stack.enter_context(path.open("rb"))) for path, name in request.files]
+        try:
+            sources = containers.unpacked(files, stack, None, request.encoding)
+        except (containers.UnknownFormat, Broken) as error:
+            result.faults = [Fault(file="", row=0, field=None, why=str(error))]
+            return result
+        for name, stream, note in sources:
+            result.notes += [f"{name}: {note}"] if note else []
             first = list(_first_records(stream, name))
             stream.seek(0)
             _note_columns(first, result)
@@ -321,7 +331,7 @@ def limit_memory(more: int) -> None:
 
 def main() -> None:
     request = PreviewRequest.model_validate_json(sys.stdin.buffer.read())
-    if any(format_of(name) == "parquet" for _, name in request.files):
+    if any(name.lower().endswith((".parquet", ".pq", ".zip")) for _, name in request.files):
         import judge_eval.exchange.parquet  # noqa: F401  what it takes is not the files'
     # This process has no Django, which loads them elsewhere.
     extensions.load(request.extensions)

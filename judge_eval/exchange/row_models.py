@@ -7,7 +7,7 @@ may hold both.
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from hashlib import sha256
@@ -17,7 +17,7 @@ from uuid import UUID
 from pydantic import Field
 
 from judge_eval.exchange import fields
-from judge_eval.exchange.fields import Converter, Label
+from judge_eval.exchange.fields import SWAPPED, Converter, Label
 from voting.choices import Choice, Side
 
 Kind = Literal["svg", "text", "code", "image"]
@@ -78,10 +78,33 @@ class Row:
     metadata: Mapping[str, object] = field(default_factory=dict)
     category: str | None = None
 
+    def turned(self) -> "Row":
+        """Return the same statement about the pair with A and B exchanged."""
+        sided = [f"{name}_{side}" for name in ("generator", "output", "score") for side in "ab"]
+        words = {name: name for name in ("verdict", "vote", "left_side")}
+        # Who saw A first here has seen the stored B first.
+        words |= dict(zip(PICKS, reversed(PICKS), strict=True))
+        turned: Values = {name: getattr(self, exchanged(name)) for name in sided}
+        turned |= {name: SWAPPED.get(getattr(self, of)) for name, of in words.items()}
+        return replace(self, **turned)
+
+
+def exchanged(name: str) -> str:
+    """Return what a field of one side is called on the other; any other name as it is.
+
+    Examples
+    --------
+    >>> exchanged("output_a"), exchanged("prompt")
+    ('output_b', 'prompt')
+    """
+    stem, _, side = name.rpartition("_")
+    return f"{stem}_{'b' if side == 'a' else 'a'}" if stem and side in ("a", "b") else name
+
 
 # The answer to what a queue asks, among answers to further tasks.
 MAIN: Final = ""
 OUTPUTS: Final = ("output_a", "output_b")
+PICKS: Final = ("pick_ab", "pick_ba")
 _BESIDE_A_VERDICT: Final = ("feedback", "cost_usd", "unpriced", "latency_ms")
 
 
@@ -248,7 +271,6 @@ _STORED_AS: Final = {
     "score": "score_a",
     "time": "made_at",
 }
-_PICKS: Final = ("pick_ab", "pick_ba")
 # What tells a pair from others in a file that has no names for them.
 _TELLING: Final = ("prompt", "prompt_id", "generator_a", "generator_b", *OUTPUTS)
 _TELLING_ITEMS: Final = ("prompt", "prompt_id", "generator", "output")
@@ -261,7 +283,7 @@ PAIRS: Final = Shape(
     about=(*OF_A_PAIR, "votes_wanted"),
     outputs=OUTPUTS,
     answer=fields.choice,
-    says=("verdict", "error", *_PICKS),
+    says=("verdict", "error", *PICKS),
     verdict=("judge", "score_a", "score_b", "consistent", *_BESIDE_A_VERDICT),
     vote=("voter", "voted_at", "comment", "left_side", "voter_group"),
     needs={"vote": ["voter"], "voter": ["vote"], "verdict": ["judge"], "pick_ab": ["judge"]},
@@ -296,7 +318,7 @@ def shape_of(columns: Collection[str]) -> Shape | None:
     >>> [shape and shape.name for shape in map(shape_of, (["output"], ["output_b"], ["prompt"]))]
     ['item', 'pair', None]
     """
-    of_pairs = {"pair", "generator_a", "generator_b", *OUTPUTS, *_PICKS}
+    of_pairs = {"pair", "generator_a", "generator_b", *OUTPUTS, *PICKS}
     for shape, names in ((PAIRS, of_pairs), (ITEMS, {"item", "output"})):
         if names & {*columns}:
             return shape
@@ -313,29 +335,56 @@ def assemble(
     values: Values,
     labels: Mapping[str, Label],
     constants: Collection[str] = (),
-) -> list[Row]:
+) -> Iterator[Row | LeftOut]:
     """Build the row of a pair, or a row for the verdict and one for the vote on a single item.
 
-    What is None among the checked values by column is not there. `constants` are columns that every
-    row of the file has, and that therefore claim no statement by themselves: the judge's name in a
-    file of one judge, on a row that it was not asked about. Raises Misfit.
+    What is None among the checked values by column is not there. A vote or verdict that lacks a
+    part is left out, and the rest is kept. `constants` are columns that every row of the file has,
+    and that therefore claim no statement by themselves: the judge's name in a file of one judge, on
+    a row that it was not asked about. Raises Misfit.
     """
     given = {name: value for name, value in values.items() if value is not None}
     if shape.name not in given:
         raise Misfit(shape.name, f"missing: every row must name its {shape.name}")
-    has_verdict, has_vote = _claims(shape, given, labels)
-    if has_verdict:
+    if "judge" in given and not given.keys() & {*shape.says} and shape is PAIRS:
+        given |= _winner(given)
+    claims = _claims(shape, given, labels)
+    if claims[0] and "judge" in given:
         _check_verdict(given, constants)
-    else:
-        _drop(given, shape.verdict, constants, "stands without a verdict or an error")
-    if not has_vote:
-        _drop(given, shape.vote, constants, "stands without a vote")
-    elif "voter" not in given:
-        raise Misfit("voter", "missing: a vote must name its voter")
+    given, left_out = _completed(shape, given, claims, constants)
+    labels = labels if given.keys() & {"judge", "voter"} else {}
     row = partial(Row, file, line, shape=shape.name)
-    if shape is ITEMS:
-        return [row(**_stored(one), labels=answers) for one, answers in _statements(given, labels)]
-    return [row(**_stored(given), labels=dict(labels))]
+    statements = _statements(given, labels) if shape is ITEMS else [(given, labels)]
+    for one, answers in statements:
+        yield row(**_stored(one), labels=dict(answers))
+    for why in left_out:
+        yield LeftOut(file, line, why)
+
+
+def _completed(
+    shape: Shape, given: Values, claims: tuple[bool, bool], constants: Collection[str]
+) -> tuple[Values, list[str]]:
+    """Return what is whole of a row, and why the rest of it is left out."""
+    left_out = []
+    parts = (("judge", "verdict", shape.verdict, shape.says), ("voter", "vote", shape.vote, ()))
+    for is_claimed, (who, what, beside, says) in zip(claims, parts, strict=True):
+        if is_claimed and who in given:
+            continue
+        names = {what, *beside, *says}
+        if is_claimed:
+            left_out.append(f"a {what} without its {who}")
+        elif given.keys() & names - {*constants}:
+            left_out.append(f"a {who} without a {what}")
+        given = {name: value for name, value in given.items() if name not in names}
+    return given, left_out
+
+
+def _winner(given: Values) -> Values:
+    """Return the verdict of a judge that gave scores alone."""
+    if not given.keys() >= {"score_a", "score_b"}:
+        return {}
+    a, b = given["score_a"], given["score_b"]
+    return {"verdict": "tie" if a == b else "A" if a > b else "B"}
 
 
 def _claims(shape: Shape, given: Values, labels: Mapping[str, Label]) -> tuple[bool, bool]:
@@ -365,43 +414,40 @@ def _statements(given: Values, labels: Mapping[str, Label]) -> Iterator[tuple[Va
 
 
 def _check_verdict(given: Values, constants: Collection[str]) -> None:
-    picks = [given[name] for name in _PICKS if name in given]
+    picks = [given[name] for name in PICKS if name in given]
     if len(picks) == 1:
-        lacking = _PICKS[_PICKS[0] in given]
+        lacking = PICKS[PICKS[0] in given]
         raise Misfit(lacking, "missing: the other order's pick is there")
-    if "judge" not in given:
-        raise Misfit("judge", "missing: a verdict must name its judge")
     if "error" in given:
         if picks or "verdict" in given:
             raise Misfit("error", "stands beside a verdict: it is one or the other")
-        of_a_winner = ("score", "score_a", "score_b", "consistent")
-        _drop(given, of_a_winner, constants, "a failed verdict has none")
+        for name in ("score", "score_a", "score_b", "consistent"):
+            if name in given and name not in constants:
+                raise Misfit(name, "a failed verdict has none")
+            given.pop(name, None)
     if picks and given.get("consistent") not in (None, picks[0] == picks[1]):
         raise Misfit("consistent", f"the picks {picks[0]} and {picks[1]} say otherwise")
-
-
-def _drop(given: Values, names: Collection[str], constants: Collection[str], why: str) -> None:
-    """Leave out what stands beside no statement, if every row of the file has it."""
-    for name in names:
-        if name in given and name not in constants:
-            raise Misfit(name, why)
-        given.pop(name, None)
 
 
 def name_by_content(shape: Shape, values: Values) -> str:
     """Return a name for the item of a row in a file without names: the same for the same content.
 
+    A pair has the same name whichever output is A.
+
     Examples
     --------
-    >>> name_by_content(PAIRS, {"prompt": "Why?", "generator_a": "x"})[:8]
-    '13f63c69'
+    >>> row = {"prompt": "Why?", "output_a": "x", "output_b": "y"}
+    >>> exchanged_row = {"prompt": "Why?", "output_a": "y", "output_b": "x"}
+    >>> name_by_content(PAIRS, row) == name_by_content(PAIRS, exchanged_row)
+    True
     """
     telling = {name: values[name] for name in shape.telling if values.get(name) is not None}
     if not telling.keys() & {"prompt", "prompt_id"} and not telling.keys() >= {*shape.outputs}:
         tell = "tells" if len(shape.outputs) == 1 else "tell"
         what = f"neither a prompt nor {shape.outputs_in_words} {tell} which {shape.name} it is"
         raise Misfit(shape.name, f"missing, and {what}")
-    return sha256(json.dumps(telling, sort_keys=True).encode()).hexdigest()[:32]
+    texts = [telling, {exchanged(name): value for name, value in telling.items()}]
+    return sha256(min(json.dumps(it, sort_keys=True) for it in texts).encode()).hexdigest()[:32]
 
 
 def column_of(row: Row, name: str) -> str:

@@ -1,26 +1,29 @@
-"""Records out of files of four formats, one at a time and in bounded memory."""
+"""Records out of files of six formats, one at a time and in bounded memory."""
 
 import csv
-from collections.abc import Iterator
-from pathlib import PurePath
-from typing import BinaryIO, Final, Literal, NamedTuple, TypeAlias, get_args
+import re
+from collections.abc import Generator, Iterator
+from itertools import chain
+from typing import Any, BinaryIO, Final, NamedTuple, TypeAlias
 
 from humanjudge.lib.strict_json import MAX_RECORD, MOST_COLUMNS, Cursor, NotJson, loads
-from judge_eval.exchange.row_models import Broken, RowError, Values
+from humanjudge.lib.text import number_of
+from judge_eval.exchange import containers
+from judge_eval.exchange.row_models import Broken, Note, RowError, Values
 
-Format = Literal["csv", "json", "jsonl", "parquet"]
-# Where the rows stand in a JSON file that is an object.
-LISTS = ("rows", "tasks", "records", "items", "data", "pairs", "votes", "verdicts")
+# Where the rows stand in a JSON file that is an object: in one of these, or in one within these.
+LISTS = (
+    *("rows", "tasks", "records", "items", "data", "pairs", "votes", "verdicts"),
+    *("results", "samples", "examples", "test_cases", "testCases", "annotations"),
+)
+# What an object says before its list and every record needs: the settings of an Inspect log.
+_OF_ALL: Final = "eval"
 
-_SUFFIXES: Final[dict[str, Format]] = {
-    ".csv": "csv",
-    ".json": "json",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-}
 _BOM: Final = b"\xef\xbb\xbf"
+_DELIMITERS: Final = ",;\t|"
+_STATED_DELIMITER: Final = re.compile(r"sep=(.)\s*")
+# What no database holds: a NUL, and half a surrogate pair.
+_UNSTORABLE: Final = re.compile("[\0\ud800-\udfff]")
 
 # The csv module has one limit for the whole process; its own is too small for a drawing.
 csv.field_size_limit(MAX_RECORD)
@@ -37,24 +40,14 @@ class Record(NamedTuple):
 Numbered: TypeAlias = Iterator[tuple[int, object]]
 
 
-class UnknownFormat(ValueError):
-    """The file's format was not given and its name does not tell it."""
-
-
-def format_of(name: str) -> Format:
-    suffix = PurePath(name).suffix.lower()
-    if suffix not in _SUFFIXES:
-        raise UnknownFormat(f"{name}: the name must end in one of {', '.join(_SUFFIXES)}")
-    return _SUFFIXES[suffix]
-
-
 def records(
     stream: BinaryIO, name: str, file_format: str | None = None
-) -> Iterator[Record | RowError]:
+) -> Iterator[Record | RowError | Note]:
     """Read the records of a file, whatever its format.
 
     An error that is not about one record alone is fatal, and the last item. A record is at most
-    2 MB. An empty cell of a CSV file is None. Only Parquet needs a seekable stream.
+    2 MB. An empty cell of a table is None; a character that no database holds becomes U+FFFD, and
+    a note behind the last record counts them. CSV and JSON need no seekable stream.
 
     Examples
     --------
@@ -62,33 +55,74 @@ def records(
     >>> list(records(BytesIO(b"pair,vote\\n7,A\\n8\\n"), "votes.csv"))  # doctest: +ELLIPSIS
     [Record(line=2, values={'pair': '7', 'vote': 'A'}), RowError(file='votes.csv', row=3, ...)]
     """
-    chosen = file_format or format_of(name)
+    chosen = containers.format_of(name, file_format)
     if chosen == "parquet":
         # Imported here: who reads no Parquet does not wait for it.
         from judge_eval.exchange.parquet import parquet_rows
 
         return _checked(parquet_rows(stream), name)
-    readers = {"csv": _csv, "jsonl": _json_lines, "json": _json}
-    if chosen not in readers:
-        raise UnknownFormat(f"{chosen!r} is not one of {', '.join(get_args(Format))}")
+    readers = {
+        "csv": _csv,
+        "jsonl": _json_lines,
+        "json": _json,
+        "xlsx": _workbook,
+        "eval": containers.log_records,
+    }
     return _checked(readers[chosen](stream), name)
 
 
-def _checked(numbered: Numbered, name: str) -> Iterator[Record | RowError]:
-    number = 0
+def _checked(numbered: Numbered, name: str) -> Iterator[Record | RowError | Note]:
+    number, storable = 0, _Storable()
     try:
         for number, value in numbered:
-            if isinstance(value, ValueError):
-                yield RowError(name, number, None, str(value))
-            elif not isinstance(value, dict):
-                yield RowError(name, number, None, "not an object with named values")
-            elif len(value) > MOST_COLUMNS:
-                yield RowError(name, number, None, f"more than {MOST_COLUMNS:,} names of values")
+            if isinstance(value, Note):
+                yield Note(name, value.text)
             else:
-                yield Record(number, value)
+                yield _record(name, number, value, storable)
     except (Broken, NotJson) as error:
         line = getattr(error, "line", 0) or number + 1
         yield RowError(name, line, None, str(error), is_fatal=True)
+    if storable.replaced:
+        yield Note(name, f"{storable.replaced:,} characters that cannot be stored became \ufffd")
+
+
+def _record(name: str, number: int, value: object, storable: "_Storable") -> Record | RowError:
+    if isinstance(value, ValueError):
+        return RowError(name, number, None, str(value))
+    if not isinstance(value, dict):
+        return RowError(name, number, None, "not an object with named values")
+    if len(value) > MOST_COLUMNS:
+        return RowError(name, number, None, f"more than {MOST_COLUMNS:,} names of values")
+    try:
+        return Record(number, storable.of(value))
+    except RecursionError:
+        return RowError(name, number, None, "nested too deeply")
+
+
+class _Storable:
+    """Replaces what no database holds, and counts it."""
+
+    def __init__(self) -> None:
+        self.replaced = 0
+
+    def of(self, value: Any) -> Any:
+        if isinstance(value, str):
+            # Nearly always nothing is to be done, and finding that out is quick.
+            if "\0" in value or not (value.isascii() or _is_encodable(value)):
+                value, number = _UNSTORABLE.subn("\ufffd", value)
+                self.replaced += number
+            return value
+        if isinstance(value, dict):
+            return {self.of(key): self.of(inner) for key, inner in value.items()}
+        return [self.of(inner) for inner in value] if isinstance(value, list) else value
+
+
+def _is_encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 class _CsvLines:
@@ -120,6 +154,16 @@ class _CsvLines:
         self.wrong = self.wrong or wrong
         return text
 
+    def header(self) -> tuple[str, str]:
+        """Return the first line that is not blank, and what stands between its columns."""
+        line = next(self, "")
+        if stated := _STATED_DELIMITER.fullmatch(line):
+            return next(self, ""), stated[1]
+        while line.isspace():
+            line = next(self, "")
+        bare = re.sub(r'"[^"]*"', "", line)
+        return line, max(_DELIMITERS, key=bare.count)
+
 
 def _decoded(line: bytes) -> tuple[str, str]:
     try:
@@ -131,43 +175,59 @@ def _decoded(line: bytes) -> tuple[str, str]:
 
 def _csv(stream: BinaryIO) -> Numbered:
     lines = _CsvLines(stream)
-    reader = csv.reader(lines, strict=True)
-    header: list[str] = []
     try:
-        while True:
-            lines.reset()
-            start = lines.number + 1
-            cells = next(reader, None)
-            if not header and (cells or cells is None):
-                header = _header(cells or [], lines.wrong)
-            elif cells is None:
-                return
-            elif lines.wrong:
-                yield start, ValueError(lines.wrong)
-            elif len(cells) == len(header):
-                values = (cell or None for cell in cells)
-                yield start, dict(zip(header, values, strict=True))
-            elif cells:  # a blank line is no record
-                why = f"{len(cells)} columns, the header has {len(header)}"
-                yield start, ValueError(why)
+        first, delimiter = lines.header()
+        # The header may go on behind its first line.
+        reader = csv.reader(chain([first], lines), strict=True, delimiter=delimiter)
+        yield from _table(_csv_rows(lines, reader))
     except (csv.Error, Broken) as error:
         why = f"not CSV: {error}" if isinstance(error, csv.Error) else str(error)
         raise Broken(why, max(lines.number, 1)) from error
 
 
-def _header(header: list[str], wrong: str) -> list[str]:
-    if wrong:
-        raise Broken(wrong)
-    if not header:
+def _csv_rows(lines: _CsvLines, reader: Iterator[list[str]]) -> Iterator[tuple[int, object]]:
+    start = lines.number
+    for cells in reader:
+        yield start, ValueError(lines.wrong) if lines.wrong else cells
+        lines.reset()
+        start = lines.number + 1
+
+
+def _workbook(stream: BinaryIO) -> Numbered:
+    sheets, rows = containers.workbook_rows(stream)
+    yield from _table(rows)
+    if len(sheets) > 1:
+        yield 0, Note("", f"only the first sheet is read, {sheets[0]!r}")
+
+
+def _table(rows: Iterator[tuple[int, Any]]) -> Numbered:
+    """Yield the rows below a header as records; a column without a name is not read."""
+    rows = (row for row in rows if isinstance(row[1], ValueError) or any(row[1]))
+    start, first = next(rows, (1, None))
+    if first is None:
         raise Broken("the file is empty: its first line must name the columns")
+    header = _header(first)
+    if number := sum(not name.strip() for name in header):
+        yield start, Note("", f"{number_of(number, 'column')} without a name: not read")
+    for start, cells in rows:
+        if isinstance(cells, ValueError):
+            yield start, cells
+        elif len(cells) >= len(header) and not any(cells[len(header) :]):
+            named = zip(header, cells, strict=False)
+            yield start, {name: cell or None for name, cell in named if name.strip()}
+        else:
+            yield start, ValueError(f"{len(cells)} columns, the header has {len(header)}")
+
+
+def _header(header: Any) -> list[str]:
+    if isinstance(header, ValueError):
+        raise Broken(str(header))
     if len(header) > MOST_COLUMNS:
         raise Broken(f"{len(header):,} columns; at most {MOST_COLUMNS:,} are read")
     for number, column in enumerate(header, start=1):
-        if not column.strip():
-            raise Broken(f"column {number} has no name")
-        if header.index(column) != number - 1:
+        if column.strip() and header.index(column) != number - 1:
             raise Broken(f"two columns are named {column!r}")
-    return header
+    return list(header)
 
 
 def _json_lines(stream: BinaryIO) -> Numbered:
@@ -193,19 +253,36 @@ def _json(stream: BinaryIO) -> Numbered:
 
 
 def _json_values(cursor: Cursor) -> Iterator[object]:
-    start, taken = cursor.peek(), ""
-    if start not in ("[", "{"):
-        raise NotJson("neither an array of objects nor an object that holds one")
-    # An array stands for the one list of an object.
-    for key in cursor.members() if start == "{" else [LISTS[0]]:
-        if key not in LISTS or cursor.peek() != "[":
-            cursor.skip()
-            continue
-        if taken:
-            raise NotJson(f"two lists, {taken!r} and {key!r}: put each into a file of its own")
-        taken = key
+    start = cursor.peek()
+    if start == "[":
         for _ in cursor.elements():
             yield cursor.value()
-    if not taken:
-        raise NotJson(f"the object holds no list named {', '.join(LISTS)}")
+    elif start == "{":
+        if not (yield from _in_object(cursor, {}, may_nest=True)):
+            raise NotJson(f"the object holds no list named {', '.join(LISTS)}")
+    else:
+        raise NotJson("neither an array of objects nor an object that holds one")
     cursor.end()
+
+
+def _in_object(cursor: Cursor, of_all: Values, *, may_nest: bool) -> Generator[object, None, str]:
+    """Yield the records of the one list of an object; return what the list is called."""
+    taken = ""
+    for key in cursor.members():
+        start = cursor.peek()
+        found = ""
+        if key == _OF_ALL and start == "{":
+            of_all[key] = cursor.value()
+        elif key in LISTS and start == "[" and not taken:
+            found = key
+            for _ in cursor.elements():
+                record = cursor.value()
+                yield of_all | record if isinstance(record, dict) else record
+        elif key in LISTS and start == "[":
+            raise NotJson(f"two lists, {taken!r} and {key!r}: put each into a file of its own")
+        elif key in LISTS and start == "{" and may_nest and not taken:
+            found = yield from _in_object(cursor, of_all, may_nest=False)
+        else:
+            cursor.skip()
+        taken = taken or found
+    return taken

@@ -371,9 +371,11 @@ def test_a_source_of_which_nothing_is_right_makes_no_run():
     assert not Run.objects.exists()
 
 
-def test_the_name_of_a_task_must_be_storable():
-    found = refused(vote(1, "ann", "A", labels={"a\0b": "x"}))
-    assert found == ["rows.jsonl:1: labels: the name of a task holds a NUL character"]
+def test_what_cannot_be_stored_is_replaced_and_counted():
+    given = vote(1, "ann", "A", labels={"a\0b": "x"}, comment="half \ud83d")
+    report = import_run(make_project(), "votes", rows(given))
+    assert Entry.objects.get(kind="vote").labels == {"a\ufffdb": "x"}
+    assert "rows.jsonl: 2 characters that cannot be stored became \ufffd" in report.notes
 
 
 def test_a_column_of_names_is_not_taken_for_judges():
@@ -452,6 +454,5 @@ def test_how_many_votes_a_pair_wants_may_be_said_once_for_all():
         "rows.jsonl:1: votes_wanted: 1.5 is not a whole number",
         "rows.jsonl:2: cost_usd: -1 is not within 0..10000",
     ]
-    assert errors_of(added(run, {"pair": "p1", "cost_usd": 1})) == [
-        "rows.jsonl:1: cost_usd: stands without a verdict or an error"
-    ]
+    [left_out] = added(run, {"pair": "p1", "cost_usd": 1}).left_out
+    assert left_out.why == "a judge without a verdict"

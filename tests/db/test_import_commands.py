@@ -43,7 +43,8 @@ def test_files_become_a_run_in_a_project_that_is_made_if_need_be(write):
         "verdicts: 1 new, 0 known",
         "voters: 1 new, 0 known",
         "votes: 1 new, 0 known",
-        "rows: 0 wrong, 0 left out",
+        "3 records: 3 used, 0 left out",
+        "1 pair came with outputs",
         "Baselines are on the board, as its floor: always-first, random, longer-wins.",
         f"run {run.pk}",
     ]
@@ -83,7 +84,7 @@ def test_a_run_is_added_to_by_the_beginning_of_its_number(write):
     path = write("v.jsonl", vote(1, "ann", "A"), vote(1, "bob", "left"))
     out, complaints = command("import_run", path, "--run", str(run.pk)[:8], "--skip-errors")
     assert "votes: 1 new, 0 known" in out
-    assert "rows: 1 wrong, 0 left out" in out
+    assert "2 records: 1 used, 1 left out" in out
     assert complaints == ["v.jsonl:2: vote: 'left' is not one of A, B, tie, both_bad"]
 
 

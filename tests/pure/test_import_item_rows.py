@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from humanjudge.lib.validation import ConfigInvalid
 from judge_eval.exchange.formats import read
 from judge_eval.exchange.mapping import OWN_ITEM_NAMES, parse, rows
-from judge_eval.exchange.row_models import ITEMS, MAIN, Note, Row, RowError
+from judge_eval.exchange.row_models import ITEMS, MAIN, LeftOut, Note, Row, RowError
 from judge_eval.exchange.sources import Record, records
 from tests.pure.test_import_round_trip import WRITERS
 
@@ -118,12 +118,6 @@ def test_an_item_without_a_name_is_named_by_its_content():
     [
         ({}, "item", "missing, and neither a prompt nor an output tells which item it is"),
         ({"item": ""}, "item", "missing: every row must name its item"),
-        (VOTE | {"voter": None}, "voter", "missing: a vote must name its voter"),
-        (VOTE | {"vote": None}, "voter", "stands without a vote"),
-        ({"item": "7", "category": "unsafe"}, "category", "stands without a vote"),
-        (VERDICT | {"judge": None}, "judge", "missing: a verdict must name its judge"),
-        (VERDICT | {"verdict": None}, "judge", "stands without a verdict or an error"),
-        ({"item": "7", "feedback": "x"}, "feedback", "stands without a verdict or an error"),
         (VERDICT | {"error": "x"}, "error", "stands beside a verdict: it is one or the other"),
         (VERDICT | {"score": 1.5}, "score", "1.5 is not within 0..1"),
         (
@@ -145,6 +139,23 @@ def test_what_is_no_row(values, field, why):
     assert isinstance(error, RowError)
     assert (error.file, error.row, error.field) == ("f", 3, field)
     assert error.why == why or why is None
+
+
+@pytest.mark.parametrize(
+    "values, why",
+    [
+        (VOTE | {"voter": None}, "a vote without its voter"),
+        (VOTE | {"vote": None}, "a voter without a vote"),
+        ({"item": "7", "category": "unsafe"}, "a voter without a vote"),
+        (VERDICT | {"judge": None}, "a verdict without its judge"),
+        (VERDICT | {"verdict": None}, "a judge without a verdict"),
+        ({"item": "7", "feedback": "x"}, "a judge without a verdict"),
+    ],
+)
+def test_a_statement_that_lacks_a_part_is_left_out_and_its_item_kept(values, why):
+    row, left_out = rows_of(values)
+    assert row == single()
+    assert left_out == LeftOut("f", 3, why)
 
 
 # --- files ----------------------------------------------------------------------------------------

@@ -1,24 +1,48 @@
 """The way in: a file, and what is known of it, into a stream of items.
 
-A public format is an `ImportFormat`; the built-in ones are modules with `fits`, which knows a
-record of it, and `rows`, and are named here.
+A public format is an `ImportFormat`; the built-in ones are modules, named here. Each has `fits`,
+which knows a record of it, and `read`, which yields what a record says: the values of each row by
+the names of our fields, or a text that says why nothing is made of it. Where a file is more than
+its records, `rows` reads it in place of `read`.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from types import ModuleType
 from typing import BinaryIO, Final
 
 from humanjudge.lib.extensions import OWN, Extension, HookFailed, Registry, calling
 from judge_eval.exchange.formats import (
+    alpacaeval,
     alttest,
+    arena,
+    arena55k,
+    labelstudio,
     metaevaluator,
     mtbench,
     pandalm,
     pathscore,
+    promptfoo,
 )
-from judge_eval.exchange.mapping import OWN_ITEM_NAMES, OWN_NAMES, ColumnMapping, rows
-from judge_eval.exchange.row_models import ITEMS, PAIRS, Item, RowError, Shape, Values, shape_of
+from judge_eval.exchange.mapping import (
+    OWN_ITEM_NAMES,
+    OWN_NAMES,
+    ColumnMapping,
+    own_rows,
+    rows,
+    rows_of,
+)
+from judge_eval.exchange.row_models import (
+    ITEMS,
+    PAIRS,
+    Item,
+    LeftOut,
+    RowError,
+    Shape,
+    Values,
+    shape_of,
+)
 from judge_eval.exchange.sources import Record, records
 
 
@@ -35,16 +59,28 @@ class ImportFormat(Extension):
         """Say it of a file that has no records, by its name."""
         return False
 
+    def read(self, record: Values, name: str) -> Iterator[Values | str]:
+        """Yield what a record says: rows by the names of our fields, or why there is none."""
+        raise NotImplementedError(f"{type(self).__name__} must define read, or rows")
+
     def rows(self, stream: BinaryIO, name: str, file_format: str | None = None) -> Iterator[Item]:
         """Read a seekable file from its start: what is wrong with it comes as RowError."""
-        raise NotImplementedError(f"{type(self).__name__} must define rows")
+        return rows_of(stream, name, file_format, partial(self._items, name))
+
+    def _items(self, name: str, record: Record) -> Iterator[Item]:
+        for values in self.read(record.values, name):
+            if isinstance(values, str):
+                yield LeftOut(name, record.line, values)
+            else:
+                yield from own_rows(name, record.line, values)
 
 
 class _BuiltIn(ImportFormat):
     version = "1"
 
-    def __init__(self, name: str, title: str, description: str, module: ModuleType) -> None:
-        self.id, self.title, self.description, self._module = name, title, description, module
+    def __init__(self, title: str, description: str, module: ModuleType) -> None:
+        self.id = module.__name__.rpartition(".")[2]
+        self.title, self.description, self._module = title, description, module
 
     def fits(self, record: Values) -> bool:
         return bool(self._module.fits(record))
@@ -52,18 +88,27 @@ class _BuiltIn(ImportFormat):
     def fits_name(self, name: str) -> bool:
         return self._module is alttest and alttest.by_judges(name) is not None
 
+    def read(self, record: Values, name: str) -> Iterator[Values | str]:
+        found: Iterator[Values | str] = self._module.read(record, name)
+        return found
+
     def rows(self, stream: BinaryIO, name: str, file_format: str | None = None) -> Iterator[Item]:
-        items: Iterator[Item] = self._module.rows(stream, name, file_format)
-        return items
+        own: Callable[..., Iterator[Item]] = getattr(self._module, "rows", super().rows)
+        return own(stream, name, file_format)
 
 
 READERS: Final = Registry[ImportFormat](
     ImportFormat,
-    _BuiltIn("mtbench", "MT-bench", "People's votes and GPT-4's verdicts on pairs.", mtbench),
-    _BuiltIn("pandalm", "PandaLM", "The test set with three people's labels.", pandalm),
-    _BuiltIn("pathscore", "PathScore", "The tasks of a judge evaluation.", pathscore),
-    _BuiltIn("alttest", "Alt-Test", "Labels by annotator and item.", alttest),
-    _BuiltIn("metaevaluator", "MetaEvaluator", "A file of each annotator.", metaevaluator),
+    _BuiltIn("Arena", "People's votes on conversations with two models.", arena),
+    _BuiltIn("Arena (Kaggle)", "The same, with the winner in three columns.", arena55k),
+    _BuiltIn("MT-bench", "People's votes and GPT-4's verdicts on pairs.", mtbench),
+    _BuiltIn("AlpacaEval", "Annotations: preferences of a judge or of people.", alpacaeval),
+    _BuiltIn("Label Studio", "Annotations of pairs or single items, as JSON.", labelstudio),
+    _BuiltIn("promptfoo", "Results with graders and people's gradings.", promptfoo),
+    _BuiltIn("PandaLM", "The test set with three people's labels.", pandalm),
+    _BuiltIn("PathScore", "The tasks of a judge evaluation.", pathscore),
+    _BuiltIn("Alt-Test", "Labels by annotator and item.", alttest),
+    _BuiltIn("MetaEvaluator", "A file of each annotator.", metaevaluator),
 )
 LOOKED_AT_FIRST: Final = 5
 

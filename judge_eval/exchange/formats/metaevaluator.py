@@ -19,7 +19,7 @@ from pathlib import PurePath
 from typing import BinaryIO
 
 from judge_eval.exchange import fields
-from judge_eval.exchange.mapping import own_items, rows_of
+from judge_eval.exchange.mapping import own_rows, rows_of
 from judge_eval.exchange.row_models import Item, LeftOut, Misfit, RowError, Values, plain
 from judge_eval.exchange.sources import Record
 
@@ -59,10 +59,10 @@ def _rows(name: str, record: Record) -> Iterator[Item]:
     status = plain("status", values.get("status") or ANSWERED[0]).lower()
     if status in FAILED and "judge" in common:
         why = values.get("error_message") or status
-        yield from own_items(name, record.line, common | {"error": why})
+        yield from own_rows(name, record.line, common | {"error": why})
     elif status in ANSWERED and any(answer not in (None, "") for answer in tasks.values()):
         at = {} if "judge" in common else {"voted_at": _moment(values.get(AT))}
-        yield from own_items(name, record.line, common | at | {"labels": tasks})
+        yield from own_rows(name, record.line, common | at | {"labels": tasks})
     else:
         why = f"it says {status!r}" if status not in ANSWERED else "it answers no task"
         yield LeftOut(name, record.line, why)

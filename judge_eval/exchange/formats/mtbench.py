@@ -16,7 +16,7 @@ Source: MT-bench, arXiv 2306.05685.
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from judge_eval.exchange.mapping import own_row, rows_of
+from judge_eval.exchange.mapping import own_rows, rows_of
 from judge_eval.exchange.row_models import Item, LeftOut, Misfit, Row, Values, need, one_of, plain
 from judge_eval.exchange.sources import Record
 
@@ -39,13 +39,13 @@ def rows(stream: BinaryIO, name: str, file_format: str | None = None) -> Iterato
     seen: set[str] = set()
 
     def make(record: Record) -> Iterator[Item]:
-        row = own_row(name, record.line, _values(record))
-        identity = f"{row.item}__{row.judge or row.voter}" if isinstance(row, Row) else ""
-        if identity in seen:
-            yield LeftOut(name, record.line, f"{identity} was stated before")
-            return
-        seen.update([identity] if identity else [])
-        yield row
+        for row in own_rows(name, record.line, _values(record)):
+            identity = f"{row.item}__{row.judge or row.voter}" if isinstance(row, Row) else ""
+            if identity in seen:
+                yield LeftOut(name, record.line, f"{identity} was stated before")
+                return
+            seen.update([identity] if identity else [])
+            yield row
 
     return rows_of(stream, name, file_format, make)
 

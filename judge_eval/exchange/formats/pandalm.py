@@ -20,13 +20,9 @@ Source: PandaLM, arXiv 2306.05087.
 """
 
 from collections.abc import Iterator
-from functools import partial
 from pathlib import PurePath
-from typing import BinaryIO
 
-from judge_eval.exchange.mapping import own_row, rows_of
-from judge_eval.exchange.row_models import Item, Misfit, Values, need, plain
-from judge_eval.exchange.sources import Record
+from judge_eval.exchange.row_models import Misfit, Values, need, plain
 
 TEXTS = ("idx", "cmp_key", "instruction", "response1", "response2")
 PEOPLE = ("annotator1", "annotator2", "annotator3")
@@ -40,19 +36,15 @@ def fits(record: Values) -> bool:
     return is_of_a_judge or record.keys() >= {*TEXTS, *PEOPLE}
 
 
-def rows(stream: BinaryIO, name: str, file_format: str | None = None) -> Iterator[Item]:
-    """Read the test set (one vote row per person) or a judge's file (one verdict row per pair).
+def read(record: Values, name: str) -> Iterator[Values]:
+    """Read the test set (a vote per person) or a judge's file (a verdict per pair).
 
     The judge is called as its file is: ``pandalm-7b-testset-v1.json`` is by ``pandalm-7b``.
     """
-    return rows_of(stream, name, file_format, partial(_rows, name))
-
-
-def _rows(name: str, record: Record) -> Iterator[Item]:
-    if prefix := judge_prefix(record.values):
-        yield own_row(name, record.line, _verdict(record, prefix, _judge(name, prefix)))
+    if prefix := judge_prefix(record):
+        yield _verdict(record, prefix, _judge(name, prefix))
     else:
-        yield from _votes(name, record)
+        yield from _votes(record)
 
 
 def judge_prefix(record: Values) -> str | None:
@@ -69,8 +61,8 @@ def _judge(name: str, prefix: str) -> str:
     return stem if marker and stem else prefix
 
 
-def _verdict(record: Record, prefix: str, judge: str) -> Values:
-    idx, result = need(record.values, "idx", prefix + _RESULT)
+def _verdict(record: Values, prefix: str, judge: str) -> Values:
+    idx, result = need(record, "idx", prefix + _RESULT)
     word = plain(prefix + _RESULT, result)
     answer: Values = {"verdict": _VERDICTS.get(word)}
     if word not in _VERDICTS:
@@ -79,16 +71,16 @@ def _verdict(record: Record, prefix: str, judge: str) -> Values:
         "pair": idx,
         "kind": "text",
         "judge": judge,
-        "feedback": record.values.get(f"{prefix}_reason"),
-        "labels": {"result": word, "reference": record.values.get(f"{prefix}_reference")},
+        "feedback": record.get(f"{prefix}_reason"),
+        "labels": {"result": word, "reference": record.get(f"{prefix}_reference")},
     }
 
 
-def _votes(name: str, record: Record) -> Iterator[Item]:
-    idx, generators, instruction, *responses = need(record.values, *TEXTS)
+def _votes(record: Values) -> Iterator[Values]:
+    idx, generators, instruction, *responses = need(record, *TEXTS)
     first, _, second = str(generators).partition("_")
-    application = record.values.get("motivation_app")
-    parts = [plain("instruction", instruction), plain("input", record.values.get("input") or "")]
+    application = record.get("motivation_app")
+    parts = [plain("instruction", instruction), plain("input", record.get("input") or "")]
     output_a, output_b = (str(r) if isinstance(r, bool) else r for r in responses)
     pair = {
         "pair": idx,
@@ -101,7 +93,7 @@ def _votes(name: str, record: Record) -> Iterator[Item]:
         "output_b": output_b,
     }
     for person in PEOPLE:
-        word = plain(person, *need(record.values, person))
+        word = plain(person, *need(record, person))
         if word not in _CHOICES:
             raise Misfit(person, f"{word!r} is not one of {', '.join(_CHOICES)}")
         vote = {
@@ -109,4 +101,4 @@ def _votes(name: str, record: Record) -> Iterator[Item]:
             "vote": _CHOICES[word],
             "labels": {"result": word},
         }
-        yield own_row(name, record.line, pair | vote)
+        yield pair | vote

@@ -14,9 +14,10 @@ from functools import partial
 from typing import BinaryIO
 
 from humanjudge.lib.strict_json import Cursor, NotJson, loads
-from judge_eval.exchange.mapping import own_row, rows_of
+from judge_eval.exchange.containers import format_of
+from judge_eval.exchange.mapping import own_rows, rows_of
 from judge_eval.exchange.row_models import Item, JudgeOrder, LeftOut, Misfit, Values, plain
-from judge_eval.exchange.sources import Record, format_of
+from judge_eval.exchange.sources import Record
 
 VOTER = "pathscore"
 
@@ -79,11 +80,11 @@ def _task(name: str, order: Sequence[str], record: Record) -> Iterator[Item]:
             yield LeftOut(name, record.line, f"{judge} was stated before on {pair['pair']}")
         else:
             seen.add(judge)
-            yield own_row(name, record.line, pair | verdict)
+            yield from own_rows(name, record.line, pair | verdict)
     if record.values.get("human_winner") is not None:
-        yield _vote(name, record, pair)
+        yield from _vote(name, record, pair)
     elif not statements:
-        yield own_row(name, record.line, pair)
+        yield from own_rows(name, record.line, pair)
 
 
 def _pair(record: Record) -> Values:
@@ -102,17 +103,18 @@ def _pair(record: Record) -> Values:
     }
 
 
-def _vote(name: str, record: Record, pair: Values) -> Item:
+def _vote(name: str, record: Record, pair: Values) -> Iterator[Item]:
     task = record.values
     status = task.get("status", "complete")
     if status != "complete":
-        return LeftOut(name, record.line, f"the task is {status}: its vote was not counted there")
+        yield LeftOut(name, record.line, f"the task is {status}: its vote was not counted there")
+        return
     vote = {
         "voter": VOTER,
         "vote": task["human_winner"],
         "voted_at": _moment(task.get("completed_at")),
     }
-    return own_row(name, record.line, pair | vote)
+    yield from own_rows(name, record.line, pair | vote)
 
 
 def _verdicts(raw: object, order: Sequence[str]) -> Sequence[Values]:

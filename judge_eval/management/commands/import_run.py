@@ -2,7 +2,7 @@ import time
 from argparse import BooleanOptionalAction
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
@@ -11,7 +11,7 @@ from django.db.models import ProtectedError
 from humanjudge.lib.strict_json import JsonObject, loads
 from humanjudge.lib.validation import ConfigInvalid, json_schema
 from judge_eval.exchange import import_jobs
-from judge_eval.exchange.import_jobs import Source
+from judge_eval.exchange.containers import Format, Source
 from judge_eval.exchange.import_report import ImportOptions, ImportReport, json_text
 from judge_eval.models import Import, Run
 from judge_eval.selectors import Ambiguous, by_prefix, project_of
@@ -45,8 +45,8 @@ class Command(BaseCommand):
         add("--project", help="name or identifier; made if there is none so named")
         add("--name", help="of the new run; the first file's if not given")
         add("--run", help="add to this run instead")
-        add("--mapping", type=Path, help="JSON: which column is what")
-        add("--format", choices=["csv", "json", "jsonl", "parquet"])
+        add("--map", "--mapping", type=Path, dest="mapping", help="JSON: which column is what")
+        add("--format", choices=get_args(Format))
         for name, schema in json_schema(ImportOptions)["properties"].items():
             about = schema.get("description")
             add(f"--{name.replace('_', '-')}", help=about, **_taken(schema))
@@ -140,7 +140,5 @@ class Command(BaseCommand):
             raise CommandError(job.detail)
         for what in report.counted:
             self.stdout.write(f"{what}: {report.new[what]} new, {report.already[what]} known")
-        left_out = len(report.left_out) + report.more_left_out
-        self.stdout.write(f"rows: {report.failures} wrong, {left_out} left out")
-        for line in [*report.notes, *(f"run {pk}" for pk in report.runs)]:
+        for line in [*report.counts, *report.notes, *(f"run {pk}" for pk in report.runs)]:
             self.stdout.write(line)

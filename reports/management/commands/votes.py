@@ -9,8 +9,9 @@ from typing import Any, BinaryIO, Final, get_args
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from judge_eval.exchange.containers import Format, UnknownFormat
 from judge_eval.exchange.row_models import RowError
-from judge_eval.exchange.sources import Format, UnknownFormat, records
+from judge_eval.exchange.sources import Record, records
 from reports.grandjury import analysis
 from reports.grandjury.analysis import Row, VoteInvalid
 
@@ -61,8 +62,9 @@ class Command(BaseCommand):
             for record in records(stream, path.name, options.format):
                 if isinstance(record, RowError):
                     raise CommandError(str(record))
-                line = record.line
-                yield record.values
+                if isinstance(record, Record):
+                    line = record.line
+                    yield record.values
 
         try:
             with path.open("rb") as stream:

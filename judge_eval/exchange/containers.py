@@ -1,0 +1,290 @@
+"""Bytes only: what is packed is unpacked as it is read, and text in another encoding becomes UTF-8.
+
+Nothing here looks at what the records say. Everything is bounded: a file that unpacks to more than
+it may breaks off with an error, whatever its header claims.
+"""
+
+import codecs
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from datetime import date, datetime, time
+from functools import partial
+from gzip import BadGzipFile, GzipFile
+from itertools import chain
+from pathlib import PurePath
+from tempfile import TemporaryFile
+from typing import IO, Any, BinaryIO, Final, Literal, NamedTuple, cast, get_args
+from zipfile import ZipFile
+
+from humanjudge.lib.archives import ENCRYPTED, UNREADABLE
+from humanjudge.lib.strict_json import MAX_RECORD, MOST_COLUMNS, loads
+from judge_eval.exchange.row_models import Broken
+
+Format = Literal["csv", "json", "jsonl", "parquet", "xlsx", "eval"]
+_SUFFIXES: Final[dict[str, Format]] = {
+    **dict.fromkeys((".csv", ".tsv", ".tab", ".txt"), "csv"),
+    ".json": "json",
+    **dict.fromkeys((".jsonl", ".ndjson"), "jsonl"),
+    **dict.fromkeys((".parquet", ".pq"), "parquet"),
+    ".xlsx": "xlsx",
+    ".eval": "eval",
+}
+_PACKED: Final = (".gz", ".zip")
+MOST_FILES: Final = 50
+# What a file may unpack to where nobody states it.
+MOST_UNPACKED: Final = 1 << 30
+# A workbook is read as a whole, by a library that believes what its members unpack to.
+MOST_WORKBOOK: Final = 160 << 20
+_SAMPLE: Final = 1 << 16
+_BLOCK: Final = 1 << 20
+_DAMAGED: Final = (*UNREADABLE, BadGzipFile, ValueError)
+# The longer ones first: one begins as the other does.
+_MARKS: Final = (
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+
+
+class UnknownFormat(ValueError):
+    """The file's format was not given and its name does not tell it."""
+
+
+class Source(NamedTuple):
+    """A file, and what a person should know of how it is read."""
+
+    name: str
+    stream: BinaryIO
+    note: str = ""
+
+
+def format_of(name: str, given: str | None = None) -> Format:
+    """Return what a file is read as; raises UnknownFormat.
+
+    Examples
+    --------
+    >>> format_of("Votes.TSV"), format_of("upload", "jsonl")
+    ('csv', 'jsonl')
+    """
+    if given:
+        if given not in get_args(Format):
+            raise UnknownFormat(f"{given!r} is not one of {', '.join(get_args(Format))}")
+        return cast(Format, given)
+    suffix = PurePath(name).suffix.lower()
+    if suffix not in _SUFFIXES:
+        known = ", ".join([*_SUFFIXES, *_PACKED])
+        raise UnknownFormat(f"{name}: the name must end in one of {known}")
+    return _SUFFIXES[suffix]
+
+
+class _Unpacking:
+    """A stream that breaks off with an error behind so many bytes."""
+
+    def __init__(self, stream: IO[bytes], most: int) -> None:
+        self._stream, self._most = stream, most
+
+    def read(self, size: int = -1) -> bytes:
+        return self._bounded(self._stream.read, size)
+
+    def readline(self, size: int = -1) -> bytes:
+        return self._bounded(self._stream.readline, size)
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        return self._stream.seek(offset, whence)
+
+    def _bounded(self, read: Any, size: int) -> bytes:
+        try:
+            data: bytes = read(size)
+            at = self._stream.tell()
+        except _DAMAGED as error:
+            raise Broken(f"cannot be unpacked: {error}") from error
+        if at > self._most:
+            raise Broken(f"unpacks to more than {self._most >> 20:,} MB")
+        return data
+
+
+# --- files within files ---------------------------------------------------------------------------
+
+
+def unpacked(
+    files: Iterable[Source],
+    copies: ExitStack,
+    given: str | None = None,
+    encoding: str | None = None,
+    most: int = MOST_UNPACKED,
+) -> list[Source]:
+    """Return the files that hold records, ready to be read: unpacked, and text as UTF-8.
+
+    What has to be copied for that is closed with `copies`. A member of a zip whose name tells no
+    format is left where it is: it may be a picture. Raises Broken where a file cannot be opened or
+    there are too many, and UnknownFormat.
+    """
+    found: list[Source] = []
+    for name, stream, _ in files:
+        suffix = PurePath(name).suffix.lower()
+        if suffix == ".gz":
+            gz = _Unpacking(cast("IO[bytes]", GzipFile(fileobj=stream)), most)
+            found.append(Source(PurePath(name).stem, cast(BinaryIO, gz)))
+        elif suffix == ".zip":
+            found += _members(name, stream, most)
+        else:
+            found.append(Source(name, stream))
+    if len(found) > MOST_FILES:
+        raise Broken(f"{len(found)} files with records; at most {MOST_FILES} are read at once")
+    ready = []
+    for name, stream, _ in found:
+        source = _ready(name, stream, format_of(name, given), encoding)
+        if source.stream is not stream:
+            copies.enter_context(source.stream)
+        ready.append(source)
+    return ready
+
+
+def _ready(name: str, stream: BinaryIO, file_format: Format, encoding: str | None) -> Source:
+    if file_format in ("csv", "json", "jsonl"):
+        return _as_utf8(name, stream, encoding)
+    if not isinstance(stream, _Unpacking):
+        return Source(name, stream)
+    # Read back and forth by its own library.
+    return Source(name, _copy(iter(partial(stream.read, _BLOCK), b"")))
+
+
+def _copy(blocks: Iterable[bytes]) -> BinaryIO:
+    copy = TemporaryFile()  # noqa: SIM115  it goes with its last reader
+    for block in blocks:
+        copy.write(block)
+    copy.seek(0)
+    return cast(BinaryIO, copy)
+
+
+def _members(name: str, stream: BinaryIO, most: int) -> Iterator[Source]:
+    try:
+        archive = ZipFile(stream)
+        for member in archive.infolist():
+            path = PurePath(member.filename)
+            # What macOS puts beside each file is none.
+            is_hidden = any(part.startswith((".", "__MACOSX")) for part in path.parts)
+            if member.is_dir() or is_hidden or path.suffix.lower() not in _SUFFIXES:
+                continue
+            if member.flag_bits & ENCRYPTED:
+                raise Broken(f"{member.filename!r} is encrypted")
+            inner = _Unpacking(archive.open(member), most)
+            yield Source(path.name, cast(BinaryIO, inner))
+    except _DAMAGED as error:
+        raise Broken(f"{name}: no zip that can be read: {error}") from error
+
+
+# --- text -----------------------------------------------------------------------------------------
+
+
+def _as_utf8(name: str, stream: BinaryIO, encoding: str | None) -> Source:
+    """Return the text of a seekable stream as UTF-8: by its mark, or as it is said to be encoded.
+
+    Where nobody says it, it is read as it must be meant if that is clear, and is left as it is
+    else: its reader says where it is not UTF-8.
+    """
+    sample = stream.read(_SAMPLE)
+    stream.seek(0)
+    chosen = next((code for mark, code in _MARKS if sample.startswith(mark)), encoding)
+    note = ""
+    if chosen is None and (guesses := guessed_encodings(sample)):
+        if len(guesses) > 1:
+            near = ", ".join(guesses)
+            return Source(name, stream, f"not UTF-8; as `encoding` say which it is: {near} …")
+        [chosen] = guesses
+        note = f"not UTF-8: read as {chosen}; if that is wrong, say its `encoding`"
+    if chosen is None or codecs.lookup(chosen).name == "utf-8":
+        return Source(name, stream)
+    decode = codecs.getincrementaldecoder(chosen)("replace").decode
+    texts = chain(
+        map(decode, iter(partial(stream.read, _BLOCK), b"")), (decode(b"", True) for _ in range(1))
+    )
+    return Source(name, _copy(text.encode("utf-8", "replace") for text in texts), note)
+
+
+def guessed_encodings(sample: bytes) -> list[str]:
+    """Return the encodings that a text may have, the likeliest first; none where it is UTF-8.
+
+    Examples
+    --------
+    >>> guessed_encodings("Grüße".encode()), bool(guessed_encodings("Grüße".encode("cp1252")))
+    ([], True)
+    """
+    text = codecs.getincrementaldecoder("utf-8")("replace").decode(sample)
+    wrong = text.count("\ufffd")
+    # UTF-8, perhaps damaged, where more of it is right than wrong.
+    if not wrong or sum(not character.isascii() for character in text) > 2 * wrong:
+        return []
+    # Imported here: it takes long, and nearly every file is UTF-8.
+    from charset_normalizer import from_bytes
+
+    matches = list(from_bytes(sample))
+    return [match.encoding for match in matches if match.chaos < matches[0].chaos + 0.1][:3]
+
+
+# --- workbooks and logs ---------------------------------------------------------------------------
+
+
+def workbook_rows(stream: BinaryIO) -> tuple[list[str], Iterator[tuple[int, list[str]]]]:
+    """Return the names of all sheets, and the rows of the first, as CSV would hold their cells.
+
+    Raises Broken.
+    """
+    from python_calamine import CalamineError, load_workbook  # compiled, and seldom used
+
+    try:
+        with ZipFile(stream) as archive:
+            size = 0
+            for member in archive.infolist():
+                with archive.open(member) as inner:
+                    while size <= MOST_WORKBOOK and (block := inner.read(_BLOCK)):
+                        size += len(block)
+        if size > MOST_WORKBOOK:
+            raise Broken(f"a workbook of more than {MOST_WORKBOOK >> 20} MB: save it as CSV")
+        stream.seek(0)
+        book = load_workbook(stream)
+        sheet = book.get_sheet_by_index(0)
+        rows = ([_cell(value) for value in row] for row in sheet.iter_rows())
+        return book.sheet_names, enumerate(rows, start=1)
+    except (*_DAMAGED, CalamineError) as error:
+        if isinstance(error, Broken):
+            raise
+        raise Broken(f"no workbook that can be read: {error}") from error
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return str(int(value))
+    if isinstance(value, datetime | date | time):
+        return value.isoformat()
+    return str(value)
+
+
+def log_records(stream: BinaryIO) -> Iterator[tuple[int, object]]:
+    """Yield the samples of an Inspect log (``.eval``, a zip), each with the log's ``eval``."""
+    try:
+        with ZipFile(stream) as archive:
+            head = _json_member(archive, "header.json")
+            names = [name for name in archive.namelist() if name.startswith("samples/")]
+            for number, name in enumerate(names, start=1):
+                try:
+                    yield number, {"eval": head.get("eval")} | _json_member(archive, name)
+                except ValueError as error:
+                    yield number, ValueError(f"{name}: {error}")
+    except (*_DAMAGED, KeyError) as error:
+        raise Broken(f"no log that can be read: {error}") from error
+
+
+def _json_member(archive: ZipFile, name: str) -> dict[str, Any]:
+    with archive.open(name) as member:
+        data = member.read(MAX_RECORD + 1)
+    if len(data) > MAX_RECORD:
+        raise ValueError(f"a record of more than {MAX_RECORD:,} bytes")
+    value = loads(data)
+    if not isinstance(value, dict) or len(value) > MOST_COLUMNS:
+        raise ValueError("not an object with named values")
+    return value

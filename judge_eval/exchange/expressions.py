@@ -1,0 +1,117 @@
+"""What finds a value in a record: a column by its name, or a JMESPath expression.
+
+An expression comes from whoever brings a file, so it is bounded: by its length, by the steps that
+it takes on one record, and by the size of what it makes on the way.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import jmespath  # type: ignore[import-untyped]
+from jmespath.exceptions import JMESPathError  # type: ignore[import-untyped]
+from jmespath.visitor import TreeInterpreter  # type: ignore[import-untyped]
+
+LONGEST: Final = 1_000
+MOST_STEPS: Final = 50_000
+# Characters of a text, or elements of a list, made on the way.
+LARGEST: Final = 2_000_000
+_BARE: Final = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_SIZED: Final = (str, list, dict)
+
+
+class TooMuch(ValueError):
+    """An expression asks for more than one record may take."""
+
+
+class _Bounded(TreeInterpreter):  # type: ignore[misc]  # without types
+    """Evaluates an expression, and gives up where it explodes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.left, self.made = MOST_STEPS, 0
+
+    def visit(self, node: Any, *args: Any, **kwargs: Any) -> Any:
+        self.left -= 1
+        value = super().visit(node, *args, **kwargs)
+        self.made += len(value) if isinstance(value, _SIZED) else 0
+        if self.left < 0 or self.made > LARGEST:
+            raise TooMuch("the expression takes too many steps, or makes too much")
+        return value
+
+
+class Expression:
+    """A name, or an expression that is one only where no column has it for a name.
+
+    Examples
+    --------
+    >>> Expression("turns[-1].text").of({"turns": [{"text": "Hi"}, {"text": "Ho"}]})
+    'Ho'
+    >>> Expression("winner (human)").of({"winner (human)": "A"})
+    'A'
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._parsed: Any = None
+        if len(text) > LONGEST:
+            raise TooMuch(f"longer than {LONGEST:,} characters")
+        try:
+            parsed = jmespath.compile(text).parsed
+        except (JMESPathError, RecursionError):
+            return  # a column with such a name
+        if parsed["type"] != "field":
+            self._parsed = parsed
+
+    @property
+    def is_path(self) -> bool:
+        return self._parsed is not None
+
+    @property
+    def roots(self) -> set[str]:
+        """The columns that it may read."""
+        return {self.text, *_fields(self._parsed)} if self.is_path else {self.text}
+
+    def of(self, record: Mapping[str, object]) -> object:
+        """Return what it finds in a record, or None; raises ValueError."""
+        if self._parsed is None or self.text in record:
+            return record.get(self.text)
+        try:
+            return _Bounded().visit(self._parsed, record)
+        except (JMESPathError, RecursionError, OverflowError) as error:
+            why = " ".join(str(error).split())[:200] or "nested too deeply"
+            raise ValueError(f"{self.text!r} cannot be evaluated: {why}") from error
+
+
+def _fields(node: Any) -> set[str]:
+    own = {node["value"]} if node["type"] == "field" else set()
+    return own.union(*map(_fields, node["children"])) if node.get("children") else own
+
+
+def paths_of(record: Mapping[str, object], depth: int = 4) -> Iterator[tuple[str, object]]:
+    """Yield each path into a record with its value; of a list, those of its first and last element.
+
+    Examples
+    --------
+    >>> [path for path, _ in paths_of({"a": {"b c": 1}, "l": [{"x": 2}]})]
+    ['a', 'a."b c"', 'l', 'l[0]', 'l[0].x']
+    """
+    for name, value in record.items():
+        yield name, value
+        yield from _within(_step(name), value, depth)
+
+
+def _within(path: str, value: object, depth: int) -> Iterator[tuple[str, object]]:
+    inner: list[tuple[str, object]] = []
+    if isinstance(value, dict):
+        inner = [(f"{path}.{_step(name)}", one) for name, one in value.items()]
+    elif isinstance(value, list) and value and isinstance(value[0], dict | list):
+        inner = [(f"{path}[{end}]", value[end]) for end in (0, -1)[: len(value)]]
+    for each, one in inner if depth else ():
+        yield each, one
+        yield from _within(each, one, depth - 1)
+
+
+def _step(name: str) -> str:
+    return name if _BARE.fullmatch(name) else json.dumps(name)
