@@ -8,19 +8,19 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import wraps
+from functools import reduce, wraps
 from itertools import takewhile
-from operator import itemgetter
+from operator import itemgetter, or_
 from typing import Any, Final, NamedTuple, cast
 from uuid import uuid5
 
 from django.db.models import Q
 
-from humanjudge.lib.strict_json import NotJson, loads
 from judge_eval.exchange.export_rows import JudgedItem, judged_items, label_of
 from judge_eval.models import Run, Verdict
 from judge_eval.runs.lifecycle import OUTPUT_ABSENT
 from voting.choices import row_of
+from voting.conversations import Message, messages_of
 from voting.kinds import NO_LABELS, SEPARATOR, kind_of, options_of
 from voting.models import Entry, Inference
 from voting.pictures.images import data_url
@@ -91,8 +91,10 @@ class _Turns:
     """
 
     def __init__(self, run: Run) -> None:
-        opening = Q(a__prompt__startswith="[{") | Q(a__output__startswith="[{")
-        self._is_chat = run.queue.items.filter(opening | Q(b__output__startswith="[{")).exists()
+        texts = ("a__prompt", "a__output", "b__output")
+        opening = reduce(or_, (Q(**{f"{text}__startswith": "["}) for text in texts))
+        rows = run.queue.items.filter(opening).values_list(*texts)
+        self._is_chat = any(messages_of(text or "") for row in rows.iterator() for text in row)
 
     def split(self, output: Inference) -> tuple[Any, Any]:
         """Return what the model was asked, and its answer."""
@@ -105,16 +107,9 @@ class _Turns:
 
 
 def _messages(text: str, role: str) -> list[Json]:
-    """Return the messages of a conversation that is kept as JSON; any other text is one.
-
-    >>> _messages('[{"role": "user", "content": "Hi"}]', "assistant"), _messages("Hi", "user")
-    ([{'role': 'user', 'content': 'Hi'}], [{'role': 'user', 'content': 'Hi'}])
-    """
-    try:
-        value: Any = loads(text) if text.startswith("[{") else None
-        return [{"role": str(it["role"]), "content": str(it["content"])} for it in value]
-    except (NotJson, TypeError, KeyError):
-        return [{"role": role, "content": text}]
+    """Return the messages of a conversation; any other text is one."""
+    messages = messages_of(text) or (Message(role, text),)
+    return [message._asdict() for message in messages]
 
 
 def _graded(run: Run) -> Iterator[tuple[Json, list[tuple[Inference, float]]]]:
