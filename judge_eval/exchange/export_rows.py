@@ -87,25 +87,20 @@ def judge_names(run: Run) -> dict[UUID, str]:
 
 # --- a row for each vote and verdict --------------------------------------------------------------
 
-_SHARED: Final = ("prompt", "kind", "tags", "cluster")
-_ITEM_COLUMNS: Final = {
-    "pair": ("pair", *_SHARED, "generator_a", "output_a", "generator_b", "output_b"),
-    "item": ("item", *_SHARED, "generator", "output", "time"),
+_ABOUT: Final = "prompt kind tags cluster"
+_BESIDE: Final = "feedback error cost_usd unpriced latency_ms voter vote"
+_LAST: Final = "voted_at comment voter_group"
+_COLUMNS: Final = {
+    "pair": f"pair {_ABOUT} generator_a output_a generator_b output_b judge verdict score_a score_b"
+    f" consistent {_BESIDE} left_side {_LAST}".split(),
+    "item": f"item {_ABOUT} generator output time judge verdict score {_BESIDE} category"
+    f" {_LAST}".split(),
 }
-# What stands beside a verdict, and how a row of the database calls it.
-_SCORES: Final = {
-    "pair": {name: name for name in ("score_a", "score_b", "consistent")},
-    "item": {"score": "score_a"},
-}
-_BESIDE: Final = {"pair": ("left_side",), "item": ("category",)}
-_COSTS: Final = ("feedback", "error", "cost_usd", "unpriced", "latency_ms")
 
 
 def run_csv(run: Run) -> Iterator[str]:
     """Yield a table for spreadsheets: each vote and verdict on a row, with its item."""
-    noun, labels = run.queue.noun, _label_names(run)
-    columns = [*_ITEM_COLUMNS[noun], "judge", "verdict", *_SCORES[noun], *_COSTS]
-    columns += ["voter", "vote", *_BESIDE[noun], "voted_at", "comment", "voter_group"]
+    columns, labels = _COLUMNS[run.queue.noun], _label_names(run)
     # The mark in front makes Excel read the file as UTF-8.
     yield "\ufeff" + _line([*columns, *(harmless(f"labels.{name}") for name in labels)])
     for about, statements in _statements(run):
@@ -159,10 +154,11 @@ def _statements(run: Run) -> Iterator[tuple[Cells, list[Cells]]]:
     noun, names, asks, task = run.queue.noun, judge_names(run), options_of(run.queue), _task(run)
     for judged in judged_items(run):
         about = {noun: judged.name} | _about(judged.item)
-        verdicts = [
-            {"judge": names[it.judge_id]} | _verdict(it, noun, task) for it in judged.verdicts
+        rows = [
+            {"judge": names[each.judge_id]} | _verdict(each, judged.item, task)
+            for each in judged.verdicts
         ]
-        yield about, verdicts + [_vote(each, asks, task) for each in judged.votes]
+        yield about, rows + [_vote(each, asks, task) for each in judged.votes]
 
 
 def _about(item: Item) -> Cells:
@@ -184,20 +180,24 @@ def _output(output: Inference, side: str = "") -> Cells:
     return {f"generator{side}": output.generator or None, f"output{side}": text}
 
 
-def _verdict(verdict: Verdict, noun: str, task: str) -> Cells:
-    nano: int | None = verdict.all_nano  # type: ignore[attr-defined]  # by `with_costs`
-    cells: Cells = {
+def _verdict(verdict: Any, item: Item, task: str) -> Cells:
+    """Return a verdict, to which `with_costs` added what it cost."""
+    names = ("score_a", "score_b", "consistent")
+    scores: Cells = {"score": verdict.score_a}
+    if item.b_id:
+        scores = {name: getattr(verdict, name) for name in names}
+    nano: int | None = verdict.all_nano
+    return {
+        "verdict": label_of(verdict, verdict.winner, task),
+        # Beside an error there is none.
+        **({} if verdict.error else scores),
         "feedback": verdict.feedback or None,
         "error": verdict.error or None,
         "cost_usd": None if nano is None else nano / 10**9,
-        "unpriced": verdict.all_unpriced,  # type: ignore[attr-defined]
+        "unpriced": verdict.all_unpriced,
         "latency_ms": verdict.latency_ms,
         "labels": _further(verdict.labels, task),
     }
-    if verdict.state == Verdict.State.FAILED:
-        return cells
-    scores = {name: getattr(verdict, stored) for name, stored in _SCORES[noun].items()}
-    return cells | {"verdict": label_of(verdict, verdict.winner, task)} | scores
 
 
 def _vote(vote: Entry, asks: Options, task: str) -> Cells:

@@ -223,8 +223,8 @@ def label_studio(run: Run) -> Iterator[Json]:
     """Yield tasks for Label Studio: votes as annotations, verdicts as predictions."""
     answers = _Answers(run)
     for judged in judged_items(run):
-        data = {"item": judged.name} | _texts(judged, "left", "right")
-        data |= _generators(judged, "left_model", "right_model")
+        texts = _texts(judged, "left", "right")
+        data = {"item": judged.name} | texts | _models(judged, "left_model", "right_model")
         annotations = []
         for vote, who in _with_voters(judged):
             results = answers.results(vote, vote.choice, who, vote.comment)
@@ -244,13 +244,13 @@ def _with_voters(judged: JudgedItem) -> Iterator[tuple[Entry, str]]:
 
 def _texts(judged: JudgedItem, *names: str) -> Json:
     outputs = [data_url(output.output) for output in judged.item.outputs]
-    names = names if len(outputs) == 2 else ("output",)
-    return {"prompt": judged.item.a.prompt} | dict(zip(names, outputs, strict=True))
+    named = zip(names if judged.item.b_id else ["output"], outputs, strict=True)
+    return {"prompt": judged.item.a.prompt, **dict(named)}
 
 
-def _generators(judged: JudgedItem, *names: str) -> Json:
-    generators = [output.generator for output in judged.item.outputs]
-    return dict(zip(names if len(generators) == 2 else ("model",), generators, strict=True))
+def _models(judged: JudgedItem, *names: str) -> Json:
+    models = [output.generator for output in judged.item.outputs]
+    return dict(zip(names if judged.item.b_id else ["model"], models, strict=True))
 
 
 @_json_list
@@ -268,7 +268,7 @@ def argilla(run: Run) -> Iterator[Json]:
         yield {
             "id": judged.name,
             "fields": _texts(judged, "output_a", "output_b"),
-            "metadata": _generators(judged, "model_a", "model_b"),
+            "metadata": _models(judged, "model_a", "model_b"),
             "suggestions": _suggestions(judged, answers),
             "responses": responses,
         }
