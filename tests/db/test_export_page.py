@@ -2,6 +2,7 @@
 
 import pytest
 
+from humanjudge.cli import commands
 from judge_eval.exchange.export_files import FORMATS
 from tests.helpers.imports import imported, pair, vote
 from tests.helpers.pages import text_of
@@ -24,6 +25,10 @@ def test_every_format_is_one_click_away_and_says_what_it_is_for():
     for link in (f"/runs/{run.pk}/scores/", f"/runs/{run.pk}/tables/board.csv"):
         assert f'href="{link}"' in page.content.decode()
     assert client.get(f"/runs/{run.pk}/export/xml").status_code == 404
+
+
+def test_the_command_line_has_every_format():
+    assert {*commands.FORMATS} == {*FORMATS}
 
 
 def test_a_format_that_would_be_empty_is_not_offered():
