@@ -45,6 +45,9 @@ def assert_is_all_of(data):
     figures = data.figures.set_index("judge")
     assert list(figures.index) == ["x", "y"]
     assert figures["overall_agreement"]["x"] == pytest.approx(100 / 3)
+    # As docs/exporting.md has it.
+    both = data.verdicts.merge(data.votes, on="pair").query("verdict == vote")
+    assert both.groupby("judge").size().to_dict() == {"x": 1, "y": 1}
     assert {"overall_low", "overall_high", "elo_exact", "rank"} <= {*figures.columns}
 
 
