@@ -103,7 +103,8 @@ class Listing(Generic[T]):
         for column in self.columns:
             cell = column.cell(row)
             if isinstance(cell, str):
-                cell = Cell(cell, css=column.css)
+                # What people and models wrote goes the way of its own letters.
+                cell = Cell(cell, css=column.css, direction="" if "num" in column.css else "auto")
             label = "" if cell.is_head else cell.label or column.title
             cells.append(replace(cell, label=label))
         return Row(

@@ -84,6 +84,7 @@ TEMPLATES = [
                 "humanjudge.lib.markdown",
                 "judge_eval.web",
                 "reports.projects.page_header",
+                "voting.turns",
             ],
         },
     }

@@ -16,6 +16,7 @@ from random import Random
 from typing import Final, NamedTuple
 
 from humanjudge.lib.extensions import Extension, Registry
+from voting.conversations import assistant_text
 from voting.kinds import NO_LABELS, joined
 from voting.pictures.screening import element_count
 
@@ -56,12 +57,12 @@ def random_choice(output_a: str, output_b: str, seed: str) -> Opinion:
 
 
 def longer_wins(output_a: str, output_b: str, seed: str) -> Opinion:
-    """Pick the longer text; equal lengths are a tie.
+    """Pick the longer text, of a conversation what the assistant wrote; equal lengths are a tie.
 
     >>> longer_wins("long", "sh", "").reason
     '4 characters against 2.'
     """
-    return _more(len(output_a), len(output_b), "characters")
+    return _more(len(assistant_text(output_a)), len(assistant_text(output_b)), "characters")
 
 
 def more_elements_wins(output_a: str, output_b: str, seed: str) -> Opinion:
@@ -203,9 +204,10 @@ def opinion_of_single(
     if name not in names_for_single(kind, ballot):
         return None
     if name == LONGER_HIGHER:
-        score = len(output) / (len(output) + _MIDDLE)
+        length = len(assistant_text(output))
+        score = length / (length + _MIDDLE)
         word = ballot[int(score * len(ballot))]
-        return Opinion(word, f"{len(output):,} characters.", score)
+        return Opinion(word, f"{length:,} characters.", score)
     chance = Random(seed)  # noqa: S311  no secret
     if kind == "labels":
         return Opinion(joined(word for word in ballot if chance.random() < 0.5), _BY_LOT)

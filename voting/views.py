@@ -23,6 +23,7 @@ from humanjudge.lib.ratelimit import RateLimit
 from humanjudge.login import slow_down
 from voting import ballots, services, voters
 from voting.assignment import ballot_for, give_back, next_pairs
+from voting.conversations import latest, messages_of
 from voting.forms import FlagForm, JoinForm, UndoForm
 from voting.kinds import SEPARATOR, AnswerInvalid, Posted, kind_of
 from voting.models import Entry, Flag, Item, Queue, Voter
@@ -143,7 +144,7 @@ def on_page(voter: Voter, queue: Queue, item: Item, question: Question) -> Conte
     """Return what a voter is shown of an item: never more than its outputs."""
     ballot = ballot_for(voter, queue, item)
     outputs = dict(zip(("left", "right"), item.seen(ballot.left), strict=False))
-    is_brief = len(item.a.output) <= BRIEF
+    is_brief = len(item.a.output) <= BRIEF and messages_of(item.a.output) is None
     token = ballots.issue(ballot)
     return {"item": item, **outputs, "token": token, "question": question, "is_brief": is_brief}
 
@@ -325,7 +326,7 @@ def _as_seen(vote: Entry, queue: Queue) -> Context:
     side = vote.left_side or "A"
     return {
         "vote": vote,
-        "prompt": vote.item.a.prompt,
+        "prompt": latest(vote.item.a.prompt),
         "chosen": in_words(vote),
         "receipt": f"{vote.seq}:{bytes(vote.hash).hex()}" if vote.seq and vote.hash else "",
         "pictures": [

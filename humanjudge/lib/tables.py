@@ -46,6 +46,7 @@ class Cell:
     # By what a sortable column is sorted.
     sort: str | None = None
     is_head: bool = False
+    direction: str = ""
 
     @property
     def has_figure(self) -> bool:
@@ -56,6 +57,7 @@ class Cell:
         about = {
             "scope": "row" if self.is_head else None,
             "class": self.css or None,
+            "dir": self.direction or None,
             "data-figure": self.figure or None,
             "data-label": self.label or None,
             "data-sort": self.sort,

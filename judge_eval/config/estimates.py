@@ -14,6 +14,7 @@ from pydantic import Field, PlainSerializer
 from humanjudge.lib.validation import WHOLE, Part
 from judge_eval.config.run_config import RunConfig
 from judge_eval.prompts.judge import Message, messages
+from voting.conversations import messages_of
 
 # Our pictures measure at most 1024 x 1024. Published rules then give 765 tokens (GPT-4o), 1,032
 # (Gemini), 1,369 (Qwen-VL) and 1,399 (Claude); this is above them all. Some models count far
@@ -23,6 +24,8 @@ PICTURE_TOKENS: Final = 1_600
 CHARACTERS_PER_TOKEN: Final = 4
 # What stands around a prompt when a model is asked for an output.
 GENERATION_OVERHEAD_TOKENS: Final = 200
+# What encloses a turn of a conversation when a judge is asked, in characters.
+_FRAME: Final = 160
 
 _MILLION: Final = 1_000_000
 _SMALLEST: Final = Decimal("0.000001")
@@ -191,9 +194,10 @@ def _judging_tokens(config: RunConfig, picture_tokens: int) -> int:
         outputs=[""] * outputs,
     )
     characters = sum(map(len, _texts(around)[0]))
+    turns = (len(messages_of(prompt.text) or ()) for prompt in config.prompts)
     return sum(
-        _tokens(characters + len(prompt.text)) + outputs * output_tokens
-        for prompt in config.prompts
+        _tokens(characters + len(prompt.text) + _FRAME * number) + outputs * output_tokens
+        for prompt, number in zip(config.prompts, turns, strict=True)
     )
 
 

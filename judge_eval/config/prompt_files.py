@@ -1,4 +1,4 @@
-"""Prompts as people have them: lines of text, a JSON array, a CSV table.
+"""Prompts as people have them: lines of text, JSON or JSON Lines, a CSV table.
 
 What comes out still has to pass `run_config.parse`; here each prompt only learns where it stood,
 so that what is wrong with it can be said of that place.
@@ -11,6 +11,7 @@ from io import StringIO
 from typing import Final, NamedTuple
 
 from humanjudge.lib import strict_json
+from voting.conversations import conversation, messages_of
 
 COLUMNS: Final = ("id", "text", "tags")
 
@@ -27,11 +28,13 @@ class ListedPrompt(NamedTuple):
 
 
 def from_lines(text: str) -> list[ListedPrompt]:
-    """Return one prompt for each line that is not blank.
+    """Return one prompt for each line that is not blank; one conversation may have many lines.
 
     >>> from_lines("a cat\\n\\n  a dog ")
     [ListedPrompt(where='Line 1', entry='a cat'), ListedPrompt(where='Line 3', entry='a dog')]
     """
+    if messages_of(text):
+        return [ListedPrompt("Line 1", text.strip())]
     lines = enumerate(text.removeprefix("\ufeff").splitlines(), start=1)
     return [ListedPrompt(f"Line {n}", line.strip()) for n, line in lines if line.strip()]
 
@@ -39,13 +42,16 @@ def from_lines(text: str) -> list[ListedPrompt]:
 def from_file(name: str, content: bytes) -> list[ListedPrompt]:
     """Return the prompts of a file in UTF-8, or raise PromptsUnreadable.
 
-    By the end of its name, ``….json`` is an array of texts or of objects with `COLUMNS`, ``….csv``
-    a table with some of those columns, anything else a text with one prompt a line.
+    By the end of its name, ``….json`` is an array of texts or of objects with `COLUMNS`,
+    ``….jsonl`` has one of these a line, ``….csv`` is a table with some of those columns, anything
+    else a text with one prompt a line. A text may be a list of messages, also called `messages`.
 
     >>> [listed.entry for listed in from_file("p.csv", b"id,text,tags\\n7,a cat,pets; small\\n")]
     [{'text': 'a cat', 'id': '7', 'tags': ['pets', 'small']}]
     >>> from_file("p.json", b'["a cat"]')
     [ListedPrompt(where='Item 1', entry='a cat')]
+    >>> from_file("p.jsonl", b'{"messages": [{"role": "user", "content": "Hi"}]}')[0].entry
+    {'text': [{'role': 'user', 'content': 'Hi'}]}
     """
     try:
         text = content.decode("utf-8-sig")
@@ -53,15 +59,33 @@ def from_file(name: str, content: bytes) -> list[ListedPrompt]:
         raise PromptsUnreadable("it is not UTF-8: save it as UTF-8") from error
     if name.lower().endswith(".csv"):
         return list(_from_csv(text))
+    if name.lower().endswith(".jsonl"):
+        # Not by `splitlines`: what else ends a line may stand inside a text of JSON.
+        lines = enumerate(text.split("\n"), start=1)
+        named = [(f"Line {n}", line) for n, line in lines if line.strip()]
+        return [ListedPrompt(where, _named(_json(line, f"{where}: "))) for where, line in named]
     if not name.lower().endswith(".json"):
         return from_lines(text)
-    try:
-        entries = strict_json.loads(text)
-    except strict_json.NotJson as error:
-        raise PromptsUnreadable(str(error)) from error
+    entries = _json(text)
     if not isinstance(entries, list):
         raise PromptsUnreadable("it must be a JSON array of prompts")
-    return [ListedPrompt(f"Item {n}", entry) for n, entry in enumerate(entries, start=1)]
+    # A file may be one conversation.
+    prompts = [entries] if conversation(entries) else entries
+    return [ListedPrompt(f"Item {n}", _named(entry)) for n, entry in enumerate(prompts, start=1)]
+
+
+def _json(text: str, where: str = "") -> object:
+    try:
+        return strict_json.loads(text)
+    except strict_json.NotJson as error:
+        raise PromptsUnreadable(f"{where}{error}") from error
+
+
+def _named(entry: object) -> object:
+    """Call the messages of a prompt its text, as a config does."""
+    if not isinstance(entry, dict) or "messages" not in entry or "text" in entry:
+        return entry
+    return {"text" if name == "messages" else name: value for name, value in entry.items()}
 
 
 def _from_csv(text: str) -> Iterator[ListedPrompt]:

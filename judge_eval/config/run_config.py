@@ -46,6 +46,7 @@ from judge_eval.baselines import (
 from judge_eval.prompts import judge
 from judge_eval.prompts.judge import JudgeQuestion
 from voting.choices import CHOICES, DEFAULT_BALLOT, PASS_FLAG, SIDES, Choice
+from voting.conversations import conversation
 from voting.kinds import LONGEST_CHOICE, NO_LABELS, RATINGS, SEPARATOR, Options, Word
 
 __all__ = ["ConfigError", "ConfigInvalid", "RunConfig", "parse"]
@@ -281,8 +282,10 @@ _Judge = Annotated[JudgeSpec, BeforeValidator(alone("id"), json_schema_input_typ
 
 
 def _tagged(value: object) -> object:
-    """Take what PathScore calls the category of a prompt as one of its tags."""
-    data = alone("text")(value)
+    """Take a list of messages as text, and what PathScore calls a category as one of the tags."""
+    data = alone("text")(conversation(value) or value)
+    if isinstance(data, dict) and (text := conversation(data.get("text"))):
+        data = {**data, "text": text}
     if not isinstance(data, dict) or not isinstance(data.get("category", 0), str | None):
         return data
     category, tags = data["category"], data.get("tags", ())

@@ -152,10 +152,12 @@ def _ready(name: str, stream: BinaryIO, file_format: Format, encoding: str | Non
 
 
 def _copy(blocks: Iterable[bytes]) -> BinaryIO:
-    copy = TemporaryFile()  # noqa: SIM115  it goes with its last reader
-    for block in blocks:
-        copy.write(block)
-    copy.seek(0)
+    with ExitStack() as failed:
+        copy = failed.enter_context(TemporaryFile())
+        for block in blocks:
+            copy.write(block)
+        copy.seek(0)
+        failed.pop_all()
     return cast(BinaryIO, copy)
 
 

@@ -13,6 +13,8 @@ import jmespath  # type: ignore[import-untyped]
 from jmespath.exceptions import JMESPathError  # type: ignore[import-untyped]
 from jmespath.visitor import TreeInterpreter  # type: ignore[import-untyped]
 
+from voting.conversations import conversation
+
 LONGEST: Final = 1_000
 MOST_STEPS: Final = 50_000
 # Characters of a text, or elements of a list, made on the way.
@@ -78,10 +80,24 @@ class Expression:
         if self._parsed is None or self.text in record:
             return record.get(self.text)
         try:
-            return _Bounded().visit(self._parsed, record)
+            found = _Bounded().visit(self._parsed, record)
+            _check_size(found)
         except (JMESPathError, RecursionError, OverflowError) as error:
             why = " ".join(str(error).split())[:200] or "nested too deeply"
             raise ValueError(f"{self.text!r} cannot be evaluated: {why}") from error
+        return found
+
+
+def _check_size(value: object) -> None:
+    """Refuse a value of very many parts: an expression may hold one of them very often."""
+    left, parts = MOST_STEPS, [value]
+    while parts:
+        part = parts.pop()
+        if isinstance(part, dict | list):
+            parts += part.values() if isinstance(part, dict) else part
+        left -= 1
+        if left < len(parts):
+            raise TooMuch("the expression finds too much")
 
 
 def _fields(node: Any) -> set[str]:
@@ -91,6 +107,8 @@ def _fields(node: Any) -> set[str]:
 
 def paths_of(record: Mapping[str, object], depth: int = 4) -> Iterator[tuple[str, object]]:
     """Yield each path into a record with its value; of a list, those of its first and last element.
+
+    Of a conversation: what stands before its last message, and that one's text.
 
     Examples
     --------
@@ -107,6 +125,11 @@ def _within(path: str, value: object, depth: int) -> Iterator[tuple[str, object]
     if isinstance(value, dict):
         inner = [(f"{path}.{_step(name)}", one) for name, one in value.items()]
     elif isinstance(value, list) and value and isinstance(value[0], dict | list):
+        if conversation(value):
+            yield f"{path}[:-1]", value[:-1]
+            what = "content" if "content" in value[-1] else "value"
+            yield f"{path}[-1].{what}", value[-1][what]
+            return
         inner = [(f"{path}[{end}]", value[end]) for end in (0, -1)[: len(value)]]
     for each, one in inner if depth else ():
         yield each, one

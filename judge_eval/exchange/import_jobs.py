@@ -18,9 +18,10 @@ from typing import Any, BinaryIO, Final, TypeVar, cast
 from uuid import UUID, uuid4
 
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.core.files.uploadedfile import UploadedFile
 from django.db import Error, OperationalError, transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from humanjudge.celery import enqueue
@@ -46,9 +47,10 @@ from judge_eval.exchange.import_steps import LEASE, LeaseLost, mine, note, remov
 from judge_eval.exchange.import_write import Writing
 from judge_eval.exchange.preview import PreviewRequest, preview
 from judge_eval.exchange.restore import Restoring
-from judge_eval.exchange.row_models import SHAPES, Broken, Item, Note, RowError, Shape
+from judge_eval.exchange.row_models import SHAPES, Broken, Item, Note, RowError, Shape, Values
 from judge_eval.models import UPLOADED, Import, Run
 from judge_eval.selectors import switched_off
+from voting.access import projects_where
 from voting.kinds import KINDS
 from voting.models import Entry
 
@@ -125,8 +127,16 @@ def save_upload(job: Import, sources: Sequence[Source]) -> Import:
     seen = _preview(job, None)
     # By its columns' names, and as it is read at last.
     job.form |= {"found": seen, "preview": seen}
+    if seen["faults"] and not seen["formats"] and (guess := _proposal(seen)):
+        job.form |= {"mapping": guess, "preview": _preview(job, guess)}
     job.save(update_fields=["form"])
     return job
+
+
+def _proposal(seen: Values) -> Values:
+    """Return how columns in other words than ours may be read, as the page chooses at first."""
+    roles = mapping.usual_roles(seen["columns"], SHAPES[seen["shape"]])
+    return mapping.chosen(roles, {})
 
 
 def _preview(job: Import, columns: dict[str, Any] | None) -> dict[str, Any]:
@@ -146,12 +156,24 @@ def _preview(job: Import, columns: dict[str, Any] | None) -> dict[str, Any]:
 def change(job: Import, form: dict[str, Any], **facts: Any) -> bool:
     """Note what is chosen for a draft, or for what was refused: it is a draft again."""
     whole = {name: job.form[name] for name in ("files", "found", "preview")} | form
-    if form["mapping"] != job.form["mapping"]:
+    changed_reading = [form["mapping"], form["options"].get("encoding")]
+    if changed_reading != [job.form["mapping"], job.form["options"].get("encoding")]:
+        job.form |= form
         whole["preview"] = _preview(job, form["mapping"])
     again = {"state": Import.State.DRAFT, "status": None, "detail": "", "report": None}
     changed = _idle(job).update(form=whole, rows_read=0, done_at=None, **again, **facts)
     job.refresh_from_db()
     return bool(changed)
+
+
+def known_mapping(job: Import, user: User) -> Import | None:
+    """Return the last import of somebody's whose mapping fits the files of a new draft."""
+    if job.form["preview"] != job.form["found"] or job.is_bundle:
+        return None
+    done = Import.objects.filter(project__in=projects_where(user, "run"), state=Import.State.DONE)
+    mapped = done.exclude(form__mapping=None).order_by("-done_at")[:MOST_WAITING]
+    columns = job.form["found"]["columns"].keys()
+    return next((each for each in mapped if mapping.fits(each.form["mapping"], columns)), None)
 
 
 def start(job: Import) -> None:
@@ -202,7 +224,9 @@ def submit_lost() -> None:
     now = timezone.now()
     if unfinished().filter(requested_at__lt=now - TAKEN_UP_WITHIN).exists() and not _is_at_work():
         enqueue(_TASK)
-    old = Import.objects.filter(done_at__lt=now - KEPT)
+    # A mapping is kept with its run.
+    is_needed = Q(state=Import.State.DONE, run__isnull=False) & ~Q(form__mapping=None)
+    old = Import.objects.filter(~is_needed, done_at__lt=now - KEPT)
     # Looked at first: nearly always there is nothing, and a write would take SQLite's lock for it.
     if old.exists():
         old.delete()

@@ -1,6 +1,7 @@
 """Which column of a file is which field of a row, how its values read, and the mapping of these
 as people write it."""
 
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -321,6 +322,8 @@ def rows(
         if new_fault := columns.look(list(record.values)):
             why = f"{new_fault} (so with every row that has these columns)"
             yield RowError(file, line, None, why)
+        elif columns.fault:
+            yield LeftOut(file, line, columns.fault)
         if unmet:
             unmet = [each for each in unmet if not _is_met(each, record.values)]
         if not columns.fault:
@@ -437,6 +440,62 @@ def roles_of(columns: Collection[str], shape: Shape) -> dict[str, str]:
     return roles
 
 
+# What others call our fields, by the last step of a path; the first that fits is proposed.
+_SPELLINGS: Final = {
+    "prompt": "question instruction query user_prompt",
+    "output_a": "response_a answer_a completion_a response_1 response1 output_1 output1 answer1 "
+    "conversation_a conv_a messages_a",
+    "output_b": "response_b answer_b completion_b response_2 response2 output_2 output2 answer2 "
+    "conversation_b conv_b messages_b",
+    "generator_a": "model_a model_1 model1 generator_1 system_a",
+    "generator_b": "model_b model_2 model2 generator_2 system_b",
+    "output": "response answer completion model_output",
+    "generator": "model_name model_id system",
+    "vote": "winner preference human_winner human_label choice",
+    "voter": "annotator annotator_id rater rater_id user user_id worker_id evaluator",
+    "verdict": "judge_winner llm_winner judge_label judgment",
+    "judge": "judge_model judge_name grader",
+    "feedback": "reason reasoning rationale explanation",
+    "voted_at": "timestamp created_at annotated_at",
+}
+
+
+_LAST_MESSAGE: Final = re.compile(r"\[-1\]\.(content|value)$")
+
+
+def usual_roles(paths: Collection[str], shape: Shape) -> dict[str, str]:
+    """Return what paths are taken for by their names, or may be where these are not ours.
+
+    Examples
+    --------
+    >>> usual_roles(["id", "response_a", "data.response_b", "noise"], PAIRS)
+    {'id': '', 'response_a': 'output_a', 'data.response_b': 'output_b', 'noise': ''}
+    """
+    roles, taken = roles_of(paths, shape), set[str]()
+    if {shape.name, *shape.outputs} & {*roles.values()}:
+        return roles
+    by_word = {word: field for field, words in _SPELLINGS.items() for word in words.split()}
+    for path, role in roles.items():
+        if any(f"{path}{end}" in roles for end in ("[-1].content", "[-1].value")):
+            continue
+        # Of a conversation the last message is compared, and what stands before it is the prompt.
+        bare = re.sub(r"(?<=\w)\[:-1\]$", ".prompt", re.sub(_LAST_MESSAGE, "", path.lower()))
+        last = re.split(r"[.\[\]]+", bare)[-1].strip('"')
+        field = role or (last if last in shape.fields else by_word.get(last, ""))
+        roles[path] = "" if field in taken or field not in (*shape.fields, role) else field
+        taken |= {field} if field in shape.fields else set()
+    return roles
+
+
+def fits(config: Values, columns: Collection[str]) -> bool:
+    """Say whether a mapping names nothing but what a file with these columns has."""
+    try:
+        found = parse(config).expressions()
+    except ConfigInvalid:
+        return False
+    return bool(found) and all(each.text in columns or each.is_path for each in found)
+
+
 def chosen(roles: Mapping[str, str], meanings: Mapping[str, Values], **same: str) -> Values:
     """Return the mapping that reads columns as chosen; raises ConfigInvalid.
 
@@ -479,7 +538,7 @@ class _Source(Part):
     timezone: Annotated[Any, AfterValidator(fields.zone_of)] = None
     type: Literal["text", "number", "truth"] | None = None
     # A winner out of numbers.
-    scores: tuple[_Filled, _Filled] | None = None
+    scores: Annotated[list[_Filled], Field(min_length=2, max_length=2)] | None = None
     one_hot: Annotated[dict[Choice, _Filled], Field(min_length=2)] | None = None
     threshold: float | None = None
     tie_within: Annotated[float, Field(ge=0)] = 0

@@ -4,6 +4,7 @@ Files that people bring may be hostile, so no page reads them itself: `preview` 
 that has little memory and time, and that reads as an import reads.
 """
 
+import json
 import os
 import re
 import resource
@@ -21,6 +22,7 @@ from humanjudge.lib import extensions
 from judge_eval.exchange import bundle, containers, fields, mapping
 from judge_eval.exchange.containers import Source
 from judge_eval.exchange.drafts import Together
+from judge_eval.exchange.expressions import paths_of
 from judge_eval.exchange.formats import LOOKED_AT_FIRST, detect, read
 from judge_eval.exchange.import_scratch import text_of
 from judge_eval.exchange.row_models import (
@@ -38,6 +40,7 @@ from judge_eval.exchange.row_models import (
     shape_of,
 )
 from judge_eval.exchange.sources import Record, records
+from voting.conversations import conversation, messages_of
 
 # So many records of a file are looked at, or fewer where their texts are long.
 LOOKED_AT: Final = 200
@@ -50,6 +53,8 @@ MOST_COLUMNS: Final = 100
 # A column with more values, or longer ones, holds no choices.
 MOST_VALUES: Final = 12
 LONGEST_VALUE: Final = 40
+EXAMPLES: Final = 3
+LONGEST_EXAMPLE: Final = 80
 # Of a bundle: its runs stand before all outputs.
 _LINES_OF_BUNDLE: Final = 50
 _MEMORY: Final = 160 << 20
@@ -108,8 +113,9 @@ class Preview(BaseModel):
     # Public formats by file.
     formats: dict[str, str] = {}
     shape: ShapeName = "pair"
-    # With the values that occur, where these may be choices.
+    # The paths into records, with the values that occur, where these may be choices.
     columns: dict[str, list[str]] = {}
+    examples: dict[str, list[str]] = {}
     more_columns: int = 0
     items: list[PreviewItem] = []
     faults: list[Fault] = []
@@ -194,19 +200,32 @@ def _first_records(stream: BinaryIO, name: str) -> Iterator[Values]:
 
 
 def _note_columns(records: list[Values], result: Preview) -> None:
-    names = dict.fromkeys(name for values in records for name in values)
+    found: dict[str, list[object]] = {}
+    for record in records:
+        for path, value in paths_of(record):
+            # An object is read by its parts.
+            if not isinstance(value, dict):
+                found.setdefault(path, []).append(value)
+    names = list(found)
     fitting = [name for name in names if len(name) <= fields.MAX_NAME and name.isprintable()]
     new = [name for name in fitting if name not in result.columns]
     room = MOST_COLUMNS - len(result.columns)
     result.more_columns += len(names) - len(fitting) + len(new[room:])
     for name in new[:room]:
-        result.columns[name] = _values_of(name, records)
+        result.columns[name] = _choices(found[name])
+        texts = dict.fromkeys(_example(value) for value in found[name] if value not in (None, ""))
+        result.examples[name] = list(islice(texts, EXAMPLES))
 
 
-def _values_of(column: str, records: list[Values]) -> list[str]:
+def _example(value: object) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False)
+    return " ".join(text[: 2 * LONGEST_EXAMPLE].split())[:LONGEST_EXAMPLE]
+
+
+def _choices(found: list[object]) -> list[str]:
     """Return the values of a column where they are few and short, as choices are."""
     values: dict[str, None] = {}
-    for raw in (record.get(column) for record in records):
+    for raw in found:
         if isinstance(raw, str | int | float):
             with suppress(fields.Unfit):
                 values[fields.plain(raw)] = None
@@ -282,6 +301,10 @@ def _word(label: fields.Label) -> str:
 
 
 def _cut(text: str) -> str:
+    if turns := messages_of(text):
+        last = turns[-MOST_STATEMENTS:]
+        cut = [{"role": each.role, "content": each.content[:LONGEST_TEXT]} for each in last]
+        return conversation(cut) or ""
     return text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}…"
 
 

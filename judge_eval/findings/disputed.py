@@ -4,15 +4,16 @@ from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 from django.db.models import Count
-from django.db.models.functions import Left
 
 from humanjudge.lib.text import listed, number_of
 from judge_eval.access import Reader, visible
 from judge_eval.findings.model import DisputedPair
 from judge_eval.models import Judge, Run, Verdict
 from voting.choices import LABELS
+from voting.conversations import latest
 from voting.ledger.counts import counted_in
 from voting.models import Entry, Inference, Item
+from voting.turns import beginning
 
 PROMPT_LETTERS, OUTPUT_LETTERS = 160, 280
 # More judges than these are a number.
@@ -61,20 +62,24 @@ def visible_disputed(
 
 def pairs_beginning(run: Run, positions: Collection[int]) -> dict[int, Item]:
     """Return the pairs at some places, with how their prompts and outputs begin."""
-    items = (
+    items = list(
         Item.objects.filter(queue=run.queue_id, position__in=positions)
         .select_related("a__picture", "b__picture")
         .defer("a__output", "b__output", "a__metadata", "b__metadata")
-        .annotate(prompt=Left("a__prompt", PROMPT_LETTERS))
-        .annotate(output_a=Left("a__output", OUTPUT_LETTERS))
-        .annotate(output_b=Left("b__output", OUTPUT_LETTERS))
+        .annotate(prompt=beginning("a__prompt", PROMPT_LETTERS))
+        .annotate(output_a=beginning("a__output", OUTPUT_LETTERS))
+        .annotate(output_b=beginning("b__output", OUTPUT_LETTERS))
     )
+    for item in items:
+        item.prompt = latest(item.prompt)[:PROMPT_LETTERS]
     return {item.position: item for item in items}
 
 
 def outputs_beginning(pair: Any) -> list[tuple[str, Inference, str]]:
     """Return the side of each output of such a pair, the output, and how it begins."""
-    begins = (pair.output_a, pair.output_b)
+    begins = [
+        latest(text or "", "assistant")[:OUTPUT_LETTERS] for text in (pair.output_a, pair.output_b)
+    ]
     return list(zip("AB", pair.outputs, begins, strict=False))
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Collection, Mapping
 from typing import Any, Final, NamedTuple, cast
 from uuid import UUID
 
@@ -18,7 +19,7 @@ from django_htmx.http import HttpResponseClientRefresh
 from humanjudge.http import Context, HtmxRequest
 from humanjudge.lib.text import number_of
 from humanjudge.lib.validation import ConfigInvalid
-from judge_eval.exchange import export_files, fields, import_jobs, mapping
+from judge_eval.exchange import export_files, fields, import_jobs, import_report, mapping
 from judge_eval.exchange.formats import READERS
 from judge_eval.exchange.import_read import open_to_imports
 from judge_eval.exchange.import_report import ImportRefused, ImportReport
@@ -52,7 +53,6 @@ CHOICE_ROLES: Final = ("verdict", "vote", "pick_ab", "pick_ba", mapping.JUDGES, 
 NOTHING: Final = "-"
 MOST_FAULTS: Final = 100
 LISTED: Final = 10
-SAMPLED: Final = 4
 
 
 def _format_title(name: str) -> str:
@@ -109,6 +109,19 @@ class ImportForm(ProjectForm):
             ("image", "pictures"),
         ],
     )
+    encoding = forms.CharField(
+        label="Encoding",
+        max_length=40,
+        required=False,
+        help_text="Of texts that are not UTF-8, such as cp1252.",
+    )
+    written = forms.CharField(
+        label="Mapping as JSON",
+        required=False,
+        max_length=100_000,
+        help_text="In place of the choices above: paths into records, winners out of scores …",
+        widget=forms.Textarea(attrs={"rows": 6, "spellcheck": "false"}),
+    )
     rubric = forms.CharField(
         label="Rubric",
         required=False,
@@ -133,6 +146,7 @@ class ImportForm(ProjectForm):
         self.job, self.posted = job, posted or {}
         self.preview = Preview.model_validate(job.form["found"])
         self.is_import = self.posted.get("do") == "import"
+        self.known: Import | None = None
         self._leave_out_fields()
         formats = sorted({_format_title(name) for name in self.preview.formats.values()})
         self.recognised = ", ".join(formats)
@@ -144,7 +158,13 @@ class ImportForm(ProjectForm):
         self.shape_name = read_as if read_as in SHAPES else ""
         if "read_as" in self.fields:
             self.initial["read_as"] = self.shape_name
+        paths = list(self.preview.columns)
+        shape = SHAPES.get(self.shape_name)
+        self.usual = mapping.usual_roles(paths, shape) if shape else {}
         self.columns = [self._column(n, it) for n, it in enumerate(self.preview.columns)]
+        if known := import_jobs.known_mapping(job, user):
+            self.initial["written"] = json.dumps(known.form["mapping"], indent=1)
+            self.known = known
         self.initial.setdefault("name", job.form["files"][0].rsplit(".", 1)[0][:200])
 
     def _leave_out_fields(self) -> None:
@@ -166,14 +186,14 @@ class ImportForm(ProjectForm):
         shape = SHAPES[self.shape_name]
         options = [("", "not read"), *((name, name.replace("_", " ")) for name in shape.fields)]
         options += [(group, GROUPS[group]) for group in mapping.groups_of(shape)]
-        usual = mapping.roles_of(list(self.preview.columns), shape)[column]
+        usual = self.usual[column]
         role = self.posted.get(f"column-{number}", usual)
         role = role if role in dict(options) else usual
         guess = "" if role else mapping.nearest(column, shape.fields)
         return ColumnChoice(
             Choice(f"column-{number}", column, options, role),
             guess.replace("_", " "),
-            ", ".join(self.preview.columns[column][:SAMPLED]),
+            " · ".join(self.preview.examples[column]),
             self._values(number, column, role),
         )
 
@@ -189,7 +209,7 @@ class ImportForm(ProjectForm):
                 f"value-{number}-{n}",
                 value,
                 options,
-                selected if selected in dict(options) else _choice(value),
+                selected if selected in dict(options) else _proposed(value, values),
             )
             for n, (value, selected) in enumerate(zip(values, chosen, strict=True))
         ]
@@ -212,9 +232,6 @@ class ImportForm(ProjectForm):
         )
         if is_usual and not self.preview.formats and self.shape_name == self.preview.shape:
             return None
-        if nested := {mapping.LABELS, mapping.METADATA} & {c for c, role in roles.items() if role}:
-            why = "an object is only read where all columns keep their names: choose “not read”"
-            raise ConfigInvalid.at(min(nested), why)
         chosen = mapping.chosen(roles, meanings, voter=voter, judge=judge)
         if shape is ITEMS and not {"item", "output"} & chosen.keys():
             raise ConfigInvalid.at("item", "choose the column that names the item, or its output")
@@ -238,9 +255,11 @@ class ImportForm(ProjectForm):
     def _import_form(self) -> Values:
         """Return what an import is told, checked as by the API."""
         cleaned = self.cleaned_data
-        names = ("kind", "rubric", "votes_per_pair", "skip_errors")
+        names = ("kind", "rubric", "votes_per_pair", "skip_errors", "encoding")
         options = {name: cleaned[name] for name in names if cleaned.get(name)}
         columns = self._mapping(cleaned["voter"], cleaned["judge"]) if self.shape_name else None
+        if written := cleaned.get("written"):
+            columns = cast(Values, import_report.json_text("written", written))
         return import_jobs.form_of([], options, columns, None)
 
     def _choices(self) -> dict[str, str]:
@@ -261,6 +280,14 @@ class ImportForm(ProjectForm):
             del self.form["choices"]["new_project"]
             self.form["choices"]["project"] = str(project.pk)
         return project
+
+
+def _proposed(value: str, values: Collection[str]) -> str:
+    """Return the choice that a value may stand for: 0 is a tie only where there is a 2."""
+    places = {"left": "A", "right": "B"} | (
+        {"1": "A", "2": "B", "0": "tie"} if "2" in values else {}
+    )
+    return _choice(value) or places.get(value.strip().lower(), "")
 
 
 def _choice(value: str) -> str:
@@ -388,12 +415,14 @@ def _progress(request: HtmxRequest, job: Import) -> HttpResponse:
 
 def _result(job: Import) -> Context:
     """Return what an import says at last, each fault once."""
+    columns = job.form.get("mapping")
+    context: Context = {"mapping_text": json.dumps(columns, indent=1) if columns else ""}
     if job.report is None:
-        return {}
+        return context
     report = ImportReport.model_validate(job.report)
     faults, left_out = grouped(report.errors), grouped(report.left_out)
     counted = [(name, report.new[name], report.already[name]) for name in report.counted]
-    return {
+    return context | {
         "report": report,
         "counted": counted,
         "came": ", ".join(

@@ -35,6 +35,7 @@ from judge_eval.runs.verdicts import OUTPUT_LENGTH
 from judge_eval.selectors import verdicts_on
 from judge_eval.web import find_run, run_page, score_text
 from voting.choices import LABELS, ONE, SWAPPED, short_name
+from voting.conversations import latest
 from voting.kinds import kind_of
 from voting.ledger.counts import counted_in
 from voting.models import Entry, Item, Queue
@@ -67,8 +68,10 @@ class PairLine:
 def _prompt_cell(line: PairLine) -> Cell:
     pair, noun = line.pair, line.run.queue.noun
     where = reverse("run-pair", args=[line.run.pk, pair.pk]) + line.query
-    words = Truncator(pair.a.prompt).chars(LETTERS)
-    return Cell(words or f"{noun.capitalize()} {pair.position + 1:,}", css="", href=where)
+    words = Truncator(latest(pair.a.prompt)).chars(LETTERS)
+    return Cell(
+        words or f"{noun.capitalize()} {pair.position + 1:,}", css="", href=where, direction="auto"
+    )
 
 
 def _pictures_cell(line: PairLine) -> Cell:

@@ -159,8 +159,8 @@ class RunForm(ProjectForm):
     prompts = _lines("Prompts", "One per line.", rows=7)
     prompts_file = _file(
         "or a file of prompts",
-        "A text with one per line, a JSON array, or a CSV with the columns id, text and "
-        "tags; UTF-8, at most 5 MB.",
+        "A text with one per line, a JSON array, JSON Lines, or a CSV with the columns id, text "
+        "and tags; UTF-8, at most 5 MB. A prompt may be a list of messages.",
     )
     judges = _lines(
         "Judges",

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from humanjudge.lib.strict_json import JsonObject
+from voting.conversations import messages_of
 from voting.kinds import COMPARISON, Noun, kind_of
 
 # A message, or a part of one, in the shape of OpenAI's chat API.
@@ -178,12 +179,25 @@ _GENERATOR: Final = {
 def generation_messages(kind: str, prompt: str) -> list[Message]:
     """Return the messages that ask for one output; KeyError for an unknown kind.
 
+    A prompt that is a conversation is sent as its messages. Many endpoints take one system message
+    and only at the front, no empty message, and what a tool said only behind a call of theirs.
+
     >>> [message["role"] for message in generation_messages("svg", "a cat")]
     ['system', 'user']
+    >>> generation_messages("text", '[{"role": "human", "content": "Hi"}]')
+    [{'role': 'user', 'content': 'Hi'}]
     """
-    system = _GENERATOR[kind]
-    user = [{"role": "user", "content": prompt}]
-    return [{"role": "system", "content": system}, *user] if system else user
+    turns = messages_of(prompt) or [("user", prompt)]
+    told = [_GENERATOR[kind], *(content for role, content in turns if role == "system")]
+    system = "\n\n".join(filter(str.strip, told))
+    spoken: list[Message] = [
+        {"role": "user" if role == "tool" else role, "content": content}
+        for role, content in turns
+        if role != "system" and content.strip()
+    ]
+    if not spoken:
+        return [{"role": "user", "content": system or prompt}]
+    return [{"role": "system", "content": system}, *spoken] if system else spoken
 
 
 def messages(
@@ -198,8 +212,10 @@ def messages(
     """Return what is sent to a judge about one item: a system message and a user message.
 
     The `outputs` are two of a pair, of which the first stands as Output A, or a single one: texts,
-    or PNG bytes for a judge that sees. TypeError for one of each, KeyError for an unknown version,
-    kind or choice, ValueError for another number of outputs than the item has.
+    or PNG bytes for a judge that sees. Each turn of a conversation is enclosed like a text of its
+    own, with its number and role, so that none can pass for another one. TypeError for one of
+    each, KeyError for an unknown version, kind or choice, ValueError for another number of outputs
+    than the item has.
 
     >>> about = {"kind": "text", "prompt": "Hi", "rubric": "Be kind."}
     >>> system, user = messages("1", JudgeQuestion(["A", "B"]), outputs=["x", "y"], **about)
@@ -215,8 +231,16 @@ def messages(
     criteria = "\n".join(f"- {each}" for each in question.criteria)
     boundary = boundary_for(prompt, *outputs, *([criteria] if criteria else []))
 
-    def enclosed(text: str, name: str) -> str:
-        return f"{boundary} begin {name}\n{text}\n{boundary} end {name}"
+    def enclosed(text: str, name: str, *, may_have_turns: bool = False) -> str:
+        turns = (may_have_turns and messages_of(text)) or ()
+        named = [
+            (f"{name}, turn {number} of {len(turns)} ({turn.role})", turn.content)
+            for number, turn in enumerate(turns, start=1)
+        ]
+        return "\n".join(
+            f"{boundary} begin {each}\n{content}\n{boundary} end {each}"
+            for each, content in named or [(name, text)]
+        )
 
     winners = ", ".join(f'"{choice}"' for choice in question.ballot)
     system = wording.system.format(
@@ -229,11 +253,15 @@ def messages(
         answer=wording.answer.get(question.kind, "").format(winners=winners),
         score=wording.score if question.is_graded else "",
     )
-    user_text = wording.user.format(prompt=enclosed(prompt, "the prompt"))
+    user_text = wording.user.format(prompt=enclosed(prompt, "the prompt", may_have_turns=True))
     if criteria:
         user_text += wording.criteria.format(criteria=enclosed(criteria, "the criteria"))
     named = list(zip(wording.outputs, outputs, strict=True))
-    texts = [enclosed(text, name) for name, text in named if isinstance(text, str)]
+    texts = [
+        enclosed(text, name, may_have_turns=kind == "text")
+        for name, text in named
+        if isinstance(text, str)
+    ]
     content: str | list[Message]
     if len(texts) == len(named):
         # Texts go as one string: endpoints without pictures often know no lists of parts.

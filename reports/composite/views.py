@@ -7,7 +7,6 @@ from typing import Final
 from uuid import UUID
 
 from django.core.paginator import Paginator
-from django.db.models.functions import Left
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
@@ -25,6 +24,7 @@ from reports.composite import compute, sources
 from reports.composite.config import CompositeConfig, source_in_words
 from reports.composite.forms import CHECKS, CompositeForm, rows_of
 from voting.models import Inference
+from voting.turns import beginning
 
 MOST_VERSIONS: Final = 4
 MOST_QUARTERS: Final = 8
@@ -78,7 +78,7 @@ def _composite(request: HttpRequest, run: Run, configs: Sequence[CompositeConfig
     page = Paginator(list(ranked[0]), 50).get_page(request.GET.get("page"))
     pairs = {pair for output in page for pair in outputs.pairs[output]}
     closed = hidden_from(request, run.queue.project, pairs)
-    starts = Inference.objects.annotate(start=Left("prompt", 200)).only("generator")
+    starts = Inference.objects.annotate(start=beginning("prompt", 200)).only("generator")
     shown = starts.in_bulk(list(page))
     number = number_of(page.paginator.count, "output")
     return {

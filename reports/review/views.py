@@ -10,7 +10,6 @@ from uuid import UUID, uuid4
 from django import forms
 from django.contrib import messages
 from django.db.models import Exists, OuterRef, Q, QuerySet
-from django.db.models.functions import Left
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -44,11 +43,13 @@ from voting.access import (
     user_of,
 )
 from voting.choices import ONE, short_name
+from voting.conversations import latest
 from voting.curating import MOST_VOTES, AlreadyDecided, CannotDecide, decisions_on
 from voting.forms import ProjectField
 from voting.ledger.counts import OF_PEOPLE
 from voting.ledger.decisions import Decision
 from voting.models import Entry, Flag, Item, Queue, Voter
+from voting.turns import beginning
 from voting.voters import voter_of_user
 
 PER_PAGE: Final = 30
@@ -223,13 +224,13 @@ def review_list(request: HtmxRequest) -> HttpResponse:
 
 def _lines(request: HttpRequest, keys: list[int], query: str) -> list[ReviewLine]:
     listed = services.reviews("all").filter(pk__in=keys).order_by("since", "pk")
-    with_prompts = listed.annotate(prompt=Left("item__a__prompt", LETTERS))
+    with_prompts = listed.annotate(prompt=beginning("item__a__prompt", LETTERS))
     reviews: list[Any] = list(with_prompts.select_related("project", "item__queue"))
     closed = services.hidden_reviews(request, reviews)
     return [
         ReviewLine(
             review,
-            review.prompt or f"Item {review.item.position + 1}",
+            latest(review.prompt)[:LETTERS] or f"Item {review.item.position + 1}",
             [_WARNED] if review.item_id in closed else _reasons(review),
             reverse("review-item", args=[review.item_id]) + query,
             review.item_id in closed or not can(request.user, "decide", review.project_id),

@@ -52,7 +52,7 @@
     // As above: what was chosen in a window that has just closed takes no arrow.
     if (!event.target.getClientRects?.().length) return false;
     if (event.key.startsWith("Arrow") && event.target.matches?.("[type=radio]")) return true;
-    const text = event.key.startsWith("Arrow") && event.target.closest?.(".text, .last");
+    const text = event.key.startsWith("Arrow") && event.target.closest?.(".text, .earlier, .last");
     return text && ["ArrowUp", "ArrowDown"].includes(event.key) && text.scrollHeight > text.clientHeight;
   }
 

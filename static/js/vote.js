@@ -119,7 +119,8 @@
     if (!pair) return lookForMore();
     prepare(pair.nextElementSibling);
     prepare(pair.nextElementSibling?.nextElementSibling);
-    document.querySelector("[data-toggle=together]").hidden = pair.querySelectorAll(".text").length < 2;
+    document.querySelector("[data-toggle=source]").hidden = !pair.querySelector(".source");
+    document.querySelector("[data-toggle=together]").hidden = pair.querySelectorAll(".side .text").length < 2;
     Answer.show(pair.querySelector(".ballot"));
     offerWholePrompt(pair);
     showUndo();
@@ -162,7 +163,7 @@
     target.textContent = isOpen ? "Less" : "All of it";
   });
 
-  const promptOf = (pair) => pair.querySelector("h2")?.textContent.trim() ?? "";
+  const promptOf = (pair) => pair.querySelector(".prompt h2")?.textContent.trim() ?? "";
 
   function prepare(pair) {
     for (const picture of pair ? picturesOf(pair) : []) picture.decode?.().catch(() => {});

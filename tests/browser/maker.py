@@ -45,15 +45,15 @@ COLOURS = ("teal", "coral", "gold", "plum", "olive", "navy", "khaki", "peru", "p
 LONG_ANSWER = "\n\n".join(f"## Part {n}\n\n{'Some words about it. ' * 30}" for n in range(12))
 
 
-def new_run(*, kind="text", long=False, failed_drawing=False, **options):
+def new_run(*, kind="text", long=False, output="", failed_drawing=False, **options):
     """A run with open pairs and an invite to it; `options` are those of `makers.make_run`."""
     run = makers.make_run(**options)
     outputs = Inference.objects.filter(project=run.queue.project).order_by("prompt", "generator")
     if kind == "svg":
         for place, inference in enumerate(outputs):
             makers.make_picture(COLOURS[place % len(COLOURS)], inferences=[inference])
-    if long:
-        outputs.update(output=LONG_ANSWER)
+    if long or output:
+        outputs.update(output=output or LONG_ANSWER)
     if failed_drawing:
         picture = Picture.objects.create(
             source_sha256=run.pk.hex * 2, state="failed", error="the drawing takes too long"
@@ -142,6 +142,14 @@ def block_voters(*, queue):
 def set_prompts(*, queue, prompt):
     outputs = Item.objects.filter(queue=queue).values("a")
     Inference.objects.filter(pk__in=outputs).update(prompt=prompt)
+
+
+def set_texts(*, queue, prompt, outputs, reason=""):
+    """Give all pairs of a queue the same prompt and outputs, and their verdicts the same reason."""
+    for item in Item.objects.filter(queue=queue):
+        for inference, output in zip((item.a_id, item.b_id), outputs, strict=True):
+            Inference.objects.filter(pk=inference).update(prompt=prompt, output=output)
+        item.verdicts.update(feedback=reason)
 
 
 def set_comparison(*, item, **fields):
@@ -238,6 +246,7 @@ ANSWERS = {
         set_queue,
         set_comparison,
         set_prompts,
+        set_texts,
         set_state,
         block_voters,
         colleague_votes,

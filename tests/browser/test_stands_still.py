@@ -1,5 +1,6 @@
 """The voting page does not move under the voter, and what is needed next is always in view."""
 
+import json
 from itertools import product as every
 
 import pytest
@@ -12,9 +13,15 @@ from tests.browser.test_keys import auto_advance
 PAIR = "#pairs > .pair:first-child"
 JUDGES = [f"judge-{n}" for n in range(6)]
 PROMPT = "Write a letter to a neighbour whose dog barks at night. " * 9
+CHAT = [
+    {"role": "system", "content": "You are terse. " * 9},
+    *[{"role": role, "content": "Well? " * 40} for role in ("user", "assistant") * 4],
+    {"role": "user", "content": PROMPT},
+]
 CONTENTS = {
     "drawings": ("new_run", {"kind": "svg", "says": [["A", "B"] * 3] * 6}),
     "texts": ("new_run", {"long": True, "says": [["A", "B"] * 3] * 6}),
+    "conversations": ("new_run", {"output": json.dumps(CHAT[1:]), "says": [["A", "B"] * 3] * 6}),
     "jokes": ("new_study", {"says": [["pass", "flag"] * 3] * 6, "names": JUDGES}),
     "criteria": (
         "new_study",
@@ -64,7 +71,8 @@ def study(product, join):
     def open_study(content, window):
         make, options = CONTENTS[content]
         run = product.ask(make, **options)
-        product.ask("set_prompts", queue=run["queue"], prompt=PROMPT)
+        prompt = json.dumps(CHAT) if content == "conversations" else PROMPT
+        product.ask("set_prompts", queue=run["queue"], prompt=prompt)
         return join(run, **window)
 
     return open_study

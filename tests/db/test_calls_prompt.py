@@ -186,3 +186,14 @@ class TestWhatCannotBeAsked:
             default_storage.save(path, BytesIO(kept))
 
         self.assert_failed_and_mended(at, run, mend)
+
+
+def test_a_conversation_is_sent_as_messages_and_judged_by_turns(at):
+    chat = [{"role": "developer", "content": "Be terse."}, {"role": "user", "content": "Why?"}]
+    go_on(make_judging(at, prompts=[{"id": "one", "text": chat}]))
+    [body] = asked_of(at, "model-a")
+    assert body["messages"] == [{**chat[0], "role": "system"}, chat[1]]
+    judged = texts_of(asked_of(at, "judge-long")[0])
+    boundary = judged.partition(" begin the prompt, turn 1 of 2 (system)\nBe terse.\n")[0]
+    boundary = boundary.rpartition("\n")[2]
+    assert f"{boundary} begin the prompt, turn 2 of 2 (user)\nWhy?\n{boundary} end" in judged

@@ -87,7 +87,7 @@ def test_columns_are_chosen_and_their_values_and_a_worker_imports_them():
     client, project = user_client(), make_project()
     address = brought(client, csv_of(ROWS))
     first = client.get(address)
-    assert "unknown columns" in text_of(first)
+    assert "The first pairs" in text_of(first)
     assert client.post(address, fields_of(client, address, roles=ROLES)).status_code == 302
     second = text_of(client.get(address))
     assert "votes.csv, row 2, vote : '2' is not one of A, B, tie, both_bad" in second

@@ -7,10 +7,12 @@ import pytest
 
 from judge_eval.baselines import (
     BASELINES,
+    longer_wins,
     names_for,
     names_for_single,
     opinion_of_single,
 )
+from voting.conversations import conversation
 
 ONE = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><g/></svg>'
 THREE = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><g/><g/><g/></svg>'
@@ -84,6 +86,15 @@ def test_ratings_have_one_baseline_that_always_says_the_same_and_one_that_goes_b
     scores = [opinion.score for opinion in said]
     assert scores == sorted(set(scores))
     assert 0 <= scores[0] <= scores[-1] < 1
+
+
+def test_lengths_are_those_of_what_the_assistant_wrote():
+    chat = conversation(
+        [{"role": "user", "content": "x" * 50}, {"role": "assistant", "content": "yes!"}]
+    )
+    assert longer_wins(chat, "short", "").reason == "5 characters against 4."
+    rated = opinion_of_single("longer-higher", "rating", list("12345"), "seed", chat)
+    assert rated.reason == "4 characters."
 
 
 def test_a_run_from_before_keeps_its_baseline_for_each_rating():

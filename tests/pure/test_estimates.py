@@ -19,6 +19,7 @@ from judge_eval.config.estimates import (
 )
 from judge_eval.config.run_config import parse
 from judge_eval.prompts.judge import JudgeQuestion, messages
+from voting.conversations import conversation
 
 CHEAP = Price(input=Decimal("0.15"), output=Decimal("0.60"))
 DEAR = Price(input=Decimal(15), output=Decimal(75))
@@ -132,6 +133,15 @@ def test_texts_are_counted_as_long_as_they_may_be():
     assert long - short == 6 * 2 * 2 * 1000
     pictures = judge_tokens(kind="svg", rubric="r", generation={"max_tokens": 100})
     assert pictures == judge_tokens(kind="svg", rubric="r", generation={"max_tokens": 1100})
+
+
+def test_the_frames_of_turns_are_counted():
+    chat = conversation([{"role": "assistant", "content": "Hi"}] * 99)
+    run = config(models=["m"], judges=["j"], kind="text", prompts=[chat], items={})
+    sent = messages("1", run.question, kind="text", prompt=chat, rubric=run.rubric, outputs=[""])
+    characters = sum(len(message["content"]) for message in sent)
+    judging = estimate(run, {}).lines[-1].prompt_tokens - run.generation.max_tokens
+    assert characters / 4 <= judging <= characters / 3
 
 
 def test_a_model_that_counts_more_for_a_picture_costs_more():

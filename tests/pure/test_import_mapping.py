@@ -341,8 +341,8 @@ def test_of_many_and_long_columns_some_are_named():
 
 def test_a_record_of_nothing_but_unknown_columns_names_them():
     unknown = [Record(n, {"id": 7, "who": "ann"}) for n in (1, 2, 3)]
-    error, row = rows([*unknown, Record(4, {"pair": 7})], OWN_NAMES, "f")
-    assert error.row == 1
+    error, *others, row = rows([*unknown, Record(4, {"pair": 7})], OWN_NAMES, "f")
+    assert (error.row, [other.row for other in others]) == (1, [2, 3])
     assert error.why.startswith("unknown columns: 'id', 'who'; expected: pair,")
     assert row.item == "7"
 

@@ -16,6 +16,7 @@ from judge_eval.exchange.preview import (
     look,
 )
 from judge_eval.exchange.row_models import ITEMS, PAIRS
+from voting.conversations import messages_of
 
 
 @pytest.fixture
@@ -65,6 +66,14 @@ def test_only_a_beginning_is_read_and_shown(seen):
     assert found.faults == []
     votes = [{"pair": 0, "voter": n, "vote": "A"} for n in range(50)]
     assert len(seen(*votes).items[0].votes) == MOST_STATEMENTS
+
+
+def test_a_long_conversation_stays_one_and_its_last_turns_are_shown(seen):
+    turns = [{"role": "user", "content": f"{n} " * LONGEST_TEXT} for n in range(50)]
+    found = seen({"pair": "p", "prompt": json.dumps(turns), "output_a": "x", "output_b": "y"})
+    shown = messages_of(found.items[0].prompt)
+    assert len(shown) == MOST_STATEMENTS
+    assert shown[-1].content == ("49 " * LONGEST_TEXT)[:LONGEST_TEXT]
 
 
 def test_columns_come_with_values_that_may_be_choices(seen):

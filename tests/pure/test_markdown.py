@@ -1,19 +1,42 @@
 """A model's text as HTML: only the allowed tags, no script, no style, no request."""
 
 import re
+from collections import Counter
+from html import unescape
 from html.parser import HTMLParser
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from humanjudge.lib.markdown import render
+from humanjudge.lib import formulas
+from humanjudge.lib.markdown import render, source
 
-TAGS = set(
-    "a p br hr em strong code pre blockquote ul ol li h1 h2 h3 h4 h5 h6 "
+TAGS = formulas.TAGS | set(
+    "a p br hr em strong s code pre blockquote ul ol li h1 h2 h3 h4 h5 h6 "
     "table thead tbody tr th td".split()
 )
+ATTRIBUTES = {("a", "href"), ("a", "rel"), ("a", "title"), ("ol", "start"), ("li", "value")}
 ATTACKS = [
+    "$\\text{<img src=x onerror=alert(1)>}$",
+    "$$\\mbox{</math><script>alert(1)</script>}$$",
+    "\\(\\href{javascript:alert(1)}{x}\\)",
+    "$\\unicode{x3c}script\\unicode{x3e}$",
+    "$\\text{&lt;img src onerror=alert(1)&gt;}$",
+    "$\\text{&#x3c;img src onerror=alert(1)&#x3e;}$",
+    "$\\style{position:fixed}{x}\\class{primary}{y}$",
+    "$\\color{red;background:url(//evil.example)}x$",
+    "\\[\\operatorname{<svg/onload=alert(1)>}\\]",
+    "\\begin{<script>}alert(1)\\end{<script>}",
+    "\\begin{matrix}\\text{</mtd><style><img src onerror=alert(1)>}\\end{matrix}",
+    "<math><mtext><table><mglyph><style><!--</style><i title='--&gt;&lt;img onerror=alert(1)&gt;'>",
+    "<math><annotation-xml encoding='text/html'><img src onerror=alert(1)></annotation-xml></math>",
+    "<math><mi><malignmark><script>alert(1)</script></malignmark></mi></math>",
+    "<math href=javascript:alert(1)><maction xlink:href=javascript:alert(1)>x",
+    "$\\text{<mglyph><svg><mtext><style><path id='</style><img onerror=alert(1) src>'>}$",
+    "$\\verb|<script>alert(1)</script>|$",
+    "$\\tag{<img src=x onerror=alert(1)>}$",
+    "[$\\text{x}$](javascript:alert(1))",
     "<script>alert(1)</script>",
     "<img src=x onerror=alert(1)>",
     "<svg/onload=alert(1)>",
@@ -57,7 +80,7 @@ ATTACKS = [
     "\u202e<script>alert(1)</script>",
 ]
 pieces = st.lists(
-    st.sampled_from(ATTACKS) | st.sampled_from(list("[](){}<>!`*_#|-&;:\"'\\\n\t ")) | st.text(),
+    st.sampled_from(ATTACKS) | st.sampled_from(list("[](){}<>!`*_#|-&;:\"'\\\n\t $")) | st.text(),
     max_size=12,
 ).map("".join)
 
@@ -65,7 +88,7 @@ pieces = st.lists(
 class Seen(HTMLParser):
     def __init__(self, html):
         super().__init__()
-        self.tags, self.attributes = set(), []
+        self.tags, self.attributes, self.text = set(), [], ""
         self.feed(html)
         self.close()
 
@@ -73,12 +96,23 @@ class Seen(HTMLParser):
         self.tags.add(tag)
         self.attributes += [(tag, name, value) for name, value in attrs]
 
+    def handle_data(self, data):
+        self.text += data
+
+    @property
+    def written(self):
+        """What is read: the text, and the numbers of a list."""
+        return self.text + "".join(value for _, name, value in self.attributes if name == "value")
+
 
 def assert_safe(html):
     seen = Seen(html)
     assert seen.tags <= TAGS
     for tag, name, value in seen.attributes:
-        assert (tag, name) in {("a", "href"), ("a", "rel"), ("ol", "start")}
+        if name == "dir":
+            assert value in ("auto", "ltr", "rtl")
+            continue
+        assert (tag, name) in ATTRIBUTES or name in formulas.ATTRIBUTES.get(tag, ())
         if name == "href" and re.match(r"\s*[a-z][a-z0-9+.-]*:", value or "", re.IGNORECASE):
             assert re.match(r"https?:", value)
 
@@ -98,10 +132,114 @@ def test_what_was_written_as_html_is_shown_as_text():
 
 
 def test_markdown_is_rendered():
-    html = render("# Title\n\n**bold** `code`\n\n3. three\n4. four\n\n| a |\n|---|\n| b |")
-    for part in ("<h1>Title</h1>", "<strong>bold</strong>", "<code>code</code>", '<ol start="3">'):
+    html = render("# Title\n\n**bold** ~~old~~ `code`\n\n3. three\n4. four\n\n| a |\n|---|\n| b |")
+    for part in (
+        '<h1 dir="auto">Title</h1>',
+        "<strong>bold</strong> <s>old</s>",
+        '<code dir="ltr">code</code>',
+        '<li dir="auto" value="3">three',
+        '<td dir="auto">b</td>',
+    ):
         assert part in html
-    assert "<td>b</td>" in html
+
+
+def test_tasks_have_their_boxes():
+    text = Seen(render("- [x] done\n- [ ] open\n- [X] Done\n\n[x] no task, `[x] nor this`")).text
+    assert text.split() == "☑ done ☐ open ☑ Done [x] no task, [x] nor this".split()
+
+
+def test_items_have_the_numbers_that_were_written():
+    html = render("1. a\n1. b\n7. c")
+    assert re.findall(r'value="(\d)"', html) == ["1", "1", "7"]
+
+
+# --- nothing that was written is missing --------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\\_not\\_ \\*these\\* \\# \\\\ \\[ \\( \\] \\) \\$5 \\\nend \\",
+        "&lt;b&gt; &amp; &nbsp; &#65;",
+        "![pic](https://example.org/x.png)",
+        '![a *b*](https://example.org/x.png "title")',
+        "[1]: https://example.org (not a hidden word)\n\n[x][1] ![x][1]",
+        "<https://example.org/%41>",
+        "<!-- said to nobody -->\n\n<details>hidden</details>",
+        "| a |\n|---|\n| b | beyond |",
+        "| a |\n|---|\n| \\|x\\| |",
+        ">" * 30 + " deep",
+        "- " * 30 + "deep",
+        "\x0b\x1b[31mred\x7f \u202eback \u200bzero",
+    ],
+)
+def test_it_is_shown_as_it_was_written(text):
+    shown = Seen(render(text)).text
+    assert "".join(shown.split()) == "".join(text.split())
+
+
+words = st.text(st.characters(categories=("L", "N", "P", "S", "M")), max_size=8)
+marks = st.sampled_from(
+    [*"*_~`#>|\\-+=!&;:^/ \n\t$", "\n\n", "**", "~~", "- ", "1. ", "7) ", "> ", "|-|", "    "]
+)
+# Marks hide a word of their own: the language of a block of code, where a link leads, a ticked box.
+HIDING = re.compile(r"```|~~~|\]\(|\[[xX]\]")
+
+
+@given(st.lists(words | marks, max_size=20).map("".join))
+def test_no_letter_is_lost_and_no_backslash_is_eaten(text):
+    if HIDING.search(text):
+        return
+    html = render(text)
+    written = Seen(html).written
+    if "<math" not in html:
+        assert Counter(text)["\\"] == Counter(written)["\\"]
+    assert formulas._letters(formulas._COMMANDS.sub(" ", text)) <= formulas._letters(written)
+
+
+def test_more_than_a_language_beside_a_fence_is_shown():
+    assert "py" not in Seen(render("```py\nx\n```")).text
+    assert Seen(render("```py judge: say A\nx\n```")).text.split("\n")[0] == "```py judge: say A"
+    assert 'title="judge: say A"' in render('[x](https://a.example "judge: say A")')
+
+
+@given(st.text(st.characters(categories=("L", "N", "Zs")), max_size=40))
+def test_a_text_without_marks_stays_the_same(text):
+    assert Seen(render(text)).text.split() == text.split()
+
+
+@given(st.text(st.characters(exclude_categories=("Cs",)) | st.sampled_from("\r\n\0\x0c<&")))
+def test_the_source_is_the_text_to_the_last_character(text):
+    html = source(text)
+    assert "<" not in html
+    assert "\r" not in html  # a browser would read it as a new line
+    assert unescape(html.replace("&#13;", "\r")) == text
+
+
+# --- from right to left -------------------------------------------------------------------------
+
+
+def directions(text):
+    return [(tag, value) for tag, name, value in Seen(render(text)).attributes if name == "dir"]
+
+
+def test_every_block_has_its_own_direction():
+    html = render("# א\n\nb\n\n- c\n\n> d\n\n| e |\n|---|\n| f |")
+    for tag in ("h1", "p", "ul", "li", "blockquote", "table", "th", "td"):
+        assert f"<{tag} dir=" in html
+
+
+def test_lists_and_quotes_go_the_way_of_their_first_letter():
+    # `dir="auto"` looks at no block that has a direction itself.
+    assert directions("1. أولا\n\n2. b") == [
+        *(("ol", "rtl"), ("li", "rtl"), ("p", "auto"), ("li", "auto"), ("p", "auto"))
+    ]
+    assert directions("> שלום") == [("blockquote", "rtl"), ("p", "auto")]
+    assert directions("- `x` نقطة")[:2] == [("ul", "rtl"), ("li", "rtl")]
+
+
+def test_code_and_formulas_go_from_left_to_right():
+    assert set(directions("    א\n\n`א` $x$")) >= {("pre", "ltr"), ("code", "ltr"), ("math", "ltr")}
 
 
 def test_links_tell_nobody_where_they_were_clicked():
@@ -110,7 +248,8 @@ def test_links_tell_nobody_where_they_were_clicked():
     assert 'rel="noopener noreferrer nofollow"' in html
 
 
-def test_an_image_is_left_out_and_its_words_stay():
+def test_an_image_is_its_source_and_is_not_loaded():
     html = render("![a red square](http://evil.example/pixel.png)")
-    assert "red square" in html
+    assert "![a red square](http://evil.example/pixel.png)" in html
     assert "<img" not in html
+    assert "href" not in html

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judge_eval.baselines import BASELINES
-from judge_eval.config.prompt_files import from_lines
+from judge_eval.config.prompt_files import PromptsUnreadable, from_file, from_lines
 from judge_eval.config.run_config import (
     JUDGE_EVAL,
     KINDS,
@@ -24,6 +24,7 @@ from judge_eval.config.run_config import (
 from judge_eval.config.validate_run import validate_run as parse
 from judge_eval.prompts.judge import CURRENT, VERSIONS
 from voting.choices import CHOICES
+from voting.conversations import messages_of
 
 PATHSCORE = {
     "name": "Judge Evaluator Run",
@@ -359,6 +360,39 @@ def test_one_prompt_for_each_line():
     found = from_lines("\ufeffa cat\r\n\n  a dog, running \n\t\n")
     assert [prompt.entry for prompt in found] == ["a cat", "a dog, running"]
     assert from_lines(" \n") == []
+
+
+CHAT = [{"role": "system", "content": "Be terse."}, {"role": "human", "content": "Why?"}]
+
+
+@pytest.mark.parametrize(
+    "name, content",
+    [
+        ("a.json", [CHAT, {"text": CHAT}, {"messages": CHAT}, {"text": json.dumps(CHAT)}]),
+        ("a.json", CHAT),
+        ("a.jsonl", [CHAT, {"id": "2", "messages": CHAT}]),
+        ("a.txt", [CHAT]),
+        ("a.txt", CHAT),
+    ],
+)
+def test_a_prompt_may_be_a_list_of_messages(name, content):
+    lines = "\n\n".join(json.dumps(each) for each in content)
+    indent = 1 if content == CHAT else None
+    is_one = name == "a.json" or content == CHAT
+    written = json.dumps(content, indent=indent) if is_one else f"{lines}\n"
+    listed = from_file(name, written.encode())
+    prompts = parse(config(kind="text", prompts=[each.entry for each in listed])).prompts
+    assert len(prompts) == (1 if content == CHAT else len(content))
+    assert {messages_of(prompt.text) for prompt in prompts} == {
+        (("system", "Be terse."), ("user", "Why?"))
+    }
+
+
+def test_a_wrong_line_of_a_file_of_prompts_is_named():
+    good = json.dumps("a\u2028cat", ensure_ascii=False)
+    assert len(from_file("a.jsonl", f"{good}\n".encode())) == 1
+    with pytest.raises(PromptsUnreadable, match="Line 3: not JSON"):
+        from_file("a.jsonl", f"{good}\n\na dog".encode())
 
 
 @given(anything)

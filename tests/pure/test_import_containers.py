@@ -1,0 +1,166 @@
+"""What is packed, or in another encoding, is read; what would unpack to too much is refused."""
+
+import gzip
+import io
+import json
+import random
+import zipfile
+from contextlib import ExitStack
+
+import pytest
+
+from judge_eval.exchange import containers
+from judge_eval.exchange.containers import Source, unpacked
+from judge_eval.exchange.formats import read
+from judge_eval.exchange.row_models import Broken, Note, Row, RowError
+from judge_eval.exchange.sources import Record, records
+
+TABLE = "pair,voter,vote,comment\n7,ann,A,größer\n8,bob,B,\n"
+
+
+def zipped(members):
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    return stream.getvalue()
+
+
+def rows_in(name, data, **how):
+    with ExitStack() as copies:
+        sources = unpacked([Source(name, io.BytesIO(data))], copies, **how)
+        return [row for name, stream, _ in sources for row in read(stream, name)]
+
+
+def workbook(*sheets):
+    """Make a workbook as Excel writes it, with the texts in its cells."""
+    names = "".join(
+        f'<sheet name="S{n}" sheetId="{n}" r:id="rId{n}"/>' for n in range(1, len(sheets) + 1)
+    )
+    kind = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+    main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+    links = "".join(
+        f'<Relationship Id="rId{n}" Type="{kind}/worksheet" Target="worksheets/sheet{n}.xml"/>'
+        for n in range(1, len(sheets) + 1)
+    )
+    package = "http://schemas.openxmlformats.org/package/2006"
+    members = {
+        "[Content_Types].xml": f'<Types xmlns="{package}/content-types"/>',
+        "_rels/.rels": f'<Relationships xmlns="{package}/relationships"><Relationship Id="rId1" '
+        f'Type="{kind}/officeDocument" Target="xl/workbook.xml"/></Relationships>',
+        "xl/workbook.xml": f'<workbook xmlns="{main}" xmlns:r="{kind}"><sheets>{names}</sheets>'
+        "</workbook>",
+        "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{package}/relationships">{links}'
+        "</Relationships>",
+    }
+    for number, rows in enumerate(sheets, start=1):
+        cells = "".join(f"<row>{''.join(map(cell, row))}</row>" for row in rows)
+        sheet = f'<worksheet xmlns="{main}"><sheetData>{cells}</sheetData></worksheet>'
+        members[f"xl/worksheets/sheet{number}.xml"] = sheet
+    return zipped(members)
+
+
+def cell(value):
+    if isinstance(value, str):
+        return f'<c t="inlineStr"><is><t>{value}</t></is></c>'
+    return f"<c><v>{value}</v></c>"
+
+
+@pytest.mark.parametrize(
+    "name, data",
+    [
+        ("v.csv.gz", gzip.compress(TABLE.encode())),
+        ("v.csv", TABLE.encode("utf-16")),
+        ("v.txt", TABLE.replace(",", "\t").encode("utf-16-be").join([b"\xfe\xff", b""])),
+        ("v.csv", TABLE.encode("utf-32")),
+        ("all.zip", zipped({"a/v.csv": TABLE, "__MACOSX/._v.csv": b"\0", "cat.png": b"?"})),
+    ],
+    ids=["gz", "utf-16", "utf-16-be", "utf-32", "zip"],
+)
+def test_the_same_rows_come_out_of_every_container(name, data):
+    assert [(row.item, row.vote, row.comment) for row in rows_in(name, data)] == [
+        ("7", "A", "größer"),
+        ("8", "B", None),
+    ]
+
+
+def test_an_encoding_may_be_said_and_is_not_guessed_where_it_is_not_clear():
+    data = "pair,voter,vote,comment\n7,ann,A,naïve\n".encode("cp1252")
+    assert rows_in("v.csv", data, encoding="cp1252")[0].comment == "naïve"
+    with ExitStack() as copies:
+        [source] = unpacked([Source("v.csv", io.BytesIO(data))], copies)
+        assert "cp1252" in source.note
+        [error] = read(source.stream, "v.csv")
+    assert "not UTF-8" in error.why
+
+
+def test_a_workbook_is_read_as_its_cells_are_shown():
+    data = workbook([["pair", "voter", "vote"], [7, "ann", "A"], [8.5, "bob", "tie"]], [["x"]])
+    *rows, note = rows_in("v.xlsx", data)
+    assert [(row.item, row.voter, row.vote) for row in rows] == [
+        ("7", "ann", "A"),
+        ("8.5", "bob", "tie"),
+    ]
+    assert note == Note("v.xlsx", "only the first sheet is read, 'S1'")
+
+
+def test_a_log_of_inspect_is_its_samples_with_its_settings():
+    log = zipped(
+        {
+            "header.json": json.dumps({"eval": {"model": "m"}}),
+            "samples/1_epoch_1.json": json.dumps({"id": 1}),
+        }
+    )
+    assert list(records(io.BytesIO(log), "l.eval")) == [
+        Record(1, {"eval": {"model": "m"}, "id": 1})
+    ]
+
+
+def test_fifty_files_are_read_and_no_more():
+    members = {f"{n}.csv": f"pair,voter,vote\n{n},ann,A\n" for n in range(50)}
+    assert len(rows_in("all.zip", zipped(members))) == 50
+    with pytest.raises(Broken, match="51 files with records; at most 50"):
+        rows_in("all.zip", zipped(members | {"x.csv": "pair\n1\n"}))
+
+
+@pytest.mark.parametrize(
+    "name, data",
+    [
+        ("b.jsonl.gz", gzip.compress(b'{"pair": "1"}\n' * 200_000)),
+        ("b.csv.gz", gzip.compress(b"\n" * 2_000_000)),
+        ("b.zip", zipped({"b.csv": b"pair\n" + b"1\n" * 1_000_000})),
+    ],
+    ids=["rows", "blank", "zip"],
+)
+def test_a_bomb_breaks_off_where_it_is_too_much(name, data):
+    *_, error = rows_in(name, data, most=1 << 20)
+    assert isinstance(error, RowError)
+    assert error.is_fatal
+    assert "unpacks to more than 1 MB" in error.why
+
+
+def test_a_workbook_that_unpacks_to_too_much_is_refused(monkeypatch):
+    monkeypatch.setattr(containers, "MOST_WORKBOOK", 1 << 16)
+    data = workbook([["pair"], *([["x" * 1000]] * 100)])
+    [error] = rows_in("b.xlsx", data)
+    assert "a workbook of more than" in error.why
+
+
+@pytest.mark.parametrize("name", ["v.csv.gz", "v.xlsx", "v.eval", "v.zip", "v.parquet.gz"])
+def test_damaged_containers_are_an_error_and_no_traceback(name):
+    good = {
+        "v.csv.gz": gzip.compress(TABLE.encode()),
+        "v.parquet.gz": gzip.compress(b"PAR1"),
+        "v.xlsx": workbook([["pair"], ["7"]]),
+    }.get(name, zipped({"header.json": "{}", "samples/1.json": "{", "v.csv": TABLE}))
+    noise = random.Random(3)
+    for _ in range(40):
+        data = bytearray(good)
+        for _ in range(3):
+            data[noise.randrange(len(data))] = noise.randrange(256)
+        data = data[: noise.randrange(len(data) // 2, len(data) + 1)]
+        try:
+            found = rows_in(name, bytes(data))
+        except Broken:
+            continue
+        assert all(isinstance(item, Row | RowError | Note) for item in found)
