@@ -27,6 +27,8 @@ LOOK_SECONDS = 0.3
 PATIENCE_SECONDS = 30.0
 MOST_A_PAGE = 200
 FILE = click.Path(path_type=Path)
+# As the server names them.
+FORMATS = "jsonl csv rows labels dpo kto judge-training label-studio argilla votes ledger".split()
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -361,10 +363,10 @@ def _imported(
 @click.option(
     "--format",
     "shape",
-    type=click.Choice(["jsonl", "csv", "labels", "votes", "ledger"]),
+    type=click.Choice(FORMATS),
     default="jsonl",
     show_default=True,
-    help="A bundle, a table, a matrix of labels, the votes for GrandJury, or the ledger.",
+    help="A bundle if not given; docs/exporting.md says what each is for.",
 )
 @click.option("--out", metavar="FILE", type=FILE, help="Not stdout but this.")
 def export(run: str, shape: str, out: Path | None) -> Printed | None:

@@ -73,7 +73,11 @@ def _multipart(more: JsonObject) -> JsonObject:
 
 
 _TEXT: Final = {"schema": {"type": "string"}}
-_CONTENT: Final = {"application/jsonl": _TEXT, "text/csv": _TEXT}
+_CONTENT: Final = {
+    "application/jsonl": _TEXT,
+    "application/json": {"schema": {"type": "array", "items": {"type": "object"}}},
+    "text/csv": _TEXT,
+}
 EXPORTED: Final = {"responses": {200: {"description": "A file", "content": _CONTENT}}}
 ACCEPTED: Final = {202: Imported, 429: Problem}
 
@@ -147,10 +151,12 @@ def export(
     run_id: Prefix,
     format: FormatName = "jsonl",  # noqa: A002  as the address calls it
 ) -> Any:
-    """Everything of a run as a bundle (`jsonl`); or its items, verdicts and votes as a table
-    (`csv`), or all `labels` as a matrix of items by people and judges (CSV), or its `votes` as the
-    GrandJury client reads them; or the sealed `ledger` of its
-    project, which can be verified.
+    """Everything of a run as a bundle (`jsonl`); its items, verdicts and votes as a table (`csv`,
+    or `rows` as JSON Lines), or all `labels` as a matrix of items by people and judges (CSV).
+
+    What most people agree on for trainers: `dpo`, `kto`, `judge-training`. Tasks and records for
+    `label-studio` and `argilla`, `votes` for the GrandJury client. The sealed `ledger` is that of
+    the whole project and can be verified. docs/exporting.md shows each.
 
     It shows the judges' verdicts and other people's votes, so it needs the scope `manage`; and a
     key that may also vote is noted as having seen every pair: what it votes then is not blind.

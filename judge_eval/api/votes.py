@@ -382,6 +382,11 @@ def results(request: HttpRequest, run_id: Prefix) -> Any:
     computed; `agree` counts equal ratings, and nobody has an ELO.
     """
     run, is_sealed = _run_to_read(request, run_id)
+    return results_of(run) | {"sealed": is_sealed}
+
+
+def results_of(run: Run) -> JsonObject:
+    """Return what `Results` holds of a run, but for what depends on who asks."""
     counted, computed = board(run), stored_ranking(run)
     overall, intervals = ranking(counted, computed), agreement_intervals(counted, computed)
     standings = [
@@ -392,7 +397,6 @@ def results(request: HttpRequest, run_id: Prefix) -> Any:
         "leaderboard": standings,
         "pending": counted.pending,
         "simulated": run.queue.is_simulated,
-        "sealed": is_sealed,
         "overall_as_of": overall._asdict() | {"newer": max(counted.votes - overall.votes, 0)},
     }
 

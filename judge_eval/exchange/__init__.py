@@ -14,6 +14,8 @@ A file of rows that somebody brings (`import_jobs` keeps it, and a worker does i
 
 `preview` goes as far as `statements` with the first rows, for the page. A bundle, which is a whole
 run or project, is read by `bundle`, and `restore` writes it: `restore_rows` what stands before its
-ledger. `export` writes bundles and `export_files` all other files. `import_report` says what an
-import is told, and what it has to say at last.
+ledger. `import_report` says what an import is told, and what it has to say at last.
+
+`export_files` has all files that a run is exported as: `export` writes bundles, `export_rows`
+tables, `training` what trainers and annotation tools take.
 """

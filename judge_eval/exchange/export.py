@@ -22,16 +22,16 @@ from voting.selectors import chunks
 
 # Outputs are long.
 AT_ONCE: Final = 200
-# What a record of the ledger takes from an entry as it is; and what it is otherwise made of.
-_OF_ENTRY: Final = ("kind", "payload", "comment", "salt")
-_OF_VOTE: Final = tuple(
-    "choice value category left_side elapsed_ms reputation unblinded simulated comment"
-    " comment_sha256 salt labels".split()
-)
-_FURTHER: Final = tuple(
-    "seq hash uid at queue item voter__pseudonym target__uid rubric__name rubric__version"
-    " retracted_seq retracted_at".split()
-)
+# What records of the ledger call otherwise than its rows, and what they are made of beside these.
+_OF_ENTRY: Final = {
+    "id": "uid",
+    "run": "queue",
+    "comparison": "item",
+    "voter": "voter__pseudonym",
+    "target": "target__uid",
+}
+_MADE: Final = {"type", "rubric", "labels_sha256", "retracted"}
+_OF_THESE: Final = "kind payload rubric__name rubric__version retracted_seq retracted_at".split()
 Part = TypeVar("Part", bound=BaseModel)
 Row = TypeVar("Row")
 
@@ -157,14 +157,11 @@ def _outputs(pairs: QuerySet[Item]) -> Iterator[bundle.Output]:
         used = {each for item in items for each in (item.a_id, item.b_id) if each}
         new = Inference.objects.filter(pk__in=used - seen).order_by("pk")
         seen |= used
-        yield from map(_with_picture, _read(bundle.Output, new))
-
-
-def _with_picture(output: bundle.Output) -> bundle.Output:
-    """Put a picture that was brought in the place of its address: it is nowhere else."""
-    if output.kind != "image":
-        return output
-    return output.model_copy(update={"output": data_url(output.output)})
+        for output in _read(bundle.Output, new):
+            # A picture stands in the place of its address: it is nowhere else.
+            is_picture = output.kind == "image"
+            text = {"output": data_url(output.output)} if is_picture else {}
+            yield output.model_copy(update=text)
 
 
 def _read(record: type[Part], rows: QuerySet[Any], order: str = "", **paths: str) -> Iterator[Part]:
@@ -188,29 +185,26 @@ def _ledger(sealed: QuerySet[Entry], runs: dict[UUID, UUID]) -> Iterator[bundle.
     # When votes were taken back, as far as the export knows.
     retractions = sealed.filter(seq=OuterRef("retracted_seq")).values("at")
     entries = sealed.annotate(retracted_at=Subquery(retractions))
+    vote, other = (
+        {name: _OF_ENTRY.get(name, name) for name in record.model_fields if name not in _MADE}
+        for record in (bundle.Vote, bundle.EntryPart)
+    )
     # Rows as dictionaries: three objects of Django for each take three times as long.
-    for row in in_chunks(entries.values(*_OF_ENTRY, *_OF_VOTE, *_FURTHER), "seq"):
-        common: dict[str, Any] = {
-            "seq": row["seq"],
+    columns = {*vote.values(), *other.values(), *_OF_THESE}
+    for row in in_chunks(entries.values(*columns), "seq"):
+        is_vote = row["kind"] == Entry.Kind.VOTE
+        fields = {name: row[path] for name, path in (vote if is_vote else other).items()}
+        fields |= {
             "hash": bytes(row["hash"]).hex(),
-            "id": row["uid"],
-            "at": row["at"],
             "run": runs[row["queue"]] if row["queue"] else None,
-            "comparison": row["item"],
-            "voter": row["voter__pseudonym"],
         }
-        if row["kind"] == Entry.Kind.VOTE:
-            yield _vote(row, common)
-        else:
-            common |= {name: row[name] for name in _OF_ENTRY}
-            yield bundle.EntryPart(**common, target=row["target__uid"])
+        yield bundle.Vote(**fields, **_of_vote(row)) if is_vote else bundle.EntryPart(**fields)
 
 
-def _vote(row: dict[str, Any], common: dict[str, Any]) -> bundle.Vote:
+def _of_vote(row: dict[str, Any]) -> dict[str, Any]:
     back = {"seq": row["retracted_seq"], "at": row["retracted_at"]}
-    common |= {
+    return {
         "rubric": {"name": row["rubric__name"], "version": row["rubric__version"]},
         "labels_sha256": (row["payload"] or {"labels_sha256": ""})["labels_sha256"],
         "retracted": back if row["retracted_at"] else None,
     }
-    return bundle.Vote(**common, **{name: row[name] for name in _OF_VOTE})

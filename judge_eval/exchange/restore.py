@@ -29,7 +29,7 @@ from voting.choices import WRONG
 from voting.kinds import kind_of
 from voting.ledger import chain, ledger
 from voting.ledger.decisions import VOTES_WANTED, payload_of, votes_required_in
-from voting.models import Entry, Project, Queue, Voter, VoterPrompt
+from voting.models import Entry, Project, Queue, VoterPrompt
 
 _COUNTED: Final = {"judge": "judges", "verdict": "verdicts", "vote": "votes"}
 
@@ -280,10 +280,12 @@ class Ledger:
         fields = self._fields(line, record)
         target = self._existing.get(self._rows.number(record.target)) if record.target else None
         if record.kind == "retraction":
-            _retract(line, target, fields.get("voter"))
+            is_own = target is not None and target.voter == fields.get("voter")
+            _undo(line, target if is_own else None, "vote", "vote of this voter", "taken back")
         if record.is_settling:
             fields["comment_sha256"] = _why(line, record)
-            _reverse(line, record, target)
+            if record.payload.get("action") == "reverse":
+                _undo(line, target, "decision", "decision", "reversed")
         if record.target:
             fields["target"] = target or lacks(line, "target", record.target)
         if record.kind == "verdicts":
@@ -349,12 +351,12 @@ def _offered(queue: Queue, choice: str | None) -> Sequence[str | None]:
     return kind_of(queue).choices or (choice,)
 
 
-def _retract(line: int, target: Entry | None, voter: Voter | None) -> None:
-    if not target or target.kind != Entry.Kind.VOTE or target.voter != voter:
-        raise BundleError(line, "target", "is no vote of this voter")
+def _undo(line: int, target: Entry | None, kind: str, what: str, done: str) -> None:
+    if not target or target.kind != kind:
+        raise BundleError(line, "target", f"is no {what}")
     if target.retracted is True:
-        raise BundleError(line, "target", "was taken back before")
-    # Nothing that follows in this chunk may take it back again.
+        raise BundleError(line, "target", f"was {done} before")
+    # Nothing that follows in this chunk may undo it again.
     target.retracted = True
 
 
@@ -363,16 +365,6 @@ def _why(line: int, record: bundle.EntryPart) -> str:
     if record.comment and chain.salted_hash(record.salt, record.comment) != digest:
         raise BundleError(line, "payload.why", "is not the hash of what was said")
     return str(digest)
-
-
-def _reverse(line: int, record: bundle.EntryPart, target: Entry | None) -> None:
-    if record.payload.get("action") != "reverse":
-        return
-    if not target or target.kind != Entry.Kind.DECISION:
-        raise BundleError(line, "target", "is no decision")
-    if target.retracted is True:
-        raise BundleError(line, "target", "was reversed before")
-    target.retracted = True
 
 
 class Rehearsal(Ledger):

@@ -80,7 +80,9 @@ class Rows:
         self._queues = dict(mine.filter(pk__in=pairs).values_list("pk", "queue_id"))
         stored = Inference.objects.filter(project=self.project, pk__in=outputs)
         matches = {outputs[pk]: pk for pk in stored.values_list("pk", flat=True)}
-        names = {getattr(record, "voter", None) for _, record in lines}
+        names = {
+            getattr(record, name, None) for _, record in lines for name in ("voter", "pseudonym")
+        }
         voters = Voter.objects.filter(project=self.project, pseudonym__in=names - {None})
         self.voters = {voter.pseudonym: voter for voter in voters}
         self._lookups: dict[str, Mapping[Any, Any]] = {
@@ -116,7 +118,6 @@ class Rows:
         """Write lines; of those that are written already, only take up what others refer to."""
         takers = {"rubric": self._take_rubric, "run": self._take_run, "judge": self._take_judge}
         writers = {
-            "run": self._write_runs,
             "judge": self._write_judges,
             "inference": self._write_outputs,
             "comparison": self._write_pairs,
@@ -130,6 +131,8 @@ class Rows:
             if is_new and kind in writers:
                 writers[kind](same)
             for line, record in same if kind in takers else ():
+                if is_new and kind == "run":
+                    self._write_run(line, record)
                 takers[kind](line, record)
 
     def _take_rubric(self, line: int, record: Any) -> None:
@@ -153,10 +156,6 @@ class Rows:
 
     def _take_judge(self, line: int, record: Any) -> None:
         self.judges[record.id] = self._judge(line, record)
-
-    def _write_runs(self, lines: Lines) -> None:
-        for line, record in lines:
-            self._write_run(line, record)
 
     def _write_run(self, line: int, record: Any) -> None:
         if record.id not in self.header.runs:
@@ -243,13 +242,10 @@ class Rows:
         closed.update(unusable=UNASKED)
 
     def _write_voters(self, lines: Lines) -> None:
-        voters = Voter.objects.filter(project=self.project)
-        existing = voters.filter(pseudonym__in=[record.pseudonym for _, record in lines])
-        names = set(existing.values_list("pseudonym", flat=True))
         Voter.objects.bulk_create(
             Voter(project=self.project, created_at=self.start.at, **self.columns(line, record))
             for line, record in lines
-            if record.pseudonym not in names
+            if record.pseudonym not in self.voters
         )
 
     def _write_flags(self, lines: Lines) -> None:

@@ -41,7 +41,7 @@ from voting.members import start_project
 from voting.models import Project
 
 IN_WORDS: Final = {"pair": "pairs", "item": "single items"}
-OWN_FORMATS: Final = {"table": "a run that was exported here", "bundle": "a bundle"}
+OWN_FORMATS: Final = {"bundle": "a bundle"}
 # What a column may be that has a name of its own for what it holds.
 GROUPS: Final = {
     mapping.JUDGES: "verdicts of the judge it names",
@@ -456,7 +456,10 @@ def discard_import(request: HttpRequest, import_id: UUID) -> HttpResponse:
 @run_page("export")
 def run_data(request: HtmxRequest, run: Run) -> HttpResponse:
     """Everything that gives the data of a run to others, or brings more."""
-    context = {"run": run, "tab": "data", "formats": export_files.FORMATS}
+    formats = {
+        name: each for name, each in export_files.FORMATS.items() if run.queue.kind in each.kinds
+    }
+    context = {"run": run, "tab": "data", "formats": formats}
     context |= {"citation": citation_of(request, run)}
     return render(request, "judge_eval/data.html", context)
 

@@ -11,7 +11,8 @@ from django.test.utils import CaptureQueriesContext
 
 from judge_eval.access import note_runs_seen
 from judge_eval.exchange.export import export_project, export_run
-from judge_eval.exchange.export_files import grandjury_votes, run_csv
+from judge_eval.exchange.export_files import FORMATS
+from judge_eval.exchange.export_rows import grandjury_votes
 from judge_eval.models import Provider
 from tests.helpers.imports import imported, pair, vote
 from tests.makers import (
@@ -148,7 +149,9 @@ def test_the_queries_do_not_grow_with_the_rows():
         make_many_votes(run, [(voters[n], each, "A") for n, each in enumerate(pairs_of(run))])
         seal_all(run.queue.project)
         with CaptureQueriesContext(connection) as queries:
-            list(export_run(run)), list(run_csv(run)), note_runs_seen(reader, [run])
+            note_runs_seen(reader, [run])
+            for each in FORMATS.values():
+                list(each.lines(run))
         counts.append(len(queries))
     assert counts[0] == counts[1]
 
@@ -170,7 +173,7 @@ def test_nothing_secret_is_in_an_export():
     for person, each in zip(people, pairs, strict=True):
         make_vote(person, each)
     seal_all(project)
-    exports = [export_run(run), export_project(project), run_csv(run), grandjury_votes(run)]
+    exports = [export_project(project), *(each.lines(run) for each in FORMATS.values())]
     text = "\n".join("\n".join(lines) for lines in exports)
     assert "zzz" not in text.lower()
     secrets = [token, token.split("_", 2)[2], key.prefix, invite_token(invite), user.password]
@@ -236,4 +239,6 @@ def test_pretend_votes_are_in_no_vote_file():
     make_many_entries(run, "vote", [common | {"rubric": run.queue.rubric, "simulated": True}])
     seal_all(run.queue.project)
     assert grades(run) == []
-    assert not any(run.queue.project.voters.get().pseudonym in line for line in run_csv(run))
+    pseudonym = run.queue.project.voters.get().pseudonym
+    for name in FORMATS.keys() - {"jsonl", "ledger"}:
+        assert not any(pseudonym in line for line in FORMATS[name].lines(run)), name

@@ -11,7 +11,7 @@ from django.utils import timezone
 from judge_eval.exchange import import_jobs
 from judge_eval.exchange.bundle import BundleError, read
 from judge_eval.exchange.export import export_run
-from judge_eval.exchange.export_files import run_csv
+from judge_eval.exchange.export_rows import run_csv
 from judge_eval.exchange.formats import read as read_rows
 from judge_eval.exchange.import_jobs import Source
 from judge_eval.findings import cache

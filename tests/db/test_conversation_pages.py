@@ -8,7 +8,7 @@ import re
 import pytest
 
 from judge_eval.exchange.export import export_run
-from judge_eval.exchange.export_files import run_csv
+from judge_eval.exchange.export_rows import run_csv
 from tests.helpers.bundles import empty_the_instance, restored
 from tests.helpers.pages import queries_of, text_of
 from tests.makers import (

@@ -309,7 +309,7 @@ def test_the_votes_come_as_a_table_and_as_a_vote_file():
     run = imported(*ROWS)
     text, response = exported(manager(), run, "csv")
     assert response["Content-Type"] == "text/csv; charset=utf-8"
-    assert next(csv.reader(io.StringIO(text)))[:2] == ["humanjudge", "pair"]
+    assert next(csv.reader(io.StringIO(text)))[:2] == ["\ufeffpair", "prompt"]
     text, response = exported(manager(), run, "votes")
     assert response["Content-Disposition"].endswith('-votes.csv"')
     assert text.startswith("inference_id,vote,voter_id,vote_time,voter_prompt_id\r\n")

@@ -2,6 +2,7 @@
 
 import pytest
 
+from humanjudge.cli import commands
 from judge_eval.exchange.export_files import FORMATS
 from tests.helpers.imports import imported, pair, vote
 from tests.helpers.pages import text_of
@@ -24,6 +25,22 @@ def test_every_format_is_one_click_away_and_says_what_it_is_for():
     for link in (f"/runs/{run.pk}/scores/", f"/runs/{run.pk}/tables/board.csv"):
         assert f'href="{link}"' in page.content.decode()
     assert client.get(f"/runs/{run.pk}/export/xml").status_code == 404
+
+
+def test_the_command_line_has_every_format():
+    assert {*commands.FORMATS} == {*FORMATS}
+
+
+def test_a_format_that_would_be_empty_is_not_offered():
+    item = {"item": "i1", "output": "An answer"}
+    for kind, said, offered in (
+        ("pass_flag", "pass", {"kto"}),
+        ("category", "spam", set()),
+    ):
+        run = imported(item, {"item": "i1", "voter": "ann", "vote": said}, vote_kind=kind)
+        page = user_client().get(f"/runs/{run.pk}/data/").content.decode()
+        links = {name for name in FORMATS if f"/export/{name}" in page}
+        assert {*FORMATS} - links == {"dpo", "kto"} - offered
 
 
 def test_who_has_exported_a_run_has_seen_it():

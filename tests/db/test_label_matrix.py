@@ -7,7 +7,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from judge_eval.exchange.export_files import labels_csv
+from judge_eval.exchange.export_rows import labels_csv
 from judge_eval.exchange.formats import read
 from judge_eval.exchange.import_report import ImportOptions
 from judge_eval.stats import krippendorff_alpha

@@ -312,8 +312,8 @@ def test_a_table_is_imported_once_and_taken_out_again(shell, tmp_path):
     )
     assert len((tmp_path / "run.jsonl").read_text().splitlines()) == len(shell.lines("export", run))
     assert json.loads((tmp_path / "run.jsonl").read_text().splitlines()[0])["type"] == "header"
-    # The columns, the run, its pairs and the votes.
-    assert len(shell.lines("export", run, "--format", "csv")) == 1 + 1 + 2 + 2
+    # The columns, and a row for each vote.
+    assert len(shell.lines("export", run, "--format", "csv")) == 1 + 2
     assert not list(tmp_path.glob("*.part"))
 
 

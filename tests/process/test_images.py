@@ -17,6 +17,7 @@ from humanjudge.lib.validation import validated
 from judge_eval.config.run_config import JoiningJudges
 from judge_eval.exchange import import_jobs
 from judge_eval.exchange.export import export_run
+from judge_eval.exchange.export_files import FORMATS
 from judge_eval.exchange.import_jobs import Source
 from judge_eval.models import Call, Import, Provider
 from judge_eval.runs import lifecycle, state
@@ -26,7 +27,7 @@ from tests.helpers.pages import text_of
 from tests.helpers.run_rows import make_provider
 from tests.makers import make_project, make_voter, user_client, voter_client
 from voting.models import Inference, Item, Picture
-from voting.pictures.images import MAX_SIDE, NoPicture, reencoded
+from voting.pictures.images import MAX_SIDE, NoPicture, data_url, reencoded
 from voting.pictures.rendering import _chunk
 from voting.pictures.store import stored_path
 
@@ -284,6 +285,18 @@ def test_a_bundle_brings_its_pictures_byte_for_byte():
     assert [(error.field, "no proper picture" in error.why) for error in report.errors] == [
         ("output", True)
     ]
+
+
+@pytest.mark.django_db
+def test_pictures_go_to_annotation_tools_and_are_no_text_to_train_on():
+    vote = {"pair": "p1", "voter": "ann", "vote": "A"}
+    run = bring([pair(url(RED), url(BLUE)), vote]).run
+    files = {name: "".join(chosen.lines(run)) for name, chosen in FORMATS.items()}
+    assert files["dpo"] == files["kto"] == ""
+    [task], [record] = json.loads(files["label-studio"]), json.loads(files["argilla"])
+    for text in (task["data"]["left"], record["fields"]["output_a"]):
+        assert text == data_url(run.queue.items.get().a.output)
+        assert text.startswith("data:image/png;base64,")
 
 
 @pytest.mark.django_db

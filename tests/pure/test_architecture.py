@@ -22,7 +22,7 @@ WIRING = {
     "urls",
 }
 # The addresses and the health of the whole product: above every app.
-ROOF = {"humanjudge.api", "humanjudge.backup", "humanjudge.checks", "humanjudge.health"}
+ROOF = {f"humanjudge.{room}" for room in "api backup checks health notebook".split()}
 # Made of the standard library alone: whoever verifies a ledger or names a choice may use them.
 GROUND = {"voting.choices", "voting.ledger.chain"}
 

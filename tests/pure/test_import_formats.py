@@ -428,7 +428,7 @@ def test_alttest_is_recognised_by_its_name(name, expected):
 
 
 def test_every_format_has_a_reader():
-    assert {"table", "mtbench", "pandalm", "alttest", "metaevaluator", "pathscore"} <= {*READERS}
+    assert {"mtbench", "pandalm", "alttest", "metaevaluator", "pathscore"} <= {*READERS}
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,6 @@ from judge_eval.exchange.formats import (
     pathscore,
     prometheus,
     promptfoo,
-    table,
 )
 from judge_eval.exchange.formats.shapes import nested_as
 from judge_eval.exchange.mapping import (
@@ -130,7 +129,6 @@ class _Mapped(ImportFormat):
 # The first that fits is taken: those whose columns others have too come behind these.
 READERS: Final = Registry[ImportFormat](
     ImportFormat,
-    _BuiltIn("Table of a run", "What is exported here as CSV.", table),
     _BuiltIn("Arena", "People's votes on conversations with two models.", arena),
     _BuiltIn("Arena (Kaggle)", "The same, with the winner in three columns.", arena55k),
     _BuiltIn("MT-bench", "People's votes and GPT-4's verdicts on pairs.", mtbench),

@@ -1,0 +1,280 @@
+"""A run as tables: a row for each vote and verdict, a matrix of labels, and grades of outputs.
+
+Items come a few at a time, each with all that judges and people say of it. The number of queries is
+the same for every few.
+"""
+
+import csv
+import json
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from io import StringIO
+from itertools import chain
+from typing import Any, Final, NamedTuple
+from uuid import UUID
+
+from django.db.models import QuerySet
+
+from humanjudge.lib.text import harmless
+from judge_eval.exchange.import_write import CHANGES, NOTED
+from judge_eval.models import Run, Verdict
+from judge_eval.runs.lifecycle import OUTPUT_ABSENT
+from judge_eval.selectors import with_costs
+from voting.choices import ONE, WRONG, quality_of, row_of
+from voting.kinds import SEPARATOR, Options, kind_of, options_of
+from voting.ledger.chain import timestamp
+from voting.ledger.counts import counted_in
+from voting.models import Entry, Inference, Item
+from voting.selectors import chunks
+
+# Items that are held at once, with their outputs, verdicts and votes.
+AT_ONCE: Final = 100
+Cells = dict[str, Any]
+Label = str | float | list[str] | None
+
+
+class JudgedItem(NamedTuple):
+    """An item, its verdicts in the order of the run's judges, its votes in that of the ledger."""
+
+    item: Item
+    verdicts: list[Verdict]
+    votes: list[Entry]
+
+    @property
+    def name(self) -> str:
+        return self.item.external_id or str(self.item.pk)
+
+    @property
+    def done(self) -> list[Verdict]:
+        """The verdicts that have not failed."""
+        return [each for each in self.verdicts if each.state == Verdict.State.DONE]
+
+
+def judged_items(run: Run) -> Iterator[JudgedItem]:
+    """Yield the usable items of a run with their verdicts and those votes of people that count."""
+    verdicts = with_costs(_verdicts(run)).select_related("judge").order_by("judge__position")
+    votes = _votes(run).select_related("voter", "rubric").order_by("seq")
+    items = Item.objects.filter(queue=run.queue_id, unusable="").select_related("a", "b")
+    for chunk in chunks(items, "position", AT_ONCE):
+        judged = {item.pk: JudgedItem(item, [], []) for item in chunk}
+        for verdict in verdicts.filter(item__in=chunk):
+            judged[verdict.item_id].verdicts.append(verdict)
+        for vote in votes.filter(item__in=chunk):
+            assert vote.item_id is not None  # filtered
+            judged[vote.item_id].votes.append(vote)
+        yield from judged.values()
+
+
+def _verdicts(run: Run) -> QuerySet[Verdict]:
+    return Verdict.objects.filter(judge__run=run).exclude(state=Verdict.State.WAITING)
+
+
+def _votes(run: Run) -> QuerySet[Entry]:
+    # Pretend votes would be taken for those of people.
+    return Entry.objects.filter(counted_in(run.queue), queue=run.queue_id, simulated=False)
+
+
+def judge_names(run: Run) -> dict[UUID, str]:
+    """Name the judges of a run, in their order, so that no two have the same name."""
+    names: dict[UUID, str] = {}
+    before: list[str] = []
+    for pk, name in run.judges.order_by("position").values_list("pk", "name"):
+        same = before.count(name)
+        before.append(name)
+        names[pk] = f"{name} ({same + 1})" if same else name
+    return names
+
+
+# --- a row for each vote and verdict --------------------------------------------------------------
+
+_ABOUT: Final = "prompt kind tags cluster"
+_BESIDE: Final = "feedback error cost_usd unpriced latency_ms voter vote"
+_LAST: Final = "voted_at comment voter_group"
+_COLUMNS: Final = {
+    "pair": f"pair {_ABOUT} generator_a output_a generator_b output_b judge verdict score_a score_b"
+    f" consistent {_BESIDE} left_side {_LAST}".split(),
+    "item": f"item {_ABOUT} generator output time judge verdict score {_BESIDE} category"
+    f" {_LAST}".split(),
+}
+
+
+def run_csv(run: Run) -> Iterator[str]:
+    """Yield a table for spreadsheets: each vote and verdict on a row, with its item."""
+    columns, labels = _COLUMNS[run.queue.noun], _label_names(run)
+    # The mark in front makes Excel read the file as UTF-8.
+    yield "\ufeff" + _line([*columns, *(harmless(f"labels.{name}") for name in labels)])
+    for about, statements in _statements(run):
+        for cells in statements or [{}]:
+            answers = cells.get("labels") or {}
+            row = [*map((about | cells).get, columns), *map(answers.get, labels)]
+            yield _line(map(_cell, row))
+
+
+def run_rows(run: Run) -> Iterator[str]:
+    """Yield the same as JSON Lines: an item first, with its texts, then what is said of it."""
+    for about, statements in _statements(run):
+        name, value = next(iter(about.items()))
+        for row in (about, *({name: value} | cells for cells in statements)):
+            given = {key: cell for key, cell in row.items() if cell not in (None, {})}
+            yield json.dumps(given, ensure_ascii=False, default=timestamp) + "\n"
+
+
+def _cell(value: object) -> object:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list):
+        # A set of no labels is an answer.
+        value = SEPARATOR.join(map(str, value)) or SEPARATOR
+    if isinstance(value, datetime):
+        return timestamp(value)
+    return harmless(value) if isinstance(value, str) else value
+
+
+def _line(cells: Iterable[object]) -> str:
+    buffer = StringIO()
+    # Lines end as RFC 4180 says: with another ending the csv module leaves "\r" unquoted.
+    csv.writer(buffer).writerow(cells)
+    return buffer.getvalue()
+
+
+def _label_names(run: Run) -> list[str]:
+    """Return the further tasks that votes and verdicts answer: each is a column."""
+    rows: Iterable[QuerySet[Any]] = (_votes(run), _verdicts(run))
+    stored = (it.filter(labels__isnull=False).values_list("labels", flat=True) for it in rows)
+    answers = chain.from_iterable(each.iterator() for each in stored)
+    return sorted({name for labels in answers for name in labels or ()} - {_task(run)})
+
+
+def _task(run: Run) -> str:
+    return kind_of(run.queue).task(options_of(run.queue))
+
+
+def _statements(run: Run) -> Iterator[tuple[Cells, list[Cells]]]:
+    """Yield what describes each item, its name first, and what judges and people say of it."""
+    noun, names, asks, task = run.queue.noun, judge_names(run), options_of(run.queue), _task(run)
+    for judged in judged_items(run):
+        about = {noun: judged.name} | _about(judged.item)
+        rows = [
+            {"judge": names[each.judge_id]} | _verdict(each, judged.item, task)
+            for each in judged.verdicts
+        ]
+        yield about, rows + [_vote(each, asks, task) for each in judged.votes]
+
+
+def _about(item: Item) -> Cells:
+    about = {
+        "prompt": item.a.prompt or None,
+        "kind": item.a.kind,
+        "tags": item.a.tags or None,
+        "cluster": item.prompt_key,
+    }
+    if item.b is None:
+        left_out = (OUTPUT_ABSENT, CHANGES, *NOTED)
+        metadata = {name: it for name, it in item.a.metadata.items() if name not in left_out}
+        return about | _output(item.a) | {"time": item.a.created_at, "metadata": metadata}
+    return about | _output(item.a, "_a") | _output(item.b, "_b")
+
+
+def _output(output: Inference, side: str = "") -> Cells:
+    text = None if output.metadata.get(OUTPUT_ABSENT) else output.output
+    return {f"generator{side}": output.generator or None, f"output{side}": text}
+
+
+def _verdict(verdict: Any, item: Item, task: str) -> Cells:
+    """Return a verdict, to which `with_costs` added what it cost."""
+    names = ("score_a", "score_b", "consistent")
+    scores: Cells = {"score": verdict.score_a}
+    if item.b_id:
+        scores = {name: getattr(verdict, name) for name in names}
+    nano: int | None = verdict.all_nano
+    return {
+        "verdict": label_of(verdict, verdict.winner, task),
+        # Beside an error there is none.
+        **({} if verdict.error else scores),
+        "feedback": verdict.feedback or None,
+        "error": verdict.error or None,
+        "cost_usd": None if nano is None else nano / 10**9,
+        "unpriced": verdict.all_unpriced,
+        "latency_ms": verdict.latency_ms,
+        "labels": _further(verdict.labels, task),
+    }
+
+
+def _vote(vote: Entry, asks: Options, task: str) -> Cells:
+    assert vote.voter is not None  # it is a vote
+    return {
+        "voter": vote.voter.pseudonym,
+        "vote": grade_of(vote, asks, task),
+        "category": vote.category or None,
+        "left_side": vote.left_side or None,
+        "voted_at": vote.at,
+        "comment": vote.comment or None,
+        "voter_group": vote.voter.group or None,
+        "labels": _further(vote.labels, task),
+    }
+
+
+def _further(labels: Cells | None, task: str) -> Cells:
+    return {name: label for name, label in (labels or {}).items() if name != task}
+
+
+def label_of(row: Verdict | Entry, choice: str, task: str) -> Label:
+    """Return the answer of a vote or a verdict to what is asked."""
+    answer: Label = (row.labels or {}).get(task, choice)
+    # Two orders that disagree are a tie, whatever they count as.
+    return "tie" if answer == WRONG else None if answer == "" else answer
+
+
+def grade_of(vote: Entry, asks: Options, task: str) -> Label:
+    """Return what a person said: where grades are asked for, a number from 0 to 1."""
+    if asks.takes_grades and vote.value is not None:
+        return vote.value / ONE
+    return label_of(vote, vote.choice, task)
+
+
+# --- labels and grades ----------------------------------------------------------------------------
+
+
+def labels_csv(run: Run) -> Iterator[str]:
+    """Yield a row for each item, with a column of labels for each person and each judge.
+
+    That is how tools for Krippendorff's alpha, kappa and latent truth models take labels. Columns
+    have names that are imported again: `vote.` and a pseudonym, `verdict.` and a judge.
+    """
+    asks, task, judges = options_of(run.queue), _task(run), judge_names(run)
+    voted = _votes(run).order_by("voter__pseudonym").values_list("voter", "voter__pseudonym")
+    people = dict(voted.distinct())
+    heads = [f"vote.{name}" for name in people.values()]
+    heads += [f"verdict.{name}" for name in judges.values()]
+    yield _line(map(_cell, [run.queue.noun, *heads]))
+    for judged in judged_items(run):
+        cells: dict[Any, Label] = {v.voter_id: grade_of(v, asks, task) for v in judged.votes}
+        for each in judged.verdicts:
+            grade = each.score_a if asks.takes_grades else None
+            cells[each.judge_id] = label_of(each, each.winner, task) if grade is None else grade
+        yield _line(map(_cell, [judged.name, *map(cells.get, (*people, *judges))]))
+
+
+VOTE_COLUMNS: Final = ("inference_id", "vote", "voter_id", "vote_time", "voter_prompt_id")
+
+
+def grandjury_votes(run: Run) -> Iterator[str]:
+    """Yield the votes that count, of people, as the public GrandJury client reads them.
+
+    A vote on a pair is a grade of either output: 1 for the better one and 0 for the other, 0.5 for
+    both of a tie, 0 for both that are bad.
+    """
+    yield _line(VOTE_COLUMNS)
+    for judged in judged_items(run):
+        for vote in judged.votes:
+            assert vote.voter is not None  # it is a vote
+            about = (vote.voter.pseudonym, timestamp(vote.at), vote.rubric)
+            for output, grade in zip(judged.item.outputs, _grades(judged.item, vote), strict=False):
+                yield _line((output.pk, float(grade), *about))
+
+
+def _grades(item: Item, vote: Entry) -> tuple[float, ...]:
+    if item.b_id:
+        return row_of(vote.choice).grades
+    quality = quality_of(vote.choice, vote.value)
+    return () if quality is None else (quality,)
