@@ -20,8 +20,7 @@ from django.db.models import Q, QuerySet, TextField
 from django.db.models.functions import MD5, Concat, Left
 
 from humanjudge.lib.text import number_of
-from humanjudge.lib.validation import ConfigInvalid, validated
-from judge_eval.baselines import is_baseline
+from humanjudge.lib.validation import validated
 from judge_eval.exchange import fields
 from judge_eval.exchange.drafts import (
     COMPARED,
@@ -56,7 +55,6 @@ from judge_eval.exchange.row_models import (
     Note,
     Row,
     RowError,
-    RunFacts,
     ShapeName,
 )
 from judge_eval.models import Import, Run, Verdict
@@ -101,28 +99,12 @@ def read(job: Import, items: Iterable[Item], scratch: Scratch) -> dict[str, Any]
         # The kind of a new run's outputs is found near the beginning.
         first = list(islice(items, LOOKED_AT))
         kinds = (item.kind for item in first if isinstance(item, Row))
-        options = _with_facts(job, options, first)
         kind = options.kind or next(filter(None, kinds), "text")
         items, options = chain(first, items), options.model_copy(update={"kind": kind})
     reading = _Reading(job, run, options, scratch)
     for chunk in pieces(reading.fitting(_counted(job, items)), text_of):
         reading.take(chunk)
     return reading.finish()
-
-
-def _with_facts(job: Import, options: ImportOptions, items: Sequence[Item]) -> ImportOptions:
-    """Add what a file says of the run to the options that were given."""
-    facts = next((item for item in items if isinstance(item, RunFacts)), None)
-    if facts is None:
-        return options
-    job.form["numbers"] = {"run": str(facts.run), "queue": str(facts.queue)}
-    try:
-        return validated(ImportOptions, {**facts.options, **job.form["options"]})
-    except ConfigInvalid as invalid:
-        report = ImportReport()
-        for error in invalid.errors:
-            report.fail(RowError(facts.file, facts.row, error.path, error.message, is_fatal=True))
-        raise RowsWrong(report) from invalid
 
 
 def _counted(job: Import, items: Iterable[Item]) -> Iterator[Item]:
@@ -163,8 +145,6 @@ class _Reading:
         self._stored_judges = [pk for pk in self._judges.values() if pk]
         baselines_option = options.baselines
         self._wants_baselines = not self._judges if baselines_option is None else baselines_option
-        # Those that the source names among its judges.
-        self._baselines: list[str] = []
 
     def _ask(self, shape: ShapeName) -> Question | PairQuestion:
         kind = PairQuestion if shape == "pair" else Question
@@ -187,7 +167,7 @@ class _Reading:
                 self._order(item)
             elif isinstance(item, RowError):
                 self._report.fail(item)
-            elif isinstance(item, Row) and self._fits(item):
+            elif self._fits(item):
                 yield self._with_voter(item)
             if self._report.failures >= MOST_ERRORS and not self._options.skip_errors:
                 raise RowsWrong(self._report, is_cut=True)
@@ -275,7 +255,6 @@ class _Reading:
         read = {
             "options": settled.model_dump(mode="json"),
             "rules": rules,
-            "baselines": self._baselines,
             "report": report.model_dump(mode="json"),
         }
         to_write = sum(map(self._scratch.count, WRITTEN))
@@ -417,14 +396,11 @@ class _Reading:
     def _order(self, given: JudgeOrder) -> None:
         self._wants_baselines = bool(self._options.baselines)
         fingerprints = []
-        self._baselines = sorted(given.baselines)
         for name in given.judges[:MOST_JUDGES]:
             try:
                 why = None if fields.name(name) else "a judge has no name"
             except fields.Unfit as error:
                 why = f"the name of a judge {error}"
-            if name in given.baselines and not is_baseline(name):
-                why = f"no baseline is called {quote(name)}"
             if why:
                 self._report.fail(RowError(given.file, 0, "judges", why))
             elif fingerprint := self._judge(name):

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from functools import cached_property
 from typing import Any, Final, TypeAlias
-from uuid import UUID, uuid4
+from uuid import UUID
 
 from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
@@ -134,9 +134,6 @@ class Writing:
 
     def _create(self, project: Project) -> Run:
         options, name, rules = self._options, self._job.name, self._job.form["rules"]
-        numbers = self._free_numbers()
-        if "queue" in numbers:
-            rules = rules | {"pk": numbers["queue"]}
         queue = create_queue(
             project,
             name,
@@ -147,7 +144,6 @@ class Writing:
             **rules,
         )
         run = Run.every.create(
-            pk=numbers.get("run", uuid4()),
             queue=queue,
             name=name,
             state=Run.State.IMPORTING,
@@ -156,25 +152,12 @@ class Writing:
         Board.objects.create(run=run)
         return run
 
-    def _free_numbers(self) -> dict[str, UUID]:
-        """The numbers that the source gives the run, if no other has them.
-
-        Chance is keyed by them: with the same ones, the same board is computed.
-        """
-        given = {name: UUID(it) for name, it in self._job.form.get("numbers", {}).items()}
-        taken = Q(pk=given.get("run")) | Q(queue=given.get("queue"))
-        is_taken = not given or Run.every.filter(taken).exists()
-        return {} if is_taken or Queue.objects.filter(pk=given["queue"]).exists() else given
-
     def _usual_rubric(self, rules: Columns) -> str:
         if "kind" not in rules:
             return RUBRICS[self._kind]
         return SINGLE_RUBRICS.get(rules["kind"], OPEN_QUESTION)
 
     def _judge(self, run: Run, name: str) -> Judge:
-        if name in self._job.form.get("baselines", ()):
-            fingerprint = imported_fingerprint(name, self._options.source)
-            return Judge(run=run, name=name, provider=Judge.BASELINE, fingerprint=fingerprint)
         return imported_judge(run, name, self._options.source)
 
     def _pairs(self, run: Run, rows: Rows) -> None:

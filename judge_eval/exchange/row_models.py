@@ -12,7 +12,6 @@ from datetime import datetime
 from functools import partial
 from hashlib import sha256
 from typing import Annotated, Any, Final, Literal, TypeAlias, get_origin, get_type_hints
-from uuid import UUID
 
 from pydantic import Field
 
@@ -110,24 +109,10 @@ _BESIDE_A_VERDICT: Final = ("feedback", "cost_usd", "unpriced", "latency_ms")
 
 @dataclass(frozen=True, slots=True)
 class JudgeOrder:
-    """The judges of a run in their order; those that know nothing are its baselines."""
+    """The judges of a run in their order."""
 
     file: str
     judges: tuple[str, ...]
-    baselines: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True, slots=True)
-class RunFacts:
-    """What a file says of a run that is made of it: its numbers, if they are free, and options of
-    the import, where these are not given.
-    """
-
-    file: str
-    row: int
-    run: UUID
-    queue: UUID
-    options: Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +152,7 @@ class Note:
     text: str
 
 
-Item: TypeAlias = Row | RunFacts | JudgeOrder | LeftOut | Note | RowError
+Item: TypeAlias = Row | JudgeOrder | LeftOut | Note | RowError
 
 
 class Broken(ValueError):

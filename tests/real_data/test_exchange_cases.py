@@ -129,7 +129,7 @@ def test_exchanged_pairs_are_one_pair(name):
 
 def test_exchanged_pairs_have_the_figures_of_pairs_that_are_not(monkeypatch):
     numbers = {"run": uuid4(), "queue": uuid4()}
-    monkeypatch.setattr(import_write, "uuid4", lambda: numbers["run"])
+    monkeypatch.setattr(Run._meta.pk, "_get_default", lambda: numbers["run"])
     create = partial(import_write.create_queue, pk=numbers["queue"])
     monkeypatch.setattr(import_write, "create_queue", create)
     found = []
