@@ -4,7 +4,7 @@
 phone and on paper, with folds closed and open. It names the pages that are too wide.
 
 A product is started on an empty folder, with its demo. Random draws have one seed, and what changes
-all the same (times, hashes) is left blank: the same product gives the same pictures.
+all the same (times, hashes) is hidden: the same product gives the same pictures.
 """
 
 import io
@@ -28,24 +28,25 @@ PHONE = {"viewport": {"width": 360, "height": 740}, "is_mobile": True, "has_touc
 PAPER = {"width": 718, "height": 1000}
 COLOURS = 256
 VOTES = 20
-CHANGING = "time, code { visibility: hidden !important }"
+CHANGING = "code { visibility: hidden !important }"
+STILL = "() => document.querySelectorAll('main time').forEach(one => { one.textContent = '2 s'; })"
 # A moving picture: its size, and how long one looks at a pair, at a key, and at the verdicts.
-MOVING = (800, 500)
+MOVING = {"viewport": {"width": 1120, "height": 700}}
 PAIR_MS, KEY_MS, VERDICTS_MS = 1300, 500, 1900
 SHOW_KEY = """key => {
   const cap = document.createElement("kbd");
   cap.id = "pressed";
   cap.textContent = key;
-  cap.style = "position: fixed; inset: auto auto 1.5rem 1.5rem; z-index: 9; padding: .2rem 1.4rem;" +
-    "font: 600 3rem system-ui; background: var(--accent); color: var(--on-accent)";
+  cap.style = "position: fixed; inset: auto auto 1.5rem 1.5rem; z-index: 9;" +
+    "padding: 0 1.4rem; font-size: 3rem; background: var(--accent); color: var(--on-accent)";
   document.body.append(cap);
 }"""
 TOO_WIDE = "() => document.scrollingElement.scrollWidth - document.documentElement.clientWidth"
 UNFOLD = "() => document.querySelectorAll('main details').forEach(one => { one.open = true; })"
 IS_FOLDED = "() => Boolean(document.querySelector('main details:not([open])'))"
 LINKS = "() => [...document.querySelectorAll('a[href]')].map(link => link.href)"
-ADMIN = "/admin/"
-IDS = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}|(?<=/)\d+(?=/)|(?<=/r/)[^/]+")
+# What differs between pages of one kind; all of the admin's but its first are Django's.
+IDS = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}|(?<=/)\d+(?=/)|(?<=/r/)[^/]+|(?<=/admin/).+")
 
 
 def main() -> None:
@@ -91,7 +92,7 @@ def take_board(browser: Browser, product: Product) -> None:
 
 def take_voting(browser: Browser, product: Product, drawings: dict) -> None:
     """Three votes as a moving picture; a fourth beside the next pair as one that stands still."""
-    page = open_window(browser, product, drawings["cookies"])
+    page = open_window(browser, product, drawings["cookies"], **MOVING)
     page.goto(drawings["vote"])
     frames = []
     for number in range(1, 4):
@@ -101,6 +102,7 @@ def take_voting(browser: Browser, product: Product, drawings: dict) -> None:
         frames.append((VERDICTS_MS, frame(page)))
         page.keyboard.press("Enter")
     save_moving(frames)
+    page.set_viewport_size(DESK["viewport"])
     page.get_by_role("button", name="Auto-advance").click()
     vote(page, drawings, 4)
     page.locator("#pairs > .pair:first-child:not([data-waiting], [data-state])").wait_for()
@@ -110,7 +112,7 @@ def take_voting(browser: Browser, product: Product, drawings: dict) -> None:
 def vote(page: Page, drawings: dict, number: int, before=lambda key: None) -> None:
     """Choose the drawing that more care went into, and wait until all judges were compared."""
     page.locator("#main").focus()
-    page.mouse.move(640, 795)
+    page.mouse.move(560, 690)
     item = page.locator("#pairs > .pair:first-child").get_attribute("data-item")
     is_left = drawings["left_is_better"][item]
     before("←" if is_left else "→")
@@ -124,15 +126,15 @@ def frame(page: Page, key: str = "") -> Image.Image:
     image = Image.open(io.BytesIO(page.screenshot(style=CHANGING, animations="disabled")))
     if key:
         page.evaluate("() => document.querySelector('#pressed').remove()")
-    return image.convert("RGB").resize(MOVING, Image.Resampling.LANCZOS)
+    return image.convert("RGB")
 
 
 def save_moving(frames: list[tuple[int, Image.Image]]) -> None:
     times, images = zip(*frames, strict=True)
     # One palette for all, so that only what changes is written.
-    every = Image.new("RGB", (MOVING[0], MOVING[1] * len(images)))
+    every = Image.new("RGB", (images[0].width, images[0].height * len(images)))
     for place, image in enumerate(images):
-        every.paste(image, (0, MOVING[1] * place))
+        every.paste(image, (0, image.height * place))
     palette = every.quantize(COLOURS, dither=Image.Dither.NONE)
     first, *others = (one.quantize(palette=palette, dither=Image.Dither.NONE) for one in images)
     path = FOLDER / "voting.gif"
@@ -145,6 +147,7 @@ def take(page: Page, name: str) -> None:
     FOLDER.mkdir(exist_ok=True)
     for scheme, suffix in (("light", ""), ("dark", "-dark")):
         page.emulate_media(color_scheme=scheme)
+        page.evaluate(STILL)
         path = FOLDER / f"{name}{suffix}.png"
         page.screenshot(path=path, style=CHANGING, animations="disabled")
         with Image.open(path) as picture:
@@ -168,17 +171,15 @@ def take_every_page(browser: Browser, product: Product, drawings: dict, folder: 
     phone = open_window(browser, product, cookies, **PHONE)
     rows = product.ask("rows_for_pictures", run=drawings["run"])
     boards = {name: product.ask("new_board", name=name) for name in product.ask("board_names")}
-    fill_forms(desk, drawings["board"])
-    demo = {board["name"]: board["path"] for board in product.up.access()["board"]}
-    named = {"xstest": next(iter(demo.values())), "drawings": drawings["board"]}
-    named["texts"] = boards["clear_winner"]["board"]
-    starts = ["/", *named.values(), *rows, *(board["board"] for board in boards.values())]
-    for path in crawl(desk, starts, [path.split("/")[2] for path in named.values()]):
-        name = path
-        for run, board in named.items():
-            name = name.replace(board.split("/")[2], run)
-        name = IDS.sub("-", name).strip("/").replace("/", "_") or "home"
-        name = {board["board"]: f"board_{of}" for of, board in boards.items()}.get(path, name)
+    rows += fill_forms(desk, drawings["board"])
+    names = {
+        product.up.access()["board"][0]["path"].split("/")[2]: "xstest",
+        drawings["run"]: "drawings",
+        boards["clear_winner"]["run"]: "texts",
+    }
+    starts = {"home": "/"} | {f"board_{name}": board["board"] for name, board in boards.items()}
+    starts |= {name_of(path, names): path for path in (*rows, *(f"/runs/{run}/" for run in names))}
+    for name, path in crawl(desk, starts, names):
         take_forms(desk, phone, folder, name, path)
     guests = open_window(browser, product), open_window(browser, product, **PHONE)
     take_forms(*guests, folder, "anonymous_home", "/")
@@ -209,40 +210,47 @@ STUDIES = {
 }
 
 
-def fill_forms(page: Page, board: str) -> None:
-    """Make what a run has of its own by the forms of its pages."""
-    for path, button in (("share/", "Make the link"), ("scores/", "Make score files")):
-        page.goto(f"{board}{path}")
-        page.get_by_role("button", name=button, exact=True).click()
+def fill_forms(page: Page, board: str) -> list[str]:
+    """Make what a run has of its own by the forms of its pages; return the link of its report."""
     page.goto(f"{board}composite/")
     page.get_by_role("button", name="Use this composite").last.click()
+    page.goto(f"{board}scores/")
+    page.get_by_role("button", name="Make score files", exact=True).click()
+    page.goto(f"{board}share/")
+    page.get_by_role("button", name="Make the link").click()
+    link = page.get_by_role("link", name="Open the report").get_attribute("href")
+    return [urlsplit(link).path, f"{board}share/", f"{board}composite/", f"{board}scores/"]
 
 
-def crawl(page: Page, starts: list[str], named: list[str]) -> Iterator[str]:
-    """Follow links; of pages of one kind take the first, and those of the runs that are named."""
-    seen, waiting = set(), list(starts)
-    for path in waiting:
-        kind = IDS.sub(lambda one: one[0] if one[0] in named or path in starts else "-", path)
-        if kind not in seen:
-            seen.add(kind)
+def name_of(path: str, names: dict[str, str]) -> str:
+    """Name a kind of page, as all of a kind are but those of the runs that have a name."""
+    return IDS.sub(lambda of: names.get(of[0], "-"), path).strip("/").replace("/", "_")
+
+
+def crawl(page: Page, starts: dict[str, str], names: dict[str, str]) -> Iterator[tuple[str, str]]:
+    """Follow links, and take the first page of each kind."""
+    seen, waiting = {""}, list(starts.items())
+    for name, path in waiting:
+        if name not in seen:
+            seen.add(name)
             answer = page.request.get(path, max_redirects=3)
             if answer.ok and "text/html" in answer.headers["content-type"]:
-                yield path
+                yield name, path
                 parts = [urlsplit(urljoin(page.url, link)) for link in page.evaluate(LINKS)]
                 here = urlsplit(page.url).netloc
                 links = [part.path for part in parts if part.netloc == here]
-                # The admin's own pages are Django's.
-                waiting += [link for link in links if not link.startswith("/admin/") or link == ADMIN]
+                waiting += [(name_of(link, names), link) for link in links]
 
 
 def take_forms(desk: Page, phone: Page, folder: Path, name: str, path: str = "") -> None:
     for page in (phone, desk):
         if path:
             page.goto(path)
-        is_folded = page.evaluate(IS_FOLDED)
-        for fold in ("", "-open")[: 1 + is_folded]:
+        is_folded = path and page.evaluate(IS_FOLDED)
+        for fold in ("", "-open") if is_folded else ("",):
             if fold:
                 page.evaluate(UNFOLD)
+                page.wait_for_timeout(700)  # some fetch what they hold
             if page is phone:
                 shoot(page, folder, f"{name}{fold}-phone")
                 continue
@@ -253,6 +261,8 @@ def take_forms(desk: Page, phone: Page, folder: Path, name: str, path: str = "")
                 shoot(page, folder, f"{name}{fold}-{form}")
             page.emulate_media(media="screen", color_scheme="light")
             page.set_viewport_size(DESK["viewport"])
+        # Which folds are open is remembered.
+        page.evaluate("() => localStorage.clear()")
 
 
 def shoot(page: Page, folder: Path, name: str) -> None:

@@ -27,7 +27,7 @@ from judge_eval.runs import demo, state  # noqa: E402
 from tests import makers  # noqa: E402
 from tests.helpers.boards import BOARDS  # noqa: E402
 from tests.helpers.every_page import EveryPage  # noqa: E402
-from tests.helpers.run_rows import make_calls, make_draft, make_provider  # noqa: E402
+from tests.helpers.run_rows import make_draft, make_provider  # noqa: E402
 from voting.assignment import next_pairs  # noqa: E402
 from voting.models import (  # noqa: E402
     Assignment,
@@ -204,7 +204,6 @@ def rows_for_pictures(*, run):
     """Rows of pages that the demo leaves empty; where some of these pages are."""
     run = Run.objects.get(pk=run)
     make_provider(name="local")
-    make_calls(run)
     dispute(queue=new_run(pairs=4, judges=3)["queue"])
     draft = make_draft()
     return [reverse("run-draft", args=[draft.pk]), reverse("webhooks", args=[run.queue.project_id])]
