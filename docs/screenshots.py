@@ -234,7 +234,8 @@ def crawl(page: Page, starts: dict[str, str], names: dict[str, str]) -> Iterator
         if name not in seen:
             seen.add(name)
             answer = page.request.get(path, max_redirects=3)
-            if answer.ok and "text/html" in answer.headers["content-type"]:
+            is_page = "text/html" in answer.headers["content-type"]
+            if answer.ok and is_page and "content-disposition" not in answer.headers:
                 yield name, path
                 parts = [urlsplit(urljoin(page.url, link)) for link in page.evaluate(LINKS)]
                 here = urlsplit(page.url).netloc
