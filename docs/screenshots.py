@@ -31,7 +31,7 @@ VOTES = 20
 CHANGING = "code { visibility: hidden !important }"
 STILL = "() => document.querySelectorAll('main time').forEach(one => { one.textContent = '2 s'; })"
 # A moving picture: its size, and how long one looks at a pair, at a key, and at the verdicts.
-MOVING = {"viewport": {"width": 1120, "height": 700}}
+MOVING = {"viewport": {"width": 1120, "height": 780}}
 PAIR_MS, KEY_MS, VERDICTS_MS = 1300, 500, 1900
 SHOW_KEY = """key => {
   const cap = document.createElement("kbd");
@@ -112,7 +112,7 @@ def take_voting(browser: Browser, product: Product, drawings: dict) -> None:
 def vote(page: Page, drawings: dict, number: int, before=lambda key: None) -> None:
     """Choose the drawing that more care went into, and wait until all judges were compared."""
     page.locator("#main").focus()
-    page.mouse.move(560, 690)
+    page.mouse.move(560, 770)
     item = page.locator("#pairs > .pair:first-child").get_attribute("data-item")
     is_left = drawings["left_is_better"][item]
     before("←" if is_left else "→")
