@@ -131,12 +131,7 @@ def frame(page: Page, key: str = "") -> Image.Image:
 
 def save_moving(frames: list[tuple[int, Image.Image]]) -> None:
     times, images = zip(*frames, strict=True)
-    # One palette for all, so that only what changes is written.
-    every = Image.new("RGB", (images[0].width, images[0].height * len(images)))
-    for place, image in enumerate(images):
-        every.paste(image, (0, image.height * place))
-    palette = every.quantize(COLOURS, dither=Image.Dither.NONE)
-    first, *others = (one.quantize(palette=palette, dither=Image.Dither.NONE) for one in images)
+    first, *others = (few_colours(image) for image in images)
     path = FOLDER / "voting.gif"
     first.save(path, save_all=True, append_images=others, duration=times, loop=0, optimize=True)
     tell(path)
@@ -151,9 +146,12 @@ def take(page: Page, name: str) -> None:
         path = FOLDER / f"{name}{suffix}.png"
         page.screenshot(path=path, style=CHANGING, animations="disabled")
         with Image.open(path) as picture:
-            small = picture.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
-            small.save(path, optimize=True)
+            few_colours(picture.convert("RGB")).save(path, optimize=True)
         tell(path)
+
+
+def few_colours(image: Image.Image) -> Image.Image:
+    return image.quantize(COLOURS, dither=Image.Dither.NONE)
 
 
 def tell(path: Path) -> None:
