@@ -27,6 +27,7 @@ from judge_eval.runs import demo, state  # noqa: E402
 from tests import makers  # noqa: E402
 from tests.helpers.boards import BOARDS  # noqa: E402
 from tests.helpers.every_page import EveryPage  # noqa: E402
+from tests.helpers.run_rows import make_draft, make_provider  # noqa: E402
 from voting.assignment import next_pairs  # noqa: E402
 from voting.models import (  # noqa: E402
     Assignment,
@@ -185,7 +186,8 @@ def drawings_for_a_picture(*, votes):
     chooses what more care went into; returned are the voter's cookies and the left to choose from.
     """
     with patch("os.urandom", Random(2026).randbytes):
-        run = demo.make_run(makers.make_project("Pictures"), "svg", "Drawings")
+        project = makers.make_project("Pictures")
+        run = demo.make_run(project, "svg", "Drawings", examples=demo.examples("svg"))
         voter = makers.make_voter(run)
     while not state.advance(run.pk) or run.queue.items.filter(opened_at=None).exists():
         time.sleep(0.1)
@@ -204,6 +206,15 @@ def drawings_for_a_picture(*, votes):
             for pair, choice in better.items()
         },
     }
+
+
+def rows_for_pictures(*, run):
+    """Rows of pages that the demo leaves empty; where some of these pages are."""
+    run = Run.objects.get(pk=run)
+    make_provider(name="local")
+    dispute(queue=new_run(pairs=4, judges=3)["queue"])
+    draft = make_draft()
+    return [reverse("run-draft", args=[draft.pk]), reverse("webhooks", args=[run.queue.project_id])]
 
 
 def leased(*, queue):
@@ -254,6 +265,7 @@ ANSWERS = {
         leased,
         open_demo,
         drawings_for_a_picture,
+        rows_for_pictures,
         every_page,
         new_user,
         log_in,
