@@ -22,13 +22,15 @@ from humanjudge.lib.text import number_of
 from judge_eval.findings.cache import request_findings
 from judge_eval.findings.pictures import pictures_of
 from judge_eval.models import Findings, Judge, Run
+from judge_eval.runs.demo import FIRST_START
 from judge_eval.selectors import silent_models
 from judge_eval.web import NEXT, invites_address, unstuck
 from reports.models import Quality, Review, Share
 from reports.quality.views import pass_rate_in_words
 from voting.access import can_make_runs, projects_where
-from voting.models import Project, Queue
+from voting.models import Invite, Project, Queue
 from voting.selectors import left_for_user
+from voting.voters import invite_token, refusal
 
 MOST_RUNS: Final = 12
 MOST_QUEUES: Final = 3
@@ -62,8 +64,9 @@ def home(request: HttpRequest) -> HttpResponse:
     finished = listed.filter(is_shared=True, state=Run.State.COMPLETE)
     example = finished.first()
     context: Context = {"example": example}
-    if example and not isinstance(request.user, User):
-        context |= _study(example)
+    if not isinstance(request.user, User):
+        context["demo_invite"] = _demo_invite()
+        context |= _study(example) if example else {}
     if isinstance(request.user, User):
         mine = projects_where(request.user, "see")
         projects = list(mine.order_by("-created_at")[: MOST_PROJECTS + 1])
@@ -75,6 +78,20 @@ def home(request: HttpRequest) -> HttpResponse:
             "may_make": can_make_runs(request.user),
         }
     return render(request, "reports/home.html", context)
+
+
+def _demo_invite() -> str:
+    """Return the link by which anybody may vote on the demo, while it still lets people in."""
+    invites = Invite.objects.filter(
+        label=FIRST_START,
+        queue__is_simulated=False,
+        queue__run__archived_at=None,
+        queue__run__state__in=(*Run.AT_WORK, Run.State.VOTING),
+    )
+    invite = invites.select_related("queue").order_by("created_at").first()
+    if invite is None or refusal(invite, timezone.now()):
+        return ""
+    return reverse("join", args=[invite_token(invite)])
 
 
 def _study(run: Run) -> Context:

@@ -10,6 +10,7 @@ from django.test import Client
 from django.utils import timezone
 
 from judge_eval.models import Call, Findings, Run
+from judge_eval.runs.demo import FIRST_START
 from reports.models import Share
 from reports.report.links import make_share
 from tests.helpers.pages import queries_of, text_of
@@ -24,12 +25,14 @@ from tests.makers import (
     user_client,
     voter_client,
 )
+from voting.models import Invite, Queue
 from voting.services import flag
 from voting.voters import remember, voter_of_user
 
 pytestmark = pytest.mark.django_db
 
 EXAMPLE = "See the finished study"
+DEMO = "Vote on the demo"
 
 
 def home(client=None):
@@ -45,8 +48,9 @@ def named(name, *, state="voting", **fields):
 def test_a_stranger_reads_what_this_is_and_how_to_vote():
     text = home()
     assert "People vote on the same outputs, blind" in text
-    assert "Open the invite link" in text
+    assert "open the invite link" in text
     assert EXAMPLE not in text
+    assert DEMO not in text
     assert "What waits for you" not in text
 
 
@@ -57,8 +61,45 @@ def test_the_newest_finished_run_that_is_shared_is_the_example():
     named("Private", state="complete")
     archived = named("Archived", state="complete", shared=True)
     Run.objects.filter(pk=archived.pk).update(archived_at=timezone.now())
-    assert f"{EXAMPLE} New" in home()
+    assert f'href="/runs/{newest.pk}/">{EXAMPLE}' in Client().get("/").content.decode()
     assert Client().get(f"/runs/{newest.pk}/").status_code == 200
+
+
+class TestTheDemo:
+    def test_is_voted_on_without_a_login(self):
+        run = make_run(pairs=2)
+        make_invite(run, label="of a person")
+        assert DEMO not in home()
+        make_invite(run, label=FIRST_START)
+        client = Client()
+        page = client.get("/").content.decode()
+        [address] = re.findall(r'href="(/join/[^"]+)">Vote on the demo', page)
+        # Where there is a demo nobody needs an invite, nor an explanation of how to get one.
+        assert "invite link" not in page
+        assert client.post(address, {"name": ""}, follow=True).status_code == 200
+        assert client.get(f"/vote/{run.queue_id}/").status_code == 200
+        assert DEMO not in home(client)
+        assert "Go on voting on" in home(client)
+
+    @pytest.mark.parametrize(
+        "of, change",
+        [
+            (Run, {"state": "complete"}),
+            (Run, {"archived_at": timezone.now()}),
+            (Queue, {"is_open": False}),
+            (Queue, {"is_simulated": True}),
+            (Invite, {"revoked_at": timezone.now()}),
+        ],
+    )
+    def test_is_not_offered_where_nobody_can_vote_on_it(self, of, change):
+        make_invite(make_run(), label=FIRST_START)
+        assert DEMO in home()
+        of.objects.update(**change)
+        assert DEMO not in home()
+
+    def test_is_not_offered_to_who_is_logged_in(self):
+        make_invite(make_run(), label=FIRST_START)
+        assert DEMO not in home(user_client())
 
 
 class TestAKnownVoter:
@@ -74,7 +115,7 @@ class TestAKnownVoter:
             text = text_of(client.get(page))
             assert "Go on voting on First" in text
             assert "Go on voting on Second" in text
-            assert "Open the invite link" not in text
+            assert "open the invite link" not in text
         make_vote(voter, pairs_of(run)[0])
         text = home(client)
         assert "on First" not in text
