@@ -190,11 +190,18 @@ def run_folds(context: Context) -> list[Tab]:
 
 
 def _about(run: Run) -> str:
-    judges = Count("pk", filter=~Q(provider=Judge.BASELINE))
-    counts = run.judges.aggregate(judges=judges, every=Count("pk"))
-    numbers = {"judge": counts["judges"], "baseline": counts["every"] - counts["judges"]}
+    counts = run.judges.aggregate(
+        every=Count("pk"),
+        baselines=Count("pk", filter=Q(provider=Judge.BASELINE)),
+        examples=Count("pk", filter=Q(provider=Judge.IMPORTED, model=Judge.EXAMPLE)),
+    )
+    kinds = (
+        (counts["every"] - counts["baselines"] - counts["examples"], "judge", ""),
+        (counts["examples"], "example judge", " (verdicts written for the demo)"),
+        (counts["baselines"], "baseline", ""),
+    )
     question = run.queue.get_kind_display()
-    parts = [number_of(number, thing) for thing, number in numbers.items() if number]
+    parts = [f"{number_of(number, thing)}{note}" for number, thing, note in kinds if number]
     return f"{question[0].upper()}{question[1:]} · {listed(parts) if parts else 'no judges'}"
 
 
