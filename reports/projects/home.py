@@ -26,7 +26,7 @@ from judge_eval.runs.demo import FIRST_START
 from judge_eval.selectors import silent_models
 from judge_eval.web import NEXT, invites_address, unstuck
 from reports.models import Quality, Review, Share
-from reports.quality.views import pass_rate_in_words
+from reports.quality.views import pass_rates
 from voting.access import can_make_runs, projects_where
 from voting.models import Invite, Project, Queue
 from voting.selectors import left_for_user
@@ -181,14 +181,13 @@ def in_short(projects: Sequence[Project]) -> list[ProjectInShort]:
     """Return projects with their pass rates and their newest runs."""
     runs = _newest_runs(projects)
     best = _best_judges([run.pk for some in runs.values() for run in some])
-    qualities = Quality.objects.filter(project__in=projects, votes__gt=0).order_by("series")
-    scores = defaultdict[UUID, list[str]](list)
-    for each in qualities:
-        scores[each.project_id].append(pass_rate_in_words(each))
+    qualities = defaultdict[UUID, list[Quality]](list)
+    for each in Quality.objects.filter(project__in=projects).order_by("series"):
+        qualities[each.project_id].append(each)
     return [
         ProjectInShort(
             project,
-            ", ".join(scores[project.pk]),
+            pass_rates(qualities[project.pk]),
             [(run, best.get(run.pk, "")) for run in runs[project.pk]],
         )
         for project in projects
