@@ -188,6 +188,7 @@ def check_of(
     values = {output: composite.value for output, composite in ranked.items()}
     quarters = compute.drift(values, newest, resampling)
     return check | {
+        "headline": compute.headline(quarters),
         "result": compute.drift_in_words(quarters),
         "quarters": quarters[::-1],
         "earlier": len(votes) - len(newest),
