@@ -47,6 +47,7 @@ from voting.access import (
     require_making,
     user_of,
 )
+from voting.forms import completed
 from voting.models import Entry, Project
 from voting.voters import voter_of_user
 
@@ -330,9 +331,7 @@ class ProjectForm(SettingsForm):
     field_order = ["name"]
 
     def __init__(self, data: QueryDict | None, **kwargs: Any) -> None:
-        # What is not sent is as suggested.
-        usual = {n: str(v) for n, v in initial_values(SUGGESTED).items() if v is not None}
-        super().__init__(usual | data.dict() if data is not None else None, **kwargs)
+        super().__init__(data and completed(data, initial_values(SUGGESTED)), **kwargs)
 
 
 def initial_values(parameters: Parameters) -> Context:
