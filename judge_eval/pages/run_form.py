@@ -154,8 +154,7 @@ class RunForm(ProjectForm):
         label="Votes and verdicts say how good it is, from 0 to 1", required=False
     )
     models = _lines(
-        "Models that generate",
-        f"One per line, by the name that the provider knows. {SETTINGS}",
+        "Models that generate", f"One per line, by the name that the provider knows. {SETTINGS}"
     )
     provider = forms.ChoiceField(help_text="Models and judges are asked there.")
     prompts = _lines("Prompts", "One per line.", rows=7)

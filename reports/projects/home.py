@@ -21,7 +21,7 @@ from humanjudge.http import Context
 from humanjudge.lib.text import number_of
 from judge_eval.findings.cache import request_findings
 from judge_eval.findings.pictures import pictures_of
-from judge_eval.models import Findings, Judge, Run
+from judge_eval.models import Findings, Run
 from judge_eval.runs.demo import FIRST_START
 from judge_eval.selectors import silent_models
 from judge_eval.web import NEXT, invites_address, unstuck
@@ -53,7 +53,7 @@ class Waiting(NamedTuple):
 class ProjectInShort(NamedTuple):
     project: Project
     pass_rates: str
-    # With the name of the best judge, if there is one.
+    # With the headline of its board, where that names the best judge.
     runs: list[tuple[Run, str]]
 
 
@@ -180,7 +180,9 @@ WAITING: Final = (_reviews, _stuck_runs, _votes, _shares)
 def in_short(projects: Sequence[Project]) -> list[ProjectInShort]:
     """Return projects with their pass rates and their newest runs."""
     runs = _newest_runs(projects)
-    best = _best_judges([run.pk for some in runs.values() for run in some])
+    settled = Findings.objects.filter(part="", data__claims__best__isnull=False)
+    settled = settled.filter(run__in=[run.pk for some in runs.values() for run in some])
+    headlines = dict(settled.values_list("run", "data__words"))
     qualities = defaultdict[UUID, list[Quality]](list)
     for each in Quality.objects.filter(project__in=projects).order_by("series"):
         qualities[each.project_id].append(each)
@@ -188,7 +190,7 @@ def in_short(projects: Sequence[Project]) -> list[ProjectInShort]:
         ProjectInShort(
             project,
             pass_rates(qualities[project.pk]),
-            [(run, best.get(run.pk, "")) for run in runs[project.pk]],
+            [(run, headlines.get(run.pk, "")) for run in runs[project.pk]],
         )
         for project in projects
     ]
@@ -202,14 +204,3 @@ def _newest_runs(projects: Sequence[Project]) -> dict[UUID, list[Run]]:
     for run in newest.select_related("queue", "board").defer("config").order_by("place"):
         by_project[run.queue.project_id].append(run)
     return by_project
-
-
-def _best_judges(runs: Sequence[UUID]) -> dict[UUID, str]:
-    claimed = Findings.objects.filter(run__in=runs, part="", data__claims__best__isnull=False)
-    places = dict(claimed.values_list("run", "data__claims__best"))
-    names = defaultdict[UUID, list[str]](list)
-    judges = Judge.objects.filter(run__in=places).order_by("run", "position")
-    for run, name in judges.values_list("run", "name"):
-        names[run].append(name)
-    # The place is among the judges that were there when it was computed: others come behind.
-    return {run: names[run][best] for run, best in places.items() if best is not None}

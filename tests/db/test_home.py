@@ -225,13 +225,14 @@ class TestALead:
         project = run.queue.project
         make_vote(make_voter(run), pairs_of(run)[0])
         seal_all(project)
-        Findings.objects.create(run=run, data={"claims": {"best": 1}})
+        said = {"claims": {"best": 1}, "words": "judge-1 is the best judge."}
+        Findings.objects.create(run=run, data=said)
         named("Not computed", project=project)
         named("Archived", project=project)
         Run.objects.filter(name="Archived").update(archived_at=timezone.now())
         text = home(member_client(project, "viewer")).replace("\xa0", " ")
         assert re.search(r"Project The only vote on pairs passes", text)
-        assert "A run of pairs Voting, 1 vote, best judge: judge-1" in text
+        assert "A run of pairs Voting, 1 vote judge-1 is the best judge." in text
         assert "Not computed Voting, 0 votes A run of pairs" in text
         assert "Archived" not in text
 
