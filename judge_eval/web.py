@@ -195,13 +195,11 @@ def _about(run: Run) -> str:
         baselines=Count("pk", filter=Q(provider=Judge.BASELINE)),
         examples=Count("pk", filter=Q(provider=Judge.IMPORTED, model=Judge.EXAMPLE)),
     )
-    kinds = (
-        (counts["every"] - counts["baselines"] - counts["examples"], "judge", ""),
-        (counts["examples"], "example judge", " (verdicts written for the demo)"),
-        (counts["baselines"], "baseline", ""),
-    )
+    examples, baselines = counts["examples"], counts["baselines"]
+    judges = counts["every"] - examples - baselines
+    numbers = {"judge": judges, "example judge": examples, "baseline": baselines}
     question = run.queue.get_kind_display()
-    parts = [f"{number_of(number, thing)}{note}" for number, thing, note in kinds if number]
+    parts = [number_of(number, thing) for thing, number in numbers.items() if number]
     return f"{question[0].upper()}{question[1:]} · {listed(parts) if parts else 'no judges'}"
 
 

@@ -43,7 +43,7 @@ SOON: Final = timedelta(days=7)
 
 
 class Waiting(NamedTuple):
-    """Something that waits: about what it is, what to do, and where."""
+    """Something that waits."""
 
     about: str
     words: str
@@ -53,7 +53,7 @@ class Waiting(NamedTuple):
 class ProjectInShort(NamedTuple):
     project: Project
     pass_rates: str
-    # With the headline of its board, where that names the best judge.
+    # With the headline of its board, where that tells voters nothing that they may not know.
     runs: list[tuple[Run, str]]
 
 
@@ -180,9 +180,10 @@ WAITING: Final = (_reviews, _stuck_runs, _votes, _shares)
 def in_short(projects: Sequence[Project]) -> list[ProjectInShort]:
     """Return projects with their pass rates and their newest runs."""
     runs = _newest_runs(projects)
-    settled = Findings.objects.filter(part="", data__claims__best__isnull=False)
-    settled = settled.filter(run__in=[run.pk for some in runs.values() for run in some])
-    headlines = dict(settled.values_list("run", "data__words"))
+    known = Findings.objects.filter(part="", run__in=[r.pk for own in runs.values() for r in own])
+    found = known.values_list("run", "run__state", "data__claims__best", "data__words")
+    over = Run.State.COMPLETE
+    headlines = {run: says for run, state, best, says in found if state == over or best is not None}
     qualities = defaultdict[UUID, list[Quality]](list)
     for each in Quality.objects.filter(project__in=projects).order_by("series"):
         qualities[each.project_id].append(each)

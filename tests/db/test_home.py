@@ -236,6 +236,15 @@ class TestALead:
         assert "Not computed Voting, 0 votes A run of pairs" in text
         assert "Archived" not in text
 
+    def test_a_headline_waits_until_the_best_judge_is_known_or_voting_is_over(self):
+        run = make_run(name="Study")
+        said = {"claims": {"best": None}, "words": "No winner."}
+        Findings.objects.create(run=run, data=said)
+        client = member_client(run.queue.project, "viewer")
+        assert "No winner." not in home(client)
+        Run.objects.update(state="complete")
+        assert "No winner." in home(client)
+
     @pytest.mark.parametrize("role", ["owner", "evaluator", "curator", "viewer", ""])
     def test_each_is_told_only_what_their_role_may_do(self, role):
         run = named("Draft", state="draft")
