@@ -28,6 +28,7 @@ from tests import makers  # noqa: E402
 from tests.helpers.boards import BOARDS  # noqa: E402
 from tests.helpers.every_page import EveryPage  # noqa: E402
 from tests.helpers.run_rows import make_draft, make_provider  # noqa: E402
+from voting import services  # noqa: E402
 from voting.assignment import next_pairs  # noqa: E402
 from voting.models import (  # noqa: E402
     Assignment,
@@ -114,6 +115,13 @@ def votes(*, queue):
 
 def flags(*, queue):
     return list(Flag.objects.filter(item__queue=queue).values("category", "comment"))
+
+
+def flag(*, item, comment):
+    """Another voter flags an item; seal that."""
+    item = Item.objects.select_related("queue__project").get(pk=item)
+    services.flag(Voter.objects.create(project=item.queue.project), item.pk, "other", comment)
+    makers.seal_all(item.queue.project)
 
 
 def dispute(*, queue):
@@ -251,6 +259,7 @@ ANSWERS = {
         board_names,
         new_board,
         votes,
+        flag,
         flags,
         dispute,
         decisions,
