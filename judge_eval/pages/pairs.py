@@ -130,6 +130,9 @@ def _listing(run: Run, pairs: Sequence[Item]) -> Listing[PairLine]:
 def run_pairs(request: HtmxRequest, run: Run) -> HttpResponse:
     hides, (order, part) = is_voting(request, run), _order_and_part(request, run)
     noun = run.queue.noun
+    # What is looked for first, as soon as there are votes.
+    if "sort" not in request.GET and not hides and run.queue.items.filter(votes__gt=0).exists():
+        order = DISPUTED
     if hides and order:
         raise Problem(403, f"You still have {noun}s to vote on: vote first, then sort them.")
     page, pairs = _page_of_pairs(request, run, order, part)

@@ -52,7 +52,9 @@ def run():
 
 
 def test_pairs_are_sorted_by_how_much_judges_and_people_disagree(run):
-    assert numbers_in(list_of(run)) == [0, 1, 2, 3, 4]
+    assert numbers_in(list_of(run, "?sort=")) == [0, 1, 2, 3, 4]
+    # What is looked for first, where there are votes.
+    assert numbers_in(list_of(run)) == [2, 0, 1, 4, 3]
     response = list_of(run, "?sort=disagreement")
     assert numbers_in(response) == [2, 0, 1, 4, 3]
     pairs = response.context["pairs"]
