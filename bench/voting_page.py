@@ -23,7 +23,7 @@ from playwright.sync_api import Page, sync_playwright
 from bench.lib.cpu import cpu_seconds
 from bench.lib.installation import installation
 from bench.lib.page_voter import PageVoter
-from bench.lib.report import figure, latencies, quantile
+from bench.lib.report import figure, quantile
 from tests.browser.product import CHROMIUM_ARGUMENTS, Product
 from tests.chromium import MISSING, find_chromium
 from tests.helpers.waiting import eventually
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 VOTERS = 2
 VOTES_EACH = 25
 PAUSE_MS = 200
+# Of 95 in 100 votes, and of every one, on a machine that does nothing else: milliseconds.
+AIMS = {"first": ("33.4", "50"), "second": ("60", "100")}
 
 SIZES = [int(size) for size in os.environ.get("BENCH_SIZES", "100 1000 10000 50000").split()]
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "3"))
@@ -86,8 +88,11 @@ def keys() -> None:
             for _ in range(VOTERS):
                 waits += waits_of_one_voter(browser.new_page(), link)
             browser.close()
-    latencies("key to first frame", [first for first, _ in waits], aim_p95="16.7")
-    latencies("key to second frame", [second for _, second in waits], aim_p95="60")
+    for number, (name, aims) in enumerate(AIMS.items()):
+        each, what = [wait[number] for wait in waits], f"key to the next pair's {name} frame"
+        figure(f"{what}, {len(each)} votes, median", median(each), "ms")
+        figure(f"{what}, p95", quantile(each, 0.95), "ms", aims[0])
+        figure(f"{what}, max", max(each), "ms", aims[1])
 
 
 def fetching() -> None:

@@ -192,6 +192,8 @@ class Judge(models.Model):
 
     BASELINE: ClassVar = "baseline"
     IMPORTED: ClassVar = "imported"
+    # The model of those whose verdicts were written for the demo.
+    EXAMPLE: ClassVar = "example"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     run = models.ForeignKey(Run, models.PROTECT, related_name="judges", db_index=False)
@@ -219,6 +221,12 @@ class Judge(models.Model):
     @property
     def is_baseline(self) -> bool:
         return self.provider == self.BASELINE
+
+    @property
+    def tag(self) -> str:
+        """Return what stands beside its name where it is no model that judges."""
+        is_example = (self.provider, self.model) == (self.IMPORTED, self.EXAMPLE)
+        return self.EXAMPLE if is_example else self.BASELINE if self.is_baseline else ""
 
 
 class Verdict(models.Model):

@@ -78,7 +78,7 @@ def create_run(
         Random(str(queue.pk)).shuffle(new)  # noqa: S311  an order, not a secret
         items = add_items(queue, new)
         examples = examples or {}
-        judges = [imported_judge(run, name) for name in examples]
+        judges = [imported_judge(run, name, model=Judge.EXAMPLE) for name in examples]
         judges = add_judges(run, judges + [baseline(run, name) for name in baselines])
         verdicts = [
             Verdict(
@@ -201,10 +201,11 @@ def baseline(run: Run, name: str) -> Judge:
     return Judge(run=run, name=name, provider=Judge.BASELINE, fingerprint=fingerprint)
 
 
-def imported_judge(run: Run, name: str, source: str = "") -> Judge:
+def imported_judge(run: Run, name: str, source: str = "", model: str = "") -> Judge:
     """Return a judge whose verdicts were given elsewhere, as yet without a place."""
     fingerprint = imported_fingerprint(name, source)
-    return Judge(run=run, name=name, provider=Judge.IMPORTED, model=name, fingerprint=fingerprint)
+    fields = {"provider": Judge.IMPORTED, "model": model or name}
+    return Judge(run=run, name=name, fingerprint=fingerprint, **fields)
 
 
 @lru_cache(maxsize=1000)

@@ -190,9 +190,14 @@ def run_folds(context: Context) -> list[Tab]:
 
 
 def _about(run: Run) -> str:
-    judges = Count("pk", filter=~Q(provider=Judge.BASELINE))
-    counts = run.judges.aggregate(judges=judges, every=Count("pk"))
-    numbers = {"judge": counts["judges"], "baseline": counts["every"] - counts["judges"]}
+    counts = run.judges.aggregate(
+        every=Count("pk"),
+        baselines=Count("pk", filter=Q(provider=Judge.BASELINE)),
+        examples=Count("pk", filter=Q(provider=Judge.IMPORTED, model=Judge.EXAMPLE)),
+    )
+    examples, baselines = counts["examples"], counts["baselines"]
+    judges = counts["every"] - examples - baselines
+    numbers = {"judge": judges, "example judge": examples, "baseline": baselines}
     question = run.queue.get_kind_display()
     parts = [number_of(number, thing) for thing, number in numbers.items() if number]
     return f"{question[0].upper()}{question[1:]} · {listed(parts) if parts else 'no judges'}"

@@ -1,6 +1,7 @@
 """Input of the voting pages, checked before any service is called."""
 
 from collections import Counter
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -14,6 +15,11 @@ from voting.models import Flag, Project
 
 LONGEST_NAME = 100
 MOST_PERSONAL_LINKS = 200
+
+
+def completed(posted: Mapping[str, Any], usual: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what was posted, and what is usual for the fields that were not."""
+    return {name: v for name, v in usual.items() if v is not None} | {n: posted[n] for n in posted}
 
 
 class JoinForm(forms.Form):

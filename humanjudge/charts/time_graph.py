@@ -1,8 +1,9 @@
-"""Votes over time, and the quality score above them, as coordinates that a template draws."""
+"""Votes over time, and the quality score with daily pass rates, as coordinates for a template."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import groupby
 from typing import Final, NamedTuple
 
 from humanjudge.charts.graphs import Tick
@@ -10,10 +11,6 @@ from humanjudge.charts.graphs import Tick
 _LEFT, _TOP, _WIDTH = 44, 12, 640
 _RIGHT: Final = _LEFT + _WIDTH
 _BOTTOM: Final = 212
-# The votes stand in so many columns of their own, beneath the score.
-COLUMNS: Final = 80
-_COLUMN: Final = _WIDTH / COLUMNS
-_BARS_TOP, _BARS_BOTTOM = 226, 270
 _X_TICKS: Final = 4
 PER_CENT: Final = "\N{NO-BREAK SPACE}%"
 TABLE_ROWS: Final = 12
@@ -30,37 +27,35 @@ class Point:
     passes: int
 
 
-class Bar(NamedTuple):
-    """Votes of a stretch of time that passed, or that did not."""
-
-    style: str
+class Dot(NamedTuple):
     x: float
     y: float
-    height: float
 
 
 @dataclass(frozen=True)
 class QualityGraph:
+    # While the start value weighs more than half, and from then on.
+    early_path: str
     path: str
-    bars: list[Bar]
+    rates: list[Dot]
     end_y: float
     y_ticks: list[Tick]
     x_ticks: list[Tick]
     table: list[Point]
     plot_left: int = _LEFT
     plot_right: int = _RIGHT
-    bar_width: float = _COLUMN - 1
-    bars_bottom: int = _BARS_BOTTOM
-    height: int = _BARS_BOTTOM + 24
+    height: int = _BOTTOM + 24
     width: int = _RIGHT + 16
 
 
-def quality_graph(initial: float, points: Sequence[Point]) -> QualityGraph | None:
+def quality_graph(
+    initial: float, points: Sequence[Point], half: datetime | None = None
+) -> QualityGraph | None:
     """Lay out a score over time; None when there is nothing to draw yet.
 
     `points` are in the order of their times. The line goes level until the next vote: nothing
-    decays while nobody votes. Of very many votes not each has a point; those since the last point
-    stand in the column of the next.
+    decays while nobody votes. Until `half` the start value weighs more than half. Of very many
+    votes not each has a point; those since the last point count on the day of the next.
     """
     if not points:
         return None
@@ -70,12 +65,19 @@ def quality_graph(initial: float, points: Sequence[Point]) -> QualityGraph | Non
     def x(at: datetime) -> float:
         return _LEFT + _WIDTH * (at - first).total_seconds() / seconds if seconds else _RIGHT
 
-    steps = [f"M{_LEFT} {_y(initial)}"]
-    steps += [f"H{x(point.at):.1f}V{_y(point.score)}" for point in points]
+    def line(from_x: float, score: float, to: Sequence[Point]) -> str:
+        steps = (f"H{x(point.at):.1f}V{_y(point.score)}" for point in to)
+        return f"M{from_x:.1f} {_y(score)}{''.join(steps)}"
+
+    turn = max(first, min(half or first, end))
+    number = sum(point.at <= turn for point in points) if half and half >= first else 0
+    score = points[number - 1].score if number else initial
+    turn_x = x(turn) if number else _LEFT
     every = -(-len(points) // TABLE_ROWS)
     return QualityGraph(
-        path="".join(steps),
-        bars=_bars([(x(point.at), point) for point in points]),
+        early_path=f"{line(_LEFT, initial, points[:number])}H{turn_x:.1f}",
+        path=line(turn_x, score, points[number:]),
+        rates=_daily_rates(points, x),
         end_y=_y(points[-1].score),
         y_ticks=[Tick(_y(part / 4), f"{25 * part}{PER_CENT}") for part in range(5)],
         x_ticks=_time_ticks(first, end),
@@ -87,25 +89,15 @@ def _y(score: float) -> float:
     return round(_BOTTOM - (_BOTTOM - _TOP) * score, 1)
 
 
-def _bars(placed: Sequence[tuple[float, Point]]) -> list[Bar]:
-    """Stack passes and, on top of them, flags; the fullest column reaches to the top."""
-    columns = [[0, 0] for _ in range(COLUMNS)]
-    votes = passes = 0
-    for x, point in placed:
-        column = columns[min(int((x - _LEFT) / _COLUMN), COLUMNS - 1)]
-        column[0] += point.passes - passes
-        column[1] += (point.votes - votes) - (point.passes - passes)
-        votes, passes = point.votes, point.passes
-    high = (_BARS_BOTTOM - _BARS_TOP) / max(map(sum, columns))
-    bars = []
-    for number, (passed, flagged) in enumerate(columns):
-        left, middle = _LEFT + number * _COLUMN, _BARS_BOTTOM - passed * high
-        if passed:
-            bars.append(Bar("passed", left, round(middle, 1), round(passed * high, 1)))
-        if flagged:
-            top = round(middle - flagged * high, 1)
-            bars.append(Bar("flagged", left, top, round(flagged * high, 1)))
-    return bars
+def _daily_rates(points: Sequence[Point], x: Callable[[datetime], float]) -> list[Dot]:
+    """Return a dot for each day with votes: the share of them that passed, at the last of them."""
+    dots, votes, passes = [], 0, 0
+    for _, of_day in groupby(points, lambda point: point.at.date()):
+        *_, last = of_day
+        rate = (last.passes - passes) / (last.votes - votes)
+        dots.append(Dot(round(x(last.at), 1), _y(rate)))
+        votes, passes = last.votes, last.passes
+    return dots
 
 
 def _time_ticks(first: datetime, end: datetime) -> list[Tick]:

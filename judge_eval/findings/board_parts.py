@@ -27,7 +27,6 @@ from judge_eval.findings.model import Claims, ConfusionMatrix, Matrix, RunFindin
 from judge_eval.findings.pictures import pictures_of
 from judge_eval.findings.ranking import BoardLine
 from judge_eval.findings.tables import (
-    BASELINE,
     Figures,
     group_table,
     judge_cells,
@@ -114,8 +113,7 @@ def _figures(line: BoardLine, figures: RunFindings | None) -> Figures:
         cells = {c.figure: Cell() if free and c.is_of_calls else absent for c in COLUMNS}
         if line.share is not None:
             cells["overall"] = Cell(percent(line.share), why=PENDING)
-    tag = BASELINE if line.is_baseline else ""
-    return line.row.judge.name, tag, cells | {"elo": elo_cell(line.elo)}
+    return line.row.judge.name, line.row.judge.tag, cells | {"elo": elo_cell(line.elo)}
 
 
 # --- judges against judges ----------------------------------------------------------------------

@@ -14,7 +14,7 @@ from judge_eval.findings.columns import (
     people_cells,
     share_cell,
 )
-from judge_eval.findings.model import GroupFigures, JudgeFindings, RunFindings
+from judge_eval.findings.model import PEOPLE, GroupFigures, JudgeFindings, RunFindings
 from judge_eval.stats.estimate import Share
 from voting.kinds import Kind
 
@@ -42,13 +42,14 @@ def with_people(rows: Sequence[Figures], findings: RunFindings) -> list[Figures]
     """Put people among themselves behind the judges, and before the baselines."""
     cells = people_cells(findings.among_people.pairs, findings.people_first_position)
     place = sum(tag != BASELINE for _, tag, _ in rows)
-    return [*rows[:place], ("People among themselves", "people", cells), *rows[place:]]
+    return [*rows[:place], ("People among themselves", PEOPLE, cells), *rows[place:]]
 
 
 def unknown_columns(rows: Sequence[Figures]) -> list[Column]:
     """Return columns without any figure; that of a baseline counts where all are such."""
     tags = {tag for _, tag, _ in rows}
-    telling = [cells for _, tag, cells in rows if tag != BASELINE or "" not in tags]
+    is_alone = tags <= {BASELINE, PEOPLE}
+    telling = [cells for _, tag, cells in rows if tag != BASELINE or is_alone]
     return [
         c for c in COLUMNS if not any(c.figure in x and x[c.figure].has_figure for x in telling)
     ]
@@ -89,7 +90,7 @@ def _row(columns: Sequence[Column], name: str, tag: str, cells: Mapping[str, Cel
         replace(cells.get(c.figure, Cell()), figure=c.figure, label=c.label, mark="main")
         for c in columns
     ]
-    visible_tag = tag if tag == BASELINE else ""
+    visible_tag = "" if tag == PEOPLE else tag
     return Row(name, [name_cell(name, tag=visible_tag, css="who"), *figures], tag)
 
 

@@ -10,25 +10,17 @@ from django.http import HttpResponse
 from django.urls import reverse
 
 from humanjudge.http import Context, HtmxRequest, Problem
-from humanjudge.lib.tables import (
-    Table,
-    sort_link,
-)
+from humanjudge.lib.tables import Table, sort_link
 from humanjudge.lib.text import listed, number_of
 from judge_eval import selectors
 from judge_eval.access import can, is_voting
 from judge_eval.findings.board_parts import comparisons, elo_graph, judge_tables
 from judge_eval.findings.cache import Request
-from judge_eval.findings.columns import (
-    COLUMNS,
-    Column,
-)
+from judge_eval.findings.columns import COLUMNS, Column
 from judge_eval.findings.disputed import visible_disputed
 from judge_eval.findings.few import findings_for
 from judge_eval.findings.filters import WHOLE, Slice
-from judge_eval.findings.model import (
-    RunFindings,
-)
+from judge_eval.findings.model import RunFindings
 from judge_eval.findings.ranking import BoardLine, Ranking, ranking
 from judge_eval.models import Run, Verdict
 from judge_eval.pages.findings import DISPUTED, findings_context, live_page, pairs_query, seen_of

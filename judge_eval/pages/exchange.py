@@ -28,13 +28,7 @@ from judge_eval.exchange.row_models import ITEMS, SHAPES, Values
 from judge_eval.models import Import, Run
 from judge_eval.pages.run_form import ProjectForm
 from judge_eval.web import citation_of, find_run, run_page
-from voting.access import (
-    projects_where,
-    require,
-    require_login,
-    require_making_runs,
-    user_of,
-)
+from voting.access import projects_where, require, require_login, require_making_runs, user_of
 from voting.choices import LABELS
 from voting.forms import ProjectField
 from voting.members import start_project

@@ -18,14 +18,7 @@ from django.views.decorators.http import require_http_methods
 
 from humanjudge.charts.time_graph import votes_graph
 from humanjudge.http import Context, HtmxRequest, Problem
-from humanjudge.lib.tables import (
-    DASH,
-    Cell,
-    missing,
-    name_cell,
-    percent,
-    span,
-)
+from humanjudge.lib.tables import DASH, Cell, missing, name_cell, percent, span
 from humanjudge.lib.text import number_of
 from humanjudge.listing import Column, Listing, both_ways
 from judge_eval.findings.few import VotesFirst, keep_few_from

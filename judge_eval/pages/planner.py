@@ -19,23 +19,12 @@ from humanjudge.lib.tables import Cell, Head, Row, Table, missing, name_cell, nu
 from humanjudge.lib.text import number_of
 from judge_eval.findings.pictures import draw
 from judge_eval.stats import items_needed
-from judge_eval.stats.planning import (
-    MOST_ITEMS,
-    POWERS,
-    Method,
-    Plan,
-    Study,
-    items_for,
-    plan,
-)
+from judge_eval.stats.planning import MOST_ITEMS, POWERS, Method, Plan, Study, items_for, plan
 from voting.access import require_login
 
 ALTERNATIVES: Final = (1, 2, 3, 5, 7)
 POINTS_OF_CURVE: Final = 24
-METHODS: Final[dict[Method, str]] = {
-    "evidence": "evidence",
-    "interval": "95 % interval",
-}
+METHODS: Final[dict[Method, str]] = {"evidence": "evidence", "interval": "95 % interval"}
 # A plan takes up to a second of a web process.
 limit = RateLimit(per_second=1, burst=8)
 

@@ -147,8 +147,7 @@ def _agree(lines: Sequence[Context], noun: str) -> str:
 def reveal(request: HtmxRequest, vote_uid: UUID) -> HttpResponse:
     votes = Entry.objects.filter(kind=Entry.Kind.VOTE, item__isnull=False)
     vote = get_object_or_404(
-        votes.select_related("voter", "queue", "item__a__picture", "item__b__picture"),
-        uid=vote_uid,
+        votes.select_related("voter", "queue", "item__a__picture", "item__b__picture"), uid=vote_uid
     )
     voter, queue, item = voter_here(request, vote.project_id), vote.queue, vote.item
     if voter is None or voter.pk != vote.voter_id:

@@ -45,7 +45,7 @@ from judge_eval.selectors import switched_off
 from judge_eval.web import LINES, shortened
 from voting.access import NO_NEW_PROJECTS, Who, can_make_projects, projects_where
 from voting.choices import LABELS, SIDES, WITHOUT_SIDE
-from voting.forms import ProjectField
+from voting.forms import ProjectField, completed
 from voting.models import Queue
 
 MOST_FILE_BYTES = 5_000_000
@@ -54,6 +54,9 @@ MOST_FILE_BYTES = 5_000_000
 _USUAL_SINGLE: Final = (MOST_FREQUENT, LONGER_HIGHER, RANDOM)
 # Objects of a config: `judging.samples` stands in the field `judging_samples`.
 PARTS: Final = ("overlap", "generation", "judging")
+SETTINGS: Final = (
+    "Settings of one may follow it: temperature=none reasoning_effort=low max_tokens=2000."
+)
 _LISTED = re.compile(r"(models|judges|prompts)\[(\d+)\](?:\.(.+))?")
 
 
@@ -151,9 +154,7 @@ class RunForm(ProjectForm):
         label="Votes and verdicts say how good it is, from 0 to 1", required=False
     )
     models = _lines(
-        "Models that generate",
-        "One per line, by the name that the provider knows. Settings of one may follow it: "
-        "temperature=none reasoning_effort=low max_tokens=2000.",
+        "Models that generate", f"One per line, by the name that the provider knows. {SETTINGS}"
     )
     provider = forms.ChoiceField(help_text="Models and judges are asked there.")
     prompts = _lines("Prompts", "One per line.", rows=7)
@@ -217,7 +218,7 @@ class RunForm(ProjectForm):
 
     def __init__(self, *args: Any, user: Who, **kwargs: Any) -> None:
         if args and args[0] is not None and "reveal" not in args[0]:
-            args = (_completed(args[0], user), *args[1:])
+            args = (completed(args[0], empty_values(user)), *args[1:])
         super().__init__(*args, user=user, **kwargs)
         provider = self.fields["provider"]
         assert isinstance(provider, forms.ChoiceField)  # as declared above
@@ -394,12 +395,6 @@ def _line_of(model: ModelSpec | JudgeSpec) -> str:
     return " ".join([model.id, *(f"{n}={v}" for n, v in sorted(given.items()))])
 
 
-def _completed(data: Mapping[str, object], user: Who) -> Context:
-    """Return what was posted without the folded fields, with their defaults."""
-    usual = {n: v for n, v in empty_values(user).items() if v is not None}
-    return usual | {n: data[n] for n in data}
-
-
 def provider_names(usable: QuerySet[Provider]) -> list[str]:
     """Return the names of providers that may be used, the usual one first."""
     names = list(usable.order_by("name").values_list("name", flat=True))
@@ -468,7 +463,7 @@ def _values_of_items(config: RunConfig, chosen: Collection[str]) -> Context:
 class JoiningForm(forms.Form):
     """Judges that join a run whose items are there."""
 
-    judges = _lines("Judges to add", "Models or baselines, one per line.", rows=3)
+    judges = _lines("Judges to add", f"Models or baselines, one per line. {SETTINGS}", rows=3)
     provider = forms.ChoiceField(required=False, help_text="Models are asked there.")
     budget_usd = _number(
         "Budget in US dollars", "Of the whole run. Empty: it stays.", forms.FloatField
@@ -484,7 +479,7 @@ class JoiningForm(forms.Form):
 
     def clean(self) -> None:
         got = self.cleaned_data
-        data: Context = {"judges": [each.entry for each in from_lines(got.get("judges", ""))]}
+        data: Context = {"judges": [each.entry for each in _with_settings(got.get("judges", ""))]}
         data |= {name: got[name] for name in ("provider", "budget_usd") if got.get(name)}
         try:
             self.joining = validated(JoiningJudges, data)

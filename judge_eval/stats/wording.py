@@ -23,6 +23,7 @@ MOST_POINTS: Final = 3
 # More names than these are no longer plain words; the table has them all.
 MOST_NAMES: Final = 3
 WELL_COVERED: Final = 0.95
+LITTLE: Final = f"less than {100 * MARGIN:.0f} points"
 
 
 def _percent(share: float | None) -> str:
@@ -202,6 +203,7 @@ class Words:
         whom = f"all {len(others)} other judges" if len(others) > 2 else self._names(others)
         least = odds(min(self.claims.evidence[best, n] for n in others))
         at_least = "" if len(others) == 1 or least.startswith("over") else "at least "
+        whom += f" by {LITTLE}" if self.claims.same[best, others].all() else ""
         return f" and {beats} {whom}" + ("" if self.part else f" (evidence {at_least}{least})")
 
     def _unsettled(self) -> str:
@@ -360,16 +362,23 @@ class Words:
         copied = f"gave the same verdict on every {self.noun}"
         groups = [(group, f"{self._some(group)} {copied}.") for group in copies]
         alone = [n for n in judges if not any(n in group[1:] for group in copies)]
-        within = f"within {100 * MARGIN:.0f} points of agreement per vote"
         members = tie_group_members(~same[np.ix_(alone, alone)])
         near = [[alone[at] for at in group] for group in members if len(group) > 1]
-        alike = f"are practically the same: {within}"
-        return [*groups, *((group, f"{self._some(group)} {alike}.") for group in near)]
+        return [*groups, *((group, self._alike(group)) for group in near)]
+
+    def _alike(self, group: list[int]) -> str:
+        """Say of judges that they hardly differ; alike they are where none beats another."""
+        one_beats = self.claims.beats[np.ix_(group, group)].any()
+        alike = "differ" if one_beats else "are practically the same: they differ"
+        return f"{self._some(group)} {alike} by {LITTLE} of agreement per vote."
 
     def _equals(self, headline: Sequence[str]) -> list[str]:
         if not self._tells:
             return []
-        return [text for _, text in self._groups if text not in headline][:MOST_SENTENCES]
+        # Of the best judge the headline says by how little it beats the others.
+        told = self.claims.best if LITTLE in headline[0] else None
+        groups = [text for group, text in self._groups if told not in group]
+        return [text for text in groups if text not in headline][:MOST_SENTENCES]
 
     def _contradicting(self) -> str:
         losses = self.contradicting

@@ -114,6 +114,11 @@ class Drift(NamedTuple):
         gaps = [f"left out: {gap.count} {gap.what}, {gap.why}" for gap in self.figure.left_out]
         return "; ".join([self.figure.why or self.figure.method or "", *gaps])
 
+    @property
+    def is_as_people(self) -> bool:
+        """Say whether it is shown that the composite ranks items as people do."""
+        return self.figure.interval is not None and self.figure.interval[0] > 0
+
 
 def quarter_of(at: datetime) -> str:
     if at.tzinfo is None:
@@ -178,6 +183,15 @@ def has_changed(older: Estimate, newer: Estimate) -> bool:
     return abs(z[0] - z[1]) > Z95 * sqrt(variance)
 
 
+def headline(quarters: Sequence[Drift]) -> str:
+    """Say in a few words what the newest quarter with a figure shows."""
+    checked = [quarter for quarter in quarters if quarter.figure.value is not None]
+    if not checked:
+        return "not checked with people yet"
+    orders = "orders" if checked[-1].is_as_people else "is not shown to order"
+    return f"{orders} outputs as people do ({checked[-1].figure.value:z.2f})"
+
+
 def drift_in_words(quarters: Sequence[Drift]) -> str:
     """Say whether the composite ranks items as people do, and whether that has changed.
 
@@ -188,7 +202,7 @@ def drift_in_words(quarters: Sequence[Drift]) -> str:
         return "It cannot be said yet whether the composite ranks items as people do."
     *earlier, last = checked
     ends, claim = last.figure.interval, "the composite ranks items as people do"
-    if ends is None or ends[0] <= 0:
+    if not last.is_as_people:
         claim = f"it cannot be shown that {claim}"
     interval = f"95 % interval {ends[0]:z.2f} to {ends[1]:z.2f}" if ends else "no interval"
     words = f"In {last.quarter} {claim} ({last.figure.value:z.2f}, {interval}, "

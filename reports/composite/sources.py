@@ -210,8 +210,8 @@ def _votes(run: Run) -> QuerySet[Entry]:
 
 
 def _labelled(run: Run) -> QuerySet[Entry]:
-    # Votes on pairs of other runs in the project are about other runs.
-    own = Q(queue=run.queue_id) | Q(item__b__isnull=True)
+    # In other runs of the project an output of this one may be voted on by itself.
+    own = Q(queue=run.queue_id) | Q(item__b__isnull=True, item__a__in=_inferences(run))
     return _votes(run).filter(own).exclude(labels=None)
 
 

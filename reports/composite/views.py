@@ -142,17 +142,14 @@ def _parts(run: Run) -> Parts | None:
 def _components(
     config: CompositeConfig, outputs: Collection[Mapping[str, float | None]]
 ) -> list[Context]:
-    return [
-        _component(config, name, [x for each in outputs if (x := each[name]) is not None])
-        | {"outputs": len(outputs)}
-        for name in config.components
-    ]
-
-
-def _component(config: CompositeConfig, name: str, values: Sequence[float]) -> Context:
-    """Say what a component is, and what it comes to."""
-    mean = f"{fmean(values):.2f}" if values else DASH
-    return described(config, name) | {"mean": mean, "number": len(values)}
+    """Say what each component is, and what it comes to."""
+    described_ones = []
+    for name in config.components:
+        values = [value for each in outputs if (value := each[name]) is not None]
+        figures = {"number": len(values), "outputs": len(outputs)}
+        mean = f"{fmean(values):.2f}" if values else DASH
+        described_ones.append(described(config, name) | figures | {"mean": mean})
+    return described_ones
 
 
 def described(config: CompositeConfig, name: str) -> dict[str, str]:
@@ -188,6 +185,7 @@ def check_of(
     values = {output: composite.value for output, composite in ranked.items()}
     quarters = compute.drift(values, newest, resampling)
     return check | {
+        "headline": compute.headline(quarters),
         "result": compute.drift_in_words(quarters),
         "quarters": quarters[::-1],
         "earlier": len(votes) - len(newest),

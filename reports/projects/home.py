@@ -21,14 +21,16 @@ from humanjudge.http import Context
 from humanjudge.lib.text import number_of
 from judge_eval.findings.cache import request_findings
 from judge_eval.findings.pictures import pictures_of
-from judge_eval.models import Findings, Judge, Run
+from judge_eval.models import Findings, Run
+from judge_eval.runs.demo import FIRST_START
 from judge_eval.selectors import silent_models
 from judge_eval.web import NEXT, invites_address, unstuck
 from reports.models import Quality, Review, Share
-from reports.quality.views import pass_rate_in_words
+from reports.quality.views import pass_rates
 from voting.access import can_make_runs, projects_where
-from voting.models import Project, Queue
+from voting.models import Invite, Project, Queue
 from voting.selectors import left_for_user
+from voting.voters import invite_token, refusal
 
 MOST_RUNS: Final = 12
 MOST_QUEUES: Final = 3
@@ -41,7 +43,7 @@ SOON: Final = timedelta(days=7)
 
 
 class Waiting(NamedTuple):
-    """Something that waits: about what it is, what to do, and where."""
+    """Something that waits."""
 
     about: str
     words: str
@@ -51,7 +53,7 @@ class Waiting(NamedTuple):
 class ProjectInShort(NamedTuple):
     project: Project
     pass_rates: str
-    # With the name of the best judge, if there is one.
+    # With the headline of its board, where that tells voters nothing that they may not know.
     runs: list[tuple[Run, str]]
 
 
@@ -62,8 +64,9 @@ def home(request: HttpRequest) -> HttpResponse:
     finished = listed.filter(is_shared=True, state=Run.State.COMPLETE)
     example = finished.first()
     context: Context = {"example": example}
-    if example and not isinstance(request.user, User):
-        context |= _study(example)
+    if not isinstance(request.user, User):
+        context["demo_invite"] = _demo_invite()
+        context |= _study(example) if example else {}
     if isinstance(request.user, User):
         mine = projects_where(request.user, "see")
         projects = list(mine.order_by("-created_at")[: MOST_PROJECTS + 1])
@@ -75,6 +78,20 @@ def home(request: HttpRequest) -> HttpResponse:
             "may_make": can_make_runs(request.user),
         }
     return render(request, "reports/home.html", context)
+
+
+def _demo_invite() -> str:
+    """Return the link by which anybody may vote on the demo, while it still lets people in."""
+    invites = Invite.objects.filter(
+        label=FIRST_START,
+        queue__is_simulated=False,
+        queue__run__archived_at=None,
+        queue__run__state__in=(*Run.AT_WORK, Run.State.VOTING),
+    )
+    invite = invites.select_related("queue").order_by("created_at").first()
+    if invite is None or refusal(invite, timezone.now()):
+        return ""
+    return reverse("join", args=[invite_token(invite)])
 
 
 def _study(run: Run) -> Context:
@@ -163,16 +180,18 @@ WAITING: Final = (_reviews, _stuck_runs, _votes, _shares)
 def in_short(projects: Sequence[Project]) -> list[ProjectInShort]:
     """Return projects with their pass rates and their newest runs."""
     runs = _newest_runs(projects)
-    best = _best_judges([run.pk for some in runs.values() for run in some])
-    qualities = Quality.objects.filter(project__in=projects, votes__gt=0).order_by("series")
-    scores = defaultdict[UUID, list[str]](list)
-    for each in qualities:
-        scores[each.project_id].append(pass_rate_in_words(each))
+    known = Findings.objects.filter(part="", run__in=[r.pk for own in runs.values() for r in own])
+    found = known.values_list("run", "run__state", "data__claims__best", "data__words")
+    over = Run.State.COMPLETE
+    headlines = {run: says for run, state, best, says in found if state == over or best is not None}
+    qualities = defaultdict[UUID, list[Quality]](list)
+    for each in Quality.objects.filter(project__in=projects).order_by("series"):
+        qualities[each.project_id].append(each)
     return [
         ProjectInShort(
             project,
-            ", ".join(scores[project.pk]),
-            [(run, best.get(run.pk, "")) for run in runs[project.pk]],
+            pass_rates(qualities[project.pk]),
+            [(run, headlines.get(run.pk, "")) for run in runs[project.pk]],
         )
         for project in projects
     ]
@@ -186,14 +205,3 @@ def _newest_runs(projects: Sequence[Project]) -> dict[UUID, list[Run]]:
     for run in newest.select_related("queue", "board").defer("config").order_by("place"):
         by_project[run.queue.project_id].append(run)
     return by_project
-
-
-def _best_judges(runs: Sequence[UUID]) -> dict[UUID, str]:
-    claimed = Findings.objects.filter(run__in=runs, part="", data__claims__best__isnull=False)
-    places = dict(claimed.values_list("run", "data__claims__best"))
-    names = defaultdict[UUID, list[str]](list)
-    judges = Judge.objects.filter(run__in=places).order_by("run", "position")
-    for run, name in judges.values_list("run", "name"):
-        names[run].append(name)
-    # The place is among the judges that were there when it was computed: others come behind.
-    return {run: names[run][best] for run, best in places.items() if best is not None}

@@ -68,12 +68,7 @@ def people(request: HttpRequest, project: Project) -> HttpResponse:
 
 
 def _page(
-    request: HttpRequest,
-    project: Project,
-    current: str = "",
-    *,
-    status: int = 200,
-    **more: object,
+    request: HttpRequest, project: Project, current: str = "", *, status: int = 200, **more: object
 ) -> HttpResponse:
     """Show one of the lists; `more` is what an answer to a form shows instead."""
     current = current or request.GET.get("show", "members")

@@ -21,7 +21,7 @@ from humanjudge.lib.tables import (
 from judge_eval.findings.tables import NO_GROUP
 from judge_eval.stats.estimate import wilson
 from reports.quality.projection import CHUNK, SERIES, Microseconds, Settings, votes_in_time
-from reports.quality.score import Standing, folding
+from reports.quality.score import Standing, folding, half_life, start_weight, time_of
 from voting.models import Project
 
 # Of fewer votes no figures are shown; of very many groups the largest are.
@@ -32,7 +32,7 @@ MOST: Final = 20
 class QualityOfGroup(BaseModel):
     """The quality score of one series, `items` or `pairs`, by one group; unnamed: of no group.
 
-    There is no score of few votes.
+    There is no score of few votes, nor one that is mostly its start value.
     """
 
     series: str
@@ -55,6 +55,7 @@ def quality_of_groups(project: Project) -> list[QualityOfGroup]:
 def _folded(project: Project, series: str, groups: Mapping[UUID, str]) -> Iterator[QualityOfGroup]:
     settings = Settings.of(project)
     count, standings = folding(settings.rule), dict[str, Standing]()
+    half, begins = half_life(settings.rule.rate, settings.rule.unit), dict[str, int]()
     people = defaultdict[str, set[UUID]](set)
     names = ("seq", "choice", "value", "reputation", "voter_id")
     votes: Any = votes_in_time(project, series).values_list(Microseconds("at"), *names)
@@ -65,14 +66,16 @@ def _folded(project: Project, series: str, groups: Mapping[UUID, str]) -> Iterat
         )
         count(standing, settings.vote(*vote))
         people[group].add(vote[-1])
+        begins.setdefault(group, min(settings.rule.start, vote[0]))
     for group, standing in standings.items():
+        weight = start_weight(time_of(begins[group]), time_of(standing.at), half)
         yield QualityOfGroup(
             series=series,
             name=group,
             people=len(people[group]),
             votes=standing.votes,
             passes=standing.passes,
-            score=standing.score if standing.votes >= LEAST else None,
+            score=standing.score if standing.votes >= LEAST and weight <= 1 / 2 else None,
         )
 
 
@@ -94,9 +97,10 @@ def _row(of: QualityOfGroup) -> Row:
     name = of.name or NO_GROUP
     cells = [name_cell(name), Cell(f"{of.people:,}"), Cell(f"{of.votes:,}")]
     bounds = wilson(of.passes, of.votes)
-    if of.score is None or bounds is None:
+    if of.votes < LEAST or bounds is None:
         few = missing(f"Too few to tell: fewer than {LEAST} votes.")
         return Row(name, [*cells, few, few])
     interval = percent_span(bounds[0], bounds[1])
     rate = Cell(percent(of.passes / of.votes), interval, f"{of.passes:,} of {of.votes:,} votes")
-    return Row(name, [*cells, Cell(percent(of.score)), rate])
+    early = missing("Not yet: its start value weighs over half.")
+    return Row(name, [*cells, early if of.score is None else Cell(percent(of.score)), rate])

@@ -140,6 +140,12 @@ def votes_in_time(project: Project, series: str) -> QuerySet[Entry]:
     return votes.order_by("at", "seq")
 
 
+def begin_of(project: Project, series: str) -> datetime:
+    """Return from when the start value decays: the project's creation, or an older vote."""
+    first = votes_in_time(project, series).values_list("at", flat=True).first()
+    return min(first or project.created_at, project.created_at)
+
+
 def stored_votes(
     project: Project, series: str, settings: Settings, after: Standing
 ) -> Iterator[Vote]:

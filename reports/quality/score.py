@@ -97,6 +97,17 @@ def half_life(rate: float, unit: Unit) -> float:
     return log(2) / rate * SECONDS[unit]
 
 
+def start_weight(begins: datetime, last: datetime, half_life: float) -> float:
+    """Return how much of a score is its start value still, behind the last vote.
+
+    Examples
+    --------
+    >>> start_weight(_EPOCH, _EPOCH + timedelta(days=2), half_life=86_400.0)
+    0.25
+    """
+    return float(0.5 ** ((last - begins).total_seconds() / half_life))
+
+
 def median_gap(times: Sequence[int]) -> float | None:
     """Return the median time between neighbours, in seconds; None for fewer than two times.
 

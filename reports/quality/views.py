@@ -1,5 +1,7 @@
 """The pages of projects: their quality scores, live, and the settings that these are made by."""
 
+from collections.abc import Iterable
+from datetime import datetime, timedelta
 from typing import Any, Final
 from uuid import UUID
 
@@ -12,7 +14,7 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from humanjudge.charts.time_graph import Point, quality_graph
+from humanjudge.charts.time_graph import Point, QualityGraph, quality_graph
 from humanjudge.http import Context, HtmxRequest
 from humanjudge.lib.tables import DASH, Cell, percent, percent_span
 from humanjudge.lib.text import duration, number_of
@@ -34,8 +36,8 @@ from reports.quality.parameters import (
     reputations_in,
     settings_of,
 )
-from reports.quality.projection import points_of, votes_in_time
-from reports.quality.score import SECONDS, half_life, median_gap, microseconds
+from reports.quality.projection import begin_of, points_of, votes_in_time
+from reports.quality.score import SECONDS, half_life, median_gap, microseconds, start_weight
 from voting.access import (
     can_make_projects,
     make_project,
@@ -45,6 +47,7 @@ from voting.access import (
     require_making,
     user_of,
 )
+from voting.forms import completed
 from voting.models import Entry, Project
 from voting.voters import voter_of_user
 
@@ -75,21 +78,24 @@ def projects(request: HttpRequest) -> HttpResponse:
     return render(request, "reports/projects.html", context)
 
 
-def _pass_rates(project: Project) -> str:
-    voted = (quality for quality in project.qualities.all() if quality.votes)
-    return ", ".join(map(pass_rate_in_words, voted)) or DASH
-
-
-def pass_rate_in_words(quality: Quality) -> str:
-    """Return what lists say of a project's votes: the pass rate, which has no start value.
+def pass_rate_in_words(of: Quality | Point, on: str = "") -> str:
+    """Return what is said first of a project's votes: the pass rate, which has no start value.
 
     Examples
     --------
-    >>> pass_rate_in_words(Quality(series="pairs", votes=1_250, passes=1_000))
-    '80\xa0% of 1,250 votes on pairs pass'
+    >>> pass_rate_in_words(Quality(votes=1_250, passes=1_000), " on pairs")
+    '80\xa0% of the last 1,250 votes on pairs pass'
+    >>> pass_rate_in_words(Quality(votes=1, passes=0))
+    'The only vote does not pass'
     """
-    votes = number_of(quality.votes, "vote")
-    return f"{percent(quality.passes / quality.votes)} of {votes} on {quality.series} pass"
+    if of.votes == 1:
+        return f"The only vote{on} {'passes' if of.passes else 'does not pass'}"
+    return f"{percent(of.passes / of.votes)} of the last {of.votes:,} votes{on} pass"
+
+
+def pass_rates(qualities: Iterable[Quality]) -> str:
+    """Return what lists say of a project: a pass rate for each series with votes."""
+    return ", ".join(pass_rate_in_words(of, f" on {of.series}") for of in qualities if of.votes)
 
 
 PROJECTS: Final = Listing[Project](
@@ -101,7 +107,7 @@ PROJECTS: Final = Listing[Project](
                 project.name, href=reverse("project-quality", args=[project.pk]), is_head=True
             ),
         ),
-        Column("Pass rate", _pass_rates),
+        Column("Pass rate", lambda project: pass_rates(project.qualities.all()) or DASH),
         Column(
             "Votes",
             lambda project: f"{sum(each.votes for each in project.qualities.all()):,}",
@@ -159,33 +165,43 @@ def _live_context(project: Project) -> Context:
         "settings": [_setting(entry) for entry in entries],
         "default": parameters_in_words(DEFAULT),
         "initial": percent(parameters.initial_score),
-        "spoken": " ".join(f"{each['title']}: {each['pass_rate']} pass." for each in shown),
+        "spoken": " ".join(f"{each['title']}: {each['words']}." for each in shown),
     }
 
 
-def score_in_words(series: str, last: Point) -> Context:
+def score_in_words(
+    series: str, last: Point, begins: datetime, half_life: float, graph: QualityGraph | None
+) -> Context:
     """Return what stands wherever a score does: here, and on reports."""
     title, about = TITLES[Quality.Series(series)]
     low, high = wilson(last.passes, last.votes) or (0.0, 0.0)
     seconds = max((timezone.now() - last.at).total_seconds(), 0)
+    weight = start_weight(begins, last.at, half_life)
     return {
         "series": series,
         "title": title,
         "about": about,
         "score": percent(last.score),
+        "start_weight": percent(weight) if weight > 1 / 2 else "",
         "freshness": percent(last.freshness),
         "votes": last.votes,
+        "words": pass_rate_in_words(last),
         "pass_rate": percent(last.passes / last.votes),
         "interval": f"{percent_span(low, high)} %",
         "last": {"at": last.at, "seconds": round(seconds), "ago": duration(seconds)},
+        "graph": graph,
     }
 
 
 def _quality(project: Project, quality: Quality, parameters: Parameters) -> Context:
     assert quality.last_vote_at is not None  # there are votes
     figures = (quality.score, quality.freshness, quality.votes, quality.passes)
+    last, half_life = Point(quality.last_vote_at, *figures), parameters.half_life
     low, high = wilson(quality.passes, quality.votes) or (0.0, 0.0)
-    return score_in_words(quality.series, Point(quality.last_vote_at, *figures)) | {
+    begins = begin_of(project, quality.series)
+    half = begins + timedelta(seconds=half_life)
+    graph = quality_graph(parameters.initial_score, points_of(quality), half)
+    return score_in_words(quality.series, last, begins, half_life, graph) | {
         "exact": {
             "Score": repr(quality.score),
             "Freshness": repr(quality.freshness),
@@ -193,19 +209,8 @@ def _quality(project: Project, quality: Quality, parameters: Parameters) -> Cont
             "Pass rate": repr(quality.passes / quality.votes),
             "95 % interval (Wilson)": f"{low!r} to {high!r}",
         },
-        "start_weight": _start_weight(project, quality, parameters),
         "warning": _warning(project, quality, parameters),
-        "graph": quality_graph(parameters.initial_score, points_of(quality)),
     }
-
-
-def _start_weight(project: Project, quality: Quality, parameters: Parameters) -> str:
-    """Return how much of a score is its start value, where that is more than half."""
-    first = votes_in_time(project, quality.series).values_list("at", flat=True).first()
-    assert quality.last_vote_at is not None
-    begin = min(first or project.created_at, project.created_at)
-    weight = 0.5 ** ((quality.last_vote_at - begin).total_seconds() / parameters.half_life)
-    return percent(weight) if weight > 1 / 2 else ""
 
 
 def _warning(project: Project, quality: Quality, parameters: Parameters) -> str:
@@ -326,9 +331,7 @@ class ProjectForm(SettingsForm):
     field_order = ["name"]
 
     def __init__(self, data: QueryDict | None, **kwargs: Any) -> None:
-        # What is not sent is as suggested.
-        usual = {n: str(v) for n, v in initial_values(SUGGESTED).items() if v is not None}
-        super().__init__(usual | data.dict() if data is not None else None, **kwargs)
+        super().__init__(data and completed(data, initial_values(SUGGESTED)), **kwargs)
 
 
 def initial_values(parameters: Parameters) -> Context:

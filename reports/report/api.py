@@ -11,15 +11,7 @@ from ninja.errors import HttpError
 
 from humanjudge.lib.validation import WHOLE, Name, Part, json_schema
 from judge_eval.access import can
-from judge_eval.api.access import (
-    KeyRouter,
-    Prefix,
-    keep_blind,
-    key_of,
-    located,
-    project_of,
-    run_of,
-)
+from judge_eval.api.access import KeyRouter, Prefix, keep_blind, key_of, located, project_of, run_of
 from judge_eval.findings.few import keep_few_from
 from judge_eval.models import Run
 from judge_eval.selectors import by_prefix

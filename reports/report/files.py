@@ -11,7 +11,7 @@ from typing import Final
 from django.template.loader import render_to_string
 from django.utils import timezone
 
-from humanjudge.charts.time_graph import quality_graph, votes_graph
+from humanjudge.charts.time_graph import votes_graph
 from humanjudge.lib.tables import as_csv, percent, percent_span
 from humanjudge.lib.text import number_of
 from judge_eval.findings.columns import Value, file_rows
@@ -19,7 +19,7 @@ from judge_eval.findings.model import WINNER, RunFindings
 from judge_eval.findings.pictures import MODEL_RATES, MODEL_RATINGS, PICTURE, draw, graph_of
 from judge_eval.stats.estimate import Estimate, wilson
 from reports.models import Quality
-from reports.quality.views import TITLES
+from reports.quality.views import TITLES, pass_rate_in_words
 from reports.report.model import QualityResults, Report, RunResults, VotesOverTime
 
 Rows = list[dict[str, Value]]
@@ -96,9 +96,8 @@ def charts_of(report: Report) -> list[Chart]:
 
 def chart_of_score(of: QualityResults) -> Chart:
     title = f"{TITLES[Quality.Series(of.series)][0]}: score over time"
-    graph = partial(quality_graph, of.initial_score, of.points)
     rows: Rows = [asdict(point) | {"at": point.at.isoformat()} for point in of.points]
-    return _over_time(f"score-{of.series}", title, "reports/_quality_svg.html", graph, rows)
+    return _over_time(f"score-{of.series}", title, "reports/_quality_svg.html", of.graph, rows)
 
 
 def chart_of_votes(pace: VotesOverTime) -> Chart:
@@ -208,8 +207,8 @@ def headline(report: Report) -> str:
     """Return what a reader must know, in words."""
     words = [run.findings.words for run in report.runs if run.findings.words]
     for of in report.quality:
-        votes = number_of(of.last.votes, "vote")
-        words.append(f"The quality score of {of.series} is {percent(of.last.score)} of {votes}.")
+        score = f"; their quality score is {percent(of.last.score)}" if of.has_score else ""
+        words.append(f"{pass_rate_in_words(of.last, f' on {of.series}')}{score}.")
     return words[0] if words else "Nobody has voted yet."
 
 
@@ -227,11 +226,12 @@ def badge_svg(report: Report) -> str:
 
 def _figure(report: Report) -> tuple[str, str]:
     if report.quality:
-        last = report.quality[0].last
+        has_score, last = report.quality[0].has_score, report.quality[0].last
         of = _votes(last.votes, last.at)
         low, high = wilson(last.passes, last.votes) or (0.0, 0.0)
         rate = f"{percent(last.passes / last.votes)} pass ({percent_span(low, high)})"
-        return "quality", f"{percent(last.score)} · {rate} · {of}"
+        score = f"{percent(last.score)} · " if has_score else ""
+        return "quality", f"{score}{rate} · {of}"
     best = _best(report.runs[0].findings) if report.runs else ""
     return "judges", f"{best or 'no votes yet'} · {_votes(report.votes, report.last_vote_at)}"
 

@@ -41,10 +41,7 @@ class ShareForm(forms.Form):
     label = forms.CharField(max_length=100, required=False, label="For whom (optional)")
     shows = forms.ChoiceField(
         label="It shows",
-        choices=[
-            (LIVE, "Live"),
-            (FROZEN, "Frozen as of now"),
-        ],
+        choices=[(LIVE, "Live"), (FROZEN, "Frozen as of now")],
         initial=LIVE,
         widget=forms.RadioSelect(attrs={"class": "one-per-line"}),
     )
@@ -137,12 +134,7 @@ def in_days(days: int | None) -> datetime | None:
 
 
 def make_share(
-    project: Project,
-    run: Run | None,
-    user: User | None,
-    *,
-    is_frozen: bool = False,
-    **fields: Any,
+    project: Project, run: Run | None, user: User | None, *, is_frozen: bool = False, **fields: Any
 ) -> tuple[Share, str]:
     """Return the new link's row with these fields, and its token, which cannot be had again.
 

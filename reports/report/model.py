@@ -6,16 +6,17 @@ a table of scores by the names of people.
 """
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from pydantic import BaseModel
 
-from humanjudge.charts.time_graph import Point
+from humanjudge.charts.time_graph import Point, QualityGraph, quality_graph
 from humanjudge.lib.strict_json import JsonObject
 from humanjudge.lib.text import number_of
 from judge_eval.findings.model import RunFindings
 from reports.quality.groups import QualityOfGroup
+from reports.quality.score import start_weight
 
 SCHEMA: Final = 1
 
@@ -107,10 +108,21 @@ class QualityResults(BaseModel):
     initial_score: float
     decay: str
     half_life_seconds: float
+    # From when the start value decays.
+    begins: datetime
 
     @property
     def last(self) -> Point:
         return self.points[-1]
+
+    @property
+    def has_score(self) -> bool:
+        """Say whether the score is more than its start value."""
+        return start_weight(self.begins, self.last.at, self.half_life_seconds) <= 1 / 2
+
+    def graph(self) -> QualityGraph | None:
+        half = self.begins + timedelta(seconds=self.half_life_seconds)
+        return quality_graph(self.initial_score, self.points, half)
 
 
 class Counted(BaseModel):

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final, TypeAlias
 
-from humanjudge.charts.time_graph import quality_graph, votes_graph
+from humanjudge.charts.time_graph import votes_graph
 from humanjudge.http import Context
 from humanjudge.lib.tables import DASH, Cell, Head, Row, Table, name_cell, percent, percent_span
 from humanjudge.lib.text import fixed, listed, number_of
@@ -115,10 +115,9 @@ def _share_cell(passes: int, votes: int) -> Cell:
 
 
 def _score(of: QualityResults) -> Context:
-    return score_in_words(of.series, of.last) | {
+    return score_in_words(of.series, of.last, of.begins, of.half_life_seconds, of.graph()) | {
         "decay": of.decay,
         "half_life": in_words(of.half_life_seconds),
-        "graph": quality_graph(of.initial_score, of.points),
         "models": MODELS.table(of.models) if len(of.models) > 1 else None,
         "chart": chart_of_score(of),
     }

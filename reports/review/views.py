@@ -102,11 +102,8 @@ class Filters(forms.Form):
             rows = rows.filter(item__queue__kind=cleaned["kind"])
         if cleaned["category"]:
             flagged = {"item": OuterRef("item"), "category": cleaned["category"]}
-            flags, votes = (
-                Flag.objects.filter(**flagged),
-                Entry.objects.filter(OF_PEOPLE, **flagged),
-            )
-            rows = rows.filter(Exists(flags) | Exists(votes))
+            votes = Entry.objects.filter(OF_PEOPLE, **flagged)
+            rows = rows.filter(Exists(Flag.objects.filter(**flagged)) | Exists(votes))
         if cleaned["age"]:
             rows = rows.filter(since__lte=timezone.now() - timedelta(hours=int(cleaned["age"])))
         if cleaned["variance"] is not None:
@@ -176,8 +173,7 @@ def _since_cell(line: ReviewLine) -> Cell:
     return Cell(f"{since:%-d %b %Y %H:%M}", title=f"{timesince(since)} ago", css="nowrap")
 
 
-def _state(line: ReviewLine) -> str:
-    review = line.review
+def _state(review: Review) -> str:
     return "waiting" if review.waits else DONE.get(review.decided, "settled")
 
 
@@ -197,7 +193,7 @@ REVIEWS: Final = Listing[ReviewLine](
             lambda line: f"{line.review.item.votes} of {line.review.item.votes_wanted}",
             css="num",
         ),
-        Column("State", _state),
+        Column("State", lambda line: _state(line.review)),
         Column("Since", _since_cell),
     ],
     per_page=PER_PAGE,
@@ -379,12 +375,8 @@ def _beside(reviews: QuerySet[Review], review: Review | None, than: str) -> UUID
 
 
 def _sides(item: Item) -> list[Context]:
-    if item.b_id is None:
-        return [{"name": "Output", "output": item.a}]
-    return [
-        {"name": f"Output {side}", "output": made}
-        for side, made in zip("AB", item.pair, strict=True)
-    ]
+    sides = [("Output A", item.a), ("Output B", item.b)] if item.b else [("Output", item.a)]
+    return [{"name": name, "output": made} for name, made in sides]
 
 
 def vote_in_words(vote: Entry) -> str:
@@ -510,9 +502,6 @@ def reverse_decision(request: HtmxRequest, uid: UUID) -> HttpResponse:
         services.reverse(decision, curator, request.POST.get("why", "")[: services.LONGEST_WHY])
     except (AlreadyDecided, CannotDecide) as error:
         return _again(request, item, 409, trouble=_in_the_way(item, error))
-    review = getattr(_item(request, item.pk, "decide"), "review", None)
-    now = "waiting for a decision" if review and review.waits else "not waiting"
-    if review and review.decided:
-        now = DONE.get(review.decided, now)
+    now = _state(Review.objects.get(item=item))
     messages.success(request, f"Item {item.position + 1}: reversed. It is now {now}.")
     return redirect(reverse("review-item", args=[item.pk]) + _query_of(request))

@@ -1,6 +1,7 @@
 """Voters belong to groups by entries of the ledger; figures of a group are of its votes alone."""
 
 import json
+from datetime import timedelta
 from io import BytesIO
 
 import pytest
@@ -205,13 +206,19 @@ def test_a_bundle_with_a_group_that_cannot_be_is_refused(name):
 
 def test_a_report_sets_groups_side_by_side_and_says_where_votes_are_few():
     run, people = group_run()
-    make_passes(run, [(f"Out {n}", n % 4 > 0) for n in range(12)], voter=people[0])
+    make_passes(run, [(f"Out {n}", n % 4 < 3) for n in range(12)], voter=people[0])
     make_passes(run, [("Out x", 1.0)], voter=people[2])
     computed(run)
-    report = report_of(run.queue.project, None)
+    early = report_of(run.queue.project, None)
+    assert {of.score for of in early.quality_of_groups} == {None}
+    starts = "Not yet: its start value weighs over half."
+    assert starts in report_html(Share(project=run.queue.project), early)
+    # From here on the votes weigh more.
+    Project.objects.update(created_at=timezone.now() - timedelta(hours=1))
+    report = report_of(Project.objects.get(), None)
     items = {of.name: of for of in report.quality_of_groups if of.series == "items"}
     assert (items["nurses"].votes, items["nurses"].passes) == (12, 9)
-    assert items["nurses"].score == pytest.approx(0.75, abs=0.3)
+    assert items["nurses"].score == pytest.approx(1, abs=0.01)
     assert items["doctors"].score is None
     html = report_html(Share(project=run.queue.project), report)
     assert html.count(">Groups of voters</h2>") == 2
@@ -221,6 +228,8 @@ def test_a_report_sets_groups_side_by_side_and_says_where_votes_are_few():
 
 def test_the_score_of_a_group_of_everybody_is_that_of_the_project():
     run = make_run()
+    Project.objects.update(created_at=timezone.now() - timedelta(hours=1))
+    run = Run.objects.get()
     voter = join_by(run, group="nurses")
     make_passes(run, [(f"Out {n}", n % 3 > 0) for n in range(12)], voter=voter)
     [of] = quality_of_groups(run.queue.project)

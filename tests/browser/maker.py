@@ -27,6 +27,8 @@ from judge_eval.runs import demo, state  # noqa: E402
 from tests import makers  # noqa: E402
 from tests.helpers.boards import BOARDS  # noqa: E402
 from tests.helpers.every_page import EveryPage  # noqa: E402
+from tests.helpers.run_rows import make_draft, make_provider  # noqa: E402
+from voting import services  # noqa: E402
 from voting.assignment import next_pairs  # noqa: E402
 from voting.models import (  # noqa: E402
     Assignment,
@@ -115,6 +117,13 @@ def flags(*, queue):
     return list(Flag.objects.filter(item__queue=queue).values("category", "comment"))
 
 
+def flag(*, item, comment):
+    """Another voter flags an item; seal that."""
+    item = Item.objects.select_related("queue__project").get(pk=item)
+    services.flag(Voter.objects.create(project=item.queue.project), item.pk, "other", comment)
+    makers.seal_all(item.queue.project)
+
+
 def dispute(*, queue):
     """Let three people vote three different things on every item; seal that."""
     queue = Queue.objects.get(pk=queue)
@@ -185,7 +194,8 @@ def drawings_for_a_picture(*, votes):
     chooses what more care went into; returned are the voter's cookies and the left to choose from.
     """
     with patch("os.urandom", Random(2026).randbytes):
-        run = demo.make_run(makers.make_project("Pictures"), "svg", "Drawings")
+        project = makers.make_project("Pictures")
+        run = demo.make_run(project, "svg", "Drawings", examples=demo.examples("svg"))
         voter = makers.make_voter(run)
     while not state.advance(run.pk) or run.queue.items.filter(opened_at=None).exists():
         time.sleep(0.1)
@@ -204,6 +214,15 @@ def drawings_for_a_picture(*, votes):
             for pair, choice in better.items()
         },
     }
+
+
+def rows_for_pictures(*, run):
+    """Rows of pages that the demo leaves empty; where some of these pages are."""
+    run = Run.objects.get(pk=run)
+    make_provider(name="local")
+    dispute(queue=new_run(pairs=4, judges=3)["queue"])
+    draft = make_draft()
+    return [reverse("run-draft", args=[draft.pk]), reverse("webhooks", args=[run.queue.project_id])]
 
 
 def leased(*, queue):
@@ -240,6 +259,7 @@ ANSWERS = {
         board_names,
         new_board,
         votes,
+        flag,
         flags,
         dispute,
         decisions,
@@ -254,6 +274,7 @@ ANSWERS = {
         leased,
         open_demo,
         drawings_for_a_picture,
+        rows_for_pictures,
         every_page,
         new_user,
         log_in,

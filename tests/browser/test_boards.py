@@ -59,6 +59,20 @@ def test_a_board_is_read_in_ten_seconds(product, window, name):
     expect(page.locator(".part-form")).to_be_hidden()
 
 
+@pytest.mark.parametrize("name", ["twelve_judges", "many_judges", "flagged_items"])
+def test_ranks_by_many_judges_do_not_run_out_of_a_narrow_page(product, window, name):
+    run = product.ask("new_board", name=name)
+    page = window(**PHONE)
+    page.goto(f"{run['board']}models/")
+    expect(page.locator("#models h2, #models table").first).to_be_visible()
+    assert overflow(page) <= 0
+    # What is wider than the page scrolls in a box of its own; other tables fit.
+    width = NARROW["width"]
+    for table in page.locator("table:not(.scroll table)").all():
+        box = table.bounding_box()
+        assert box["x"] + box["width"] <= width
+
+
 def test_a_column_is_sorted_and_explained_and_what_was_opened_stays_open(product, window):
     run = product.ask("new_board", name="clear_winner")
     page = window()

@@ -3,7 +3,24 @@
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.test_access import faults, log_in
+from tests.browser.test_access import PHONE, faults, log_in
+
+COMMENT = "What_is_wrong_with_it/stands/at/a/path/without/any/space/in/it and is told at length. "
+
+
+def test_a_flag_with_a_long_comment_does_not_run_out_of_a_narrow_page(product, window):
+    run = product.new_run(pairs=1, judges=2, names=["judge/of/a-vendor-with-a-long-name-" * 3, "j"])
+    product.ask("flag", item=run["pairs"][0], comment=COMMENT * 4)
+    page = window(**PHONE)
+    log_in(page, product)
+    item = f"/review/{run['pairs'][0]}/"
+    for address, words in (("/review/", "1 flag"), (item, "What_is_wrong_with_it")):
+        page.goto(address)
+        expect(page.get_by_text(words).first).to_be_visible()
+        assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["viewport"]["width"]
+    # What a voter said comes first, above what it is about.
+    tables, prompt = page.locator("main table"), page.locator(".prompt")
+    assert tables.first.bounding_box()["y"] < prompt.bounding_box()["y"]
 
 
 @pytest.fixture

@@ -28,9 +28,26 @@ def test_judges_join_by_a_form_on_the_progress_page():
     assert Verdict.objects.filter(judge__run=run, state="waiting").count() == 3 * 2
 
 
+def test_settings_follow_the_name_of_a_judge_as_in_a_new_run():
+    make_provider()
+    run = make_single_run([["pass"]])
+    judges = "judge-long temperature=none reasoning_effort=low\njudge-plain"
+    assert post(run, judges=judges, provider="default").status_code == 302
+    run.refresh_from_db()
+    own, plain = run.config["judges"][-2:]
+    assert own == {
+        "id": "judge-long",
+        "provider": "default",
+        "temperature": None,
+        "reasoning_effort": "low",
+    }
+    assert plain == {"id": "judge-plain", "provider": "default"}
+
+
 @pytest.mark.parametrize(
     "judges, why",
     [
+        ("a temperature=hot", "number"),
         ("", "must have at least 1"),
         ("longer-wins", "must be one of the baselines here"),
         ("a\na", "is given twice"),

@@ -12,7 +12,7 @@ from django.utils import timezone
 from humanjudge.lib.tables import DASH
 from judge_eval.models import Judge, Verdict
 from reports.composite.config import parse
-from reports.composite.sources import store
+from reports.composite.sources import offered, proposal, store
 from reports.models import CompositeDefinition
 from tests.helpers.pages import HTMX, queries_of, text_of
 from tests.helpers.run_findings import compute
@@ -22,6 +22,7 @@ from tests.makers import (
     make_many_votes,
     make_passes,
     make_run,
+    make_single_run,
     make_vote,
     make_voter,
     pairs_of,
@@ -29,7 +30,7 @@ from tests.makers import (
     user_client,
     voter_client,
 )
-from voting.models import Assignment, Exposure, Inference
+from voting.models import Assignment, Entry, Exposure, Inference
 from voting.voters import voter_of_user
 
 pytestmark = pytest.mark.django_db
@@ -106,12 +107,13 @@ class TestTable:
         assert "The judge reads everything." in text
         assert "75 %" in text
         assert "mean score by judge-0, 0 to 10" in text
-        assert "gate 0.75" in text
+        assert "gate 0.75" in text  # a gate has no reason
 
     def test_the_headline_stands_above_its_components_and_names_the_gates_that_failed(self):
         run = make_scored()
         text = text_of(user_client().get(page_of(run)))
-        assert "0.36 mean composite of 4 outputs" in text
+        assert "Composite 0.36 , not checked with people" in text
+        assert "The mean composite of 4 outputs." in text
         assert "Gates that failed, which makes a composite 0: safe on 1 output." in text
         assert text.index("0.36") < text.index("quality mean score by judge-0")
         Verdict.objects.filter(item=pairs_of(run)[1]).update(score_a=None)
@@ -179,6 +181,7 @@ class TestDrift:
         make_passes(run, passes, at=timezone.now().replace(year=2025, month=5))
         text = text_of(user_client().get(page_of(run)))
         assert "In 2025 Q2 the composite ranks items as people do" in text
+        assert re.search(r"Composite 0\.\d\d , orders outputs as people do \(0\.\d\d\)", text)
         assert "2025 Q2" in text
         assert "14" in text
         assert "bootstrap over 14 items, 1,000 resamples" in text
@@ -362,6 +365,32 @@ class TestForm:
         assert json.loads(mine.config) == json.loads(theirs.config)
         as_form = self.values(user_client().get(page_of(run)))
         assert as_form == ROWS
+
+    @pytest.mark.parametrize(
+        "make",
+        [
+            lambda: make_run(pairs=2, judges=2, baselines=()),
+            lambda: make_run(pairs=2, judges=1),
+            lambda: make_scored(defined=False),
+            lambda: make_single_run(outputs=["One", "Two"]),
+        ],
+    )
+    def test_what_is_proposed_is_accepted_as_it_is(self, make):
+        run = make()
+        rows = self.values(user_client().get(page_of(run)))
+        assert self.post(run, *rows, check=proposal(run)["check"]).status_code == 302
+        assert "mean composite of" in text_of(user_client().get(page_of(run)))
+
+    def test_only_tasks_of_this_run_are_offered(self):
+        run = make_scored(defined=False)
+        other = make_single_run(outputs=["One"], project=run.queue.project)
+        own, strange = pairs_of(run)[0], pairs_of(other)[0]
+        for item, task in ((own, "tone"), (strange, "length")):
+            vote = make_vote(make_voter(run), item, "A" if item == own else "pass")
+            Entry.objects.filter(uid=vote.uid).update(labels={task: "good"})
+        seal_all(run.queue.project)
+        tasks = [source["task"] for source in offered(run) if source["from"] == "label"]
+        assert tasks == ["tone"]
 
     def test_a_row_comes_or_goes_and_nothing_else_does(self):
         run = make_scored(defined=False)

@@ -10,6 +10,7 @@ from django.test import Client
 from django.utils import timezone
 
 from judge_eval.models import Call, Findings, Run
+from judge_eval.runs.demo import FIRST_START
 from reports.models import Share
 from reports.report.links import make_share
 from tests.helpers.pages import queries_of, text_of
@@ -24,12 +25,14 @@ from tests.makers import (
     user_client,
     voter_client,
 )
+from voting.models import Invite, Queue
 from voting.services import flag
 from voting.voters import remember, voter_of_user
 
 pytestmark = pytest.mark.django_db
 
 EXAMPLE = "See the finished study"
+DEMO = "Vote on the demo"
 
 
 def home(client=None):
@@ -45,8 +48,9 @@ def named(name, *, state="voting", **fields):
 def test_a_stranger_reads_what_this_is_and_how_to_vote():
     text = home()
     assert "People vote on the same outputs, blind" in text
-    assert "Open the invite link" in text
+    assert "open the invite link" in text
     assert EXAMPLE not in text
+    assert DEMO not in text
     assert "What waits for you" not in text
 
 
@@ -57,8 +61,45 @@ def test_the_newest_finished_run_that_is_shared_is_the_example():
     named("Private", state="complete")
     archived = named("Archived", state="complete", shared=True)
     Run.objects.filter(pk=archived.pk).update(archived_at=timezone.now())
-    assert f"{EXAMPLE} New" in home()
+    assert f'href="/runs/{newest.pk}/">{EXAMPLE}' in Client().get("/").content.decode()
     assert Client().get(f"/runs/{newest.pk}/").status_code == 200
+
+
+class TestTheDemo:
+    def test_is_voted_on_without_a_login(self):
+        run = make_run(pairs=2)
+        make_invite(run, label="of a person")
+        assert DEMO not in home()
+        make_invite(run, label=FIRST_START)
+        client = Client()
+        page = client.get("/").content.decode()
+        [address] = re.findall(r'href="(/join/[^"]+)">Vote on the demo', page)
+        # Where there is a demo nobody needs an invite, nor an explanation of how to get one.
+        assert "invite link" not in page
+        assert client.post(address, {"name": ""}, follow=True).status_code == 200
+        assert client.get(f"/vote/{run.queue_id}/").status_code == 200
+        assert DEMO not in home(client)
+        assert "Go on voting on" in home(client)
+
+    @pytest.mark.parametrize(
+        "of, change",
+        [
+            (Run, {"state": "complete"}),
+            (Run, {"archived_at": timezone.now()}),
+            (Queue, {"is_open": False}),
+            (Queue, {"is_simulated": True}),
+            (Invite, {"revoked_at": timezone.now()}),
+        ],
+    )
+    def test_is_not_offered_where_nobody_can_vote_on_it(self, of, change):
+        make_invite(make_run(), label=FIRST_START)
+        assert DEMO in home()
+        of.objects.update(**change)
+        assert DEMO not in home()
+
+    def test_is_not_offered_to_who_is_logged_in(self):
+        make_invite(make_run(), label=FIRST_START)
+        assert DEMO not in home(user_client())
 
 
 class TestAKnownVoter:
@@ -74,7 +115,7 @@ class TestAKnownVoter:
             text = text_of(client.get(page))
             assert "Go on voting on First" in text
             assert "Go on voting on Second" in text
-            assert "Open the invite link" not in text
+            assert "open the invite link" not in text
         make_vote(voter, pairs_of(run)[0])
         text = home(client)
         assert "on First" not in text
@@ -184,15 +225,25 @@ class TestALead:
         project = run.queue.project
         make_vote(make_voter(run), pairs_of(run)[0])
         seal_all(project)
-        Findings.objects.create(run=run, data={"claims": {"best": 1}})
+        said = {"claims": {"best": 1}, "words": "judge-1 is the best judge."}
+        Findings.objects.create(run=run, data=said)
         named("Not computed", project=project)
         named("Archived", project=project)
         Run.objects.filter(name="Archived").update(archived_at=timezone.now())
         text = home(member_client(project, "viewer")).replace("\xa0", " ")
-        assert re.search(r"Project \d+ % of 1 vote on pairs pass", text)
-        assert "A run of pairs Voting, 1 vote, best judge: judge-1" in text
+        assert re.search(r"Project The only vote on pairs passes", text)
+        assert "A run of pairs Voting, 1 vote judge-1 is the best judge." in text
         assert "Not computed Voting, 0 votes A run of pairs" in text
         assert "Archived" not in text
+
+    def test_a_headline_waits_until_the_best_judge_is_known_or_voting_is_over(self):
+        run = make_run(name="Study")
+        said = {"claims": {"best": None}, "words": "No winner."}
+        Findings.objects.create(run=run, data=said)
+        client = member_client(run.queue.project, "viewer")
+        assert "No winner." not in home(client)
+        Run.objects.update(state="complete")
+        assert "No winner." in home(client)
 
     @pytest.mark.parametrize("role", ["owner", "evaluator", "curator", "viewer", ""])
     def test_each_is_told_only_what_their_role_may_do(self, role):

@@ -84,11 +84,13 @@ def home():
     return Client().get("/").content.decode()
 
 
-def test_the_ways_in_are_told_at_the_start_and_not_to_everybody(access_file):
+def test_the_ways_in_are_told_at_the_start_and_the_first_of_them_on_home(access_file):
     demo.load(access_file)
     invites = json.loads(access_file.read_text())["invites"]
     assert [invite["name"] for invite in invites] == ["Drawings", "Answers", "Jokes"]
-    assert "/join/" not in home()
+    page = home()
+    assert page.count("/join/") == 1
+    assert invites[0]["path"] in page
 
 
 def test_baselines_judge_all_and_elements_are_counted_only_in_drawings(access_file):
@@ -147,9 +149,13 @@ def test_example_judges_have_answered_and_the_first_vote_moves_a_board_with_judg
     seal_all(jokes.queue.project)
     rated = {line.judge.name: line.judge.rating.agree for line in board(jokes).rows}
     assert rated["careful-example"] == 1
-    page = text_of(user_client().get(f"/runs/{jokes.pk}/pairs/{joke.pk}/"))
-    assert "careful-example" in page
-    assert "always-pass baseline" in page
+    client, pages = user_client(), (f"pairs/{joke.pk}/", "", "progress/")
+    item, board_, progress = (text_of(client.get(f"/runs/{jokes.pk}/{page}")) for page in pages)
+    assert "The verdicts of the example judges were written for the demo." in progress
+    for page in (item, board_):
+        assert "careful-example example" in page
+        assert "always-pass baseline" in page
+        assert "3 example judges and 3 baselines" in page
 
 
 def test_it_is_loaded_once(access_file):

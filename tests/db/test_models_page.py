@@ -209,7 +209,7 @@ def test_ratings_have_intervals_rank_ranges_and_ties():
     first = stored["ratings"][0]
     text = text_of(shown(run))
     interval = f"{first['low']:.0f}–{first['high']:.0f}"  # noqa: RUF001
-    assert f"1 generator-0 {first['value']:.0f} {interval} a 40" in text
+    assert f"generator-0 1 {first['value']:.0f} {interval} a 40" in text
 
 
 def test_the_win_rates_are_a_table_with_shades_and_numbers():

@@ -1,5 +1,6 @@
 """The page of a project's quality: its figures, its chart, its settings, and who may see it."""
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -60,7 +61,7 @@ def shown(project, **options):
 class TestFigures:
     def test_percents_are_whole_and_exact_values_are_there_on_demand(self):
         text = shown(make_voted().queue.project)
-        assert "0 % of the last 1 vote pass" in text
+        assert "The only vote does not pass." in text
         assert "Score not yet: its start value still weighs 93 %." in text
         assert "Quality score not yet" in text
         assert "Freshness 7 % is of the last batch of votes" in text
@@ -70,6 +71,7 @@ class TestFigures:
     def test_votes_pass_rate_with_its_interval_and_the_last_vote_stand_with_it(self):
         votes = [("A" if n < 8 else "both_bad", n) for n in range(10)]
         text = shown(make_voted(votes, made=timedelta(days=3)).queue.project)
+        assert "80 % of the last 10 votes pass." in text
         assert "Votes 10" in text
         assert "Pass rate 80 % 95 % interval 49\N{EN DASH}94 %" in text
         assert "Last vote 3 days ago" in text
@@ -92,11 +94,14 @@ class TestFigures:
         assert "The half-life of 69 s is shorter than the median time between votes, 10 min" in text
         assert "shorter than" not in shown(make_voted([("A", 0), ("A", 9)]).queue.project)
 
-    def test_the_chart_has_the_score_behind_each_vote_and_the_votes_beneath(self):
-        html = user_client().get(page_of(make_voted([("A", 0), ("both_bad", 60)]).queue.project))
-        page = html.content.decode()
-        assert page.count('<rect class="passed"') == page.count('<rect class="flagged"') == 1
-        assert 'class="score" stroke-dasharray="2 4" d="M44 ' in page
+    def test_the_chart_has_the_score_behind_each_vote_and_the_pass_rate_of_each_day(self):
+        votes = [("A", 0), ("both_bad", 60), ("A", 3 * 86_400)]
+        run = make_voted(votes, made=timedelta(days=4))
+        page = user_client().get(page_of(run.queue.project)).content.decode()
+        assert page.count('<circle class="rate"') in (2, 3)  # the first minute may pass midnight
+        # A score that remembers a minute is one from then on.
+        assert 'class="score" stroke-dasharray="2 4" d="M44.0 ' in page
+        assert re.search(r'class="score" d="M\d+\.\d \d+\.\dH', page)
         assert "The same as a table" in page
 
     def test_htmx_is_told_when_nothing_is_new(self):
@@ -116,7 +121,7 @@ class TestAccess:
         run = make_voted()
         make_project("Nobody has voted")
         text = text_of(user_client().get("/projects/"))
-        assert f"{run.queue.project.name} 0 % of 1 vote on pairs pass 1" in text
+        assert f"{run.queue.project.name} The only vote on pairs does not pass 1" in text
         assert "Nobody has voted \N{EN DASH} 0" in text
 
     def test_what_is_not_there_is_404(self):

@@ -5,7 +5,7 @@ import re
 import pytest
 from django.test import Client
 
-from judge_eval.models import Verdict
+from judge_eval.models import Judge, Verdict
 from tests.helpers.pages import HTMX, position, post_vote, text_of
 from tests.makers import (
     entry_of,
@@ -45,6 +45,15 @@ def test_each_judge_with_what_it_picked_and_why():
     assert re.search(r"wise has its reasons\.\W+has agreed with people on 1 of 1\b", text)
     assert re.search(r"wrong has its reasons\.\W+has agreed with people on 0 of 1\b", text)
     assert "1016" not in text
+
+
+def test_judges_whose_verdicts_were_written_for_the_demo_are_told_apart_from_baselines():
+    run, voter, _, url = voted(says=[["A", "B"]], names=["careful", "coin"])
+    run.judges.filter(name="careful").update(provider=Judge.IMPORTED, model=Judge.EXAMPLE)
+    text = text_of(voter_client(voter).get(url))
+    assert "careful example said" in text
+    assert "coin baseline said" in text
+    assert " 1 judge" in text
 
 
 def test_before_the_vote_is_sealed_it_is_said_not_to_be_counted_yet():

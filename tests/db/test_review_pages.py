@@ -248,7 +248,7 @@ def test_a_decision_is_reversed_on_the_page():
     act(client, pair, "exclude")
     [decision] = Entry.objects.filter(kind="decision")
     response = client.post(f"/review/decisions/{decision.uid}/reverse", follow=True)
-    assert "reversed." in text_of(response)
+    assert "reversed. It is now waiting." in text_of(response)
     assert Review.objects.get().waits
     again = client.post(f"/review/decisions/{decision.uid}/reverse")
     assert again.status_code == 409

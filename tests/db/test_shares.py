@@ -12,10 +12,11 @@ from django.core.cache import cache
 from django.test import Client
 from django.utils import timezone
 
+from humanjudge.lib.tables import percent
 from judge_eval.models import Findings
 from reports.composite import sources
 from reports.models import Share
-from reports.report.files import badge_svg
+from reports.report.files import badge_svg, headline
 from reports.report.links import make_share, revoke_share
 from reports.report.public import LIMIT, _png_of, current, png_of
 from tests.helpers.pages import queries_of, text_of
@@ -96,12 +97,30 @@ def test_the_report_of_a_project_has_its_score_who_was_heard_and_its_runs():
     flag(make_voter(run), pairs_of(run)[0].pk, Flag.Category.UNSAFE, "Not for children.")
     _, link = share(run, of_project=True)
     text = text_of(read(link))
-    assert "Share of pairs with a good answer Quality score" in text
+    assert re.search(
+        "Share of pairs with a good answer .* Score not yet: .* Quality score not", text
+    )
     assert "Votes over time" in text
     assert "Population confidence 75 % 3 of 4 who may vote have" in text
     assert "Completeness 100 % 40 of 40 items have enough votes" in text
     assert "Flags 1 unsafe" in text
     assert words_of(run) in text
+
+
+def test_a_score_that_is_mostly_its_start_value_is_told_nowhere_and_the_pass_rate_is():
+    row, _ = share(voted_run(), of_project=True)
+    report = current(row)
+    [of], all_pass = report.quality, percent(1.0)
+    rate = f"{all_pass} of the last 120 votes on pairs pass"
+    of.begins = of.last.at - timedelta(seconds=of.half_life_seconds / 2)
+    assert f">{all_pass} pass (97" in badge_svg(report)
+    of.begins -= timedelta(seconds=of.half_life_seconds)
+    score = percent(of.last.score)
+    assert f">{score} · {all_pass} pass (97" in badge_svg(report)
+    report.runs = []
+    assert headline(report) == f"{rate}; their quality score is {score}."
+    of.begins = of.last.at
+    assert headline(report) == f"{rate}."
 
 
 def test_a_project_without_votes_has_a_report():

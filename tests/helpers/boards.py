@@ -1,6 +1,6 @@
 """Boards as people meet them, each a run with a real ledger and real findings.
 
-Browser tests look at them, and `docs/boards.py` makes pictures of them.
+Browser tests look at them, and `docs/screenshots.py --every` takes pictures of them.
 """
 
 from collections.abc import Mapping

@@ -87,6 +87,21 @@ def test_the_best_judge_is_named_and_voting_may_stop():
     assert points(*board) == {"Floor": "Only good beats the baselines."}
 
 
+def test_a_judge_that_beats_another_by_little_is_not_said_to_be_the_same():
+    a, b = some(0.84, 3000), some(0.80, 3000)
+    words = words_of([a, b], ["a", "b"])
+    assert words.claims.beats[0, 1]
+    assert words.claims.same[0, 1]
+    assert "and beats b by less than 10 points (evidence " in " ".join(words.headline())
+    assert "Same" not in dict(words.points())
+    # Beside a third that is far behind, they only differ.
+    words = words_of([a, b, some(0.3, 3000)], ["a", "b", "c"])
+    assert "and beats b and c (evidence " in " ".join(words.headline())
+    assert dict(words.points())["Same"] == (
+        "a and b differ by less than 10 points of agreement per vote."
+    )
+
+
 def test_a_best_judge_needs_less_evidence_than_to_beat_every_other():
     """Of three, 60 : 1 over each of the others, against 120 : 1."""
     board = [[1] * 9 + some(0.5), [0] * 9 + some(0.5), [0] * 9 + some(0.5)], ["a", "b", "c"]
@@ -169,9 +184,8 @@ def test_equals_are_named_in_the_headline_and_cost_no_votes():
     words = words_of([some(0.7, 90), some(0.7, 90)], ["a", "b"], identical=[[0, 1]])
     assert words.headline()[0] == "a and b gave the same verdict on every pair."
     practically = words_of([some(0.7, 90), some(0.7, 90)], ["a", "b"], left=0)
-    assert practically.headline()[0] == (
-        "a and b are practically the same: within 10 points of agreement per vote."
-    )
+    alike = "a and b are practically the same: they differ by less than 10 points of agreement"
+    assert practically.headline()[0] == f"{alike} per vote."
     for found in (words, practically):
         assert "votes" not in " ".join(found.headline())
         assert found.points() == []
