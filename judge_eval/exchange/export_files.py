@@ -15,41 +15,36 @@ from voting.kinds import KINDS
 from voting.ledger import ledger
 
 _BLOCK: Final = 64 * 1024
+CONTENT_TYPES: Final = {
+    "csv": "text/csv; charset=utf-8",
+    "json": "application/json",
+    "jsonl": "application/jsonl",
+}
 
 
 class Format(NamedTuple):
+    """A file of a run: what it is called, what it is for, how its name ends, and its lines."""
+
     title: str
     purpose: str
     ending: str
-    content_type: str
     lines: Callable[[Run], Iterator[str]]
     # The kinds of items that it has any rows of.
     kinds: Collection[str] = tuple(KINDS)
 
+    @property
+    def content_type(self) -> str:
+        return CONTENT_TYPES[self.ending.rpartition(".")[2]]
 
-JSON: Final = "application/json"
-JSON_LINES: Final = "application/jsonl"
-CSV: Final = "text/csv; charset=utf-8"
-FormatName = Literal[
-    "csv",
-    "jsonl",
-    "rows",
-    "labels",
-    "dpo",
-    "kto",
-    "judge-training",
-    "label-studio",
-    "argilla",
-    "votes",
-    "ledger",
-]
+
+_Table = Literal["csv", "jsonl", "rows", "labels", "votes", "ledger"]
+_Training = Literal["dpo", "kto", "judge-training", "label-studio", "argilla"]
+FormatName = Literal[_Table, _Training]
 FORMATS: Final[Mapping[FormatName, Format]] = {
     "csv": Format(
         "Table (CSV)",
-        "For a spreadsheet: a row for each vote and each verdict, with the item it is about. Votes "
-        "that do not count are not in it.",
+        "For a spreadsheet: each vote that counts and each verdict on a row, with its item.",
         ".csv",
-        CSV,
         run_csv,
     ),
     "jsonl": Format(
@@ -57,79 +52,62 @@ FORMATS: Final[Mapping[FormatName, Format]] = {
         "To move the run to another server or to keep it: everything, with costs and the ledger's "
         "entries. Imported again, every number is the same.",
         ".jsonl",
-        JSON_LINES,
         lambda run: with_ends(export_run(run)),
     ),
     "rows": Format(
         "Table (JSON Lines)",
-        "For a notebook: the same rows as the CSV, each item once, with labels and metadata as "
-        "objects. humanjudge.load reads it.",
+        "For a notebook: the same rows, each item once. humanjudge.load reads it.",
         "-rows.jsonl",
-        JSON_LINES,
         run_rows,
     ),
     "labels": Format(
         "Label matrix (CSV)",
-        "For a package of statistics, as it is taken for Krippendorff's alpha: a row for each "
-        "item, a column for each person and each judge, in the cells their labels. Imported "
-        "again, it brings the same labels, without outputs, times and costs.",
+        "For statistics such as Krippendorff's alpha: items by people and judges.",
         "-labels.csv",
-        CSV,
         labels_csv,
     ),
     "dpo": Format(
         "Preference pairs, DPO (JSON Lines)",
-        "To train a model with trl: prompt, chosen and rejected of each pair on which most votes "
-        "prefer one output, with agreement and number of votes.",
+        "To train a model with trl: the pairs on which most votes prefer one output.",
         "-dpo.jsonl",
-        JSON_LINES,
         training.dpo,
         ("comparison",),
     ),
     "kto": Format(
         "Rated outputs, KTO (JSON Lines)",
-        "To train a model with trl: prompt, completion and a label, true or false, of each output "
-        "on which most votes agree.",
+        "To train a model with trl: outputs that most votes find good, or bad.",
         "-kto.jsonl",
-        JSON_LINES,
         training.kto,
         ("comparison", "pass_flag"),
     ),
     "judge-training": Format(
         "Judge training (JSON Lines)",
-        "To train or to prompt a judge: prompt, outputs, what most people say, their share, and "
-        "the reasons of people and judges who say so too.",
+        "To train or to prompt a judge: outputs, what most people say of them, and why.",
         "-judge-training.jsonl",
-        JSON_LINES,
         training.judge_rows,
     ),
     "label-studio": Format(
         "Label Studio (JSON)",
-        "To go on in Label Studio: tasks with votes as annotations and verdicts as predictions.",
+        "Tasks for Label Studio: votes are annotations, verdicts are predictions.",
         "-label-studio.json",
-        JSON,
         training.label_studio,
     ),
     "argilla": Format(
         "Argilla (JSON)",
-        "To go on in Argilla: records with votes as responses and the judges' answer as a "
-        "suggestion.",
+        "Records for Argilla: votes are responses, what most judges say is a suggestion.",
         "-argilla.json",
-        JSON,
         training.argilla,
     ),
     "votes": Format(
         "Votes for GrandJury (CSV)",
         "For the public GrandJury client: the votes that count, as grades of single outputs.",
         "-votes.csv",
-        CSV,
         grandjury_votes,
     ),
     "ledger": Format(
         "Ledger (JSON Lines)",
         "To verify offline that no vote was changed: the chained entries of the whole project.",
         "-ledger.jsonl",
-        JSON_LINES,
         lambda run: with_ends(ledger.export(run.queue.project)),
     ),
 }

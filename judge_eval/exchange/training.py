@@ -267,7 +267,7 @@ def argilla(run: Run) -> Iterator[Json]:
                 responses["comment"].append({"value": vote.comment, **who})
         yield {
             "id": judged.name,
-            "fields": _texts(judged, "output_a", "output_b"),
+            "fields": _texts(judged, "response_a", "response_b"),
             "metadata": _models(judged, "model_a", "model_b"),
             "suggestions": _suggestions(judged, answers),
             "responses": responses,

@@ -5,6 +5,7 @@ gives for preference and unpaired preference data. `argilla` reads its own recor
 reader is too large to install here, so its tasks are held against the documented format.
 """
 
+import io
 import json
 import re
 import warnings
@@ -13,9 +14,10 @@ from pathlib import Path
 import pytest
 
 from judge_eval.exchange.export_files import FORMATS
+from judge_eval.exchange.formats import read
 from judge_eval.exchange.training import majority_of
-from tests.helpers.imports import imported, pair, verdict, vote
-from tests.makers import pairs_of
+from tests.helpers.imports import import_run, imported, pair, run_of, verdict, vote
+from tests.makers import make_project, pairs_of
 from voting.models import Entry, Voter
 
 pytestmark = pytest.mark.django_db
@@ -282,7 +284,7 @@ def test_argilla_reads_its_records(argilla, tmp_path):
     run = a_run_of_pairs()
     first, second, *_, last = records(argilla, run, tmp_path)
     assert first.id == "p1"
-    assert first.fields.to_dict()["output_b"] == "Answer 1 of bob"
+    assert first.fields.to_dict()["response_b"] == "Answer 1 of bob"
     answers = [response.value for response in first.responses["answer"]]
     assert (answers, len({r.user_id for r in first.responses["answer"]})) == (["A", "A", "B"], 3)
     assert [r.value for r in first.responses["comment"]] == ["It is shorter.", "It is longer."]
@@ -309,6 +311,20 @@ def test_argilla_has_the_type_of_each_answer(argilla, tmp_path, kind, said, expe
     [suggestion] = record.suggestions
     assert response.value == suggestion.value == expected
     assert suggestion.question_name == "answer"
+
+
+@pytest.mark.parametrize("name", ["dpo", "argilla", "rows"])
+def test_pairs_are_imported_again(name):
+    run = a_run_of_pairs()
+    lines, end = "".join(FORMATS[name].lines(run)), FORMATS[name].ending.rpartition(".")[2]
+    items = read(io.BytesIO(lines.encode()), f"run.{end}")
+    back = run_of(import_run(make_project(), "Back", items))
+    [one, *_] = pairs_of(back)
+    assert {one.a.output, one.b.output} == {"Answer 1 of ada", "Answer 1 of bob"}
+    assert {each.noun for each in (run.queue, back.queue)} == {"pair"}
+    assert Entry.objects.filter(queue=back.queue_id, kind="vote").count() == (
+        2 if name == "dpo" else 8
+    )
 
 
 def test_people_are_in_all_of_them_by_pseudonym():

@@ -294,7 +294,7 @@ def test_pictures_go_to_annotation_tools_and_are_no_text_to_train_on():
     files = {name: "".join(chosen.lines(run)) for name, chosen in FORMATS.items()}
     assert files["dpo"] == files["kto"] == ""
     [task], [record] = json.loads(files["label-studio"]), json.loads(files["argilla"])
-    for text in (task["data"]["left"], record["fields"]["output_a"]):
+    for text in (task["data"]["left"], record["fields"]["response_a"]):
         assert text == data_url(run.queue.items.get().a.output)
         assert text.startswith("data:image/png;base64,")
 
