@@ -345,7 +345,8 @@ class Question:
         raw = labels.pop(MAIN)
         raw = tuple(raw) if isinstance(raw, list) else raw
         if choice == "winner" and (why := self._why_failed(self._kind, raw)):
-            return columns | {"state": "failed", "labels": None, "error": why}
+            no_answer = {"labels": None, "score_a": None, "score_b": None}
+            return columns | {"state": "failed", "error": why} | no_answer
         answer = answer_of(self._kind, raw)
         if answer.label is not None:
             labels = {self._task or self._more.task: answer.label, **labels}

@@ -332,3 +332,19 @@ def test_people_are_in_all_of_them_by_pseudonym():
     Voter.objects.filter(external_id="ann").update(name="Zzz Name")
     for name in ("judge-training", "label-studio", "argilla"):
         assert "zzz" not in "".join(FORMATS[name].lines(run)).lower()
+
+
+def test_tasks_for_label_studio_come_back_with_the_same_people():
+    run = a_run_of_pairs()
+    text = "".join(FORMATS["label-studio"].lines(run)).encode()
+    back = import_run(make_project(), "Back", read(io.BytesIO(text), "tasks.json"))
+    assert back.errors == []
+
+    def votes_in(queue):
+        votes = Entry.objects.filter(kind=Entry.Kind.VOTE, queue=queue)
+        return sorted(votes.values_list("voter__external_id", "voter__pseudonym", "choice"))
+
+    before = [(pseudonym, choice) for _, pseudonym, choice in votes_in(run.queue)]
+    after = [(name, choice) for name, _, choice in votes_in(run_of(back).queue)]
+    assert set(after) <= set(before)
+    assert len(after) > 0

@@ -48,7 +48,7 @@ def read(record: Values, name: str) -> Iterator[Values | str]:
     data = _with_items(record["data"])
     sides = sides_in(data, _compared([*annotations, *predictions]))
     for each in annotations:
-        who = _person(each.get("completed_by"))
+        who = _person(each.get("completed_by") or _named(each))
         if each.get("was_cancelled") or each.get("skipped"):
             yield f"{who} skipped it"
         else:
@@ -107,6 +107,13 @@ def _with_items(data: Values) -> Values:
         str(it.get("id")): it.get("body") or it.get("html") or it.get("title") for it in listed
     }
     return {**data, **filled(texts)}
+
+
+def _named(annotation: Values) -> object:
+    """Return who gave the first answer as its note says it: so our export names people."""
+    metas = [part.get("meta") for part in objects(annotation, "result")[:1]]
+    texts = [meta.get("text") for meta in metas if isinstance(meta, dict)]
+    return texts[0][0] if texts and isinstance(texts[0], list) and texts[0] else None
 
 
 def _person(by: object) -> str:
