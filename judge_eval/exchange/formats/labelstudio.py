@@ -47,11 +47,15 @@ def read(record: Values, name: str) -> Iterator[Values | str]:
     annotations, predictions = objects(record, "annotations"), objects(record, "predictions")
     data = _with_items(record["data"])
     sides = sides_in(data, _compared([*annotations, *predictions]))
+    before = set[str]()
     for each in annotations:
-        who = _person(each.get("completed_by"))
+        who = _person(each.get("completed_by") or _signed(each))
         if each.get("was_cancelled") or each.get("skipped"):
             yield f"{who} skipped it"
+        elif who in before:
+            yield f"{who} annotated it before"
         else:
+            before.add(who)
             at = each.get("created_at")
             answers = _answers(objects(each, "result"))
             yield from statements(
@@ -107,6 +111,12 @@ def _with_items(data: Values) -> Values:
         str(it.get("id")): it.get("body") or it.get("html") or it.get("title") for it in listed
     }
     return {**data, **filled(texts)}
+
+
+def _signed(annotation: Values) -> object:
+    """Return whom we name in what is exported here, where nobody has done it there."""
+    metas = [part["meta"] for part in objects(annotation, "result") if part.get("meta")]
+    return metas[0]["text"][0] if metas and metas[0].get("text") else None
 
 
 def _person(by: object) -> str:
