@@ -139,7 +139,10 @@ EXACT = {
     ),
     "langfuse_traces.json": (1, {"prompt": "Where is Oslo?", "output_a": "In Norway."}),
     "langsmith.csv": (0, {"labels": {"correctness": "1", "concise": "0.5"}, "prompt_id": "e1"}),
-    "langsmith_runs.jsonl": (0, {"voter": "ann", "labels": {"correctness": 1}}),
+    "langsmith_runs.jsonl": (
+        0,
+        {"voter": "ann", "labels": {"correctness": 1}, "comment": "Indeed."},
+    ),
     "mtbench.jsonl": (
         0,
         {"vote": "B", "prompt": "Name a river.", "output_a": "The Nile, says alpaca."},
