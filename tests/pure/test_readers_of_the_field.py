@@ -211,6 +211,11 @@ def test_a_row_of_each_format(name):
     assert {field: getattr(row, field) for field in expected} == expected
 
 
+def test_long_texts_of_inspect_come_from_their_attachments():
+    row = items_of("inspect.json")[1][-1]
+    assert (row.prompt, row.output_a) == ("Where is Oslo?", "In Norway.")
+
+
 def test_every_file_is_here_and_every_format_has_one():
     there = {str(path.relative_to(FILES)) for path in FILES.rglob("*") if path.is_file()}
     assert there == {*KNOWN}
