@@ -7,6 +7,8 @@ from django.core.management import call_command
 
 from judge_eval.models import Import, Run, Verdict
 from tests.helpers.imports import assert_whole, votes_of
+from tests.helpers.run_findings import compute
+from tests.makers import seal_all, user_client
 from voting.models import Item
 
 pytestmark = pytest.mark.django_db
@@ -42,7 +44,7 @@ def test_a_project_of_metaevaluator_is_one_import_and_its_gaps_keep_the_rest():
     assert Item.objects.filter(queue=run.queue).count() == 3
     assert {"haiku", "judge_own", "nano"} <= {*run.judges.values_list("name", flat=True)}
     votes = votes_of(run)
-    assert {vote.voter.name for vote in votes} == {"person_1", "person_2", "annotator_3"}
+    assert {vote.voter.external_id for vote in votes} == {"person_1", "person_2", "annotator_3"}
     gap = next(vote for vote in votes if vote.item.external_id == "s3")
     assert (gap.choice, gap.labels) == ("", {"explanation": "I do not know."})
     partial = Verdict.objects.get(judge__name="haiku", item__external_id="s2")
@@ -50,3 +52,9 @@ def test_a_project_of_metaevaluator_is_one_import_and_its_gaps_keep_the_rest():
     assert "no answer to 'rejection'" in partial.error
     assert run.queue.kind == "category"
     assert_whole(run.queue.project)
+    seal_all(run.queue.project)
+    # The two votes without an answer to what is asked are kept, and no figure counts them.
+    assert (len(votes), compute(run).data["as_of"]["votes"]) == (7, 5)
+    client = user_client()
+    for page in ("", "alt-test/", "people/", "pairs/"):
+        assert client.get(f"/runs/{run.pk}/{page}").status_code == 200

@@ -37,7 +37,7 @@ KNOWN = {
     "kto.jsonl": ("kto", 2, 2, 2, 0, 0, 0),
     "labelstudio.csv": ("labelstudio", 1, 1, 1, 0, 0, 0),
     "labelstudio_min.json": ("labelstudio", 1, 1, 1, 0, 0, 0),
-    "labelstudio_pairwise.json": ("labelstudio", 1, 2, 1, 1, 0, 1),
+    "labelstudio_pairwise.json": ("labelstudio", 1, 2, 2, 1, 0, 2),
     "labelstudio_ranker.json": ("labelstudio", 3, 6, 3, 0, 0, 0),
     "langfuse_scores.csv": ("langfuse", 2, 0, 1, 2, 1, 1),
     "langfuse_traces.json": ("langfuse", 2, 2, 0, 0, 0, 0),
@@ -73,7 +73,10 @@ EXACT = {
         0,
         {"pick_ab": "B", "pick_ba": "B", "generator_a": "o3-mini", "output_b": "Four."},
     ),
-    "argilla.json": (1, {"judge": "gpt-4", "verdict": "B", "output_b": "Go.", "item": "r1"}),
+    "argilla.json": (
+        1,
+        {"judge": "gpt-4", "verdict": "B", "output_b": "Go.", "generator_b": "bob"},
+    ),
     "argilla_flat.jsonl": (1, {"voter": "bob", "labels": {"quality": 5}, "output_a": "Hi."}),
     "argilla_v1.json": (0, {"voter": "ann", "labels": {"quality": 4}, "comment": "Curt."}),
     "deepeval.json": (0, {"judge": "Answer Relevancy", "labels": {MAIN: "pass"}, "score_a": 0.9}),
@@ -136,7 +139,10 @@ EXACT = {
     ),
     "langfuse_traces.json": (1, {"prompt": "Where is Oslo?", "output_a": "In Norway."}),
     "langsmith.csv": (0, {"labels": {"correctness": "1", "concise": "0.5"}, "prompt_id": "e1"}),
-    "langsmith_runs.jsonl": (0, {"voter": "ann", "labels": {"correctness": 1}}),
+    "langsmith_runs.jsonl": (
+        0,
+        {"voter": "ann", "labels": {"correctness": 1}, "comment": "Indeed."},
+    ),
     "mtbench.jsonl": (
         0,
         {"vote": "B", "prompt": "Name a river.", "output_a": "The Nile, says alpaca."},
@@ -203,6 +209,11 @@ def test_a_row_of_each_format(name):
     place, expected = EXACT[name]
     row = [item for item in items_of(name)[1] if isinstance(item, Row)][place]
     assert {field: getattr(row, field) for field in expected} == expected
+
+
+def test_long_texts_of_inspect_come_from_their_attachments():
+    row = items_of("inspect.json")[1][-1]
+    assert (row.prompt, row.output_a) == ("Where is Oslo?", "In Norway.")
 
 
 def test_every_file_is_here_and_every_format_has_one():

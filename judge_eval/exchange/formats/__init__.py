@@ -227,13 +227,15 @@ def _first_records(stream: BinaryIO, name: str, file_format: str | None) -> list
 def detect(name: str, first_records: Sequence[Values]) -> str | None:
     """Tell which public format a file has: a key of `READERS` that all its first records fit.
 
-    Alt-Test files, which are not made of records, are known by their names.
+    Files that are not made of records, and the data of MetaEvaluator, are known by their names.
 
     Examples
     --------
     >>> detect("human.jsonl", [dict.fromkeys(mtbench.COLUMNS, "")])
     'mtbench'
     """
+    if first_records and metaevaluator.holds_data(name):
+        return "metaevaluator"
     for key, reader in READERS.items():
         fits = all(map(reader.fits, first_records)) if first_records else reader.fits_name(name)
         if fits:

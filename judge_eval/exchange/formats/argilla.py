@@ -26,7 +26,9 @@ def fits(record: Values) -> bool:
 
 
 def read(record: Values, name: str) -> Iterator[Values | str]:
-    data = parsed(record.get("fields")) or record
+    metadata = parsed(record.get("metadata")) or {}
+    data = {it: value for it, value in metadata.items() if "model" in it}
+    data |= parsed(record.get("fields")) or record
     number = record.get("id") or record.get("external_id") or record.get("_server_id")
     sides, by_whom = sides_in(data), dict[tuple[str, str], Values]()
     responses, suggestions = _by_question(record)

@@ -15,6 +15,7 @@ from judge_eval.exchange.formats.shapes import filled, said, single
 from judge_eval.exchange.row_models import Values, need
 
 _VALUES: Final = {"C": "pass", "I": "flag", "P": 0.5, "N": "flag"}
+_APART: Final = "attachment://"
 _UNCHANGED: Final = "UNCHANGED"
 
 
@@ -25,20 +26,35 @@ def fits(record: Values) -> bool:
 def read(record: Values, name: str) -> Iterator[Values | str]:
     sample, epoch = need(record, "id", "epoch")
     about, output = record.get("eval") or {}, record.get("output") or {}
-    error = record.get("error") or output.get("error")
-    if output.get("completion") is None or (error and not output["completion"]):
-        why = error.get("message") if isinstance(error, dict) else error
-        yield f"no output: {why or 'the sample failed'}"
+    choices = output.get("choices") or [{}]
+    completion = output.get("completion") or (choices[0].get("message") or {}).get("content")
+    if completion is None:
+        error = record.get("error") or output.get("error") or "the sample failed"
+        yield f"no output: {error.get('message') if isinstance(error, dict) else error}"
         return
+    asked, completion = (
+        said(_whole(each, record.get("attachments") or {}))
+        for each in (record["input"], completion)
+    )
     model = about.get("model") or output.get("model")
     names = {"item": f"{sample}__{epoch}__{model}", "prompt_id": str(sample), "generator": model}
-    item = single(said(record["input"]), output["completion"], **names)
+    item = single(asked, completion, **names)
     scores = record.get("scores") or {}
     for scorer, score in scores.items():
         yield item | {"judge": scorer, **_verdict(score)}
         yield from (item | vote for vote in _votes(score))
     if not scores:
         yield item
+
+
+def _whole(value: Any, attachments: Values) -> Any:
+    """Return a text or messages with what the log keeps apart, such as long texts and pictures."""
+    if isinstance(value, list):
+        return [_whole(each, attachments) for each in value]
+    if isinstance(value, dict):
+        return {name: _whole(each, attachments) for name, each in value.items()}
+    is_apart = isinstance(value, str) and value.startswith(_APART)
+    return attachments.get(value.removeprefix(_APART), value) if is_apart else value
 
 
 def _verdict(score: Values) -> Values:

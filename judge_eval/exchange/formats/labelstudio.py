@@ -47,11 +47,15 @@ def read(record: Values, name: str) -> Iterator[Values | str]:
     annotations, predictions = objects(record, "annotations"), objects(record, "predictions")
     data = _with_items(record["data"])
     sides = sides_in(data, _compared([*annotations, *predictions]))
+    before = set[str]()
     for each in annotations:
-        who = _person(each.get("completed_by") or _named(each))
+        who = _person(each.get("completed_by") or _signed(each))
         if each.get("was_cancelled") or each.get("skipped"):
             yield f"{who} skipped it"
+        elif who in before:
+            yield f"{who} annotated it before"
         else:
+            before.add(who)
             at = each.get("created_at")
             answers = _answers(objects(each, "result"))
             yield from statements(
@@ -109,11 +113,10 @@ def _with_items(data: Values) -> Values:
     return {**data, **filled(texts)}
 
 
-def _named(annotation: Values) -> object:
-    """Return who gave the first answer as its note says it: so our export names people."""
-    metas = [part.get("meta") for part in objects(annotation, "result")[:1]]
-    texts = [meta.get("text") for meta in metas if isinstance(meta, dict)]
-    return texts[0][0] if texts and isinstance(texts[0], list) and texts[0] else None
+def _signed(annotation: Values) -> object:
+    """Return whom we name in what is exported here, where nobody has done it there."""
+    metas = [part["meta"] for part in objects(annotation, "result") if part.get("meta")]
+    return metas[0]["text"][0] if metas and metas[0].get("text") else None
 
 
 def _person(by: object) -> str:

@@ -30,14 +30,16 @@ def read(record: Values, name: str) -> Iterator[Values | str]:
         return
     statements: dict[tuple[str, str], Values] = {}
     for key, source, each in _feedback(_within(record, "feedback")):
-        who = ("voter", "reviewer") if source.get("type") == "app" else ("judge", "evaluators")
-        of = statements.setdefault((who[0], str(source.get("user_id") or who[1])), {})
+        is_person = source.get("type") == "app"
+        who = str(source.get("user_id") or "reviewer") if is_person else "evaluators"
+        of = statements.setdefault(("voter" if is_person else "judge", who), {"labels": {}})
         score = each.get("score", each.get("value"))
-        of[key] = each.get("value") if score is None else score
-    for (field, who_said), answers in statements.items():
-        labels = filled(answers)
-        failed = {"error": "no feedback has a value"} if field == "judge" else {}
-        yield item | ({field: who_said, "labels": labels} if labels else {field: who_said} | failed)
+        of["labels"] |= filled({key: each.get("value") if score is None else score})
+        if each.get("comment"):
+            of.setdefault("comment" if is_person else "feedback", each["comment"])
+    for (field, who), of in statements.items():
+        failed = {"error": "no feedback has a value"}
+        yield item | {field: who} | (of if of["labels"] or field == "voter" else failed)
     if not statements:
         yield item
 

@@ -7,9 +7,10 @@ it: a judge's verdict has failed, or nothing was asked or answered.
 
 ``annotation_timestamp`` names no time zone; it is read as UTC.
 
-A file of ``original_id`` that says by neither whose it is holds the data itself: the first column
-that is called like a prompt, and the first that is called like a response. Files of a project that
-hold its state are known by their names and not read.
+A file of ``original_id`` that says by neither whose it is holds the data itself, as does one called
+``main_state_data``, whose ``id`` or first column is that id: the first column that is called like a
+prompt, and the first that is called like a response. Files of a project that hold its state are
+known by their names and not read.
 
 Source: github.com/govtech-responsibleai/meta-evaluator, docs/guides/results.md and evaldata.md.
 """
@@ -41,6 +42,7 @@ FAILED = ("llm_error", "parsing_error", "other_error")
 _OF_A_JUDGE = re.compile(r"judge|llm", re.IGNORECASE)
 _OF_A_PERSON = re.compile(r"human|annotat|person|rater|expert", re.IGNORECASE)
 _OF_STATE = re.compile(r".*(_state|_metadata)\.json", re.IGNORECASE)
+_OF_DATA = re.compile(r"(.*_)?state_data\.(json|csv|parquet)", re.IGNORECASE)
 _PROMPT = re.compile(r"prompt|question|instruction|input", re.IGNORECASE)
 _OUTPUT = re.compile(r"response|output|answer|completion", re.IGNORECASE)
 _ENDING = re.compile(r"[-_ ](results?|annotations?|data)$", re.IGNORECASE)
@@ -52,6 +54,10 @@ def fits(record: Values) -> bool:
 
 def holds_state(name: str) -> bool:
     return _OF_STATE.fullmatch(PurePath(name).name) is not None
+
+
+def holds_data(name: str) -> bool:
+    return _OF_DATA.fullmatch(PurePath(name).name) is not None
 
 
 def rows(stream: BinaryIO, name: str, file_format: str | None = None) -> Iterator[Item]:
@@ -88,19 +94,15 @@ def _rows(name: str, record: Record) -> Iterator[Item]:
 def _item(name: str, values: Values) -> Values | None:
     """Return the item that a record of the data is; None where it holds answers."""
     stem, columns = PurePath(name).stem, [it for it in values if it not in SYSTEM]
-    prompt, output = (next(filter(it.search, columns), None) for it in (_PROMPT, _OUTPUT))
+    prompt, output = (next(filter(it.search, columns), "") for it in (_PROMPT, _OUTPUT))
     has_owner = values.get(JUDGE) is not None or values.get(PERSON) is not None
     is_owned = has_owner or _OF_A_JUDGE.search(stem) or _OF_A_PERSON.search(stem)
-    if is_owned or prompt is None or output is None:
+    if not holds_data(name) and (is_owned or not prompt or not output):
         return None
-    more = {it: values[it] for it in columns if it not in (prompt, output)}
-    return {
-        "item": values[ITEM],
-        "prompt": values[prompt],
-        "kind": "text",
-        "output": values[output],
-        "metadata": more,
-    }
+    number = next(it for it in (ITEM, "id", *values) if it in values)
+    more = {it: values[it] for it in columns if it not in (number, prompt, output)}
+    item = {"item": values[number], "kind": "text", "metadata": more}
+    return item | {"prompt": values.get(prompt), "output": values.get(output)}
 
 
 def _who(name: str, values: Values) -> Values:

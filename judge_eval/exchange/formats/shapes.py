@@ -19,8 +19,12 @@ from voting.conversations import conversation
 PROMPTS: Final = ("prompt", "question", "instruction", "query", "input")
 OUTPUTS: Final = ("output", "answer", "response", "completion", "generation", "text")
 _SIDES: Final = (
-    *(("left", "right"), ("a", "b"), ("response_a", "response_b"), ("answer_a", "answer_b")),
-    *((f"{noun}{sign}1", f"{noun}{sign}2") for noun in OUTPUTS[:4] for sign in ("", "_", "-")),
+    *(("left", "right"), ("a", "b")),
+    *(
+        (f"{noun}{sign}{first}", f"{noun}{sign}{second}")
+        for noun in OUTPUTS[:4]
+        for sign, first, second in (("_", "a", "b"), *((sign, "1", "2") for sign in ("", "_", "-")))
+    ),
 )
 _COMMENTS: Final = ("comment", "reason", "feedback", "explanation", "rationale", "notes")
 
@@ -139,8 +143,11 @@ def item_of(number: object, data: Values, sides: Sequence[str]) -> Values:
     """Return the pair of these sides, or else the single item, that a record is about."""
     prompt = said(next((data[name] for name in PROMPTS if data.get(name)), None))
     if sides:
-        models = [data.get(f"{side}_model", data.get(f"model_{side}")) for side in sides]
-        of = dict(zip(("generator_a", "generator_b"), models, strict=True))
+        of = {
+            f"generator_{letter}": next(filter(None, map(data.get, names)), None)
+            for letter, side in zip("ab", sides, strict=True)
+            for names in [(f"{side}_model", f"model_{side}", f"model_{letter}")]
+        }
         return pair(prompt, *(said(data[side]) for side in sides), pair=number, **of)
     output = said(next((data[name] for name in OUTPUTS if data.get(name) is not None), None))
     return single(prompt, output, item=number, generator=data.get("model"))
