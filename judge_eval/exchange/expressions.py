@@ -102,7 +102,9 @@ def _check_size(value: object) -> None:
 
 def _fields(node: Any) -> set[str]:
     own = {node["value"]} if node["type"] == "field" else set()
-    return own.union(*map(_fields, node["children"])) if node.get("children") else own
+    # Those of a slice are numbers.
+    inner = [child for child in node.get("children", ()) if isinstance(child, dict)]
+    return own.union(*map(_fields, inner))
 
 
 def paths_of(record: Mapping[str, object], depth: int = 4) -> Iterator[tuple[str, object]]:

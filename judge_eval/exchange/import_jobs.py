@@ -18,7 +18,6 @@ from typing import Any, BinaryIO, Final, TypeVar, cast
 from uuid import UUID, uuid4
 
 from django.conf import settings
-from django.contrib.auth.models import User
 from django.core.files.uploadedfile import UploadedFile
 from django.db import Error, OperationalError, transaction
 from django.db.models import Q, QuerySet
@@ -127,10 +126,25 @@ def save_upload(job: Import, sources: Sequence[Source]) -> Import:
     seen = _preview(job, None)
     # By its columns' names, and as it is read at last.
     job.form |= {"found": seen, "preview": seen}
-    if seen["faults"] and not seen["formats"] and (guess := _proposal(seen)):
-        job.form |= {"mapping": guess, "preview": _preview(job, guess)}
+    if known := _known_mapping(job):
+        job.form |= {"mapping": known.form["mapping"], "known": known.form["files"][0]}
+    elif seen["faults"] and not seen["formats"]:
+        job.form["mapping"] = _proposal(seen) or None
+    if job.form["mapping"]:
+        job.form["preview"] = _preview(job, job.form["mapping"])
     job.save(update_fields=["form"])
     return job
+
+
+def _known_mapping(job: Import) -> Import | None:
+    """Return the last import of the same person's whose mapping fits the files of a draft."""
+    if job.user is None or job.is_bundle:
+        return None
+    done = Import.objects.filter(project__in=projects_where(job.user, "run"), run__isnull=False)
+    mapped = done.filter(state=Import.State.DONE).exclude(form__mapping=None)
+    columns = job.form["found"]["columns"].keys()
+    recent = mapped.order_by("-done_at")[:MOST_WAITING]
+    return next((each for each in recent if mapping.fits(each.form["mapping"], columns)), None)
 
 
 def _proposal(seen: Values) -> Values:
@@ -155,7 +169,8 @@ def _preview(job: Import, columns: dict[str, Any] | None) -> dict[str, Any]:
 
 def change(job: Import, form: dict[str, Any], **facts: Any) -> bool:
     """Note what is chosen for a draft, or for what was refused: it is a draft again."""
-    whole = {name: job.form[name] for name in ("files", "found", "preview")} | form
+    kept = ("files", "found", "preview", "known")
+    whole = {name: job.form[name] for name in kept if name in job.form} | form
     changed_reading = [form["mapping"], form["options"].get("encoding")]
     if changed_reading != [job.form["mapping"], job.form["options"].get("encoding")]:
         job.form |= form
@@ -164,16 +179,6 @@ def change(job: Import, form: dict[str, Any], **facts: Any) -> bool:
     changed = _idle(job).update(form=whole, rows_read=0, done_at=None, **again, **facts)
     job.refresh_from_db()
     return bool(changed)
-
-
-def known_mapping(job: Import, user: User) -> Import | None:
-    """Return the last import of somebody's whose mapping fits the files of a new draft."""
-    if job.form["preview"] != job.form["found"] or job.is_bundle:
-        return None
-    done = Import.objects.filter(project__in=projects_where(user, "run"), state=Import.State.DONE)
-    mapped = done.exclude(form__mapping=None).order_by("-done_at")[:MOST_WAITING]
-    columns = job.form["found"]["columns"].keys()
-    return next((each for each in mapped if mapping.fits(each.form["mapping"], columns)), None)
 
 
 def start(job: Import) -> None:

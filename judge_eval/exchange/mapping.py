@@ -159,17 +159,20 @@ class ColumnMapping:
         """Turn one record into rows, more where it holds statements of several; or say what is
         wrong.
         """
-        if not self.each:
-            yield from self._rows(file, record.line, record.values)
-            return
         try:
-            found = self.each[0].of(record.values)
+            for part in self.parts(record.values):
+                yield from self._rows(file, record.line, part)
         except ValueError as error:
             yield RowError(file, record.line, EACH, str(error))
+
+    def parts(self, record: Values) -> Iterator[Values]:
+        """Yield what the rows of a record are made of: it alone, or with each that it holds."""
+        if not self.each:
+            yield record
             return
+        found = self.each[0].of(record)
         for one in found if isinstance(found, list) else [found] if found is not None else []:
-            inner = one if isinstance(one, dict) else {"value": one}
-            yield from self._rows(file, record.line, record.values | inner)
+            yield record | (one if isinstance(one, dict) else {"value": one})
 
     def _rows(self, file: str, line: int, raw: Values) -> Iterator[Row | LeftOut | RowError]:
         shape = self.shape
@@ -325,7 +328,7 @@ def rows(
         elif columns.fault:
             yield LeftOut(file, line, columns.fault)
         if unmet:
-            unmet = [each for each in unmet if not _is_met(each, record.values)]
+            unmet = [each for each in unmet if not _is_met(each, mapping, record.values)]
         if not columns.fault:
             yield from list(mapping.rows(file, record)) or [LeftOut(file, line, "it holds no row")]
     for column in sorted({each.text for each in unmet}) if line else ():
@@ -334,10 +337,14 @@ def rows(
     yield from columns.notes(file)
 
 
-def _is_met(source: Expression, record: Values) -> bool:
+def _is_met(source: Expression, mapping: ColumnMapping | OwnNames, record: Values) -> bool:
     """Say whether a record has a column, or what an expression finds."""
     try:
-        return source.text in record or (source.is_path and source.of(record) is not None)
+        parts = mapping.parts(record) if isinstance(mapping, ColumnMapping) else [record]
+        return any(
+            source.text in part or (source.is_path and source.of(part) is not None)
+            for part in parts
+        )
     except ValueError:
         return False
 
@@ -493,7 +500,11 @@ def fits(config: Values, columns: Collection[str]) -> bool:
         found = parse(config).expressions()
     except ConfigInvalid:
         return False
-    return bool(found) and all(each.text in columns or each.is_path for each in found)
+    if isinstance(config.get(EACH), str):
+        # What a part of a record is called is not known here.
+        found = [each for each in found if each.is_path] + [Expression(config[EACH])]
+    tops = {re.split(r"[.\[]", column)[0] for column in columns}
+    return bool(found) and all(each.text in columns or each.roots & tops for each in found)
 
 
 def chosen(roles: Mapping[str, str], meanings: Mapping[str, Values], **same: str) -> Values:

@@ -143,7 +143,6 @@ class ImportForm(ProjectForm):
         self.job, self.posted = job, posted or {}
         self.preview = Preview.model_validate(job.form["found"])
         self.is_import = self.posted.get("do") == "import"
-        self.known: Import | None = None
         self._leave_out_fields()
         formats = sorted({_format_title(name) for name in self.preview.formats.values()})
         self.recognised = ", ".join(formats)
@@ -159,9 +158,8 @@ class ImportForm(ProjectForm):
         shape = SHAPES.get(self.shape_name)
         self.usual = mapping.usual_roles(paths, shape) if shape else {}
         self.columns = [self._column(n, it) for n, it in enumerate(self.preview.columns)]
-        if known := import_jobs.known_mapping(job, user):
-            self.initial["written"] = json.dumps(known.form["mapping"], indent=1)
-            self.known = known
+        if "known" in job.form and "choices" not in job.form:
+            self.initial["written"] = json.dumps(job.form["mapping"], indent=1)
         self.initial.setdefault("name", job.form["files"][0].rsplit(".", 1)[0][:200])
 
     def _leave_out_fields(self) -> None:

@@ -90,8 +90,9 @@ def test_columns_are_chosen_and_their_values_and_a_worker_imports_them():
     assert "The first pairs" in text_of(first)
     assert client.post(address, fields_of(client, address, roles=ROLES)).status_code == 302
     second = text_of(client.get(address))
-    assert "votes.csv, row 2, vote : '2' is not one of A, B, tie, both_bad" in second
-    assert "(and in 1 more row)" in second
+    # What 1 and 2 stand for is proposed.
+    assert "What is wrong" not in second
+    assert "Its values stand for" in second
     chosen = ROLES | {"1": "A", "2": "B"}
     client.post(address, fields_of(client, address, roles=chosen))
     third = client.get(address)

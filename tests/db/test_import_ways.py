@@ -114,9 +114,11 @@ def test_a_mapping_is_kept_and_offered_for_the_next_file_of_its_shape():
     by_page([("nested.jsonl", LINES)], MAPPING)
     client = user_client()
     address = brought(client, SimpleUploadedFile("next.jsonl", LINES))
-    assert "It read nested.jsonl into Run" in text_of(client.get(address))
+    first = text_of(client.get(address))
+    assert "Read as nested.jsonl was" in first
+    assert "What is wrong" not in first
     client.post(address, fields_of(client, address))
     shown = text_of(client.get(address))
     assert "What is wrong" not in shown
     other = brought(client, SimpleUploadedFile("other.csv", b"pair,voter,vote\n1,ann,A\n"))
-    assert "It read" not in text_of(client.get(other))
+    assert "Read as" not in text_of(client.get(other))
