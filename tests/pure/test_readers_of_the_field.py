@@ -39,7 +39,7 @@ KNOWN = {
     "labelstudio_min.json": ("labelstudio", 1, 1, 1, 0, 0, 0),
     "labelstudio_pairwise.json": ("labelstudio", 1, 2, 2, 1, 0, 2),
     "labelstudio_ranker.json": ("labelstudio", 3, 6, 3, 0, 0, 0),
-    "langfuse_scores.csv": ("langfuse", 2, 0, 1, 2, 1, 1),
+    "langfuse_scores.csv": ("langfuse", 2, 0, 1, 2, 1, 2),
     "langfuse_traces.json": ("langfuse", 2, 2, 0, 0, 0, 0),
     "langsmith.csv": ("langsmith", 1, 1, 0, 1, 0, 1),
     "langsmith_runs.jsonl": ("langsmith", 1, 1, 1, 1, 1, 0),

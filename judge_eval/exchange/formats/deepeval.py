@@ -16,7 +16,8 @@ _METRICS, _OUTPUTS = ("metricsData", "metrics_data"), ("actualOutput", "actual_o
 
 
 def fits(record: Values) -> bool:
-    return any(it in record for it in _METRICS) and bool(record.keys() & {*_OUTPUTS, "turns"})
+    # What is None is not written, such as an output.
+    return any(it in record for it in _METRICS) and "name" in record
 
 
 def read(record: Values, name: str) -> Iterator[Values | str]:

@@ -2,20 +2,25 @@
 
 What was annotated on its pages is a vote, each score an answer by its name; all other scores
 (``EVAL``, ``API``) are answers of one judge, since nobody is named for them. Traces bring inputs
-and outputs; they do not say who gave their scores, so both files belong into one import.
+and outputs; they do not say who gave their scores, so both files belong into one import. In CSV
+every cell is JSON, a text in quotes.
 
-Source: github.com/langfuse/langfuse, worker/src/features/database-read-stream, and
-langfuse.com/docs/api-and-data-platform/features/export-from-ui.
+Source: github.com/langfuse/langfuse, worker/src/features/database-read-stream and
+packages/shared/src/server/utils/transforms.
 """
 
 from collections.abc import Iterator
-from typing import BinaryIO
+from contextlib import suppress
+from typing import BinaryIO, TypeAlias
 
+from humanjudge.lib.strict_json import NotJson, loads
 from judge_eval.exchange.formats.shapes import nested_as, objects, parsed, said, single
 from judge_eval.exchange.mapping import own_rows, rows_of
-from judge_eval.exchange.row_models import Item, LeftOut, Misfit, Values
+from judge_eval.exchange.row_models import Item, LeftOut, Values
 from judge_eval.exchange.sources import Record
 
+# By what a score is about and who gave it: the line of the first, and the statement.
+_Together: TypeAlias = dict[tuple[str, str], tuple[int, Values]]
 _ABOUT = ("observationId", "traceId", "sessionId")
 
 
@@ -31,60 +36,68 @@ def _is_trace(record: Values) -> bool:
 
 def rows(stream: BinaryIO, name: str, file_format: str | None = None) -> Iterator[Item]:
     """Read a file; the scores of one person or judge on one trace are one statement."""
-    together: dict[tuple[str, str], tuple[int, Values]] = {}
+    together: _Together = {}
 
     def make(record: Record) -> Iterator[Item]:
+        line, values = record.line, {it: _bare(raw) for it, raw in record.values.items()}
         with nested_as("Langfuse"):
-            yield from statements(record)
-
-    def statements(record: Record) -> Iterator[Item]:
-        scores, line = [record.values], record.line
-        if _is_trace(record.values):
-            yield from own_rows(name, line, _trace(record.values))
-            is_detailed = isinstance(parsed(record.values.get("scores")), list)
-            scores = objects(record.values, "scores") if is_detailed else []
-        for score in scores:
-            about, who, answer = _score(score)
-            _, known = together.setdefault((about, str(who)), (line, {"item": about, **who}))
-            label = str(score.get("name"))
-            if answer is None or label in known.get("labels", {}):
-                why = "has no value" if answer is None else "was given before"
-                yield LeftOut(name, line, f"{label} of {about} {why}")
-            else:
-                known.setdefault("labels", {})[label] = answer
-                known.update(_beside(score, "judge" in who))
+            scores = [values]
+            if _is_trace(values):
+                yield from own_rows(name, line, _trace(values))
+                is_detailed = isinstance(parsed(values.get("scores")), list)
+                scores = objects(values, "scores") if is_detailed else []
+            for why in filter(None, (_add(together, line, score) for score in scores)):
+                yield LeftOut(name, line, why)
 
     yield from rows_of(stream, name, file_format, make)
     for line, values in together.values():
-        if "labels" not in values and "judge" in values:
-            values["error"] = "no score has a value"
-        yield from own_rows(name, line, values)
+        has_failed = "judge" in values and not values["labels"]
+        yield from own_rows(
+            name, line, {**values, "error": "no score has a value"} if has_failed else values
+        )
+
+
+def _add(together: _Together, line: int, score: Values) -> str:
+    """Add a score to the statement that it belongs to, or return why not."""
+    about, label = (next((score[it] for it in _ABOUT if score.get(it)), None), score.get("name"))
+    if about is None:
+        return f"{label} is of no trace"
+    who, answer = _score(score)
+    first = {"item": about, **who, "labels": {}}
+    _, statement = together.setdefault((str(about), str(who)), (line, first))
+    if answer is None or label in statement["labels"]:
+        return f"{label} of {about} {'has no value' if answer is None else 'was given before'}"
+    statement["labels"][str(label)] = answer
+    statement.update(_beside(score, "judge" in who))
+    return ""
+
+
+def _bare(raw: object) -> object:
+    """Return the text of a cell that is written as JSON, quotes and all."""
+    if isinstance(raw, str) and raw[:1] == raw[-1:] == '"' != raw:
+        with suppress(NotJson):
+            return loads(raw)
+    return raw
 
 
 def _trace(values: Values) -> Values:
     return single(said(values["input"]), said(values["output"]), item=values["id"])
 
 
-def _score(score: Values) -> tuple[str, Values, object]:
-    """Return what a score is about, who gave it, and what it is."""
-    about = next((score[it] for it in _ABOUT if score.get(it)), None)
-    if about is None:
-        raise Misfit("traceId", "missing")
+def _score(score: Values) -> tuple[Values, object]:
+    """Return who gave a score, and what it is."""
     who = {"judge": "Langfuse evaluators"}
     author = score.get("authorUserName") or score.get("authorUserId")
     if score.get("source") == "ANNOTATION" or author:
         who = {"voter": str(author or "annotator")}
-    is_number = score.get("dataType") in (None, "NUMERIC") and score.get("value") is not None
-    return str(about), who, score.get("value") if is_number else _word(score)
-
-
-def _word(score: Values) -> object:
-    word = score.get("stringValue")
-    return score.get("value") if word in (None, "") else word
+    word, value = score.get("stringValue") or None, score.get("value")
+    value = None if value == "" else value
+    is_number = score.get("dataType") in (None, "NUMERIC") and value is not None
+    return who, value if is_number or word is None else word
 
 
 def _beside(score: Values, is_judge: bool) -> Values:
     comment = score.get("comment")
-    at = str(score.get("timestamp") or "").strip('"')
+    at = score.get("timestamp")
     found = {"feedback": comment} if is_judge else {"comment": comment, "voted_at": at}
     return {name: value for name, value in found.items() if value}

@@ -20,9 +20,9 @@ _BY_HAND = "Manual result"
 
 
 def fits(record: Values) -> bool:
-    return record.keys() >= {"prompt", "provider", "vars", "response"} or (
-        record.keys() >= {"prompt", "provider", "gradingResult"}
-    )
+    # A call that failed has no response.
+    is_result = bool(record.keys() & {"response", "gradingResult", "error"})
+    return is_result and record.keys() >= {"prompt", "provider", "vars"}
 
 
 def read(record: Values, name: str) -> Iterator[Values | str]:
