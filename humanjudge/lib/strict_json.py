@@ -2,7 +2,7 @@
 
 import codecs
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO, TypeAlias
 
 # An object of JSON whose shape is checked where it is used, or decided elsewhere.
@@ -30,11 +30,17 @@ def _no_constant(word: str) -> object:
     raise NotJson(f"{word} is not a JSON value")
 
 
-_decoder = json.JSONDecoder(object_pairs_hook=_without_duplicates, parse_constant=_no_constant)
+def _decoder(constant: Callable[[str], object]) -> json.JSONDecoder:
+    return json.JSONDecoder(object_pairs_hook=_without_duplicates, parse_constant=constant)
 
 
-def loads(text: str | bytes) -> object:
-    """Read one JSON text; bytes are UTF-8.
+_STRICT = _decoder(_no_constant)
+# Of the files that Python's json module writes, where no number is nothing.
+_LENIENT = _decoder(lambda word: None)
+
+
+def loads(text: str | bytes, *, has_nan: bool = False) -> object:
+    """Read one JSON text; bytes are UTF-8. With `has_nan`, NaN and Infinity are read as null.
 
     Raises
     ------
@@ -43,11 +49,12 @@ def loads(text: str | bytes) -> object:
 
     Examples
     --------
-    >>> loads('{"a": [1, null]}')
-    {'a': [1, None]}
+    >>> loads('{"a": [1, null]}'), loads('{"a": NaN}', has_nan=True)
+    ({'a': [1, None]}, {'a': None})
     """
+    decoder = _LENIENT if has_nan else _STRICT
     try:
-        return _decoder.decode(text if isinstance(text, str) else text.decode("utf-8-sig"))
+        return decoder.decode(text if isinstance(text, str) else text.decode("utf-8-sig"))
     except json.JSONDecodeError as error:
         raise NotJson(f"not JSON: {error.msg} at character {error.pos + 1}") from error
     except (ValueError, RecursionError) as error:
@@ -76,8 +83,9 @@ class Cursor:
     [('rows', [1, [2]])]
     """
 
-    def __init__(self, stream: BinaryIO) -> None:
+    def __init__(self, stream: BinaryIO, *, has_nan: bool = False) -> None:
         self._stream = stream
+        self._decoder = _LENIENT if has_nan else _STRICT
         self._decode = codecs.getincrementaldecoder("utf-8-sig")().decode
         self._text = ""
         self._at = 0
@@ -133,7 +141,7 @@ class Cursor:
     def _attempt(self) -> tuple[object, int] | str:
         """Return the next value and where it ends, or why there is none in what was read yet."""
         try:
-            value, end = _decoder.raw_decode(self._text, self._at)
+            value, end = self._decoder.raw_decode(self._text, self._at)
         except json.JSONDecodeError as error:
             return f"not JSON: {error.msg}"
         except (ValueError, RecursionError) as error:

@@ -286,7 +286,7 @@ def _json_member(archive: ZipFile, name: str) -> dict[str, Any]:
         data = member.read(MAX_RECORD + 1)
     if len(data) > MAX_RECORD:
         raise ValueError(f"a record of more than {MAX_RECORD:,} bytes")
-    value = loads(data)
+    value = loads(data, has_nan=True)
     if not isinstance(value, dict) or len(value) > MOST_COLUMNS:
         raise ValueError("not an object with named values")
     return value

@@ -242,14 +242,14 @@ def _json_lines(stream: BinaryIO) -> Numbered:
         elif not line.isspace():
             text, wrong = _decoded(line.removeprefix(_BOM) if number == 1 else line)
             try:
-                value = ValueError(wrong) if wrong else loads(text.rstrip())
+                value = ValueError(wrong) if wrong else loads(text.rstrip(), has_nan=True)
             except NotJson as error:
                 value = error
             yield number, value
 
 
 def _json(stream: BinaryIO) -> Numbered:
-    cursor = Cursor(stream)
+    cursor = Cursor(stream, has_nan=True)
     return enumerate(_json_values(cursor), start=1)
 
 
