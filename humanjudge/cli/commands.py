@@ -304,7 +304,7 @@ def planned(
 @click.option("--run", help="Add to this run instead of making one.")
 @click.option("--name", help="Name of the new run; that of the first file if not given.")
 @click.option("--project", help="Name or identifier of the project of a new run.")
-@click.option("--mapping", metavar="FILE", type=FILE, help="Columns, as JSON.")
+@click.option("--map", "--mapping", "mapping", metavar="FILE", type=FILE, help="Columns, as JSON.")
 @click.option("--options", metavar="FILE", type=FILE, help="More, as JSON.")
 @click.option("--format", type=click.Choice(["csv", "json", "jsonl", "parquet"]))
 @click.option("--skip-errors", is_flag=True, help="Import the rows that are right.")
