@@ -306,7 +306,7 @@ def planned(
 @click.option("--project", help="Name or identifier of the project of a new run.")
 @click.option("--map", "--mapping", "mapping", metavar="FILE", type=FILE, help="Columns, as JSON.")
 @click.option("--options", metavar="FILE", type=FILE, help="More, as JSON.")
-@click.option("--format", type=click.Choice(["csv", "json", "jsonl", "parquet"]))
+@click.option("--format", type=click.Choice(["csv", "json", "jsonl", "parquet", "xlsx", "eval"]))
 @click.option("--skip-errors", is_flag=True, help="Import the rows that are right.")
 def import_files(
     files: tuple[Path, ...],

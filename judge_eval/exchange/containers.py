@@ -34,8 +34,8 @@ _PACKED: Final = (".gz", ".zip")
 MOST_FILES: Final = 50
 # What a file may unpack to where nobody states it.
 MOST_UNPACKED: Final = 1 << 30
-# A workbook is read as a whole, by a library that believes what its members unpack to.
-MOST_WORKBOOK: Final = 160 << 20
+# A workbook is read as a whole, by a library that takes twice what its members unpack to.
+MOST_WORKBOOK: Final = 64 << 20
 _SAMPLE: Final = 1 << 16
 _BLOCK: Final = 1 << 20
 _DAMAGED: Final = (*UNREADABLE, BadGzipFile, ValueError)

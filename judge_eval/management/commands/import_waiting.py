@@ -10,7 +10,7 @@ from django.db import connection
 from judge_eval.exchange import import_jobs, preview
 
 # How much more an import may take than this process takes by itself.
-MEMORY = 112 << 20
+MEMORY = 150 << 20
 
 logger = logging.getLogger(__name__)
 
