@@ -16,6 +16,7 @@ from judge_eval.stats.corrected import (
     rogan_gladen,
     tuned_weight,
 )
+from judge_eval.stats.planning import Study, most_saved
 
 NAN = float("nan")
 PEOPLE, JUDGE = np.array([1.0, 1, 0, 1, 0]), np.array([1.0, 1, 1, 1, 0])
@@ -197,3 +198,17 @@ def test_without_weight_it_is_the_mean_of_the_votes(seed):
     prompts = rng.integers(0, 8, 20)
     grades = Grades(people, judge, prompts, others, rng.integers(0, 12, 30))
     assert ppi(grades, 0.0) == pytest.approx(mean_by_prompt(people, prompts))
+
+
+@pytest.mark.parametrize("votes, ties", [(1, 0.0), (2, 0.0), (3, 0.2)])
+def test_a_plan_promises_the_saving_that_a_study_then_has(votes, ties):
+    """A judge as good as a person, on models that win half of their pairs."""
+    study = Study(2, people_agreement=0.74, difference=0.1, votes_per_item=votes, ties=ties)
+    rng, items, voted = np.random.default_rng(8), 400_000, 20_000
+    truth, is_tie = rng.choice([-1, 1], items), rng.random(items) < ties
+    right = 2 * (rng.random((votes + 1, items)) < study.person) - 1
+    people = np.where(is_tie, 0.5, 0.5 + np.sign(right[1:].sum(axis=0)) * truth / 2)
+    people[voted:] = NAN
+    result = corrected(people, 0.5 + right[0] * truth / 2, np.arange(items))
+    # Of so many verdicts without votes it saves nearly the most.
+    assert result.saving * (1 + voted / items) == pytest.approx(most_saved(study), abs=0.02)

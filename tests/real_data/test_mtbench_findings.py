@@ -84,4 +84,3 @@ def published(of):
     by_judge = of["people"]["value"] + error["value"]
     figures = (by_judge, of["people"]["value"], error["value"], reach)
     return (error["n"], *(round(figure, 4) for figure in figures))
-
