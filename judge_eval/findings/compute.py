@@ -10,8 +10,10 @@ from judge_eval.baselines import most_over_floor
 from judge_eval.findings.agreement import about_order, agreement_of, agreement_with
 from judge_eval.findings.alt_test import alt_tests
 from judge_eval.findings.claims import claims_model
+from judge_eval.findings.corrected import generator_rates
 from judge_eval.findings.load import RunOutcomes, Spent
 from judge_eval.findings.model import (
+    MOST_MODELS,
     PEOPLE,
     Before,
     Confusion,
@@ -52,7 +54,6 @@ from voting.choices import LABELS
 from voting.kinds import is_ordered, kind_of
 
 MOST_DISPUTED = 12
-MOST_MODELS = 100
 MOST_LABELS = 12
 # Of fewer votes no figures of a group are shown.
 LEAST_OF_GROUP = 10
@@ -169,6 +170,7 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
         further_alt_tests=further,
         confusion=_confusion(outcomes),
         pass_rates=_pass_rates(outcomes),
+        generators=generator_rates(outcomes),
         groups=_groups(outcomes),
         **({"parts": outcomes.parts} if outcomes.parts else {}),
     )

@@ -9,6 +9,7 @@ from judge_eval.findings.filters import Parts
 from judge_eval.stats import elo
 from judge_eval.stats.estimate import (
     AmongPeople,
+    Corrected,
     LabelRates,
     McNemar,
     ModelBoard,
@@ -18,6 +19,8 @@ from judge_eval.stats.estimate import (
 )
 
 PEOPLE: Final = "people"
+# Of more generators than this there are no figures.
+MOST_MODELS: Final = 100
 # What is asked of pairs; further tasks have names of their own.
 WINNER: Final = "winner"
 
@@ -210,6 +213,27 @@ class PassRates(Figures):
     judges: list[Share]
 
 
+class JudgeRates(Figures):
+    """A generator's rates by one judge, set beside people's and corrected by them."""
+
+    judge: str
+    # None where the family of the generator or of the judge is not known.
+    is_own_family: bool | None
+    rates: Corrected
+
+
+class GeneratorRates(Figures):
+    """How often the outputs of one generator win, a tie being 1/2, or pass, per pair or output.
+
+    By the majority of people, of so many `votes`, and by the judges that are no baselines.
+    """
+
+    name: str
+    votes: int
+    people: Share
+    judges: list[JudgeRates]
+
+
 class DisputedPair(Figures):
     """The place of a pair on which judges were wrong so often."""
 
@@ -327,6 +351,8 @@ class RunFindings(RankedJudges, extra="allow"):
     # Of single items.
     confusion: Confusion | None = None
     pass_rates: list[PassRates] | None = None
+    # Of each generator, where outputs are compared or passed.
+    generators: list[GeneratorRates] = []
     # Of each group of voters, where there are some.
     groups: list[GroupFigures] = []
     parts: Parts | None = None

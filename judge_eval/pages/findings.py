@@ -16,6 +16,7 @@ from humanjudge.lib.text import duration, number_of
 from judge_eval import selectors
 from judge_eval.findings.cache import Request
 from judge_eval.findings.columns import Value, file_rows
+from judge_eval.findings.corrected_table import corrected_file_rows
 from judge_eval.findings.few import findings_for
 from judge_eval.findings.filters import Slice
 from judge_eval.findings.model import RunFindings
@@ -227,4 +228,5 @@ TABLES: Final[dict[str, Callable[[Run, Request, RunFindings], list[FileRow]]]] =
     "board": _board_rows,
     "alt-test": _alt_test_rows,
     "models": _models_rows,
+    "corrected": lambda run, requested, figures: corrected_file_rows(figures),
 }

@@ -5,6 +5,7 @@ from django.http import HttpResponse
 from humanjudge.http import Context, HtmxRequest
 from judge_eval.config.modes import wants_votes
 from judge_eval.findings.cache import Request
+from judge_eval.findings.corrected_table import corrected_rates
 from judge_eval.findings.few import findings_for
 from judge_eval.findings.generator_boards import boards_of, pass_rates_table
 from judge_eval.findings.pictures import MODEL_RATES, MODEL_RATINGS, on_page
@@ -27,11 +28,13 @@ def _context(request: HtmxRequest, run: Run, requested: Request) -> Context:
     models, why = (figures.models, figures.models_why) if figures else (None, None)
     unvoted = "Nobody has voted on pairs of two generators yet"
     alone = unvoted if wants_votes(run.config) else "People do not vote in this run"
+    by = request.GET.get("by", "")
     return findings_context(run, requested, "models") | {
         "pass_rates": pass_rates_table(figures) if figures and figures.pass_rates else None,
         "rates_chart": on_page(figures, MODEL_RATES) if figures else "",
         "ratings_chart": on_page(figures, MODEL_RATINGS) if figures else "",
-        "models": boards_of(models, request.GET.get("by", "")) if models else None,
+        "models": boards_of(models, by) if models else None,
+        "corrected": corrected_rates(figures, by) if figures else None,
         "why": why or "Neither people nor judges have compared two generators here yet.",
         "alone": f"{alone}: these are the judges’ boards alone.",  # noqa: RUF001
     }

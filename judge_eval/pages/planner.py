@@ -17,9 +17,19 @@ from humanjudge.http import Context, Problem
 from humanjudge.lib.ratelimit import RateLimit
 from humanjudge.lib.tables import Cell, Head, Row, Table, missing, name_cell, numbered, percent
 from humanjudge.lib.text import number_of
+from judge_eval.findings.corrected_table import LEAST_SAVING
 from judge_eval.findings.pictures import draw
 from judge_eval.stats import items_needed
-from judge_eval.stats.planning import MOST_ITEMS, POWERS, Method, Plan, Study, items_for, plan
+from judge_eval.stats.planning import (
+    MOST_ITEMS,
+    POWERS,
+    Method,
+    Plan,
+    Study,
+    items_for,
+    most_saved,
+    plan,
+)
 from voting.access import require_login
 
 ALTERNATIVES: Final = (1, 2, 3, 5, 7)
@@ -114,6 +124,7 @@ def planned(study: Study, method: Method, seconds: float, hours: float) -> Conte
         "plan": chosen,
         "words": in_words(study, method, chosen, seconds),
         "alt_test": alt_test_in_words(study),
+        "saving": saving_in_words(study),
         "table": _table(plans, chosen),
         "svg": _chart(study),
     }
@@ -154,6 +165,17 @@ def alt_test_in_words(study: Study) -> str:
     return (
         f"For the Alt-Test at epsilon 0.2 with three such people, {needed.items} items that all of "
         "them label are enough for a judge that is as good as a person."
+    )
+
+
+def saving_in_words(study: Study) -> str:
+    """Say how many votes on models a judge saves that is as good as a person."""
+    saving = most_saved(study)
+    if saving < LEAST_SAVING:
+        return "For models' win rates a judge that is as good as such a person saves nothing."
+    return (
+        "For models' win rates, corrected by the votes, a judge that is as good as such a person "
+        f"saves at most {percent(saving)} of the votes, however many items it judges without them."
     )
 
 

@@ -170,6 +170,23 @@ class ModelBoard:
     unpaired: int
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Corrected:
+    """How often people prefer or pass some outputs, by one judge.
+
+    By its verdicts alone; how much higher these are than people's, where both are there; and
+    `corrected` by that, with the share of people's votes that this saves. `by_rates` is the same by
+    how well it finds what passes and what is flagged. On `unvoted` items it alone has an answer.
+    """
+
+    judge: Share
+    error: Estimate
+    corrected: Estimate
+    by_rates: Estimate | None
+    unvoted: int
+    saving: float | None
+
+
 def wilson(successes: float, trials: int) -> Interval | None:
     """Return the 95 % score interval of a proportion (E. B. Wilson, 1927), None without trials.
 

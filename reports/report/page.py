@@ -10,6 +10,7 @@ from humanjudge.lib.tables import DASH, Cell, Head, Row, Table, name_cell, perce
 from humanjudge.lib.text import fixed, listed, number_of
 from humanjudge.listing import Column, Listing
 from judge_eval.findings.columns import MAIN, Value, elo_cell
+from judge_eval.findings.corrected_table import corrected_rates
 from judge_eval.findings.generator_boards import boards_of, pass_rates_table
 from judge_eval.findings.model import JudgeFindings
 from judge_eval.findings.pictures import MODEL_RATES, MODEL_RATINGS, PICTURE, on_page, pictures_of
@@ -176,6 +177,7 @@ def _run(of: RunResults, charts: list[Chart]) -> Context:
         "groups": group_table(findings),
         "tests": [(test, judges, chart and _drawn(chart, of)) for test, judges, chart in tests],
         "models": _models(of, drawn),
+        "corrected": corrected_rates(findings),
         "composite": of.composite and _composite(of.composite),
     }
 

@@ -19,6 +19,7 @@ def test_whoever_is_logged_in_gets_a_plan_and_is_led_there():
     assert f"{items:,} items with 1 vote each: {items:,} votes" in text
     assert "found in 80 % of studies, by evidence" in text
     assert "For the Alt-Test at epsilon 0.2" in text
+    assert "saves at most 14 % of the votes" in text
     assert f'href="{PAGE}"' in client.get("/").content.decode()
     assert Client().get(PAGE).url.startswith("/login/")
 

@@ -20,6 +20,17 @@ pytestmark = [
 ]
 
 
+# By generator: items with both, rate by the judge and by people, how far apart, to the last digit.
+PUBLISHED = {
+    "alpaca-13b": (582, 0.2388, 0.2938, -0.0550, 0.0304),
+    "claude-v1": (594, 0.7146, 0.6776, 0.0370, 0.0410),
+    "gpt-3.5-turbo": (678, 0.6158, 0.6431, -0.0273, 0.0296),
+    "gpt-4": (578, 0.8521, 0.7249, 0.1272, 0.0379),
+    "llama-13b": (611, 0.1154, 0.1776, -0.0622, 0.0271),
+    "vicuna-13b-v1.2": (585, 0.4615, 0.4735, -0.0120, 0.0352),
+}
+
+
 def test_the_pages_of_mtbench_say_what_its_score_files_say():
     run = run_of(import_run(make_project(), "MT-bench", items_of(*MTBENCH)))
     Findings.objects.get_or_create(run=run, part="")
@@ -52,3 +63,24 @@ def test_the_pages_of_mtbench_say_what_its_score_files_say():
     assert percents == [65.5, 66.2, 66.5, 66.0]
     words = "it agrees with people on 66 %, as people do among themselves (66 %)"
     assert words in data["words"]
+
+    found = {of["name"]: of for of in data["generators"]}
+    assert {name: published(of) for name, of in found.items()} == PUBLISHED
+    of_judge = {name: of["judges"][0] for name, of in found.items()}
+    assert {name for name, by in of_judge.items() if by["is_own_family"]} == {
+        "gpt-4",
+        "gpt-3.5-turbo",
+    }
+    # The judge has verdicts on 586 comparisons that nobody voted on.
+    assert sum(by["rates"]["unvoted"] for by in of_judge.values()) == 2 * 586
+    savings = [round(100 * by["rates"]["saving"], 1) for by in of_judge.values()]
+    assert savings == [15.7, 9.4, 8.1, 3.3, 3.3, 11.9]
+
+
+def published(of):
+    rates = of["judges"][0]["rates"]
+    error = rates["error"]
+    reach = (error["high"] - error["low"]) / 2
+    by_judge = of["people"]["value"] + error["value"]
+    figures = (by_judge, of["people"]["value"], error["value"], reach)
+    return (error["n"], *(round(figure, 4) for figure in figures))

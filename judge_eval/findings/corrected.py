@@ -1,0 +1,88 @@
+"""How good each generator's outputs are by people, by each judge, and by both (`stats.corrected`).
+
+Unlike the board of judges, this is per output or pair: people's majority on it is one grade.
+"""
+
+import numpy as np
+from django.conf import settings
+
+from judge_eval.findings.families import share_family
+from judge_eval.findings.load import RunOutcomes
+from judge_eval.findings.model import MOST_MODELS, GeneratorRates, JudgeRates
+from judge_eval.models import Judge
+from judge_eval.stats.bootstrap import FloatArray, IntArray
+from judge_eval.stats.corrected import corrected
+from judge_eval.stats.judge_figures import shares_by_prompt
+from judge_eval.stats.outcomes_table import Codes
+from voting.choices import row_of
+
+
+def generator_rates(outcomes: RunOutcomes) -> list[GeneratorRates]:
+    """Return the rates of each generator by name; none where items are neither pairs nor passed."""
+    figures, models = outcomes.run.queue.figures, outcomes.models
+    is_paired = "models" in figures
+    if not (is_paired or "flags" in figures) or len(outcomes.generators) > MOST_MODELS:
+        return []
+    # A pair of one generator, or of an unknown one, says nothing of how good it is.
+    compared = (models >= 0).all(axis=1) & (models[:, 0] != models[:, 1])
+    counted = compared if is_paired else np.ones(len(models), dtype=bool)
+    judging = [place for place, judge in enumerate(outcomes.judges) if not judge.is_baseline]
+    sides = range(1 + is_paired)
+    # Both bad does not say which is better.
+    values = [
+        np.array([np.nan if c == "both_bad" else row_of(c).grades[side] for c in outcomes.choices])
+        for side in sides
+    ]
+    people = [_majority(outcomes.table.votes, of) for of in values]
+    judges = [_grades(outcomes.table.verdicts[:, judging], of) for of in values]
+    graded = outcomes.table.votes @ ~np.isnan(values[0])
+    rates = []
+    for number, name in enumerate(outcomes.generators):
+        rows = [np.flatnonzero(counted & (models[:, side] == number)) for side in sides]
+        every = np.concatenate(rows)
+        prompts = outcomes.prompts[every]
+        by_people = np.concatenate([people[side][rows[side]] for side in sides])
+        by_judges = np.concatenate([judges[side][rows[side]] for side in sides])
+        voted = ~np.isnan(by_people)
+        [share] = shares_by_prompt(
+            by_people[voted, None], np.ones((voted.sum(), 1), int), prompts[voted]
+        )
+        rates.append(
+            GeneratorRates(
+                name=name,
+                votes=int(graded[every].sum()),
+                people=share,
+                judges=[
+                    JudgeRates(
+                        judge=str(judge.pk),
+                        is_own_family=share_family(name, _models(judge), settings.MODEL_FAMILIES),
+                        rates=corrected(by_people, grades, prompts, are_passes=not is_paired),
+                    )
+                    for judge, grades in zip(
+                        (outcomes.judges[place] for place in judging), by_judges.T, strict=True
+                    )
+                ],
+            )
+        )
+    return rates
+
+
+def _majority(votes: IntArray, values: FloatArray) -> FloatArray:
+    """Return the grade by most people; 1/2 where as many say otherwise, NaN without votes."""
+    telling = votes[:, ~np.isnan(values)]
+    most = telling.max(axis=1, initial=0)
+    is_most = telling == most[:, None]
+    grades = np.where(
+        is_most.sum(axis=1) == 1, values[~np.isnan(values)][is_most.argmax(axis=1)], 0.5
+    )
+    return np.where(most > 0, grades, np.nan)
+
+
+def _grades(verdicts: Codes, values: FloatArray) -> FloatArray:
+    """Return the grades that verdicts say; NaN of one that failed, or is right for nobody."""
+    return np.append(values, np.nan)[np.where(verdicts < 0, len(values), verdicts)]
+
+
+def _models(judge: Judge) -> list[str]:
+    parts = (judge.recipe or {}).get("parts", ())
+    return [part["id"] for part in parts] or [judge.model or judge.name]

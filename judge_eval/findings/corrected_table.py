@@ -1,0 +1,183 @@
+"""Each generator by people, by one judge and corrected: a table, words and rows of files."""
+
+from collections.abc import Sequence
+from typing import Final, TypeAlias
+
+from humanjudge.http import Context
+from humanjudge.lib.tables import (
+    Cell,
+    Head,
+    Row,
+    Table,
+    missing,
+    name_cell,
+    numbered,
+    percent,
+    span,
+)
+from humanjudge.lib.text import fixed, listed, number_of
+from judge_eval.findings.columns import Value
+from judge_eval.findings.model import GeneratorRates, JudgeRates, RunFindings
+from judge_eval.stats.estimate import Estimate
+
+Rates: TypeAlias = tuple[GeneratorRates, JudgeRates]
+
+# Of less the page says that the judge saves nothing.
+LEAST_SAVING: Final = 0.05
+MOST_NAMES: Final = 4
+OWN_FAMILY: Final = "own family"
+
+
+def corrected_rates(figures: RunFindings, by: str = "") -> Context | None:
+    """Lay out the rates by one judge: that of an identifier, or the one that agrees most.
+
+    None where nobody voted, or where there are no rates.
+    """
+    judges = [judge for judge in figures.best_first() if not judge.is_baseline]
+    if not figures.generators or not figures.as_of.votes or not judges:
+        return None
+    judge = next((judge for judge in judges if judge.id == by), judges[0])
+    rows = [(of, each) for of in figures.generators for each in of.judges if each.judge == judge.id]
+    rows.sort(key=lambda row: -(row[1].rates.corrected.value or row[0].people.value or 0))
+    is_paired = figures.pass_rates is None
+    return {
+        "verb": "win, a tie being half a win" if is_paired else "pass",
+        "judge": judge,
+        "judges": judges,
+        "words": [_errors(judge.name, rows), _saving(judge.name, rows)],
+        "table": _table(judge.name, rows, is_paired=is_paired),
+    }
+
+
+def _is_left(rates: JudgeRates) -> bool:
+    """Say whether there is something to correct."""
+    return rates.rates.corrected.method != "people"
+
+
+def _table(judge: str, rows: Sequence[Rates], *, is_paired: bool) -> Table:
+    rate, is_left = "% won" if is_paired else "% passed", any(_is_left(each) for _, each in rows)
+    by_rates = any(each.rates.by_rates for _, each in rows)
+    heads = [
+        Head("Model", css=""),
+        Head("People alone", rate),
+        Head("This judge alone", rate),
+        Head("Its error", "points"),
+        *([Head("Corrected", rate)] if is_left else []),
+        *([Head("By its error rates", rate)] if by_rates else []),
+        *([Head("Votes saved", "%")] if is_left else []),
+    ]
+    lines = []
+    for of, each in rows:
+        rates = each.rates
+        cells = [
+            _share_cell(of.people),
+            _share_cell(rates.judge),
+            _error_cell(rates.error),
+            *([_share_cell(rates.corrected)] if is_left else []),
+            *([_share_cell(rates.by_rates) if rates.by_rates else Cell()] if by_rates else []),
+            *([_saving_cell(of, each)] if is_left else []),
+        ]
+        tag = OWN_FAMILY if each.is_own_family else ""
+        lines.append(Row(of.name, [name_cell(of.name, tag=tag), *cells]))
+    numbered_lines, notes = numbered(lines)
+    label = f"Rates of each model by people, by {judge} and corrected"
+    return Table(label, heads, numbered_lines, notes=notes)
+
+
+def _share_cell(of: Estimate) -> Cell:
+    why = f"{of.why[:1].upper()}{of.why[1:]}." if of.why else ""
+    if of.value is None:
+        return missing(why)
+    interval = "" if of.low is None or of.high is None else span(100 * of.low, 100 * of.high, 1)
+    return Cell(fixed(100 * of.value, 1), interval, why=why)
+
+
+def _error_cell(of: Estimate) -> Cell:
+    cell = _share_cell(of)
+    if of.value is None or of.low is None or of.high is None:
+        return cell
+    ends = " to ".join(_signed(end) for end in (of.low, of.high))
+    return Cell(_signed(of.value), ends, css="num strong" if of.low > 0 or of.high < 0 else "num")
+
+
+def _signed(value: float) -> str:
+    return f"{100 * value:+z.1f}".replace("-", "\N{MINUS SIGN}")
+
+
+def _saving_cell(of: GeneratorRates, by: JudgeRates) -> Cell:
+    saving = by.rates.saving
+    if saving is None:
+        return Cell()
+    if saving < LEAST_SAVING:
+        return Cell("nothing")
+    return Cell(percent(saving), number_of(votes_saved(of, by) or 0, "vote"))
+
+
+def votes_saved(of: GeneratorRates, by: JudgeRates) -> int | None:
+    """Return how many more votes would make people's own figure as sure as the corrected one."""
+    saving = by.rates.saving
+    if saving is None:
+        return None
+    return round(of.votes * saving / (1 - saving)) if LEAST_SAVING <= saving < 1 else 0
+
+
+def _errors(judge: str, rows: Sequence[Rates]) -> str:
+    """Say whom a judge rates otherwise than people do, beyond chance."""
+    sure = [(of.name, each) for of, each in rows if each.rates.error.interval]
+    higher = [_name(*row) for row in sure if (row[1].rates.error.low or 0) > 0]
+    lower = [_name(*row) for row in sure if (row[1].rates.error.high or 0) < 0]
+    if not sure:
+        return f"Too few prompts have votes and verdicts to tell how far {judge} is from people."
+    sides = {"higher": higher, "lower": lower}
+    said = [f"{_few(names)} {side}" for side, names in sides.items() if names]
+    if not said:
+        return f"{judge} rates no model surely higher or lower than people do."
+    return f"{judge} rates {' and '.join(said)} than people do."
+
+
+def _name(name: str, each: JudgeRates) -> str:
+    return f"{name} (its own family)" if each.is_own_family else name
+
+
+def _few(names: Sequence[str]) -> str:
+    return listed(names) if len(names) <= MOST_NAMES else f"{len(names)} models"
+
+
+def _saving(judge: str, rows: Sequence[Rates]) -> str:
+    if not any(_is_left(each) for _, each in rows):
+        return f"People have voted wherever {judge} has a verdict: nothing is left to correct."
+    savings = [each.rates.saving for _, each in rows if each.rates.saving is not None]
+    if not savings:
+        return "There are too few votes yet to correct its figures by them."
+    if max(savings) < LEAST_SAVING:
+        return f"{judge} saves nothing here: the votes alone are as sure as its verdicts with them."
+    up_to = "up to " if len(savings) > 1 else ""
+    return f"{judge} saves {up_to}{percent(max(savings))} of the votes: see the last column."
+
+
+def corrected_file_rows(figures: RunFindings) -> list[dict[str, Value]]:
+    """Return a line for each generator and judge."""
+    names = {judge.id: judge.name for judge in figures.judges}
+    rows = []
+    for of in figures.generators:
+        for by in of.judges:
+            rates = by.rates
+            row: dict[str, Value] = {
+                "model": of.name,
+                "judge_id": by.judge,
+                "judge": names[by.judge],
+                "own_family": by.is_own_family,
+                "votes": of.votes,
+                "unvoted": rates.unvoted,
+            }
+            for name, each in {
+                "people": of.people,
+                "judge_alone": rates.judge,
+                "error": rates.error,
+                "corrected": rates.corrected,
+                "by_error_rates": rates.by_rates,
+            }.items():
+                ends = (each.value, each.low, each.high) if each else (None,) * 3
+                row |= zip((name, f"{name}_low", f"{name}_high"), ends, strict=True)
+            rows.append(row | {"saving": rates.saving, "votes_saved": votes_saved(of, by)})
+    return rows

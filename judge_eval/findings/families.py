@@ -1,0 +1,55 @@
+"""Of which family a model is, by its name: judges may favour outputs of their own."""
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+# By what names begin with: of models, or of those who offer them (`anthropic/claude-…`).
+FAMILIES: Final[Mapping[str, str]] = {
+    "ai21": "ai21 jamba",
+    "alibaba": "qwen qwq",
+    "amazon": "amazon nova",
+    "anthropic": "anthropic claude",
+    "cohere": "cohere command",
+    "deepseek": "deepseek",
+    "google": "google gemini gemma palm",
+    "meta": "meta llama",
+    "microsoft": "microsoft phi",
+    "mistral": "codestral magistral ministral mistral mistralai mixtral",
+    "moonshot": "kimi moonshot moonshotai",
+    "openai": "openai chatgpt gpt o1 o3 o4 davinci text-davinci",
+    "xai": "x-ai grok",
+    "zhipu": "glm zhipu",
+}
+_FAMILY: Final = {start: family for family, starts in FAMILIES.items() for start in starts.split()}
+
+
+def family_of(model: str, own: Mapping[str, str] | None = None) -> str:
+    """Return the family of a model; empty where its name does not tell.
+
+    `own` are families that somebody has set, by what names begin with; they come first.
+
+    Examples
+    --------
+    >>> [family_of(name) for name in ("gpt-4o", "gpt4_pair", "router/openai/o3", "alpaca-13b")]
+    ['openai', 'openai', 'openai', '']
+    >>> family_of("house-7b-v2", {"house-7b": "meta"})
+    'meta'
+    """
+    for families in (
+        {start.lower(): family.lower() for start, family in (own or {}).items()},
+        _FAMILY,
+    ):
+        starts = "|".join(map(re.escape, sorted(families, key=len, reverse=True)))
+        if starts and (found := re.search(rf"(?:^|/)({starts})(?![a-z])", model.lower())):
+            return families[found[1]]
+    return ""
+
+
+def share_family(generator: str, judges: list[str], own: Mapping[str, str]) -> bool | None:
+    """Say whether a generator is of the family of one of the models that judge.
+
+    None where that is not known.
+    """
+    family, others = family_of(generator, own), {family_of(judge, own) for judge in judges} - {""}
+    return family in others if family and others else None

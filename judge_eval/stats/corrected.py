@@ -1,0 +1,248 @@
+"""How often people prefer or pass outputs, of votes on some items and a judge's verdicts on all.
+
+A judge errs, so the mean of its verdicts is no figure of people's. Where both are there, the votes
+tell by how much it errs; that is taken out of the mean of its verdicts where nobody voted. Items
+with votes must be like the others, as those are of which prompts are voted on in a keyed order.
+
+Grades are 1 (won, passed), 0, and 1/2 for a tie. Standard errors are sums over prompts, since items
+of one resemble each other.
+"""
+
+from math import sqrt
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from judge_eval.stats.bootstrap import BoolArray, FloatArray, IntArray
+from judge_eval.stats.estimate import FEWEST_PROMPTS, Corrected, Estimate, Share, no_figure
+from judge_eval.stats.judge_figures import TOO_FEW_PROMPTS, shares_by_prompt
+
+FEWEST_DISAGREEMENTS: Final = 5
+TOO_FEW_LABELS: Final = (
+    f"too few labels to correct: it takes votes on {FEWEST_PROMPTS} prompts, and "
+    f"{FEWEST_DISAGREEMENTS} items on which people and the judge differ"
+)
+NOTHING_LEFT: Final = "nothing is left to correct: people voted wherever the judge has a verdict"
+UNSELECTIVE: Final = "the judge tells passed from flagged outputs hardly better than by chance"
+NO_BOTH: Final = "nothing has both a vote and a verdict"
+FOLDS: Final = 5
+# Of a judge's sensitivity and specificity together, less 1: dividing by less would blow up.
+LEAST_SELECTIVE: Final = 0.2
+
+
+class Mean(NamedTuple):
+    value: float
+    error: float
+
+
+class Grades(NamedTuple):
+    """Of items with votes: grades by people and by the judge, and numbers of their prompts.
+
+    The others are items without votes, two or more, which the judge graded too.
+    """
+
+    people: FloatArray
+    judge: FloatArray
+    prompts: IntArray
+    others: FloatArray
+    others_prompts: IntArray
+
+
+def ppi(grades: Grades, weights: FloatArray | float) -> Mean:
+    """Return people's mean grade by prediction-powered inference, with its standard error.
+
+    With weights of 0 it is the mean of the votes alone.
+
+    Notes
+    -----
+    With L the n items with votes, U the N others and a weight l (A. N. Angelopoulos, J. C. Duchi
+    and T. Zrnic, 2023)::
+
+        theta = l mean(f_U) + mean(y - l f)_L
+        se ** 2 = l ** 2 var(f_U) / N + var(y - l f) / n
+
+    Items of one prompt enter the variance as their sum. Weights may differ from item to item, as
+    `crossfitted_weights` do; then l in the first term is their mean.
+
+    Examples
+    --------
+    >>> people, judge = np.array([1, 1, 0, 1, 0]), np.array([1, 1, 1, 1, 0])
+    >>> others = np.array([1, 1, 0, 1, 1, 0, 1, 1, 1, 0])
+    >>> result = ppi(Grades(people, judge, np.arange(5), others, np.arange(5, 15)), 1.0)
+    >>> round(result.value, 6), round(result.error, 6)
+    (0.5, 0.251661)
+    """
+    people, judge, prompts, others, others_prompts = grades
+    weights = np.broadcast_to(weights, judge.shape)
+    values = people + weights * (others.mean() - judge)
+    size = int(max(prompts.max(), others_prompts.max())) + 1
+    moves = _moves(values, prompts, size) + weights.mean() * _moves(others, others_prompts, size)
+    return Mean(float(values.mean()), float(np.sqrt((moves**2).sum())))
+
+
+def mean_by_prompt(values: FloatArray, prompts: IntArray) -> Mean:
+    moves = _moves(values, prompts, int(prompts.max()) + 1)
+    return Mean(float(values.mean()), float(np.sqrt((moves**2).sum())))
+
+
+def _moves(values: FloatArray, prompts: IntArray, size: int) -> FloatArray:
+    """Return how far each prompt moves the mean: their squares add up to its variance."""
+    moves = np.bincount(prompts, values - values.mean(), size) / len(values)
+    groups = np.count_nonzero(np.bincount(prompts))
+    return moves * sqrt(groups / (groups - 1)) if groups > 1 else moves
+
+
+def tuned_weight(
+    people: FloatArray, judge: FloatArray, others: FloatArray, ratio: float | None = None
+) -> float:
+    """Return how much of the judge to use so that the variance is least, between 0 and 1.
+
+    ``cov(y, f) / ((1 + n / N) var(f))``, the variance over all that the judge graded; `ratio` is
+    n / N where the weight is for more items than it is tuned on.
+
+    Examples
+    --------
+    >>> people, judge = np.array([1, 1, 0, 1, 0]), np.array([1, 1, 1, 1, 0])
+    >>> round(tuned_weight(people, judge, np.array([1, 1, 0, 1, 1, 0, 1, 1, 1, 0])), 6)
+    0.477273
+    """
+    if len(people) < 2:
+        return 0.0
+    ratio = len(people) / len(others) if ratio is None else ratio
+    together = (people - people.mean()) @ (judge - judge.mean()) / (len(people) - 1)
+    spread = (1 + ratio) * np.var(np.concatenate([judge, others]), ddof=1)
+    return float(np.clip(together / spread, 0, 1)) if spread > 0 else 0.0
+
+
+def crossfitted_weights(grades: Grades) -> FloatArray:
+    """Return a weight for each item with votes, tuned on the four fifths of prompts without it.
+
+    Tuned on the same items, the weight would make the error look smaller than it is.
+    """
+    people, judge, prompts, others, _ = grades
+    folds = np.unique(prompts, return_inverse=True)[1] % FOLDS
+    weights, ratio = np.zeros(len(people)), len(people) / len(others)
+    for fold in range(FOLDS):
+        own = folds == fold
+        weights[own] = tuned_weight(people[~own], judge[~own], others, ratio)
+    return weights
+
+
+def rogan_gladen(grades: Grades) -> Mean | None:
+    """Return the pass rate by how well the judge finds passes and flags; None where it does not.
+
+    Items on which people are divided say nothing of either.
+
+    Notes
+    -----
+    With p the judge's pass rate on n items without votes, its specificity q0 on m0 flagged items
+    and its sensitivity q1 on m1 passed ones (W. J. Rogan and B. Gladen, 1978)::
+
+        theta = (p + q0 - 1) / (q0 + q1 - 1)
+        var = [p (1 - p) / n + (1 - theta) ** 2 q0 (1 - q0) / m0 + theta ** 2 q1 (1 - q1) / m1]
+              / (q0 + q1 - 1) ** 2
+
+    Items of one prompt enter it as their sum.
+
+    Examples
+    --------
+    >>> people, judge = np.repeat([0, 1], [60, 140]), np.repeat([0, 1, 1, 0], [48, 12, 126, 14])
+    >>> others = np.repeat([1, 0], [700, 300])
+    >>> result = rogan_gladen(Grades(people, judge, np.arange(200), others, np.arange(200, 1200)))
+    >>> round(result.value, 7), round(result.error, 7)
+    (0.7142857, 0.0392708)
+    """
+    people, judge, prompts, others, others_prompts = grades
+    flagged, passed = people == 0, people == 1
+    if not flagged.any() or not passed.any():
+        return None
+    specificity, sensitivity = 1 - judge[flagged].mean(), judge[passed].mean()
+    selective = specificity + sensitivity - 1
+    if selective < LEAST_SELECTIVE:
+        return None
+    theta = (others.mean() + specificity - 1) / selective
+    # By how much each item moves theta.
+    of_people = np.zeros(len(people))
+    of_people[flagged] = (1 - theta) * (1 - judge[flagged] - specificity) / flagged.sum()
+    of_people[passed] = -theta * (judge[passed] - sensitivity) / passed.sum()
+    of_others = (others - others.mean()) / len(others)
+    moves = np.bincount(
+        np.concatenate([prompts, others_prompts]), np.concatenate([of_people, of_others])
+    )
+    return Mean(float(theta), float(np.sqrt((moves**2).sum()) / selective))
+
+
+def corrected(
+    people: FloatArray, judge: FloatArray, prompts: IntArray, *, are_passes: bool = False
+) -> Corrected:
+    """Set a judge's grades of some outputs beside people's, and correct them by these.
+
+    The grades, of shape (n_items,), are NaN where nobody voted, or the judge has no verdict;
+    `prompts` are numbered. `are_passes` asks for `rogan_gladen` too.
+
+    Examples
+    --------
+    The judge passes 30 of 40 outputs that people pass and 4 of 20 that they flag, and 66 of 120
+    on which nobody voted.
+
+    >>> people = np.repeat([1.0, 0.0, np.nan], [40, 20, 120])
+    >>> judge = np.repeat([1.0, 0, 1, 0, 1, 0], [30, 10, 4, 16, 66, 54])
+    >>> order = np.random.default_rng(1).permutation(180)
+    >>> result = corrected(people[order], judge[order], np.arange(180))
+    >>> round(result.judge.value, 3), round(result.error.value, 3), result.unvoted
+    (0.556, -0.1, 120)
+    >>> round(result.corrected.value, 3), round(result.saving, 2)
+    (0.662, 0.17)
+    """
+    judged, voted = ~np.isnan(judge), ~np.isnan(people)
+    both, unvoted = judged & voted, judged & ~voted
+    number = np.unique(prompts, return_inverse=True)[1]
+    apart, of_both = (judge - people)[both], number[both]
+    error = no_figure(NO_BOTH)
+    if both.any():
+        error = _estimate(mean_by_prompt(apart, of_both), of_both, "prompts", least=-1.0)
+    rates, saving = None, None
+    # One prompt without votes does not tell how much such prompts vary.
+    if len(np.unique(number[unvoted])) < 2:
+        own = _share(people, voted, number)
+        figure = Estimate(own.value, own.low, own.high, own.n, "people", NOTHING_LEFT)
+    elif np.count_nonzero(apart) < FEWEST_DISAGREEMENTS or _few(of_both):
+        figure = no_figure(TOO_FEW_LABELS, len(of_both))
+    else:
+        grades = Grades(people[both], judge[both], of_both, judge[unvoted], number[unvoted])
+        mean = ppi(grades, crossfitted_weights(grades))
+        figure = _estimate(mean, of_both, "ppi++")
+        votes = mean_by_prompt(people[voted], number[voted])
+        saving = 1 - (mean.error / votes.error) ** 2 if votes.error else None
+        if are_passes:
+            found = rogan_gladen(grades)
+            rates = _estimate(found, of_both, "rogan-gladen") if found else no_figure(UNSELECTIVE)
+    return Corrected(
+        judge=_share(judge, judged, number),
+        error=error,
+        corrected=figure,
+        by_rates=rates,
+        unvoted=int(unvoted.sum()),
+        saving=saving,
+    )
+
+
+def _few(prompts: IntArray) -> bool:
+    return len(np.unique(prompts)) < FEWEST_PROMPTS
+
+
+def _share(grades: FloatArray, known: BoolArray, prompts: IntArray) -> Share:
+    [share] = shares_by_prompt(grades[known, None], np.ones((known.sum(), 1), int), prompts[known])
+    return share
+
+
+def _estimate(mean: Mean, prompts: IntArray, method: str, *, least: float = 0.0) -> Estimate:
+    """Return a figure with its interval by t, of as many prompts with votes; kept in its range."""
+    from scipy.special import stdtrit  # type: ignore[import-untyped]  # slow to import
+
+    value = min(1.0, max(least, mean.value))
+    if _few(prompts):
+        return Estimate(value, n=len(prompts), why=TOO_FEW_PROMPTS)
+    reach = float(stdtrit(len(np.unique(prompts)) - 1, 0.975)) * mean.error
+    low, high = max(least, mean.value - reach), min(1.0, mean.value + reach)
+    return Estimate(value, min(low, 1.0), max(high, least), len(prompts), method)

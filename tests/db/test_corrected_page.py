@@ -1,0 +1,209 @@
+"""Rates of generators by people, by judges and corrected: pages, reports, files and REST."""
+
+import csv
+import io
+
+import pytest
+from django.core.cache import cache
+from django.test import Client
+
+from judge_eval.models import Findings, Judge
+from reports.report.links import make_share
+from tests.helpers import imports
+from tests.helpers.pages import queries_of, text_of
+from tests.helpers.run_findings import compute, voted_run
+from tests.makers import (
+    judges_of,
+    key_client,
+    make_key,
+    make_many_votes,
+    make_single_run,
+    make_voter,
+    pairs_of,
+    seal_all,
+    user_client,
+)
+from voting.models import Inference
+
+pytestmark = pytest.mark.django_db
+
+NOTHING_LEFT = "nothing is left to correct"
+
+
+def compared(voted=60, pairs=150, **options):
+    """Two generators; the judge is of the family of the first, and prefers it more than people."""
+    people = ["ABAB"[n % 4] for n in range(voted)]
+    judge = ["A" if n % 5 == 1 else "ABAB"[n % 4] for n in range(pairs)]
+    names = {"generator_a": "gpt-4o", "generator_b": "claude-3"}
+    run = imports.imported(
+        *(imports.pair(n, **names) for n in range(pairs)),
+        *(imports.verdict(n, "gpt-5", said) for n, said in enumerate(judge)),
+        *(imports.verdict(n, "always A", "A") for n in range(pairs)),
+        *(imports.vote(n, "ann", said) for n, said in enumerate(people)),
+        **options,
+    )
+    compute(run)
+    return run
+
+
+def passed(voted=120, outputs=240, **fields):
+    """Outputs of two models that a judge passes too often; people voted on the first ones."""
+    said = [["pass" if n % 3 or n % 9 == 0 else "flag"] for n in range(outputs)]
+    run = make_single_run(said, **fields)
+    Judge.objects.filter(run=run).update(provider="imported")
+    items = pairs_of(run)
+    for name, own in (("model-a", items[::2]), ("model-b", items[1::2])):
+        Inference.objects.filter(pk__in=[item.a_id for item in own]).update(generator=name)
+    voter = make_voter(run)
+    votes = [(voter, item, "pass" if n % 3 else "flag") for n, item in enumerate(items[:voted])]
+    make_many_votes(run, votes)
+    seal_all(run.queue.project)
+    compute(run)
+    return run
+
+
+def page(run, **query):
+    response = user_client().get(f"/runs/{run.pk}/models/", query)
+    assert response.status_code == 200
+    return response
+
+
+def rates_of(run):
+    return Findings.objects.get(run=run, part="").data["generators"]
+
+
+# --- findings -------------------------------------------------------------------------------------
+
+
+def test_the_rates_of_pairs():
+    run = compared()
+    [claude, gpt] = rates_of(run)
+    assert (gpt["name"], gpt["votes"], gpt["people"]["value"]) == ("gpt-4o", 60, 0.5)
+    by, always = gpt["judges"]
+    assert by["is_own_family"] is True
+    assert by["rates"]["error"]["value"] == pytest.approx(0.1)
+    assert claude["judges"][0]["rates"]["error"]["value"] == pytest.approx(-0.1)
+    assert by["rates"]["unvoted"] == 90
+    assert 0 < by["rates"]["saving"] < 1
+    assert by["rates"]["corrected"]["method"] == "ppi++"
+    assert by["rates"]["by_rates"] is None
+    assert claude["judges"][0]["is_own_family"] is False
+    assert always["is_own_family"] is None
+
+
+def test_a_tie_is_half_a_win_and_both_bad_says_nothing():
+    names = {"generator_a": "ada", "generator_b": "bob"}
+    votes = ["A", "tie", "both_bad", "A", "B"]
+    run = imports.imported(
+        *(imports.pair(n, **names) for n in range(5)),
+        *(imports.verdict(n, "judge", said) for n, said in enumerate(["A", "A", "A", "tie", "B"])),
+        *(imports.vote(n, "ann", said) for n, said in enumerate(votes)),
+        imports.vote(4, "ben", "A"),
+    )
+    compute(run)
+    [ada, bob] = rates_of(run)
+    # On the last one people are divided.
+    assert ada["people"]["value"] == (1 + 0.5 + 1 + 0.5) / 4
+    assert bob["people"]["value"] == (0 + 0.5 + 0 + 0.5) / 4
+    assert ada["votes"] == 5
+    assert ada["judges"][0]["rates"]["error"]["value"] == pytest.approx((0 + 0.5 - 0.5 - 0.5) / 4)
+
+
+def test_the_rates_of_single_outputs():
+    run = passed()
+    for of in rates_of(run):
+        [by] = of["judges"]
+        assert by["rates"]["unvoted"] == 60
+        assert by["rates"]["error"]["value"] >= 0
+    assert rates_of(run)[0]["judges"][0]["rates"]["by_rates"] is not None
+
+
+def test_families_may_be_set(settings):
+    settings.MODEL_FAMILIES = {"claude": "OpenAI"}
+    assert [of["judges"][0]["is_own_family"] for of in rates_of(compared())] == [True, True]
+
+
+def test_baselines_are_left_out():
+    run = voted_run()
+    names = {str(judge.pk): judge.name for judge in judges_of(run)}
+    judged = [[names[by["judge"]] for by in of["judges"]] for of in rates_of(run)]
+    assert judged == [["near-judge", "contrary-judge"]] * 2
+
+
+# --- pages ----------------------------------------------------------------------------------------
+
+
+def test_the_page_has_the_corrected_rates_of_the_best_judge_and_of_any():
+    run = compared()
+    text = text_of(page(run))
+    assert "Corrected by the votes" in text
+    assert "gpt-5 rates gpt-4o (its own family) higher and claude-3 lower than people do." in text
+    assert "gpt-5 saves up to" in text
+    assert "gpt-4o own family 50.0" in text
+    other = text_of(page(run, by=str(judges_of(run)[1].pk)))
+    assert "always A rates" in other
+    assert "always A saves nothing here" in other
+    assert "saves up to" not in other
+
+
+def test_where_everything_is_voted_on_the_page_says_so():
+    text = text_of(page(compared(voted=60, pairs=60)))
+    assert f"People have voted wherever gpt-5 has a verdict: {NOTHING_LEFT}." in text
+    assert "Votes saved" not in text
+    assert "gpt-4o own family 50.0" in text
+
+
+def test_too_few_labels_are_named_beneath_the_table():
+    text = text_of(page(compared(voted=12)))
+    assert "Too few labels to correct: it takes votes on 10 prompts, and 5 items on which" in text
+    assert "There are too few votes yet to correct its figures by them." in text
+
+
+def test_the_page_of_pass_rates_has_both_estimates():
+    text = text_of(page(passed()))
+    assert "How often the outputs of each model pass, with 95" in text
+    assert "By its error rates" in text
+
+
+def test_without_votes_or_judges_there_is_no_such_section():
+    assert "Corrected by the votes" not in text_of(page(compared(voted=0)))
+    run = voted_run(computed=False)
+    Judge.objects.filter(run=run).update(provider="baseline")
+    compute(run)
+    assert "Corrected by the votes" not in text_of(page(run))
+
+
+def test_more_generators_and_judges_take_no_more_queries():
+    few, many = compared(), passed()
+    client = user_client()
+    for run in (few, many):
+        client.get(f"/runs/{run.pk}/models/")
+    counts = {queries_of(client, f"/runs/{run.pk}/models/") for run in (few, many)}
+    assert len(counts) == 1
+
+
+def test_files_have_every_judge():
+    run = compared()
+    address = f"/runs/{run.pk}/tables/corrected"
+    rows = list(csv.DictReader(io.StringIO(user_client().get(f"{address}.csv").content.decode())))
+    pairs = [(row["model"], row["judge"]) for row in rows]
+    assert pairs == [(m, j) for m in ("claude-3", "gpt-4o") for j in ("gpt-5", "always A")]
+    by = rates_of(run)[1]["judges"][0]["rates"]
+    assert float(rows[2]["corrected_low"]) == by["corrected"]["low"]
+    assert rows[2]["votes_saved"] == str(round(60 * by["saving"] / (1 - by["saving"])))
+    assert user_client().get(f"{address}.json").json()["rows"][2]["own_family"] is True
+
+
+def test_the_api_gives_what_the_page_shows():
+    run = compared()
+    reply = key_client(make_key("read")[1]).get(f"/api/runs/{run.pk}/findings").json()
+    assert reply["generators"] == rates_of(run)
+
+
+def test_a_report_shows_them_too():
+    cache.clear()
+    run = compared()
+    _, token = make_share(run.queue.project, run, None)
+    text = text_of(Client().get(f"/r/{token}/"))
+    assert "Corrected by the votes: gpt-5" in text
+    assert "gpt-5 saves up to" in text

@@ -1,0 +1,214 @@
+"""The corrected figure: worked values of WORKSHOP.md, and what holds of all studies."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from judge_eval.stats import corrected as module
+from judge_eval.stats.corrected import (
+    Grades,
+    corrected,
+    crossfitted_weights,
+    mean_by_prompt,
+    ppi,
+    rogan_gladen,
+    tuned_weight,
+)
+from judge_eval.stats.planning import Study, most_saved
+
+NAN = float("nan")
+PEOPLE, JUDGE = np.array([1.0, 1, 0, 1, 0]), np.array([1.0, 1, 1, 1, 0])
+OTHERS = np.array([1.0, 1, 0, 1, 1, 0, 1, 1, 1, 0])
+WORKED = Grades(PEOPLE, JUDGE, np.arange(5), OTHERS, np.arange(5, 15))
+
+
+def near(value):
+    return pytest.approx(value, abs=1e-6)
+
+
+# --- worked values --------------------------------------------------------------------------------
+
+
+def test_worked_value_of_the_judge_used_whole():
+    assert ppi(WORKED, 1.0) == (near(0.5), near(0.251661))
+
+
+def test_worked_value_of_the_tuned_weight():
+    weight = tuned_weight(PEOPLE, JUDGE, OTHERS)
+    assert weight == near(0.477273)
+    assert ppi(WORKED, weight) == (near(0.552273), near(0.213987))
+
+
+def test_worked_value_of_rogan_and_gladen():
+    people, judge = np.repeat([0.0, 1], [60, 140]), np.repeat([0.0, 1, 1, 0], [48, 12, 126, 14])
+    others = np.repeat([1.0, 0], [700, 300])
+    grades = Grades(people, judge, np.arange(200), others, np.arange(200, 1200))
+    assert rogan_gladen(grades) == (near(0.7142857), near(0.0392708))
+
+
+def test_items_of_a_prompt_enter_the_variance_as_their_sum():
+    """Every item three times over, as one prompt, is as good as the item once."""
+    thrice = Grades(*(np.repeat(each, 3) for each in WORKED))
+    assert ppi(thrice, 0.5) == (near(ppi(WORKED, 0.5).value), near(ppi(WORKED, 0.5).error))
+    apart = thrice._replace(prompts=np.arange(15), others_prompts=np.arange(15, 45))
+    assert ppi(apart, 0.5).error < 0.7 * ppi(thrice, 0.5).error
+
+
+def test_a_prompt_on_both_sides_is_one_prompt():
+    """What errs together on both sides does not average out."""
+    shared = WORKED._replace(others=JUDGE, others_prompts=np.arange(5))
+    apart = shared._replace(others_prompts=np.arange(5, 10))
+    # With both sides the same the judge is taken out and put back: the votes alone remain.
+    alone = mean_by_prompt(PEOPLE, np.arange(5))
+    assert ppi(shared, 1.0) == (near(alone.value), near(alone.error))
+    assert ppi(apart, 1.0).error != near(alone.error)
+
+
+# --- when it is withheld --------------------------------------------------------------------------
+
+
+def study(people, judge, **options):
+    return corrected(
+        np.array(people, float), np.array(judge, float), np.arange(len(people)), **options
+    )
+
+
+def voted(agreeing, differing, unvoted=50):
+    """A judge that passes half of what people pass or flag, and every other one of the others."""
+    people = [1.0, 0.0] * (agreeing // 2) + [1.0] * differing + [NAN] * unvoted
+    judge = [1.0, 0.0] * (agreeing // 2) + [0.0] * differing + [1.0, 0.0] * (unvoted // 2)
+    return people, judge
+
+
+def test_few_disagreements_are_too_few_labels():
+    result = study(*voted(40, 4), are_passes=True)
+    assert result.corrected.value is None
+    assert result.corrected.why.startswith("too few labels to correct")
+    assert result.saving is None
+    assert result.by_rates is None
+    assert result.error.value == near(-4 / 44)
+    assert study(*voted(40, 5)).corrected.value is not None
+
+
+def test_few_prompts_are_too_few_labels():
+    assert study(*voted(2, 7)).corrected.value is None
+    assert study(*voted(4, 6)).corrected.value is not None
+
+
+def test_where_everything_is_voted_on_it_is_peoples_own_figure():
+    result = study(*voted(40, 10, unvoted=0))
+    assert (result.corrected.method, result.corrected.why) == ("people", module.NOTHING_LEFT)
+    assert result.corrected.value == near(30 / 50)
+    assert result.saving is None
+    assert result.unvoted == 0
+
+
+def test_a_judge_that_tells_nothing_apart_is_refused_by_its_rates():
+    rng = np.random.default_rng(1)
+    people, judge = rng.integers(0, 2, (2, 400)).astype(float)
+    people[200:] = NAN
+    result = study(people, judge, are_passes=True)
+    assert result.by_rates.value is None
+    assert result.by_rates.why == module.UNSELECTIVE
+    assert result.corrected.value is not None
+    assert result.saving < 0.05
+
+
+def test_nothing_at_all_is_nothing():
+    result = study([NAN] * 3, [NAN] * 3)
+    assert result.judge.value is result.error.value is result.corrected.value is None
+
+
+def test_failed_verdicts_are_in_neither_sum():
+    people, judge = voted(40, 10)
+    with_failed = study([*people, 1.0, NAN], [*judge, NAN, NAN])
+    without = study(people, judge)
+    assert with_failed.corrected.value == near(without.corrected.value)
+    assert with_failed.unvoted == without.unvoted == 50
+    # People alone had one more vote.
+    assert with_failed.saving < without.saving
+
+
+# --- what holds of all studies --------------------------------------------------------------------
+
+GRADES = st.sampled_from([0.0, 0.5, 1.0])
+
+
+@st.composite
+def studies(draw):
+    size = draw(st.integers(2, 60))
+    people, judge = (draw(arrays(float, size, elements=GRADES)) for _ in range(2))
+    for of in (people, judge):
+        of[draw(arrays(bool, size))] = NAN
+    return people, judge, draw(arrays(int, size, elements=st.integers(0, 30)))
+
+
+@given(studies(), st.booleans())
+def test_figures_stay_in_their_range(given_study, are_passes):
+    result = corrected(*given_study, are_passes=are_passes)
+    figures = [result.judge, result.corrected, *filter(None, [result.by_rates])]
+    for each, least in [(result.error, -1), *((figure, 0) for figure in figures)]:
+        if each.value is None:
+            assert each.why
+        elif each.interval is None:
+            assert each.why
+            assert least <= each.value <= 1
+        else:
+            assert least <= each.low <= each.value <= each.high <= 1
+    assert result.saving is None or result.saving <= 1
+
+
+@given(studies())
+def test_without_others_it_is_what_people_said(given_study):
+    people, judge, prompts = given_study
+    judge[np.isnan(people)] = NAN
+    result = corrected(people, judge, prompts).corrected
+    if np.isnan(people).all():
+        assert result.value is None
+    else:
+        assert result.value == near(np.nanmean(people))
+
+
+@given(studies())
+def test_the_order_of_items_does_not_matter(given_study):
+    order = np.random.default_rng(5).permutation(len(given_study[0]))
+    one, other = (corrected(*(each[at] for each in given_study)) for at in (slice(None), order))
+    assert (one.corrected.value is None) is (other.corrected.value is None)
+    if one.corrected.value is not None:
+        assert one.corrected.value == near(other.corrected.value)
+
+
+@given(st.integers(0, 10_000))
+def test_weights_are_shares_and_no_item_has_a_say_in_its_own(seed):
+    rng = np.random.default_rng(seed)
+    people, judge, others = (rng.integers(0, 2, size).astype(float) for size in (40, 40, 90))
+    grades = Grades(people, judge, np.arange(40), others, np.arange(40, 130))
+    weights = crossfitted_weights(grades)
+    assert ((weights >= 0) & (weights <= 1)).all()
+    people[0] = 1 - people[0]
+    assert crossfitted_weights(grades)[0] == weights[0]
+
+
+@given(st.integers(0, 10_000))
+def test_without_weight_it_is_the_mean_of_the_votes(seed):
+    rng = np.random.default_rng(seed)
+    people, judge, others = (rng.random(size) for size in (20, 20, 30))
+    prompts = rng.integers(0, 8, 20)
+    grades = Grades(people, judge, prompts, others, rng.integers(0, 12, 30))
+    assert ppi(grades, 0.0) == pytest.approx(mean_by_prompt(people, prompts))
+
+
+@pytest.mark.parametrize("votes, ties", [(1, 0.0), (2, 0.0), (3, 0.2)])
+def test_a_plan_promises_the_saving_that_a_study_then_has(votes, ties):
+    """A judge as good as a person, on models that win half of their pairs."""
+    study = Study(2, people_agreement=0.74, difference=0.1, votes_per_item=votes, ties=ties)
+    rng, items, voted = np.random.default_rng(8), 400_000, 20_000
+    truth, is_tie = rng.choice([-1, 1], items), rng.random(items) < ties
+    right = 2 * (rng.random((votes + 1, items)) < study.person) - 1
+    people = np.where(is_tie, 0.5, 0.5 + np.sign(right[1:].sum(axis=0)) * truth / 2)
+    people[voted:] = NAN
+    result = corrected(people, 0.5 + right[0] * truth / 2, np.arange(items))
+    # Of so many verdicts without votes it saves nearly the most.
+    assert result.saving * (1 + voted / items) == pytest.approx(most_saved(study), abs=0.02)
