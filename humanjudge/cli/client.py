@@ -86,6 +86,9 @@ class Client:
             trust_env=urlsplit(url).hostname not in ("127.0.0.1", "localhost", "::1"),
         )
 
+    def close(self) -> None:
+        self._http.close()
+
     def get(self, path: str, **parameters: object) -> Any:
         return self._json("GET", path, params=given(**parameters))
 
