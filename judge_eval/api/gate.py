@@ -18,6 +18,7 @@ from judge_eval.findings.model import JudgeFindings, RunFindings
 from judge_eval.models import Run
 from judge_eval.stats import gate
 from judge_eval.stats.estimate import Estimate
+from voting.models import NO_VOTE, Entry
 
 SIMULATED = "The votes of this run are simulated: a gate is for votes of people."
 NOTHING_ASKED = "name a condition: min_agreement, beats_floor, not_worse_than or like_people"
@@ -108,9 +109,19 @@ def decide(request: HttpRequest, run_id: Prefix, asked: Query[Conditions]) -> An
     # Until something is known of the whole run, nothing is of a part.
     is_it = str(requested.part) == requested.row.part
     figures = requested.findings if is_it else None
-    if figures is None or not is_sealed or run.state in Run.AT_WORK:
+    if figures is None or not is_sealed or _is_answering(run, figures):
         return {"state": "computing"}
     return _decided(run, figures, checked)
+
+
+def _is_answering(run: Run, figures: RunFindings) -> bool:
+    """Whether judges are being asked, or have answered what these figures do not know."""
+    queue = run.queue
+    coming = Entry.objects.filter(
+        NO_VOTE, project=queue.project_id, queue=queue, kind=Entry.Kind.VERDICTS, seq__isnull=True
+    )
+    known = len(figures.judges) == run.judges.count()
+    return run.state in Run.AT_WORK or not known or coming.exists()
 
 
 def _part(at: int | None) -> str:
