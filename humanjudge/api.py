@@ -17,6 +17,7 @@ from judge_eval.api.events import router as events
 from judge_eval.api.exchange import imports
 from judge_eval.api.exchange import router as transfer
 from judge_eval.api.extensions import router as extensions
+from judge_eval.api.gate import router as gate
 from judge_eval.api.planner import router as planner
 from judge_eval.api.runs import router as runs
 from judge_eval.api.votes import router as judge_eval
@@ -58,7 +59,7 @@ api = Api(
     docs_url="/docs",
 )
 # Django takes the first address that fits: fixed words stand before `/runs/{run_id}`.
-for router in (judge_eval, events, transfer, runs, report.of_scores, composite):
+for router in (judge_eval, gate, events, transfer, runs, report.of_scores, composite):
     api.add_router("/runs", router)
 api.add_router("/extensions", extensions)
 api.add_router("/imports", imports)

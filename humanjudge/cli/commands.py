@@ -112,14 +112,14 @@ def create(
         return made, [created]
     if not click.get_current_context().params["as_json"]:
         click.echo(created)
-    reached = _wait(client, made["id"], timeout)
+    reached = reached_by(client, made["id"], timeout)
     _print(reached, [lines.line("state", reached["state"])])
     if reached["state"] in ENDED:
         raise Failed(Code.REFUSED, f"{reached['state']}: {reached['note']}")
     return None
 
 
-def _wait(client: Client, run: str, timeout: float) -> lines.Reply:
+def reached_by(client: Client, run: str, timeout: float) -> lines.Reply:
     """Return the run once it has got as far as it gets without people."""
     started = answered = monotonic()
     while True:

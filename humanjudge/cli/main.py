@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import click
 
+from humanjudge.cli import gate  # noqa: F401  adds its command
 from humanjudge.cli.client import Code, Failed
 from humanjudge.cli.commands import humanjudge
 from humanjudge.cli.lines import clean

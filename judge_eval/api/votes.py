@@ -352,7 +352,7 @@ def _cast(api_key: ApiKey, run_id: str, body: VoteIn) -> RecordedVote:
     return cast_vote(ballot, answer.choice, left="", further=answer.further)
 
 
-def _run_to_read(request: HttpRequest, run_id: str, part: str = "") -> tuple[Run, bool]:
+def run_to_read(request: HttpRequest, run_id: str, part: str = "") -> tuple[Run, bool]:
     """Return a run whose figures a key may see, and whether all its own votes are in them."""
     api_key = key_of(request, ApiKey.Scope.READ)
     run = run_of(api_key, run_id)
@@ -381,7 +381,7 @@ def results(request: HttpRequest, run_id: Prefix) -> Any:
     Where votes are ratings, overall agreement is that of their order, which is null until it was
     computed; `agree` counts equal ratings, and nobody has an ELO.
     """
-    run, is_sealed = _run_to_read(request, run_id)
+    run, is_sealed = run_to_read(request, run_id)
     return results_of(run) | {"sealed": is_sealed}
 
 
@@ -423,7 +423,7 @@ def findings(request: HttpRequest, run_id: Prefix, part: Part = "") -> Any:
     cannot be computed is null with a reason beside it. A key that votes blindly, with the scope
     `vote` and without `verdicts`, is refused while it has pairs to vote on.
     """
-    run, is_sealed = _run_to_read(request, run_id, part)
+    run, is_sealed = run_to_read(request, run_id, part)
     requested = request_findings(run, part)
     figures = requested.findings
     if requested.refused:

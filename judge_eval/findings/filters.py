@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
 from typing import Final
 from uuid import UUID
@@ -21,9 +22,11 @@ from voting.models import Entry, Item
 
 # Votes and verdicts for one side or the other; ties and both bad are left out on either part.
 DECIDED: Final = "decided"
-KINDS: Final = ("tag", "generator", "ballot", "group")
+KINDS: Final = ("tag", "generator", "ballot", "group", "at")
 LONGEST: Final = 300
 MOST_OFFERED: Final = 150
+# The number of an entry of the ledger, written in one way only.
+ENTRY: Final = re.compile("0|[1-9][0-9]{0,17}")
 
 
 class SliceInvalid(Problem, ValueError):
@@ -39,8 +42,8 @@ class SliceInvalid(Problem, ValueError):
 class Slice:
     """One part of a run; an empty kind is the whole of it.
 
-    The value is a tag, the generator that wrote one of the two outputs, `DECIDED`, or a group of
-    voters.
+    The value is a tag, the generator that wrote one of the two outputs, `DECIDED`, a group of
+    voters, or the last entry of the ledger whose votes are in it.
 
     Examples
     --------
@@ -62,7 +65,8 @@ class Slice:
             return cls(noun=noun)
         kind, _, value = text.partition(":")
         is_part = kind in KINDS and bool(value) and (kind != "ballot" or value == DECIDED)
-        if not is_part or len(text) > LONGEST:
+        is_entry = kind != "at" or bool(ENTRY.fullmatch(value))
+        if not is_part or not is_entry or len(text) > LONGEST:
             short = text if len(text) <= 80 else f"{text[:80]}…"
             forms = f"tag:…, generator:…, group:… or ballot:{DECIDED}"
             raise SliceInvalid(f"part: {forms}, not {short!r}")
@@ -76,12 +80,18 @@ class Slice:
             "generator": f"{self.noun}s {'with' if self.noun == 'pair' else 'by'} {self.value}",
             "ballot": "only votes and verdicts for A or B",
             "group": f"votes of the group {self.value}",
+            "at": f"votes up to entry {self.value} of the ledger",
         }[self.kind]
 
     @property
     def is_of_votes(self) -> bool:
         """Whether it is made of some votes on all items, and not of all votes on some items."""
-        return self.kind in ("ballot", "group")
+        return self.kind in ("ballot", "group", "at")
+
+    @property
+    def up_to(self) -> int | None:
+        """The last entry whose votes are in it, where it is frozen there."""
+        return int(self.value) if self.kind == "at" else None
 
     @property
     def choices(self) -> tuple[Choice, ...]:
@@ -122,6 +132,8 @@ class Slice:
             return votes.filter(voter__group=self.value) if "\0" not in self.value else votes.none()
         if self.kind == "ballot":
             return votes.filter(choice__in=self.choices)
+        if self.kind == "at":
+            return votes.filter(seq__lte=self.up_to)
         return votes.filter(item__in=self.pairs(run)) if self.kind else votes
 
     def voted(self, run: Run) -> QuerySet[Entry, UUID]:

@@ -75,21 +75,29 @@ def history_of(
     codes: Mapping[str, int],
     judges: int,
     group: str = "",
+    up_to: int | None = None,
 ) -> History:
     """Read with five queries what the ledger says of some items, in the order of their rows.
 
     `votes` are those that count, whatever they say; `codes` are those of what may be said here,
-    and `group` the voters whose votes are part of it, where not all are.
+    and `group` the voters whose votes are part of it, where not all are. With `up_to` nothing later
+    is read but what judges say of items that were open then.
     """
     rows = {item: row for row, item in enumerate(items)}
-    return _Reading(run, rows, codes, group).history(votes, judges)
+    return _Reading(run, rows, codes, group, up_to).history(votes, judges)
 
 
 class _Reading:
     def __init__(
-        self, run: Run, rows: Mapping[UUID, int], codes: Mapping[str, int], group: str
+        self,
+        run: Run,
+        rows: Mapping[UUID, int],
+        codes: Mapping[str, int],
+        group: str,
+        up_to: int | None,
     ) -> None:
         self.run, self.rows, self.codes, self.group = run, rows, codes, group
+        self.up_to = up_to
         # Numbers of prompts by their keys, and by comparison.
         self.prompts: dict[str, int] = {}
         self.prompt_of: dict[int, int] = {}
@@ -138,6 +146,8 @@ class _Reading:
         queue = self.run.queue
         sealed = Entry.objects.filter(project=queue.project_id, queue=queue, seq__isnull=False)
         votes = Q() if kind == Entry.Kind.VOTE else NO_VOTE
+        if self.up_to is not None and kind != Entry.Kind.VERDICTS:
+            votes &= Q(seq__lte=self.up_to)
         return sealed.filter(votes, kind=kind).order_by("seq")
 
     def _opened(self, judges: int) -> Iterator[Opened]:
@@ -146,6 +156,8 @@ class _Reading:
         for seq, item, payload in entries.iterator(ROWS_AT_ONCE):
             if (row := self.rows.get(item)) is None:
                 continue
+            if self.up_to is not None and seq > self.up_to and row not in before:
+                continue  # it was not open then
             winners = {each["position"]: each["winner"] for each in payload["verdicts"]}
             codes = [self._code(winners[n]) if n in winners else UNASSIGNED for n in range(judges)]
             if self.is_ordered:

@@ -30,6 +30,8 @@ ROWS_AT_ONCE = 20_000
 OF_THE_WHOLE = "Prices and times are those of the whole run; a part has none of its own."
 SCORE: Final = "score"
 MOST_GROUPS: Final = 20
+# Parts whose votes are counted one by one: what is kept with each item is of all of its votes.
+SOME_VOTES: Final = ("group", "at")
 
 
 class Spent(NamedTuple):
@@ -93,7 +95,7 @@ def outcomes_of(run: Run, part: Slice = WHOLE) -> RunOutcomes:
     verdicts = _verdicts(run, choices, int(inside.max(initial=-1)) + 1, len(judges))[inside]
     columns = len(choices)
     kind = kind_of(run.queue)
-    is_counted = bool(kind.choices) and part.kind != "group"
+    is_counted = bool(kind.choices) and part.kind not in SOME_VOTES
     tally = rows[:, 1 : 1 + columns] if is_counted else _counted(votes, inside, choices)
     codes, answers = verdicts[:, :, 0], verdicts[:, :, 4:]
     if part.kind == "ballot":
@@ -103,7 +105,7 @@ def outcomes_of(run: Run, part: Slice = WHOLE) -> RunOutcomes:
         answers = np.where(answers < len(part.choices), answers, UNASSIGNED)
     has_sides = "votes_sided" in kind.tally
     sided = rows[:, -2:] if has_sides else np.zeros((len(rows), 2), dtype=np.int64)
-    if has_sides and part.kind == "group":
+    if has_sides and part.kind in SOME_VOTES:
         sided = _sided(votes, inside)
     voters = dict(
         votes.order_by().values_list("voter__group").annotate(Count("voter", distinct=True))
@@ -135,11 +137,12 @@ def outcomes_of(run: Run, part: Slice = WHOLE) -> RunOutcomes:
         history=history_of(
             run,
             # Also those on its items that are no part of it.
-            all_votes if part.is_of_votes else votes,
+            all_votes if part.is_of_votes and part.up_to is None else votes,
             items,
             _codes(run, part, choices),
             len(judges),
             part.value if part.kind == "group" else "",
+            part.up_to,
         ),
         generators=generators,
         models=np.array([[number[a], number[b]] for a, b in writers]).reshape(-1, 2),

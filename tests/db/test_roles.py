@@ -233,6 +233,7 @@ API = {
     f"GET {RUN}": Takes("read", "see"),
     f"GET {RUN}/events": Takes("read", "see"),
     f"GET {RUN}/findings": Takes("read", "see"),
+    f"GET {RUN}/gate": Takes("read", "see"),
     f"GET {RUN}/people": Takes("manage", "see people"),
     f"GET {RUN}/export": Takes("manage", "export"),
     f"POST {RUN}/import": Takes("manage", "run", "files"),

@@ -18,6 +18,20 @@ PAGES = {
     "quickstart-grandjury": (),
 }
 VOTE = "\n## 4. Vote"
+# Twelve questions, and a person who votes on them.
+STUDY_OF_PEOPLE = """
+cat >gated.json <<'END'
+{"project": "Demo", "name": "Gated", "kind": "text", "models": ["model-a", "model-b"],
+ "judges": ["judge-one", "judge-two", "longer-wins"],
+ "prompts": ["1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12"]}
+END
+made=$(humanjudge judge-eval-create --config gated.json --wait | grep '^created' | cut -d'|' -f2)
+for n in 1 2 3 4 5 6 7 8 9 10 11 12
+do
+  task=$(humanjudge judge-eval-status $made --blind | grep '^next-task' | cut -d'|' -f2)
+  humanjudge judge-eval-vote $made A --task $task
+done
+"""
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -50,6 +64,26 @@ def follow(terminal, page, command, promised):
         assert all(judge in printed for judge in PAGES[page])
     if "verify" in command:
         assert re.fullmatch(r"verified\|\d+\|head\|\w+\|known\|0", printed.splitlines()[-1])
+
+
+def test_every_command_of_the_gate_works(up, tmp_path):
+    text = text_of("gate")
+    plain = environment(up.data, GITHUB_STEP_SUMMARY="summary.md", PYTHONPATH=str(ROOT))
+    plain = {name: value for name, value in plain.items() if not name.startswith("HUMANJUDGE_U")}
+    plain["PATH"] = f"{up.folder}/.venv/bin:{plain['PATH']}"
+    # A folder of its own: pytest would take the settings of this project.
+    terminal = Terminal(tmp_path, plain)
+    terminal.run(STUDY_OF_PEOPLE)
+    printed = "".join(terminal.run(command) for command, _ in commands(text))
+    assert printed.count("gate|") >= 3, printed
+    assert "judge:judge-three" in printed
+    assert re.search(r"anchors\|\w{8}\|at\|\d+\|votes\|12\|people\|1\|items\|12\n", printed)
+    assert re.search(r"\d (passed|failed)", printed), printed
+    [step] = re.findall(r"run: \|\n((?: {10}.+\n)+)", text)
+    assert "gate|" in terminal.run(f"{step.strip()} || test $? != 2")
+    assert (tmp_path / "gate.xml").read_text().startswith("<?xml")
+    assert (tmp_path / "summary.md").read_text().startswith("### Gate: ")
+    terminal.end()
 
 
 def test_the_page_says_what_the_client_is_pinned_to():

@@ -1,0 +1,193 @@
+"""`humanjudge gate`: a build waits for it, so it ends with 0, 1 or 3, and with 2 for all else."""
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Any
+from xml.sax.saxutils import quoteattr
+
+import click
+
+from humanjudge.cli import lines
+from humanjudge.cli.client import Client, Code, Failed, connect, given, run_path, trying
+from humanjudge.cli.commands import ENDED, FILE, LOOK_SECONDS, humanjudge, reached_by
+
+SHARE = click.FloatRange(0, 1)
+# What was asked and what counts, without what changes while the votes and verdicts stay.
+_OF_THE_MOMENT = ("state", "seq", "ledger_seq")
+_MARKS = re.compile(r"[^\w\s.,%()+-]|_|\.(?=[^\W\d])")
+
+
+def decided(client: Client, run: str, timeout: float, **asked: Any) -> lines.Reply:
+    """Return what a server decides, by figures of all votes and verdicts before it was asked."""
+    until, seq = monotonic() + timeout, None
+    while True:
+        reply: lines.Reply = client.get(run_path(run, "gate"), **_query(asked))
+        if reply["state"] == "ready":
+            seq = reply["ledger_seq"] if seq is None else seq
+            if reply["seq"] >= seq:
+                return {name: reply[name] for name in reply if name not in _OF_THE_MOMENT}
+        if monotonic() >= until:
+            raise Failed(Code.TIMED_OUT, "no figures of all votes yet: are the workers running?")
+        sleep(LOOK_SECONDS)
+
+
+def _query(asked: dict[str, Any]) -> dict[str, str]:
+    """Return what was given as an address has it; 0 is given too."""
+    return {name: str(value) for name, value in asked.items() if value is not None}
+
+
+def ask_judge(client: Client, run: str, judge: str, provider: str | None, timeout: float) -> None:
+    """Let a judge give the verdicts that it has not given: one that is new is asked everything."""
+    known = client.get(run_path(run))
+    if judge in {name for each in known["judges"] for name in (each["name"], each["id"])}:
+        client.post(run_path(run, "retry"))
+    else:
+        joining = {"judges": [judge], **given(provider=provider)}
+        client.post(run_path(run, "judges"), joining)
+    reached = reached_by(client, known["id"], timeout)
+    if reached["state"] in ENDED:
+        raise Failed(Code.REFUSED, f"{reached['state']}: {reached['note']}")
+    if failed := reached["progress"]["calls"]["failed"]:
+        why = f"{failed} calls of this run failed, which says nothing about the judge"
+        raise Failed(Code.REFUSED, f"{why}: see its page, or leave --ask out to count them")
+
+
+@humanjudge.command("gate")
+@click.argument("run")
+@click.option("--judge", required=True, metavar="VARIANT", help="Name or identifier of a judge.")
+@click.option("--min-agreement", type=SHARE, help="Overall agreement is above this share.")
+@click.option("--beats-floor", is_flag=True, help="It beats every baseline.")
+@click.option("--not-worse-than", metavar="VARIANT", help="Another judge of the run.")
+@click.option("--margin", type=SHARE, help="By less than this share, with --not-worse-than.")
+@click.option("--like-people", is_flag=True, help="It passes the Alt-Test.")
+@click.option("--epsilon", type=click.FloatRange(0, 1, max_open=True), help="Of the Alt-Test.")
+@click.option("--at", type=click.IntRange(min=0), help="Votes up to this entry of the ledger only.")
+@click.option("--ask", is_flag=True, help="First ask the judge where it has given no verdict.")
+@click.option("--provider", help="With --ask: whom to ask, of a judge that is new in the run.")
+@click.option("--timeout", type=click.FloatRange(min=0), default=600, show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of lines.")
+@click.option("--junit", type=FILE, metavar="FILE", help="Write JUnit XML too.")
+@click.option("--markdown", type=FILE, metavar="FILE", help="Write a summary for a build too.")
+def gate(
+    run: str,
+    ask: bool,
+    provider: str | None,
+    timeout: float,
+    as_json: bool,
+    junit: Path | None,
+    markdown: Path | None,
+    **asked: Any,
+) -> None:
+    """May a judge go on? Ends with 0 passed, 1 failed, 3 too few votes to say.
+
+    With 2 it could not be said: wrong usage, no server or provider, or votes that are no people's.
+    Where several conditions are given, one that failed decides, else one that is not settled.
+    """
+    try:
+        with closing(connect()) as client:
+            if ask:
+                ask_judge(client, run, asked["judge"], provider, timeout)
+            reply = decided(client, run, timeout, **asked)
+        for path, write in ((junit, junit_xml), (markdown, summary)):
+            if path is not None:
+                with trying("write", path):
+                    path.write_text(write(reply), encoding="utf-8")
+    except Failed as failed:
+        raise Failed(Code.USAGE, str(failed)) from failed
+    except Exception as error:
+        # A fault of ours must not read as a judge that failed.
+        raise Failed(Code.USAGE, f"{type(error).__name__}: {error}") from error
+    text = json.dumps(reply, ensure_ascii=False, indent=1) if as_json else "\n".join(words(reply))
+    click.echo(text)
+    raise click.exceptions.Exit(reply["code"])
+
+
+def words(reply: lines.Reply) -> Iterator[str]:
+    yield lines.line("gate", reply["result"], f"judge:{reply['judge_name']}")
+    counts = [field for name in ("votes", "people", "items") for field in (name, reply[name])]
+    yield lines.line("anchors", lines.short(reply["run"]), "at", reply["at"], *counts)
+    for check in reply["checks"]:
+        yield lines.line(check["name"], check["result"], check["words"])
+    yield from (lines.line("note", note) for note in reply["notes"])
+
+
+def junit_xml(reply: lines.Reply) -> str:
+    """Write a test suite; what is not settled is an error, so that no build takes it for passed.
+
+    Examples
+    --------
+    >>> check = {"name": "beats-floor", "code": 1, "result": "failed", "words": "worse than <b>"}
+    >>> print(junit_xml({"judge_name": 'a"b', "run": "7", "at": 9, "checks": [check]}))
+    <?xml version="1.0" encoding="UTF-8"?>
+    <testsuites>
+    <testsuite name="humanjudge gate" tests="1" failures="1" errors="0" time="0">
+    <testcase classname='run 7 at entry 9: a"b' name="beats-floor" time="0">
+    <failure message="worse than &lt;b&gt;" type="failed"/>
+    </testcase>
+    </testsuite>
+    </testsuites>
+    <BLANKLINE>
+    """
+    codes = [check["code"] for check in reply["checks"]]
+    about = f"run {reply['run']} at entry {reply['at']}: {reply['judge_name']}"
+    cases = "".join(_case(_attribute(about), check) for check in reply["checks"])
+    counts = f'tests="{len(codes)}" failures="{codes.count(1)}" errors="{codes.count(3)}"'
+    suite = f'<testsuite name="humanjudge gate" {counts} time="0">\n{cases}</testsuite>'
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites>\n{suite}\n</testsuites>\n'
+
+
+def _case(about: str, check: lines.Reply) -> str:
+    start = f'<testcase classname={about} name={_attribute(check["name"])} time="0"'
+    if not check["code"]:
+        return f"{start}/>\n"
+    kind = "failure" if check["code"] == 1 else "error"
+    message, result = _attribute(check["words"]), _attribute(check["result"])
+    return f"{start}>\n<{kind} message={message} type={result}/>\n</testcase>\n"
+
+
+def _attribute(text: str) -> str:
+    # What XML has no way to write does not print either.
+    return quoteattr(lines.clean(text))
+
+
+def summary(reply: lines.Reply) -> str:
+    """Write a summary in Markdown, in which names are only text.
+
+    Examples
+    --------
+    >>> check = {"name": "beats-floor", "result": "passed", "words": "it beats every baseline"}
+    >>> counts = {"votes": 60, "people": 3, "items": 20, "notes": []}
+    >>> reply = {"judge_name": "a*b", "run_name": "R", "result": "passed", "at": 9}
+    >>> print(summary({**reply, **counts, "checks": [check]}))
+    ### Gate: passed
+    <BLANKLINE>
+    Judge a&#42;b on 60 votes of 3 people on 20 items of R, up to entry 9 of its ledger.
+    <BLANKLINE>
+    | condition | result | why |
+    |---|---|---|
+    | beats-floor | passed | it beats every baseline |
+    <BLANKLINE>
+    """
+    votes = f"{reply['votes']} votes of {reply['people']} people on {reply['items']} items"
+    place = f"{_plain(reply['run_name'])}, up to entry {reply['at']} of its ledger"
+    rows = [
+        f"| {check['name']} | {check['result']} | {_plain(check['words'])} |"
+        for check in reply["checks"]
+    ]
+    return "\n".join(
+        [
+            *(f"### Gate: {reply['result']}", ""),
+            *(f"Judge {_plain(reply['judge_name'])} on {votes} of {place}.", ""),
+            *("| condition | result | why |", "|---|---|---|", *rows, ""),
+            *(f"{_plain(note)}\n" for note in reply["notes"]),
+        ]
+    )
+
+
+def _plain(text: str) -> str:
+    """Write a text so that Markdown reads nothing in it: no mark, no link, no name of somebody."""
+    return _MARKS.sub(lambda sign: f"&#{ord(sign[0])};", lines.clean(text))

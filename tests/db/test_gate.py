@@ -1,0 +1,302 @@
+"""The gate: by REST, by the real command line against a server, and as a pytest fixture."""
+
+import json
+import subprocess
+import sys
+from xml.etree import ElementTree
+
+import pytest
+
+from humanjudge.cli.gate import junit_xml, summary
+from humanjudge.cli.main import main
+from judge_eval.models import Board, Judge, Run
+from tests.helpers.board_rows import make_studied_run
+from tests.helpers.run_findings import compute, voted_run
+from tests.makers import key_client, make_key, make_vote, make_voter, pairs_of, seal_all
+from tests.process.up import ROOT
+from voting.models import Project, Queue
+
+pytestmark = [pytest.mark.django_db, pytest.mark.timeout(300)]
+
+
+def ask(run, judge="near-judge", *, key=None, **conditions):
+    client = key_client(key or make_key("read")[1])
+    return client.get(f"/api/runs/{run.pk}/gate", {"judge": judge, **conditions})
+
+
+def head_of(run):
+    return Board.objects.get(run=run).seq
+
+
+def ends(run, judge="near-judge", **conditions):
+    reply = ask(run, judge, **conditions).json()
+    return reply["code"], [check["code"] for check in reply["checks"]]
+
+
+# --- what is decided ------------------------------------------------------------------------------
+
+
+def test_agreement_passes_fails_or_is_not_settled():
+    run = voted_run()
+    assert ends(run, min_agreement=0.8) == (0, [0])
+    assert ends(run, "contrary-judge", min_agreement=0.8) == (1, [1])
+    assert ends(run, min_agreement=0.9) == (3, [3])
+
+
+def test_few_votes_settle_nothing():
+    run = voted_run(pairs=5)
+    reply = ask(run, min_agreement=0.1).json()
+    assert reply["code"] == 3
+    assert "fewer than 10" in reply["checks"][0]["words"]
+
+
+def test_the_floor_passes_where_it_is_claimed_and_fails_where_a_judge_is_worse():
+    run = make_studied_run(pairs=120)
+    compute(run)
+    assert ends(run, "good", beats_floor="true") == (0, [0])
+    assert ends(run, "weak", beats_floor="true") == (3, [3])
+    worse = voted_run(pairs=60)
+    reply = ask(worse, "contrary-judge", beats_floor="true").json()
+    assert reply["checks"][0]["words"] == "it is worse than floor-baseline"
+    assert reply["code"] == 1
+
+
+def test_another_judge_is_compared_by_the_paired_difference():
+    run = voted_run()
+    against = {"not_worse_than": "contrary-judge", "margin": 0.05}
+    assert ends(run, **against) == (0, [0])
+    assert ends(run, "contrary-judge", not_worse_than="near-judge", margin=0.05) == (1, [1])
+    # A judge against itself has no interval.
+    assert ends(run, not_worse_than="near-judge", margin=0.05) == (3, [3])
+
+
+def test_a_judge_like_people_passes_the_alt_test():
+    run = voted_run()
+    assert ends(run, like_people="true") == (0, [0])
+    assert ends(run, "contrary-judge", like_people="true", epsilon=0.3) == (1, [1])
+    two = ask(voted_run(people=2), like_people="true").json()
+    assert two["code"] == 3
+    assert "2 people voted" in two["checks"][0]["words"]
+
+
+def test_of_several_conditions_one_that_fails_decides_else_one_that_is_not_settled():
+    run = voted_run()
+    both = {"min_agreement": 0.9, "like_people": "true"}
+    assert ends(run, **both) == (3, [3, 0])
+    assert ends(run, "contrary-judge", **both)[0] == 1
+
+
+def test_later_votes_are_left_out_where_the_anchors_are_frozen():
+    run = voted_run(pairs=40)
+    at, before = head_of(run), ask(run, min_agreement=0.8).json()
+    pair = pairs_of(run)[0]
+    pair.votes_wanted = 9
+    pair.save()
+    for _ in range(3):
+        make_vote(make_voter(run), pair, "A")
+    seal_all(run.queue.project)
+    assert ask(run, min_agreement=0.8, at=at).json() == {"state": "computing"}
+    compute(run)
+    compute(run, f"at:{at}")
+    frozen, now = (ask(run, min_agreement=0.8, **more).json() for more in ({"at": at}, {}))
+    assert (frozen["votes"], now["votes"], frozen["at"]) == (120, 123, at)
+    assert frozen["checks"] == before["checks"]
+    # A verdict that changes later is an answer like any other.
+    assert ask(run, min_agreement=0.8, at=10**6).status_code == 422
+
+
+def test_what_a_judge_did_not_answer_counts_against_it_and_is_said():
+    run = voted_run(computed=False)
+    judge = Judge.objects.get(run=run, name="near-judge")
+    judge.verdicts.filter(item__position__lt=10).update(
+        state="failed", winner="", score_a=None, score_b=None, error="no answer"
+    )
+    compute(run)
+    reply = ask(run, min_agreement=0.8).json()
+    assert reply["notes"] == ["It gave no verdict on 10 items; votes there count against it."]
+
+
+# --- what is refused ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "conditions, says",
+    [
+        ({}, "name a condition"),
+        ({"judge": "", "min_agreement": 0.8}, "judge: name one"),
+        ({"not_worse_than": "x"}, "it goes with not_worse_than"),
+        ({"margin": 0.1, "beats_floor": "true"}, "it goes with not_worse_than"),
+        ({"beats_floor": "true", "epsilon": 0.1}, "goes with like_people"),
+        ({"like_people": "true", "epsilon": 0.123}, "must be one of 0.00, 0.05"),
+        ({"min_agreement": 80}, "less than or equal to 1"),
+        ({"min_agreement": 0.8, "judge": "nobody"}, "there is near-judge, contrary-judge"),
+        ({"beats_floor": "true", "min_agrement": 0.8}, "min_agrement: there is no such condition"),
+    ],
+)
+def test_what_is_not_asked_well_is_refused_with_the_reason(conditions, says):
+    run = voted_run()
+    response = ask(run, **conditions)
+    assert response.status_code == 422
+    [wrong] = json.loads(response.content)["detail"]
+    assert says in f"{wrong['path']}: {wrong['message']}"
+
+
+def test_simulated_votes_are_no_labels():
+    run = voted_run()
+    Queue.objects.filter(pk=run.queue_id).update(is_simulated=True)
+    response = ask(run, min_agreement=0.8)
+    assert response.status_code == 409
+    assert "simulated" in response.json()["detail"]
+
+
+def test_a_key_needs_read_and_its_own_project_and_nothing_left_to_vote_on():
+    run = voted_run(pairs=12)
+    assert ask(run, key=make_key("vote")[1], min_agreement=0.8).status_code == 403
+    other = Project.objects.create(name="Other")
+    assert ask(run, key=make_key("read", project=other)[1], min_agreement=0.8).status_code == 404
+    Queue.objects.filter(pk=run.queue_id).update(votes_per_item=9)
+    run.queue.items.update(votes_wanted=9)
+    assert ask(run, key=make_key("read", "vote")[1], min_agreement=0.8).status_code == 403
+
+
+def test_while_judges_are_asked_nothing_is_decided():
+    run = voted_run()
+    Run.objects.filter(pk=run.pk).update(state="judging")
+    assert ask(run, min_agreement=0.8).json() == {"state": "computing"}
+
+
+# --- the command line -----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def cli(live_server, monkeypatch, capsys):
+    monkeypatch.setenv("HUMANJUDGE_URL", live_server.url)
+    monkeypatch.setenv("HUMANJUDGE_API_KEY", make_key("read")[1])
+
+    def run(*words):
+        code = main(["gate", *map(str, words)])
+        return (code, *capsys.readouterr())
+
+    return run
+
+
+AGREEMENT = ("--min-agreement", "0.8", "--timeout", "1")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_exit_code_says_how_it_ends(cli):
+    run = voted_run()
+    code, out, err = cli(run.pk, "--judge", "near-judge", *AGREEMENT)
+    assert (code, err) == (0, "")
+    assert out.splitlines() == [
+        "gate|passed|judge:near-judge",
+        f"anchors|{str(run.pk)[:8]}|at|{head_of(run)}|votes|120|people|3|items|40",
+        "min-agreement|passed|overall agreement 95.0 % (81.1 to 98.8) must be above 80 %",
+    ]
+    assert cli(run.pk, "--judge", "contrary-judge", *AGREEMENT)[0] == 1
+    assert cli(run.pk, "--judge", "near-judge", "--min-agreement", "0.9")[0] == 3
+    assert cli(run.pk, "--judge", "nobody", *AGREEMENT)[0] == 2
+    assert cli(run.pk, "--judge", "near-judge")[0] == 2
+    assert cli(run.pk, "--judge", "near-judge", "--min-agreement", "80")[0] == 2
+    assert cli("ffffffff", "--judge", "near-judge", *AGREEMENT)[0] == 2
+    code, out, err = cli(voted_run(computed=False).pk, "--judge", "near-judge", *AGREEMENT)
+    assert (code, out) == (2, "")
+    assert "are the workers running?" in err
+    Queue.objects.filter(pk=run.queue_id).update(is_simulated=True)
+    code, out, err = cli(run.pk, "--judge", "near-judge", *AGREEMENT)
+    assert (code, out, "simulated" in err) == (2, "", True)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_same_votes_and_answers_are_the_same_bytes(cli, tmp_path):
+    run = voted_run()
+
+    def files(name, *more):
+        junit, markdown = tmp_path / f"{name}.xml", tmp_path / f"{name}.md"
+        written = ("--junit", junit, "--markdown", markdown, "--json")
+        conditions = (*AGREEMENT, "--beats-floor", "--like-people", *more)
+        code, out, _ = cli(run.pk, "--judge", "near-judge", *conditions, *written)
+        return code, out, junit.read_bytes(), markdown.read_bytes()
+
+    first = files("first")
+    assert files("second") == first
+    compute(run, f"at:{head_of(run)}")
+    frozen = files("frozen", "--at", head_of(run))
+    assert json.loads(frozen[1])["checks"][0] == json.loads(first[1])["checks"][0]
+    pair = pairs_of(run)[0]
+    pair.votes_wanted = 9
+    pair.save()
+    at = head_of(run)
+    make_vote(make_voter(run), pair, "A")
+    seal_all(run.queue.project)
+    compute(run, f"at:{at}")
+    assert files("later", "--at", at) == frozen
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_server_that_is_not_there_is_no_judge_that_failed(cli, monkeypatch):
+    monkeypatch.setenv("HUMANJUDGE_URL", "http://127.0.0.1:9")
+    assert cli("51b04665", "--judge", "x", *AGREEMENT)[0] == 2
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_pytest_fixture_fails_with_the_words_of_the_gate(cli, tmp_path):
+    run = voted_run()
+    (tmp_path / "conftest.py").write_text('pytest_plugins = ["humanjudge.gate"]\n')
+    (tmp_path / "test_judge.py").write_text(
+        "def test_near(gate):\n"
+        f"    assert gate('{run.pk}', 'near-judge', min_agreement=0.8)['code'] == 0\n"
+        "def test_contrary(gate):\n"
+        f"    gate('{run.pk}', 'contrary-judge', min_agreement=0.8, like_people=True)\n"
+        "def test_nobody(gate):\n"
+        f"    gate('{run.pk}', 'nobody', min_agreement=0.8)\n"
+    )
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", "."]
+    done = subprocess.run(
+        [*command, "-c", "/dev/null", "-p", "no:django"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        env={**__import__("os").environ, "PYTHONPATH": str(ROOT)},
+        timeout=120,
+    )
+    assert "2 failed, 1 passed" in done.stdout, done.stdout + done.stderr
+    assert "min-agreement|failed|overall agreement" in done.stdout
+    assert "the gate could not be asked: judge: there is near-judge" in done.stdout
+
+
+# --- what is written ------------------------------------------------------------------------------
+
+HOSTILE = '<b>a|b</b> & "x" \x00\x1b[31m\n# [l](javascript:alert(1)) @all _i_ http://e.vil ]]>'
+
+
+def hostile_reply():
+    check = {"name": "not-worse-than", "result": "failed", "code": 1, "words": f"of {HOSTILE}"}
+    return {
+        "run": "7",
+        "run_name": HOSTILE,
+        "judge_name": HOSTILE,
+        "result": "failed",
+        "at": 9,
+        "votes": 1,
+        "people": 1,
+        "items": 1,
+        "checks": [check, {**check, "code": 3}, {**check, "code": 0}],
+        "notes": [HOSTILE],
+    }
+
+
+def test_names_are_text_in_xml():
+    tree = ElementTree.fromstring(junit_xml(hostile_reply()))
+    [suite] = tree
+    assert [suite.get(name) for name in ("tests", "failures", "errors")] == ["3", "1", "1"]
+    assert suite[0][0].get("message").startswith('of <b>a b</b> & "x" [31m # [l](javascript')
+    assert [len(case) for case in suite] == [1, 1, 0]
+
+
+def test_names_are_text_in_markdown():
+    text = summary(hostile_reply())
+    assert len(text.splitlines()) == 11
+    for sign in ("<", "[", "]", "@", "_", "://", "&amp", "e.v"):
+        assert sign not in text
+    assert all(row.count("|") == 4 for row in text.splitlines() if row.startswith("|"))
