@@ -20,7 +20,16 @@ from django.db.models import (
 from django.db.models.functions import Coalesce
 
 from humanjudge.lib import leases
-from judge_eval.models import Board, Call, Extension, JudgeRating, RatingPoint, Run, Verdict
+from judge_eval.models import (
+    REPEATED,
+    Board,
+    Call,
+    Extension,
+    JudgeRating,
+    RatingPoint,
+    Run,
+    Verdict,
+)
 from judge_eval.stats import elo
 from voting.models import Item, Picture, Project
 from voting.selectors import queue_counts, unusable_pairs
@@ -28,6 +37,8 @@ from voting.selectors import queue_counts, unusable_pairs
 Row = TypeVar("Row", bound=Model)
 # Of calls: what one cost is not known.
 UNPRICED: Final = Q(cost_nano__isnull=True, state=Call.State.DONE)
+# Of verdicts: by a judge that was tuned on the votes on that very item.
+TUNED_ON: Final = Q(judge__is_tuned=True, item__is_held_out=False)
 # What the calls of a run bring.
 THINGS: dict[str, str] = {Call.Purpose.GENERATE: "outputs", Call.Purpose.JUDGE: "verdicts"}
 # Of a model that has answered nothing.
@@ -75,7 +86,8 @@ def is_drawn(item: str = "") -> Q:
 
 def with_costs(verdicts: QuerySet[Verdict]) -> QuerySet[Verdict]:
     """Add what the calls of verdicts cost: they stay here, and what they cost is on the board."""
-    calls = Call.objects.filter(verdict=OuterRef("pk")).exclude(state=Call.State.WAITING)
+    made = Call.objects.exclude(REPEATED).filter(verdict=OuterRef("pk"))
+    calls = made.exclude(state=Call.State.WAITING)
     of_one = calls.order_by().values("verdict")
     nano = of_one.annotate(nano=Sum("cost_nano")).values("nano")
     unpriced = of_one.annotate(unpriced=Count("pk", filter=UNPRICED)).values("unpriced")
