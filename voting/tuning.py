@@ -20,13 +20,16 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
+from humanjudge.http import Problem
 from voting.ledger import ledger
 from voting.ledger.counts import counted_in
 from voting.models import Entry, Item, Queue, Voter
 from voting.order import half_number
 
 TUNING: Final = "tuning"
+# Of items, and of votes and verdicts.
 KEPT_BACK: Final = Q(is_held_out=True, queue__is_tuning=True)
+HIDDEN: Final = Q(item__is_held_out=True, item__queue__is_tuning=True)
 WORDS: Final = (
     "Judges are tuned on one half of this run. This {noun} is on the other, which is held out: "
     "nobody sees votes or verdicts on it until the tuning ends."
@@ -48,6 +51,12 @@ def kept_back(items: Collection[UUID]) -> set[UUID]:
 def shown_in(queue: Queue) -> Q:
     """Say of entries that they are votes that count and may be shown."""
     return counted_in(queue) & (Q(item__is_held_out=False) if queue.is_tuning else Q())
+
+
+def refuse_whole_ledgers(project: UUID) -> None:
+    """Refuse what shows all entries of a project while half of a run is held out."""
+    if Queue.objects.filter(project=project, is_tuning=True).exists():
+        raise Problem(409, OF_ALL)
 
 
 def is_held_out(queue: Queue, prompt_key: str) -> bool:

@@ -28,11 +28,12 @@ from judge_eval.prompts.orders import combine
 from judge_eval.prompts.parse import ParsedVerdict
 from judge_eval.runs.lifecycle import OUTPUT_ABSENT
 from judge_eval.selectors import with_costs
+from voting import tuning
 from voting.choices import ONE, SWAPPED, WRONG, quality_of, row_of
 from voting.kinds import SEPARATOR, kind_of, options_of
 from voting.ledger import ledger
 from voting.ledger.chain import timestamp
-from voting.ledger.counts import COUNTED, counted_in
+from voting.ledger.counts import COUNTED
 from voting.models import Entry, Inference, Item, Queue
 from voting.selectors import chunks
 
@@ -70,7 +71,7 @@ def _statements(run: Run, shape: Shape) -> Iterator[Cells]:
     judges = list(run.judges.order_by("position"))
     names = _names_of(judges)
     verdicts = Verdict.objects.filter(judge__run=run, item__unusable="")
-    verdicts = verdicts.exclude(state=Verdict.State.WAITING)
+    verdicts = verdicts.exclude(tuning.HIDDEN).exclude(state=Verdict.State.WAITING)
     yield {table.MARK: _about(run, judges, names, has_wrong=verdicts.filter(winner=WRONG).exists())}
     items = run.queue.items.filter(unusable="")
     for item in in_chunks(items.select_related("a", "b"), "position"):
@@ -84,7 +85,7 @@ def _statements(run: Run, shape: Shape) -> Iterator[Cells]:
                     _verdict_on_pair(verdict) if shape is PAIRS else _verdict_on_item(verdict, task)
                 )
                 yield _name_of(verdict.item) | {"judge": names[judge.pk]} | answer | _costs(verdict)
-    votes = Entry.objects.filter(counted_in(run.queue), queue=run.queue_id, item__unusable="")
+    votes = Entry.objects.filter(tuning.shown_in(run.queue), queue=run.queue_id, item__unusable="")
     # Pretend votes would come back as those of people.
     votes = votes.filter(simulated=False).select_related("voter", "item")
     for vote in in_chunks(votes, "seq"):
@@ -254,6 +255,7 @@ def grandjury_votes(run: Run) -> Iterator[str]:
     """
     yield _line(VOTE_COLUMNS)
     counted = Entry.objects.filter(COUNTED & Q(simulated=False), queue=run.queue_id)
+    counted = counted.exclude(tuning.HIDDEN)
     for vote in in_chunks(counted.select_related("voter", "rubric", "item"), "seq"):
         assert vote.voter is not None and vote.item is not None  # noqa: PT018  it is a vote
         if vote.item.b_id:
@@ -342,6 +344,8 @@ def export(run: Run, name: FormatName, who: Reader) -> StreamingHttpResponse:
     """Return a run as a file; who gets it knows from then on what judges and others say."""
     chosen = FORMATS[name]
     is_whole = name == "ledger"
+    if name in ("jsonl", "ledger"):
+        tuning.refuse_whole_ledgers(run.queue.project_id)
     seen = Run.objects.filter(queue__project=run.queue.project) if is_whole else [run]
     note_runs_seen(who, seen)
     file = f"{slugify(run.name) or 'run'}-{str(run.pk)[:8]}{chosen.ending}"

@@ -11,9 +11,9 @@ from uuid import UUID
 from django.db.models import QuerySet
 
 from judge_eval.models import Run, Verdict
+from voting import tuning
 from voting.choices import ONE, WRONG
 from voting.kinds import SEPARATOR, Options, kind_of, options_of
-from voting.ledger.counts import counted_in
 from voting.models import Entry, Item
 from voting.selectors import chunks
 
@@ -29,7 +29,7 @@ def label_rows(run: Run, judges: dict[UUID, str]) -> Iterator[list[Label]]:
     has failed is None; simulated votes are none.
     """
     queue, asks = run.queue, options_of(run.queue)
-    votes = Entry.objects.filter(counted_in(queue), queue=queue.pk, simulated=False)
+    votes = Entry.objects.filter(tuning.shown_in(queue), queue=queue.pk, simulated=False)
     voted = votes.order_by("voter__pseudonym").values_list("voter", "voter__pseudonym").distinct()
     people = list(voted)
     yield [
@@ -69,6 +69,7 @@ def _labels(
         grade = value / ONE if asks.takes_grades and value is not None else None
         yield who, item, _label(task, choice, labels) if grade is None else grade
     given: Any = Verdict.objects.filter(judge__run=run, item__in=items, state=Verdict.State.DONE)
+    given = given.exclude(tuning.HIDDEN)
     for who, item, choice, labels, score in given.values_list(
         "judge", "item", "winner", "labels", "score_a"
     ):

@@ -15,7 +15,7 @@ from django.db.models.functions import Length
 
 from judge_eval.config.estimates import Price, cost
 from judge_eval.config.run_config import JoiningJudges, JudgeSpec
-from judge_eval.models import Judge, Run, Verdict
+from judge_eval.models import Findings, Judge, Run, Verdict
 from judge_eval.runs import lifecycle, providers, state
 from judge_eval.runs.lifecycle import JOINABLE, LifecycleRefused, config_of, locked_run
 from voting import tuning
@@ -32,6 +32,7 @@ _STATES: Final = (*JOINABLE, Run.State.JUDGING)
 def open_for_tuning(run: Run, by: Voter | None = None) -> None:
     with locked_run(run.pk, *_STATES, otherwise=_LATER) as held:
         _change(partial(tuning.open_tuning, held.queue, by))
+        Findings.objects.filter(run=held).delete()  # they are of both halves
         held.record("tuning", "Opened for tuning: half of its prompts are held out.")
 
 
@@ -39,8 +40,8 @@ def end(run: Run, by: Voter | None = None) -> None:
     """Show the half that was held out, to everybody and for good."""
     with locked_run(run.pk, *Run.State, otherwise="") as held:
         _change(partial(tuning.end_tuning, held.queue, by))
+        Findings.objects.filter(run=held).delete()  # they are of one half
         held.record("tuning", "Tuning has ended: the half held out is shown.")
-        held.save(update_fields=["state"])  # its board is to be computed anew
 
 
 def _change(act: Callable[[], None]) -> None:
