@@ -8,6 +8,7 @@ from uuid import UUID
 from django.db.models import (
     Avg,
     Count,
+    Exists,
     IntegerField,
     Max,
     Model,
@@ -119,10 +120,24 @@ class BoardView(NamedTuple):
         return self.total - self.preparing
 
 
+def stands_on_board(run: Run, judge: str = "") -> Q:
+    """Say of judges, or of rows that have one by this name, that a run's board has them.
+
+    Of those tuned here it has, once the tuning has ended, whoever judged the half held out.
+    """
+    untuned = Q(**{f"{judge}is_tuned": False})
+    if run.queue.held_out_from is None:
+        return Q()
+    if run.queue.is_tuning:
+        return untuned
+    judged = Verdict.objects.filter(judge=OuterRef(f"{judge}pk"), item__is_held_out=True)
+    return untuned | Exists(judged.exclude(state=Verdict.State.WAITING))
+
+
 def board(run: Run, counted: tuple[int, int, int] | None = None) -> BoardView:
     """Return the board of a run; `counted` are its items, where they were counted already."""
     ratings = JudgeRating.objects.filter(judge__run=run).select_related("judge")
-    rows = list(ratings.order_by("judge__position"))
+    rows = list(ratings.filter(stands_on_board(run, "judge__")).order_by("judge__position"))
     counts, unusable = Board.objects.get(run=run), unusable_pairs(run.queue).count()
     votes = (counts.votes, counts.unblinded, counts.seq)
     return BoardView(run, rows, *votes, *(counted or queue_counts(run.queue)), unusable)

@@ -389,10 +389,6 @@ class RunConfig(Part):
         longest = max((id_ for id_ in by_id if judge.startswith(f"{id_} (")), key=len, default="")
         return by_id.get(judge) or by_id.get(longest)
 
-    def samples_of(self, judge: str) -> int:
-        spec = self.spec_of(judge)
-        return (spec and spec.samples) or self.judging.samples
-
     @property
     def question(self) -> JudgeQuestion:
         """What a judge is asked about each item."""

@@ -7,16 +7,19 @@ from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 import numpy as np
-from django.db.models import BigIntegerField, Count, Exists, F, OuterRef, Q, QuerySet, Sum
+from django.db.models import BigIntegerField, Count, F, Q, QuerySet, Sum
 from django.db.models.functions import Cast, Round
 
 from judge_eval.findings.alt_test import Labels, TaskAnswers, answers_of
 from judge_eval.findings.filters import HALF, WHOLE, Parts, Slice
 from judge_eval.findings.history import History, history_of
 from judge_eval.findings.model import WINNER, AsOf
+from judge_eval.findings.repeats import repeats_of
 from judge_eval.models import REPEATED, Board, Call, Judge, Run, Verdict
-from judge_eval.selectors import TUNED_ON, UNPRICED
+from judge_eval.selectors import TUNED_ON, UNPRICED, stands_on_board
 from judge_eval.stats import Annotations
+from judge_eval.stats.estimate import Share
+from judge_eval.stats.judge_figures import NOTHING
 from judge_eval.stats.outcomes_table import FAILED, UNASSIGNED, Codes, Counts, OutcomesTable
 from voting.choices import ONE, SIDES, SWAPPED
 from voting.kinds import kind_of, options_of
@@ -79,6 +82,7 @@ class RunOutcomes(NamedTuple):
     parts: Parts | None
     tasks: list[TaskAnswers]
     groups: list[GroupVotes]
+    itself: list[Share]
 
 
 @one_moment()
@@ -108,6 +112,7 @@ def outcomes_of(run: Run, part: Slice = WHOLE) -> RunOutcomes:
     voters = dict(
         votes.order_by().values_list("voter__group").annotate(Count("voter", distinct=True))
     )
+    repeats = repeats_of(run, part.pairs(run))
     generators = sorted({name for pair in writers for name in pair if name})
     number = {name: n for n, name in enumerate(generators)} | {"": -1}
     return RunOutcomes(
@@ -157,19 +162,14 @@ def outcomes_of(run: Run, part: Slice = WHOLE) -> RunOutcomes:
         ),
         tasks=answers_of(run, part, votes, set(inside.tolist()), len(judges)),
         groups=_groups(votes, inside, choices, voters) if part.kind != "group" else [],
+        itself=[repeats[judge.pk].share if judge.pk in repeats else NOTHING for judge in judges],
     )
 
 
 def _judges(run: Run, part: Slice) -> list[Judge]:
     """Return the judges that stand on a board: of those tuned here, whoever was held to account."""
     judges = run.judges.order_by("position")
-    if run.queue.held_out_from is None or part.kind == HALF:
-        return list(judges)
-    if run.queue.is_tuning:
-        return list(judges.filter(is_tuned=False))
-    judged = Verdict.objects.filter(judge=OuterRef("pk"), item__is_held_out=True)
-    final = judged.exclude(state=Verdict.State.WAITING)
-    return list(judges.filter(Q(is_tuned=False) | Exists(final)))
+    return list(judges if part.kind == HALF else judges.filter(stands_on_board(run)))
 
 
 def _tuned_on(run: Run, items: Sequence[UUID]) -> set[int]:

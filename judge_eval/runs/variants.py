@@ -13,13 +13,12 @@ from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 from django.db.models import QuerySet
 from django.db.models.functions import Length
 
-from judge_eval.config.estimates import Price, cost
+from judge_eval.config.estimates import Price, calls_per_verdict, cost
 from judge_eval.config.run_config import JoiningJudges, JudgeSpec
 from judge_eval.models import Findings, Judge, Run, Verdict
 from judge_eval.runs import lifecycle, providers, state
 from judge_eval.runs.lifecycle import JOINABLE, LifecycleRefused, config_of, locked_run
 from voting import tuning
-from voting.kinds import kind_of
 from voting.models import Item, Voter
 
 Step: TypeAlias = Literal["first", "tuning", "all"]
@@ -95,8 +94,7 @@ def next_step(run: Run, judge: Judge) -> NextStep | None:
 def _estimated(run: Run, judge: Judge, step: Step, left: QuerySet[Item], number: int) -> NextStep:
     config = config_of(run)
     spec = config.spec_of(judge.name) or JudgeSpec(id=judge.name)
-    orders = 2 if config.verdict_orders == "both" and len(kind_of(run.queue).sides) > 1 else 1
-    each = orders * config.samples_of(judge.name) * spec.repeats
+    each = calls_per_verdict(config, spec)
     prices = providers.prices([judge.provider], run.queue.project_id)
     price = prices.get((judge.provider, judge.model))
     usd = _cost(run, judge, left, each, price) if price else None
