@@ -131,7 +131,7 @@ def stands_on_board(run: Run, judge: str = "") -> Q:
     if run.queue.is_tuning:
         return untuned
     judged = Verdict.objects.filter(judge=OuterRef(f"{judge}pk"), item__is_held_out=True)
-    return untuned | Exists(judged.exclude(state=Verdict.State.WAITING))
+    return untuned | Q(Exists(judged.exclude(state=Verdict.State.WAITING)))
 
 
 def board(run: Run, counted: tuple[int, int, int] | None = None) -> BoardView:

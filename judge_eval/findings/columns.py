@@ -369,14 +369,6 @@ FURTHER: Final = (
         of="orders",
     ),
     Column(
-        *("itself", "Self-agreement", "% alike when asked again"),
-        "Of the same question asked again in the same order: the share of equal pairs of answers, "
-        "as a mean over items.",
-        "how-itself",
-        *_share("self_agreement", "items", "It was not asked the same again."),
-        is_optional=True,
-    ),
-    Column(
         *("single", "Per answer", "% of votes"),
         "Agreement of each single answer. How much higher it is than the agreement is what "
         "contradicting itself costs the judge.",
@@ -416,6 +408,14 @@ FURTHER: Final = (
         {"cost_per_verdict_usd": "cost_per_verdict_usd"},
         topic="prices",
         is_of_parts=False,
+    ),
+    Column(
+        *("itself", "Self-agreement", "% alike when asked again"),
+        "Of the same question asked again in the same order: the share of equal pairs of answers, "
+        "as a mean over items.",
+        "how-itself",
+        *_share("self_agreement", "items", "It was not asked the same again."),
+        is_optional=True,
     ),
     *OF_RATINGS,
 )
