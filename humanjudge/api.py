@@ -20,6 +20,7 @@ from judge_eval.api.extensions import router as extensions
 from judge_eval.api.gate import router as gate
 from judge_eval.api.planner import router as planner
 from judge_eval.api.runs import router as runs
+from judge_eval.api.variants import router as variants
 from judge_eval.api.votes import router as judge_eval
 from judge_eval.exchange.import_report import ImportRefused, ImportTooLarge, TooManyWait
 from judge_eval.findings.cache import PartUnknown, TooManyParts
@@ -59,7 +60,7 @@ api = Api(
     docs_url="/docs",
 )
 # Django takes the first address that fits: fixed words stand before `/runs/{run_id}`.
-for router in (judge_eval, gate, events, transfer, runs, report.of_scores, composite):
+for router in (judge_eval, gate, events, transfer, variants, runs, report.of_scores, composite):
     api.add_router("/runs", router)
 api.add_router("/extensions", extensions)
 api.add_router("/imports", imports)

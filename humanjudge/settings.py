@@ -224,6 +224,7 @@ SEAL_WINDOW_MS = 40
 SEAL_BATCH = 1000
 LEDGER_PROJECTIONS = [
     "voting.ledger.groups.VoterGroups",
+    "voting.tuning.Halves",
     "voting.ledger.counts.VoteCounts",
     "judge_eval.ratings.projection.JudgeElo",
     "reports.quality.projection.QualityScore",

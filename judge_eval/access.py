@@ -23,7 +23,7 @@ from django.utils import timezone
 
 from humanjudge.http import HtmxRequest, problem
 from judge_eval.models import Run
-from voting import access
+from voting import access, tuning
 from voting.access import Action
 from voting.models import ApiKey, Assignment, Exposure, Item, Project, Queue, Voter
 from voting.selectors import chunks, left_to, released_by_me
@@ -65,6 +65,8 @@ def _obstacle(request: HttpRequest, action: Action, run: Run, pair: Item | None 
     """
     if pair is not None and to_vote_on(request, [pair.pk], run.queue.project_id):
         return PAIR_IS_OPEN.format(noun=run.queue.noun)
+    if pair is not None and run.queue.is_tuning and pair.is_held_out:
+        return tuning.WORDS.format(noun=run.queue.noun)
     if access.can(request.user, action, run.queue.project_id):
         return ""
     if action == "see people":
@@ -101,7 +103,7 @@ def hidden_from(reader: Reader, project: Project, items: Collection[UUID]) -> se
 
     The others count as seen from now on: a later vote of the reader on them is not blind.
     """
-    hidden = to_vote_on(reader, items, project.pk)
+    hidden = closed_to(reader, items, project.pk)
     note_seen(reader, project, {*items} - hidden)
     return hidden
 
@@ -156,6 +158,13 @@ def note_runs_seen(reader: Reader, runs: Iterable[Run]) -> None:
     for run in runs:
         for items in chunks(run.queue.items.only("queue", "position"), "position", _ITEMS_AT_ONCE):
             note_seen(reader, run.queue.project, [item.pk for item in items])
+
+
+def closed_to(reader: Reader, items: Collection[UUID], *projects: UUID) -> set[UUID]:
+    """Return those items whose votes and verdicts a reader may not see: first to be voted on, or
+    held out from everybody while judges are tuned.
+    """
+    return to_vote_on(reader, items, *projects) | tuning.kept_back(items)
 
 
 def to_vote_on(reader: Reader, items: Collection[UUID], *projects: UUID) -> set[UUID]:

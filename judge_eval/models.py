@@ -7,7 +7,7 @@ import time
 import uuid
 from collections.abc import Callable
 from decimal import Decimal
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from django.conf import settings
 from django.core.validators import RegexValidator
@@ -208,6 +208,9 @@ class Judge(models.Model):
     fingerprint = models.CharField(max_length=64)
     # Of a judge that is no one model: its `type` with its `version`, its `parts` and `options`.
     recipe = models.JSONField(null=True, blank=True)
+    # It joined while judges were tuned on votes of this run: only those that were held out tell
+    # how good it is.
+    is_tuned = models.BooleanField(default=False, editable=False)
 
     class Meta:
         constraints: ClassVar = [
@@ -394,6 +397,18 @@ class Call(models.Model):
 
     def __str__(self) -> str:
         return f"{self.purpose} {self.model}: {self.state}"
+
+    @property
+    def is_repeat(self) -> bool:
+        return self.purpose == "judge" and REPEATS_APART <= self.sample < SAMPLES_APART
+
+
+# Samples of a verdict are numbered from 0. The same is asked again, as a repeat, with numbers from
+# here on, and the samples of each further model of a judge have theirs.
+REPEATS_APART: Final = 40
+SAMPLES_APART: Final = 1000
+# Of calls: they say whether a judge agrees with itself, and are in no verdict and no cost of one.
+REPEATED: Final = Q(purpose="judge", sample__gte=REPEATS_APART, sample__lt=SAMPLES_APART)
 
 
 class RunEvent(models.Model):

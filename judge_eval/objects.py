@@ -211,7 +211,9 @@ def _payloads(run: Run, last: Mapping[str, JsonObject]) -> Iterator[dict[str, st
         config = config_hash(run)
     yield of_run | {"config": config, "project": _hashed(run.salt, run.queue.project.name)}
     for judge in run.judges.order_by("position"):
-        sha256 = _hashed(run.salt, _fields(judge))
+        # Judges of before were never tuned, and are hashed as they were.
+        tuned = {"is_tuned": True} if judge.is_tuned else {}
+        sha256 = _hashed(run.salt, _fields(judge) | tuned)
         yield {"type": "judge", "id": str(judge.pk), "sha256": sha256}
 
 

@@ -8,6 +8,7 @@ from uuid import UUID
 from django.db.models import (
     Avg,
     Count,
+    Exists,
     IntegerField,
     Max,
     Model,
@@ -20,7 +21,16 @@ from django.db.models import (
 from django.db.models.functions import Coalesce
 
 from humanjudge.lib import leases
-from judge_eval.models import Board, Call, Extension, JudgeRating, RatingPoint, Run, Verdict
+from judge_eval.models import (
+    REPEATED,
+    Board,
+    Call,
+    Extension,
+    JudgeRating,
+    RatingPoint,
+    Run,
+    Verdict,
+)
 from judge_eval.stats import elo
 from voting.models import Item, Picture, Project
 from voting.selectors import queue_counts, unusable_pairs
@@ -28,6 +38,8 @@ from voting.selectors import queue_counts, unusable_pairs
 Row = TypeVar("Row", bound=Model)
 # Of calls: what one cost is not known.
 UNPRICED: Final = Q(cost_nano__isnull=True, state=Call.State.DONE)
+# Of verdicts: by a judge that was tuned on the votes on that very item.
+TUNED_ON: Final = Q(judge__is_tuned=True, item__is_held_out=False)
 # What the calls of a run bring.
 THINGS: dict[str, str] = {Call.Purpose.GENERATE: "outputs", Call.Purpose.JUDGE: "verdicts"}
 # Of a model that has answered nothing.
@@ -75,7 +87,8 @@ def is_drawn(item: str = "") -> Q:
 
 def with_costs(verdicts: QuerySet[Verdict]) -> QuerySet[Verdict]:
     """Add what the calls of verdicts cost: they stay here, and what they cost is on the board."""
-    calls = Call.objects.filter(verdict=OuterRef("pk")).exclude(state=Call.State.WAITING)
+    made = Call.objects.exclude(REPEATED).filter(verdict=OuterRef("pk"))
+    calls = made.exclude(state=Call.State.WAITING)
     of_one = calls.order_by().values("verdict")
     nano = of_one.annotate(nano=Sum("cost_nano")).values("nano")
     unpriced = of_one.annotate(unpriced=Count("pk", filter=UNPRICED)).values("unpriced")
@@ -107,10 +120,24 @@ class BoardView(NamedTuple):
         return self.total - self.preparing
 
 
+def stands_on_board(run: Run, judge: str = "") -> Q:
+    """Say of judges, or of rows that have one by this name, that a run's board has them.
+
+    Of those tuned here it has, once the tuning has ended, whoever judged the half held out.
+    """
+    untuned = Q(**{f"{judge}is_tuned": False})
+    if run.queue.held_out_from is None:
+        return Q()
+    if run.queue.is_tuning:
+        return untuned
+    judged = Verdict.objects.filter(judge=OuterRef(f"{judge}pk"), item__is_held_out=True)
+    return untuned | Q(Exists(judged.exclude(state=Verdict.State.WAITING)))
+
+
 def board(run: Run, counted: tuple[int, int, int] | None = None) -> BoardView:
     """Return the board of a run; `counted` are its items, where they were counted already."""
     ratings = JudgeRating.objects.filter(judge__run=run).select_related("judge")
-    rows = list(ratings.order_by("judge__position"))
+    rows = list(ratings.filter(stands_on_board(run, "judge__")).order_by("judge__position"))
     counts, unusable = Board.objects.get(run=run), unusable_pairs(run.queue).count()
     votes = (counts.votes, counts.unblinded, counts.seq)
     return BoardView(run, rows, *votes, *(counted or queue_counts(run.queue)), unusable)

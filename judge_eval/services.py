@@ -31,6 +31,7 @@ from voting.models import Inference, Item, Picture, Project, Queue, VoterPrompt,
 from voting.order import couples, fresh_turn, keyed_number, prompt_order
 from voting.pictures.rendering import renderer_id
 from voting.pictures.store import source_address
+from voting.tuning import is_held_out
 
 # A change of what a baseline answers must change its fingerprint: it is another competitor then.
 BASELINE_VERSION = 2
@@ -144,6 +145,7 @@ def new_item(queue: Queue, position: int, a: Inference, b: Inference | None = No
     # What has no prompt shares none.
     item.prompt_key = prompt_key(a.prompt) if a.prompt.strip() else str(item.pk)
     item.turn = fresh_turn(queue.pk, item.prompt_key)
+    item.is_held_out = is_held_out(queue, item.prompt_key)
     item.votes_wanted = votes_for(item.pk, queue)
     return item
 
@@ -172,7 +174,9 @@ def couple_items(queue: Queue, new: Sequence[Item]) -> None:
     for prompt, item in lone.items():
         item.prompt_key = firsts[prompt]
         item.turn, item.is_coupled = fresh_turn(queue.pk, item.prompt_key), True
-    Item.objects.bulk_update(lone.values(), ["prompt_key", "turn", "is_coupled"], batch_size=500)
+        item.is_held_out = is_held_out(queue, item.prompt_key)
+    changed = ["prompt_key", "turn", "is_coupled", "is_held_out"]
+    Item.objects.bulk_update(lone.values(), changed, batch_size=500)
 
 
 def _next_position(rows: QuerySet[Any]) -> int:
@@ -220,8 +224,9 @@ def judge_of(run: Run, config: RunConfig, spec: JudgeSpec) -> Judge:
         return baseline(run, spec.id)
     fields = {"run": run, "name": spec.id, "provider": spec.provider}
     if spec.type == ONE_MODEL:
-        fingerprint = model_fingerprint(config, spec.id, spec.provider, spec.id)
-        return Judge(**fields, model=spec.id, fingerprint=fingerprint)
+        model = spec.model or spec.id
+        fingerprint = model_fingerprint(config, spec.id, spec.provider, model)
+        return Judge(**fields, model=model, fingerprint=fingerprint)
     recipe = recipe_of(spec)
     parts = [model_fingerprint(config, spec.id, part.provider, part.id) for part in spec.models]
     fingerprint = sha256(canonical(recipe | {"parts": parts})).hexdigest()
@@ -241,6 +246,7 @@ def model_fingerprint(
     rows = Provider.objects.filter(name=provider).values_list("refused", flat=True)
     without = left_out((rows.first() or {}).get(model, ()))
     asked = config.asking(judge, provider, model).parameters
+    spec = config.spec_of(judge)
     return judge_fingerprint(
         model=reported or model,
         provider=provider,
@@ -249,6 +255,7 @@ def model_fingerprint(
             **{name: value for name, value in asked.items() if name not in without},
             "samples": config.judging.samples,
             "orders": config.verdict_orders,
+            **(spec.variation if spec else {}),
             **({"without": without} if without else {}),
         },
         renderer=renderer_id(settings.SVG_RENDERER) if config.kind == "svg" else None,

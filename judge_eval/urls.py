@@ -24,6 +24,7 @@ _moved = RedirectView.as_view(
 )
 # They compute with NumPy, which no other page needs.
 _alt = "judge_eval.pages.alt_test"
+_workshop = "judge_eval.pages.workshop"
 
 of_a_run = [
     path("", board.run_board, name="run"),
@@ -36,6 +37,12 @@ of_a_run = [
     path("resume", runs.resume_run, name="resume-run"),
     path("retry", runs.retry_run, name="retry-run"),
     path("judges", runs.add_judges, name="add-judges"),
+    path("workshop/", on_demand(f"{_workshop}.run_workshop"), name="run-workshop"),
+    path("workshop/open", on_demand(f"{_workshop}.open_tuning"), name="open-tuning"),
+    path("workshop/end", on_demand(f"{_workshop}.end_tuning"), name="end-tuning"),
+    path("workshop/add", on_demand(f"{_workshop}.add_variant"), name="add-variant"),
+    path("workshop/<uuid:judge_id>/ask", on_demand(f"{_workshop}.ask_variant"), name="ask-variant"),
+    path("workshop/<uuid:judge_id>/look", on_demand(f"{_workshop}.look"), name="look-held-out"),
     path("duplicate", runs.act, {"action": lifecycle.duplicate}, name="duplicate-run"),
     path("archive", runs.act, {"action": lifecycle.archive}, name="archive-run"),
     path("unarchive", runs.act, {"action": lifecycle.unarchive}, name="unarchive-run"),

@@ -212,6 +212,10 @@ class Queue(Identified):
     is_simulated = models.BooleanField(default=False, editable=False)
     # Its run was deleted: what the ledger refers to is left of its items, without their texts.
     deleted_at = models.DateTimeField(null=True, editable=False)
+    # While judges are tuned on one half of the prompts, the other is held out: those whose number
+    # in `voting.order` is this or larger. Kept by voting.tuning.Halves.
+    is_tuning = models.BooleanField(default=False, editable=False)
+    held_out_from = models.BigIntegerField(null=True, editable=False)
     # Items with enough votes; kept by voting.ledger.counts.VoteCounts.
     done = models.PositiveIntegerField(default=0, editable=False)
 
@@ -308,6 +312,8 @@ class Item(models.Model):
     # Where answers are ranked by their order: another prompt of one item has the same key, or the
     # next that opens gets it; both items are handed to the same voter.
     is_coupled = models.BooleanField(default=False, editable=False)
+    # Of a queue that was opened for tuning: on which half it is. Kept by voting.tuning.Halves.
+    is_held_out = models.BooleanField(default=False, db_default=False, editable=False)
     # Pairs are handed out by this number, the lowest first; see voting.order.
     turn = models.BigIntegerField(editable=False)
 

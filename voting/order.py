@@ -53,6 +53,14 @@ def fresh_turn(queue: object, prompt_key: str) -> int:
     return FRESH + prompt_order(queue, prompt_key)
 
 
+def half_number(queue: object, prompt_key: str) -> int:
+    """Return by which number a prompt falls into one half of its queue or the other: below 2**62.
+
+    It has nothing to do with the order in which prompts enter.
+    """
+    return keyed_number(str(queue), "half", prompt_key) >> 2
+
+
 def couples(prompts: Sequence[str], waiting: str = "") -> dict[str, str]:
     """Couple prompts of one item: the first with the second, the third with the fourth …
 

@@ -299,6 +299,66 @@ def planned(
     return plans, lines.plan_lines(plans)
 
 
+@command("variants")
+@click.argument("run")
+@click.option("--open", "tuning", flag_value="open", help="Open the run for tuning, once.")
+@click.option("--end", "tuning", flag_value="end", help="End it: the half held out is shown.")
+@click.option("--held-out", metavar="LABEL", help="Its figure on that half; each look is counted.")
+def variants(run: str, tuning: str | None, held_out: str | None) -> Printed:
+    """Variants of a judge, by their agreement with people on the tuning half, the best first.
+
+    Of each, between tabs: label, model, agreement, low, high in percent, votes, self-agreement in
+    percent, and what it is asked next, of how many items and calls, for how many dollars at most.
+    """
+    client = connect()
+    if held_out:
+        looked = client.post(run_path(run, "variants", "look"), {"variant": held_out})
+        return looked, lines.held_out_lines(looked)
+    if tuning:
+        workshop = client.post(run_path(run, "variants", "tuning"), {"open": tuning == "open"})
+    else:
+        workshop = client.get(run_path(run, "variants"))
+    return workshop, lines.variant_lines(workshop)
+
+
+@command("variant-add")
+@click.argument("run")
+@click.argument("label")
+@click.option("--model", help="Whom it asks; the label if not given.")
+@click.option("--provider", help="Where.")
+@click.option("--instructions", type=FILE, help="A file with what it is told first.")
+@click.option("--temperature", help="A number, or none to send none.")
+@click.option("--samples", type=int, help="Answers of which the majority counts.")
+@click.option("--repeats", type=int, help="How often the same is asked, for self-agreement.")
+def add_variant(
+    run: str,
+    label: str,
+    instructions: Path | None,
+    temperature: str | None,
+    provider: str | None,
+    **options: str | int | None,
+) -> Printed:
+    """Let a variant join a run whose tuning is open; it is asked nothing yet."""
+    spec: dict[str, object] = {"id": label, **given(**options)}
+    if temperature is not None:
+        spec["temperature"] = None if temperature == "none" else float(temperature)
+    if instructions is not None:
+        with trying("read", instructions):
+            spec["instructions"] = instructions.read_text(encoding="utf-8")
+    body = {"judges": [spec], **given(provider=provider)}
+    workshop = connect().post(run_path(run, "variants"), body)
+    return workshop, lines.variant_lines(workshop)
+
+
+@command("variant-ask")
+@click.argument("run")
+@click.argument("label")
+def ask_variant(run: str, label: str) -> Printed:
+    """Ask a variant its next step: 20 items of the tuning half, that half, then all items."""
+    asked = connect().post(run_path(run, "variants", "ask"), {"variant": label})
+    return asked, [lines.line("asked", label, "verdicts", asked["verdicts"])]
+
+
 @command("import")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=FILE)
 @click.option("--run", help="Add to this run instead of making one.")

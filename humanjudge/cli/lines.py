@@ -176,6 +176,37 @@ def _detail(detail: object) -> str:
     return _joined(detail.get("path"), detail.get("message")) or clean(json.dumps(detail))
 
 
+def variant_lines(workshop: Reply) -> Iterator[str]:
+    state = "open" if workshop["is_tuning"] else "ended" if workshop["is_split"] else "none"
+    yield line("tuning", state, "held-out-looks", workshop["held_out_looks"])
+    for each in workshop["variants"]:
+        following, figure = each["next"], each["tuning"]
+        usd = following and following["usd"]
+        step = following and [following["step"], following["items"], following["calls"]]
+        yield "\t".join(
+            [
+                *(clean(each["name"]), clean(each["model"]) or "-"),
+                *(_percent(figure[name]) for name in ("value", "low", "high")),
+                str(figure["n"]),
+                _percent(each["self_agreement"]["value"]),
+                *(map(str, step) if step else ["-"] * 3),
+                "-" if usd is None else f"{usd:.4f}",
+            ]
+        )
+
+
+def held_out_lines(looked: Reply) -> Iterator[str]:
+    figure, gap = looked["held_out"], looked["gap"]
+    shares = [_percent(figure[name]) for name in ("value", "low", "high")]
+    points = "-" if gap is None else f"{gap:.1f}"
+    yield "\t".join([clean(looked["name"]), *shares, str(figure["n"]), points])
+    yield line("held-out-looks", looked["held_out_looks"])
+
+
+def _percent(share: float | None) -> str:
+    return "-" if share is None else f"{100 * share:.1f}"
+
+
 def plan_lines(plans: Reply) -> Iterator[str]:
     for method, plan in plans.items():
         if plan["items"] is None:

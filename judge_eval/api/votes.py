@@ -48,6 +48,7 @@ from voting.services import (
     cast_vote,
     is_unblinded,
 )
+from voting.tuning import HIDDEN
 from voting.voters import voter_of_key
 
 MOST_TASKS = 200
@@ -256,7 +257,8 @@ def pending(
     tasks = [_task(pair) for pair in pairs]
     if verdicts and ApiKey.Scope.VERDICTS in api_key.scopes:
         note_seen(api_key, run.queue.project, [pair.pk for pair in pairs])
-        given = Verdict.objects.select_related("judge").order_by("judge__position")
+        given = Verdict.objects.exclude(HIDDEN).select_related("judge")
+        given = given.order_by("judge__position")
         prefetch_related_objects(pairs, Prefetch("verdicts", given))
         for task, pair in zip(tasks, pairs, strict=True):
             task["verdicts"] = json.dumps([_verdict(verdict) for verdict in pair.verdicts.all()])

@@ -12,7 +12,7 @@ from typing import Annotated, Final
 from pydantic import Field, PlainSerializer
 
 from humanjudge.lib.validation import WHOLE, Part
-from judge_eval.config.run_config import RunConfig
+from judge_eval.config.run_config import JudgeSpec, RunConfig
 from judge_eval.prompts.judge import Message, messages
 from voting.conversations import messages_of
 
@@ -99,18 +99,21 @@ def plan(config: RunConfig) -> Plan:
     Plan(generations=2, pairs=1, verdict_calls=2)
     """
     pairs = len(config.prompts) * comb(len(config.models), 1 if config.items else 2)
-    judges = sum(len(judge.models) for judge in config.judges)
+    calls = sum(len(judge.models) * calls_per_verdict(config, judge) for judge in config.judges)
     return Plan(
         generations=len(config.prompts) * len(config.models),
         pairs=pairs,
-        verdict_calls=pairs * judges * calls_per_verdict(config),
+        verdict_calls=pairs * calls,
     )
 
 
-def calls_per_verdict(config: RunConfig) -> int:
-    """Return how often a judge is asked about one item: in each order, for each sample."""
+def calls_per_verdict(config: RunConfig, judge: JudgeSpec) -> int:
+    """Return how often a model is asked about one item: in each order, for each sample and repeat.
+
+    Of a judge of several models it is each of them.
+    """
     orders = 2 if config.verdict_orders == "both" and not config.items else 1
-    return orders * config.judging.samples
+    return orders * (judge.samples or config.judging.samples) * judge.repeats
 
 
 def estimate(config: RunConfig, prices: Prices) -> Estimate:
@@ -134,10 +137,11 @@ def estimate(config: RunConfig, prices: Prices) -> Estimate:
         line("generate", (config.provider, model.id), prompts, tokens, most.max_tokens)
         for model, most in ((each, config.generation.of(each)) for each in config.models)
     ]
-    models = [model for judge in config.judges for model in judge.models]
-    for model in models:
+    pairs = plan(config).pairs
+    models = [(each, model) for each in config.judges for model in each.models]
+    for spec, model in models:
         judge = (model.provider, model.id)
-        price, calls = prices.get(judge), plan(config).verdict_calls // len(models)
+        price, calls = prices.get(judge), pairs * calls_per_verdict(config, spec)
         tokens = _judging_tokens(config, price.picture_tokens if price else PICTURE_TOKENS)
         tokens *= calls // max(prompts, 1)
         most = config.judging.of(model).max_tokens

@@ -166,14 +166,25 @@ class JudgePart(ModelSettings):
     provider: Provider = ""
 
 
+MOST_REPEATS: Final = 20
+_VARIED: Final = ("model", "instructions", "samples")
 _JudgePart = Annotated[
     JudgePart, BeforeValidator(alone("id"), json_schema_input_type=Name | JudgePart)
 ]
 
 
 class JudgeSpec(JudgePart):
-    """A model that judges, a baseline, which is asked nowhere, or a judge of another type."""
+    """A model that judges, a baseline, which is asked nowhere, or a judge of another type.
 
+    The id is a label of one's own where `model` names who is asked: so one model may judge by
+    several `instructions`, as variants. These stand in place of what judges are told first.
+    """
+
+    model: Name | Literal[""] = ""
+    instructions: Long | Literal[""] = ""
+    samples: Annotated[int, Field(ge=1, le=25), WHOLE] | None = None
+    # How often the same is asked, to see whether it is answered alike; the first answer counts.
+    repeats: Annotated[int, Field(ge=1, le=MOST_REPEATS), WHOLE] = 1
     type: Extension = ONE_MODEL
     # Whom a judge of another type may ask, and what else that type wants to know.
     parts: Annotated[tuple[_JudgePart, ...], Field(strict=False, max_length=25)] = ()
@@ -188,12 +199,21 @@ class JudgeSpec(JudgePart):
         """Whom it asks: its parts, or else the model that it is; a baseline asks nobody."""
         if self.is_baseline:
             return ()
-        return self.parts or (JudgePart(id=self.id, provider=self.provider, **self.settings),)
+        model = self.model or self.id
+        return self.parts or (JudgePart(id=model, provider=self.provider, **self.settings),)
+
+    @property
+    def variation(self) -> JsonObject:
+        """What makes it another competitor than the model that is asked as all are."""
+        own = {"instructions": self.instructions, "samples": self.samples}
+        return {name: value for name, value in own.items() if value}
 
     @model_serializer(mode="wrap")
     def _short(self, serialize: SerializerFunctionWrapHandler) -> JsonObject:
         """Leave out what was not given, and what only judges of other types have."""
         absent = ModelSettings.model_fields.keys() - self.settings.keys()
+        absent |= {"model", "instructions", "samples"} - {n for n in _VARIED if getattr(self, n)}
+        absent |= {"repeats"} if self.repeats == 1 else set()
         if self.type == ONE_MODEL:
             absent |= {"type", "parts", "options"}
         return {name: each for name, each in serialize(self).items() if name not in absent}
@@ -356,11 +376,18 @@ class RunConfig(Part):
 
     def asking(self, judge: str, provider: str, model: str) -> Judging:
         """Return how a model is asked as a judge, or as a part of one."""
-        # A judge that calls itself something else goes by another name by then.
-        specs = sorted(self.judges, key=lambda spec: spec.id != judge)
+        own = self.spec_of(judge)
+        specs = sorted(self.judges, key=lambda spec: spec is not own)
         models = (each for spec in specs for each in spec.models)
         same = (each for each in models if (each.provider, each.id) == (provider, model))
         return self.judging.of(next(same, ModelSettings()))
+
+    def spec_of(self, judge: str) -> JudgeSpec | None:
+        """Return how a judge is asked, by its name; None of one that no config names."""
+        by_id = {spec.id: spec for spec in self.judges}
+        # A judge that calls itself something else goes by another name by then.
+        longest = max((id_ for id_ in by_id if judge.startswith(f"{id_} (")), key=len, default="")
+        return by_id.get(judge) or by_id.get(longest)
 
     @property
     def question(self) -> JudgeQuestion:
@@ -522,6 +549,14 @@ def _conflicts_of_baselines(config: JsonObject) -> Iterator[tuple[Place, str]]:
             yield ("judges", number, "id"), f"{name} {why}"
         if "provider" in each and _line(each, "provider") != BASELINE and is_baseline(name):
             yield ("judges", number, "provider"), NO_OTHERS
+        yield from _conflicts_of_variants(number, each)
+
+
+def _conflicts_of_variants(number: int, judge: JsonObject) -> Iterator[tuple[Place, str]]:
+    if is_baseline(_line(judge, "id")) or judge.get("type", ONE_MODEL) != ONE_MODEL:
+        for field in (*_VARIED, "repeats"):
+            if judge.get(field):
+                yield ("judges", number, field), "is of a judge that is one model"
 
 
 def _misplaced(name: str, config: JsonObject) -> str:

@@ -157,6 +157,7 @@ class JudgePart(_Record):
     reported_model: Name
     fingerprint: Annotated[str, Field(max_length=64)]
     recipe: Recipe | None = None
+    is_tuned: bool = False
 
 
 class Output(_Record):

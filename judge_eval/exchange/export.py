@@ -19,6 +19,7 @@ from voting.ledger.groups import STATES_GROUPS
 from voting.models import Entry, Flag, Inference, Item, Project, Voter, VoterPrompt
 from voting.pictures.images import data_url
 from voting.selectors import chunks
+from voting.tuning import refuse_whole_ledgers
 
 # Outputs are long.
 AT_ONCE: Final = 200
@@ -43,6 +44,7 @@ class LedgerNotWhole(Exception):
 def export_run(run: Run) -> Iterator[str]:
     """Yield the lines of a bundle of one run, without their ends."""
     project = Project.objects.get(queues__run=run)
+    refuse_whole_ledgers(project.pk)
     of_run = Q(queue=run.queue_id) | STATES_GROUPS
     sealed = Entry.objects.filter(of_run, project=project, seq__lte=project.head_seq)
     return _lines(project, [run], sealed)
@@ -53,6 +55,7 @@ def export_project(project: Project) -> Iterator[str]:
 
     A run that is still being imported, and what the ledger holds of it by now, are left out.
     """
+    refuse_whole_ledgers(project.pk)
     fresh, runs = _project_with_runs(project)
     return _lines(fresh, runs, _sealed(fresh, runs))
 

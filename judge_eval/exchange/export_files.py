@@ -11,6 +11,7 @@ from judge_eval.exchange import training
 from judge_eval.exchange.export import export_run
 from judge_eval.exchange.export_rows import grandjury_votes, labels_csv, run_csv, run_rows
 from judge_eval.models import Run
+from voting import tuning
 from voting.kinds import KINDS
 from voting.ledger import ledger
 
@@ -121,6 +122,8 @@ def export(run: Run, name: FormatName, who: Reader) -> StreamingHttpResponse:
     """Return a run as a file; who gets it knows from then on what judges and others say."""
     chosen = FORMATS[name]
     is_whole = name == "ledger"
+    if name in ("jsonl", "ledger"):
+        tuning.refuse_whole_ledgers(run.queue.project_id)
     seen = Run.objects.filter(queue__project=run.queue.project) if is_whole else [run]
     note_runs_seen(who, seen)
     file = f"{slugify(run.name) or 'run'}-{str(run.pk)[:8]}{chosen.ending}"

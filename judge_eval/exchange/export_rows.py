@@ -20,10 +20,10 @@ from judge_eval.exchange.import_write import CHANGES, NOTED
 from judge_eval.models import Run, Verdict
 from judge_eval.runs.lifecycle import OUTPUT_ABSENT
 from judge_eval.selectors import with_costs
+from voting import tuning
 from voting.choices import ONE, WRONG, quality_of, row_of
 from voting.kinds import SEPARATOR, Options, kind_of, options_of
 from voting.ledger.chain import timestamp
-from voting.ledger.counts import counted_in
 from voting.models import Entry, Inference, Item
 from voting.selectors import chunks
 
@@ -66,12 +66,13 @@ def judged_items(run: Run) -> Iterator[JudgedItem]:
 
 
 def _verdicts(run: Run) -> QuerySet[Verdict]:
-    return Verdict.objects.filter(judge__run=run).exclude(state=Verdict.State.WAITING)
+    verdicts = Verdict.objects.filter(judge__run=run).exclude(state=Verdict.State.WAITING)
+    return verdicts.exclude(tuning.HIDDEN)
 
 
 def _votes(run: Run) -> QuerySet[Entry]:
     # Pretend votes would be taken for those of people.
-    return Entry.objects.filter(counted_in(run.queue), queue=run.queue_id, simulated=False)
+    return Entry.objects.filter(tuning.shown_in(run.queue), queue=run.queue_id, simulated=False)
 
 
 def judge_names(run: Run) -> dict[UUID, str]:

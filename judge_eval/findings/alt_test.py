@@ -10,6 +10,7 @@ from django.db.models import F, QuerySet
 from judge_eval.findings.filters import Slice
 from judge_eval.findings.model import AgainstPerson, AltTest, AltTestJudge
 from judge_eval.models import Judge, Run, Verdict
+from judge_eval.selectors import TUNED_ON
 from judge_eval.stats import AltTestResult, AltTestSettings, advice, alt_test, epsilon_key, in_words
 from voting.choices import ONE, quality_of
 from voting.kinds import kind_of, options_of
@@ -49,6 +50,7 @@ def answers_of(
     most = min(MOST_VOTES, MOST_ANSWERS // max(1, judges))
     every = max(1, -(-votes.count() // max(1, most)))
     verdicts = Verdict.objects.filter(judge__run=run, state=Verdict.State.DONE)
+    verdicts = verdicts.exclude(TUNED_ON)
     if part.kind == "ballot":
         verdicts = verdicts.filter(winner__in=part.verdicts)
     reading, voted_on = _Reading(run.queue), set[int]()

@@ -409,6 +409,14 @@ FURTHER: Final = (
         topic="prices",
         is_of_parts=False,
     ),
+    Column(
+        *("itself", "Self-agreement", "% alike when asked again"),
+        "Of the same question asked again in the same order: the share of equal pairs of answers, "
+        "as a mean over items.",
+        "how-itself",
+        *_share("self_agreement", "items", "It was not asked the same again."),
+        is_optional=True,
+    ),
     *OF_RATINGS,
 )
 COLUMNS: Final = (*MAIN, *FURTHER)

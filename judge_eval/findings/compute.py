@@ -1,11 +1,12 @@
 """All figures of a run from its outcomes: pure, and the same every time."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, TypedDict
 
 import numpy as np
 
+from humanjudge.lib.text import listed
 from judge_eval.baselines import most_over_floor
 from judge_eval.findings.agreement import about_order, agreement_of, agreement_with
 from judge_eval.findings.alt_test import alt_tests
@@ -113,6 +114,8 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
             sensitivity=flags[place].sensitivity,
             specificity=flags[place].specificity,
             consistency=consistency[place],
+            self_agreement=outcomes.itself[place],
+            is_tuned=judge.is_tuned,
             first_position=first_position[place],
             elo_other_orders_low=elo_ranges[0, place],
             elo_other_orders_high=elo_ranges[1, place],
@@ -137,6 +140,7 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
             for n, (each, figure) in enumerate(zip(single, figures, strict=True))
             if each.value is not None and figure.agreement.value is not None
         },
+        itself={n: each.value for n, each in enumerate(outcomes.itself) if each.value is not None},
         identical=identical_judges(table.verdicts, is_baseline),
         impossible=_impossible(outcomes),
         withdrawn=[(each.judge, each.other, each.why) for each in claims.withdrawn],
@@ -153,7 +157,7 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
         as_of=outcomes.as_of,
         words=" ".join(words.headline()),
         more=[f"{lead}: {text}" for lead, text in words.points()],
-        notes=[*words.notes(), *about_order(ranked, words)],
+        notes=[*words.notes(), *about_order(ranked, words), *_about_tuning(outcomes)],
         judges=studied,
         claims=claims,
         mcnemar=mcnemar_tests(_labelled(outcomes), np.flatnonzero(is_baseline).tolist()),
@@ -174,6 +178,16 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
         groups=_groups(outcomes),
         **({"parts": outcomes.parts} if outcomes.parts else {}),
     )
+
+
+def _about_tuning(outcomes: RunOutcomes) -> Iterator[str]:
+    if outcomes.run.queue.is_tuning:
+        yield "Judges are being tuned: these figures are of the tuning half, without variants."
+    if tuned := [judge.name for judge in outcomes.judges if judge.is_tuned]:
+        yield (
+            f"Tuned on votes of this run: {listed(tuned)}. Their figures are of the half that was "
+            "held out, and so is what is claimed of them; they have no ELO."
+        )
 
 
 def _elo_ranges(outcomes: RunOutcomes, figures: Sequence[JudgeFigures]) -> FloatArray:

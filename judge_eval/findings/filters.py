@@ -23,6 +23,10 @@ from voting.models import Entry, Item
 # Votes and verdicts for one side or the other; ties and both bad are left out on either part.
 DECIDED: Final = "decided"
 KINDS: Final = ("tag", "generator", "ballot", "group", "at")
+# A half of a run on which judges are tuned; nobody names it by an address.
+HALF: Final = "half"
+TUNING: Final = "tuning"
+HELD_OUT: Final = "held-out"
 LONGEST: Final = 300
 MOST_OFFERED: Final = 150
 # The number of an entry of the ledger, written in one way only.
@@ -81,6 +85,7 @@ class Slice:
             "ballot": "only votes and verdicts for A or B",
             "group": f"votes of the group {self.value}",
             "at": f"votes up to entry {self.value} of the ledger",
+            HALF: f"the {self.value} half",
         }[self.kind]
 
     @property
@@ -115,6 +120,10 @@ class Slice:
         if "\0" in self.value:  # which PostgreSQL does not even compare
             return Item.objects.none()
         pairs = Item.objects.filter(queue=run.queue_id)
+        if self.kind == HALF:
+            return pairs.filter(is_held_out=self.value == HELD_OUT)
+        if run.queue.is_tuning:
+            pairs = pairs.filter(is_held_out=False)
         if self.kind == "generator":
             return pairs.filter(Q(a__generator=self.value) | Q(b__generator=self.value))
         if self.kind != "tag":
@@ -126,7 +135,9 @@ class Slice:
         return pairs.alias(place=place).filter(place__gt=0)
 
     def within(self, votes: QuerySet[Entry], run: Run) -> QuerySet[Entry]:
-        """Return those votes of a run that are part of it."""
+        """Return those votes of a run that are part of it, and may be shown."""
+        if run.queue.is_tuning and self.kind != HALF:
+            votes = votes.filter(item__is_held_out=False)
         if self.kind == "group":
             # A NUL, which PostgreSQL does not even compare, is in no name.
             return votes.filter(voter__group=self.value) if "\0" not in self.value else votes.none()

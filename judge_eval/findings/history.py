@@ -1,7 +1,7 @@
 """The ledger of a run as claims are made of it: what was opened, asked for and voted, in order."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from math import nan
 from operator import attrgetter
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -10,7 +10,7 @@ from uuid import UUID
 from django.db.models import BooleanField, ExpressionWrapper, Max, Q, QuerySet
 
 from judge_eval.models import Run
-from judge_eval.ratings.projection import SealedVerdict
+from judge_eval.ratings.projection import SealedVerdict, untuned
 from judge_eval.stats.evidence_order import Closed, Event, Opened, OutOfOrder, Voted, VotesRequired
 from judge_eval.stats.outcomes_table import FAILED, UNASSIGNED
 from voting.kinds import COMPARISON, grade_of, is_ordered, kind_of
@@ -73,18 +73,20 @@ def history_of(
     votes: QuerySet[Entry],
     items: Sequence[UUID],
     codes: Mapping[str, int],
-    judges: int,
+    judges: Sequence[int],
     group: str = "",
     up_to: int | None = None,
+    tuned_on: Collection[int] = (),
 ) -> History:
     """Read with five queries what the ledger says of some items, in the order of their rows.
 
     `votes` are those that count, whatever they say; `codes` are those of what may be said here,
-    and `group` the voters whose votes are part of it, where not all are. With `up_to` nothing later
-    is read but what judges say of items that were open then.
+    `judges` their positions, and `group` the voters whose votes are part of it, where not all are.
+    With `up_to` nothing later is read but what judges say of items that were open then. Of judges
+    that were tuned what they say in the rows `tuned_on` is no evidence.
     """
     rows = {item: row for row, item in enumerate(items)}
-    return _Reading(run, rows, codes, group, up_to).history(votes, judges)
+    return _Reading(run, rows, codes, group, up_to, tuned_on).history(votes, judges)
 
 
 class _Reading:
@@ -95,7 +97,9 @@ class _Reading:
         codes: Mapping[str, int],
         group: str,
         up_to: int | None,
+        tuned_on: Collection[int],
     ) -> None:
+        self.tuned_on = tuned_on
         self.run, self.rows, self.codes, self.group = run, rows, codes, group
         self.up_to = up_to
         # Numbers of prompts by their keys, and by comparison.
@@ -114,7 +118,7 @@ class _Reading:
         # The first vote on an item that the queue had not handed out.
         self.chosen = 0
 
-    def history(self, votes: QuerySet[Entry], judges: int) -> History:
+    def history(self, votes: QuerySet[Entry], judges: Sequence[int]) -> History:
         opened, requirements = list(self._opened(judges)), list(self._requirements())
         order = [prompt_order(self.run.queue_id, prompt) for prompt in self.prompts]
         # A vote on an item that has no `verdicts` entry is no evidence about judges.
@@ -150,7 +154,7 @@ class _Reading:
             votes &= Q(seq__lte=self.up_to)
         return sealed.filter(votes, kind=kind).order_by("seq")
 
-    def _opened(self, judges: int) -> Iterator[Opened]:
+    def _opened(self, judges: Sequence[int]) -> Iterator[Opened]:
         entries = self._sealed(Entry.Kind.VERDICTS).values_list("seq", "item", "payload")
         before: dict[int, list[int]] = {}
         for seq, item, payload in entries.iterator(ROWS_AT_ONCE):
@@ -158,11 +162,12 @@ class _Reading:
                 continue
             if self.up_to is not None and seq > self.up_to and row not in before:
                 continue  # it was not open then
-            winners = {each["position"]: each["winner"] for each in payload["verdicts"]}
-            codes = [self._code(winners[n]) if n in winners else UNASSIGNED for n in range(judges)]
+            given = untuned(payload) if row in self.tuned_on else payload["verdicts"]
+            winners = {each["position"]: each["winner"] for each in given}
+            codes = [self._code(winners[n]) if n in winners else UNASSIGNED for n in judges]
             if self.is_ordered:
-                grades = {each["position"]: _grade(each) for each in payload["verdicts"]}
-                self.verdict_grades[row] = [grades.get(n) for n in range(judges)]
+                grades = {each["position"]: _grade(each) for each in given}
+                self.verdict_grades[row] = [grades.get(n) for n in judges]
             for old, new in zip(before.get(row, codes), codes, strict=True):
                 if old != new:
                     self.changes[JOINED if old == UNASSIGNED else CHANGED] = seq

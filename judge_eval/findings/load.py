@@ -11,12 +11,15 @@ from django.db.models import BigIntegerField, Count, F, Q, QuerySet, Sum
 from django.db.models.functions import Cast, Round
 
 from judge_eval.findings.alt_test import Labels, TaskAnswers, answers_of
-from judge_eval.findings.filters import WHOLE, Parts, Slice
+from judge_eval.findings.filters import HALF, WHOLE, Parts, Slice
 from judge_eval.findings.history import History, history_of
 from judge_eval.findings.model import WINNER, AsOf
-from judge_eval.models import Board, Call, Judge, Run, Verdict
-from judge_eval.selectors import UNPRICED
+from judge_eval.findings.repeats import repeats_of
+from judge_eval.models import REPEATED, Board, Call, Judge, Run, Verdict
+from judge_eval.selectors import TUNED_ON, UNPRICED, stands_on_board
 from judge_eval.stats import Annotations
+from judge_eval.stats.estimate import Share
+from judge_eval.stats.judge_figures import NOTHING
 from judge_eval.stats.outcomes_table import FAILED, UNASSIGNED, Codes, Counts, OutcomesTable
 from voting.choices import ONE, SIDES, SWAPPED
 from voting.kinds import kind_of, options_of
@@ -81,18 +84,19 @@ class RunOutcomes(NamedTuple):
     parts: Parts | None
     tasks: list[TaskAnswers]
     groups: list[GroupVotes]
+    itself: list[Share]
 
 
 @one_moment()
 def outcomes_of(run: Run, part: Slice = WHOLE) -> RunOutcomes:
     """Read a run, or a part of it, with a fixed number of queries."""
     seq = Board.objects.values_list("seq", flat=True).filter(run=run).first() or 0
-    judges = list(run.judges.order_by("position"))
+    judges = _judges(run, part)
     items, rows, prompts, writers, tags = _items(run, part)
     inside, all_votes = rows[:, 0], _votes(run)
     votes = part.within(all_votes, run)
     choices = _choices(run, votes)
-    verdicts = _verdicts(run, choices, int(inside.max(initial=-1)) + 1, len(judges))[inside]
+    verdicts = _verdicts(run, part, choices, int(inside.max(initial=-1)) + 1, judges)[inside]
     columns = len(choices)
     kind = kind_of(run.queue)
     is_counted = bool(kind.choices) and part.kind not in SOME_VOTES
@@ -110,6 +114,7 @@ def outcomes_of(run: Run, part: Slice = WHOLE) -> RunOutcomes:
     voters = dict(
         votes.order_by().values_list("voter__group").annotate(Count("voter", distinct=True))
     )
+    repeats = repeats_of(run, part.pairs(run))
     generators = sorted({name for pair in writers for name in pair if name})
     number = {name: n for n, name in enumerate(generators)} | {"": -1}
     return RunOutcomes(
@@ -140,9 +145,10 @@ def outcomes_of(run: Run, part: Slice = WHOLE) -> RunOutcomes:
             all_votes if part.is_of_votes and part.up_to is None else votes,
             items,
             _codes(run, part, choices),
-            len(judges),
+            [judge.position for judge in judges],
             part.value if part.kind == "group" else "",
             part.up_to,
+            set() if part.kind == HALF else _tuned_on(run, items),
         ),
         generators=generators,
         models=np.array([[number[a], number[b]] for a, b in writers]).reshape(-1, 2),
@@ -159,7 +165,22 @@ def outcomes_of(run: Run, part: Slice = WHOLE) -> RunOutcomes:
         ),
         tasks=answers_of(run, part, votes, set(inside.tolist()), len(judges)),
         groups=_groups(votes, inside, choices, voters) if part.kind != "group" else [],
+        itself=[repeats[judge.pk].share if judge.pk in repeats else NOTHING for judge in judges],
     )
+
+
+def _judges(run: Run, part: Slice) -> list[Judge]:
+    """Return the judges that stand on a board: of those tuned here, whoever was held to account."""
+    judges = run.judges.order_by("position")
+    return list(judges if part.kind == HALF else judges.filter(stands_on_board(run)))
+
+
+def _tuned_on(run: Run, items: Sequence[UUID]) -> set[int]:
+    """Return the rows of items on which judges were tuned."""
+    if run.queue.held_out_from is None:
+        return set()
+    own = set(run.queue.items.filter(is_held_out=False).values_list("pk", flat=True))
+    return {row for row, item in enumerate(items) if item in own}
 
 
 def _votes(run: Run) -> QuerySet[Entry]:
@@ -257,23 +278,31 @@ def _codes(run: Run, part: Slice, choices: Sequence[str]) -> dict[str, int]:
     return codes | {verdict: len(choices) for verdict in kind_of(run.queue).never_right}
 
 
-def _verdicts(run: Run, choices: Sequence[str], places: int, judges: int) -> Counts:
+def _verdicts(
+    run: Run, part: Slice, choices: Sequence[str], places: int, judges: Sequence[Judge]
+) -> Counts:
     """Return code, consistency, first and side picks, both answers, by item and judge."""
     codes = _codes(run, WHOLE, choices)
-    table = np.tile(np.array([UNASSIGNED, -1, 0, 0, UNASSIGNED, UNASSIGNED]), (places, judges, 1))
+    columns = {judge.position: n for n, judge in enumerate(judges)}
+    nothing = np.array([UNASSIGNED, -1, 0, 0, UNASSIGNED, UNASSIGNED])
+    table = np.tile(nothing, (places, len(judges), 1))
     final = Verdict.objects.filter(judge__run=run, item__position__lt=places)
+    if part.kind != HALF:
+        final = final.exclude(TUNED_ON)
     names = ("winner", "consistent", "first_picks", "picks", "order")
     rows = final.exclude(state=Verdict.State.WAITING).values_list(
         "item__position", "judge__position", *names
     )
     for place, judge, winner, consistent, first, picks, order in rows.iterator(ROWS_AT_ONCE):
+        if judge not in columns:
+            continue
         answers = (UNASSIGNED, UNASSIGNED)
         if order == Verdict.Order.BOTH:
             # A verdict from elsewhere may say that both orders agree, and nothing of each.
             both = (winner, SWAPPED.get(winner)) if consistent else tuple(picks)
             if len(both) == 2 and SWAPPED.keys() >= {*both}:
                 answers = (codes[both[0]], codes[SWAPPED[both[1]]])
-        table[place, judge] = (
+        table[place, columns[judge]] = (
             codes.get(winner, FAILED),
             -1 if consistent is None else consistent,
             first or 0,
@@ -295,7 +324,8 @@ def _spent(judges: list[Judge]) -> Iterator[Spent]:
         nano=Sum("cost_nano"),
         without=Sum("unpriced", default=0),
     )
-    calls = Call.objects.filter(verdict__judge__in=judges).exclude(state=Call.State.WAITING)
+    made = Call.objects.exclude(REPEATED).filter(verdict__judge__in=judges)
+    calls = made.exclude(state=Call.State.WAITING)
     paying = calls.values_list("verdict__judge").annotate(
         nano=Sum("cost_nano"), without=Count("pk", filter=UNPRICED)
     )
@@ -337,10 +367,12 @@ def labels_of(run: Run, part: Slice = WHOLE, *, up_to: int | None = None) -> Run
 
     With `up_to` only votes up to this entry of the ledger, by the groups that held then.
     """
-    judges = list(Judge.objects.filter(run=run).order_by("position").only("name", "provider"))
+    judges = _judges(run, part)
+    own = {str(judge.pk) for judge in judges}
     votes = _votes_up_to(run, part, up_to).filter(item__isnull=False)
-    given = Verdict.objects.filter(judge__run=run).exclude(state=Verdict.State.WAITING)
-    if part.kind and not part.is_of_votes:
+    given = Verdict.objects.filter(judge__run=run).exclude(TUNED_ON)
+    given = given.exclude(state=Verdict.State.WAITING)
+    if run.queue.is_tuning or (part.kind and not part.is_of_votes):
         given = given.filter(item__in=part.pairs(run))
     if part.kind == "ballot":
         # A verdict that failed is in any part of votes.
@@ -355,6 +387,8 @@ def labels_of(run: Run, part: Slice = WHOLE, *, up_to: int | None = None) -> Run
     failed: list[tuple[str, UUID]] = []
     about = ("item_id", "judge_id", "winner", "labels", "score_a")
     for pair, by, winner, labels, score in given.order_by("item__position").values_list(*about):
+        if str(by) not in own:
+            continue
         if winner:
             _note(by_judge[str(by)], pair, winner, labels, score if is_graded else None)
         else:
@@ -377,7 +411,7 @@ def _votes_up_to(run: Run, part: Slice, up_to: int | None) -> QuerySet[Entry]:
         return part.within(votes, run)
     groups = groups_at(run.queue.project_id, up_to)
     own = [human for human, group in groups.items() if group == part.value]
-    return votes.filter(voter__pseudonym__in=own)
+    return WHOLE.within(votes, run).filter(voter__pseudonym__in=own)
 
 
 def _note(tasks: Labels, pair: UUID, winner: str, labels: Any, score: float | None) -> None:

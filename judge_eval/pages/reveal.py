@@ -22,6 +22,7 @@ from voting.models import Entry, Item, Queue
 from voting.questions import own_vote_in_words
 from voting.selectors import progress
 from voting.services import record_exposure
+from voting.tuning import kept_back
 from voting.voters import voter_here
 
 # A reveal looks for the new ratings this often, ever more slowly: for about half a minute.
@@ -160,7 +161,8 @@ def reveal(request: HtmxRequest, vote_uid: UUID) -> HttpResponse:
         raise Problem(403, f"What the judges said is shown {voted}.")
     # Before anything is shown: a vote cast after this moment is not blind.
     record_exposure(voter.pk, [item.pk], timezone.now())
-    left, every = "A" if vote.left_side != "B" else "B", judge_lines(vote, item)
+    left = "A" if vote.left_side != "B" else "B"
+    every = [] if kept_back([item.pk]) else judge_lines(vote, item)
     baselines = [line for line in every if line["judge"].is_baseline]
     judges = [line for line in every if not line["judge"].is_baseline]
     lines, headline = judges or baselines, own_vote_in_words(vote)

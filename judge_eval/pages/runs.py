@@ -26,7 +26,7 @@ from humanjudge.lib.tables import Cell, name_cell
 from humanjudge.lib.text import duration, latency, number_of, usd
 from humanjudge.listing import Column, Listing, page_of
 from judge_eval import selectors
-from judge_eval.access import refusal, to_vote_on
+from judge_eval.access import closed_to, refusal
 from judge_eval.config.run_config import MOST_USD, ConfigInvalid
 from judge_eval.models import Call, Provider, Run, Verdict
 from judge_eval.pages.run_form import JoiningForm
@@ -323,7 +323,7 @@ def run_calls(request: HtmxRequest, run: Run) -> HttpResponse:
         "page": page,
         "verdicts": verdicts[:MOST_VERDICTS],
         "has_more_verdicts": len(verdicts) > MOST_VERDICTS,
-        "closed": to_vote_on(request, [*about, *(v.item_id for v in verdicts)], project),
+        "closed": closed_to(request, [*about, *(v.item_id for v in verdicts)], project),
         "tab": "run",
     }
     return render(request, "judge_eval/calls.html", context)
@@ -338,7 +338,7 @@ def run_call(request: HtmxRequest, run: Run, call_id: int) -> HttpResponse:
         return refused
     output = call.inference_id
     pairs = Item.objects.filter(Q(a=output) | Q(b=output)) if output else Item.objects.none()
-    if to_vote_on(request, pairs.values_list("pk", flat=True), run.queue.project_id):
+    if closed_to(request, pairs.values_list("pk", flat=True), run.queue.project_id):
         raise Problem(403, "You have this output open for voting; who made it is shown after that.")
     context = {
         "run": run,

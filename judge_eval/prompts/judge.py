@@ -4,6 +4,7 @@ What a judge is told is versioned: a change of wording is a change of competitor
 is a new entry in ``VERSIONS``. "Output A" is what stands first *here*.
 """
 
+import re
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -31,6 +32,8 @@ class JudgeQuestion:
     kind: str = COMPARISON.name
     is_graded: bool = False
     criteria: Sequence[str] = ()
+    # A judge's own, in place of the wording's opening.
+    instructions: str = ""
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,20 @@ class Wording:
     score: str = ""
     criteria: str = ""
 
+    @property
+    def opening(self) -> str:
+        """What a variant may say in its own words; the fence and the form of a reply follow it."""
+        return self.system[: self.system.index(_FENCE)].strip()
+
+    @property
+    def closing(self) -> str:
+        return self.system[self.system.index(_FENCE) :]
+
+
+# With these words the fence around outputs begins, in every wording.
+_FENCE: Final = "The prompt and the output"
+# What instructions may have filled in; the last two are appended where they leave them out.
+PLACEHOLDERS: Final = ("kind", "task", "choices", "rubric")
 
 _PAIRS_1: Final = Wording(
     system="""\
@@ -229,7 +246,8 @@ def messages(
     """
     wording = VERSIONS[version][kind_of(question).noun]
     criteria = "\n".join(f"- {each}" for each in question.criteria)
-    boundary = boundary_for(prompt, *outputs, *([criteria] if criteria else []))
+    own = [each for each in (criteria, question.instructions) if each]
+    boundary = boundary_for(prompt, *outputs, *own)
 
     def enclosed(text: str, name: str, *, may_have_turns: bool = False) -> str:
         turns = (may_have_turns and messages_of(text)) or ()
@@ -243,13 +261,16 @@ def messages(
         )
 
     winners = ", ".join(f'"{choice}"' for choice in question.ballot)
-    system = wording.system.format(
-        kind=wording.kinds[kind],
-        choices="\n".join(_offered(wording, question)),
-        rubric=rubric,
+    filled = {
+        "kind": wording.kinds[kind],
+        "task": wording.tasks.get(question.kind, "decide which of these holds"),
+        "choices": "\n".join(_offered(wording, question)),
+        "rubric": rubric,
+    }
+    opening = instructed(question.instructions or wording.opening, filled)
+    system = f"{opening}\n\n" + wording.closing.format(
         boundary=boundary,
         winners=winners,
-        task=wording.tasks.get(question.kind),
         answer=wording.answer.get(question.kind, "").format(winners=winners),
         score=wording.score if question.is_graded else "",
     )
@@ -276,6 +297,23 @@ def messages(
         ]
         content[0]["text"] = f"{user_text}\n\n{content[0]['text']}"
     return [{"role": "system", "content": system}, {"role": "user", "content": content}]
+
+
+def instructed(instructions: str, filled: Mapping[str, str]) -> str:
+    """Return instructions with their placeholders filled in, each once: nothing else is read.
+
+    >>> instructed("By {rubric} and {boundary}:", {"rubric": "{choices}", "choices": "- A"})
+    'By {choices} and {boundary}:\\n\\nThe choices:\\n- A'
+    """
+    used = set(re.findall(r"\{(\w+)\}", instructions))
+    text = re.sub(r"\{(\w+)\}", lambda m: filled.get(m[1], m[0]), instructions.strip())
+    left_out = [f"The {n}:\n{filled[n]}" for n in ("choices", "rubric") if n not in used]
+    return "\n\n".join([text, *left_out])
+
+
+def opening_of(version: str, question: JudgeQuestion) -> str:
+    """Return the instructions of judges that have none of their own, with placeholders."""
+    return VERSIONS[version][kind_of(question).noun].opening
 
 
 def _offered(wording: Wording, question: JudgeQuestion) -> list[str]:

@@ -36,6 +36,8 @@ class SealedVerdict(TypedDict):
     position: int
     winner: str | None
     score: NotRequired[int | None]
+    # By a judge that was tuned on votes of the run: it plays no game.
+    tuned: NotRequired[bool]
 
 
 class Payload(TypedDict):
@@ -44,9 +46,13 @@ class Payload(TypedDict):
     verdicts: list[SealedVerdict]
 
 
+def untuned(payload: Payload) -> list[SealedVerdict]:
+    return [verdict for verdict in payload["verdicts"] if not verdict.get("tuned")]
+
+
 def by_position(payload: Payload) -> Verdicts:
     """Return the winners of a `verdicts` entry in the run's order of judges, None for failures."""
-    winners = {item["position"]: item["winner"] for item in payload["verdicts"]}
+    winners = {item["position"]: item["winner"] for item in untuned(payload)}
     return tuple(winners.get(position) for position in range(max(winners, default=-1) + 1))
 
 
@@ -294,7 +300,7 @@ def _unblinded(entry: Fact) -> int:
 
 def _coverage(payloads: Iterable[Payload]) -> tuple[Counter[str], Counter[str]]:
     """Count on how many items each judge was asked, and on how many it answered."""
-    verdicts = [verdict for payload in payloads for verdict in payload["verdicts"]]
+    verdicts = [verdict for payload in payloads for verdict in untuned(payload)]
     requested = Counter(verdict["judge"] for verdict in verdicts)
     answered = Counter(verdict["judge"] for verdict in verdicts if verdict["winner"] is not None)
     return requested, answered
@@ -311,9 +317,8 @@ def _answers(
     if not kind_of(run.queue).choices:
         return dict.fromkeys(payloads, (0,) * len(ANSWERS))
     for pair, payload in payloads.items():
-        winners = [
-            each["winner"] for each in payload["verdicts"] if each["judge"] not in left_aside
-        ]
+        given = untuned(payload)
+        winners = [each["winner"] for each in given if each["judge"] not in left_aside]
         answers[pair] = tuple(map(winners.count, VERDICTS))
     return answers
 

@@ -1,6 +1,6 @@
 """What people do with a run: they draft, start, stop, resume, retry, copy and delete it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from decimal import Decimal
@@ -25,7 +25,7 @@ from judge_eval.config.run_config import (
     RunConfig,
     parse,
 )
-from judge_eval.models import Board, Call, Judge, Provider, Run, Verdict
+from judge_eval.models import REPEATED, Board, Call, Judge, Provider, Run, Verdict
 from judge_eval.objects import record_objects
 from judge_eval.runs import extension_check, leases, providers, state, verdicts
 from judge_eval.runs.hook_api import PlanHelpers
@@ -58,7 +58,7 @@ class LifecycleRefused(Exception):
 
 
 @contextmanager
-def _locked(run_id: UUID, *states: str, otherwise: str) -> Iterator[Run]:
+def locked_run(run_id: UUID, *states: str, otherwise: str) -> Iterator[Run]:
     """Lock a run in one of some states, or refuse what was asked of it."""
     with transaction.atomic():
         run = state.locked().get(pk=run_id)
@@ -123,7 +123,7 @@ def copied(run: Run) -> RunConfig:
 
 def start(run_id: UUID) -> Run:
     """Ask for every output; what follows is asked for as they come."""
-    with _locked(run_id, Run.State.DRAFT, otherwise="only a draft can be started") as run:
+    with locked_run(run_id, Run.State.DRAFT, otherwise="only a draft can be started") as run:
         config = config_of(run)
         _refuse_obstacles(run, config)
         for spec in config.judges:
@@ -134,7 +134,7 @@ def start(run_id: UUID) -> Run:
         run.started_at = timezone.now()
         state.set_state(run, Run.State.GENERATING)
         record_objects(run)
-        _go_on(run, "started", "Outputs are being asked for.")
+        go_on(run, "started", "Outputs are being asked for.")
     return run
 
 
@@ -181,7 +181,7 @@ def obstacles(config: RunConfig, cost: Estimate, project: UUID) -> list[str]:
     return reasons
 
 
-def _go_on(run: Run, kind: str, text: str, **data: int) -> None:
+def go_on(run: Run, kind: str, text: str, **data: int) -> None:
     run.record(kind, text, **data)
     enqueue("judge_eval.tasks.advance", str(run.pk))
     enqueue("judge_eval.tasks.work")
@@ -190,7 +190,7 @@ def _go_on(run: Run, kind: str, text: str, **data: int) -> None:
 def stop(run_id: UUID) -> Run:
     """Stop calls and voting. Answers under way are kept."""
     running = (*Run.AT_WORK, Run.State.VOTING)
-    with _locked(run_id, *running, otherwise="there is nothing to stop") as run:
+    with locked_run(run_id, *running, otherwise="there is nothing to stop") as run:
         state.stop(run, "Stopped by hand.")
     return run
 
@@ -219,7 +219,8 @@ def stop_if_over_budget(question: Question) -> bool:
 
 def resume(run_id: UUID, budget_usd: Decimal | None = None) -> Run:
     """Go on where the run was stopped, with a larger budget if one is given."""
-    with _locked(run_id, Run.State.STOPPED, otherwise="only a stopped one can be resumed") as run:
+    otherwise = "only a stopped one can be resumed"
+    with locked_run(run_id, Run.State.STOPPED, otherwise=otherwise) as run:
         if why := extension_check.why_not(run):
             raise LifecycleRefused(why)
         if budget_usd is not None:
@@ -234,7 +235,7 @@ def resume(run_id: UUID, budget_usd: Decimal | None = None) -> Run:
         # Nobody can vote on outputs that were not given with their pairs.
         is_open = not run.is_given or not lacking_outputs(run.queue).exists()
         state.set_state(run, _state_with_work(run), is_open=is_open)
-        _go_on(run, "resumed", "The run goes on.")
+        go_on(run, "resumed", "The run goes on.")
     return run
 
 
@@ -258,7 +259,7 @@ def add_judges_to(run_id: UUID, joining: JoiningJudges) -> int:
     Its outputs may have been imported, or logged by a client. Items that are open stay open: the
     verdicts that come are new entries of the ledger.
     """
-    with _locked(run_id, *JOINABLE, otherwise="judges join it once its items are open") as run:
+    with locked_run(run_id, *JOINABLE, otherwise="judges join it once its items are open") as run:
         config = _joined(run, joining)
         are_baselines = all(is_baseline(judge.id) for judge in joining.judges)
         if not are_baselines and lacking_outputs(run.queue).exists():
@@ -272,13 +273,28 @@ def add_judges_to(run_id: UUID, joining: JoiningJudges) -> int:
         if joining.budget_usd is not None:
             run.budget_nano = providers.nano(joining.budget_usd)
         run.save(update_fields=["config"])
-        judges = add_judges(run, [judge_of(run, config, spec) for spec in new])
+        judges = [judge_of(run, config, spec) for spec in new]
+        _refuse_same(run, judges)
+        for judge in judges:
+            # Whoever adds it has seen the votes on the tuning half.
+            judge.is_tuned = run.queue.is_tuning and not judge.is_baseline
+        judges = add_judges(run, judges)
         record_objects(run)
-        verdict_count = state.want_verdicts(run, judges)
-        state.set_state(run, Run.State.JUDGING)
+        at_once = [judge for judge in judges if not judge.is_tuned]
+        verdict_count = state.want_verdicts(run, at_once)
+        if at_once:
+            state.set_state(run, Run.State.JUDGING)
         text = f"{listed(judge.name for judge in judges)} joined the judges of this run."
-        _go_on(run, "judges_added", text)
+        go_on(run, "judges_added", text)
     return verdict_count
+
+
+def _refuse_same(run: Run, judges: Sequence[Judge]) -> None:
+    names = dict(run.judges.values_list("fingerprint", "name"))
+    for judge in judges:
+        if other := names.get(judge.fingerprint):
+            raise LifecycleRefused(f"{judge.name} would be asked exactly as {other} is.")
+        names[judge.fingerprint] = judge.name
 
 
 def _joined(run: Run, joining: JoiningJudges) -> RunConfig:
@@ -330,10 +346,11 @@ def retry_failed(run_id: UUID) -> int:
     Pairs that are open stay open: a verdict that comes after all is a new entry of the ledger.
     """
     others = set(Run.State) - {Run.State.DRAFT, Run.State.STOPPED}
-    with _locked(run_id, *others, otherwise="start or resume it first") as run:
+    with locked_run(run_id, *others, otherwise="start or resume it first") as run:
         # Verdicts first, those too that stand on a part of their samples: what is to be decided
         # anew, the calls tell only as long as they have failed.
-        failed = Call.objects.filter(_has_failed(), verdict=OuterRef("pk"))
+        made = Call.objects.exclude(REPEATED)
+        failed = made.filter(_has_failed(), verdict=OuterRef("pk"))
         _reset(Verdict.objects.filter(Exists(failed), judge__run=run))
         # Each begins its tries anew; how many were made is still to be told.
         attempts = run.calls.filter(_has_failed()).aggregate(made=Sum("attempts"))["made"]
@@ -344,7 +361,7 @@ def retry_failed(run_id: UUID) -> int:
             if drawings:
                 done.append(f"{drawings} drawing{' is' if drawings == 1 else 's are'} tried again.")
             state.set_state(run, _state_with_work(run))
-            _go_on(run, RETRIED, " ".join(done), attempts=attempts or 0)
+            go_on(run, RETRIED, " ".join(done), attempts=attempts or 0)
     return calls + drawings
 
 
@@ -420,7 +437,7 @@ def _archived(run_id: UUID, since: datetime | None) -> Run:
 def delete(run_id: UUID) -> None:
     """Delete a draft with its judges and its queue; its project and its rubric stay."""
     try:
-        with _locked(run_id, Run.State.DRAFT, otherwise="only a draft can be deleted") as run:
+        with locked_run(run_id, Run.State.DRAFT, otherwise="only a draft can be deleted") as run:
             forget_trials(run)
             Judge.objects.filter(run=run).delete()
             run.delete()

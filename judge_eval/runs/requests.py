@@ -1,7 +1,7 @@
 """What a call asks, word for word, and the key under which its reply is stored."""
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import sha256
 from typing import TypeAlias
@@ -13,7 +13,7 @@ from django.db.models import Exists, OuterRef
 
 from judge_eval.config.estimates import Price, cost, most_tokens, reservation
 from judge_eval.config.run_config import Generation, Judging, RunConfig, parse
-from judge_eval.models import Call, Provider, Run
+from judge_eval.models import SAMPLES_APART, Call, Provider, Run
 from judge_eval.prompts import judge
 from judge_eval.prompts.parse import ReplyUnreadable, parse_verdict
 from judge_eval.prompts.request_hash import request_hash
@@ -26,9 +26,6 @@ from voting.models import Queue
 from voting.pictures.store import stored_path
 
 logger = logging.getLogger(__name__)
-
-# The samples of a verdict that several models make are numbered for each model from here on.
-SAMPLES_APART = 1000
 
 # A provider and a model.
 ModelName: TypeAlias = tuple[str, str]
@@ -101,9 +98,12 @@ def answered_by_another() -> Exists:
     return Exists(answered.exclude(reported_model=OuterRef("reported_model")))
 
 
-@lru_cache(maxsize=32)
-def started_config(run_id: UUID) -> RunConfig:
-    """Read the config of a run that was started: it stays as it is."""
+@lru_cache(maxsize=64)
+def started_config(run_id: UUID, judge: UUID | None = None) -> RunConfig:
+    """Read the config of a run that was started: it stays as it is, but for judges that join.
+
+    So of one that is asked a config is read that names it.
+    """
     return parse(Run.every.values_list("config", flat=True).get(pk=run_id))
 
 
@@ -134,7 +134,9 @@ def question_of(call: Call, provider: Provider | None) -> Question:
 
 
 def _question(call: Call, run: Run, provider: Provider) -> Question:
-    config, queue, verdict = started_config(run.pk), run.queue, call.verdict
+    queue, verdict = run.queue, call.verdict
+    config = started_config(run.pk, verdict.judge_id if verdict else None)
+    spec = config.spec_of(verdict.judge.name) if verdict else None
     item = verdict.item if verdict else call.item
     how: Judging | Generation = (
         config.asking(verdict.judge.name if verdict else "", call.provider, call.model)
@@ -142,6 +144,8 @@ def _question(call: Call, run: Run, provider: Provider) -> Question:
         else config.generating(call.model)
     )
     schema, order, problem, question = None, "", "", judge_question(queue)
+    if spec and spec.instructions:
+        question = replace(question, instructions=spec.instructions)
     if item is None:
         assert call.prompt is not None  # the database says so
         messages = judge.generation_messages(config.kind, config.prompts[call.prompt].text)

@@ -223,7 +223,12 @@ def _after_failure(call: Call, failure: CallFailed) -> Fields:
 def stored_replies(questions: Sequence[Question]) -> dict[str, Call]:
     """Return calls that asked the very same and were answered; failures are never reused."""
     # Who was answered before, and is asked again, wants another answer.
-    new = [question for question in questions if not question.call.reported_model]
+    # So does a repeat: whether the same is answered alike.
+    new = [
+        question
+        for question in questions
+        if not question.call.reported_model and not question.call.is_repeat
+    ]
     done = Call.objects.filter(
         # Two models do not make one verdict: theirs has failed.
         ~answered_by_another(),

@@ -18,7 +18,7 @@ from humanjudge.lib.leases import free, renew
 from humanjudge.lib.text import number_of
 from judge_eval.config.modes import MODES, RunMode, modes_without_votes
 from judge_eval.config.run_config import JUDGE_EVAL, old_name
-from judge_eval.models import Board, Call, Judge, Provider, Run, Verdict
+from judge_eval.models import REPEATED, Board, Call, Judge, Provider, Run, Verdict
 from judge_eval.providers.errors import CallFailed
 from judge_eval.runs import extension_check, leases, results, verdicts
 from judge_eval.runs.hook_api import RunHelpers, output_of
@@ -251,7 +251,8 @@ def _enter_next(run: Run) -> None:
     if generating.filter(Q(state=Call.State.WAITING) | Q(is_paired=False)).exists():
         return
     waiting = Verdict.objects.filter(item__queue=run.queue_id, state=Verdict.State.WAITING)
-    if _closed_items(run).exists() or waiting.exists():
+    repeats = run.calls.filter(REPEATED, state=Call.State.WAITING)
+    if _closed_items(run).exists() or waiting.exists() or repeats.exists():
         _enter(run, Run.State.JUDGING)
     elif run.queue.items.filter(unusable="").exists():
         votes = mode_of(run).wants_votes
@@ -313,12 +314,16 @@ def set_state(run: Run, entered: str, note: str = "", *, is_open: bool | None = 
     run.queue.save(update_fields=changes)
 
 
-def want_verdicts(run: Run, judges: Sequence[Judge]) -> int:
-    """Let judges be asked about the items of a run that they were not asked about; count these."""
+def want_verdicts(run: Run, judges: Sequence[Judge], some: QuerySet[Item] | None = None) -> int:
+    """Let judges be asked about the items of a run that they were not asked about; count these.
+
+    `some` are the items of the run, where not all are wanted.
+    """
     new = []
     for judge in judges:
         existing = Verdict.objects.filter(judge=judge, item=OuterRef("pk"))
-        items = run.queue.items.filter(~Exists(existing), unusable="").order_by("position")
+        every = run.queue.items.all() if some is None else some
+        items = every.filter(~Exists(existing), unusable="").order_by("position")
         new += [Verdict(judge=judge, item_id=pk) for pk in items.values_list("pk", flat=True)]
     Verdict.objects.bulk_create(new, batch_size=1000)
     return len(new)
@@ -329,11 +334,13 @@ def want_verdicts_on_new_items() -> None:
     usable = Item.objects.filter(queue=OuterRef("queue"), unusable="").order_by("-position")
     given = Run.objects.filter(config__outputs="given", state=Run.State.VOTING)
     growing = given.annotate(newest=Subquery(usable.values("pk")[:1])).exclude(newest=None)
-    judged = Verdict.objects.filter(item=OuterRef("newest")).exclude(judge__provider="imported")
+    not_asked = Q(judge__provider="imported") | Q(judge__is_tuned=True)
+    judged = Verdict.objects.filter(item=OuterRef("newest")).exclude(not_asked)
     for run in growing.filter(~Exists(judged)):
         with transaction.atomic():
             held = locked().get(pk=run.pk)
-            judges = held.judges.exclude(provider="imported").order_by("position")
+            judges = held.judges.exclude(Q(provider="imported") | Q(is_tuned=True))
+            judges = judges.order_by("position")
             if held.state == Run.State.VOTING and want_verdicts(held, list(judges)):
                 _enter(held, Run.State.JUDGING)
 

@@ -20,7 +20,7 @@ from humanjudge.lib.strict_json import JsonObject
 from judge_eval.baselines import BASELINES, Opinion, opinion_of_single
 from judge_eval.config.judge_types import JUDGE_TYPES, Answer, NoVerdict
 from judge_eval.config.run_config import JudgePart, JudgeSpec, RunConfig, parse
-from judge_eval.models import Call, Judge, Run, Verdict
+from judge_eval.models import REPEATED, REPEATS_APART, SAMPLES_APART, Call, Judge, Run, Verdict
 from judge_eval.objects import (
     item_hashes,
     last_payloads,
@@ -31,7 +31,6 @@ from judge_eval.objects import (
 from judge_eval.prompts.orders import Combined, answer_in, majority
 from judge_eval.prompts.parse import ParsedVerdict
 from judge_eval.runs.hook_api import Asks, JudgeHelpers
-from judge_eval.runs.requests import SAMPLES_APART
 from judge_eval.runs.results import Fields, update_rows
 from judge_eval.selectors import is_drawn, switched_off
 from judge_eval.services import add_judges, couple_items, model_fingerprint
@@ -64,7 +63,8 @@ _READ = (
 def settle(verdicts: Collection[int]) -> None:
     """Make verdicts of calls that are all final, and open the pairs that this completes."""
     calls: dict[int, list[Call]] = defaultdict(list)
-    rows = Call.objects.filter(verdict__in=verdicts).order_by("verdict", "order", "sample")
+    of_verdicts = Call.objects.exclude(REPEATED).filter(verdict__in=verdicts)
+    rows = of_verdicts.order_by("verdict", "order", "sample")
     for call in rows.only(*_READ):
         assert call.verdict_id is not None  # it was asked for
         calls[call.verdict_id].append(call)
@@ -94,7 +94,7 @@ def settle(verdicts: Collection[int]) -> None:
 
 def settle_left(run_id: UUID) -> None:
     """Settle what nobody came to settle: who wrote the last call down was lost right after."""
-    calls = Call.objects.filter(verdict=OuterRef("pk"))
+    calls = Call.objects.exclude(REPEATED).filter(verdict=OuterRef("pk"))
     left = Verdict.objects.filter(
         Exists(calls),
         # Not by those that wait: before it has statistics, PostgreSQL would read the index of all
@@ -188,7 +188,10 @@ def _calls(verdict: Verdict, spec: JudgeSpec, models: Sequence[JudgePart]) -> li
     """Return the calls by which models are asked, each apart by the numbers of its samples."""
     config = verdict.judge.run.config
     assert config  # models judge it
-    samples: int = config["judging"]["samples"]
+    own = [each for each in config["judges"] if each["id"] == verdict.judge.name]
+    about: JsonObject = next(iter(own), {})
+    samples = about.get("samples") or config["judging"]["samples"]
+    repeats = about.get("repeats", 1)
     places = [spec.models.index(model) + 1 for model in models]
     firsts = [SAMPLES_APART * place if verdict.judge.recipe else 0 for place in places]
     return [
@@ -199,10 +202,11 @@ def _calls(verdict: Verdict, spec: JudgeSpec, models: Sequence[JudgePart]) -> li
             model=model.id,
             verdict=verdict,
             order=order,
-            sample=first + sample,
+            sample=first + REPEATS_APART * repeat + sample,
         )
         for model, first in zip(models, firsts, strict=True)
         for order in orders_of(verdict, config["verdict_orders"])
+        for repeat in range(repeats)
         for sample in range(samples)
     ]
 
@@ -336,9 +340,12 @@ def _competitor(verdict: Verdict, calls: Sequence[Call]) -> Judge:
         if judge.reported_model == reported:
             return judge
         names = {"provider": judge.provider, "model": judge.model, "reported_model": reported}
-        if existing := run.judges.filter(**names).first():
+        name = f"{judge.name} ({reported})"[:200]
+        # Not a variant that asks the same model otherwise.
+        same = run.judges.filter(Q(name=name) | Q(name=judge.model), **names)
+        if existing := same.order_by("position").first():
             return existing
-        changed = Judge(run=run, name=f"{judge.model} ({reported})"[:200], **names)
+        changed = Judge(run=run, name=name, is_tuned=judge.is_tuned, **names)
         changed.fingerprint = _fingerprint(run, changed, config)
         text = f"{judge.name} now answers as {reported}: it is a new judge and starts at 1000."
         run.record("judge_changed", text, judge=str(judge.pk))
@@ -503,6 +510,7 @@ def verdicts_entry(item: Item, verdicts: Sequence[Verdict]) -> Entry:
                     "judge": str(verdict.judge_id),
                     "position": verdict.judge.position,
                     "fingerprint": verdict.judge.fingerprint,
+                    **({"tuned": True} if verdict.judge.is_tuned else {}),
                     "winner": verdict.winner or None,
                     "consistent": verdict.consistent,
                     **({"score": score} if (score := _score(verdict, queue)) is not None else {}),

@@ -24,6 +24,8 @@ MOST_POINTS: Final = 3
 MOST_NAMES: Final = 3
 WELL_COVERED: Final = 0.95
 LITTLE: Final = f"less than {100 * MARGIN:.0f} points"
+# Judges that agree with themselves less often are named.
+NAMED_SELF_AGREEMENT: Final = 0.9
 
 
 def _percent(share: float | None) -> str:
@@ -87,6 +89,8 @@ class Words:
     people_low: float | None = None
     chance: float | None = None
     contradicting: Mapping[int, float] = field(default_factory=dict)
+    # How often judges that were asked the same again answer the same.
+    itself: Mapping[int, float] = field(default_factory=dict)
     identical: Sequence[Sequence[int]] = ()
     impossible: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
     withdrawn: Sequence[tuple[int, int | None, str]] = ()
@@ -125,6 +129,7 @@ class Words:
             ("Not settled", self._not_settled()),
             ("Same", " ".join(self._equals(headline))),
             ("Lost to contradiction", self._contradicting()),
+            ("Self-agreement", self._flipping()),
         ]
         points = [(lead, text) for lead, text in every if text and text not in headline]
         return points[:MOST_POINTS]
@@ -386,6 +391,11 @@ class Words:
         texts = [f"{self.names[n]} {number_of(round(losses[n]), 'point')}" for n in losers]
         costs = listed(_first(texts, "others less"))
         return f"Contradicting itself costs {costs}." if texts else ""
+
+    def _flipping(self) -> str:
+        flip = [n for n in self.judges if self.itself.get(n, 1) < NAMED_SELF_AGREEMENT]
+        texts = [f"{self.names[n]} on {_percent(self.itself[n])}" for n in flip]
+        return f"Asked again, they answer alike: {listed(_first(texts, 'more'))}." if texts else ""
 
     # --- the notes ------------------------------------------------------------------------------
 

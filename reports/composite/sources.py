@@ -36,6 +36,7 @@ from voting.choices import ONE, PASS_FLAG, TABLE, VOTES_FOR, row_of
 from voting.kinds import kind_of
 from voting.ledger.counts import counted_in
 from voting.models import Entry, Inference, Item, Picture
+from voting.tuning import HIDDEN
 
 MOST_PROPOSED = 2
 # Votes, verdicts and outputs that are looked at for the names of tasks and of metadata.
@@ -204,9 +205,10 @@ def _inferences(run: Run) -> QuerySet[Inference]:
 def _votes(run: Run) -> QuerySet[Entry]:
     """Votes of the project that count and are of the run's own kind, people's or simulated."""
     queue = run.queue
-    return Entry.objects.filter(
+    votes = Entry.objects.filter(
         counted_in(queue), project=queue.project_id, queue__is_simulated=queue.is_simulated
-    ).order_by()
+    )
+    return votes.exclude(HIDDEN).order_by()
 
 
 def _labelled(run: Run) -> QuerySet[Entry]:
@@ -312,7 +314,7 @@ def offered(run: Run) -> list[dict[str, str]]:
 
 
 def _verdicts(run: Run) -> QuerySet[Verdict]:
-    return Verdict.objects.filter(judge__run=run, state=Verdict.State.DONE)
+    return Verdict.objects.filter(judge__run=run, state=Verdict.State.DONE).exclude(HIDDEN)
 
 
 def judge_names(run: Run) -> list[str]:

@@ -19,6 +19,7 @@ from voting.access import can, projects_of
 from voting.ledger.counts import COUNTED
 from voting.models import ApiKey, Entry, Item, Project, Voter
 from voting.selectors import left_to
+from voting.tuning import HIDDEN
 
 MOST_ROWS: Final = 1000
 Row: TypeAlias = dict[str, Any]
@@ -185,7 +186,8 @@ def _read(
 
 
 def _readable(rows: QuerySet[Any], reader: User | None) -> QuerySet[Any]:
-    """Leave out what a person has to vote on first."""
+    """Leave out what a person has to vote on first, and what is held out from everybody."""
+    rows = rows.exclude(HIDDEN)
     voters = list(Voter.objects.filter(user=reader)) if reader else []
     hidden = left_to(voters).filter(pk=OuterRef("item"))
     return rows.filter(~Exists(hidden)) if voters else rows

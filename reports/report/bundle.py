@@ -37,6 +37,7 @@ from judge_eval.runs.lifecycle import OUTPUT_ABSENT
 from reports.report.make import NotComputed, define_again, is_current, report_of
 from reports.report.model import Report
 from voting.models import Project
+from voting.tuning import refuse_whole_ledgers
 
 REPORT: Final = "report.json"
 LEDGER: Final = "project.jsonl"
@@ -74,6 +75,7 @@ class NoBundle(NotComputed):
 
 def frozen_rows(project: Project) -> bytes:
     """Return what stands beside the ledger of a project now, for the bundle of a frozen report."""
+    refuse_whole_ledgers(project.pk)
     lines = "".join(f"{_public(line)}\n" for line in project_rows(project))
     return gzip.compress(lines.encode(), mtime=0)
 
@@ -84,6 +86,7 @@ def bundle_file(report: Report, project: Project, rows: bytes | None = None) -> 
     `rows` are those that were kept of a frozen report. Raises NoBundle where the ledger has gone on
     behind the figures, or is not whole.
     """
+    refuse_whole_ledgers(project.pk)
     if rows is None and not is_current(report):
         raise NoBundle(_MOVED)
     before = iter(gzip.decompress(rows).decode().splitlines()) if rows else project_rows(project)

@@ -6,7 +6,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import OuterRef, QuerySet, Subquery
 
-from judge_eval.access import Reader, to_vote_on
+from judge_eval.access import Reader, closed_to
 from judge_eval.models import Run
 from reports.models import Review
 from reports.review.projection import touch
@@ -32,7 +32,7 @@ def reviews(state: str) -> QuerySet[Review]:
 def hidden_reviews(reader: Reader, reviews: Collection[Review]) -> set[UUID]:
     """Return the items of some reviews that their reader has to vote on first."""
     projects = {review.project_id for review in reviews}
-    return to_vote_on(reader, [review.item_id for review in reviews], *projects)
+    return closed_to(reader, [review.item_id for review in reviews], *projects)
 
 
 def run_of(queue: Queue) -> Run:

@@ -39,10 +39,11 @@ COUNTED = {
     *("answers_pass", "answers_flag", "disagreement"),
 }
 COUNTED = {f"Item.{name}" for name in COUNTED} | {"Queue.done"}
+COUNTED |= {"Item.is_held_out", "Queue.is_tuning", "Queue.held_out_from"}
 
 
 COVERED_OTHERWISE = {
-    *("Run.config", "Item.unusable", "Verdict.cost_nano", "Verdict.unpriced"),
+    *("Judge.is_tuned", "Run.config", "Item.unusable", "Verdict.cost_nano", "Verdict.unpriced"),
     # What an entry is about.
     *("Run.queue", "Queue.project", "Queue.rubric", "VoterPrompt.project", "Judge.run"),
     *("Item.queue", "Item.a", "Item.b", "Inference.project", "Verdict.judge", "Verdict.item"),

@@ -94,7 +94,7 @@ class EveryPage:
             "chart": "agreement",
             "form": "csv",
             # Of what is only posted, so that any will do.
-            **dict.fromkeys(("voter_id", "decision_id", "uid", "model_id"), uuid4()),
+            **dict.fromkeys(("voter_id", "decision_id", "uid", "model_id", "judge_id"), uuid4()),
             **dict.fromkeys(("webhook_id", "delivery_id"), uuid4()),
             **dict.fromkeys(("share_id", "key_id", "benchmark_id", "member_id"), 1),
             "action": "off",

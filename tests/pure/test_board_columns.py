@@ -95,6 +95,7 @@ def test_files_begin_with_overall_agreement_and_keep_their_columns():
         *(name for names in shares[1:6] for name in names),
         *(f"bradley_terry{part}" for part in rating),
         *("ties", "cost_per_verdict_usd"),
+        *(f"self_agreement{end}" for end in ("", "_low", "_high", "_successes", "_n")),
         *(name for names in shares[6:] for name in names),
         *(f"exact_agreement{end}" for end in ("", "_low", "_high", "_successes", "_n")),
         *("quadratic_kappa", "spearman", "kendall", "mean_difference"),

@@ -1,0 +1,181 @@
+"""Two halves of a queue's prompts: judges are tuned on one, and told by the other, held out.
+
+A `parameters` entry of the queue says that tuning was opened, looked at or ended::
+
+    {"tuning": {"event": "opened", "held_out_from": 2305843009213693951}}
+    {"tuning": {"event": "looked", "judge": JUDGE}}
+    {"tuning": {"event": "ended"}}
+
+A prompt is held out if its keyed number (`voting.order.half_number`) is that number or larger: the
+median of those there were, so that the halves are equal, anybody can check them, and what is added
+later has its half too. The halves are set once. While tuning is open nobody is shown votes or
+verdicts on items that are held out: whoever shows some asks `kept_back`.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any, Final, Literal
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from humanjudge.http import Problem
+from voting.ledger import ledger
+from voting.ledger.counts import counted_in
+from voting.models import Entry, Item, Queue, Voter
+from voting.order import half_number
+
+TUNING: Final = "tuning"
+# Of items, and of votes and verdicts.
+KEPT_BACK: Final = Q(is_held_out=True, queue__is_tuning=True)
+HIDDEN: Final = Q(item__is_held_out=True, item__queue__is_tuning=True)
+WORDS: Final = (
+    "Judges are tuned on one half of this run. This {noun} is on the other, which is held out: "
+    "nobody sees votes or verdicts on it until the tuning ends."
+)
+OF_ALL: Final = "Judges are tuned on one half of a run here. This file would show the other half."
+_FEWEST_PROMPTS: Final = 2
+
+
+class CannotTune(Exception):
+    """The queue cannot be opened for tuning, or that cannot be ended; the text says why."""
+
+
+def kept_back(items: Collection[UUID]) -> set[UUID]:
+    """Return those of some items whose votes and verdicts nobody may see for now."""
+    held_out = Item.objects.filter(KEPT_BACK, pk__in=items)
+    return set(held_out.values_list("pk", flat=True)) if items else set()
+
+
+def shown_in(queue: Queue) -> Q:
+    """Say of entries that they are votes that count and may be shown."""
+    return counted_in(queue) & (Q(item__is_held_out=False) if queue.is_tuning else Q())
+
+
+def refuse_whole_ledgers(project: UUID) -> None:
+    """Refuse what shows all entries of a project while half of a run is held out."""
+    if Queue.objects.filter(project=project, is_tuning=True).exists():
+        raise Problem(409, OF_ALL)
+
+
+def is_held_out(queue: Queue, prompt_key: str) -> bool:
+    start = queue.held_out_from
+    return start is not None and half_number(queue.pk, prompt_key) >= start
+
+
+def open_tuning(queue: Queue, by: Voter | None = None) -> None:
+    """Split the prompts of a queue into halves, for good, and keep one from everybody."""
+    with transaction.atomic():
+        # Nobody adds items meanwhile.
+        queue = Queue.objects.select_for_update(no_key=True).get(pk=queue.pk)
+        if queue.held_out_from is not None:
+            raise CannotTune("This run was opened for tuning before; its halves are set once.")
+        keys = queue.items.order_by().values_list("prompt_key", flat=True).distinct()
+        numbers = sorted(half_number(queue.pk, key) for key in keys)
+        if len(numbers) < _FEWEST_PROMPTS:
+            raise CannotTune("Tuning needs two prompts or more: one half of them is held out.")
+        _record(queue, "opened", by, held_out_from=numbers[len(numbers) // 2])
+
+
+def end_tuning(queue: Queue, by: Voter | None = None) -> None:
+    """Show the half that was held out; what is tuned from here on was tuned on all votes."""
+    with transaction.atomic():
+        queue = Queue.objects.select_for_update(no_key=True).get(pk=queue.pk)
+        if not queue.is_tuning:
+            raise CannotTune("No tuning is open in this run.")
+        _record(queue, "ended", by)
+
+
+def note_look(queue: Queue, judge: UUID, by: Voter | None = None) -> None:
+    """Put into the ledger that somebody looks at how a judge does on the half held out."""
+    _record(queue, "looked", by, judge=str(judge))
+
+
+def looks_at(queue: Queue) -> list[str]:
+    """Return the judges whose figures of the half held out were looked at, once for each look."""
+    looked = _entries(queue).filter(**{f"payload__{TUNING}__event": "looked"})
+    return [payload[TUNING]["judge"] for payload in looked.values_list("payload", flat=True)]
+
+
+def _entries(queue: Queue) -> Any:
+    of_queue = Entry.objects.filter(project=queue.project_id, queue=queue, kind="parameters")
+    return of_queue.filter(payload__has_key=TUNING).order_by("at", "pk")
+
+
+def _record(
+    queue: Queue,
+    event: Literal["opened", "looked", "ended"],
+    by: Voter | None,
+    **about: int | str,
+) -> None:
+    entry = Entry(
+        project_id=queue.project_id,
+        kind=Entry.Kind.PARAMETERS,
+        at=timezone.now(),
+        queue=queue,
+        voter=by,
+        payload={TUNING: {"event": event, **about}},
+    )
+    ledger.record(entry)
+    _apply(queue, [entry.payload])
+
+
+def _apply(queue: Queue, payloads: Sequence[Any]) -> None:
+    """Let a queue and its items be as entries say."""
+    before = queue.held_out_from
+    start, queue.is_tuning = _state(payloads, (before, queue.is_tuning))
+    queue.held_out_from = start
+    queue.save(update_fields=["is_tuning", "held_out_from"])
+    if start != before:
+        _place(queue)
+
+
+def _state(payloads: Sequence[Any], state: tuple[int | None, bool]) -> tuple[int | None, bool]:
+    for payload in payloads:
+        change = payload[TUNING]
+        if change["event"] == "opened":
+            state = change["held_out_from"], True
+        elif change["event"] == "ended":
+            state = state[0], False
+    return state
+
+
+def _place(queue: Queue) -> None:
+    keys = queue.items.order_by().values_list("prompt_key", flat=True).distinct()
+    out = [key for key in keys if is_held_out(queue, key)]
+    queue.items.update(is_held_out=False)
+    for start in range(0, len(out), 500):
+        queue.items.filter(prompt_key__in=out[start : start + 500]).update(is_held_out=True)
+
+
+class Halves(ledger.Projection):
+    """Keeps `Queue.is_tuning`, `Queue.held_out_from` and `Item.is_held_out`."""
+
+    def read(self, batch: Sequence[ledger.Fact]) -> None:
+        self.payloads: dict[Any, list[Any]] = {}
+        for entry in batch:
+            is_parameter = entry.kind == Entry.Kind.PARAMETERS and entry.queue_id
+            if is_parameter and TUNING in (entry.payload or {}):
+                self.payloads.setdefault(entry.queue_id, []).append(entry.payload)
+
+    def write(self) -> None:
+        """Where a bundle brought them; whoever tunes here sees it at once."""
+        for queue in Queue.objects.filter(pk__in=self.payloads):
+            entries = _entries(queue).values_list("payload", flat=True)
+            _apply(queue, list(entries) or self.payloads[queue.pk])
+
+    def rebuild(self, *, write: bool) -> Iterator[ledger.Difference]:
+        for queue in Queue.objects.filter(project=self.project):
+            payloads = list(_entries(queue).values_list("payload", flat=True))
+            start, is_open = _state(payloads, (None, False))
+            replayed = {"held_out_from": start, "is_tuning": is_open}
+            yield from ledger.correct(queue, f"queue {queue.pk}", replayed, write=write)
+            halves = queue.items.order_by().values_list("prompt_key", "is_held_out").distinct()
+            expected = Queue(pk=queue.pk, held_out_from=start)
+            wrong = [key for key, half in halves if half != is_held_out(expected, key)]
+            for key in wrong:
+                about = f"half of prompt {key} of queue {queue.pk}"
+                yield ledger.Difference(about, not is_held_out(expected, key), key)
+            if wrong and write:
+                _place(expected)
