@@ -1,7 +1,7 @@
 """The providers: made, changed, and tried with one call to see whether they answer."""
 
 from collections import defaultdict
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from django import forms
 from django.contrib import messages
@@ -28,6 +28,8 @@ from voting.access import (
     require_anywhere,
     user_of,
 )
+from voting.forms import ProjectField
+from voting.models import Project
 
 MOST_LETTERS = Judge._meta.get_field("model").max_length or 0
 # Whose models are offered to try a provider with.
@@ -44,6 +46,7 @@ class PriceList(RootModel[dict[Name, Price]]):
 
 
 class ProviderForm(forms.ModelForm):  # type: ignore[type-arg]
+    project = ProjectField(label="Who may use it", empty_label="every project")
     protocol = forms.ChoiceField(
         choices=lambda: [(each.id, each.title) for each in PROTOCOLS.values()],
         initial=OPENAI_COMPATIBLE,
@@ -55,10 +58,13 @@ class ProviderForm(forms.ModelForm):  # type: ignore[type-arg]
         fields = FIELDS
         # An address without a scheme is refused, not guessed at.
         field_classes: ClassVar = {"base_url": forms.CharField}
+        widgets: ClassVar = {"prices": forms.Textarea({"rows": 4})}
         labels: ClassVar = {"base_url": "Address", "key_variable": "Variable of the key"}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        projects = cast("ProjectField", self.fields["project"])
+        projects.queryset = Project.objects.order_by("name")
         for name in ("timeout_s", "concurrency", "requests_per_minute"):
             self.fields[name].validators.append(MinValueValidator(1))
 
