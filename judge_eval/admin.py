@@ -1,18 +1,14 @@
-"""The admin of runs: sharing and providers are set here; what was asked can be read."""
+"""The admin of runs: sharing is set here; what was asked can be read."""
 
 from typing import Any
 
-from django import forms
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
-from pydantic import RootModel
 
-from humanjudge.lib.validation import ConfigInvalid, validated
-from judge_eval.config.estimates import Price
 from judge_eval.models import Call, Findings, Import, Judge, Provider, Run, RunEvent, Verdict
-from judge_eval.providers.protocols import OPENAI_COMPATIBLE, PROTOCOLS
+from judge_eval.pages.providers import FIELDS
 from judge_eval.runs import providers
 from voting.admin import ListAdmin, ReadOnlyAdmin, SeenAdmin, UnmakeableAdmin
 from voting.changes import record_queues
@@ -55,40 +51,11 @@ class RunAdmin(UnmakeableAdmin):
         return reverse("run", args=[run.pk])
 
 
-class PriceList(RootModel[dict[str, Price]]):
-    """What a provider takes, by the names of its models."""
-
-
-class ProviderForm(forms.ModelForm):  # type: ignore[type-arg]
-    protocol = forms.ChoiceField(
-        choices=lambda: [(each.id, each.title) for each in PROTOCOLS.values()],
-        initial=OPENAI_COMPATIBLE,
-        required=False,
-    )
-
-    class Meta:
-        # An address without a scheme is refused, not guessed at.
-        field_classes = {"base_url": forms.CharField}
-
-    def clean_protocol(self) -> str:
-        return self.cleaned_data["protocol"] or OPENAI_COMPATIBLE
-
-    def clean_prices(self) -> object:
-        prices = self.cleaned_data["prices"]
-        try:
-            validated(PriceList, {} if prices is None else prices)
-        except ConfigInvalid as invalid:
-            raise forms.ValidationError([str(error) for error in invalid.errors]) from invalid
-        return prices or {}
-
-
 @admin.register(Provider)
 class ProviderAdmin(ListAdmin):
-    form = ProviderForm
-    fields = (
-        *("name", "project", "protocol", "base_url", "key_variable", "key", "structured_output"),
-        *("timeout_s", "concurrency", "requests_per_minute", "prices"),
-    )
+    """Listed and deleted here; made and changed on a page of their own."""
+
+    fields = (*FIELDS, "key")
     list_display = (
         *("name", "project", "base_url", "key_variable", "key"),
         *("concurrency", "requests_per_minute"),
@@ -96,16 +63,16 @@ class ProviderAdmin(ListAdmin):
     list_filter = ("structured_output", "project")
     list_select_related = ("project",)
     search_fields = ("name", "base_url")
-    autocomplete_fields = ("project",)
     readonly_fields = ("key",)
 
-    def view_on_site(self, provider: Provider) -> str:
-        return reverse("providers")
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
 
-    def save_model(self, request: HttpRequest, obj: Provider, form: Any, change: bool) -> None:
-        if "base_url" in form.changed_data:
-            obj.refused = {}
-        super().save_model(request, obj, form, change)
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def view_on_site(self, provider: Provider) -> str:
+        return reverse("change-provider", args=[provider.pk])
 
     @admin.display(description="key is set here")
     def key(self, provider: Provider) -> str:

@@ -82,6 +82,8 @@ urlpatterns = [
     path("imports/<uuid:import_id>/discard", exchange.discard_import, name="discard-import"),
     path("runs/<uuid:run_id>/", include(of_a_run)),
     path("providers/", providers.provider_list, name="providers"),
+    path("providers/new/", providers.edit_provider, name="new-provider"),
+    path("providers/<int:provider_id>/", providers.edit_provider, name="change-provider"),
     path("providers/<path:name>/try", providers.try_provider, name="try-provider"),
     path("extensions/", extensions.extension_list, name="extensions"),
     path("extensions/<str:extension_id>", extensions.switch_extension, name="switch-extension"),

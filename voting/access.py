@@ -166,6 +166,19 @@ def can_make_projects(who: Who) -> bool:
     return isinstance(who, User) and who.has_perm("voting.add_project")
 
 
+def can_administer(who: Who, permission: str) -> bool:
+    """Say whether somebody may do in the whole installation what the admin has a permission for."""
+    if not isinstance(who, User) or not (who.is_staff or who.is_superuser):
+        return False
+    return who.has_perm(permission)
+
+
+def require_administering(request: HttpRequest, permission: str) -> None:
+    require_login(request)
+    if not can_administer(request.user, permission):
+        raise Problem(403, "This takes an administrator of this server.")
+
+
 def require_making(who: Who) -> None:
     """Let those pass who may make projects, and tell others what it takes."""
     if not can_make_projects(who):

@@ -12,7 +12,7 @@ from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.auth.models import User
 from django.contrib.contenttypes.models import ContentType
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Model, QuerySet
 from django.utils.module_loading import import_string
 
 from voting.choices import ONE
@@ -23,7 +23,7 @@ LEAST_REPUTATION: Final = Decimal("0.001")
 MOST_REPUTATION: Final = Decimal(1000)
 
 
-def note_change(project: Project, by: User | None, what: str) -> None:
+def note_change(about: Model, by: User | None, what: str) -> None:
     """Write down that somebody changed something; never a secret, nor the name of a voter.
 
     What scripts and commands do has nobody to name, and stands in the log of their requests alone.
@@ -32,9 +32,9 @@ def note_change(project: Project, by: User | None, what: str) -> None:
         return
     LogEntry.objects.create(
         user=by,
-        content_type=ContentType.objects.get_for_model(Project),
-        object_id=str(project.pk),
-        object_repr=project.name,
+        content_type=ContentType.objects.get_for_model(about),
+        object_id=str(about.pk),
+        object_repr=str(about)[:200],
         action_flag=CHANGE,
         change_message=what,
     )

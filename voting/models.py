@@ -19,6 +19,7 @@ from django.utils import timezone
 from django.utils.functional import cached_property
 
 from voting.choices import ANSWERS, ANSWERS_FOR, FIXED, ONE, PASS_FLAG, VOTES_FOR
+from voting.conversations import latest
 from voting.kinds import LONGEST_CHOICE, Figure, Noun, kind_of
 from voting.ledger import chain
 
@@ -168,7 +169,7 @@ class Inference(Identified):
     picture = ForeignKey(Picture, models.PROTECT, null=True, blank=True, related_name="inferences")
 
     def __str__(self) -> str:
-        return f"{self.generator}: {self.prompt[:60]}"
+        return f"{self.generator}: {latest(self.prompt)[:60]}"
 
     @property
     def language(self) -> str:

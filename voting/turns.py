@@ -60,6 +60,15 @@ def prompt(text: str) -> Prompt | None:
     return Prompt(role, _folded(messages[:-1] if messages[-1].role == "user" else messages))
 
 
+@register.filter
+def as_sent(text: str) -> str:
+    """Return a text as judges are sent it, to the letter: a conversation turn by turn."""
+    messages = messages_of(text) or ()
+    turns = enumerate(messages, start=1)
+    told = [f"turn {n} of {len(messages)} ({each.role})\n{each.content}" for n, each in turns]
+    return "\n\n".join(told) or text
+
+
 def beginning(field: str, letters: int) -> Case:
     """Return the SQL of how a text begins; of a conversation all of it, which `latest` names."""
     whole = When(**{f"{field}__startswith": "["}, then=F(field))

@@ -6,6 +6,7 @@ from typing import TypeAlias
 
 from humanjudge.lib.strict_json import JsonObject
 from humanjudge.lib.text import fixed
+from voting.conversations import latest
 
 # What a server answers, as JSON: the server checks what it says, and this side only shows it.
 Reply: TypeAlias = JsonObject
@@ -60,7 +61,7 @@ def status_lines(run: Reply, pending: Reply) -> Iterator[str]:
         yield line("calls", calls["total"], *_named(calls, "done", "failed", "waiting"))
     yield line(*_named(pending, "total", "done", "pending"))
     for task in pending["tasks"][:1]:
-        prompt = clean(task["prompt_text"])[:LONGEST_PROMPT].rstrip()
+        prompt = clean(latest(task["prompt_text"]))[:LONGEST_PROMPT].rstrip()
         yield line("next-task", short(task["id"]), f"prompt:{prompt}")
         yield from map(verdict_line, json.loads(task.get("verdicts") or "[]"))
 

@@ -46,7 +46,7 @@ from judge_eval.baselines import (
 from judge_eval.prompts import judge
 from judge_eval.prompts.judge import JudgeQuestion
 from voting.choices import CHOICES, DEFAULT_BALLOT, PASS_FLAG, SIDES, Choice
-from voting.conversations import conversation
+from voting.conversations import MOST_MESSAGES, conversation
 from voting.kinds import LONGEST_CHOICE, NO_LABELS, RATINGS, SEPARATOR, Options, Word
 
 __all__ = ["ConfigError", "ConfigInvalid", "RunConfig", "parse"]
@@ -219,11 +219,26 @@ class JudgeSpec(JudgePart):
         return {name: each for name, each in serialize(self).items() if name not in absent}
 
 
+class ChatMessage(Part):
+    """One turn of a conversation, in the one of its forms that is documented."""
+
+    role: Literal["system", "user", "assistant", "tool"]
+    content: str
+
+
+Messages: TypeAlias = Annotated[list[ChatMessage], Field(min_length=1, max_length=MOST_MESSAGES)]
+
+
 class PromptSpec(Part):
-    """What every model is given."""
+    """What every model is given: a text, or a conversation as a list of messages."""
 
     id: Name = ""
-    text: Long
+    text: Annotated[
+        Long,
+        BeforeValidator(
+            lambda value: conversation(value) or value, json_schema_input_type=Long | Messages
+        ),
+    ]
     tags: Annotated[tuple[Name, ...], Field(strict=False, max_length=50)] = ()
 
 
@@ -302,10 +317,8 @@ _Judge = Annotated[JudgeSpec, BeforeValidator(alone("id"), json_schema_input_typ
 
 
 def _tagged(value: object) -> object:
-    """Take a list of messages as text, and what PathScore calls a category as one of the tags."""
+    """Take a text alone, and what PathScore calls a category as one of the tags."""
     data = alone("text")(conversation(value) or value)
-    if isinstance(data, dict) and (text := conversation(data.get("text"))):
-        data = {**data, "text": text}
     if not isinstance(data, dict) or not isinstance(data.get("category", 0), str | None):
         return data
     category, tags = data["category"], data.get("tags", ())
@@ -314,7 +327,9 @@ def _tagged(value: object) -> object:
     return rest | {"tags": [*tags, category]} if is_new else rest
 
 
-_Prompt = Annotated[PromptSpec, BeforeValidator(_tagged, json_schema_input_type=Long | PromptSpec)]
+_Prompt = Annotated[
+    PromptSpec, BeforeValidator(_tagged, json_schema_input_type=Long | Messages | PromptSpec)
+]
 
 
 class JoiningJudges(Part):

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Any, Final, Literal, NamedTuple
+from uuid import NAMESPACE_URL, UUID, uuid5
 
 Kind = Literal["svg", "text"]
 Live = Kind | Literal["jokes"]
@@ -66,6 +67,11 @@ class Study(NamedTuple):
     ballot: tuple[str, ...]
     judges: tuple[str, ...]
     baselines: tuple[str, ...]
+
+    @property
+    def number(self) -> UUID:
+        """The number of its run, the same everywhere."""
+        return uuid5(NAMESPACE_URL, self.address)
 
     def rows(self) -> tuple[Labelled, ...]:
         """Return its labels.

@@ -2,15 +2,18 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
+from types import MappingProxyType
+
+from django.utils.html import format_html
 
 from humanjudge.http import Context
 from humanjudge.lib.tables import DASH, Cell, Head, Row, Table, matrix, name_cell
 from humanjudge.lib.text import listed, number_of
 from judge_eval.findings.columns import share_cell
-from judge_eval.findings.model import PEOPLE, Models, RunFindings
+from judge_eval.findings.model import PEOPLE, JudgeFindings, Models, RunFindings
 from judge_eval.stats.estimate import ModelBoard, Rating
 
 # With more models than this a cell of the heat map has no room for a second number.
@@ -19,16 +22,17 @@ LEVELS = 10
 FAR = 4
 MOST_NAMES = 4
 MOST_LINES = 5
+# What stands beside the names of judges, by their identifiers.
+Tags = Mapping[str, str]
 UNVOTED = "Nobody has voted on its outputs."
 UNJUDGED = "It has given no verdict on its outputs."
 
 
-def pass_rates_table(figures: RunFindings) -> Table:
+def pass_rates_table(figures: RunFindings, tags: Tags = MappingProxyType({})) -> Table:
     """Show how often the outputs of each model pass, by people and by each judge."""
     heads = [Head("Model", css=""), Head("Outputs"), Head("People", "% passed")]
     heads += [
-        Head(judge.name, css="turned muted" if judge.is_baseline else "turned")
-        for judge in figures.judges
+        Head(_tagged(judge.name, tags, judge.id), css=_turned(judge)) for judge in figures.judges
     ]
     rows = []
     for of in figures.pass_rates or ():
@@ -39,7 +43,7 @@ def pass_rates_table(figures: RunFindings) -> Table:
     return Table("How often the outputs of each model pass", heads, rows, id="pass-rates")
 
 
-def boards_of(models: Models, by: str = "") -> Context:
+def boards_of(models: Models, by: str = "", tags: Tags = MappingProxyType({})) -> Context:
     """Lay out boards; that of `by` (a judge's identifier), or the first there is, in full."""
     names = models.names
     rated = [board for board in models.boards if any(r.value is not None for r in board.ratings)]
@@ -49,8 +53,8 @@ def boards_of(models: Models, by: str = "") -> Context:
     return {
         "words": _in_words(names, people, judges),
         "has_people": people is not None,
-        "ranks": _ranks_table(names, people, judges) if judges else None,
-        "every": rated,
+        "ranks": _ranks_table(names, people, judges, tags) if judges else None,
+        "every": [(board, tags.get(board.by, "")) for board in rated],
         "chosen": _board(names, chosen[0]) if chosen else None,
     }
 
@@ -66,13 +70,13 @@ def _order(names: Sequence[str], boards: Sequence[ModelBoard]) -> list[int]:
 
 
 def _ranks_table(
-    names: Sequence[str], people: ModelBoard | None, judges: Sequence[ModelBoard]
+    names: Sequence[str], people: ModelBoard | None, judges: Sequence[ModelBoard], tags: Tags
 ) -> Table:
     """Show the rank that each judge gives, shaded the stronger the farther it is from people's."""
     heads = [Head("Model", css=""), *([Head("People")] if people else [])]
-    for judge in judges:
-        css = "turned muted" if judge.is_baseline else "turned"
-        heads.append(Head(_called([judge]), css=css))
+    heads += [
+        Head(_tagged(_called([judge]), tags, judge.by), css=_turned(judge)) for judge in judges
+    ]
     by = [people] if people else [judge for judge in judges if not judge.is_baseline] or judges
     rows = []
     for model in _order(names, by):
@@ -81,6 +85,15 @@ def _ranks_table(
         rows.append(Row(names[model], [name_cell(names[model]), *by_people, *by_judges]))
     label = "Rank of each model by people and by each judge"
     return Table(label, heads, rows, css="crowns", described_by="crowns-key")
+
+
+def _tagged(name: str, tags: Tags, judge: str) -> str:
+    tag = tags.get(judge)
+    return format_html('{} <span class="tag">{}</span>', name, tag) if tag else name
+
+
+def _turned(judge: JudgeFindings | ModelBoard) -> str:
+    return "turned muted" if judge.is_baseline else "turned"
 
 
 def _judges_rank_cell(judge: ModelBoard, people: ModelBoard | None, model: int) -> Cell:

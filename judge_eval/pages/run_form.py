@@ -230,7 +230,7 @@ class RunForm(ProjectForm):
         provider.required = bool(names)
         if not names:
             provider.choices += [("", "none yet")]
-            where = reverse("admin:judge_eval_provider_add")
+            where = reverse("providers")
             words = 'There is none yet: <a href="{}">add one</a> before this run starts.'
             provider.help_text = format_html(words, where)
         chosen = str(self["provider"].value() or "")

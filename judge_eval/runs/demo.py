@@ -13,7 +13,6 @@ from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
-from uuid import NAMESPACE_URL, uuid5
 
 from django.contrib.auth import get_user_model
 from django.db import transaction
@@ -54,8 +53,9 @@ RUNS: dict[Kind, str] = {"svg": "Drawings", "text": "Answers"}
 JOKES = "Jokes"
 # Of the published labels, a project of its own too: its ledger holds votes from the beginning.
 PUBLISHED = "Published labels"
-# The last one made stands first on the first page.
 STUDIES = (content.PANDALM, content.XSTEST)
+# The finished run that the first page leads to, while it is there.
+FIRST_STUDY = content.XSTEST.number
 UNREADABLE = "The published reply has no label that can be read: no verdict."
 FLAG_CATEGORIES = ("not funny", "not for work", "heard before", "makes no sense", "other")
 # The names of what is made along with the demo.
@@ -145,7 +145,7 @@ def make_published(project: Project, study: Study) -> Run:
     """Write a finished run: items without their texts, verdicts and votes, sealed in order."""
     rows = study.rows()
     # It seeds what is drawn, and orders the prompts: figures are the same on every machine.
-    number = uuid5(NAMESPACE_URL, study.address)
+    number = study.number
     queue = create_queue(
         project,
         study.name,

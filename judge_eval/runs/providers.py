@@ -1,17 +1,19 @@
-"""Whom to ask, and what it costs: endpoints from the settings or the admin, and embedders.
+"""Whom to ask, and what it costs: endpoints from the settings or the database, and embedders.
 
-An embedder is a provider of the admin, an endpoint, or a local folder.
+An embedder is such a provider, an endpoint, or a local folder.
 """
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Annotated, Final
 from uuid import UUID
 
 import pydantic
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
+from django.db import transaction
 from django.db.models import Q, QuerySet
 from pydantic import AfterValidator, Field
 
@@ -21,6 +23,7 @@ from judge_eval.config.estimates import Price, Prices
 from judge_eval.models import Provider, validate_base_url, validate_key_variable
 from judge_eval.providers.chat import NO_KEY, Endpoint
 from voting.access import Who, projects_where
+from voting.changes import note_change
 
 if TYPE_CHECKING:
     from judge_eval.stats.similarity import Embedder
@@ -55,6 +58,17 @@ def find(name: str, project: UUID | None) -> Provider | None:
         }
         row, _ = Provider.objects.get_or_create(name=name, defaults=fields)
     return row if row is not None and is_usable(row, project) else None
+
+
+def save(provider: Provider, changed: Sequence[str], by: User) -> None:
+    """Write what was set of a provider; what workers wrote on its row meanwhile stays."""
+    is_new, columns = provider.pk is None, list(changed)
+    if "base_url" in columns:
+        provider.refused = {}
+        columns.append("refused")
+    with transaction.atomic():
+        provider.save(update_fields=None if is_new else columns)
+        note_change(provider, by, "Made." if is_new else f"Changed: {', '.join(changed)}.")
 
 
 def endpoint_of(provider: Provider) -> Endpoint:

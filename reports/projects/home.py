@@ -22,7 +22,7 @@ from humanjudge.lib.text import number_of
 from judge_eval.findings.cache import request_findings
 from judge_eval.findings.pictures import pictures_of
 from judge_eval.models import Findings, Run
-from judge_eval.runs.demo import FIRST_START
+from judge_eval.runs.demo import FIRST_START, FIRST_STUDY
 from judge_eval.selectors import silent_models
 from judge_eval.web import NEXT, invites_address, unstuck
 from reports.models import Quality, Review, Share
@@ -62,7 +62,7 @@ class ProjectInShort(NamedTuple):
 def home(request: HttpRequest) -> HttpResponse:
     listed = Run.objects.filter(archived_at=None).order_by("-created_at").defer("config")
     finished = listed.filter(is_shared=True, state=Run.State.COMPLETE)
-    example = finished.first()
+    example = finished.filter(pk=FIRST_STUDY).first() or finished.first()
     context: Context = {"example": example}
     if not isinstance(request.user, User):
         context["demo_invite"] = _demo_invite()

@@ -337,6 +337,11 @@ def _context(request: HttpRequest, item: Item, **more: object) -> Context:
     others = filters.reviews()
     run = getattr(item.queue, "run", None)
     votes = Entry.objects.filter(item=item, kind=Entry.Kind.VOTE, retracted=False)
+    voted, judged = list(votes.select_related("voter").order_by("pk")), verdicts_on(item)
+    for vote in voted:
+        vote.item = item  # with its outputs
+    for verdict in judged:
+        verdict.item = item
     flags = Flag.objects.filter(item=item).select_related("voter")
     return {
         "item": item,
@@ -347,8 +352,8 @@ def _context(request: HttpRequest, item: Item, **more: object) -> Context:
         "query": filters.query(),
         "sides": _sides(item),
         "reasons": _reasons(review) if review else [],
-        "votes": VOTES.table(votes.select_related("voter").order_by("pk")),
-        "verdicts": VERDICTS.table(verdicts_on(item)),
+        "votes": VOTES.table(voted),
+        "verdicts": VERDICTS.table(judged),
         "flags": FLAGS.table(flags.order_by("created_at")),
         "decisions": decisions,
         "after": decisions[0]["entry"].uid if decisions else "",
@@ -379,11 +384,19 @@ def _sides(item: Item) -> list[Context]:
     return [{"name": name, "output": made} for name, made in sides]
 
 
-def vote_in_words(vote: Entry) -> str:
+def _chosen(item: Item | None, choice: str) -> str:
+    """Name a choice as the page does: an output of a pair with who wrote it."""
+    output = {"A": item.a, "B": item.b}.get(choice) if item and item.b else None
+    if output is None:
+        return short_name(choice)
+    return f"Output {choice}" + (f" ({output.generator})" if output.generator else "")
+
+
+def vote_in_words(vote: Entry, chosen: str = "") -> str:
     """Say what somebody voted, and what keeps it from counting."""
     labels = vote.labels or {}
     answers = "; ".join(f"{task}: {answer}" for task, answer in labels.items())
-    words = short_name(vote.choice) if vote.choice else answers
+    words = chosen or short_name(vote.choice) or answers
     if vote.value is not None and vote.value not in (0, ONE):
         words = f"{words} ({vote.value / ONE:g})"
     notes = [vote.category, "" if not vote.unblinded else "not blind"]
@@ -399,7 +412,7 @@ VOTES: Final = Listing[Entry](
     "What people voted",
     [
         Column("Voter", lambda vote: name_cell(str(vote.voter))),
-        Column("Vote", vote_in_words),
+        Column("Vote", lambda vote: vote_in_words(vote, _chosen(vote.item, vote.choice))),
         Column("Comment", lambda vote: vote.comment),
         Column("When (UTC)", lambda vote: _when(vote.at)),
     ],
@@ -408,7 +421,7 @@ VERDICTS: Final = Listing[Verdict](
     "What the judges said",
     [
         Column("Judge", lambda verdict: name_cell(verdict.judge.name)),
-        Column("Said", lambda verdict: short_name(verdict.winner) or "no verdict"),
+        Column("Said", lambda said: _chosen(said.item, said.winner) or "no verdict"),
         Column("Scores", lambda verdict: scores_in_words(verdict.score_a, verdict.score_b)),
         Column("Why", lambda verdict: verdict.feedback or verdict.error),
     ],

@@ -20,16 +20,16 @@ MODELS = ("model-a", "model-b", "judge-hash", "judge-first")
 
 @pytest.fixture(scope="module")
 def at(product, chromium):
-    """A model provider that the product's workers ask, set up in the admin."""
+    """A model provider that the product's workers ask, set up on the page of providers."""
     with provider(latency_ms=20) as running:
         page = chromium.new_page(base_url=product.url)
         log_in(page, product)
-        page.goto("/admin/judge_eval/provider/add/")
+        page.goto("/providers/new/")
         page.get_by_label("Name").fill("default")
-        page.get_by_label("Base url").fill(running.base_url)
+        page.get_by_label("Address").fill(running.base_url)
         page.get_by_label("Prices").fill(json.dumps(dict.fromkeys(MODELS, PRICE)))
         page.get_by_role("button", name="Save", exact=True).click()
-        page.get_by_text("was added successfully").wait_for()
+        page.get_by_text("default is saved").wait_for()
         page.close()
         yield running
 

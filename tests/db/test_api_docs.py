@@ -109,6 +109,14 @@ def test_the_schemas_name_the_fields_of_the_answers():
     )
 
 
+def test_a_prompt_is_documented_as_text_or_as_messages():
+    body = document()["paths"]["/api/runs"]["post"]["requestBody"]["content"]["application/json"]
+    *alone, named = body["schema"]["properties"]["prompts"]["items"]["anyOf"]
+    for ways in (alone, named["properties"]["text"]["anyOf"]):
+        assert [way["type"] for way in ways] == ["string", "array"]
+        assert ways[1]["items"]["properties"].keys() == {"role", "content"}
+
+
 def test_the_page_has_no_inline_script_and_nothing_from_elsewhere():
     response = Client().get("/api/docs")
     body = response.content.decode()

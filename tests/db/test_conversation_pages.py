@@ -9,6 +9,7 @@ import pytest
 
 from judge_eval.exchange.export import export_run
 from judge_eval.exchange.export_rows import run_csv
+from judge_eval.prompts.judge import JudgeQuestion, messages
 from tests.helpers.bundles import empty_the_instance, restored
 from tests.helpers.pages import queries_of, text_of
 from tests.makers import (
@@ -20,9 +21,9 @@ from tests.makers import (
     user_client,
     voter_client,
 )
-from voting.conversations import conversation
+from voting.conversations import conversation, messages_of
 from voting.models import Inference
-from voting.turns import prompt, turns
+from voting.turns import as_sent, prompt, turns
 
 pytestmark = pytest.mark.django_db
 
@@ -140,3 +141,18 @@ def test_exports_carry_the_text_as_it_is():
     [back] = restored(lines)
     outputs = Inference.objects.filter(project=back.queue.project)
     assert set(outputs.values_list("prompt", "output")) == {(spaced, OUTPUT)}
+
+
+def test_its_source_is_turn_by_turn_as_judges_are_sent_it():
+    first, *_ = messages_of(OUTPUT)
+    told = as_sent(OUTPUT)
+    assert told.startswith(f"turn 1 of 3 (assistant)\n{first.content}\n\nturn 2 of 3 (user)\n")
+    question = JudgeQuestion(["pass", "flag"], "pass_flag")
+    _, user = messages("1", question, kind="text", prompt="p", rubric="r", outputs=[OUTPUT])
+    for number, each in enumerate(messages_of(OUTPUT), start=1):
+        assert f"turn {number} of 3 ({each.role})\n{each.content}" in user["content"]
+    assert as_sent(" [1]\r\n") == " [1]\r\n"
+
+
+def test_the_admin_names_it_by_what_the_user_said_last():
+    assert str(Inference(generator="m", prompt=PROMPT)) == "m: Why <so> blue?"

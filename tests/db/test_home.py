@@ -65,6 +65,15 @@ def test_the_newest_finished_run_that_is_shared_is_the_example():
     assert Client().get(f"/runs/{newest.pk}/").status_code == 200
 
 
+def test_the_demos_first_finished_study_is_the_example_while_it_is_there(monkeypatch):
+    study = named("Study", state="complete", shared=True)
+    monkeypatch.setattr("reports.projects.home.FIRST_STUDY", study.pk)
+    newest = named("New", state="complete", shared=True)
+    assert f'href="/runs/{study.pk}/">{EXAMPLE}' in Client().get("/").content.decode()
+    Run.objects.filter(pk=study.pk).update(is_shared=False)
+    assert f'href="/runs/{newest.pk}/">{EXAMPLE}' in Client().get("/").content.decode()
+
+
 class TestTheDemo:
     def test_is_voted_on_without_a_login(self):
         run = make_run(pairs=2)

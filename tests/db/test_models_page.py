@@ -188,6 +188,18 @@ def test_the_generators_are_ranked_by_people_and_by_each_judge():
     assert "floor-baseline (baseline)" in text
 
 
+def test_example_judges_of_the_demo_are_tagged_as_on_the_board():
+    run = voted_run()
+    judge = run.judges.get(name="near-judge")
+    plain = shown(run).content.decode()
+    run.judges.filter(pk=judge.pk).update(provider="imported", model="example")
+    page = shown(run).content.decode()
+    tag = '<span class="tag">example</span>'
+    assert tag not in plain
+    # At the head of the column, and where its board is chosen.
+    assert page.count(f"near-judge {tag}") == page.count(tag) == 2
+
+
 @pytest.mark.parametrize("ties, marked", [(["b", "a"], 1), (["a", "a"], 0)])
 def test_where_a_judge_surely_would_have_crowned_another_the_cell_is_marked(ties, marked):
     run = voted_run()

@@ -215,6 +215,9 @@ def test_an_item_shows_outputs_votes_comments_flags_and_verdicts():
     for part in ("Answer 0", "Answer 1", "Ann", "Both are fine.", "format", "Too wide."):
         assert part in words
     assert "judge-0 has its reasons." in words
+    # A vote and a verdict name the output as its heading does, and who wrote it.
+    assert "Ann Output A (generator-0)" in words
+    assert "judge-0 Output A (generator-0)" in words
 
 
 @pytest.mark.parametrize(

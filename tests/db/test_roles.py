@@ -201,6 +201,8 @@ PAGES = {
     "project-shares": ("GET POST", "share"),
     "revoke-share": ("POST", "share"),
     # The installation.
+    "new-provider": ("GET POST", "everything"),
+    "change-provider": ("GET POST", "everything"),
     "extensions": ("GET", "everything"),
     "switch-extension": ("POST", "everything"),
     # Keys of one's own: what they may do, the role says when they are used.
@@ -334,7 +336,7 @@ def make_scene(pairs=4):
     scores.path_of(report).write_bytes(b"zip")
     sources.store(run, sources.read_config(run, COMPOSITE))
     share, token = make_share(project, run, owner)
-    make_provider()
+    provider = make_provider()
     webhook = Webhook.objects.create(project=project, url="https://example.org/", events=["ping"])
     names = {
         "run_id": run.pk,
@@ -366,6 +368,7 @@ def make_scene(pairs=4):
         "form": "csv",
         "chart": "agreement",
         "name": "default",
+        "provider_id": provider.pk,
     }
     ballot = ballots.issue(ballot_for(voter, run.queue, pairs_of(run)[2]))
     return SimpleNamespace(

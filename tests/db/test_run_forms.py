@@ -355,7 +355,7 @@ def test_providers_are_offered_by_name_and_the_usual_one_is_chosen(settings):
 
 def test_where_there_is_no_provider_none_is_offered_and_it_is_said_how_to_add_one():
     assert offered() == [("", " selected")]
-    assert 'href="/admin/judge_eval/provider/add/"' in user_client().get(FORM).content.decode()
+    assert 'href="/providers/"' in user_client().get(FORM).content.decode()
     response = post(filled())
     assert made(response).provider == "default"
     assert "There is no provider named default." in text_of(user_client().get(response.url))

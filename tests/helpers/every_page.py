@@ -99,6 +99,7 @@ class EveryPage:
             **dict.fromkeys(("share_id", "key_id", "benchmark_id", "member_id"), 1),
             "action": "off",
             "extension_id": "random",
+            "provider_id": asked.pk,
         }
         self.of_pages = {
             "reveal": {"vote_uid": vote.uid},

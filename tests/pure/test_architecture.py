@@ -23,8 +23,9 @@ WIRING = {
 }
 # The addresses and the health of the whole product: above every app.
 ROOF = {f"humanjudge.{room}" for room in "api backup checks health notebook".split()}
-# Made of the standard library alone: whoever verifies a ledger or names a choice may use them.
-GROUND = {"voting.choices", "voting.ledger.chain"}
+# Made of the standard library and what every app uses: whoever verifies a ledger, or names a choice
+# or a conversation, may use them.
+GROUND = {"voting.choices", "voting.conversations", "voting.ledger.chain"}
 
 
 def floors():

@@ -209,3 +209,9 @@ def test_no_figure_is_minus_zero():
     reply = {"leaderboard": [row], "overall_as_of": {"votes": 1, "newer": 0}}
     fields = next(lines.result_lines(reply)).split("\t")[2:]
     assert fields == ["0", "0.0", "1", "1", *["0.0"] * 3, "0", "0", "-"]
+
+
+def test_a_conversation_is_named_by_what_the_user_said_last():
+    turns = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Ho"}]
+    task = TASK | {"prompt_text": json.dumps([*turns, {"role": "user", "content": "Why | so?"}])}
+    assert "next-task|90fc7a19|prompt:Why so?" in list(lines.status_lines(RUN, pending(task)))
