@@ -353,9 +353,14 @@ def add_variant(
 @command("variant-ask")
 @click.argument("run")
 @click.argument("label")
-def ask_variant(run: str, label: str) -> Printed:
+@click.option("--wait", is_flag=True, help="Wait until it has answered.")
+@seconds(3600, "Seconds.")
+def ask_variant(run: str, label: str, wait: bool, timeout: float) -> Printed:
     """Ask a variant its next step: 20 items of the tuning half, that half, then all items."""
-    asked = connect().post(run_path(run, "variants", "ask"), {"variant": label})
+    client = connect()
+    asked = client.post(run_path(run, "variants", "ask"), {"variant": label})
+    if wait:
+        _wait(client, run, timeout)
     return asked, [lines.line("asked", label, "verdicts", asked["verdicts"])]
 
 

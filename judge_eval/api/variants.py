@@ -9,11 +9,11 @@ from ninja import Schema
 from humanjudge.lib.validation import Name, json_schema, validated
 from judge_eval.api.access import KeyRouter, Prefix, json_of, key_of, run_of
 from judge_eval.config.run_config import JoiningJudges
+from judge_eval.findings.few import keep_few_from
 from judge_eval.models import Judge, Run
 from judge_eval.runs import variants
 from judge_eval.runs.lifecycle import LifecycleRefused
 from voting import tuning
-from voting.access import Action
 from voting.models import ApiKey
 from voting.voters import voter_of_key
 
@@ -87,7 +87,10 @@ class Asked(Schema):
 @router.get("/{run_id}/variants", response=Workshop)
 def list_variants(request: HttpRequest, run_id: Prefix) -> Any:
     """The judges of a run that was opened for tuning, by their agreement on the tuning half."""
-    return _workshop(_run(request, run_id, READ, "see calls"))
+    api_key = key_of(request, READ)
+    run = run_of(api_key, run_id)
+    keep_few_from(api_key, run)
+    return _workshop(run)
 
 
 def _workshop(run: Run) -> dict[str, Any]:
@@ -169,8 +172,8 @@ def look_at_held_out(request: HttpRequest, run_id: Prefix, body: OneVariant) -> 
     return {"name": held.judge.name, **figures}
 
 
-def _run(request: HttpRequest, run_id: str, scope: Any = MANAGE, action: Action = "run") -> Run:
-    return run_of(key_of(request, scope), run_id, action)
+def _run(request: HttpRequest, run_id: str) -> Run:
+    return run_of(key_of(request, MANAGE), run_id, "run")
 
 
 def _judge(run: Run, name: str) -> Judge:

@@ -1,6 +1,7 @@
 """The workshop of a run: variants of a judge, tuned on one half of its votes, told by the other."""
 
 import difflib
+from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
@@ -12,9 +13,12 @@ from humanjudge.http import Context, HtmxRequest
 from humanjudge.lib.tables import percent
 from humanjudge.lib.text import number_of
 from humanjudge.lib.validation import ConfigInvalid, validated
+from judge_eval.access import hidden_from
 from judge_eval.config.run_config import MOST_REPEATS, JoiningJudges, RunConfig, parse
 from judge_eval.findings.columns import share_cell
+from judge_eval.findings.few import keep_few_from
 from judge_eval.findings.workshop import (
+    Disagreement,
     HeldOut,
     VariantFigure,
     disagreements,
@@ -25,6 +29,7 @@ from judge_eval.models import Judge, Run
 from judge_eval.pages.run_form import provider_names
 from judge_eval.prompts.judge import CURRENT, PLACEHOLDERS, opening_of
 from judge_eval.runs import providers, variants
+from judge_eval.runs.lifecycle import LifecycleRefused
 from judge_eval.runs.requests import judge_question
 from judge_eval.web import run_action, run_page, shortened
 from voting import tuning
@@ -88,6 +93,8 @@ class VariantForm(forms.Form):
 
 @run_page("see calls")
 def run_workshop(request: HtmxRequest, run: Run) -> HttpResponse:
+    if run.queue.held_out_from is not None:
+        keep_few_from(request, run)
     return _page(request, run)
 
 
@@ -118,10 +125,16 @@ def _page(
         "looks": f"Held-out looked at {number_of(looks, 'time')}",
         "held": held and _held(held),
         "chosen": judge,
-        "disagreements": disagreements(run, judge) if judge else [],
+        "disagreements": _visible(request, run, disagreements(run, judge)) if judge else [],
         "form": form or VariantForm(run, initial={"instructions": usual, "repeats": 1}),
     }
     return render(request, "judge_eval/workshop.html", context, status=status)
+
+
+def _visible(request: HttpRequest, run: Run, found: Sequence[Disagreement]) -> list[Disagreement]:
+    """Leave out what somebody has to vote on first."""
+    closed = hidden_from(request, run.queue.project, [each.item.pk for each in found])
+    return [each for each in found if each.item.pk not in closed]
 
 
 def _row(run: Run, config: RunConfig | None, figure: VariantFigure, usual: str) -> Context:
@@ -205,7 +218,10 @@ def look(request: HttpRequest, run: Run, judge_id: UUID) -> HttpResponse:
 
 
 def _judge(run: Run, judge_id: UUID) -> Judge:
-    return get_object_or_404(run.judges, pk=judge_id, is_tuned=True)
+    judge = get_object_or_404(run.judges, pk=judge_id)
+    if not judge.is_tuned:
+        raise LifecycleRefused(f"{judge.name} joined before the tuning: it is no variant.")
+    return judge
 
 
 def _by(request: HttpRequest, run: Run) -> Voter:

@@ -251,7 +251,7 @@ API = {
     f"POST {RUN}/retry": Takes("manage", "run"),
     f"POST {RUN}/duplicate": Takes("manage", "run"),
     f"POST {RUN}/judges": Takes("manage", "run", "judges"),
-    f"GET {RUN}/variants": Takes("read", "see calls"),
+    f"GET {RUN}/variants": Takes("read", "see"),
     f"POST {RUN}/variants": Takes("manage", "run", "judges"),
     f"POST {RUN}/variants/tuning": Takes("manage", "run", "tuning"),
     f"POST {RUN}/variants/ask": Takes("manage", "run", "variant"),

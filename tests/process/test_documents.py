@@ -57,6 +57,24 @@ def test_every_command_of_the_page_works_and_prints_what_it_says(page, up):
     terminal.end()
 
 
+def test_a_judge_is_improved_as_the_page_says(up):
+    plain = environment(up.data, PORT=str(up.port))
+    plain = {n: v for n, v in plain.items() if not n.startswith("HUMANJUDGE_U")}
+    terminal = Terminal(up.folder, plain)
+    terminal.run('export PATH="$PWD/.venv/bin:$PATH"')
+    printed = ""
+    for command, promised in commands(text_of("improve-a-judge")):
+        printed = terminal.run(command)
+        assert promised is None or matches(printed, promised), f"{command}\n{printed}"
+        if "--held-out" in command:
+            label, *figures = printed.splitlines()[-2].split("\t")
+            assert (label, figures[3]) == ("plain", "30")
+            assert printed.splitlines()[-1] == "held-out-looks|1"
+    assert printed.splitlines()[0] == "tuning|ended|held-out-looks|1"
+    assert "100.0" in printed  # it answers the same when it is asked again
+    terminal.end()
+
+
 def follow(terminal, page, command, promised):
     printed = terminal.run(command)
     assert promised is None or matches(printed, promised), f"{command}\n{printed}"
