@@ -360,7 +360,7 @@ def ask_variant(run: str, label: str, wait: bool, timeout: float) -> Printed:
     client = connect()
     asked = client.post(run_path(run, "variants", "ask"), {"variant": label})
     if wait:
-        _wait(client, run, timeout)
+        reached_by(client, run, timeout)
     return asked, [lines.line("asked", label, "verdicts", asked["verdicts"])]
 
 
