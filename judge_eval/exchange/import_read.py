@@ -61,7 +61,7 @@ from judge_eval.models import Import, Run, Verdict
 from judge_eval.runs.lifecycle import OUTPUT_ABSENT, lacking_outputs
 from judge_eval.services import imported_fingerprint
 from voting.kinds import KINDS
-from voting.models import Entry
+from voting.models import Entry, Queue
 from voting.models import Item as Pair
 
 # In an output's metadata, beside what sources say of it.
@@ -83,6 +83,12 @@ def open_to_imports(runs: QuerySet[Run]) -> Run:
     if run.queue.is_simulated:
         raise ImportRefused(SIMULATED)
     return run
+
+
+def last_kind(queue: Queue) -> str:
+    """Return the kind of the outputs that a run got last; nothing where it has none."""
+    last = queue.items.order_by("-position").values_list("a__kind", flat=True)
+    return last.first() or ""
 
 
 def read(job: Import, items: Iterable[Item], scratch: Scratch) -> dict[str, Any]:
@@ -131,8 +137,7 @@ class _Reading:
         # The record that was read last, and those of which a row was wrong.
         self._record, self._has_row = ("", 0), False
         self._unfit = set[tuple[str, int]]()
-        last = self._queue.items.order_by("-position") if self._queue else Pair.objects.none()
-        self._kind = options.kind or last.values_list("a__kind", flat=True).first() or "text"
+        self._kind = options.kind or (last_kind(self._queue) if self._queue else "") or "text"
         # What is asked of people; of a new run, as is stated or as its first row says.
         self._question: Question | PairQuestion | None = None
         if kind := run.queue.kind if run else options.vote_kind:
@@ -143,8 +148,8 @@ class _Reading:
         stored = run.judges.order_by("position").values_list("fingerprint", "pk") if run else ()
         self._judges: dict[str, UUID | None] = dict(stored)
         self._stored_judges = [pk for pk in self._judges.values() if pk]
-        baselines_option = options.baselines
-        self._wants_baselines = not self._judges if baselines_option is None else baselines_option
+        usual = not self._judges
+        self._wants_baselines = usual if options.baselines is None else options.baselines
 
     def _ask(self, shape: ShapeName) -> Question | PairQuestion:
         kind = PairQuestion if shape == "pair" else Question
@@ -275,8 +280,11 @@ class _Reading:
                 f"votes and outputs must name the same {self._noun}s"
             )
         if why:
-            self._report.fail(RowError("", 0, None, why))
-            raise RowsWrong(self._report)
+            raise self._wrong(why)
+
+    def _wrong(self, why: str) -> RowsWrong:
+        self._report.fail(RowError("", 0, None, why))
+        return RowsWrong(self._report)
 
     def _rules(self) -> Columns:
         """Return what a new run's queue asks, as its columns hold it."""
@@ -285,8 +293,7 @@ class _Reading:
         try:
             return self._question.rules()
         except fields.Unfit as error:
-            self._report.fail(RowError("", 0, None, str(error)))
-            raise RowsWrong(self._report) from error
+            raise self._wrong(str(error)) from error
 
     # --- pairs ------------------------------------------------------------------------------------
 
@@ -483,7 +490,7 @@ class _Reading:
             if self._scratch.insert(table, name, pair.hex, statement):
                 self._report.new[f"{table}s"] += 1
                 return
-            before = json.loads(self._scratch.statement(table, name, pair.hex))
+            before = self._scratch.statement(table, name, pair.hex)
         check_consistent(table, row, given, before)
         self._report.already[f"{table}s"] += 1
 

@@ -2,7 +2,7 @@
 
 import csv
 import re
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from itertools import chain
 from typing import Any, BinaryIO, Final, NamedTuple, TypeAlias
 
@@ -62,10 +62,10 @@ def records(
         from judge_eval.exchange.parquet import parquet_rows
 
         return _checked(parquet_rows(stream), name)
-    readers = {
+    readers: dict[str, Callable[[BinaryIO], Numbered]] = {
         "csv": _csv,
         "jsonl": _json_lines,
-        "json": _json,
+        "json": lambda file: enumerate(_json_values(Cursor(file, has_nan=True)), start=1),
         "xlsx": _workbook,
         "eval": containers.log_records,
     }
@@ -246,11 +246,6 @@ def _json_lines(stream: BinaryIO) -> Numbered:
             except NotJson as error:
                 value = error
             yield number, value
-
-
-def _json(stream: BinaryIO) -> Numbered:
-    cursor = Cursor(stream, has_nan=True)
-    return enumerate(_json_values(cursor), start=1)
 
 
 def _json_values(cursor: Cursor) -> Iterator[object]:

@@ -39,15 +39,12 @@ from judge_eval.exchange.formats import (
 )
 from judge_eval.exchange.formats.shapes import nested_as
 from judge_eval.exchange.mapping import (
-    OWN_ITEM_NAMES,
-    OWN_NAMES,
     ColumnMapping,
     own_rows,
     rows,
     rows_of,
 )
 from judge_eval.exchange.row_models import (
-    ITEMS,
     PAIRS,
     Item,
     LeftOut,
@@ -181,10 +178,8 @@ def read(
         first = _first_records(stream, name, file_format)
         if public := detect(name, first):
             return _rows(READERS[public], stream, name, file_format, off)
-        shape = shape_of({column for record in first for column in record}) or shape or PAIRS
-        own = OWN_ITEM_NAMES if shape is ITEMS else OWN_NAMES
-        return rows(records(stream, name, file_format), own, name)
-    return rows(records(stream, name, file_format), mapping, name)
+        shape = shape_of({column for record in first for column in record}) or shape
+    return rows(records(stream, name, file_format), mapping or shape or PAIRS, name)
 
 
 def _rows(

@@ -9,6 +9,7 @@ Source: github.com/lm-sys/FastChat, fastchat/llm_judge/common.py, ``play_a_match
 
 from collections.abc import Iterator
 
+from judge_eval.exchange.fields import SWAPPED
 from judge_eval.exchange.formats import mtbench
 from judge_eval.exchange.formats.shapes import in_both_orders, single
 from judge_eval.exchange.row_models import Values, need, plain
@@ -40,7 +41,7 @@ def _pair(record: Values) -> Values:
     answer: Values = {"error": "no winner could be read"}
     if all(games):
         if is_turned:
-            games = [mtbench.TURNED[str(winner)] for winner in reversed(games)]
+            games = [SWAPPED[str(winner)] for winner in reversed(games)]
         answer = dict(zip(("pick_ab", "pick_ba"), games, strict=True))
     return pair | answer | {"judge": _judge(record), "feedback": reasons}
 
