@@ -47,14 +47,21 @@ def output(raw: object) -> str:
         raw = _conversation(raw)
     if not isinstance(raw, str):
         raise Unfit(f"must be text, not {_kind_of(raw)}")
-    if not raw.isascii():
-        try:
-            raw.encode()
-        except UnicodeEncodeError as error:
-            raise Unfit("holds half a surrogate pair, which is no character") from error
+    if not is_encodable(raw):
+        raise Unfit("holds half a surrogate pair, which is no character")
     if "\0" in raw:
         raise Unfit("holds a NUL character")
     return raw
+
+
+def is_encodable(text: str) -> bool:
+    if text.isascii():
+        return True  # nearly always, and quick
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _conversation(raw: list[object]) -> object:

@@ -438,11 +438,7 @@ class _Reading:
         for row, pair, name in rows:
             judge = self._judges[imported_fingerprint(name, self._options.source)]
             with self._reported(row):
-                assert self._question is not None  # rows were there
-                labels = self._question.statement(row)
-                given = verdict_of(row, self._options.inconsistent, labels)
-                given = self._question.settled(given, "winner")
-                self._settle("verdict", row, name, pair, given, existing.get((pair, judge)))
+                self._settle("verdict", row, name, pair, existing.get((pair, judge)))
 
     # --- votes ------------------------------------------------------------------------------------
 
@@ -462,14 +458,11 @@ class _Reading:
             for one in standing.values("item_id", "voter_id", *COMPARED["vote"]):
                 existing[one["item_id"], one["voter_id"]] = one | {"at": one["at"].isoformat()}
         for row, pair, name in rows:
-            before = existing.get((pair, voters[name].pk)) if name in voters else None
+            voter = voters.get(name)
             with self._reported(row):
-                assert self._question is not None  # rows were there
-                self._check_group(row, name, voters[name].group if name in voters else "")
-                given = self._question.settled(
-                    vote_of(row, self._question.statement(row)), "choice"
-                )
-                self._settle("vote", row, name, pair, given, before)
+                self._check_group(row, name, voter.group if voter else "")
+                before = existing.get((pair, voter.pk)) if voter else None
+                self._settle("vote", row, name, pair, before)
 
     def _check_group(self, row: Row, voter: str, stored: str) -> None:
         """Keep the group of a voter; raises Misfit where it is in another one."""
@@ -481,10 +474,12 @@ class _Reading:
             why = f"{quote(row.voter_group)}, but {voter} is in the group {quote(first)} {where}"
             raise Misfit("voter_group", why)
 
-    def _settle(
-        self, table: str, row: Row, name: str, pair: UUID, given: Columns, before: Columns | None
-    ) -> None:
+    def _settle(self, table: str, row: Row, name: str, pair: UUID, before: Columns | None) -> None:
         """Keep a statement to be written, unless it was made before; then it must be the same."""
+        assert self._question is not None  # rows were there
+        labels, rule = self._question.statement(row), self._options.inconsistent
+        given = vote_of(row, labels) if table == "vote" else verdict_of(row, rule, labels)
+        given = self._question.settled(given, COMPARED[table][0])
         if before is None:
             statement = json.dumps(given, ensure_ascii=False)
             if self._scratch.insert(table, name, pair.hex, statement):

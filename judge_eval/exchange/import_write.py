@@ -8,7 +8,6 @@ import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from functools import cached_property
 from typing import Any, Final, TypeAlias
 from uuid import UUID
 
@@ -77,6 +76,8 @@ class Writing:
         self._options = validated(ImportOptions, job.form["options"])
         self._report = ImportReport.model_validate(job.form["report"])
         self._kind = self._options.kind or "text"
+        # Where a pair comes with more votes than are asked for: how many, by its number.
+        self._votes_on = scratch.votes_beyond(self._options.votes_per_pair)
         self._baselines: list[Judge] | None = None
         # When votes without a time were cast.
         self._now = timezone.now()
@@ -112,11 +113,6 @@ class Writing:
                 self._open(run)
             self._report.runs.append(run.pk)
             finish(job, self._report)
-
-    @cached_property
-    def _votes_on(self) -> dict[str, int]:
-        """Where a pair comes with more votes than are asked for: how many, by its number."""
-        return self._scratch.votes_beyond(self._options.votes_per_pair)
 
     @contextmanager
     def _step(self) -> Iterator[Run]:

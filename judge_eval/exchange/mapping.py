@@ -150,7 +150,8 @@ class ColumnMapping:
                 )
                 for name, answer in self._group(group, raw)
             ]
-            if not wide or any(values.get(name) is not None for name in shape.answer_fields):
+            answers = (*shape.says, "vote", "voter", "judge")
+            if not wide or any(values.get(name) is not None for name in answers):
                 yield from assemble(shape, file, line, values, labels, constants)
             for statement in wide:
                 yield from assemble(shape, file, line, statement, {}, ())
@@ -229,15 +230,21 @@ def rows_of(
     stream: BinaryIO,
     name: str,
     file_format: str | None,
-    make: Callable[[Record], Iterator[Item]],
+    make: Callable[[Record], Iterator[Item | Values | str]],
 ) -> Iterator[Item]:
-    """Yield what `make` makes of each record, and an error where it raises Misfit."""
+    """Yield what `make` makes of each record: items, values by the names of our fields, or a text
+    that says why nothing is made of it; and an error where it raises Misfit.
+    """
     for record in records(stream, name, file_format):
         if not isinstance(record, Record):
             yield record
             continue
         try:
-            yield from make(record)
+            for made in make(record):
+                if isinstance(made, dict):
+                    yield from own_rows(name, record.line, made)
+                else:
+                    yield LeftOut(name, record.line, made) if isinstance(made, str) else made
         except Misfit as error:
             yield RowError(name, record.line, error.field, error.why)
 

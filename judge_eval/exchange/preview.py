@@ -10,11 +10,11 @@ import re
 import resource
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import ExitStack, suppress
 from itertools import islice
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Final
 
 from pydantic import BaseModel
 
@@ -29,7 +29,7 @@ from judge_eval.exchange.drafts import (
     vote_of,
 )
 from judge_eval.exchange.expressions import paths_of
-from judge_eval.exchange.formats import LOOKED_AT_FIRST, detect, read
+from judge_eval.exchange.formats import LOOKED_AT_FIRST, MOST_TEXT, detect, first_records, read
 from judge_eval.exchange.import_scratch import text_of
 from judge_eval.exchange.question import Columns, plain_labels
 from judge_eval.exchange.row_models import (
@@ -46,12 +46,10 @@ from judge_eval.exchange.row_models import (
     Values,
     shape_of,
 )
-from judge_eval.exchange.sources import Record, records
 from voting.conversations import conversation, messages_of
 
-# So many records of a file are looked at, or fewer where their texts are long.
+# So many records of a file are looked at.
 LOOKED_AT: Final = 200
-MOST_TEXT: Final = 2_000_000
 # So many items are shown, so many statements of each, so much of each text.
 MOST_ITEMS: Final = 5
 MOST_STATEMENTS: Final = 20
@@ -178,8 +176,7 @@ def look(request: PreviewRequest) -> Preview:
             return result
         for name, stream, note in sources:
             result.notes += [f"{name}: {note}"] if note else []
-            first = list(_first_records(stream, name))
-            stream.seek(0)
+            first = first_records(stream, name, most=LOOKED_AT)
             _note_columns(first, result)
             row_shape = row_shape or shape_of({column for record in first for column in record})
             result.shape = "item" if row_shape is ITEMS else "pair"
@@ -192,16 +189,6 @@ def look(request: PreviewRequest) -> Preview:
     result.items = list(rows.items.values())
     result.faults, result.left_out = grouped(rows.faults), grouped(rows.left_out)
     return result
-
-
-def _first_records(stream: BinaryIO, name: str) -> Iterator[Values]:
-    text = 0
-    for record in islice(records(stream, name), LOOKED_AT):
-        if isinstance(record, Record):
-            yield record.values
-            text += sum(len(value) for value in record.values.values() if isinstance(value, str))
-        if text > MOST_TEXT:
-            return
 
 
 def _note_columns(records: list[Values], result: Preview) -> None:

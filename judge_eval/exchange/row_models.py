@@ -220,11 +220,6 @@ class Shape:
     vote: Sequence[str]
     needs: Mapping[str, Sequence[str]]
 
-    @property
-    def answer_fields(self) -> set[str]:
-        """The columns of which any makes more of a row than its item."""
-        return {*self.says, "vote", "voter", "judge"}
-
 
 _OF_A_ROW: Final = {
     name: hint.__metadata__[0]

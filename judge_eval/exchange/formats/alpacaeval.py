@@ -13,10 +13,7 @@ from judge_eval.exchange.formats import shapes
 from judge_eval.exchange.row_models import Values, need, plain
 
 _TEXTS = ("instruction", "output_1", "output_2")
-
-
-def fits(record: Values) -> bool:
-    return record.keys() >= {*_TEXTS, "preference"}
+FITS = ((*_TEXTS, "preference"),)
 
 
 def read(record: Values, name: str) -> Iterator[Values | str]:

@@ -16,10 +16,7 @@ from judge_eval.exchange.row_models import Misfit, Values, need, plain
 
 _TEXTS = ("prompt", "response_a", "response_b")
 _WINNERS = {"winner_model_a": "A", "winner_model_b": "B", "winner_tie": "tie"}
-
-
-def fits(record: Values) -> bool:
-    return record.keys() >= {"model_a", "model_b", *_TEXTS, *_WINNERS}
+FITS = (("model_a", "model_b", *_TEXTS, *_WINNERS),)
 
 
 def read(record: Values, name: str) -> Iterator[Values]:

@@ -17,10 +17,7 @@ from judge_eval.exchange.row_models import Values, need, plain
 _PAIR = {"model_1", "model_2", "g1_winner", "g2_winner", "judge"}
 _SINGLE = {"question_id", "model", "judge", "score", "judgment", "turn"}
 _WINNERS = {"model_1": "A", "model_2": "B", "tie": "tie"}
-
-
-def fits(record: Values) -> bool:
-    return record.keys() >= _PAIR or record.keys() >= _SINGLE
+FITS = (_PAIR, _SINGLE)
 
 
 def read(record: Values, name: str) -> Iterator[Values]:

@@ -27,10 +27,7 @@ from judge_eval.exchange.sources import Record
 COLUMNS = ("question_id", "model_a", "model_b", "winner", "judge", "turn")
 PEOPLE = ("expert", "author")
 _WINNERS = {"model_a": "A", "model_b": "B", "tie": "tie", "tie (inconsistent)": "tie"}
-
-
-def fits(record: Values) -> bool:
-    return record.keys() >= {*COLUMNS}
+FITS = (COLUMNS,)
 
 
 def rows(stream: BinaryIO, name: str, file_format: str | None = None) -> Iterator[Item]:
