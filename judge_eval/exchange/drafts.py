@@ -7,7 +7,7 @@ from hashlib import md5
 from typing import Any, Final, TypeVar
 from uuid import UUID, uuid4
 
-from judge_eval.exchange.question import Columns, plain_labels
+from judge_eval.exchange.question import Columns
 from judge_eval.exchange.row_models import (
     MAIN,
     OF_A_PAIR,
@@ -242,28 +242,3 @@ def of_another_shape(row: Row) -> str:
         "pair": "a pair; this run is made of single items",
         "item": "a single item; this run is made of pairs",
     }[row.shape]
-
-
-class Together:
-    """Finds rows that contradict each other, of few rows and as far as they say it themselves."""
-
-    def __init__(self) -> None:
-        self._shape: ShapeName | None = None
-        self._drafts: dict[str, PairDraft] = {}
-        self._answers: dict[tuple[str, str, str], Columns] = {}
-
-    def take(self, row: Row) -> None:
-        """Take in one more row; raises Misfit."""
-        self._shape = self._shape or row.shape
-        if row.shape != self._shape:
-            raise Misfit(None, of_another_shape(row))
-        new = PairDraft(row.item, {"kind": row.kind or "text"}, noun=row.shape)
-        row, _ = self._drafts.setdefault(row.item, new).take(row)
-        if row.judge:
-            self._settle("verdict", row.judge, row, verdict_of(row, "tie", plain_labels(row)))
-        if row.voter:
-            self._settle("vote", row.voter, row, vote_of(row, plain_labels(row)))
-
-    def _settle(self, table: str, name: str, row: Row, given: Columns) -> None:
-        before = self._answers.setdefault((table, name, row.item), given)
-        check_consistent(table, row, given, before)

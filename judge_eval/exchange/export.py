@@ -135,7 +135,7 @@ def _run(run: Run) -> Iterator[bundle.Record]:
     names = bundle.RunPart.model_fields.keys() - {"type", "queue", "rubric", "is_open"}
     yield bundle.RunPart(
         queue=run.queue_id,
-        rubric=_reference(run.queue.rubric),
+        rubric=bundle.RubricRef(name=run.queue.rubric.name, version=run.queue.rubric.version),
         is_open=run.queue.is_open,
         **{name: getattr(run.queue if name in bundle.OF_QUEUE else run, name) for name in names},
     )
@@ -178,10 +178,6 @@ def _read(record: type[Part], rows: QuerySet[Any], order: str = "", **paths: str
 def in_chunks(rows: QuerySet[Any, Row], order: str) -> Iterator[Row]:
     """Yield rows in the order of a field that no two of them share, so many at a time."""
     return chain.from_iterable(chunks(rows, order, AT_ONCE))
-
-
-def _reference(rubric: VoterPrompt) -> bundle.RubricRef:
-    return bundle.RubricRef(name=rubric.name, version=rubric.version)
 
 
 def _ledger(sealed: QuerySet[Entry], runs: dict[UUID, UUID]) -> Iterator[bundle.Record]:

@@ -1,5 +1,6 @@
 """The files that a run is exported as: one table of formats for page, REST and command line."""
 
+import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Final, Literal, NamedTuple
 
@@ -23,13 +24,32 @@ CONTENT_TYPES: Final = {
 }
 
 
+Lines = Callable[[Run], Iterator[str]]
+Rows = Callable[[Run], Iterator[training.Json]]
+
+
+def _each_on_a_line(rows: Rows) -> Lines:
+    return lambda run: (json.dumps(row, ensure_ascii=False) + "\n" for row in rows(run))
+
+
+def _as_one_list(rows: Rows) -> Lines:
+    def lines(run: Run) -> Iterator[str]:
+        before = "["
+        for row in rows(run):
+            yield f"{before}\n{json.dumps(row, ensure_ascii=False)}"
+            before = ","
+        yield "[]\n" if before == "[" else "\n]\n"
+
+    return lines
+
+
 class Format(NamedTuple):
     """A file of a run: what it is called, what it is for, how its name ends, and its lines."""
 
     title: str
     purpose: str
     ending: str
-    lines: Callable[[Run], Iterator[str]]
+    lines: Lines
     # The kinds of items that it has any rows of.
     kinds: Collection[str] = tuple(KINDS)
 
@@ -71,33 +91,33 @@ FORMATS: Final[Mapping[FormatName, Format]] = {
         "Preference pairs, DPO (JSON Lines)",
         "To train a model with trl: the pairs on which most votes prefer one output.",
         "-dpo.jsonl",
-        training.dpo,
+        _each_on_a_line(training.dpo),
         ("comparison",),
     ),
     "kto": Format(
         "Rated outputs, KTO (JSON Lines)",
         "To train a model with trl: outputs that most votes find good, or bad.",
         "-kto.jsonl",
-        training.kto,
+        _each_on_a_line(training.kto),
         ("comparison", "pass_flag"),
     ),
     "judge-training": Format(
         "Judge training (JSON Lines)",
         "To train or to prompt a judge: outputs, what most people say of them, and why.",
         "-judge-training.jsonl",
-        training.judge_rows,
+        _each_on_a_line(training.judge_rows),
     ),
     "label-studio": Format(
         "Label Studio (JSON)",
         "Tasks for Label Studio: votes are annotations, verdicts are predictions.",
         "-label-studio.json",
-        training.label_studio,
+        _as_one_list(training.label_studio),
     ),
     "argilla": Format(
         "Argilla (JSON)",
         "Records for Argilla: votes are responses, what most judges say is a suggestion.",
         "-argilla.json",
-        training.argilla,
+        _as_one_list(training.argilla),
     ),
     "votes": Format(
         "Votes for GrandJury (CSV)",

@@ -54,9 +54,11 @@ class Expression:
     'A'
     """
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, *, is_name: bool = False) -> None:
         self.text = text
         self._parsed: Any = None
+        if is_name:
+            return
         if len(text) > LONGEST:
             raise TooMuch(f"longer than {LONGEST:,} characters")
         try:

@@ -47,14 +47,21 @@ def output(raw: object) -> str:
         raw = _conversation(raw)
     if not isinstance(raw, str):
         raise Unfit(f"must be text, not {_kind_of(raw)}")
-    if not raw.isascii():
-        try:
-            raw.encode()
-        except UnicodeEncodeError as error:
-            raise Unfit("holds half a surrogate pair, which is no character") from error
+    if not is_encodable(raw):
+        raise Unfit("holds half a surrogate pair, which is no character")
     if "\0" in raw:
         raise Unfit("holds a NUL character")
     return raw
+
+
+def is_encodable(text: str) -> bool:
+    if text.isascii():
+        return True  # nearly always, and quick
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _conversation(raw: list[object]) -> object:
@@ -94,8 +101,6 @@ def group(raw: object) -> str | None:
     """Return the name of a group of voters; a blank one is none."""
     try:
         return group_name(name(raw) or "") or None
-    except Unfit:
-        raise
     except ValueError as odd:
         raise Unfit(str(odd)) from odd
 
@@ -126,6 +131,21 @@ choice: Final = _one_of(
 )
 # A choice where A and B are exchanged.
 SWAPPED: Final = {"A": "B", "B": "A", "tie": "tie", "both_bad": "both_bad"}
+
+
+def winner_of(a: float | None, b: float | None, within: float = 0) -> str | None:
+    """Return which of two scores is higher; None where one is missing.
+
+    Examples
+    --------
+    >>> winner_of(8, 5), winner_of(7, 7), winner_of(6.5, 6, within=1), winner_of(1, None)
+    ('A', 'tie', 'tie', None)
+    """
+    if a is None or b is None:
+        return None
+    return "tie" if abs(a - b) <= within else "A" if a > b else "B"
+
+
 side: Final = _one_of({side: side for side in SIDES})
 kind: Final = _one_of({"svg": "svg", "text": "text", "code": "code", "image": "image"})
 flag: Final = _one_of({"true": True, "false": False})

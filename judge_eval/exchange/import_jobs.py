@@ -32,7 +32,7 @@ from judge_eval.exchange.bundle import BundleError, is_bundle
 from judge_eval.exchange.containers import Source, UnknownFormat, format_of
 from judge_eval.exchange.formats import read as read_file
 from judge_eval.exchange.import_pictures import Pictures, is_zip
-from judge_eval.exchange.import_read import read
+from judge_eval.exchange.import_read import last_kind, read
 from judge_eval.exchange.import_report import (
     ImportOptions,
     ImportRefused,
@@ -46,7 +46,7 @@ from judge_eval.exchange.import_steps import LEASE, LeaseLost, mine, note, remov
 from judge_eval.exchange.import_write import Writing
 from judge_eval.exchange.preview import PreviewRequest, preview
 from judge_eval.exchange.restore import Restoring
-from judge_eval.exchange.row_models import SHAPES, Broken, Item, Note, RowError, Shape, Values
+from judge_eval.exchange.row_models import SHAPES, Broken, Item, Note, RowError, Shape
 from judge_eval.models import UPLOADED, Import, Run
 from judge_eval.selectors import switched_off
 from voting.access import projects_where
@@ -79,7 +79,7 @@ def form_of(
     """Return what is stated beside files, checked, as an import keeps it; raises ConfigInvalid."""
     how = validated(ImportOptions, options)
     if columns is not None:
-        mapping.parse(columns, _shape(how.vote_kind))
+        mapping.parse(columns, _shape_of(how.vote_kind))
     try:
         for source in sources:
             # What a zip holds is looked at by a worker.
@@ -129,7 +129,9 @@ def save_upload(job: Import, sources: Sequence[Source]) -> Import:
     if known := _known_mapping(job):
         job.form |= {"mapping": known.form["mapping"], "known": known.form["files"][0]}
     elif seen["faults"] and not seen["formats"]:
-        job.form["mapping"] = _proposal(seen) or None
+        # Columns in other words than ours, as the page chooses at first.
+        roles = mapping.usual_roles(seen["columns"], SHAPES[seen["shape"]])
+        job.form["mapping"] = mapping.chosen(roles, {}) or None
     if job.form["mapping"]:
         job.form["preview"] = _preview(job, job.form["mapping"])
     job.save(update_fields=["form"])
@@ -147,14 +149,8 @@ def _known_mapping(job: Import) -> Import | None:
     return next((each for each in recent if mapping.fits(each.form["mapping"], columns)), None)
 
 
-def _proposal(seen: Values) -> Values:
-    """Return how columns in other words than ours may be read, as the page chooses at first."""
-    roles = mapping.usual_roles(seen["columns"], SHAPES[seen["shape"]])
-    return mapping.chosen(roles, {})
-
-
 def _preview(job: Import, columns: dict[str, Any] | None) -> dict[str, Any]:
-    shape = _shape_for(job)
+    shape = _shape(job)
     request = PreviewRequest(
         files=[(_folder(job) / str(n), name) for n, name in enumerate(job.form["files"])],
         encoding=job.form["options"].get("encoding"),
@@ -338,22 +334,24 @@ def _do_or_give_up(job: Import) -> None:
         return
     try:
         _import(job)
-    except (OperationalError, LeaseLost):
-        raise
-    except sqlite3.OperationalError:
-        # The scratch file, on a disk that is full: tried anew when the lease is over, some times.
+    except (OperationalError, LeaseLost, sqlite3.OperationalError):
+        # The last is the scratch file's, on a full disk: tried anew when the lease is over.
         raise
     except MemoryError:
         _fail(job, status=413, detail="Reading it takes more memory than an import may use.")
-    except BundleError as error:
-        report = ImportReport()
-        report.fail(RowError(job.form["files"][0], error.line, error.field, error.why))
-        _refuse(job, RowsWrong(report))
-    except ImportRefused as error:
-        _refuse(job, error)
+    except (BundleError, ImportRefused) as error:
+        refused = _of_bundle(job, error) if isinstance(error, BundleError) else error
+        facts = {"report": refused.report.model_dump(mode="json")} if refused.report else {}
+        _fail(job, status=refused.status, detail=str(refused), **facts)
     except Exception as error:
         logger.exception("import %s", job.pk)
         _fail(job, status=422, detail=f"It cannot be stored: {type(error).__name__}.")
+
+
+def _of_bundle(job: Import, error: BundleError) -> RowsWrong:
+    report = ImportReport()
+    report.fail(RowError(job.form["files"][0], error.line, error.field, error.why))
+    return RowsWrong(report)
 
 
 def _import(job: Import) -> None:
@@ -388,9 +386,8 @@ def _files(job: Import) -> Iterator[Sequence[Source]]:
 
 
 def _items(job: Import, files: Sequence[Source], copies: ExitStack) -> Iterator[Item]:
-    given, file_format = job.form["mapping"], job.form["format"]
-    shape = _shape_for(job)
-    columns = mapping.parse(given, shape) if given is not None else None
+    given, file_format, shape = job.form["mapping"], job.form["format"], _shape(job)
+    columns = None if given is None else mapping.parse(given, shape)
     most = settings.IMPORT_MAX_UNPACKED_MB << 20
     encoding = job.form["options"].get("encoding")
     try:
@@ -414,25 +411,18 @@ def _items(job: Import, files: Sequence[Source], copies: ExitStack) -> Iterator[
         for source in tables
     )
     zips = [(name, stream) for name, stream, _ in files if is_zip(name)]
-    return Pictures(_folder(job) / PICTURES, zips, _usual_kind(job), most).placed(rows)
+    # The kind of outputs whose rows do not say, where it is known before.
+    kind = job.form["options"].get("kind") or (last_kind(job.run.queue) if job.run else "")
+    return Pictures(_folder(job) / PICTURES, zips, kind, most).placed(rows)
 
 
-def _usual_kind(job: Import) -> str:
-    """Return the kind of outputs whose rows do not say; nothing where it is not known before."""
-    given: str | None = job.form["options"].get("kind")
-    last = job.run.queue.items.order_by("-position") if job.run else None
-    return given or (last and last.values_list("a__kind", flat=True).first()) or ""
+def _shape(job: Import) -> Shape | None:
+    return _shape_of(job.run.queue.kind if job.run else job.form["options"].get("vote_kind"))
 
 
-def _shape_for(job: Import) -> Shape | None:
-    return _shape(job.run.queue.kind if job.run else job.form["options"].get("vote_kind"))
-
-
-def _shape(vote_kind: str | None) -> Shape | None:
+def _shape_of(vote_kind: str | None) -> Shape | None:
     """Return what rows are about where that is known before they are looked at."""
-    if vote_kind is None:
-        return None
-    return SHAPES[KINDS[vote_kind].noun]
+    return None if vote_kind is None else SHAPES[KINDS[vote_kind].noun]
 
 
 def _refuse_large(source: Source) -> None:
@@ -445,11 +435,6 @@ def _refuse_large(source: Source) -> None:
         raise ImportTooLarge(why)
     if size > megabytes << 20:
         raise ImportTooLarge(f"{source.name} is more than {megabytes:,} MB when it is unpacked.")
-
-
-def _refuse(job: Import, error: ImportRefused) -> None:
-    facts = {"report": error.report.model_dump(mode="json")} if error.report else {}
-    _fail(job, status=error.status, detail=str(error), **facts)
 
 
 def _fail(job: Import, **facts: Any) -> None:

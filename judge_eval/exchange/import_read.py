@@ -61,7 +61,7 @@ from judge_eval.models import Import, Run, Verdict
 from judge_eval.runs.lifecycle import OUTPUT_ABSENT, lacking_outputs
 from judge_eval.services import imported_fingerprint
 from voting.kinds import KINDS
-from voting.models import Entry
+from voting.models import Entry, Queue
 from voting.models import Item as Pair
 
 # In an output's metadata, beside what sources say of it.
@@ -83,6 +83,12 @@ def open_to_imports(runs: QuerySet[Run]) -> Run:
     if run.queue.is_simulated:
         raise ImportRefused(SIMULATED)
     return run
+
+
+def last_kind(queue: Queue) -> str:
+    """Return the kind of the outputs that a run got last; nothing where it has none."""
+    last = queue.items.order_by("-position").values_list("a__kind", flat=True)
+    return last.first() or ""
 
 
 def read(job: Import, items: Iterable[Item], scratch: Scratch) -> dict[str, Any]:
@@ -131,8 +137,7 @@ class _Reading:
         # The record that was read last, and those of which a row was wrong.
         self._record, self._has_row = ("", 0), False
         self._unfit = set[tuple[str, int]]()
-        last = self._queue.items.order_by("-position") if self._queue else Pair.objects.none()
-        self._kind = options.kind or last.values_list("a__kind", flat=True).first() or "text"
+        self._kind = options.kind or (last_kind(self._queue) if self._queue else "") or "text"
         # What is asked of people; of a new run, as is stated or as its first row says.
         self._question: Question | PairQuestion | None = None
         if kind := run.queue.kind if run else options.vote_kind:
@@ -143,8 +148,8 @@ class _Reading:
         stored = run.judges.order_by("position").values_list("fingerprint", "pk") if run else ()
         self._judges: dict[str, UUID | None] = dict(stored)
         self._stored_judges = [pk for pk in self._judges.values() if pk]
-        baselines_option = options.baselines
-        self._wants_baselines = not self._judges if baselines_option is None else baselines_option
+        usual = not self._judges
+        self._wants_baselines = usual if options.baselines is None else options.baselines
 
     def _ask(self, shape: ShapeName) -> Question | PairQuestion:
         kind = PairQuestion if shape == "pair" else Question
@@ -275,8 +280,11 @@ class _Reading:
                 f"votes and outputs must name the same {self._noun}s"
             )
         if why:
-            self._report.fail(RowError("", 0, None, why))
-            raise RowsWrong(self._report)
+            raise self._wrong(why)
+
+    def _wrong(self, why: str) -> RowsWrong:
+        self._report.fail(RowError("", 0, None, why))
+        return RowsWrong(self._report)
 
     def _rules(self) -> Columns:
         """Return what a new run's queue asks, as its columns hold it."""
@@ -285,8 +293,7 @@ class _Reading:
         try:
             return self._question.rules()
         except fields.Unfit as error:
-            self._report.fail(RowError("", 0, None, str(error)))
-            raise RowsWrong(self._report) from error
+            raise self._wrong(str(error)) from error
 
     # --- pairs ------------------------------------------------------------------------------------
 
@@ -431,11 +438,7 @@ class _Reading:
         for row, pair, name in rows:
             judge = self._judges[imported_fingerprint(name, self._options.source)]
             with self._reported(row):
-                assert self._question is not None  # rows were there
-                labels = self._question.statement(row)
-                given = verdict_of(row, self._options.inconsistent, labels)
-                given = self._question.settled(given, "winner")
-                self._settle("verdict", row, name, pair, given, existing.get((pair, judge)))
+                self._settle("verdict", row, name, pair, existing.get((pair, judge)))
 
     # --- votes ------------------------------------------------------------------------------------
 
@@ -455,14 +458,11 @@ class _Reading:
             for one in standing.values("item_id", "voter_id", *COMPARED["vote"]):
                 existing[one["item_id"], one["voter_id"]] = one | {"at": one["at"].isoformat()}
         for row, pair, name in rows:
-            before = existing.get((pair, voters[name].pk)) if name in voters else None
+            voter = voters.get(name)
             with self._reported(row):
-                assert self._question is not None  # rows were there
-                self._check_group(row, name, voters[name].group if name in voters else "")
-                given = self._question.settled(
-                    vote_of(row, self._question.statement(row)), "choice"
-                )
-                self._settle("vote", row, name, pair, given, before)
+                self._check_group(row, name, voter.group if voter else "")
+                before = existing.get((pair, voter.pk)) if voter else None
+                self._settle("vote", row, name, pair, before)
 
     def _check_group(self, row: Row, voter: str, stored: str) -> None:
         """Keep the group of a voter; raises Misfit where it is in another one."""
@@ -474,16 +474,18 @@ class _Reading:
             why = f"{quote(row.voter_group)}, but {voter} is in the group {quote(first)} {where}"
             raise Misfit("voter_group", why)
 
-    def _settle(
-        self, table: str, row: Row, name: str, pair: UUID, given: Columns, before: Columns | None
-    ) -> None:
+    def _settle(self, table: str, row: Row, name: str, pair: UUID, before: Columns | None) -> None:
         """Keep a statement to be written, unless it was made before; then it must be the same."""
+        assert self._question is not None  # rows were there
+        labels, rule = self._question.statement(row), self._options.inconsistent
+        given = vote_of(row, labels) if table == "vote" else verdict_of(row, rule, labels)
+        given = self._question.settled(given, COMPARED[table][0])
         if before is None:
             statement = json.dumps(given, ensure_ascii=False)
             if self._scratch.insert(table, name, pair.hex, statement):
                 self._report.new[f"{table}s"] += 1
                 return
-            before = json.loads(self._scratch.statement(table, name, pair.hex))
+            before = self._scratch.statement(table, name, pair.hex)
         check_consistent(table, row, given, before)
         self._report.already[f"{table}s"] += 1
 

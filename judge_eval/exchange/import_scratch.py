@@ -4,6 +4,7 @@ What is written comes from here in an order that never changes, so the number of
 written says where to go on.
 """
 
+import json
 import os
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -35,12 +36,10 @@ _TABLES: Final = (
 # What is written to the database row by row, in this order.
 VOTES: Final = "vote"
 WRITTEN: Final = ("pair", "verdict", "entered", VOTES)
-AnyItem = TypeVar("AnyItem")
-
-
 # Beside the scratch file.
 PICTURES: Final = "pictures"
 DRAFT: Final = TypeAdapter(PairDraft)
+AnyItem = TypeVar("AnyItem")
 
 
 class Scratch:
@@ -76,8 +75,7 @@ class Scratch:
             os.fsync(file.fileno())
 
     def count(self, table: str) -> int:
-        number: int = self._one(f"SELECT count(*) FROM {table}")  # noqa: S608
-        return number
+        return int(self._one(f"SELECT count(*) FROM {table}"))  # noqa: S608
 
     def insert(self, table: str, *values: str) -> bool:
         """Keep a row; say whether it is the first of its key."""
@@ -89,20 +87,15 @@ class Scratch:
         """Keep the first group that is stated of a voter, and return it."""
         update = "UPDATE voter SET voter_group = ? WHERE name = ? AND voter_group = ''"
         self._db.execute(update, [group, voter])
-        first: str = self._one("SELECT voter_group FROM voter WHERE name = ?", voter)
-        return first
+        return str(self._one("SELECT voter_group FROM voter WHERE name = ?", voter))
 
     def groups(self, voters: Collection[str]) -> dict[str, str]:
         """Return the groups of those of some voters who are in one."""
-        marks = ", ".join("?" * len(voters))
-        select = f"SELECT name, voter_group FROM voter WHERE name IN ({marks})"  # noqa: S608
-        return {name: group for name, group in self._db.execute(select, list(voters)) if group}
+        return {name: group for name, group in self._among("voter", voters) if group}
 
     def aliases(self, names: Collection[str]) -> dict[str, tuple[str, bool]]:
         """Return the items that some names stand for, and whether A and B are exchanged there."""
-        marks = ", ".join("?" * len(names))
-        select = f"SELECT name, item, is_turned FROM alias WHERE name IN ({marks})"  # noqa: S608
-        return {name: (item, bool(it)) for name, item, it in self._db.execute(select, [*names])}
+        return {name: (item, bool(it)) for name, item, it in self._among("alias", names)}
 
     def first(self, mark: str, name: str, side: str) -> tuple[str, str]:
         """Return which name had such a mark first, and with which side."""
@@ -111,10 +104,9 @@ class Scratch:
         first: tuple[str, str] = self._db.execute(select, [mark]).fetchone()
         return first
 
-    def statement(self, table: str, name: str, pair: str) -> str:
+    def statement(self, table: str, name: str, pair: str) -> Any:
         select = f"SELECT statement FROM {table} WHERE name = ? AND pair = ?"  # noqa: S608
-        statement: str = self._one(select, name, pair)
-        return statement
+        return json.loads(self._one(select, name, pair))
 
     def votes_beyond(self, number: int) -> dict[str, int]:
         """Return how many votes there are on each pair that has more than so many."""
@@ -133,9 +125,8 @@ class Scratch:
         return [name for (name,) in self._db.execute("SELECT name FROM judge ORDER BY rowid")]
 
     def drafts(self, names: Collection[str]) -> list[PairDraft]:
-        marks = ", ".join("?" * len(names))
-        select = f"SELECT facts FROM pair WHERE name IN ({marks})"  # noqa: S608
-        return [DRAFT.validate_json(facts) for (facts,) in self._db.execute(select, list(names))]
+        found = self._among("pair", names, "facts")
+        return [DRAFT.validate_json(facts) for (facts,) in found]
 
     def keep(self, draft: PairDraft, texts: dict[str, str]) -> None:
         facts = DRAFT.dump_json(draft, exclude_defaults=True)
@@ -151,6 +142,11 @@ class Scratch:
         select = f"SELECT * FROM {table} WHERE rowid > ? ORDER BY rowid"  # noqa: S608
         rows = self._db.execute(select, [row])
         return next(pieces(rows, lambda values: sum(len(text or "") for text in values)), [])
+
+    def _among(self, table: str, names: Collection[str], columns: str = "*") -> Iterable[Any]:
+        marks = ", ".join("?" * len(names))
+        select = f"SELECT {columns} FROM {table} WHERE name IN ({marks})"  # noqa: S608
+        return self._db.execute(select, [*names])
 
     def _one(self, select: str, *values: str) -> Any:
         return self._db.execute(select, values).fetchone()[0]

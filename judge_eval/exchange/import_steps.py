@@ -108,43 +108,26 @@ def remove_unused(outputs: Collection[UUID]) -> None:
 
 
 def give_pictures(outputs: dict[UUID, Inference]) -> None:
-    _give_images(outputs)
-    drawings = {
-        pk: source_address(row.output)
-        for pk, row in outputs.items()
-        if row.kind == Inference.Kind.SVG and OUTPUT_ABSENT not in row.metadata
-    }
-    addresses = set(drawings.values())
-    rows = [Picture(source_sha256=address) for address in sorted(addresses)]
-    Picture.objects.bulk_create(rows, ignore_conflicts=True)
-    stored = Picture.objects.filter(source_sha256__in=addresses)
-    pictures = dict(stored.values_list("source_sha256", "pk"))
-    for pk, address in drawings.items():
+    """Give drawings, and pictures that were brought and are stored, their rows."""
+    rows: dict[str, Picture] = {}
+    addresses: dict[UUID, str] = {}
+    for pk, output in outputs.items():
+        png = png_in(output.output) if output.kind == Inference.Kind.IMAGE else ""
+        is_drawing = output.kind == Inference.Kind.SVG and OUTPUT_ABSENT not in output.metadata
+        if png or is_drawing:
+            address = addresses[pk] = source_address(address_of(png) if png else output.output)
+            if address not in rows:
+                rows[address] = _stored(address, png) if png else Picture(source_sha256=address)
+    Picture.objects.bulk_create([rows[it] for it in sorted(rows)], ignore_conflicts=True)
+    existing = Picture.objects.filter(source_sha256__in=rows)
+    pictures = dict(existing.values_list("source_sha256", "pk"))
+    for pk, address in addresses.items():
         outputs[pk].picture_id = pictures[address]
 
 
-def _give_images(outputs: dict[UUID, Inference]) -> None:
-    """Give pictures that were brought, and are stored, their rows."""
-    stored = {
-        pk: png
-        for pk, row in outputs.items()
-        if row.kind == Inference.Kind.IMAGE and (png := png_in(row.output))
-    }
-    rows = [
-        Picture(
-            source_sha256=source_address(address_of(png)),
-            state=Picture.State.DONE,
-            png_sha256=png,
-            renderer=reader_id(),
-            **size_of(png)._asdict(),
-        )
-        for png in sorted(set(stored.values()))
-    ]
-    Picture.objects.bulk_create(rows, ignore_conflicts=True)
-    existing = Picture.objects.filter(source_sha256__in=[row.source_sha256 for row in rows])
-    pictures = dict(existing.values_list("png_sha256", "pk"))
-    for pk, png in stored.items():
-        outputs[pk].picture_id = pictures[png]
+def _stored(address: str, png: str) -> Picture:
+    made = {"state": Picture.State.DONE, "png_sha256": png, "renderer": reader_id()}
+    return Picture(source_sha256=address, **made, **size_of(png)._asdict())
 
 
 def close_undrawn(queue: Queue) -> None:

@@ -8,7 +8,6 @@ import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from functools import cached_property
 from typing import Any, Final, TypeAlias
 from uuid import UUID
 
@@ -77,6 +76,8 @@ class Writing:
         self._options = validated(ImportOptions, job.form["options"])
         self._report = ImportReport.model_validate(job.form["report"])
         self._kind = self._options.kind or "text"
+        # Where a pair comes with more votes than are asked for: how many, by its number.
+        self._votes_on = scratch.votes_beyond(self._options.votes_per_pair)
         self._baselines: list[Judge] | None = None
         # When votes without a time were cast.
         self._now = timezone.now()
@@ -85,7 +86,8 @@ class Writing:
         job = self._job
         with self._step() as run:
             existing = set(run.judges.values_list("fingerprint", flat=True))
-            judges = [self._judge(run, name) for name in self._scratch.judges()]
+            names, source = self._scratch.judges(), self._options.source
+            judges = [imported_judge(run, name, source) for name in names]
             add_judges(run, [judge for judge in judges if judge.fingerprint not in existing])
             note(job, run=run)
         writers = (self._pairs, self._verdicts, self._enter, self._votes)
@@ -112,11 +114,6 @@ class Writing:
             self._report.runs.append(run.pk)
             finish(job, self._report)
 
-    @cached_property
-    def _votes_on(self) -> dict[str, int]:
-        """Where a pair comes with more votes than are asked for: how many, by its number."""
-        return self._scratch.votes_beyond(self._options.votes_per_pair)
-
     @contextmanager
     def _step(self) -> Iterator[Run]:
         """Hold the project and the run, in the order that all keep."""
@@ -134,31 +131,22 @@ class Writing:
 
     def _create(self, project: Project) -> Run:
         options, name, rules = self._options, self._job.name, self._job.form["rules"]
+        usual = RUBRICS[self._kind]
+        if "kind" in rules:
+            usual = SINGLE_RUBRICS.get(rules["kind"], OPEN_QUESTION)
         queue = create_queue(
             project,
             name,
-            options.rubric or self._usual_rubric(rules),
+            options.rubric or usual,
             votes_per_item=options.votes_per_pair,
             reveal=options.reveal,
             is_open=False,
             **rules,
         )
-        run = Run.every.create(
-            queue=queue,
-            name=name,
-            state=Run.State.IMPORTING,
-            epsilon=options.epsilon,
-        )
+        state = Run.State.IMPORTING
+        run = Run.every.create(queue=queue, name=name, state=state, epsilon=options.epsilon)
         Board.objects.create(run=run)
         return run
-
-    def _usual_rubric(self, rules: Columns) -> str:
-        if "kind" not in rules:
-            return RUBRICS[self._kind]
-        return SINGLE_RUBRICS.get(rules["kind"], OPEN_QUESTION)
-
-    def _judge(self, run: Run, name: str) -> Judge:
-        return imported_judge(run, name, self._options.source)
 
     def _pairs(self, run: Run, rows: Rows) -> None:
         queue, drafts = run.queue, []

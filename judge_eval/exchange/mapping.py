@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache, partial
 from itertools import chain
-from typing import Annotated, Any, BinaryIO, Final, Literal, TypeAlias, cast
+from typing import Annotated, Any, BinaryIO, Final, Literal, cast
 
 from pydantic import AfterValidator, Field
 
@@ -55,21 +55,18 @@ MOST_NAMED: Final = 20
 LONGEST_NAMED: Final = 40
 
 
-Find: TypeAlias = Callable[[Values], object]
-
-
 @dataclass(frozen=True, slots=True)
 class Column:
     """Where one value of a row comes from: expressions on its record, or else the mapping itself.
 
-    `field` is a column of ours, or one of a group, such as ``labels.TASK``. `find` is what the
-    expressions find, put together.
+    `field` is a column of ours, or one of a group, such as ``labels.TASK``. `find` puts together
+    what several expressions find.
     """
 
     field: str
     sources: Sequence[Expression]
     convert: Converter
-    find: Find | None = None
+    find: Callable[[Values], object] | None = None
     constant: object = None
 
     def read(self, record: Values) -> object:
@@ -84,10 +81,6 @@ class Column:
             raise Misfit(self.field, f"{error}{named}") from error
 
 
-def by_name(field: str, column: str, convert: Converter) -> Column:
-    return Column(field, [Expression(column)], convert)
-
-
 def _looked_up(meanings: Values, raw: object) -> object:
     word = fields.plain(raw)
     known = word if word in meanings else word.strip()
@@ -96,47 +89,11 @@ def _looked_up(meanings: Values, raw: object) -> object:
     return meanings.get(known)
 
 
-def _number(raw: object) -> float | None:
-    value = None if raw is None else fields.number(raw)
-    return None if value is None else float(value)
-
-
-def winner_of(a: float | None, b: float | None, within: float = 0) -> str | None:
-    """Return which of two scores is higher; None where one is missing.
-
-    Examples
-    --------
-    >>> winner_of(8, 5), winner_of(7, 7), winner_of(6.5, 6, within=1), winner_of(1, None)
-    ('A', 'tie', 'tie', None)
-    """
-    if a is None or b is None:
-        return None
-    return "tie" if abs(a - b) <= within else "A" if a > b else "B"
-
-
-def _of_scores(a: Expression, b: Expression, within: float, record: Values) -> object:
-    return winner_of(_number(a.of(record)), _number(b.of(record)), within)
-
-
-def _of_one_hot(sources: Mapping[str, Expression], record: Values) -> object:
-    hot = [choice for choice, source in sources.items() if _is_hot(source.of(record))]
-    if len(hot) > 1:
-        raise ValueError(f"{' and '.join(hot)} are marked at once")
-    return hot[0] if hot else None
-
-
 def _is_hot(raw: object) -> bool:
     word = str(raw).strip().lower()
     if raw is None or word in ("", "false"):
         return False
-    return word == "true" or _number(raw) != 0
-
-
-def _of_number(
-    source: Expression, threshold: float, within: float, larger: str, record: Values
-) -> object:
-    winner = winner_of(_number(source.of(record)), threshold, within)
-    return fields.SWAPPED[winner] if winner and larger == "B" else winner
+    return word == "true" or fields.number(raw) != 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +150,8 @@ class ColumnMapping:
                 )
                 for name, answer in self._group(group, raw)
             ]
-            if not wide or any(values.get(name) is not None for name in shape.answer_fields):
+            answers = (*shape.says, "vote", "voter", "judge")
+            if not wide or any(values.get(name) is not None for name in answers):
                 yield from assemble(shape, file, line, values, labels, constants)
             for statement in wide:
                 yield from assemble(shape, file, line, statement, {}, ())
@@ -210,7 +168,7 @@ class ColumnMapping:
         return [source for each in every for source in each.sources]
 
     def unused(self, columns: Iterable[str]) -> list[str]:
-        roots = set[str]().union(*(each.roots for each in (*self.expressions(), *self.each)))
+        roots = {*self.nested}.union(*(each.roots for each in (*self.expressions(), *self.each)))
         return [column for column in columns if column not in roots]
 
     def _group(self, group: str, record: Values) -> Iterator[tuple[str, object]]:
@@ -223,42 +181,34 @@ class ColumnMapping:
             flat = {_PREFIXES[group] + name: raw for name, raw in inner.items()}
             record = {**flat, **record}
             sources = {
-                name.removeprefix(_PREFIXES[group]): by_name(name, name, convert) for name in flat
+                name.removeprefix(_PREFIXES[group]): _named(name, name, convert) for name in flat
             } | {**sources}
         for name, source in sources.items():
             if (value := source.read(record)) is not None:
                 yield name, value
 
 
-@dataclass(frozen=True)
-class OwnNames:
-    """Reads files whose columns have the names of our own fields, each by the mapping it makes."""
-
-    shape: Shape
-
-    def rows(self, file: str, record: Record) -> Iterator[Row | LeftOut | RowError]:
-        return _by_names(self.shape.name, tuple(record.values)).rows(file, record)
-
-    def expressions(self) -> list[Expression]:
-        """Nothing is named that every file must have."""
-        return []
-
-    def unused(self, columns: Collection[str]) -> list[str]:
-        return [column for column, role in roles_of(columns, self.shape).items() if not role]
+def own_names(shape: Shape, names: Iterable[str]) -> ColumnMapping:
+    """Return the mapping that columns make which are called as our own fields are."""
+    return _own_names(shape.name, tuple(names))
 
 
 # Rows of a table all have the same columns, those of JSON a few sets of them; names may be long.
 @lru_cache(maxsize=8)
-def _by_names(shape_name: str, names: tuple[str, ...]) -> ColumnMapping:
+def _own_names(shape_name: str, names: tuple[str, ...]) -> ColumnMapping:
     shape, columns = SHAPES[shape_name], list[Column]()
     groups: dict[str, dict[str, Column]] = {group: {} for group in groups_of(shape)}
     for name, role in roles_of(names, shape).items():
         if role in shape.fields:
-            columns.append(by_name(role, name, shape.fields[role]))
+            columns.append(_named(role, name, shape.fields[role]))
         elif role and name != role:
             of_one = name.removeprefix(_PREFIXES[role])
-            groups[role][of_one] = by_name(name, name, converter_of(role, shape))
+            groups[role][of_one] = _named(name, name, converter_of(role, shape))
     return ColumnMapping(tuple(columns), groups, shape, nested_in(shape))
+
+
+def _named(field: str, column: str, convert: Converter) -> Column:
+    return Column(field, [Expression(column, is_name=True)], convert)
 
 
 def groups_of(shape: Shape) -> list[str]:
@@ -276,74 +226,74 @@ def converter_of(group: str, shape: Shape) -> Converter:
     return fields.fact if group == METADATA else shape.answer
 
 
-OWN_NAMES: Final = OwnNames(PAIRS)
-OWN_ITEM_NAMES: Final = OwnNames(ITEMS)
-
-
 def rows_of(
     stream: BinaryIO,
     name: str,
     file_format: str | None,
-    make: Callable[[Record], Iterator[Item]],
+    make: Callable[[Record], Iterator[Item | Values | str]],
 ) -> Iterator[Item]:
-    """Yield what `make` makes of each record, and an error where it raises Misfit."""
+    """Yield what `make` makes of each record: items, values by the names of our fields, or a text
+    that says why nothing is made of it; and an error where it raises Misfit.
+    """
     for record in records(stream, name, file_format):
         if not isinstance(record, Record):
             yield record
             continue
         try:
-            yield from make(record)
+            for made in make(record):
+                if isinstance(made, dict):
+                    yield from own_rows(name, record.line, made)
+                else:
+                    yield LeftOut(name, record.line, made) if isinstance(made, str) else made
         except Misfit as error:
             yield RowError(name, record.line, error.field, error.why)
 
 
 def own_rows(file: str, line: int, values: Values) -> Iterator[Row | LeftOut | RowError]:
     """Build rows from raw values by field, with every check that a file of ours gets."""
-    own = OWN_ITEM_NAMES if shape_of(values) is ITEMS else OWN_NAMES
-    return own.rows(file, Record(line, dict(values)))
+    mapping = own_names(shape_of(values) or PAIRS, values)
+    return mapping.rows(file, Record(line, dict(values)))
 
 
 # --- a whole file -----------------------------------------------------------------------------
 
 
 def rows(
-    records: Iterable[Record | RowError | Note], mapping: ColumnMapping | OwnNames, file: str
+    records: Iterable[Record | RowError | Note], mapping: ColumnMapping | Shape, file: str
 ) -> Iterator[Item]:
-    """Turn records into rows.
+    """Turn records into rows: by a mapping, or of a shape whose own names the columns have.
 
     Behind the last record stands an error for each column that the mapping names and that no record
     had, for a misspelt name must not read as a file without votes; and a note of the columns that
     nothing is made of.
     """
-    columns, unmet = _Columns(mapping), mapping.expressions()
+    watched = _Columns(mapping)
+    unmet = [] if isinstance(mapping, Shape) else mapping.expressions()
     line = 0
     for record in records:
         if not isinstance(record, Record):
             yield record
             continue
         line = record.line
-        if new_fault := columns.look(list(record.values)):
-            why = f"{new_fault} (so with every row that has these columns)"
-            yield RowError(file, line, None, why)
-        elif columns.fault:
-            yield LeftOut(file, line, columns.fault)
-        if unmet:
-            unmet = [each for each in unmet if not _is_met(each, mapping, record.values)]
-        if not columns.fault:
-            yield from list(mapping.rows(file, record)) or [LeftOut(file, line, "it holds no row")]
+        unmet = [each for each in unmet if not _is_met(each, watched.mapping, record.values)]
+        if fault := watched.fault_of(file, record):
+            yield fault
+        else:
+            found = list(watched.mapping.rows(file, record))
+            yield from found or [LeftOut(file, line, "it holds no row")]
     for column in sorted({each.text for each in unmet}) if line else ():
-        why = f"no record has a column {column!r}{_nearest(column, columns.last)}"
+        why = f"no record has a column {column!r}{_guess(column, watched.last)}"
         yield RowError(file, line, None, why, is_fatal=True)
-    yield from columns.notes(file)
+    if watched.unread:
+        yield Note(file, f"not read: {_listed([*watched.unread])}{watched.guess()}")
 
 
-def _is_met(source: Expression, mapping: ColumnMapping | OwnNames, record: Values) -> bool:
+def _is_met(source: Expression, mapping: ColumnMapping, record: Values) -> bool:
     """Say whether a record has a column, or what an expression finds."""
     try:
-        parts = mapping.parts(record) if isinstance(mapping, ColumnMapping) else [record]
         return any(
             source.text in part or (source.is_path and source.of(part) is not None)
-            for part in parts
+            for part in mapping.parts(record)
         )
     except ValueError:
         return False
@@ -352,54 +302,55 @@ def _is_met(source: Expression, mapping: ColumnMapping | OwnNames, record: Value
 class _Columns:
     """Watches which columns of a file nothing is made of, and what its rows lack for that."""
 
-    def __init__(self, mapping: ColumnMapping | OwnNames) -> None:
-        self._mapping = mapping
-        self._faults: set[str] = set()
+    def __init__(self, mapping: ColumnMapping | Shape) -> None:
+        self._own, self._faults = mapping if isinstance(mapping, Shape) else None, set[str]()
+        self.mapping = own_names(mapping, ()) if isinstance(mapping, Shape) else mapping
         self.last: list[str] = []
-        self.fault = ""
+        self._why = ""
         self.unread: dict[str, None] = {}
 
-    def notes(self, file: str) -> Iterator[Note]:
-        if self.unread:
-            fields_of = self._mapping.shape.fields
-            guesses = (_nearest(column, fields_of) for column in self.unread)
-            is_own = isinstance(self._mapping, OwnNames)
-            guess = next(filter(None, guesses), "") if is_own else ""
-            yield Note(file, f"not read: {_listed(list(self.unread))}{guess}")
+    def fault_of(self, file: str, record: Record) -> RowError | LeftOut | None:
+        """Return why no row can be made of the columns of a record: an error where it is news."""
+        columns = [*record.values]
+        # Nearly always they are: rows of a table all have the same.
+        if columns != self.last:
+            self.last = columns
+            if self._own:
+                self.mapping = own_names(self._own, columns)
+            unread = self.mapping.unused(columns)
+            self._why = self._fault(unread)
+            if not self._why and len(self.unread) <= MOST_NAMED:
+                self.unread |= dict.fromkeys(unread)
+            if self._why and self._why not in self._faults:
+                if len(self._faults) < MOST_NAMED:
+                    self._faults.add(self._why)
+                why = f"{self._why} (so with every row that has these columns)"
+                return RowError(file, record.line, None, why)
+        return LeftOut(file, record.line, self._why) if self._why else None
 
-    def look(self, columns: list[str]) -> str:
-        """Set why no row can be made of these columns; return it if that is news."""
-        if columns == self.last:
-            return ""  # nearly always: rows of a table all have the same
-        self.last = columns
-        unread = self._mapping.unused(columns)
-        self.fault = _fault(columns, unread, self._mapping)
-        if not self.fault and len(self.unread) <= MOST_NAMED:
-            self.unread |= dict.fromkeys(unread)
-        if not self.fault or self.fault in self._faults:
+    def _fault(self, unread: list[str]) -> str:
+        shape = self.mapping.shape
+        if unread and len(unread) == len(self.last):
+            return f"unknown columns: {_listed(unread)}; expected: {', '.join(shape.fields)}"
+        if not self._own:
             return ""
-        if len(self._faults) < MOST_NAMED:
-            self._faults.add(self.fault)
-        return self.fault
-
-
-def _fault(columns: list[str], unread: list[str], mapping: ColumnMapping | OwnNames) -> str:
-    shape, present = mapping.shape, {*columns}
-    if unread and len(unread) == len(columns):
-        return _unknown(columns, shape)
-    if isinstance(mapping, ColumnMapping):
+        present = {*roles_of(self.last, shape).values()}
+        if shape.name not in present:
+            if near := _guess(shape.name, unread):
+                return f"no column is called {shape.name!r}{near}"
+            if not present & {"prompt", "prompt_id"} and not {*shape.outputs} <= present:
+                what = f"neither {shape.name}, nor a prompt or {shape.outputs_in_words}"
+                return f"no column says which {shape.name} a row is about: {what}"
+        for name, needed in shape.needs.items():
+            if name in present and not present & {*needed}:
+                near = _guess(needed[0], unread)
+                return f"beside {name!r} there is no column {needed[0]!r}{near}"
         return ""
-    present |= {LABELS} if any(name.startswith(_PREFIXES[LABELS]) for name in columns) else set()
-    if not present & {shape.name, _ALIASES.get(shape.name)}:
-        if near := _nearest(shape.name, unread):
-            return f"no column is called {shape.name!r}{near}"
-        if not present & {"prompt", "prompt_id"} and not {*shape.outputs} <= present:
-            what = f"neither {shape.name}, nor a prompt or {shape.outputs_in_words}"
-            return f"no column says which {shape.name} a row is about: {what}"
-    for name, needed in shape.needs.items():
-        if name in present and not present & {*needed}:
-            return f"beside {name!r} there is no column {needed[0]!r}{_nearest(needed[0], unread)}"
-    return ""
+
+    def guess(self) -> str:
+        """Return what the first misspelt column may mean."""
+        fields_of = self.mapping.shape.fields if self._own else ()
+        return next(filter(None, (_guess(column, fields_of) for column in self.unread)), "")
 
 
 def nearest(column: str, names: Iterable[str]) -> str:
@@ -409,13 +360,9 @@ def nearest(column: str, names: Iterable[str]) -> str:
     return by_lower[near[0]] if near else ""
 
 
-def _nearest(column: str, names: Iterable[str]) -> str:
+def _guess(column: str, names: Iterable[str]) -> str:
     near = nearest(column, names)
     return f": is it {near!r}?" if near else ""
-
-
-def _unknown(columns: list[str], shape: Shape) -> str:
-    return f"unknown columns: {_listed(columns)}; expected: {', '.join(shape.fields)}"
 
 
 def _listed(columns: list[str]) -> str:
@@ -530,14 +477,8 @@ def chosen(roles: Mapping[str, str], meanings: Mapping[str, Values], **same: str
 
 # --- a mapping as people write it -------------------------------------------------------------
 
-LABEL_TYPES: Final[dict[str, Converter]] = {
-    "text": fields.text,
-    "number": fields.number,
-    "truth": fields.flag,
-}
+_LABEL_TYPES: Final = {"text": fields.text, "number": fields.number, "truth": fields.flag}
 _Filled = Annotated[str, Field(min_length=1)]
-
-
 _WINNERS: Final = ("verdict", "vote", "pick_ab", "pick_ba")
 
 
@@ -630,7 +571,7 @@ class _Parser:
             convert = partial(fields.words, separator=source.separator)
         if source.timezone:
             convert = partial(fields.moment, zone=source.timezone)
-        convert = LABEL_TYPES[source.type] if source.type else convert
+        convert = _LABEL_TYPES[source.type] if source.type else convert
         if "value" in source.model_fields_set:
             constant = self._value(f"{field}.value", source.value, convert)
             return Column(field, (), convert, constant=constant)
@@ -643,7 +584,9 @@ class _Parser:
             }
             convert = partial(_looked_up, meanings)
         sources = [self.expression(field, text) for text in filter(None, source.expressions)]
-        return Column(field, sources, convert, _finder(source, sources))
+        is_winner = source.scores or source.one_hot or source.threshold is not None
+        find = partial(_winner, source, sources) if is_winner else None
+        return Column(field, sources, convert, find)
 
     def expression(self, path: str, text: object) -> Expression:
         try:
@@ -685,12 +628,16 @@ class _Parser:
         return value
 
 
-def _finder(source: _Source, found: Sequence[Expression]) -> Find | None:
-    """Return what makes one value of several, or of a number; None where a column is the value."""
-    if source.scores:
-        return partial(_of_scores, found[0], found[1], source.tie_within)
+def _winner(source: _Source, found: Sequence[Expression], record: Values) -> str | None:
+    """Return a winner out of scores, of one-hot columns, or of a number by its threshold."""
+    values = [each.of(record) for each in found]
     if source.one_hot:
-        return partial(_of_one_hot, dict(zip(source.one_hot, found, strict=True)))
-    if source.threshold is None:
-        return None
-    return partial(_of_number, found[0], source.threshold, source.tie_within, source.larger)
+        hot = [choice for choice, raw in zip(source.one_hot, values, strict=True) if _is_hot(raw)]
+        if len(hot) > 1:
+            raise ValueError(f"{' and '.join(hot)} are marked at once")
+        return hot[0] if hot else None
+    numbers = [None if raw is None else fields.number(raw) for raw in values]
+    a, b = numbers if source.scores else (numbers[0], source.threshold)
+    winner = fields.winner_of(a, b, source.tie_within)
+    is_b = source.threshold is not None and source.larger == "B"
+    return fields.SWAPPED[winner] if winner and is_b else winner

@@ -10,21 +10,28 @@ import re
 import resource
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import ExitStack, suppress
 from itertools import islice
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Final
 
 from pydantic import BaseModel
 
 from humanjudge.lib import extensions
 from judge_eval.exchange import bundle, containers, fields, mapping
 from judge_eval.exchange.containers import Source
-from judge_eval.exchange.drafts import Together
+from judge_eval.exchange.drafts import (
+    PairDraft,
+    check_consistent,
+    of_another_shape,
+    verdict_of,
+    vote_of,
+)
 from judge_eval.exchange.expressions import paths_of
-from judge_eval.exchange.formats import LOOKED_AT_FIRST, detect, read
+from judge_eval.exchange.formats import LOOKED_AT_FIRST, MOST_TEXT, detect, first_records, read
 from judge_eval.exchange.import_scratch import text_of
+from judge_eval.exchange.question import Columns, plain_labels
 from judge_eval.exchange.row_models import (
     ITEMS,
     SHAPES,
@@ -39,12 +46,10 @@ from judge_eval.exchange.row_models import (
     Values,
     shape_of,
 )
-from judge_eval.exchange.sources import Record, records
 from voting.conversations import conversation, messages_of
 
-# So many records of a file are looked at, or fewer where their texts are long.
+# So many records of a file are looked at.
 LOOKED_AT: Final = 200
-MOST_TEXT: Final = 2_000_000
 # So many items are shown, so many statements of each, so much of each text.
 MOST_ITEMS: Final = 5
 MOST_STATEMENTS: Final = 20
@@ -126,20 +131,18 @@ class Preview(BaseModel):
     runs: list[str] = []
 
 
-def _where_packages_are() -> dict[str, str]:
-    return {name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ}
-
-
 def preview(request: PreviewRequest) -> Preview:
     """Look at files in a process that ends where they are too much for it."""
+    # No secret, but where packages are; the other pools take much more at once than they need.
+    env = {name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ}
+    env |= {"ARROW_DEFAULT_MEMORY_POOL": "system"}
     try:
         child = subprocess.run(
             [sys.executable, "-m", "judge_eval.exchange.preview"],
             input=request.model_dump_json().encode(),
             capture_output=True,
             cwd=_ROOT,
-            # No secret; and the other pools take much more at once than they need.
-            env={"ARROW_DEFAULT_MEMORY_POOL": "system"} | _where_packages_are(),
+            env=env,
             timeout=3 * _SECONDS,
             check=True,
         )
@@ -173,8 +176,7 @@ def look(request: PreviewRequest) -> Preview:
             return result
         for name, stream, note in sources:
             result.notes += [f"{name}: {note}"] if note else []
-            first = list(_first_records(stream, name))
-            stream.seek(0)
+            first = first_records(stream, name, most=LOOKED_AT)
             _note_columns(first, result)
             row_shape = row_shape or shape_of({column for record in first for column in record})
             result.shape = "item" if row_shape is ITEMS else "pair"
@@ -187,16 +189,6 @@ def look(request: PreviewRequest) -> Preview:
     result.items = list(rows.items.values())
     result.faults, result.left_out = grouped(rows.faults), grouped(rows.left_out)
     return result
-
-
-def _first_records(stream: BinaryIO, name: str) -> Iterator[Values]:
-    text = 0
-    for record in islice(records(stream, name), LOOKED_AT):
-        if isinstance(record, Record):
-            yield record.values
-            text += sum(len(value) for value in record.values.values() if isinstance(value, str))
-        if text > MOST_TEXT:
-            return
 
 
 def _note_columns(records: list[Values], result: Preview) -> None:
@@ -235,7 +227,9 @@ def _choices(found: list[object]) -> list[str]:
 
 
 class _Rows:
-    """Puts together what rows say of the first items."""
+    """Puts together what rows say of the first items, and finds those that contradict each other,
+    as far as they say it themselves.
+    """
 
     def __init__(self, result: Preview) -> None:
         self._preview = result
@@ -243,7 +237,8 @@ class _Rows:
         self.faults: list[RowError] = []
         self.left_out: list[LeftOut] = []
         self.text = 0
-        self._together = Together()
+        self._drafts: dict[str, PairDraft] = {}
+        self._answers: dict[tuple[str, str, str], Columns] = {}
 
     def take(self, item: Item) -> None:
         if isinstance(item, Row):
@@ -258,16 +253,28 @@ class _Rows:
     def _take_row(self, row: Row) -> None:
         self.text += text_of(row)
         try:
-            self._together.take(row)
+            self._check(row)
         except Misfit as error:
             self.faults.append(RowError(row.file, row.line, error.field, error.why))
-        self._preview.shape = row.shape
         if row.item not in self.items:
             if len(self.items) == MOST_ITEMS:
                 return
             outputs = [Output() for _ in SHAPES[row.shape].outputs]
             self.items[row.item] = PreviewItem(name=row.item, outputs=outputs)
         _add(self.items[row.item], row)
+
+    def _check(self, row: Row) -> None:
+        new = PairDraft(row.item, {"kind": row.kind or "text"}, noun=row.shape)
+        if self._drafts and row.shape != self._preview.shape:
+            raise Misfit(None, of_another_shape(row))
+        self._preview.shape = row.shape
+        row, _ = self._drafts.setdefault(row.item, new).take(row)
+        labels = plain_labels(row)
+        answers = [("verdict", row.judge, verdict_of(row, "tie", labels))] if row.judge else []
+        answers += [("vote", row.voter, vote_of(row, labels))] if row.voter else []
+        for table, name, given in answers:
+            before = self._answers.setdefault((table, name, row.item), given)
+            check_consistent(table, row, given, before)
 
 
 def _add(item: PreviewItem, row: Row) -> None:
@@ -281,19 +288,12 @@ def _add(item: PreviewItem, row: Row) -> None:
         f"{task}: {_word(label)}" if task else _word(label) for task, label in row.labels.items()
     ]
     if row.judge and len(item.verdicts) < MOST_STATEMENTS:
-        verdict = _in_both_orders(row) if row.pick_ab else row.verdict or ""
+        picks = f"{row.pick_ab} with A first, {row.pick_ba} with B first"
+        verdict = picks if row.pick_ab else row.verdict or ""
         verdict = f"no verdict: {_cut(row.error)}" if row.error else verdict
-        item.verdicts.append((row.judge, _joined(verdict, labels)))
+        item.verdicts.append((row.judge, _cut(", ".join(filter(None, [verdict, *labels])))))
     if row.voter and len(item.votes) < MOST_STATEMENTS:
-        item.votes.append((row.voter, _joined(row.vote or "", labels)))
-
-
-def _joined(choice: str, labels: list[str]) -> str:
-    return _cut(", ".join(filter(None, [choice, *labels])))
-
-
-def _in_both_orders(row: Row) -> str:
-    return f"{row.pick_ab} with A first, {row.pick_ba} with B first"
+        item.votes.append((row.voter, _cut(", ".join(filter(None, [row.vote, *labels])))))
 
 
 def _word(label: fields.Label) -> str:

@@ -220,11 +220,6 @@ class Shape:
     vote: Sequence[str]
     needs: Mapping[str, Sequence[str]]
 
-    @property
-    def answer_fields(self) -> set[str]:
-        """The columns of which any makes more of a row than its item."""
-        return {*self.says, "vote", "voter", "judge"}
-
 
 _OF_A_ROW: Final = {
     name: hint.__metadata__[0]
@@ -331,8 +326,9 @@ def assemble(
     given = {name: value for name, value in values.items() if value is not None}
     if shape.name not in given:
         raise Misfit(shape.name, f"missing: every row must name its {shape.name}")
-    if "judge" in given and not given.keys() & {*shape.says} and shape is PAIRS:
-        given |= _winner(given)
+    winner = fields.winner_of(given.get("score_a"), given.get("score_b"))
+    if winner and "judge" in given and not given.keys() & {*shape.says}:
+        given["verdict"] = winner
     claims = _claims(shape, given, labels)
     if claims[0] and "judge" in given:
         _check_verdict(given, constants)
@@ -341,7 +337,8 @@ def assemble(
     row = partial(Row, file, line, shape=shape.name)
     statements = _statements(given, labels) if shape is ITEMS else [(given, labels)]
     for one, answers in statements:
-        yield row(**_stored(one), labels=dict(answers))
+        stored = {_STORED_AS.get(name, name): value for name, value in one.items()}
+        yield row(**stored, labels=dict(answers))
     for why in left_out:
         yield LeftOut(file, line, why)
 
@@ -364,14 +361,6 @@ def _completed(
     return given, left_out
 
 
-def _winner(given: Values) -> Values:
-    """Return the verdict of a judge that gave scores alone."""
-    if not given.keys() >= {"score_a", "score_b"}:
-        return {}
-    a, b = given["score_a"], given["score_b"]
-    return {"verdict": "tie" if a == b else "A" if a > b else "B"}
-
-
 def _claims(shape: Shape, given: Values, labels: Mapping[str, Label]) -> tuple[bool, bool]:
     """Say whether a row holds a verdict and a vote; on an item, answers to tasks alone are one."""
     has_verdict, has_vote = not given.keys().isdisjoint(shape.says), "vote" in given
@@ -380,10 +369,6 @@ def _claims(shape: Shape, given: Values, labels: Mapping[str, Label]) -> tuple[b
     if labels and has_verdict == has_vote:
         raise Misfit("labels", "must stand beside one vote or one verdict, to say whose they are")
     return has_verdict, has_vote
-
-
-def _stored(given: Values) -> Values:
-    return {_STORED_AS.get(name, name): value for name, value in given.items()}
 
 
 def _statements(given: Values, labels: Mapping[str, Label]) -> Iterator[tuple[Values, Values]]:

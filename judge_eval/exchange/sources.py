@@ -2,13 +2,14 @@
 
 import csv
 import re
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from itertools import chain
 from typing import Any, BinaryIO, Final, NamedTuple, TypeAlias
 
 from humanjudge.lib.strict_json import MAX_RECORD, MOST_COLUMNS, Cursor, NotJson, loads
 from humanjudge.lib.text import number_of
 from judge_eval.exchange import containers
+from judge_eval.exchange.fields import is_encodable
 from judge_eval.exchange.row_models import Broken, Note, RowError, Values
 
 # Where the rows stand in a JSON file that is an object: in one of these, or in one within these.
@@ -62,10 +63,10 @@ def records(
         from judge_eval.exchange.parquet import parquet_rows
 
         return _checked(parquet_rows(stream), name)
-    readers = {
+    readers: dict[str, Callable[[BinaryIO], Numbered]] = {
         "csv": _csv,
         "jsonl": _json_lines,
-        "json": _json,
+        "json": lambda file: enumerate(_json_values(Cursor(file, has_nan=True)), start=1),
         "xlsx": _workbook,
         "eval": containers.log_records,
     }
@@ -108,22 +109,13 @@ class _Storable:
 
     def of(self, value: Any) -> Any:
         if isinstance(value, str):
-            # Nearly always nothing is to be done, and finding that out is quick.
-            if "\0" in value or not (value.isascii() or _is_encodable(value)):
+            if "\0" in value or not is_encodable(value):
                 value, number = _UNSTORABLE.subn("\ufffd", value)
                 self.replaced += number
             return value
         if isinstance(value, dict):
             return {self.of(key): self.of(inner) for key, inner in value.items()}
         return [self.of(inner) for inner in value] if isinstance(value, list) else value
-
-
-def _is_encodable(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 class _CsvLines:
@@ -246,11 +238,6 @@ def _json_lines(stream: BinaryIO) -> Numbered:
             except NotJson as error:
                 value = error
             yield number, value
-
-
-def _json(stream: BinaryIO) -> Numbered:
-    cursor = Cursor(stream, has_nan=True)
-    return enumerate(_json_values(cursor), start=1)
 
 
 def _json_values(cursor: Cursor) -> Iterator[object]:

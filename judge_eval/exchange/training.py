@@ -4,11 +4,10 @@ Only votes of people that count are used. A preference or a label is one that mo
 item's votes give; other items are left out, but for the annotation tools, which take every vote.
 """
 
-import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import reduce, wraps
+from collections.abc import Iterable, Iterator, Sequence
+from functools import reduce
 from itertools import takewhile
 from operator import itemgetter, or_
 from typing import Any, Final, NamedTuple, cast
@@ -57,30 +56,6 @@ def _agreed(run: Run) -> Iterator[tuple[JudgedItem, Majority]]:
             yield judged, majority
 
 
-def _json_lines(rows: Callable[[Run], Iterator[Json]]) -> Callable[[Run], Iterator[str]]:
-    """Write what a function yields of a run as JSON Lines."""
-
-    @wraps(rows)
-    def lines(run: Run) -> Iterator[str]:
-        return (json.dumps(row, ensure_ascii=False) + "\n" for row in rows(run))
-
-    return lines
-
-
-def _json_list(rows: Callable[[Run], Iterator[Json]]) -> Callable[[Run], Iterator[str]]:
-    """Write what a function yields of a run as one array of JSON."""
-
-    @wraps(rows)
-    def lines(run: Run) -> Iterator[str]:
-        before = "["
-        for row in rows(run):
-            yield f"{before}\n{json.dumps(row, ensure_ascii=False)}"
-            before = ","
-        yield "[]\n" if before == "[" else "\n]\n"
-
-    return lines
-
-
 # --- for models -----------------------------------------------------------------------------------
 
 
@@ -124,7 +99,6 @@ def _graded(run: Run) -> Iterator[tuple[Json, list[tuple[Inference, float]]]]:
             yield about, list(zip(outputs, row_of(majority.choice).grades, strict=False))
 
 
-@_json_lines
 def dpo(run: Run) -> Iterator[Json]:
     """Yield preference pairs as trl reads them: which output of a pair most votes prefer."""
     turns = _Turns(run)
@@ -135,7 +109,6 @@ def dpo(run: Run) -> Iterator[Json]:
             yield {"prompt": prompt, "chosen": better, "rejected": turns.split(rejected)[1]} | about
 
 
-@_json_lines
 def kto(run: Run) -> Iterator[Json]:
     """Yield single outputs as trl reads them: true for the better one of a pair and for what
     passes, false for the other one, for both that are bad and for what is flagged.
@@ -149,7 +122,6 @@ def kto(run: Run) -> Iterator[Json]:
                 yield {"prompt": prompt, "completion": completion, "label": bool(grade)} | about
 
 
-@_json_lines
 def judge_rows(run: Run) -> Iterator[Json]:
     """Yield what a judge learns from: what most people say of an item, and why they and judges
     who agree say so.
@@ -218,7 +190,6 @@ def _result(name: str, of: str, control: str, value: Json, who: str) -> Json:
     return {"id": f"{name} {who}", **about, "meta": {"text": [who]}}
 
 
-@_json_list
 def label_studio(run: Run) -> Iterator[Json]:
     """Yield tasks for Label Studio: votes as annotations, verdicts as predictions."""
     answers = _Answers(run)
@@ -253,7 +224,6 @@ def _models(judged: JudgedItem, *names: str) -> Json:
     return dict(zip(names if judged.item.b_id else ["model"], models, strict=True))
 
 
-@_json_list
 def argilla(run: Run) -> Iterator[Json]:
     """Yield records for Argilla: votes as responses, what most judges say as a suggestion."""
     answers, project = _Answers(run), run.queue.project_id

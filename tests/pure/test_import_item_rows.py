@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from humanjudge.lib.validation import ConfigInvalid
 from judge_eval.exchange.formats import read
-from judge_eval.exchange.mapping import OWN_ITEM_NAMES, parse, rows
+from judge_eval.exchange.mapping import own_names, parse, rows
 from judge_eval.exchange.row_models import ITEMS, MAIN, LeftOut, Note, Row, RowError
 from judge_eval.exchange.sources import Record, records
 from tests.pure.test_import_round_trip import WRITERS
@@ -21,7 +21,7 @@ VERDICT = {"item": "7", "judge": "gpt", "verdict": "flag"}
 
 
 def rows_of(values, config=None):
-    mapping = OWN_ITEM_NAMES if config is None else parse(config)
+    mapping = own_names(ITEMS, values) if config is None else parse(config)
     return list(mapping.rows("f", Record(3, values)))
 
 
@@ -260,7 +260,7 @@ def any_rows(draw):
 @given(st.lists(any_rows(), min_size=1, max_size=4))
 def test_rows_are_read_alike_from_every_format(given_rows):
     def read_from(name, file):
-        found = rows(records(io.BytesIO(file), name), OWN_ITEM_NAMES, "f")
+        found = rows(records(io.BytesIO(file), name), ITEMS, "f")
         return [replace(row, line=0) for row in found]
 
     lines = "".join(f"{json.dumps(row)}\n" for row in given_rows).encode()

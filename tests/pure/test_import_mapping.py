@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 import pytest
 
 from humanjudge.lib.validation import ConfigInvalid
-from judge_eval.exchange.mapping import OWN_NAMES, parse, rows
-from judge_eval.exchange.row_models import LeftOut, Note, Row, RowError
+from judge_eval.exchange.mapping import own_names, parse, rows
+from judge_eval.exchange.row_models import PAIRS, LeftOut, Note, Row, RowError
 from judge_eval.exchange.sources import Record, records
 
 VOTE = {"pair": "7", "voter": "ann", "vote": "A"}
@@ -15,7 +15,7 @@ VERDICT = {"pair": "7", "judge": "gpt", "verdict": "B"}
 
 
 def row_of(values, config=None):
-    mapping = OWN_NAMES if config is None else parse(config)
+    mapping = own_names(PAIRS, values) if config is None else parse(config)
     [row] = mapping.rows("f", Record(3, values))
     return row
 
@@ -140,7 +140,7 @@ def test_what_is_no_row(values, field, why):
     ],
 )
 def test_a_statement_that_lacks_a_part_is_left_out_and_its_item_kept(values, why):
-    row, left_out = OWN_NAMES.rows("f", Record(3, values))
+    row, left_out = own_names(PAIRS, values).rows("f", Record(3, values))
     assert row == Row("f", 3, "7")
     assert left_out == LeftOut("f", 3, why)
 
@@ -301,7 +301,7 @@ def test_every_mistake_is_told_at_once():
 
 def test_errors_stand_among_the_rows_they_were_found_between():
     stream = io.BytesIO(b"pair,voter,vote\n1,ann,A\n2,ann\n3,ann,D\n4,ann,B\n")
-    found = list(rows(records(stream, "v.csv"), OWN_NAMES, "v.csv"))
+    found = list(rows(records(stream, "v.csv"), PAIRS, "v.csv"))
     assert [type(item) for item in found] == [Row, RowError, RowError, Row]
     assert [found[1].row, found[2].row, found[3].line] == [3, 4, 5]
 
@@ -322,7 +322,7 @@ def test_a_column_that_some_records_lack_is_no_error():
 
 
 def table(text):
-    return list(rows(records(io.BytesIO(text.encode()), "v.csv"), OWN_NAMES, "v.csv"))
+    return list(rows(records(io.BytesIO(text.encode()), "v.csv"), PAIRS, "v.csv"))
 
 
 def test_columns_that_nothing_is_made_of_are_a_note_behind_the_rows():
@@ -341,7 +341,7 @@ def test_of_many_and_long_columns_some_are_named():
 
 def test_a_record_of_nothing_but_unknown_columns_names_them():
     unknown = [Record(n, {"id": 7, "who": "ann"}) for n in (1, 2, 3)]
-    error, *others, row = rows([*unknown, Record(4, {"pair": 7})], OWN_NAMES, "f")
+    error, *others, row = rows([*unknown, Record(4, {"pair": 7})], PAIRS, "f")
     assert (error.row, [other.row for other in others]) == (1, [2, 3])
     assert error.why.startswith("unknown columns: 'id', 'who'; expected: pair,")
     assert row.item == "7"
@@ -411,4 +411,5 @@ def test_judges_as_columns_are_mapped_by_their_names():
 def test_columns_that_are_not_used_can_be_told():
     mapping = parse({"pair": "idx", "labels": {"c": "cat"}})
     assert mapping.unused(["idx", "cat", "seq", "labels.x"]) == ["seq", "labels.x"]
-    assert OWN_NAMES.unused(["pair", "labels", "labels.x", "hash"]) == ["hash"]
+    columns = ["pair", "labels", "labels.x", "x", "hash"]
+    assert own_names(PAIRS, columns).unused(columns) == ["x", "hash"]

@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge_eval.exchange.mapping import OWN_NAMES, rows
-from judge_eval.exchange.row_models import FIELDS, Row
+from judge_eval.exchange.mapping import rows
+from judge_eval.exchange.row_models import FIELDS, PAIRS, Row
 from judge_eval.exchange.sources import records
 
 characters = st.characters(codec="utf-8", exclude_characters="\0")
@@ -114,5 +114,5 @@ WRITERS = {
 def test_rows_are_read_back_equal(expected):
     for name, write in WRITERS.items():
         stream = io.BytesIO(write([record_of(row) for row in expected]))
-        found = rows(records(stream, name), OWN_NAMES, "f")
+        found = rows(records(stream, name), PAIRS, "f")
         assert [replace(row, line=0) for row in found] == expected, name

@@ -1,9 +1,9 @@
 """The way in: a file, and what is known of it, into a stream of items.
 
 A public format is an `ImportFormat`; the built-in ones are modules, named here. Each has `fits`,
-which knows a record of it, and `read`, which yields what a record says: the values of each row by
-the names of our fields, or a text that says why nothing is made of it. Where a file is more than
-its records, `rows` reads it in place of `read`.
+which knows a record of it, or `FITS`: a record has all columns of one of these. `read` yields what
+a record says: the values of each row by the names of our fields, or a text that says why nothing is
+made of it. Where a file is more than its records, `rows` reads it in place of `read`.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -39,18 +39,13 @@ from judge_eval.exchange.formats import (
 )
 from judge_eval.exchange.formats.shapes import nested_as
 from judge_eval.exchange.mapping import (
-    OWN_ITEM_NAMES,
-    OWN_NAMES,
     ColumnMapping,
-    own_rows,
     rows,
     rows_of,
 )
 from judge_eval.exchange.row_models import (
-    ITEMS,
     PAIRS,
     Item,
-    LeftOut,
     RowError,
     Shape,
     Values,
@@ -78,15 +73,11 @@ class ImportFormat(Extension):
 
     def rows(self, stream: BinaryIO, name: str, file_format: str | None = None) -> Iterator[Item]:
         """Read a seekable file from its start: what is wrong with it comes as RowError."""
-        return rows_of(stream, name, file_format, partial(self._items, name))
+        return rows_of(stream, name, file_format, partial(self._made, name))
 
-    def _items(self, name: str, record: Record) -> Iterator[Item]:
+    def _made(self, name: str, record: Record) -> Iterator[Item | Values | str]:
         with nested_as(self.title):
-            for values in self.read(record.values, name):
-                if isinstance(values, str):
-                    yield LeftOut(name, record.line, values)
-                else:
-                    yield from own_rows(name, record.line, values)
+            yield from self.read(record.values, name)
 
 
 class _BuiltIn(ImportFormat):
@@ -97,6 +88,8 @@ class _BuiltIn(ImportFormat):
         self.title, self.description, self._module = title, description, module
 
     def fits(self, record: Values) -> bool:
+        if any_of := getattr(self._module, "FITS", None):
+            return any(record.keys() >= {*columns} for columns in any_of)
         return bool(self._module.fits(record))
 
     def fits_name(self, name: str) -> bool:
@@ -122,7 +115,7 @@ class _Mapped(ImportFormat):
     def fits(self, record: Values) -> bool:
         return record.keys() >= {*self._columns}
 
-    def _items(self, name: str, record: Record) -> Iterator[Item]:
+    def _made(self, name: str, record: Record) -> Iterator[Item | Values | str]:
         yield from self._mapping.rows(name, record)
 
 
@@ -153,6 +146,8 @@ READERS: Final = Registry[ImportFormat](
     _BuiltIn("DPO rows", "Chosen and rejected, also of RewardBench and UltraFeedback.", dpo),
 )
 LOOKED_AT_FIRST: Final = 5
+# Fewer records are looked at where their texts are longer.
+MOST_TEXT: Final = 2_000_000
 
 
 def read(
@@ -178,13 +173,11 @@ def read(
     ('7', 'ann', 'tie')
     """
     if mapping is None:
-        first = _first_records(stream, name, file_format)
+        first = first_records(stream, name, file_format)
         if public := detect(name, first):
             return _rows(READERS[public], stream, name, file_format, off)
-        shape = shape_of({column for record in first for column in record}) or shape or PAIRS
-        own = OWN_ITEM_NAMES if shape is ITEMS else OWN_NAMES
-        return rows(records(stream, name, file_format), own, name)
-    return rows(records(stream, name, file_format), mapping, name)
+        shape = shape_of({column for record in first for column in record}) or shape
+    return rows(records(stream, name, file_format), mapping or shape or PAIRS, name)
 
 
 def _rows(
@@ -196,32 +189,35 @@ def _rows(
 ) -> Iterator[Item]:
     if reader.id in off:
         why = f"this is a file of {reader.title}, an import format that is turned off"
-        return iter([RowError(name, 0, None, why, is_fatal=True)])
-    if reader.package == OWN:
-        return reader.rows(stream, name, file_format)
-    return _guarded(reader, stream, name, file_format)
-
-
-def _guarded(
-    reader: ImportFormat, stream: BinaryIO, name: str, file_format: str | None
-) -> Iterator[Item]:
-    try:
-        with calling(reader, "rows"):
-            yield from reader.rows(stream, name, file_format)
-    except HookFailed as failed:
-        yield RowError(name, 0, None, str(failed), is_fatal=True)
+        yield RowError(name, 0, None, why, is_fatal=True)
+    elif reader.package == OWN:
+        yield from reader.rows(stream, name, file_format)
+    else:
+        try:
+            with calling(reader, "rows"):
+                yield from reader.rows(stream, name, file_format)
+        except HookFailed as failed:
+            yield RowError(name, 0, None, str(failed), is_fatal=True)
 
 
 def recognised(stream: BinaryIO, name: str, file_format: str | None = None) -> str | None:
     """Tell which public format a seekable file has, and go back to its start."""
-    return detect(name, _first_records(stream, name, file_format))
+    return detect(name, first_records(stream, name, file_format))
 
 
-def _first_records(stream: BinaryIO, name: str, file_format: str | None) -> list[Values]:
-    first = islice(records(stream, name, file_format), LOOKED_AT_FIRST)
-    values = [record.values for record in first if isinstance(record, Record)]
+def first_records(
+    stream: BinaryIO, name: str, file_format: str | None = None, most: int = LOOKED_AT_FIRST
+) -> list[Values]:
+    """Return the first records of a seekable file, few of long texts; go back to its start."""
+    first, text = list[Values](), 0
+    for record in islice(records(stream, name, file_format), most):
+        if isinstance(record, Record):
+            first.append(record.values)
+            text += sum(len(value) for value in record.values.values() if isinstance(value, str))
+        if text > MOST_TEXT:
+            break
     stream.seek(0)
-    return values
+    return first
 
 
 def detect(name: str, first_records: Sequence[Values]) -> str | None:

@@ -9,37 +9,26 @@ Source: the README of github.com/tatsu-lab/alpaca_eval, on annotations and on hu
 
 from collections.abc import Iterator
 
-from judge_eval.exchange import fields
-from judge_eval.exchange.row_models import Misfit, Values, need, plain
+from judge_eval.exchange.formats import shapes
+from judge_eval.exchange.row_models import Values, need, plain
 
 _TEXTS = ("instruction", "output_1", "output_2")
-_MIDDLE = 1.5
-
-
-def fits(record: Values) -> bool:
-    return record.keys() >= {*_TEXTS, "preference"}
+FITS = ((*_TEXTS, "preference"),)
 
 
 def read(record: Values, name: str) -> Iterator[Values | str]:
     instruction, output_1, output_2 = need(record, *_TEXTS)
     annotator = plain("annotator", record.get("annotator", "annotator"))
     more = record.get("input")
-    pair = {
-        "prompt": f"{instruction}\n\n{more}" if more else instruction,
-        "kind": "text",
-        "tags": [record["dataset"]] if record.get("dataset") else [],
-        "generator_a": record.get("generator_1", "output_1"),
-        "generator_b": record.get("generator_2", "output_2"),
-        "output_a": output_1,
-        "output_b": output_2,
-    }
+    pair = shapes.pair(
+        f"{instruction}\n\n{more}" if more else instruction,
+        *(output_1, output_2),
+        tags=[record["dataset"]] if record.get("dataset") else [],
+        generator_a=record.get("generator_1", "output_1"),
+        generator_b=record.get("generator_2", "output_2"),
+    )
     is_person = annotator.isdigit() or annotator.lower().startswith("human")
-    try:
-        preference = (
-            fields.number(record["preference"]) if record["preference"] is not None else None
-        )
-    except ValueError as error:
-        raise Misfit("preference", str(error)) from error
+    preference = shapes.number("preference", record["preference"])
     if preference is None:
         if is_person:
             yield pair
@@ -47,13 +36,10 @@ def read(record: Values, name: str) -> Iterator[Values | str]:
         else:
             yield pair | {"judge": annotator, "error": "no preference could be read"}
         return
-    choice = "tie" if preference in (0, _MIDDLE) else "A" if preference < _MIDDLE else "B"
+    choice = "tie" if preference in (0, 1.5) else "A" if preference < 1.5 else "B"
     answer: Values = {"voter": annotator, "vote": choice}
     if not is_person:
-        answer = {"judge": annotator, "verdict": choice, "feedback": _reason(record)}
+        reason = record.get("raw_completion")
+        reason = reason if isinstance(reason, str) else None
+        answer = {"judge": annotator, "verdict": choice, "feedback": reason}
     yield pair | answer | {"labels": {"preference": preference}}
-
-
-def _reason(record: Values) -> str | None:
-    raw = record.get("raw_completion")
-    return raw if isinstance(raw, str) else None

@@ -14,35 +14,30 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
+from judge_eval.exchange.formats.shapes import pair
 from judge_eval.exchange.row_models import Misfit, Values, need
 
 _COLUMNS = ("model_a", "model_b", "winner", "conversation_a", "conversation_b")
 # What MT-bench's judgements lack, whose other columns are the same.
 _OF_A_VISIT = ("tstamp", "timestamp", "evaluation_session_id")
 _VOTER = ("judge", "user_id", "evaluation_session_id")
-
-
-def fits(record: Values) -> bool:
-    return record.keys() >= {*_COLUMNS} and any(name in record for name in _OF_A_VISIT)
+FITS = [(*_COLUMNS, it) for it in _OF_A_VISIT]
 
 
 def read(record: Values, name: str) -> Iterator[Values]:
     model_a, model_b, winner, a, b = need(record, *_COLUMNS)
     prompt, output_a, output_b = sides(a, b)
     number = record.get("question_id", record.get("id"))
-    yield {
-        "pair": number,
-        "prompt": prompt,
-        "kind": "text",
-        "tags": [record["language"]] if record.get("language") else [],
-        "generator_a": model_a,
-        "generator_b": model_b,
-        "output_a": output_a,
-        "output_b": output_b,
-        "voter": next((record[it] for it in _VOTER if record.get(it)), f"user of {number}"),
-        "vote": winner,
-        "voted_at": _moment(record.get("tstamp", record.get("timestamp"))),
-    }
+    yield pair(
+        *(prompt, output_a, output_b),
+        pair=number,
+        tags=[record["language"]] if record.get("language") else [],
+        generator_a=model_a,
+        generator_b=model_b,
+        voter=next((record[it] for it in _VOTER if record.get(it)), f"user of {number}"),
+        vote=winner,
+        voted_at=_moment(record.get("tstamp", record.get("timestamp"))),
+    )
 
 
 def sides(a: Any, b: Any) -> tuple[Any, Any, Any]:

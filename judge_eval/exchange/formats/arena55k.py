@@ -11,33 +11,25 @@ from collections.abc import Iterator
 
 from humanjudge.lib.strict_json import NotJson, loads
 from judge_eval.exchange.formats.arena import sides
+from judge_eval.exchange.formats.shapes import pair
 from judge_eval.exchange.row_models import Misfit, Values, need, plain
 
 _TEXTS = ("prompt", "response_a", "response_b")
 _WINNERS = {"winner_model_a": "A", "winner_model_b": "B", "winner_tie": "tie"}
-
-
-def fits(record: Values) -> bool:
-    return record.keys() >= {"model_a", "model_b", *_TEXTS, *_WINNERS}
+FITS = (("model_a", "model_b", *_TEXTS, *_WINNERS),)
 
 
 def read(record: Values, name: str) -> Iterator[Values]:
     prompts, *answers = (_turns(text, record) for text in _TEXTS)
     a, b = (_conversation(prompts, answer) for answer in answers)
-    prompt, output_a, output_b = sides(a, b)
     number = plain("id", *need(record, "id"))
     winners = [choice for column, choice in _WINNERS.items() if str(record[column]) in ("1", "1.0")]
     if len(winners) > 1:
         raise Misfit("winner_tie", "more than one winner is marked")
-    yield {
-        "pair": number,
-        "prompt": prompt,
-        "kind": "text",
-        "generator_a": record["model_a"],
-        "generator_b": record["model_b"],
-        "output_a": output_a,
-        "output_b": output_b,
-    } | ({"voter": f"user of {number}", "vote": winners[0]} if winners else {})
+    models = {f"generator_{side}": record[f"model_{side}"] for side in "ab"}
+    vote = {"voter": f"user of {number}", "vote": winners[0]} if winners else {}
+    prompt, output_a, output_b = sides(a, b)
+    yield pair(prompt, output_a, output_b, pair=number, **models, **vote)
 
 
 def _turns(column: str, record: Values) -> list[str]:

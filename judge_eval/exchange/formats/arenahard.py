@@ -20,10 +20,7 @@ _ASKED: Final = re.compile(
     r"<\|The Start of Assistant B's Answer\|>\n(?P<output_b>.*?)\n<\|The End of Assistant B's ",
     re.DOTALL,
 )
-
-
-def fits(record: Values) -> bool:
-    return record.keys() >= {"games", "judge", "model"}
+FITS = (("games", "judge", "model"),)
 
 
 def read(record: Values, name: str) -> Iterator[Values]:

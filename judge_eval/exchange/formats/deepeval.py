@@ -13,11 +13,8 @@ from judge_eval.exchange.formats.shapes import filled, objects, said, single
 from judge_eval.exchange.row_models import Values
 
 _METRICS, _OUTPUTS = ("metricsData", "metrics_data"), ("actualOutput", "actual_output")
-
-
-def fits(record: Values) -> bool:
-    # What is None is not written, such as an output.
-    return any(it in record for it in _METRICS) and "name" in record
+# What is None is not written, such as an output.
+FITS = [("name", it) for it in _METRICS]
 
 
 def read(record: Values, name: str) -> Iterator[Values | str]:

@@ -18,10 +18,7 @@ from judge_eval.exchange.formats.shapes import filled, pair, parsed
 from judge_eval.exchange.row_models import Values, need
 
 _ANSWER = "\n\nAssistant:"
-
-
-def fits(record: Values) -> bool:
-    return record.keys() >= {"chosen", "rejected"}
+FITS = (("chosen", "rejected"),)
 
 
 def read(record: Values, name: str) -> Iterator[Values]:

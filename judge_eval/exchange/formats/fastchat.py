@@ -9,6 +9,7 @@ Source: github.com/lm-sys/FastChat, fastchat/llm_judge/common.py, ``play_a_match
 
 from collections.abc import Iterator
 
+from judge_eval.exchange.fields import SWAPPED
 from judge_eval.exchange.formats import mtbench
 from judge_eval.exchange.formats.shapes import in_both_orders, single
 from judge_eval.exchange.row_models import Values, need, plain
@@ -16,10 +17,7 @@ from judge_eval.exchange.row_models import Values, need, plain
 _PAIR = {"model_1", "model_2", "g1_winner", "g2_winner", "judge"}
 _SINGLE = {"question_id", "model", "judge", "score", "judgment", "turn"}
 _WINNERS = {"model_1": "A", "model_2": "B", "tie": "tie"}
-
-
-def fits(record: Values) -> bool:
-    return record.keys() >= _PAIR or record.keys() >= _SINGLE
+FITS = (_PAIR, _SINGLE)
 
 
 def read(record: Values, name: str) -> Iterator[Values]:
@@ -40,7 +38,7 @@ def _pair(record: Values) -> Values:
     answer: Values = {"error": "no winner could be read"}
     if all(games):
         if is_turned:
-            games = [mtbench.TURNED[str(winner)] for winner in reversed(games)]
+            games = [SWAPPED[str(winner)] for winner in reversed(games)]
         answer = dict(zip(("pick_ab", "pick_ba"), games, strict=True))
     return pair | answer | {"judge": _judge(record), "feedback": reasons}
 

@@ -21,10 +21,7 @@ _THIRD: Final = (
     *("context", "response1", "response2", "overall_preference"),
     *("individual_preference", "score", "reasoning"),
 )
-
-
-def fits(record: Values) -> bool:
-    return any(record.keys() >= {*names[:4]} for names in (_SECOND, _THIRD))
+FITS = (_SECOND[:4], _THIRD[:4])
 
 
 def read(record: Values, name: str) -> Iterator[Values | str]:

@@ -17,10 +17,7 @@ from judge_eval.exchange.row_models import Values, need
 _VALUES: Final = {"C": "pass", "I": "flag", "P": 0.5, "N": "flag"}
 _APART: Final = "attachment://"
 _UNCHANGED: Final = "UNCHANGED"
-
-
-def fits(record: Values) -> bool:
-    return record.keys() >= {"input", "target", "output", "epoch"}
+FITS = (("input", "target", "output", "epoch"),)
 
 
 def read(record: Values, name: str) -> Iterator[Values | str]:

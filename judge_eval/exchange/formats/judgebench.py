@@ -12,10 +12,7 @@ from judge_eval.exchange.formats.shapes import both_orders, decision, games, in_
 from judge_eval.exchange.row_models import Values, need
 
 _NEEDED = ("pair_id", "question", "response_A", "response_B")
-
-
-def fits(record: Values) -> bool:
-    return record.keys() >= {*_NEEDED, "label"}
+FITS = ((*_NEEDED, "label"),)
 
 
 def read(record: Values, name: str) -> Iterator[Values]:

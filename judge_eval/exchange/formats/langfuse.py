@@ -16,7 +16,7 @@ from typing import BinaryIO, TypeAlias
 from humanjudge.lib.strict_json import NotJson, loads
 from judge_eval.exchange.formats.shapes import nested_as, objects, parsed, said, single
 from judge_eval.exchange.mapping import own_rows, rows_of
-from judge_eval.exchange.row_models import Item, LeftOut, Values
+from judge_eval.exchange.row_models import Item, Values
 from judge_eval.exchange.sources import Record
 
 # By what a score is about and who gave it: the line of the first, and the statement.
@@ -38,16 +38,16 @@ def rows(stream: BinaryIO, name: str, file_format: str | None = None) -> Iterato
     """Read a file; the scores of one person or judge on one trace are one statement."""
     together: _Together = {}
 
-    def make(record: Record) -> Iterator[Item]:
+    def make(record: Record) -> Iterator[Values | str]:
         line, values = record.line, {it: _bare(raw) for it, raw in record.values.items()}
         with nested_as("Langfuse"):
             scores = [values]
             if _is_trace(values):
-                yield from own_rows(name, line, _trace(values))
+                texts = said(values["input"]), said(values["output"])
+                yield single(*texts, item=values["id"])
                 is_detailed = isinstance(parsed(values.get("scores")), list)
                 scores = objects(values, "scores") if is_detailed else []
-            for why in filter(None, (_add(together, line, score) for score in scores)):
-                yield LeftOut(name, line, why)
+            yield from filter(None, (_add(together, line, score) for score in scores))
 
     yield from rows_of(stream, name, file_format, make)
     for line, values in together.values():
@@ -78,10 +78,6 @@ def _bare(raw: object) -> object:
         with suppress(NotJson):
             return loads(raw)
     return raw
-
-
-def _trace(values: Values) -> Values:
-    return single(said(values["input"]), said(values["output"]), item=values["id"])
 
 
 def _score(score: Values) -> tuple[Values, object]:

@@ -24,8 +24,8 @@ from pathlib import PurePath
 from typing import BinaryIO
 
 from judge_eval.exchange import fields
-from judge_eval.exchange.mapping import own_rows, rows_of
-from judge_eval.exchange.row_models import Item, LeftOut, Misfit, Note, RowError, Values, plain
+from judge_eval.exchange.mapping import rows_of
+from judge_eval.exchange.row_models import Item, Misfit, Note, RowError, Values, plain
 from judge_eval.exchange.sources import Record
 
 ITEM, JUDGE, PERSON, AT = "original_id", "judge_id", "annotator_id", "annotation_timestamp"
@@ -46,10 +46,7 @@ _OF_DATA = re.compile(r"(.*_)?state_data\.(json|csv|parquet)", re.IGNORECASE)
 _PROMPT = re.compile(r"prompt|question|instruction|input", re.IGNORECASE)
 _OUTPUT = re.compile(r"response|output|answer|completion", re.IGNORECASE)
 _ENDING = re.compile(r"[-_ ](results?|annotations?|data)$", re.IGNORECASE)
-
-
-def fits(record: Values) -> bool:
-    return ITEM in record
+FITS = ((ITEM,),)
 
 
 def holds_state(name: str) -> bool:
@@ -65,30 +62,28 @@ def rows(stream: BinaryIO, name: str, file_format: str | None = None) -> Iterato
     if holds_state(name):
         yield Note(name, "it holds the state of a project, and no answers: not read")
         return
-    for item in rows_of(stream, name, file_format, partial(_rows, name)):
+    for item in rows_of(stream, name, file_format, partial(_made, name)):
         if isinstance(item, RowError) and item.field == WHOSE:
             yield replace(item, is_fatal=True)
             return
         yield item
 
 
-def _rows(name: str, record: Record) -> Iterator[Item]:
+def _made(name: str, record: Record) -> Iterator[Values | str]:
     values = record.values
     if item := _item(name, values):
-        yield from own_rows(name, record.line, item)
+        yield item
         return
     common: Values = {"item": values.get(ITEM)} | _who(name, values)
     tasks = {task: answer for task, answer in values.items() if task not in SYSTEM}
     status = plain("status", values.get("status") or ANSWERED[0]).lower()
     if status in FAILED and "judge" in common:
-        why = values.get("error_message") or status
-        yield from own_rows(name, record.line, common | {"error": why})
+        yield common | {"error": values.get("error_message") or status}
     elif status in ANSWERED and any(answer not in (None, "") for answer in tasks.values()):
         at = {} if "judge" in common else {"voted_at": _moment(values.get(AT))}
-        yield from own_rows(name, record.line, common | at | {"labels": tasks})
+        yield common | at | {"labels": tasks}
     else:
-        why = f"it says {status!r}" if status not in ANSWERED else "it answers no task"
-        yield LeftOut(name, record.line, why)
+        yield f"it says {status!r}" if status not in ANSWERED else "it answers no task"
 
 
 def _item(name: str, values: Values) -> Values | None:

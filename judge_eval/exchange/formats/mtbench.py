@@ -18,6 +18,7 @@ Source: MT-bench, arXiv 2306.05685, and huggingface.co/datasets/lmsys/mt_bench_h
 from collections.abc import Iterator
 from typing import BinaryIO
 
+from judge_eval.exchange.fields import SWAPPED
 from judge_eval.exchange.formats.arena import sides
 from judge_eval.exchange.mapping import own_rows, rows_of
 from judge_eval.exchange.row_models import Item, LeftOut, Misfit, Row, Values, need, one_of, plain
@@ -26,11 +27,7 @@ from judge_eval.exchange.sources import Record
 COLUMNS = ("question_id", "model_a", "model_b", "winner", "judge", "turn")
 PEOPLE = ("expert", "author")
 _WINNERS = {"model_a": "A", "model_b": "B", "tie": "tie", "tie (inconsistent)": "tie"}
-TURNED = {"A": "B", "B": "A", "tie": "tie"}
-
-
-def fits(record: Values) -> bool:
-    return record.keys() >= {*COLUMNS}
+FITS = (COLUMNS,)
 
 
 def rows(stream: BinaryIO, name: str, file_format: str | None = None) -> Iterator[Item]:
@@ -84,7 +81,7 @@ def _values(record: Record) -> Values:
     if not isinstance(judge, str):
         raise Misfit("judge", "must be text")
     choice = one_of("winner", winner, _WINNERS)
-    choice = TURNED[choice] if is_turned else choice
+    choice = SWAPPED[choice] if is_turned else choice
     statement: Values = {"voter": judge, "vote": choice}
     if not is_person(judge):
         consistent = winner != "tie (inconsistent)"

@@ -22,7 +22,8 @@ Source: PandaLM, arXiv 2306.05087.
 from collections.abc import Iterator
 from pathlib import PurePath
 
-from judge_eval.exchange.row_models import Misfit, Values, need, plain
+from judge_eval.exchange.formats.shapes import pair
+from judge_eval.exchange.row_models import Values, need, one_of, plain
 
 TEXTS = ("idx", "cmp_key", "instruction", "response1", "response2")
 PEOPLE = ("annotator1", "annotator2", "annotator3")
@@ -42,7 +43,8 @@ def read(record: Values, name: str) -> Iterator[Values]:
     The judge is called as its file is: ``pandalm-7b-testset-v1.json`` is by ``pandalm-7b``.
     """
     if prefix := judge_prefix(record):
-        yield _verdict(record, prefix, _judge(name, prefix))
+        stem, marker, _ = PurePath(name).name.partition("-testset")
+        yield _verdict(record, prefix, stem if marker and stem else prefix)
     else:
         yield from _votes(record)
 
@@ -54,11 +56,6 @@ def judge_prefix(record: Values) -> str | None:
         if prefix != column and f"{prefix}_reason" in record:
             return prefix
     return None
-
-
-def _judge(name: str, prefix: str) -> str:
-    stem, marker, _ = PurePath(name).name.partition("-testset")
-    return stem if marker and stem else prefix
 
 
 def _verdict(record: Values, prefix: str, judge: str) -> Values:
@@ -82,23 +79,14 @@ def _votes(record: Values) -> Iterator[Values]:
     application = record.get("motivation_app")
     parts = [plain("instruction", instruction), plain("input", record.get("input") or "")]
     output_a, output_b = (str(r) if isinstance(r, bool) else r for r in responses)
-    pair = {
-        "pair": idx,
-        "prompt": "\n\n".join(filter(None, parts)),
-        "tags": [application] if application else [],
-        "kind": "text",
-        "generator_a": first,
-        "generator_b": second,
-        "output_a": output_a,
-        "output_b": output_b,
-    }
+    item = pair(
+        *("\n\n".join(filter(None, parts)), output_a, output_b),
+        pair=idx,
+        tags=[application] if application else [],
+        generator_a=first,
+        generator_b=second,
+    )
     for person in PEOPLE:
         word = plain(person, *need(record, person))
-        if word not in _CHOICES:
-            raise Misfit(person, f"{word!r} is not one of {', '.join(_CHOICES)}")
-        vote = {
-            "voter": person,
-            "vote": _CHOICES[word],
-            "labels": {"result": word},
-        }
-        yield pair | vote
+        choice = one_of(person, word, _CHOICES)
+        yield item | {"voter": person, "vote": choice, "labels": {"result": word}}

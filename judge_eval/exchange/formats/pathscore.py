@@ -19,17 +19,15 @@ from typing import BinaryIO
 from humanjudge.lib.strict_json import Cursor, NotJson, loads
 from judge_eval.exchange.containers import format_of
 from judge_eval.exchange.formats import shapes
-from judge_eval.exchange.mapping import own_rows, rows_of
-from judge_eval.exchange.row_models import Item, JudgeOrder, LeftOut, Misfit, Values, plain
+from judge_eval.exchange.mapping import rows_of
+from judge_eval.exchange.row_models import Item, JudgeOrder, Misfit, Values, plain
 from judge_eval.exchange.sources import Record
 
 VOTER = "pathscore"
-
-
-def fits(record: Values) -> bool:
-    is_comparison = record.keys() >= {"generation_a_id", "generation_b_id", "judge_model"}
-    is_task = "verdicts" in record and ("human_winner" in record or "gen_a_id" in record)
-    return is_task or is_comparison
+FITS = (
+    ("generation_a_id", "generation_b_id", "judge_model"),
+    *(("verdicts", "human_winner"), ("verdicts", "gen_a_id")),
+)
 
 
 def rows(stream: BinaryIO, name: str, file_format: str | None = None) -> Iterator[Item]:
@@ -46,12 +44,10 @@ def rows(stream: BinaryIO, name: str, file_format: str | None = None) -> Iterato
     if order:
         yield JudgeOrder(name, order)
 
-    def make(record: Record) -> Iterator[Item]:
+    def make(record: Record) -> Iterator[Values | str]:
         is_task = "verdicts" in record.values
         with shapes.nested_as("PathScore"):
-            yield from (
-                _task(name, order, record) if is_task else _comparison(name, drawings, record)
-            )
+            yield from _task(order, record) if is_task else _comparison(drawings, record.values)
 
     yield from rows_of(stream, name, file_format, make)
 
@@ -76,25 +72,22 @@ def _before(stream: BinaryIO, drawings: dict[object, object]) -> tuple[str, ...]
     return order
 
 
-def _comparison(name: str, drawings: dict[object, object], record: Record) -> Iterator[Item]:
-    values = record.values
+def _comparison(drawings: dict[object, object], values: Values) -> Iterator[Values | str]:
     ids = [values["generation_a_id"], values["generation_b_id"]]
     if values.get("judge_run") not in (None, 0, 1):
-        why = f"run {values['judge_run']} of {values['judge_model']} on one pair"
-        yield LeftOut(name, record.line, why)
+        yield f"run {values['judge_run']} of {values['judge_model']} on one pair"
         return
     models = {f"generator_{side}": values.get(f"model_{side}_id") for side in "ab"}
     names = {"pair": "__".join(map(str, ids)), "prompt_id": values.get("prompt_id"), "kind": "svg"}
     a, b = (drawings.get(it) for it in ids)
     pair = shapes.pair(values.get("prompt_text"), a, b) | models | names
     if values.get("status", "complete") not in ("complete", "error"):
-        yield from own_rows(name, record.line, pair)
+        yield pair
         return
     of_sides = {f"score_{side}": values.get(f"model_{side}_score") for side in "ab"}
-    yield from own_rows(name, record.line, pair | _verdict(values | of_sides))
+    yield pair | _verdict(values | of_sides)
     if values.get("human_winner") is not None:
-        vote = {"voter": VOTER, "vote": values["human_winner"]}
-        yield from own_rows(name, record.line, pair | vote)
+        yield pair | {"voter": VOTER, "vote": values["human_winner"]}
 
 
 def _judges(value: object) -> tuple[str, ...]:
@@ -109,21 +102,22 @@ def _judges(value: object) -> tuple[str, ...]:
     return _judges(value.get("config"))
 
 
-def _task(name: str, order: Sequence[str], record: Record) -> Iterator[Item]:
-    pair = _pair(record)
-    statements = list(_verdicts(record.values.get("verdicts"), order))
+def _task(order: Sequence[str], record: Record) -> Iterator[Values | str]:
+    pair, task = _pair(record), record.values
+    statements = list(_verdicts(task.get("verdicts"), order))
     seen: set[object] = set()
     for verdict in statements:
         judge = verdict["judge"]
-        if judge in seen:
-            yield LeftOut(name, record.line, f"{judge} was stated before on {pair['pair']}")
-        else:
-            seen.add(judge)
-            yield from own_rows(name, record.line, pair | verdict)
-    if record.values.get("human_winner") is not None:
-        yield from _vote(name, record, pair)
-    elif not statements:
-        yield from own_rows(name, record.line, pair)
+        yield f"{judge} was stated before on {pair['pair']}" if judge in seen else pair | verdict
+        seen.add(judge)
+    status = task.get("status", "complete")
+    if task.get("human_winner") is None:
+        yield from () if statements else [pair]
+    elif status != "complete":
+        yield f"the task is {status}: its vote was not counted there"
+    else:
+        at = _moment(task.get("completed_at"))
+        yield pair | {"voter": VOTER, "vote": task["human_winner"], "voted_at": at}
 
 
 def _pair(record: Record) -> Values:
@@ -140,20 +134,6 @@ def _pair(record: Record) -> Values:
         "output_a": task.get(f"{kind}_a"),
         "output_b": task.get(f"{kind}_b"),
     }
-
-
-def _vote(name: str, record: Record, pair: Values) -> Iterator[Item]:
-    task = record.values
-    status = task.get("status", "complete")
-    if status != "complete":
-        yield LeftOut(name, record.line, f"the task is {status}: its vote was not counted there")
-        return
-    vote = {
-        "voter": VOTER,
-        "vote": task["human_winner"],
-        "voted_at": _moment(task.get("completed_at")),
-    }
-    yield from own_rows(name, record.line, pair | vote)
 
 
 def _verdicts(raw: object, order: Sequence[str]) -> Sequence[Values]:

@@ -14,12 +14,7 @@ from judge_eval.exchange.row_models import Values, need
 
 _OF_PAIRS = ("orig_instruction", "orig_response_A", "orig_response_B", "orig_preference")
 _OF_ITEMS = ("instruction", "response", "feedback", "score")
-
-
-def fits(record: Values) -> bool:
-    return record.keys() >= {*_OF_PAIRS} or any(
-        record.keys() >= {prefix + it for it in _OF_ITEMS} for prefix in ("orig_", "")
-    )
+FITS = (_OF_PAIRS, _OF_ITEMS, [f"orig_{it}" for it in _OF_ITEMS])
 
 
 def read(record: Values, name: str) -> Iterator[Values]:

@@ -17,12 +17,8 @@ from judge_eval.exchange.row_models import Misfit, Values
 
 HUMAN = "human"
 _BY_HAND = "Manual result"
-
-
-def fits(record: Values) -> bool:
-    # A call that failed has no response.
-    is_result = bool(record.keys() & {"response", "gradingResult", "error"})
-    return is_result and record.keys() >= {"prompt", "provider", "vars"}
+# A call that failed has no response.
+FITS = [("prompt", "provider", "vars", it) for it in ("response", "gradingResult", "error")]
 
 
 def read(record: Values, name: str) -> Iterator[Values | str]:

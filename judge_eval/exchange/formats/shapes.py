@@ -12,7 +12,6 @@ from typing import Any, Final
 
 from humanjudge.lib.strict_json import NotJson, loads
 from judge_eval.exchange import fields
-from judge_eval.exchange.mapping import winner_of
 from judge_eval.exchange.row_models import Misfit, Values
 from voting.conversations import conversation
 
@@ -97,8 +96,12 @@ def said(raw: Any) -> Any:
 
 def signed(field: str, raw: object) -> str | None:
     """Return the winner of a number that is below 0 where A is better, and above where B is."""
+    return fields.winner_of(0, number(field, raw))
+
+
+def number(field: str, raw: object) -> float | None:
     try:
-        return winner_of(0, None if raw is None else fields.number(raw))
+        return None if raw is None else fields.number(raw)
     except ValueError as error:
         raise Misfit(field, str(error)) from error
 
@@ -169,7 +172,7 @@ def statements(
     for ranks in filter(None, (_ranks(answer, data) for answer in labels.values())):
         names = sorted(ranks, key=lambda it: (it not in sides, it))
         for two in combinations(names, 2):
-            winner = winner_of(ranks[two[1]], ranks[two[0]])
+            winner = fields.winner_of(ranks[two[1]], ranks[two[0]])
             is_all = number is None or {*two} == {*sides}
             of_two = number if is_all else "__".join([str(number), *two])
             yield item_of(of_two, data, two) | who | {vote: winner} | more
