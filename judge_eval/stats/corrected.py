@@ -17,10 +17,13 @@ from judge_eval.stats.bootstrap import BoolArray, FloatArray, IntArray
 from judge_eval.stats.estimate import FEWEST_PROMPTS, Corrected, Estimate, Share, no_figure
 from judge_eval.stats.judge_figures import TOO_FEW_PROMPTS, shares_by_prompt
 
-FEWEST_DISAGREEMENTS: Final = 5
+# Items on which people and the judge differ, and such on which people say what they say less often.
+# Of fewer the variance is no guide: where people say the same of all it would be 0.
+FEWEST_ITEMS: Final = 5
 TOO_FEW_LABELS: Final = (
-    f"too few labels to correct: it takes votes on {FEWEST_PROMPTS} prompts, and "
-    f"{FEWEST_DISAGREEMENTS} items on which people and the judge differ"
+    f"too few labels to correct: it takes votes on {FEWEST_PROMPTS} prompts, {FEWEST_ITEMS} items "
+    f"on which people and the judge differ, and {FEWEST_ITEMS} on which people say what they say "
+    "less often"
 )
 NOTHING_LEFT: Final = "nothing is left to correct: people voted wherever the judge has a verdict"
 UNSELECTIVE: Final = "the judge tells passed from flagged outputs hardly better than by chance"
@@ -206,7 +209,7 @@ def corrected(
     if len(np.unique(number[unvoted])) < 2:
         own = _share(people, voted, number)
         figure = Estimate(own.value, own.low, own.high, own.n, "people", NOTHING_LEFT)
-    elif np.count_nonzero(apart) < FEWEST_DISAGREEMENTS or _few(of_both):
+    elif _few(of_both) or min(int((apart != 0).sum()), _rarer(people[both])) < FEWEST_ITEMS:
         figure = no_figure(TOO_FEW_LABELS, len(of_both))
     else:
         grades = Grades(people[both], judge[both], of_both, judge[unvoted], number[unvoted])
@@ -229,6 +232,11 @@ def corrected(
 
 def _few(prompts: IntArray) -> bool:
     return len(np.unique(prompts)) < FEWEST_PROMPTS
+
+
+def _rarer(grades: FloatArray) -> int:
+    """Count the grades that are not the most frequent one."""
+    return int(len(grades) - np.unique(grades, return_counts=True)[1].max(initial=0))
 
 
 def _share(grades: FloatArray, known: BoolArray, prompts: IntArray) -> Share:
