@@ -11,8 +11,7 @@ from judge_eval.findings.load import RunOutcomes
 from judge_eval.findings.model import MOST_MODELS, GeneratorRates, JudgeRates
 from judge_eval.models import Judge
 from judge_eval.stats.bootstrap import FloatArray, IntArray
-from judge_eval.stats.corrected import corrected
-from judge_eval.stats.judge_figures import shares_by_prompt
+from judge_eval.stats.corrected import corrected, share_of_grades
 from judge_eval.stats.outcomes_table import Codes
 from voting.choices import row_of
 
@@ -43,15 +42,11 @@ def generator_rates(outcomes: RunOutcomes) -> list[GeneratorRates]:
         prompts = outcomes.prompts[every]
         by_people = np.concatenate([people[side][rows[side]] for side in sides])
         by_judges = np.concatenate([judges[side][rows[side]] for side in sides])
-        voted = ~np.isnan(by_people)
-        [share] = shares_by_prompt(
-            by_people[voted, None], np.ones((voted.sum(), 1), int), prompts[voted]
-        )
         rates.append(
             GeneratorRates(
                 name=name,
                 votes=int(graded[every].sum()),
-                people=share,
+                people=share_of_grades(by_people, prompts),
                 judges=[
                     JudgeRates(
                         judge=str(judge.pk),

@@ -13,14 +13,17 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from judge_eval.stats.bootstrap import BoolArray, FloatArray, IntArray
+from judge_eval.stats.bootstrap import FloatArray, IntArray
 from judge_eval.stats.estimate import FEWEST_PROMPTS, Corrected, Estimate, Share, no_figure
-from judge_eval.stats.judge_figures import TOO_FEW_PROMPTS, shares_by_prompt
+from judge_eval.stats.judge_figures import TOO_FEW_PROMPTS, share_of_prompts
 
-FEWEST_DISAGREEMENTS: Final = 5
+# Items on which people and the judge differ, and such on which people say what they say less often.
+# Of fewer the variance is no guide: where people say the same of all it would be 0.
+FEWEST_ITEMS: Final = 5
 TOO_FEW_LABELS: Final = (
-    f"too few labels to correct: it takes votes on {FEWEST_PROMPTS} prompts, and "
-    f"{FEWEST_DISAGREEMENTS} items on which people and the judge differ"
+    f"too few labels to correct: it takes votes on {FEWEST_PROMPTS} prompts, {FEWEST_ITEMS} items "
+    f"on which people and the judge differ, and {FEWEST_ITEMS} on which people say what they say "
+    "less often"
 )
 NOTHING_LEFT: Final = "nothing is left to correct: people voted wherever the judge has a verdict"
 UNSELECTIVE: Final = "the judge tells passed from flagged outputs hardly better than by chance"
@@ -204,9 +207,9 @@ def corrected(
     rates, saving = None, None
     # One prompt without votes does not tell how much such prompts vary.
     if len(np.unique(number[unvoted])) < 2:
-        own = _share(people, voted, number)
+        own = share_of_grades(people, number)
         figure = Estimate(own.value, own.low, own.high, own.n, "people", NOTHING_LEFT)
-    elif np.count_nonzero(apart) < FEWEST_DISAGREEMENTS or _few(of_both):
+    elif _few(of_both) or min(int((apart != 0).sum()), _rarer(people[both])) < FEWEST_ITEMS:
         figure = no_figure(TOO_FEW_LABELS, len(of_both))
     else:
         grades = Grades(people[both], judge[both], of_both, judge[unvoted], number[unvoted])
@@ -218,7 +221,7 @@ def corrected(
             found = rogan_gladen(grades)
             rates = _estimate(found, of_both, "rogan-gladen") if found else no_figure(UNSELECTIVE)
     return Corrected(
-        judge=_share(judge, judged, number),
+        judge=share_of_grades(judge, number),
         error=error,
         corrected=figure,
         by_rates=rates,
@@ -231,9 +234,25 @@ def _few(prompts: IntArray) -> bool:
     return len(np.unique(prompts)) < FEWEST_PROMPTS
 
 
-def _share(grades: FloatArray, known: BoolArray, prompts: IntArray) -> Share:
-    [share] = shares_by_prompt(grades[known, None], np.ones((known.sum(), 1), int), prompts[known])
-    return share
+def _rarer(grades: FloatArray) -> int:
+    """Count the grades that are not the most frequent one."""
+    return int(len(grades) - np.unique(grades, return_counts=True)[1].max(initial=0))
+
+
+def share_of_grades(grades: FloatArray, prompts: IntArray) -> Share:
+    """Return the mean of some grades, those that are not NaN, with its interval by prompts.
+
+    Examples
+    --------
+    >>> share = share_of_grades(np.array([1, 0, np.nan, 0.5] * 10), np.arange(40) // 4)
+    >>> share.value, share.n
+    (0.5, 30)
+    """
+    known = ~np.isnan(grades)
+    number = np.unique(prompts[known], return_inverse=True)[1]
+    won, items = np.bincount(number, grades[known]), np.bincount(number)
+    # Ties vary less than what is won or lost, for which Wilson's interval is.
+    return share_of_prompts(won, items, items, of_ratings=bool((grades == 0.5).any()))
 
 
 def _estimate(mean: Mean, prompts: IntArray, method: str, *, least: float = 0.0) -> Estimate:

@@ -35,6 +35,28 @@ def test_nothing_is_wrong_with_the_pages(product, window, study):
     assert found == []
 
 
+def test_corrected_rates_fit_a_phone_and_are_chosen_by_judge(product, window):
+    """Their table is wider than a phone, and scrolls in a region of its own."""
+    says = [["AB"[n % 4 == 0], "AB"[n % 2]] for n in range(120)]
+    names = ["A judge whose name is rather long", "gpt-4o"]
+    run = product.new_run(pairs=120, says=says, names=names, baselines=[])
+    product.ask("colleague_votes", queue=run["queue"], number=60)
+    product.ask("colleague_votes", queue=run["queue"], number=20, choice="B")
+    page = window()
+    log_in(page, product)
+    page.goto(f"{run['board']}models/")
+    reload_until(page, page.get_by_text("As of 80 votes by 2 people"))
+    heading = page.get_by_role("heading", name="Corrected by the votes")
+    expect(heading).to_be_visible()
+    expect(page.get_by_text("is rather long saves ")).to_be_visible()
+    assert faults(page) == []
+    chosen = page.get_by_role("navigation", name="Judge to correct")
+    chosen.get_by_role("link", name="gpt-4o").click()
+    expect(chosen.locator("[aria-current]")).to_have_text("gpt-4o")
+    expect(page.get_by_role("region", name="by gpt-4o and corrected")).to_be_visible()
+    assert faults(page) == []
+
+
 def test_figures_appear_by_themselves_once_they_are_computed(product, window):
     run = product.new_run(pairs=2, names=["judge-alike"], judges=1)
     page = window()

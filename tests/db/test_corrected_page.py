@@ -155,7 +155,7 @@ def test_where_everything_is_voted_on_the_page_says_so():
 
 def test_too_few_labels_are_named_beneath_the_table():
     text = text_of(page(compared(voted=12)))
-    assert "Too few labels to correct: it takes votes on 10 prompts, and 5 items on which" in text
+    assert "Too few labels to correct: it takes votes on 10 prompts, 5 items on which" in text
     assert "There are too few votes yet to correct its figures by them." in text
 
 

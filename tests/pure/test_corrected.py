@@ -93,8 +93,18 @@ def test_few_disagreements_are_too_few_labels():
 
 
 def test_few_prompts_are_too_few_labels():
-    assert study(*voted(2, 7)).corrected.value is None
-    assert study(*voted(4, 6)).corrected.value is not None
+    people, judge = (np.array(grades) for grades in voted(20, 10))
+    for prompts, is_enough in ((9, False), (10, True)):
+        result = corrected(people, judge, np.arange(80) % prompts)
+        assert (result.corrected.value is not None) is is_enough
+
+
+def test_where_people_nearly_always_say_the_same_it_is_withheld():
+    """The variance would be 0, and the interval a lie."""
+    for flagged, is_enough in ((0, False), (4, False), (5, True)):
+        people = [0.0] * flagged + [1.0] * (60 - flagged) + [NAN] * 100
+        result = study(people, [1.0, 0.0] * 80)
+        assert (result.corrected.value is not None) is is_enough
 
 
 def test_where_everything_is_voted_on_it_is_peoples_own_figure():
