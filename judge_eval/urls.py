@@ -36,6 +36,7 @@ of_a_run = [
     path("resume", runs.resume_run, name="resume-run"),
     path("retry", runs.retry_run, name="retry-run"),
     path("judges", runs.add_judges, name="add-judges"),
+    path("anchors", runs.change_anchors, name="change-anchors"),
     path("duplicate", runs.act, {"action": lifecycle.duplicate}, name="duplicate-run"),
     path("archive", runs.act, {"action": lifecycle.archive}, name="archive-run"),
     path("unarchive", runs.act, {"action": lifecycle.unarchive}, name="unarchive-run"),

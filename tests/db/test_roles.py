@@ -142,6 +142,7 @@ PAGES = {
     "resume-run": ("POST", "run"),
     "retry-run": ("POST", "run"),
     "add-judges": ("POST", "run"),
+    "change-anchors": ("POST", "run"),
     "duplicate-run": ("POST", "run"),
     "archive-run": ("POST", "run"),
     "unarchive-run": ("POST", "run"),
