@@ -176,6 +176,7 @@ CELERY_TASK_ROUTES = {
     "judge_eval.tasks.compute_findings": {"queue": "judging"},
     "judge_eval.tasks.refresh_findings": {"queue": "judging"},
     "judge_eval.tasks.remove_old_replies": {"queue": "judging"},
+    "judge_eval.tasks.ask_anchors": {"queue": "judging"},
     "reports.tasks.make_score_files": {"queue": "judging"},
     "reports.tasks.publish_heads": {"queue": "judging"},
     "reports.tasks.deliver": {"queue": "judging"},
@@ -191,6 +192,7 @@ CELERY_BEAT_SCHEDULE = {
     "make score files that were lost": {"task": "reports.tasks.sweep", "schedule": 15.0},
     # More often than daily: the clock begins anew with each start.
     "remove old replies": {"task": "judge_eval.tasks.remove_old_replies", "schedule": 3600.0},
+    "ask anchors again": {"task": "judge_eval.tasks.ask_anchors", "schedule": 300.0},
     "publish heads of ledgers": {"task": "reports.tasks.publish_heads", "schedule": 600.0},
 }
 

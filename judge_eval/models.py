@@ -135,6 +135,8 @@ class Run(models.Model):
     epsilon = models.FloatField(default=0.2)
     # Boards and pair pages need a login until the owner shares them.
     is_shared = models.BooleanField(default=False)
+    # So many items with votes are asked again each day, of each judge: see judge_eval.runs.drift.
+    anchors_a_day = models.PositiveSmallIntegerField(default=0, db_default=0)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     started_at = models.DateTimeField(null=True, editable=False)
     # For the hashes of its rows in the ledger: see judge_eval.objects. Public bundles have only the
@@ -409,6 +411,33 @@ REPEATS_APART: Final = 40
 SAMPLES_APART: Final = 1000
 # Of calls: they say whether a judge agrees with itself, and are in no verdict and no cost of one.
 REPEATED: Final = Q(purpose="judge", sample__gte=REPEATS_APART, sample__lt=SAMPLES_APART)
+
+
+class Anchor(models.Model):
+    """An item about which a judge was asked once more, when it was frozen, and again later.
+
+    It is in no figure of agreement: only how the two answers differ is looked at.
+    """
+
+    judge = models.ForeignKey(Judge, models.CASCADE, related_name="anchors", db_index=False)
+    item = models.ForeignKey(Item, models.CASCADE, related_name="+", db_index=False)
+    freezing = models.PositiveIntegerField()
+    # What it said; empty where that was no verdict.
+    frozen = models.CharField(max_length=LONGEST_CHOICE, blank=True)
+    frozen_at = models.DateTimeField()
+    frozen_model = models.CharField(max_length=200, blank=True)
+    answer = models.CharField(max_length=LONGEST_CHOICE, blank=True)
+    asked_at = models.DateTimeField(null=True)
+    asked_model = models.CharField(max_length=200, blank=True)
+    # Of the votes on the item, how many more the answer equals now, as a share.
+    difference = models.FloatField(null=True)
+    # "worse" or "better", where this answer settled that the judge has changed.
+    settles = models.CharField(max_length=6, blank=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["judge", "freezing", "item"], name="anchor_once")
+        ]
 
 
 class RunEvent(models.Model):

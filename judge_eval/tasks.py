@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from judge_eval.exchange import import_jobs
 from judge_eval.findings import cache
-from judge_eval.runs import deletion, leases, state, trial, verdicts, worker
+from judge_eval.runs import deletion, drift, leases, state, trial, verdicts, worker
 from voting.pictures.store import render_picture
 
 logger = logging.getLogger(__name__)
@@ -79,6 +79,11 @@ def compute_findings(run_id: str, part: str) -> None:
 @shared_task
 def remove_old_replies() -> None:
     deletion.remove_old_replies(timezone.now())
+
+
+@shared_task
+def ask_anchors() -> None:
+    drift.ask_anchors(timezone.now())
 
 
 @shared_task

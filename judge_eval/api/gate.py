@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
+from uuid import UUID
 
 from django.http import HttpRequest
 from ninja import Query, Schema
@@ -16,6 +17,7 @@ from judge_eval.findings.cache import request_findings
 from judge_eval.findings.filters import Slice
 from judge_eval.findings.model import JudgeFindings, RunFindings
 from judge_eval.models import Run
+from judge_eval.runs import drift
 from judge_eval.stats import gate
 from judge_eval.stats.estimate import Estimate
 from voting.models import NO_VOTE, Entry
@@ -170,7 +172,7 @@ def _decided(run: Run, figures: RunFindings, asked: Conditions) -> dict[str, Any
             }
             for check in checks
         ],
-        "notes": list(_notes(judge)),
+        "notes": list(_notes(run, judge)),
         "seq": as_of.seq,
         "ledger_seq": run.board.seq,
     }
@@ -230,8 +232,10 @@ def _like_people(
     return gate.like_people(rates[epsilon], PASSES, epsilon, tested.words)
 
 
-def _notes(judge: JudgeFindings) -> Iterator[str]:
+def _notes(run: Run, judge: JudgeFindings) -> Iterator[str]:
     coverage = judge.coverage.value
     if coverage is not None and coverage < WHOLE:
         missing = number_of(round(judge.coverage.n * (1 - coverage)), "item")
         yield f"It gave no verdict on {missing}; votes there count against it."
+    yield from drift.changes_of(run, UUID(judge.id))
+    yield from drift.about_model(run.judges.get(pk=judge.id))

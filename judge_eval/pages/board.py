@@ -24,6 +24,7 @@ from judge_eval.findings.model import RunFindings
 from judge_eval.findings.ranking import BoardLine, Ranking, ranking
 from judge_eval.models import Run, Verdict
 from judge_eval.pages.findings import DISPUTED, findings_context, live_page, pairs_query, seen_of
+from judge_eval.runs.drift import changes_of
 from judge_eval.selectors import BoardView
 from judge_eval.web import citation_of, invites_address, run_page
 from voting.choices import short_name
@@ -67,7 +68,7 @@ def _context(
         "disputed": visible_disputed(request, run, disputed),
         **_tables(request, run, board, requested, figures, lines, page_lines),
         **findings_context(run, requested, "board"),
-        **_headline(board, part, figures),
+        **_headline(board, part, figures, _changed(run, part)),
         "board": board,
         "counts": counts,
         "has_floor": any(line.is_baseline for line in lines),
@@ -86,13 +87,23 @@ def _context(
     }
 
 
-def _headline(board: BoardView, part: Slice, figures: RunFindings | None) -> Context:
+def _changed(run: Run, part: Slice) -> list[tuple[str, str]]:
+    """Return the point that judges have changed, where they are looked at for it."""
+    changes = changes_of(run) if run.anchors_a_day and not part.kind else []
+    return [("Changed", " ".join(changes))] if changes else []
+
+
+def _headline(
+    board: BoardView, part: Slice, figures: RunFindings | None, changed: list[tuple[str, str]]
+) -> Context:
     """Return what is known in words, and what is read aloud when it changes."""
     is_begun = bool(board.votes or part.kind)
     words = figures.words if figures and is_begun else ""
+    said = figures.points if words and figures else []
+    points = [(_unbroken(lead), _unbroken(text)) for lead, text in [*changed, *said]]
     return {
         "words": _unbroken(words),
-        "points": [tuple(map(_unbroken, of)) for of in figures.points] if words and figures else [],
+        "points": points,
         "notes": figures.notes if figures else [],
         "is_computing": is_begun and not figures,
         "spoken": words or f"{number_of(board.votes, 'vote')}.",

@@ -30,13 +30,13 @@ from judge_eval.access import closed_to, refusal
 from judge_eval.config.run_config import MOST_USD, ConfigInvalid
 from judge_eval.models import Call, Provider, Run, Verdict
 from judge_eval.pages.run_form import JoiningForm
-from judge_eval.runs import deletion, leases, lifecycle
+from judge_eval.runs import deletion, drift, leases, lifecycle
 from judge_eval.runs.progress import RunProgress, progress_of
 from judge_eval.runs.providers import NANO
 from judge_eval.runs.state import PROGRESS
 from judge_eval.selectors import ModelCalls
 from judge_eval.web import find_run, invites_address, lead_to, not_now, run_action, run_page
-from voting.access import can, can_make_runs, projects_where, require, require_login
+from voting.access import can, can_make_runs, projects_where, require, require_login, user_of
 from voting.models import Item, Picture
 
 DONE, FAILED, WAITING = Call.State.DONE, Call.State.FAILED, Call.State.WAITING
@@ -193,7 +193,7 @@ def run_progress(request: HtmxRequest, run: Run) -> HttpResponse:
         return lead_to(request, "run-draft", run)
     context = _context(run)
     if not request.htmx:
-        context["joining"] = _joining(request, run)
+        context |= {"joining": _joining(request, run), "watching": _watching(request, run)}
         return render(request, "judge_eval/run_progress.html", context)
     if request.GET.get("seen") == context["seen"]:
         return HttpResponse(status=204)
@@ -205,6 +205,33 @@ def run_progress(request: HtmxRequest, run: Run) -> HttpResponse:
 def _joining(request: HttpRequest, run: Run) -> JoiningForm | None:
     may_join = run.state in lifecycle.JOINABLE and can(request.user, "run", run.queue.project_id)
     return JoiningForm(run) if may_join else None
+
+
+class AnchorsForm(forms.Form):
+    anchors = forms.IntegerField(
+        min_value=0,
+        max_value=drift.MOST_A_DAY,
+        label="Items to ask each judge about again, a day",
+        help_text="0: none. They are paid from the run's budget.",
+    )
+
+
+def _watching(request: HttpRequest, run: Run) -> AnchorsForm | None:
+    may_watch = run.state in lifecycle.JOINABLE and can(request.user, "run", run.queue.project_id)
+    initial = {"anchors": run.anchors_a_day}
+    fits = may_watch and drift.can_be_watched(run) and not run.queue.is_simulated
+    return AnchorsForm(initial=initial, label_suffix="") if fits else None
+
+
+@run_action("run")
+def change_anchors(request: HttpRequest, run: Run) -> HttpResponse:
+    """Say how many items with votes each judge is asked about again, to notice that it changes."""
+    form = AnchorsForm(request.POST, label_suffix="")
+    if not form.is_valid():
+        context = _context(run) | {"watching": form, "joining": _joining(request, run)}
+        return render(request, "judge_eval/run_progress.html", context, status=422)
+    drift.set_anchors(run, form.cleaned_data["anchors"], user_of(request))
+    return redirect("run-progress", run.pk)
 
 
 def _context(run: Run) -> Context:
@@ -414,7 +441,7 @@ def add_judges(request: HttpRequest, run: Run) -> HttpResponse:
             return redirect("run-progress", run.pk)
         except ConfigInvalid as invalid:
             form.refuse(invalid)
-    context = _context(run) | {"joining": form}
+    context = _context(run) | {"joining": form, "watching": _watching(request, run)}
     return render(request, "judge_eval/run_progress.html", context, status=422)
 
 

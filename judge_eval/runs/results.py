@@ -169,7 +169,7 @@ def _fields(answer: Answer) -> Fields:
     if reply.refusal:
         return fields | _failed(f"refused: {reply.refusal[:300]}", reply.text or reply.raw)
     try:
-        fields |= _read(answer.question, reply)
+        fields |= read_reply(answer.question, reply)
     except ReplyUnreadable as error:
         cut = " (it reached max_tokens)" if reply.finish_reason == "length" else ""
         problem, is_first = f"{error}{cut}", not answer.question.problem and answer.stored is None
@@ -245,7 +245,7 @@ def reply_of(stored: Call) -> ChatReply:
     return ChatReply(text=stored.reply, model=stored.reported_model, finish_reason="stop")
 
 
-def _read(question: Question, reply: ChatReply) -> Fields:
+def read_reply(question: Question, reply: ChatReply) -> Fields:
     """Return what a call has to keep of a reply, or raise ReplyUnreadable."""
     call, config = question.call, question.config
     if call.purpose != Call.Purpose.GENERATE:

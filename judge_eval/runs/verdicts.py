@@ -153,7 +153,7 @@ def verdict_or_calls(
         kind,
         item=verdict.item,
         models=spec.models,
-        answered={model: partial(_answer, verdict, own) for model, own in by_model.items()},
+        answered={model: partial(answer_by_calls, verdict, own) for model, own in by_model.items()},
     )
     try:
         with calling(kind, "verdict", NoVerdict, Asks, HookFailed):
@@ -162,7 +162,7 @@ def verdict_or_calls(
                 answer = _checked(answer, verdict)
         judge = verdict.judge if verdict.judge.recipe else _competitor(verdict, calls)
     except Asks as asks:
-        return None, _calls(verdict, spec, asks.models)
+        return None, calls_for(verdict, spec, asks.models)
     except (NoVerdict, HookFailed) as reason:
         helpers.write()
         return _failed(storable(reason, LONGEST_ERROR) or "it came to no verdict"), []
@@ -184,7 +184,7 @@ def spec_of(judge: Judge) -> JudgeSpec:
     return JudgeSpec.model_validate({"id": judge.name, "provider": judge.provider, **made})
 
 
-def _calls(verdict: Verdict, spec: JudgeSpec, models: Sequence[JudgePart]) -> list[Call]:
+def calls_for(verdict: Verdict, spec: JudgeSpec, models: Sequence[JudgePart]) -> list[Call]:
     """Return the calls by which models are asked, each apart by the numbers of its samples."""
     config = verdict.judge.run.config
     assert config  # models judge it
@@ -211,7 +211,7 @@ def _calls(verdict: Verdict, spec: JudgeSpec, models: Sequence[JudgePart]) -> li
     ]
 
 
-def _answer(verdict: Verdict, calls: Sequence[Call]) -> Answer:
+def answer_by_calls(verdict: Verdict, calls: Sequence[Call]) -> Answer:
     """Return what one model says of an item by all calls to it."""
     try:
         samples = {

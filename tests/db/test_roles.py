@@ -148,6 +148,7 @@ PAGES = {
     "ask-variant": ("POST", "run"),
     "look-held-out": ("POST", "run"),
     "end-tuning": ("POST", "run"),
+    "change-anchors": ("POST", "run"),
     "duplicate-run": ("POST", "run"),
     "archive-run": ("POST", "run"),
     "unarchive-run": ("POST", "run"),
