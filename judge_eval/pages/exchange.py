@@ -188,7 +188,7 @@ class ImportForm(ProjectForm):
         return ColumnChoice(
             Choice(f"column-{number}", column, options, role),
             guess.replace("_", " "),
-            " · ".join(self.preview.examples[column]),
+            " · ".join(self.preview.examples.get(column, ())),
             self._values(number, column, role),
         )
 
