@@ -7,6 +7,7 @@ from django.contrib.auth.models import User
 from django.urls import get_resolver, reverse
 
 from judge_eval.models import Import, Judge, Run
+from judge_eval.runs import variants
 from reports.models import ScoreReport
 from reports.report import scores
 from reports.report.links import make_share
@@ -72,6 +73,11 @@ class EveryPage:
         picture = make_picture("teal", inferences=pictured)
         [call, *_] = make_calls(run)
         asked = make_provider(name="every-page")
+        tuned = make_run(pairs=4, judges=2)
+        make_vote(make_voter(tuned), pairs_of(tuned)[0], "B")
+        seal_all(tuned.queue.project)
+        variants.open_for_tuning(tuned)
+        Judge.objects.filter(run=tuned).update(is_tuned=True)
         report = ScoreReport.objects.create(run=run, state="done", table={})
         scores.path_of(report).parent.mkdir(parents=True, exist_ok=True)
         scores.path_of(report).write_bytes(b"a zip")
@@ -103,6 +109,7 @@ class EveryPage:
         }
         self.of_pages = {
             "reveal": {"vote_uid": vote.uid},
+            "run-workshop": {"run_id": tuned.pk},
             "run-draft": {"run_id": make_draft().pk},
             "join": {"token": invite_token(invite)},
             "shared-report": {"token": share},
