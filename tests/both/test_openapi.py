@@ -80,6 +80,7 @@ RUNS = {
     "resume": "stopped",
     "simulate": "fresh",
     "findings": "found",
+    "gate": "found",
     "composite": "composed",
 }
 
