@@ -21,6 +21,16 @@ _OF_THE_MOMENT = ("state", "seq", "ledger_seq")
 _MARKS = re.compile(r"[^\w\s.,%()+-]|_|\.(?=[^\W\d])")
 
 
+def decide(
+    run: str, *, ask: bool = False, provider: str | None = None, timeout: float = 600, **asked: Any
+) -> lines.Reply:
+    """Return what a server decides, once a judge was asked where that is wanted."""
+    with closing(connect()) as client:
+        if ask:
+            ask_judge(client, run, asked["judge"], provider, timeout)
+        return decided(client, run, timeout, **asked)
+
+
 def decided(client: Client, run: str, timeout: float, **asked: Any) -> lines.Reply:
     """Return what a server decides, by figures of all votes and verdicts before it was asked."""
     until, seq = monotonic() + timeout, None
@@ -88,10 +98,7 @@ def gate(
     Where several conditions are given, one that failed decides, else one that is not settled.
     """
     try:
-        with closing(connect()) as client:
-            if ask:
-                ask_judge(client, run, asked["judge"], provider, timeout)
-            reply = decided(client, run, timeout, **asked)
+        reply = decide(run, ask=ask, provider=provider, timeout=timeout, **asked)
         for path, write in ((junit, junit_xml), (markdown, summary)):
             if path is not None:
                 with trying("write", path):

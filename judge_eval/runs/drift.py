@@ -8,6 +8,7 @@ without choices.
 
 import logging
 import threading
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -38,8 +39,9 @@ MOST_ANCHORS: Final = 400
 MOST_A_DAY: Final = 100
 # For each one that is asked again in a day so many are frozen, until all are.
 FROZEN_A_DAY: Final = 10
-# A worker goes on with other things after so many answers of a judge.
+# A worker goes on with other things after so many answers of a judge, or so many seconds.
 AT_ONCE: Final = 20
+LONGEST_SECONDS: Final = 30.0
 EVENT: Final = "judge_drift"
 _FLOATS: Final = "-latest"
 # A provider says by these that it does not answer this one: no verdict, as it is in the run.
@@ -61,21 +63,22 @@ def ask_anchors(now: datetime) -> None:
     """Ask what is due of every run that wants it; a worker process does so once at a time."""
     if not _asking.acquire(blocking=False):
         return
+    until = time.monotonic() + LONGEST_SECONDS
     try:
         runs = Run.objects.filter(anchors_a_day__gt=0, state__in=JOINABLE, config__isnull=False)
         for run in runs.filter(queue__is_simulated=False).select_related("queue"):
             asked = run.judges.exclude(provider__in=(Judge.BASELINE, Judge.IMPORTED))
             for judge in asked.filter(recipe__isnull=True).exclude(model="").order_by("position"):
                 judge.run = run
-                _ask_due(judge, now)
+                _ask_due(judge, now, until)
     finally:
         _asking.release()
 
 
-def _ask_due(judge: Judge, now: datetime) -> None:
+def _ask_due(judge: Judge, now: datetime, until: float) -> None:
     try:
-        _freeze(judge, now)
-        _ask_again(judge, now)
+        _freeze(judge, now, until)
+        _ask_again(judge, now, until)
     except DatabaseError:
         raise
     except CallFailed as failed:
@@ -85,7 +88,7 @@ def _ask_due(judge: Judge, now: datetime) -> None:
         logger.exception("anchors of judge %s", judge.pk)
 
 
-def _freeze(judge: Judge, now: datetime) -> None:
+def _freeze(judge: Judge, now: datetime, until: float) -> None:
     """Ask about anchors that this freezing lacks; where all were asked again, begin the next."""
     from judge_eval.stats.drift import draw
 
@@ -99,12 +102,14 @@ def _freeze(judge: Judge, now: datetime) -> None:
     most = FROZEN_A_DAY * judge.run.anchors_a_day
     left = min(most - rows.filter(frozen_at__gte=_midnight(now)).count(), AT_ONCE)
     for item in _items(draw(str(judge.pk), freezing, anchors, frozen, max(0, left))):
+        if time.monotonic() > until:
+            return
         said = _ask(judge, item)
         fields = {"frozen": said.winner, "frozen_model": said.model, "frozen_at": timezone.now()}
         Anchor.objects.get_or_create(judge=judge, freezing=freezing, item=item, defaults=fields)
 
 
-def _ask_again(judge: Judge, now: datetime) -> None:
+def _ask_again(judge: Judge, now: datetime, until: float) -> None:
     """Ask about anchors that were frozen on a day before, each once."""
     from judge_eval.stats.drift import draw, drift
 
@@ -117,6 +122,8 @@ def _ask_again(judge: Judge, now: datetime) -> None:
         )
     }
     for item in _items(draw(str(judge.pk), 0, due, [], max(0, min(left, AT_ONCE)))):
+        if time.monotonic() > until:
+            return
         said = _ask(judge, item)
         with transaction.atomic():
             row = Anchor.objects.select_for_update(no_key=True).get(pk=due[str(item.pk)])

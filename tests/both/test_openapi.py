@@ -81,6 +81,7 @@ RUNS = {
     "resume": "stopped",
     "simulate": "fresh",
     "findings": "found",
+    "gate": "found",
     "composite": "composed",
 }
 
