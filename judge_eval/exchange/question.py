@@ -5,12 +5,13 @@ Where an import does not state what is asked, the answers themselves tell: `Answ
 
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
+from functools import partial
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 from judge_eval.exchange import fields
 from judge_eval.exchange.fields import Label, Unfit, shorten
 from judge_eval.exchange.import_report import ImportOptions, VoteKind
-from judge_eval.exchange.row_models import MAIN, Misfit, Row
+from judge_eval.exchange.row_models import MAIN, Misfit, Row, checked
 from voting.choices import DEFAULT_BALLOT, ONE, PASS_FLAG, in_order
 from voting.kinds import (
     LONGEST_CHOICE,
@@ -268,10 +269,7 @@ class Question:
         return self._of_people if self._of_people.number else self._of_judges
 
     def _check_answer(self, kind: VoteKind, main: Label) -> None:
-        try:
-            answer = answer_of(kind, main)
-        except Unfit as error:
-            raise Misfit("vote", str(error)) from error
+        answer = checked("vote", main, partial(answer_of, kind))
         if unknown := self._not_offered(kind, answer):
             raise off_ballot(shorten(unknown), self._ballot or ())
 
@@ -311,10 +309,8 @@ class Question:
         for name in (each.name for each in self._criteria):
             if (label := row.labels.get(name)) is None:
                 raise Misfit("labels", f"no answer to {name!r}, which is a criterion")
-            try:
-                grades[name] = (answer_of("pass_flag", label).value or 0) / ONE
-            except Unfit as error:
-                raise Misfit(f"labels.{name}", str(error)) from error
+            grade = checked(f"labels.{name}", label, partial(answer_of, "pass_flag"))
+            grades[name] = (grade.value or 0) / ONE
         return grades
 
     def statement(self, row: Row) -> Columns | None:

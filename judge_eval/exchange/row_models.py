@@ -6,12 +6,12 @@ may hold both.
 """
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from hashlib import sha256
-from typing import Annotated, Any, Final, Literal, TypeAlias, get_origin, get_type_hints
+from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar, get_origin, get_type_hints
 
 from pydantic import Field
 
@@ -23,6 +23,8 @@ Kind = Literal["svg", "text", "code", "image"]
 ShapeName = Literal["pair", "item"]
 # What one record says, by column or, once it is checked, by field.
 Values: TypeAlias = dict[str, Any]
+AnyValue = TypeVar("AnyValue")
+Checked = TypeVar("Checked")
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,11 +190,15 @@ def one_of(field: str, raw: object, meanings: Mapping[str, str]) -> str:
     return meanings[raw]
 
 
-def plain(field: str, raw: object) -> str:
+def checked(field: str, raw: AnyValue, convert: Callable[[AnyValue], Checked]) -> Checked:
     try:
-        return fields.plain(raw)
+        return convert(raw)
     except ValueError as error:
         raise Misfit(field, str(error)) from error
+
+
+def plain(field: str, raw: object) -> str:
+    return checked(field, raw, fields.plain)
 
 
 # --- what a file is about -----------------------------------------------------------------------

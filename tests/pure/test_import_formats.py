@@ -7,7 +7,7 @@ from itertools import chain, permutations
 
 import pytest
 
-from judge_eval.exchange.formats import READERS, detect, read, recognised
+from judge_eval.exchange.formats import READERS, detect, first_records, read
 from judge_eval.exchange.formats.alttest import rows as alttest
 from judge_eval.exchange.formats.metaevaluator import rows as metaevaluator
 from judge_eval.exchange.formats.mtbench import rows as mtbench
@@ -456,6 +456,6 @@ def test_a_mapping_goes_before_what_a_file_looks_like():
 
 def test_recognising_a_file_leaves_it_at_its_start():
     stream = jsonl(*[JUDGEMENT] * 9)
-    assert recognised(stream, "upload", "jsonl") == "mtbench"
+    assert detect("upload", first_records(stream, "upload", "jsonl")) == "mtbench"
     assert stream.tell() == 0
     assert len(list(chain(mtbench(stream, "upload", "jsonl")))) == 9

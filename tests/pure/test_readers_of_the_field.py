@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from judge_eval.exchange.formats import READERS, read, recognised
+from judge_eval.exchange.formats import READERS, detect, first_records, read
 from judge_eval.exchange.row_models import MAIN, LeftOut, Note, Row
 from judge_eval.exchange.sources import Record, records
 
@@ -179,7 +179,7 @@ EXACT = {
 def items_of(name):
     path = FILES / name
     with path.open("rb") as file:
-        return recognised(file, path.name), list(read(file, path.name))
+        return detect(path.name, first_records(file, path.name)), list(read(file, path.name))
 
 
 @pytest.mark.parametrize("name", KNOWN)
@@ -235,7 +235,7 @@ def test_files_in_our_own_columns_are_no_format(tmp_path, columns):
     path = tmp_path / "own.csv"
     path.write_text(f"{columns}\n{','.join('A' for _ in columns.split(','))}\n")
     with path.open("rb") as file:
-        assert recognised(file, path.name) is None
+        assert detect(path.name, first_records(file, path.name)) is None
 
 
 ODD = (None, 7, True, "odd", [], {}, [None], ["x", 1], {"x": None})
@@ -255,7 +255,7 @@ def test_no_odd_value_ends_in_a_traceback_or_in_nothing(name):
     """Each value of the first record in turn is what nobody writes: still something is said."""
     path = FILES / name
     with path.open("rb") as file:
-        key = recognised(file, path.name)
+        key = detect(path.name, first_records(file, path.name))
         found = [each.values for each in records(file, path.name) if isinstance(each, Record)]
     for place in places(found[0]) if found else ():
         for odd in ODD:

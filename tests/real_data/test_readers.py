@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from judge_eval.exchange.formats import read, recognised
+from judge_eval.exchange.formats import detect, first_records, read
 from judge_eval.exchange.row_models import MAIN, OF_A_PAIR, LeftOut, Row
 
 SHARED = Path(__file__).resolve().parents[3] / "shared"
@@ -136,4 +136,4 @@ def test_alttest_items_of_mtbench_are_its_pairs_in_its_orientation(human):
 )
 def test_public_files_are_recognised(path, expected):
     with (DATA / path).open("rb") as stream:
-        assert recognised(stream, Path(path).name) == expected
+        assert detect(Path(path).name, first_records(stream, path)) == expected

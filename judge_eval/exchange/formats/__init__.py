@@ -200,11 +200,6 @@ def _rows(
             yield RowError(name, 0, None, str(failed), is_fatal=True)
 
 
-def recognised(stream: BinaryIO, name: str, file_format: str | None = None) -> str | None:
-    """Tell which public format a seekable file has, and go back to its start."""
-    return detect(name, first_records(stream, name, file_format))
-
-
 def first_records(
     stream: BinaryIO, name: str, file_format: str | None = None, most: int = LOOKED_AT_FIRST
 ) -> list[Values]:

@@ -24,8 +24,9 @@ from pathlib import PurePath
 from typing import BinaryIO
 
 from judge_eval.exchange import fields
+from judge_eval.exchange.formats.shapes import single
 from judge_eval.exchange.mapping import rows_of
-from judge_eval.exchange.row_models import Item, Misfit, Note, RowError, Values, plain
+from judge_eval.exchange.row_models import Item, Misfit, Note, RowError, Values, checked, plain
 from judge_eval.exchange.sources import Record
 
 ITEM, JUDGE, PERSON, AT = "original_id", "judge_id", "annotator_id", "annotation_timestamp"
@@ -45,6 +46,7 @@ _OF_STATE = re.compile(r".*(_state|_metadata)\.json", re.IGNORECASE)
 _OF_DATA = re.compile(r"(.*_)?state_data\.(json|csv|parquet)", re.IGNORECASE)
 _PROMPT = re.compile(r"prompt|question|instruction|input", re.IGNORECASE)
 _OUTPUT = re.compile(r"response|output|answer|completion", re.IGNORECASE)
+_moment = partial(fields.moment, zone=UTC)
 _ENDING = re.compile(r"[-_ ](results?|annotations?|data)$", re.IGNORECASE)
 FITS = ((ITEM,),)
 
@@ -80,7 +82,7 @@ def _made(name: str, record: Record) -> Iterator[Values | str]:
     if status in FAILED and "judge" in common:
         yield common | {"error": values.get("error_message") or status}
     elif status in ANSWERED and any(answer not in (None, "") for answer in tasks.values()):
-        at = {} if "judge" in common else {"voted_at": _moment(values.get(AT))}
+        at = {} if "judge" in common else {"voted_at": checked(AT, values.get(AT), _moment)}
         yield common | at | {"labels": tasks}
     else:
         yield f"it says {status!r}" if status not in ANSWERED else "it answers no task"
@@ -96,8 +98,8 @@ def _item(name: str, values: Values) -> Values | None:
         return None
     number = next(it for it in (ITEM, "id", *values) if it in values)
     more = {it: values[it] for it in columns if it not in (number, prompt, output)}
-    item = {"item": values[number], "kind": "text", "metadata": more}
-    return item | {"prompt": values.get(prompt), "output": values.get(output)}
+    texts = values.get(prompt), values.get(output)
+    return single(*texts, item=values[number], metadata=more)
 
 
 def _who(name: str, values: Values) -> Values:
@@ -111,10 +113,3 @@ def _who(name: str, values: Values) -> Values:
         why = "the file's name does not say whose it is: call it judge_… or annotator_…"
         raise Misfit(WHOSE, f"missing, and {why}")
     return {"judge" if by_judge else "voter": _ENDING.sub("", stem)}
-
-
-def _moment(raw: object) -> object:
-    try:
-        return fields.moment(raw, UTC)
-    except ValueError as error:
-        raise Misfit(AT, str(error)) from error

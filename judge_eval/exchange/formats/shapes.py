@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from humanjudge.lib.strict_json import NotJson, loads
 from judge_eval.exchange import fields
-from judge_eval.exchange.row_models import Misfit, Values
+from judge_eval.exchange.row_models import Misfit, Values, checked
 from voting.conversations import conversation
 
 PROMPTS: Final = ("prompt", "question", "instruction", "query", "input")
@@ -100,10 +100,7 @@ def signed(field: str, raw: object) -> str | None:
 
 
 def number(field: str, raw: object) -> float | None:
-    try:
-        return None if raw is None else fields.number(raw)
-    except ValueError as error:
-        raise Misfit(field, str(error)) from error
+    return None if raw is None else checked(field, raw, fields.number)
 
 
 def decision(raw: object) -> str | None:
