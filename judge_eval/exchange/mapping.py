@@ -18,7 +18,6 @@ from judge_eval.exchange.fields import Converter, Label
 from judge_eval.exchange.row_models import (
     ITEMS,
     PAIRS,
-    SHAPES,
     Item,
     LeftOut,
     Misfit,
@@ -188,15 +187,11 @@ class ColumnMapping:
                 yield name, value
 
 
-def own_names(shape: Shape, names: Iterable[str]) -> ColumnMapping:
-    """Return the mapping that columns make which are called as our own fields are."""
-    return _own_names(shape.name, tuple(names))
-
-
 # Rows of a table all have the same columns, those of JSON a few sets of them; names may be long.
 @lru_cache(maxsize=8)
-def _own_names(shape_name: str, names: tuple[str, ...]) -> ColumnMapping:
-    shape, columns = SHAPES[shape_name], list[Column]()
+def own_names(shape: Shape, names: tuple[str, ...]) -> ColumnMapping:
+    """Return the mapping that columns make which are called as our own fields are."""
+    columns = list[Column]()
     groups: dict[str, dict[str, Column]] = {group: {} for group in groups_of(shape)}
     for name, role in roles_of(names, shape).items():
         if role in shape.fields:
@@ -251,7 +246,7 @@ def rows_of(
 
 def own_rows(file: str, line: int, values: Values) -> Iterator[Row | LeftOut | RowError]:
     """Build rows from raw values by field, with every check that a file of ours gets."""
-    mapping = own_names(shape_of(values) or PAIRS, values)
+    mapping = own_names(shape_of(values) or PAIRS, tuple(values))
     return mapping.rows(file, Record(line, dict(values)))
 
 
@@ -316,7 +311,7 @@ class _Columns:
         if columns != self.last:
             self.last = columns
             if self._own:
-                self.mapping = own_names(self._own, columns)
+                self.mapping = own_names(self._own, tuple(columns))
             unread = self.mapping.unused(columns)
             self._why = self._fault(unread)
             if not self._why and len(self.unread) <= MOST_NAMED:

@@ -102,11 +102,11 @@ def _number(raw: Label) -> float | None:
 def _category(raw: Label) -> Answer:
     if isinstance(raw, tuple):
         raise Unfit("must be one label, not a list")
-    word = _checked(_spelt(raw))
+    word = _one_line(_spelt(raw))
     return Answer(word, word)
 
 
-def _checked(word: str) -> str:
+def _one_line(word: str) -> str:
     if not _is_short(word):
         raise Unfit(f"{shorten(word)!r} is not one line of 1 to {LONGEST_WORD} characters")
     return word
@@ -131,7 +131,7 @@ def _rating(raw: Label) -> Answer:
 
 def _labels(raw: Label) -> Answer:
     given = raw if isinstance(raw, tuple) else fields.words(_spelt(raw))
-    words = sorted(_checked(word) for word in {word.strip() for word in given} - {""})
+    words = sorted(_one_line(word) for word in {word.strip() for word in given} - {""})
     if wrong := next((word for word in words if SEPARATOR in word), None):
         raise Unfit(f"{shorten(wrong)!r} holds {SEPARATOR!r}")
     choice = joined(words)

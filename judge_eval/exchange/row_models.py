@@ -204,7 +204,7 @@ def plain(field: str, raw: object) -> str:
 # --- what a file is about -----------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Shape:
     """Whether the rows of a file are about pairs or single items, and what follows from that.
 

@@ -21,7 +21,7 @@ VERDICT = {"item": "7", "judge": "gpt", "verdict": "flag"}
 
 
 def rows_of(values, config=None):
-    mapping = own_names(ITEMS, values) if config is None else parse(config)
+    mapping = own_names(ITEMS, tuple(values)) if config is None else parse(config)
     return list(mapping.rows("f", Record(3, values)))
 
 

@@ -15,7 +15,7 @@ VERDICT = {"pair": "7", "judge": "gpt", "verdict": "B"}
 
 
 def row_of(values, config=None):
-    mapping = own_names(PAIRS, values) if config is None else parse(config)
+    mapping = own_names(PAIRS, tuple(values)) if config is None else parse(config)
     [row] = mapping.rows("f", Record(3, values))
     return row
 
@@ -140,7 +140,7 @@ def test_what_is_no_row(values, field, why):
     ],
 )
 def test_a_statement_that_lacks_a_part_is_left_out_and_its_item_kept(values, why):
-    row, left_out = own_names(PAIRS, values).rows("f", Record(3, values))
+    row, left_out = own_names(PAIRS, tuple(values)).rows("f", Record(3, values))
     assert row == Row("f", 3, "7")
     assert left_out == LeftOut("f", 3, why)
 
@@ -412,4 +412,4 @@ def test_columns_that_are_not_used_can_be_told():
     mapping = parse({"pair": "idx", "labels": {"c": "cat"}})
     assert mapping.unused(["idx", "cat", "seq", "labels.x"]) == ["seq", "labels.x"]
     columns = ["pair", "labels", "labels.x", "x", "hash"]
-    assert own_names(PAIRS, columns).unused(columns) == ["x", "hash"]
+    assert own_names(PAIRS, tuple(columns)).unused(columns) == ["x", "hash"]

@@ -9,10 +9,10 @@ Predictions", 2024.
 
 from collections.abc import Iterator
 
-from humanjudge.lib.strict_json import NotJson, loads
+from humanjudge.lib.strict_json import loads
 from judge_eval.exchange.formats.arena import sides
 from judge_eval.exchange.formats.shapes import pair
-from judge_eval.exchange.row_models import Misfit, Values, need, plain
+from judge_eval.exchange.row_models import Misfit, Values, checked, need, plain
 
 _TEXTS = ("prompt", "response_a", "response_b")
 _WINNERS = {"winner_model_a": "A", "winner_model_b": "B", "winner_tie": "tie"}
@@ -34,10 +34,7 @@ def read(record: Values, name: str) -> Iterator[Values]:
 
 def _turns(column: str, record: Values) -> list[str]:
     raw = record[column]
-    try:
-        turns = loads(raw) if isinstance(raw, str) else raw
-    except NotJson as error:
-        raise Misfit(column, str(error)) from error
+    turns = checked(column, raw, loads) if isinstance(raw, str) else raw
     if not isinstance(turns, list):
         raise Misfit(column, "must be a list of texts")
     return ["" if turn is None else str(turn) for turn in turns]

@@ -20,7 +20,7 @@ from humanjudge.lib.strict_json import Cursor, NotJson, loads
 from judge_eval.exchange.containers import format_of
 from judge_eval.exchange.formats import shapes
 from judge_eval.exchange.mapping import rows_of
-from judge_eval.exchange.row_models import Item, JudgeOrder, Misfit, Values, plain
+from judge_eval.exchange.row_models import Item, JudgeOrder, Misfit, Values, checked, plain
 from judge_eval.exchange.sources import Record
 
 VOTER = "pathscore"
@@ -123,25 +123,16 @@ def _task(order: Sequence[str], record: Record) -> Iterator[Values | str]:
 def _pair(record: Record) -> Values:
     task = record.values
     kind = next((kind for kind in ("svg", "text") if f"{kind}_a" in task), None)
-    return {
-        # An excerpt of a run may leave the ids out; the place in the file stands for them.
-        "pair": plain("id", task.get("id", record.line)),
-        "prompt": task.get("prompt_text"),
-        "prompt_id": task.get("prompt_id"),
-        "kind": kind,
-        "generator_a": task.get("model_a"),
-        "generator_b": task.get("model_b"),
-        "output_a": task.get(f"{kind}_a"),
-        "output_b": task.get(f"{kind}_b"),
-    }
+    # An excerpt of a run may leave the ids out; the place in the file stands for them.
+    names = {"pair": plain("id", task.get("id", record.line)), "prompt_id": task.get("prompt_id")}
+    models = {f"generator_{side}": task.get(f"model_{side}") for side in "ab"}
+    a, b = (task.get(f"{kind}_{side}") for side in "ab")
+    return shapes.pair(task.get("prompt_text"), a, b) | models | names | {"kind": kind}
 
 
 def _verdicts(raw: object, order: Sequence[str]) -> Sequence[Values]:
     if isinstance(raw, str):
-        try:
-            raw = loads(raw)
-        except NotJson as error:
-            raise Misfit("verdicts", str(error)) from error
+        raw = checked("verdicts", raw, loads)
     if raw is None:
         return []
     if not isinstance(raw, list) or not all(isinstance(verdict, dict) for verdict in raw):
