@@ -104,7 +104,7 @@ def decide(request: HttpRequest, run_id: Prefix, asked: Query[Conditions]) -> An
     if run.queue.is_simulated:
         raise HttpError(409, SIMULATED)
     if checked.at is not None and checked.at > run.board.seq:
-        raise ConfigInvalid.at("at", f"the ledger of this run ends with {run.board.seq}")
+        raise _refused("at", f"the ledger of this run ends with {run.board.seq}")
     requested = request_findings(run, _part(checked.at))
     if requested.refused:
         raise HttpError(409, requested.refused)
@@ -130,19 +130,24 @@ def _part(at: int | None) -> str:
     return "" if at is None else str(Slice("at", str(at)))
 
 
+def _refused(field: str, why: str, status: int = 409) -> HttpError:
+    """Refuse what is well-formed and cannot be weighed: the document of the API cannot say it."""
+    return HttpError(status, f"{field}: {why}")
+
+
 def _consistent(request: HttpRequest, asked: Conditions) -> Conditions:
     # What is misspelled must not pass.
     if unknown := sorted(request.GET.keys() - Conditions.model_fields.keys()):
         raise ConfigInvalid.at(unknown[0], "there is no such condition")
     if not asked.judge:
-        raise ConfigInvalid.at("judge", "name one")
+        raise _refused("judge", "name one")
     named = asked.beats_floor or asked.like_people or asked.not_worse_than is not None
     if not named and asked.min_agreement is None:
-        raise ConfigInvalid.at("", NOTHING_ASKED)
+        raise HttpError(409, NOTHING_ASKED)
     if (asked.margin is None) != (asked.not_worse_than is None):
-        raise ConfigInvalid.at("margin", "it goes with not_worse_than, and that with it")
+        raise _refused("margin", "it goes with not_worse_than, and that with it")
     if asked.epsilon is not None and not asked.like_people:
-        raise ConfigInvalid.at("epsilon", "it goes with like_people")
+        raise _refused("epsilon", "it goes with like_people")
     return asked
 
 
@@ -189,7 +194,7 @@ def _named(figures: RunFindings, field: str, name: str) -> JudgeFindings:
     if len(judges) != 1:
         names = listed([judge.name for judge in figures.judges]) or "none"
         why = "several judges have this name; give an identifier" if judges else f"there is {names}"
-        raise ConfigInvalid.at(field, why)
+        raise _refused(field, why, 409 if judges else 404)
     return judges[0]
 
 
@@ -228,7 +233,7 @@ def _like_people(
     rates = {float(key): rate for key, rate in tested.winning_rates.items()}
     if epsilon not in rates:
         grid = listed([fixed(each, 2) for each in sorted(rates)])
-        raise ConfigInvalid.at("epsilon", f"must be one of {grid}")
+        raise _refused("epsilon", f"must be one of {grid}")
     return gate.like_people(rates[epsilon], PASSES, epsilon, tested.words)
 
 
