@@ -35,10 +35,11 @@ def least():
 
 
 def written(config):
-    """What is written into a run, with what only judges of other types have."""
+    """What is written into a run, with what only variants and judges of other types have."""
     parsed = parse(config)
     judge = parsed.judges[0]
     more = {"type": judge.type, "parts": list(judge.parts), "options": judge.options}
+    more |= {name: getattr(judge, name) for name in ("model", "instructions", "samples", "repeats")}
     complete = parsed.as_dict()
     complete["judges"][0] |= more
     return complete
