@@ -411,7 +411,7 @@ FURTHER: Final = (
     ),
     Column(
         *("itself", "Self-agreement", "% alike when asked again"),
-        "Of the same question asked again in the same order: the share of equal pairs of answers, "
+        "Of the same question asked again in the same order: the share of two answers that are equal, "
         "as a mean over items.",
         "how-itself",
         *_share("self_agreement", "items", "It was not asked the same again."),

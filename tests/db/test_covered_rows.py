@@ -54,6 +54,7 @@ COVERED_OTHERWISE = {
 FIELDS_NOT_COVERED = {
     "the state of a run, its note, its budget and what it has spent": (
         *("Run.state", "Run.note", "Run.budget_nano", "Run.spent_nano", "Run.reserved_nano"),
+        "Run.anchors_a_day",
     ),
     "whether a run is shared, archived or open for votes": (
         *("Run.is_shared", "Run.archived_at", "Queue.is_open", "Queue.more_may_come"),

@@ -161,7 +161,7 @@ def test_the_pages_cost_the_same_whatever_waits():
     disputed()
     few = queries_of(user_client(), "/review/")
     pairs = disputed(pairs=200)
-    assert queries_of(user_client(), "/review/") == few <= 8
+    assert queries_of(user_client(), "/review/") == few <= 9
     alone = queries_of(user_client(), page_of(disputed()[0]))
     assert queries_of(user_client(), page_of(pairs[100])) == alone
 

@@ -66,7 +66,7 @@ def test_recorded_replies(suffix, tmp_path):
             "histogram",
             "votes.csv:2: vote_time: 'soon'",
         ),
-        ("votes.txt", "inference_id\n", "histogram", "the name must end in"),
+        ("votes.doc", "inference_id\n", "histogram", "the name must end in"),
         ("votes.csv", "voter_id\n7\n", "completeness", "voter_list names nobody"),
     ],
 )
