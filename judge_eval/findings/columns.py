@@ -411,8 +411,8 @@ FURTHER: Final = (
     ),
     Column(
         *("itself", "Self-agreement", "% alike when asked again"),
-        "Of the same question asked again in the same order: the share of two answers that are equal, "
-        "as a mean over items.",
+        "Of the same question asked again in the same order: how often two answers are equal, as a "
+        "mean over items.",
         "how-itself",
         *_share("self_agreement", "items", "It was not asked the same again."),
         is_optional=True,
