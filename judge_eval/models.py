@@ -165,6 +165,8 @@ class Run(models.Model):
                 condition=Q(state="voting", config__outputs="given"),
                 name="run_growing",
             ),
+            # Those whose judges are watched.
+            models.Index(fields=["queue"], condition=Q(anchors_a_day__gt=0), name="run_watched"),
         ]
 
     def __str__(self) -> str:

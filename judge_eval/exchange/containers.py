@@ -131,6 +131,8 @@ def unpacked(
             found += _members(name, stream, most)
         else:
             found.append(Source(name, stream))
+    if not found:
+        raise Broken("no file holds rows: one is needed beside a zip of pictures")
     if len(found) > MOST_FILES:
         raise Broken(f"{len(found)} files with records; at most {MOST_FILES} are read at once")
     ready = []
@@ -168,14 +170,19 @@ def _members(name: str, stream: BinaryIO, most: int) -> Iterator[Source]:
             path = PurePath(member.filename)
             # What macOS puts beside each file is none.
             is_hidden = any(part.startswith((".", "__MACOSX")) for part in path.parts)
-            if member.is_dir() or is_hidden or path.suffix.lower() not in _SUFFIXES:
+            if (
+                not path.name
+                or member.is_dir()
+                or is_hidden
+                or path.suffix.lower() not in _SUFFIXES
+            ):
                 continue
             if member.flag_bits & ENCRYPTED:
                 raise Broken(f"{member.filename!r} is encrypted")
             inner = _Unpacking(archive.open(member), most)
             yield Source(path.name, cast(BinaryIO, inner))
     except _DAMAGED as error:
-        raise Broken(f"{name}: no zip that can be read: {error}") from error
+        raise Broken(f"no zip that can be read: {error}", file=name) from error
 
 
 # --- text -----------------------------------------------------------------------------------------

@@ -393,15 +393,13 @@ def _items(job: Import, files: Sequence[Source], copies: ExitStack) -> Iterator[
     try:
         tables = containers.unpacked(files, copies, file_format, encoding, most)
     except (Broken, UnknownFormat) as error:
-        return iter([RowError("", 0, None, str(error), is_fatal=True)])
+        file = getattr(error, "file", "")
+        return iter([RowError(file, 0, None, str(error), is_fatal=True)])
     for source in () if job.is_local else tables:
         if format_of(source.name, file_format) == "parquet":
             with suppress(Broken):  # which reading will tell as it tells every fault
                 _refuse_large(source)
             source.stream.seek(0)
-    if not tables:
-        why = "no file holds rows: one is needed beside a zip of pictures"
-        return iter([RowError("", 0, None, why, is_fatal=True)])
     off = switched_off()
     rows = chain.from_iterable(
         chain(

@@ -172,7 +172,8 @@ def look(request: PreviewRequest) -> Preview:
         try:
             sources = containers.unpacked(files, stack, None, request.encoding)
         except (containers.UnknownFormat, Broken) as error:
-            result.faults = [Fault(file="", row=0, field=None, why=str(error))]
+            file = getattr(error, "file", "") or request.files[0][1]
+            result.faults = [Fault(file=file, row=0, field=None, why=str(error))]
             return result
         for name, stream, note in sources:
             result.notes += [f"{name}: {note}"] if note else []

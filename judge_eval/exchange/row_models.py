@@ -160,9 +160,9 @@ Item: TypeAlias = Row | JudgeOrder | LeftOut | Note | RowError
 class Broken(ValueError):
     """Reading cannot go on behind this point: at a line, or else behind the last record."""
 
-    def __init__(self, why: str, line: int = 0) -> None:
+    def __init__(self, why: str, line: int = 0, file: str = "") -> None:
         super().__init__(why)
-        self.line = line
+        self.line, self.file = line, file
 
 
 class Misfit(ValueError):
