@@ -126,9 +126,9 @@ def test_fifty_files_are_read_and_no_more():
 @pytest.mark.parametrize(
     "name, data",
     [
-        ("b.jsonl.gz", gzip.compress(b'{"pair": "1"}\n' * 200_000)),
+        ("b.jsonl.gz", gzip.compress(b'{"pair": "1", "prompt": "%s"}\n' % (b"x" * 500) * 3_000)),
         ("b.csv.gz", gzip.compress(b"\n" * 2_000_000)),
-        ("b.zip", zipped({"b.csv": b"pair\n" + b"1\n" * 1_000_000})),
+        ("b.zip", zipped({"b.csv": b"pair,prompt\n" + b"1,%s\n" % (b"x" * 500) * 3_000})),
     ],
     ids=["rows", "blank", "zip"],
 )
