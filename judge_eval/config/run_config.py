@@ -222,8 +222,9 @@ class JudgeSpec(JudgePart):
 class ChatMessage(Part):
     """One turn of a conversation, in the one of its forms that is documented."""
 
-    role: Literal["system", "user", "assistant", "tool"]
-    content: str
+    role: str
+    # A text, its parts, or nothing beside the call of a tool.
+    content: object
 
 
 Messages: TypeAlias = Annotated[list[ChatMessage], Field(min_length=1, max_length=MOST_MESSAGES)]
