@@ -73,7 +73,7 @@ WITHOUT_SIDE: Final = tuple(choice for choice in CHOICES if choice not in SIDES)
 DEFAULT_BALLOT: Final[tuple[Choice, ...]] = ("A", "B", "both_bad")
 LABELS: Final[dict[str, str]] = {choice: row.label for choice, row in TABLE.items()}
 # What says the same when the outputs change sides.
-SWAPPED: Final[dict[Choice, Choice]] = {c: c for c in CHOICES} | {"A": "B", "B": "A"}
+SWAPPED: Final[dict[str, Choice]] = {"A": "B", "B": "A", "tie": "tie", "both_bad": "both_bad"}
 
 
 def in_order(choices: Collection[str]) -> list[Choice]:

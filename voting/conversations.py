@@ -6,10 +6,11 @@ a conversation, wherever it came from. Nothing here is loaded: of a picture its 
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from humanjudge.lib import strict_json
+from humanjudge.lib.text import UNSTORABLE
 
 ROLES: Final[Mapping[str, str]] = {
     **dict.fromkeys(("system", "developer"), "system"),
@@ -84,6 +85,18 @@ def assistant_text(text: str) -> str:
     return "\n\n".join(each.content for each in messages if each.role == "assistant")
 
 
+def titled(messages: Sequence[Message]) -> list[tuple[str, str]]:
+    """Return what judges are told each turn is, and what is said in it.
+
+    Examples
+    --------
+    >>> titled([Message("user", "Hi"), Message("assistant", "Ho")])
+    [('turn 1 of 2 (user)', 'Hi'), ('turn 2 of 2 (assistant)', 'Ho')]
+    """
+    of = len(messages)
+    return [(f"turn {n} of {of} ({it.role})", it.content) for n, it in enumerate(messages, 1)]
+
+
 def latest(text: str, role: str = "user") -> str:
     """Return the last message of a role in a conversation, to name it by; else the text itself.
 
@@ -123,7 +136,9 @@ def _message(value: object) -> Message | None:
             texts = _texts(value.get(what))
             if role is None or texts is None:
                 return None
-            return Message(role, _storable("\n\n".join([*texts, *map(_call, calls)])))
+            return Message(
+                role, UNSTORABLE.sub("\ufffd", "\n\n".join([*texts, *map(_call, calls)]))
+            )
     return None
 
 
@@ -154,8 +169,3 @@ def _call(call: object) -> str:
     arguments = function.get("arguments", "")
     written = arguments if isinstance(arguments, str) else json.dumps(arguments, default=str)
     return f"[tool call: {function.get('name')}({written})]"
-
-
-def _storable(text: str) -> str:
-    # No database keeps a NUL, and UTF-8 cannot write half a surrogate pair; JSON may hold both.
-    return re.sub("[\0\ud800-\udfff]", "\N{REPLACEMENT CHARACTER}", text)

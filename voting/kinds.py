@@ -4,7 +4,6 @@ Ballot, assignment, undo, skip, flag, exposure, reveal and progress know items o
 queue are of one kind, and `kind_of` says of which.
 """
 
-import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -14,7 +13,7 @@ from typing import Annotated, Any, Final, Literal, TypeAlias, TypedDict, cast
 
 from pydantic import Field, JsonValue
 
-from humanjudge.lib.text import listed, number_of
+from humanjudge.lib.text import UNSTORABLE, listed, number_of
 from humanjudge.lib.validation import Line, Part
 from voting.choices import (
     CHOICES,
@@ -543,6 +542,6 @@ def _grade(field: str, posted: Posted, *, is_graded: bool) -> float:
 
 
 def _storable(field: str, text: str) -> str:
-    if re.search("[\0\ud800-\udfff]", text):
+    if UNSTORABLE.search(text):
         raise AnswerInvalid(field, "holds a character that cannot be stored")
     return text

@@ -9,7 +9,7 @@ from django.db.models import Case, F, TextField, When
 from django.db.models.functions import Left
 
 from humanjudge.lib.text import number_of
-from voting.conversations import Message, latest, messages_of
+from voting.conversations import Message, latest, messages_of, titled
 
 # A conversation of more turns, or one whose earlier turns are longer, is folded.
 MOST_OPEN: Final = 4
@@ -63,10 +63,7 @@ def prompt(text: str) -> Prompt | None:
 @register.filter
 def as_sent(text: str) -> str:
     """Return a text as judges are sent it, to the letter: a conversation turn by turn."""
-    messages = messages_of(text) or ()
-    turns = enumerate(messages, start=1)
-    told = [f"turn {n} of {len(messages)} ({each.role})\n{each.content}" for n, each in turns]
-    return "\n\n".join(told) or text
+    return "\n\n".join(map("\n".join, titled(messages_of(text) or ()))) or text
 
 
 def beginning(field: str, letters: int) -> Case:

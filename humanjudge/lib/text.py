@@ -1,11 +1,14 @@
 """Figures, money, time, lists and cells of tables as they are written for people."""
 
 import math
+import re
 from collections.abc import Iterable
 from decimal import Decimal
 from typing import Final
 
 MOST_ODDS: Final = 1_000_000
+# No database keeps a NUL, and UTF-8 cannot write half a surrogate pair; JSON may hold both.
+UNSTORABLE: Final = re.compile("[\0\ud800-\udfff]")
 # What some spreadsheet takes for the beginning of a formula, also in its full width.
 _FORMULA: Final = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
 

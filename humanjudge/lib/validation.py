@@ -22,7 +22,7 @@ from pydantic import (
 from pydantic_core import ErrorDetails, PydanticCustomError, PydanticKnownError
 
 from humanjudge.lib.strict_json import JsonObject
-from humanjudge.lib.text import excerpt
+from humanjudge.lib.text import UNSTORABLE, excerpt
 
 LONGEST_NAME: Final = 200
 _MOST_UNKNOWN: Final = 20
@@ -63,8 +63,7 @@ class Part(BaseModel):
 
 
 def _check_storable(text: str) -> str:
-    # No database stores the one, and UTF-8 cannot write the other.
-    if "\0" in text or re.search("[\ud800-\udfff]", text):
+    if UNSTORABLE.search(text):
         raise PydanticCustomError("text", _UNSTORABLE)
     return text
 

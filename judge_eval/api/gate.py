@@ -19,15 +19,11 @@ from judge_eval.findings.model import JudgeFindings, RunFindings
 from judge_eval.models import Run
 from judge_eval.runs import drift
 from judge_eval.stats import gate
-from judge_eval.stats.estimate import Estimate
+from judge_eval.stats.estimate import PASSES, WELL_COVERED, Estimate
 from voting.models import NO_VOTE, Entry
 
 SIMULATED = "The votes of this run are simulated: a gate is for votes of people."
 NOTHING_ASKED = "name a condition: min_agreement, beats_floor, not_worse_than or like_people"
-# Below it the words of a board name coverage too.
-WHOLE = 0.95
-# As `judge_eval.stats.annotator_test.PASSES`, which loads numpy.
-PASSES = 0.5
 _MOST_ENTRIES = 10**18 - 1
 
 router = KeyRouter("runs")
@@ -239,7 +235,7 @@ def _like_people(
 
 def _notes(run: Run, judge: JudgeFindings) -> Iterator[str]:
     coverage = judge.coverage.value
-    if coverage is not None and coverage < WHOLE:
+    if coverage is not None and coverage < WELL_COVERED:
         missing = number_of(round(judge.coverage.n * (1 - coverage)), "item")
         yield f"It gave no verdict on {missing}; votes there count against it."
     yield from drift.changes_of(run, UUID(judge.id))

@@ -11,7 +11,6 @@ from contextlib import ExitStack
 from datetime import date, datetime, time
 from functools import partial
 from gzip import BadGzipFile, GzipFile
-from itertools import chain
 from pathlib import PurePath
 from tempfile import TemporaryFile
 from typing import IO, Any, BinaryIO, Final, Literal, NamedTuple, cast, get_args
@@ -150,7 +149,11 @@ def _ready(name: str, stream: BinaryIO, file_format: Format, encoding: str | Non
     if not isinstance(stream, _Unpacking):
         return Source(name, stream)
     # Read back and forth by its own library.
-    return Source(name, _copy(iter(partial(stream.read, _BLOCK), b"")))
+    return Source(name, _copy(_blocks(stream)))
+
+
+def _blocks(stream: BinaryIO) -> Iterator[bytes]:
+    return iter(partial(stream.read, _BLOCK), b"")
 
 
 def _copy(blocks: Iterable[bytes]) -> BinaryIO:
@@ -206,10 +209,7 @@ def _as_utf8(name: str, stream: BinaryIO, encoding: str | None) -> Source:
         note = f"not UTF-8: read as {chosen}; if that is wrong, say its `encoding`"
     if chosen is None or codecs.lookup(chosen).name == "utf-8":
         return Source(name, stream)
-    decode = codecs.getincrementaldecoder(chosen)("replace").decode
-    texts = chain(
-        map(decode, iter(partial(stream.read, _BLOCK), b"")), (decode(b"", True) for _ in range(1))
-    )
+    texts = codecs.iterdecode(_blocks(stream), chosen, "replace")
     return Source(name, _copy(text.encode("utf-8", "replace") for text in texts), note)
 
 

@@ -129,8 +129,6 @@ choice: Final = _one_of(
     {choice: choice for choice in CHOICES},
     **{word: choice for choice, words in _SPELLINGS.items() for word in words.split(", ")},
 )
-# A choice where A and B are exchanged.
-SWAPPED: Final = {"A": "B", "B": "A", "tie": "tie", "both_bad": "both_bad"}
 
 
 def winner_of(a: float | None, b: float | None, within: float = 0) -> str | None:

@@ -31,7 +31,7 @@ from judge_eval.exchange.row_models import (
     shape_of,
 )
 from judge_eval.exchange.sources import Record, records
-from voting.choices import Choice
+from voting.choices import SWAPPED, Choice
 
 # What finds the rows of a record that holds several.
 EACH: Final = "rows"
@@ -635,4 +635,4 @@ def _winner(source: _Source, found: Sequence[Expression], record: Values) -> str
     a, b = numbers if source.scores else (numbers[0], source.threshold)
     winner = fields.winner_of(a, b, source.tie_within)
     is_b = source.threshold is not None and source.larger == "B"
-    return fields.SWAPPED[winner] if winner and is_b else winner
+    return SWAPPED[winner] if winner and is_b else winner

@@ -16,8 +16,8 @@ from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar, get_origi
 from pydantic import Field
 
 from judge_eval.exchange import fields
-from judge_eval.exchange.fields import SWAPPED, Converter, Label
-from voting.choices import Choice, Side
+from judge_eval.exchange.fields import Converter, Label
+from voting.choices import SWAPPED, Choice, Side
 
 Kind = Literal["svg", "text", "code", "image"]
 ShapeName = Literal["pair", "item"]

@@ -7,7 +7,7 @@ from itertools import chain
 from typing import Any, BinaryIO, Final, NamedTuple, TypeAlias
 
 from humanjudge.lib.strict_json import MAX_RECORD, MOST_COLUMNS, Cursor, NotJson, loads
-from humanjudge.lib.text import number_of
+from humanjudge.lib.text import UNSTORABLE, number_of
 from judge_eval.exchange import containers
 from judge_eval.exchange.fields import is_encodable
 from judge_eval.exchange.row_models import Broken, Note, RowError, Values
@@ -24,8 +24,6 @@ _OF_ALL: Final = "eval"
 _BOM: Final = b"\xef\xbb\xbf"
 _DELIMITERS: Final = ",;\t|"
 _STATED_DELIMITER: Final = re.compile(r"sep=(.)\s*")
-# What no database holds: a NUL, and half a surrogate pair.
-_UNSTORABLE: Final = re.compile("[\0\ud800-\udfff]")
 
 # The csv module has one limit for the whole process; its own is too small for a drawing.
 csv.field_size_limit(MAX_RECORD)
@@ -110,7 +108,7 @@ class _Storable:
     def of(self, value: Any) -> Any:
         if isinstance(value, str):
             if "\0" in value or not is_encodable(value):
-                value, number = _UNSTORABLE.subn("\ufffd", value)
+                value, number = UNSTORABLE.subn("\ufffd", value)
                 self.replaced += number
             return value
         if isinstance(value, dict):

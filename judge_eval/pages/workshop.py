@@ -204,9 +204,9 @@ def add_variant(request: HttpRequest, run: Run) -> HttpResponse:
 
 @run_action("run")
 def ask_variant(request: HttpRequest, run: Run, judge_id: UUID) -> HttpResponse:
-    step = variants.next_step(run, _judge(run, judge_id))
-    if step is not None:
-        variants.ask(run, _judge(run, judge_id), step.step)
+    judge = _judge(run, judge_id)
+    if step := variants.next_step(run, judge):
+        variants.ask(run, judge, step.step)
     return redirect("run-progress", run.pk)
 
 

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from humanjudge.lib.strict_json import JsonObject
-from voting.conversations import messages_of
+from voting.conversations import messages_of, titled
 from voting.kinds import COMPARISON, Noun, kind_of
 
 # A message, or a part of one, in the shape of OpenAI's chat API.
@@ -250,11 +250,8 @@ def messages(
     boundary = boundary_for(prompt, *outputs, *own)
 
     def enclosed(text: str, name: str, *, may_have_turns: bool = False) -> str:
-        turns = (may_have_turns and messages_of(text)) or ()
-        named = [
-            (f"{name}, turn {number} of {len(turns)} ({turn.role})", turn.content)
-            for number, turn in enumerate(turns, start=1)
-        ]
+        turns = titled((may_have_turns and messages_of(text)) or ())
+        named = [(f"{name}, {title}", content) for title, content in turns]
         return "\n".join(
             f"{boundary} begin {each}\n{content}\n{boundary} end {each}"
             for each, content in named or [(name, text)]

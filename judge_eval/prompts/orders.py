@@ -8,10 +8,10 @@ order, the stored one. All rules stand in docs/scoring.md.
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from statistics import fmean
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from judge_eval.prompts.parse import ParsedVerdict
-from voting.choices import SWAPPED, Choice, short_name
+from voting.choices import SWAPPED, short_name
 
 
 class Combined(NamedTuple):
@@ -41,7 +41,7 @@ def swap(verdict: ParsedVerdict) -> ParsedVerdict:
     ParsedVerdict(winner='B', score_a=6.0, score_b=8.0, reason='')
     """
     winner, score_a, score_b, reason = verdict
-    return ParsedVerdict(SWAPPED[cast(Choice, winner)], score_b, score_a, reason)
+    return ParsedVerdict(SWAPPED[winner], score_b, score_a, reason)
 
 
 def combine(

@@ -2,7 +2,6 @@
 
 import json
 import math
-import re
 import time
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
@@ -10,6 +9,7 @@ from http import HTTPStatus
 from typing import Any
 
 from humanjudge.lib.strict_json import JsonObject
+from humanjudge.lib.text import UNSTORABLE
 
 RAW_LIMIT = 20_000
 LONGEST_WAIT_S = 600.0
@@ -30,8 +30,6 @@ _MEANINGS = {
     429: "rate limit reached",
     503: "the provider is overloaded or down",
 }
-# What neither a database nor UTF-8 can hold: NUL, and halves of a surrogate pair.
-_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 class CallFailed(Exception):
@@ -149,7 +147,7 @@ def as_text(data: object) -> str:
 
 def _clean(value: Any, secret: str) -> Any:
     if isinstance(value, str):
-        text = _UNSTORABLE.sub("\ufffd", value)
+        text = UNSTORABLE.sub("\ufffd", value)
         return text.replace(secret, "[key]") if len(secret) >= _SECRET_LENGTH else text
     if isinstance(value, list):
         return [_clean(item, secret) for item in value]

@@ -32,7 +32,7 @@ from judge_eval.runs.lifecycle import JOINABLE
 from judge_eval.runs.requests import Question, question_of
 from judge_eval.runs.results import read_reply
 from voting.changes import note_change
-from voting.choices import VOTES_FOR
+from voting.choices import VOTES_FOR, Fixed
 from voting.models import Item
 
 MOST_ANCHORS: Final = 400
@@ -286,7 +286,10 @@ def _items(keys: Sequence[str]) -> list[Item]:
 
 def _share_right(item: Item, winner: str) -> float:
     """Return the share of the votes on an item that an answer equals."""
-    tally: dict[str, int] = {
-        choice: getattr(item, VOTES_FOR[choice]) for choice in item.queue.ballot
-    }
-    return tally.get(winner, 0) / (sum(tally.values()) or 1)
+    from judge_eval.stats.drift import share_right
+
+    ballot: list[Fixed] = item.queue.ballot
+    votes = [getattr(item, VOTES_FOR[choice]) for choice in ballot]
+    return share_right(
+        votes, next((n for n, choice in enumerate(ballot) if choice == winner), None)
+    )

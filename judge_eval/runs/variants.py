@@ -13,7 +13,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 from django.db.models import QuerySet
 from django.db.models.functions import Length
 
-from judge_eval.config.estimates import Price, calls_per_verdict, cost
+from judge_eval.config.estimates import calls_per_verdict, cost
 from judge_eval.config.run_config import JoiningJudges, JudgeSpec
 from judge_eval.models import Findings, Judge, Run, Verdict
 from judge_eval.runs import lifecycle, providers, state
@@ -97,19 +97,15 @@ def _estimated(run: Run, judge: Judge, step: Step, left: QuerySet[Item], number:
     each = calls_per_verdict(config, spec)
     prices = providers.prices([judge.provider], run.queue.project_id)
     price = prices.get((judge.provider, judge.model))
-    usd = _cost(run, judge, left, each, price) if price else None
-    return NextStep(step, number, number * each, usd)
-
-
-def _cost(run: Run, judge: Judge, left: QuerySet[Item], each: int, price: Price) -> Decimal:
-    config = config_of(run)
-    spec = config.spec_of(judge.name)
-    around = len(run.queue.rubric.text) + len(spec.instructions if spec else "") + 2_000
+    if price is None:
+        return NextStep(step, number, number * each, None)
+    around = len(run.queue.rubric.text) + len(spec.instructions) + 2_000
     sizes = left.annotate(p=Length("a__prompt"), x=Length("a__output"), y=Length("b__output"))
     rows = sizes.values_list("p", "x", "y")
     characters = sum(around + sum(size or 0 for size in row) for row in rows)
     most = config.asking(judge.name, judge.provider, judge.model).max_tokens
-    return cost(characters // 4 * each, left.count() * each * most, price)
+    usd = cost(characters // 4 * each, number * each * most, price)
+    return NextStep(step, number, number * each, usd)
 
 
 def ask(run: Run, judge: Judge, step: Step) -> int:

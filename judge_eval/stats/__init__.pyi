@@ -5,7 +5,6 @@ from .annotator_test import (
     AltTestSettings as AltTestSettings,
     EPSILON_GUIDE as EPSILON_GUIDE,
     GRID as GRID,
-    PASSES as PASSES,
     advice as advice,
     alt_test as alt_test,
     epsilon_advice as epsilon_advice,
@@ -14,7 +13,12 @@ from .annotator_test import (
     jaccard_similarity as jaccard_similarity,
 )
 from .bootstrap import Resampling as Resampling
-from .estimate import Estimate as Estimate, LeftOut as LeftOut, no_figure as no_figure
+from .estimate import (
+    PASSES as PASSES,
+    Estimate as Estimate,
+    LeftOut as LeftOut,
+    no_figure as no_figure,
+)
 from .kappa import (
     band as band,
     cohen_kappa as cohen_kappa,

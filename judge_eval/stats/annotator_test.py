@@ -17,6 +17,7 @@ import numpy as np
 
 from judge_eval.stats.bootstrap import DEFAULT, FloatArray, IntArray, Resampling, interval_of
 from judge_eval.stats.estimate import (
+    PASSES,
     Estimate,
     LeftOut,
     left_out,
@@ -48,7 +49,6 @@ AnyScoring: TypeAlias = Literal["auto", "accuracy", "neg_rmse", "jaccard_similar
 Jaccard: TypeAlias = Literal["set", "positional"]
 
 GRID: Final = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3)
-PASSES: Final = 0.5
 ENOUGH_FOR_T: Final = 30
 TIE: Final = 1e-12
 EPSILON_GUIDE: Final = {

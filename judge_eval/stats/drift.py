@@ -75,7 +75,7 @@ def share_right(votes: Sequence[int], answer: int | None) -> float:
     >>> share_right([2, 1, 0], 0), share_right([2, 1, 0], None)
     (0.6666666666666666, 0.0)
     """
-    return 0.0 if answer is None else votes[answer] / sum(votes)
+    return 0.0 if answer is None else votes[answer] / (sum(votes) or 1)
 
 
 def draw(key: str, freezing: int, anchors: Iterable[str], used: Iterable[str], n: int) -> list[str]:

@@ -11,6 +11,10 @@ from pydantic import ConfigDict, Field
 Interval: TypeAlias = tuple[float, float]
 
 SIGNIFICANCE: Final = 0.05
+# From this winning rate on a judge passes the Alt-Test.
+PASSES: Final = 0.5
+# Below it words name coverage too.
+WELL_COVERED: Final = 0.95
 Z95: Final = 1.959963984540054
 # With fewer of them no share has an interval.
 FEWEST_PROMPTS: Final = 10

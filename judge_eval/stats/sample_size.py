@@ -12,9 +12,8 @@ from typing import Final
 
 import numpy as np
 
-from judge_eval.stats.annotator_test import PASSES
 from judge_eval.stats.bootstrap import IntArray
-from judge_eval.stats.estimate import Estimate, require, wilson
+from judge_eval.stats.estimate import PASSES, Estimate, require, wilson
 from judge_eval.stats.significance import benjamini_yekutieli, penalty, t_test
 
 SIZES: Final = (30, 40, 50, 60, 80, 100, 150, 200, 300)

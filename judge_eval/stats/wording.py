@@ -15,6 +15,7 @@ import numpy as np
 from humanjudge.lib.text import listed, number_of, odds
 from judge_eval.stats.bradley_terry import tie_group_members
 from judge_eval.stats.claims import MARGIN, Claims
+from judge_eval.stats.estimate import WELL_COVERED
 from judge_eval.stats.evidence import FEWEST_FOR_FORECAST, Forecast
 from judge_eval.stats.evidence_order import MOST_MEDIANS
 
@@ -22,7 +23,6 @@ MOST_SENTENCES: Final = 2
 MOST_POINTS: Final = 3
 # More names than these are no longer plain words; the table has them all.
 MOST_NAMES: Final = 3
-WELL_COVERED: Final = 0.95
 LITTLE: Final = f"less than {100 * MARGIN:.0f} points"
 # Judges that agree with themselves less often are named.
 NAMED_SELF_AGREEMENT: Final = 0.9

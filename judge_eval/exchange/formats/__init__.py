@@ -116,7 +116,7 @@ class _Mapped(ImportFormat):
         return record.keys() >= {*self._columns}
 
     def _made(self, name: str, record: Record) -> Iterator[Item | Values | str]:
-        yield from self._mapping.rows(name, record)
+        yield from self._mapping().rows(name, record)
 
 
 # The first that fits is taken: those whose columns others have too come behind these.

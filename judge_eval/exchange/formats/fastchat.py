@@ -9,10 +9,10 @@ Source: github.com/lm-sys/FastChat, fastchat/llm_judge/common.py, ``play_a_match
 
 from collections.abc import Iterator
 
-from judge_eval.exchange.fields import SWAPPED
 from judge_eval.exchange.formats import mtbench
 from judge_eval.exchange.formats.shapes import in_both_orders, single
 from judge_eval.exchange.row_models import Values, need, plain
+from voting.choices import SWAPPED
 
 _PAIR = {"model_1", "model_2", "g1_winner", "g2_winner", "judge"}
 _SINGLE = {"question_id", "model", "judge", "score", "judgment", "turn"}

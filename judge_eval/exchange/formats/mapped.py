@@ -5,7 +5,8 @@ openai/webgpt_comparisons, openai/summarize_from_feedback, PKU-Alignment/PKU-Saf
 nvidia/HelpSteer2 on huggingface.co/datasets.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache, partial
 from typing import Any, Final, NamedTuple
 
 from judge_eval.exchange.mapping import ColumnMapping, parse
@@ -23,14 +24,15 @@ class Mapped(NamedTuple):
     title: str
     description: str
     columns: Sequence[str]
-    mapping: ColumnMapping
+    # Made by the first file that is read by it: a server that starts has none.
+    mapping: Callable[[], ColumnMapping]
 
 
-def _by(who: str, prompt: str, *outputs: str, **more: Any) -> ColumnMapping:
+def _by(who: str, prompt: str, *outputs: str, **more: Any) -> Callable[[], ColumnMapping]:
     """Return a mapping whose votes are all by one voter, or by those whom a column names."""
     names = ("output_a", "output_b") if len(outputs) == 2 else ("output",)
     texts = {"kind": {"value": "text"}, "prompt": prompt} | dict(zip(names, outputs, strict=True))
-    return parse(texts | {"voter": {"value": who}} | more)
+    return cache(partial(parse, texts | {"voter": {"value": who}} | more))
 
 
 FORMATS: Final = (

@@ -18,11 +18,11 @@ Source: MT-bench, arXiv 2306.05685, and huggingface.co/datasets/lmsys/mt_bench_h
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from judge_eval.exchange.fields import SWAPPED
 from judge_eval.exchange.formats.arena import sides
 from judge_eval.exchange.mapping import own_rows, rows_of
 from judge_eval.exchange.row_models import Item, LeftOut, Misfit, Row, Values, need, one_of, plain
 from judge_eval.exchange.sources import Record
+from voting.choices import SWAPPED
 
 COLUMNS = ("question_id", "model_a", "model_b", "winner", "judge", "turn")
 PEOPLE = ("expert", "author")

@@ -13,6 +13,7 @@ from typing import Any, Final
 from humanjudge.lib.strict_json import NotJson, loads
 from judge_eval.exchange import fields
 from judge_eval.exchange.row_models import Misfit, Values, checked
+from voting.choices import SWAPPED
 from voting.conversations import conversation
 
 PROMPTS: Final = ("prompt", "question", "instruction", "query", "input")
@@ -123,9 +124,7 @@ def both_orders(winners: Sequence[str | None]) -> Values:
     if None in winners:
         return {"error": "no winner could be read"}
     first, *second = map(str, winners)
-    return (
-        {"pick_ab": first, "pick_ba": fields.SWAPPED[second[0]]} if second else {"verdict": first}
-    )
+    return {"pick_ab": first, "pick_ba": SWAPPED[second[0]]} if second else {"verdict": first}
 
 
 def in_both_orders(texts: Sequence[object]) -> str | None:
