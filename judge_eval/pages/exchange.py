@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple, cast
 from uuid import UUID
 
 from django import forms
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.db.models import Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
@@ -317,6 +318,8 @@ def upload_files(request: HttpRequest, run_id: UUID | None = None) -> HttpRespon
         "tab": "data",
         "error": error,
         "left": left.order_by("-requested_at")[:LISTED],
+        "most_files": settings.IMPORT_MAX_FILES,
+        "formats": sorted((reader.title for reader in READERS.values()), key=str.lower),
     }
     return render(request, "judge_eval/import_files.html", context, status=status)
 
