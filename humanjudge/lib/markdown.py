@@ -5,6 +5,7 @@ letters go. No backslash is eaten, no entity is replaced, and what Markdown woul
 (definitions of links, cells beyond a table's head, what is nested too deep) is shown as written.
 """
 
+from itertools import starmap
 from typing import Final
 from unicodedata import bidirectional
 
@@ -138,8 +139,13 @@ def render(text: str) -> SafeString:
     tokens = _markdown.parse(text)
     if any(token.level + token.nesting >= _DEEPEST for token in tokens):
         return mark_safe(f"<pre><code>{source(text)}</code></pre>")  # noqa: S308  escaped
-    html = nh3.clean(
-        _markdown.renderer.render(tokens, _markdown.options, {}),
+    html = _clean(_markdown.renderer.render(tokens, _markdown.options, {}))
+    return mark_safe(html)  # noqa: S308  escaped by the renderer and cleaned by nh3
+
+
+def _clean(html: str) -> str:
+    return nh3.clean(
+        html,
         tags=_TAGS,
         attributes=formulas.ATTRIBUTES
         | {"*": {"dir"}, "a": {"href", "title"}, "ol": {"start"}, "li": {"value"}},
@@ -148,7 +154,18 @@ def render(text: str) -> SafeString:
         # Code and formulas run from left to right, and say nothing of the text around them.
         set_tag_attribute_values={tag: {"dir": "ltr"} for tag in ("code", "pre", "math")},
     )
-    return mark_safe(html)  # noqa: S308  escaped by the renderer and cleaned by nh3
+
+
+@register.filter("formulas")
+def with_formulas(text: str) -> SafeString:
+    """Return a plain text with its formulas set, the source of each beside it."""
+    return mark_safe("".join(starmap(_piece, formulas.pieces(text))))  # noqa: S308  each is clean
+
+
+def _piece(text: str, formula: str | None) -> str:
+    if formula is None:
+        return source(text)
+    return f'<span class="formula">{_clean(formula)}<span class="source">{source(text)}</span></span>'
 
 
 @register.filter("source")

@@ -100,6 +100,13 @@ def test_formulas_are_drawn_by_the_browser(texts, join, size):
         assert violations(page) == []
 
 
+WITHOUT_FORMULAS = """it => {
+  const copy = it.cloneNode(true);
+  copy.querySelectorAll("math").forEach((formula) => formula.remove());
+  return copy.textContent;
+}"""
+
+
 def source_of(page):
     return sorted(
         page.locator(f"{PAIR} .text").evaluate_all(
@@ -121,7 +128,7 @@ def test_v_shows_the_source_to_the_last_character_and_back(texts, join):
         expect(part).to_be_visible()
     expect(page.locator(f"{PAIR} math").first).to_be_hidden()
     assert source_of(page) == sorted([FORMULAS, LEADING])
-    assert page.locator(f"{PAIR} .prompt h2").evaluate("it => it.textContent") == prompt
+    assert page.locator(f"{PAIR} .prompt h2").evaluate(WITHOUT_FORMULAS) == prompt
     assert violations(page) == []
     # The next pair shows it too, until it is switched off.
     page.keyboard.press("s")

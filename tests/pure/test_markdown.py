@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from humanjudge.lib import formulas
-from humanjudge.lib.markdown import render, source
+from humanjudge.lib.markdown import render, source, with_formulas
 
 TAGS = formulas.TAGS | set(
     "a p br hr em strong s code pre blockquote ul ol li h1 h2 h3 h4 h5 h6 "
@@ -214,6 +214,33 @@ def test_the_source_is_the_text_to_the_last_character(text):
     assert "<" not in html
     assert "\r" not in html  # a browser would read it as a new line
     assert unescape(html.replace("&#13;", "\r")) == text
+
+
+FORMULA = re.compile(
+    r'<span class="formula">(<math.*?</math>)<span class="source">(.*?)</span></span>', re.DOTALL
+)
+
+
+@given(
+    pieces | st.lists(st.sampled_from(("$x$", "\\(y\\)", "\\$", "$5", " ", "\r", "z"))).map("".join)
+)
+def test_a_prompt_keeps_every_character_beside_its_formulas(text):
+    html = with_formulas(text)
+    assert_safe(FORMULA.sub(r"\1", html))
+    assert unescape(FORMULA.sub(r"\2", html).replace("&#13;", "\r")) == text
+
+
+@pytest.mark.parametrize(
+    "text, number",
+    [
+        ("Solve $x^2 = 9$, \\(y\\) and\n$$z$$", 3),
+        ("It costs $5 or $6", 0),
+        ("\\$x$", 0),
+        ("$\\unknown{x}$", 0),
+    ],
+)
+def test_formulas_of_a_prompt_are_set(text, number):
+    assert len(FORMULA.findall(with_formulas(text))) == number
 
 
 # --- from right to left -------------------------------------------------------------------------
