@@ -6,17 +6,26 @@ same, to the last byte: then nothing tells them, neither singly nor in a sum.
 """
 
 import re
+from io import StringIO
 
 import pytest
 import time_machine
 from django.contrib import admin
+from django.core.management import CommandError, call_command, get_commands
 from django.urls import reverse
 from django.utils import timezone
 
 from judge_eval.exchange.export_files import FORMATS
 from judge_eval.pages.findings import TABLES
+from judge_eval.runs import variants
+from reports.models import Delivery
+from reports.webhooks.services import make_webhook
 from tests.db.test_roles import API, PAGES, PROTOCOL, make_scene, page_address, requested, written
 from tests.helpers.held_out import ITEMS, Tuned
+from tests.makers import make_vote, make_voter, seal_all
+from voting.choices import ONE
+from voting.kinds import Further
+from voting.tuning import OF_ALL
 
 pytestmark = [pytest.mark.django_db, pytest.mark.timeout(400), pytest.mark.slow]
 
@@ -47,7 +56,8 @@ QUERIES = {
 # What is not compared, and why. The command line asks the API alone, as humanjudge.load does.
 LEFT_OUT = {
     "voter GET my-votes": "A voter's own votes: the voter knows them.",
-    "voter GET reveal": "The voter's own vote; judges are left out, as the next test sees.",
+    "voter GET reveal": "The voter's own vote, and no judge: see below.",
+    "superuser POST look-held-out": "A look at a variant's figure on that half, which is counted.",
     "GET metrics": "How many requests were answered: they are other ones.",
     "admin judge_eval.findings": "How many seconds it took; what was found is not listed.",
 }
@@ -59,8 +69,9 @@ MADE = {
     *(f"POST {what}" for what in ("/api/projects/{project_id}/shares", "/api/v1/models")),
     f"POST {RUN}/judge-eval/vote",
 }
-DRAWN = re.compile(r"[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}|[\w:.=-]{20,}")
+DRAWN = re.compile(r'[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}|[\w:.=-]{20,}|_begins": "[\w-]{6}')
 CSRF = re.compile(r'name="csrfmiddlewaretoken" value="\w+"|"X-CSRFToken": "\w+"')
+OWN_APPS = {"humanjudge", "voting", "judge_eval", "reports"}
 # Commands that read or compute something of votes; all others that are ours, and why they are not.
 READING = {"export_run", "export_ledger", "score"}
 OTHERS = {
@@ -143,11 +154,77 @@ def differing(before, after):
 
 
 def test_no_address_tells_a_vote_or_a_verdict_that_is_held_out(tuned):
-    told(tuned)  # whoever looks for the first time leaves a trace
     before = told(tuned)
     assert {name.split()[-1] for (name, _), text in before.items() if text[0] == "5"} == {"healthz"}
     tuned.change()
     assert differing(before, told(tuned)) == set()
-    # All of them are changed now, so what two judges share is as it was: some more, unevenly.
-    tuned.change(every=3)
-    assert differing(before, told(tuned)) == set()
+    # Afterwards they are told: by these addresses it is seen that something was kept back.
+    variants.end(tuned.run)
+    seal_all(tuned.project)
+    later = {name for name, _, text in of_pages(tuned) if "changed" in text}
+    assert later >= {f"superuser GET {page}" for page in ("run-pair", "run-call", "review-item")}
+
+
+@pytest.mark.parametrize("tuned", ["pairs"], indirect=True)
+def test_a_voter_sees_the_own_vote_and_no_judge(tuned):
+    voter, reveal = tuned.clients["voter"], page_address(tuned.world, "reveal")
+    shown = read(voter.get(reveal))
+    assert "You chose" in shown
+    assert not any(judge in shown for judge in tuned.judges)
+    variants.end(tuned.run)
+    assert all(judge in read(voter.get(reveal)) for judge in tuned.judges)
+
+
+@pytest.mark.parametrize("tuned", ["pairs"], indirect=True)
+def test_commands_tell_nothing_either(tuned, tmp_path):
+    ours = {name for name, app in get_commands().items() if app in OWN_APPS}
+    assert ours == READING | OTHERS.keys()
+    before = of_commands(tuned, tmp_path / "before")
+    tuned.change()
+    assert of_commands(tuned, tmp_path / "after") == before
+    refused = {" ".join(command) for command, text in before.items() if text == OF_ALL}
+    run, project = str(tuned.run.pk), str(tuned.project.pk)
+    assert refused == {
+        f"export_ledger {project}",
+        f"export_run --project {project}",
+        *(f"export_run {run} --format {form}" for form in ("jsonl", "ledger")),
+    }
+
+
+def of_commands(tuned, folder):
+    """Return what commands write, by their arguments; nothing of those that refuse."""
+    folder.mkdir()
+    run, project, out = str(tuned.run.pk), str(tuned.project.pk), folder / "out"
+    exports = [("export_run", run, "--format", form) for form in FORMATS]
+    exports += [("export_run", "--project", project), ("export_ledger", project)]
+    written_by = {}
+    for command in exports:
+        try:
+            call_command(*command, "--out", out, stderr=StringIO())
+            written_by[command] = out.read_text()
+        except CommandError as refused:
+            written_by[command] = str(refused)
+    table = StringIO()
+    call_command("score", run, "--out", folder / "scores", stdout=table)
+    results = [path.read_text() for path in sorted(folder.glob("scores/scores/**/*.json"))]
+    return written_by | {("score", run): [table.getvalue().partition("written to")[0], *results]}
+
+
+@pytest.mark.parametrize("tuned", ["items"], indirect=True)
+def test_no_webhook_tells_that_a_score_moves(tuned):
+    make_webhook(tuned.project, "https://8.8.8.8/hook", ["score.crossed"], 0.5, "http://testserver")
+    cross(tuned, held_out=True)
+    assert not Delivery.objects.filter(event="score.crossed").exists()
+    variants.end(tuned.run)
+    cross(tuned, held_out=False)
+    assert Delivery.objects.filter(event="score.crossed").exists()
+
+
+def cross(tuned, **of):
+    """Let so many people vote the one and then the other that a score crosses any line."""
+    item = tuned.run.queue.items.filter(is_held_out=of["held_out"])[0]
+    for choice, value in (("pass", ONE), ("flag", 0)):
+        for _ in range(60):
+            make_vote(make_voter(tuned.run), item, choice, further=Further(value))
+        tuned.clock.shift(10_000_000)
+        seal_all(tuned.project)

@@ -44,7 +44,7 @@ class Tuned:
 
     def __init__(self, world, clock, kind):
         self.world, self.clock, self.kind = world, clock, kind
-        self.project, self.clients = world.project, world.clients
+        self.project, self.clients, self.judges = world.project, world.clients, JUDGES
         self.choices = ("A", "B") if kind == "pairs" else ("pass", "flag")
         run = world.run if kind == "pairs" else self._traces()
         self.run = Run.objects.select_related("queue__project", "board").get(pk=run.pk)
@@ -144,16 +144,22 @@ class Tuned:
 
     # --- other votes -----------------------------------------------------------------------------
 
-    def change(self, *, every=1):
-        """Let votes and verdicts on items held out be others, and all that follows from them."""
+    def change(self):
+        """Let votes and verdicts on items held out be others, and make anew what follows from them.
+
+        Not all choices are the opposite now: two who agreed do not always agree.
+        """
         other = dict(zip(self.choices, reversed(self.choices), strict=True))
-        for vote in Entry.objects.filter(HELD_OUT, kind="vote", queue=self.run.queue)[::every]:
-            value = None if vote.value is None else 1_000_000 - vote.value
-            words = {"comment": "changed", "category": "", "elapsed_ms": vote.elapsed_ms}
-            Entry.objects.filter(pk=vote.pk).update(choice=other[vote.choice], value=value, **words)
-        for verdict in Verdict.objects.filter(HELD_OUT, judge__run=self.run)[::every]:
-            words = {"feedback": "changed", "winner": other[verdict.winner]}
-            Verdict.objects.filter(pk=verdict.pk).update(**words)
+        votes = Entry.objects.filter(HELD_OUT, kind="vote", queue=self.run.queue).order_by("pk")
+        for place, vote in enumerate(votes):
+            choice = other[vote.choice] if place % 3 else vote.choice
+            value = {"flag": 0, "pass": ONE}.get(choice)
+            changed = {"choice": choice, "value": value, "comment": "changed", "left_side": ""}
+            Entry.objects.filter(pk=vote.pk).update(**changed)
+        verdicts = Verdict.objects.filter(HELD_OUT, judge__run=self.run).order_by("pk")
+        for place, verdict in enumerate(verdicts):
+            winner = other[verdict.winner] if place % 4 else verdict.winner
+            Verdict.objects.filter(pk=verdict.pk).update(winner=winner, feedback="changed")
             verdict.calls.update(reply="changed", reason="changed")
         for item in Item.objects.filter(queue=self.run.queue, is_held_out=True):
             payload = verdicts_entry(item, _verdicts(item)).payload
