@@ -311,7 +311,7 @@ class Pace:
 
 def pace_of(queue: Queue, now: datetime, figures: VoteFigures) -> Pace:
     unit, over_time = votes_over_time(figures.by_hour)
-    wanting = Q(votes__lt=F("votes_wanted"))
+    wanting = Q(votes__lt=F("votes_wanted"), lacks_output=False)
     missing = Sum(F("votes_wanted") - F("votes"), filter=wanting, default=0)
     items = Item.objects.filter(queue=queue.pk, unusable="").aggregate(
         waiting=Count("pk", filter=wanting & Q(opened_at__isnull=False)),

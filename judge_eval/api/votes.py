@@ -347,6 +347,8 @@ def _cast(api_key: ApiKey, run_id: str, body: VoteIn) -> RecordedVote:
     item = by_prefix(Item.objects.filter(queue=run.queue_id), body.task_id)
     if item is None:
         raise HttpError(404, f"this run has no task {body.task_id!r}")
+    if item.lacks_output:
+        raise HttpError(409, "the outputs of this task are not here")
     if item.opened_at is None or item.unusable:
         raise HttpError(409, item.unusable or "this task is not open for voting yet")
     ballot = ballot_for(voter_of_key(run.queue.project_id, api_key), run.queue, item)
