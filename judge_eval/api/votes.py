@@ -373,7 +373,8 @@ def results(request: HttpRequest, run_id: Prefix) -> Any:
     has rank 1 alone), in letters that judges share of whom neither beats the other (`ties`), and in
     `beats_floor`. `rank` is the place in this list and claims nothing.
 
-    ELO and agreement are as of the last sealed vote. The ELO depends on the order of the votes:
+    While judges are tuned on half of the run nobody has an ELO, and `agree` and `disagree` are 0:
+    they would tell votes on the other half. ELO and agreement are as of the last sealed vote. The ELO depends on the order of the votes:
     from `elo_other_orders_low` to `elo_other_orders_high` is where 90 % of other orders put it, and
     `elo_note` says when it is outside. Judges play among themselves, so baselines beside them have
     none, nor has a judge that is alone; `elo_note` says that too. Overall agreement with its

@@ -74,6 +74,7 @@ class QualityOut(Schema):
 def quality(request: HttpRequest, project_id: Prefix) -> Any:
     """The quality scores of a project, of single items and of pairs, with their history.
 
+    There are none while judges are tuned on half of a run of the project: they are of both halves.
     The score moves only when votes come: nothing decays while nobody votes. `freshness` says how
     much the last batch of votes moved it. A key that votes blindly, with the scope `vote` and
     without `verdicts`, is refused while it has pairs to vote on.
