@@ -114,9 +114,8 @@ def count_votes(queue: Queue) -> VoteFigures:
     if queue.is_tuning:
         # Of a vote that is held out is known when it came, and nothing that it says.
         held_out = {str(key(item.pk)) for item in queue.items.filter(is_held_out=True).only("pk")}
-        blank = ("", "", False, False)
         rows = [
-            (*row[:2], *blank[:2], *row[4:6], *blank[2:]) if row[1] in held_out else row
+            (*row[:2], "", "", *row[4:6], False, False) if row[1] in held_out else row
             for row in rows
         ]
     by_voter = defaultdict[str, list[Vote]](list)

@@ -106,8 +106,8 @@ class RowAdmin(ReadOnlyAdmin):
     hidden = Q()
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        rows = super().get_queryset(request).defer(*(self.exclude or ()))
-        return rows.exclude(self.hidden) if self.hidden else rows
+        rows = super().get_queryset(request).exclude(self.hidden)
+        return rows.defer(*(self.exclude or ()))
 
 
 def listed(

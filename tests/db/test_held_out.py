@@ -35,7 +35,7 @@ NAMES = {
     "run-table": [{"table": name, "form": form} for name in TABLES for form in ("csv", "json")],
     "run-chart": [{"chart": name} for name in ("agreement", "winning_rates", "ratings", "rates")],
     "run-file": [{"form": form} for form in FORMATS],
-    "shared-file": [{"name": f"report.{kind}"} for kind in ("json", "html", "csv")],
+    "shared-file": [{"name": name} for name in ("report.json", "card.png", "badge.svg")],
 }
 # Some answer by what stands behind the address, too.
 QUERIES = {
