@@ -13,6 +13,7 @@ from judge_eval.runs import providers
 from voting.admin import ListAdmin, ReadOnlyAdmin, SeenAdmin, UnmakeableAdmin
 from voting.changes import record_queues
 from voting.models import Queue
+from voting.tuning import held_out
 
 
 def dollars(nano: int | None) -> str:
@@ -121,6 +122,7 @@ class CallAdmin(SeenAdmin):
     list_select_related = ("run",)
     search_fields = ("run__name", "model", "request_hash", "error")
     ordering = ("-id",)
+    hidden = held_out("item__") | held_out("verdict__item__")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Call]:
         # A page of drawings would be megabytes.

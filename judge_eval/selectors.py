@@ -112,6 +112,12 @@ class BoardView(NamedTuple):
     unusable: int
 
     @property
+    def elo(self) -> dict[str, float]:
+        """The ELO of each judge; of none while half of the votes that made it are held out."""
+        is_shown = not self.run.queue.is_tuning
+        return {str(row.judge.pk): row.elo for row in self.rows if is_shown}
+
+    @property
     def pending(self) -> int:
         return self.total - self.done
 
@@ -138,6 +144,9 @@ def board(run: Run, counted: tuple[int, int, int] | None = None) -> BoardView:
     """Return the board of a run; `counted` are its items, where they were counted already."""
     ratings = JudgeRating.objects.filter(judge__run=run).select_related("judge")
     rows = list(ratings.filter(stands_on_board(run, "judge__")).order_by("judge__position"))
+    if run.queue.is_tuning:
+        for row in rows:  # they would tell each vote on the half held out as it comes
+            row.agree = row.disagree = 0
     counts, unusable = Board.objects.get(run=run), unusable_pairs(run.queue).count()
     votes = (counts.votes, counts.unblinded, counts.seq)
     return BoardView(run, rows, *votes, *(counted or queue_counts(run.queue)), unusable)

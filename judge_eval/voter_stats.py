@@ -110,7 +110,14 @@ def count_votes(queue: Queue) -> VoteFigures:
     """Read all votes of a queue; they are added up here, as a database sorts them four times."""
     with prepared() as cursor:
         cursor.execute(_VOTES, {"queue": key(queue.pk)})
-        rows: Sequence[Vote] = cursor.fetchall()
+        rows: list[Vote] = cursor.fetchall()
+    if queue.is_tuning:
+        # Of a vote that is held out is known when it came, and nothing that it says.
+        held_out = {str(key(item.pk)) for item in queue.items.filter(is_held_out=True).only("pk")}
+        rows = [
+            (*row[:2], "", "", *row[4:6], False, False) if row[1] in held_out else row
+            for row in rows
+        ]
     by_voter = defaultdict[str, list[Vote]](list)
     for row in rows:
         by_voter[row[0]].append(row)
@@ -303,7 +310,7 @@ class Pace:
 
 def pace_of(queue: Queue, now: datetime, figures: VoteFigures) -> Pace:
     unit, over_time = votes_over_time(figures.by_hour)
-    wanting = Q(votes__lt=F("votes_wanted"))
+    wanting = Q(votes__lt=F("votes_wanted"), lacks_output=False)
     missing = Sum(F("votes_wanted") - F("votes"), filter=wanting, default=0)
     items = Item.objects.filter(queue=queue.pk, unusable="").aggregate(
         waiting=Count("pk", filter=wanting & Q(opened_at__isnull=False)),

@@ -6,7 +6,7 @@ from typing import Any, cast
 from django.contrib import admin
 from django.contrib.auth.models import User
 from django.db import models
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.html import format_html
@@ -30,6 +30,7 @@ from voting.access import can_anywhere, projects_where
 from voting.admin import ReadOnlyAdmin, do_for_each
 from voting.curating import AlreadyDecided, CannotDecide, decisions_on
 from voting.ledger.decisions import Action
+from voting.tuning import HIDDEN, OF_TUNED
 from voting.voters import voter_of_user
 
 
@@ -42,6 +43,9 @@ class ReviewAdmin(ReadOnlyAdmin):
     search_fields = ("item__id", "item__external_id", "item__queue__name")
     ordering = ("-waits", "since")
     actions = ("keep_them", "exclude_them", "ask_again")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Review]:
+        return super().get_queryset(request).exclude(HIDDEN)
 
     def has_decide_permission(self, request: HttpRequest) -> bool:
         return can_anywhere(request.user, "decide")
@@ -98,8 +102,12 @@ class ReviewAdmin(ReadOnlyAdmin):
 
 
 class RowAdmin(ReadOnlyAdmin):
+    # Rows that would tell votes which are held out while judges are tuned.
+    hidden = Q()
+
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        return super().get_queryset(request).defer(*(self.exclude or ()))
+        rows = super().get_queryset(request).exclude(self.hidden)
+        return rows.defer(*(self.exclude or ()))
 
 
 def listed(
@@ -156,6 +164,7 @@ listed(
     list_filter=("series",),
     search_fields=("project__name",),
     exclude=("standing",),
+    hidden=OF_TUNED,
 )
 listed(
     Benchmark,

@@ -40,6 +40,7 @@ from voting.models import (
     VoterPrompt,
 )
 from voting.services import record_exposure
+from voting.tuning import HIDDEN
 from voting.voters import erase, invite_token, voter_of_user
 
 admin.site.site_header = admin.site.site_title = "HumanJudge"
@@ -111,8 +112,14 @@ class ReadOnlyAdmin(UnmakeableAdmin):
 class SeenAdmin(ReadOnlyAdmin):
     """Rows with a vote, or with a verdict; the list has neither.
 
-    A later vote of who has read one is not blind.
+    A later vote of who has read one is not blind. Those on items that are held out while judges are
+    tuned are not there.
     """
+
+    hidden = HIDDEN
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        return super().get_queryset(request).exclude(self.hidden)
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: Any = None) -> Any:
         row = super().get_object(request, object_id, from_field)
@@ -153,8 +160,6 @@ class QueueForm(ModelForm):  # type: ignore[type-arg]
         super().__init__(*args, **kwargs)
         rubrics = VoterPrompt.objects.filter(project=self.instance.project_id)
         cast("ModelChoiceField[VoterPrompt]", self.fields["rubric"]).queryset = rubrics
-        if kind_of(self.instance) is not COMPARISON:
-            del self.fields["ballot"]  # settled when the queue is made
 
     def clean_ballot(self) -> list[Choice]:
         chosen = self.cleaned_data["ballot"]
@@ -171,7 +176,12 @@ class QueueAdmin(UnmakeableAdmin):
     search_fields = ("name", "project__name")
     ordering = ("name", "created_at")
     date_hierarchy = "created_at"
-    fields = ("project", "kind", *QueueForm.Meta.fields, "done", "created_at")
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
+        fields = ("project", "kind", *QueueForm.Meta.fields, "done", "created_at")
+        # A ballot of single items is settled when the queue is made.
+        is_settled = obj is not None and kind_of(obj) is not COMPARISON
+        return tuple(name for name in fields if name != "ballot" or not is_settled)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
         # How many votes it wants is settled when it is made.

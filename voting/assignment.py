@@ -27,7 +27,7 @@ PORTION = 50
 # compared by size: of an equality it expects so few rows that it sorts all pairs to find them.
 _OPEN = """
     pair.queue_id = %(queue)s AND pair.opened_at IS NOT NULL AND pair.unusable = ''
-    AND pair.votes < pair.votes_wanted
+    AND pair.votes < pair.votes_wanted AND NOT pair.lacks_output
     AND 1 > (SELECT COUNT(*) FROM voting_entry AS own
              WHERE own.voter_id = %(voter)s AND own.item_id = pair.id
                AND own.kind = 'vote' AND NOT own.retracted)

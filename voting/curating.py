@@ -198,7 +198,8 @@ class Cost(NamedTuple):
 
 
 def cost_of(queue: Queue, required: Mapping[UUID, int]) -> Cost:
-    usable = queue.items.filter(unusable="").values_list("pk", "votes", "votes_wanted")
+    items = queue.items.filter(unusable="", lacks_output=False)
+    usable = items.values_list("pk", "votes", "votes_wanted")
     left = left_before = reopened = closed = 0
     for pk, votes, before in usable:
         missing_before = max(0, before - votes)

@@ -310,6 +310,9 @@ class Item(models.Model):
     opened_at = models.DateTimeField(null=True, blank=True)
     # Why it is left out: a drawing that cannot be rendered, or a curator who excluded it.
     unusable = models.TextField(blank=True)
+    # Its outputs, or one of them, are not here: votes on it came with an import, and nobody is
+    # handed it.
+    lacks_output = models.BooleanField(default=False, db_default=False, editable=False)
     # Where answers are ranked by their order: another prompt of one item has the same key, or the
     # next that opens gets it; both items are handed to the same voter.
     is_coupled = models.BooleanField(default=False, editable=False)
@@ -340,6 +343,7 @@ class Item(models.Model):
             # What is not ready or never will be is counted on every page, and is little.
             Index(fields=["queue"], condition=Q(opened_at__isnull=True), name="item_closed"),
             Index(fields=["queue"], condition=~Q(unusable=""), name="item_unusable"),
+            Index(fields=["queue"], condition=Q(lacks_output=True), name="item_lacking"),
             Index(
                 fields=["queue", "-disagreement", "-differing", "position"], name="item_disputed"
             ),

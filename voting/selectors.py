@@ -17,7 +17,8 @@ from voting.models import Assignment, Entry, Exposure, Invite, Item, Project, Qu
 
 Row = TypeVar("Row")
 # Items that can be voted on and have too few votes; the condition is that of a partial index.
-_OPEN = Q(opened_at__isnull=False, unusable="", votes__lt=F("votes_wanted"))
+_WANTING = Q(unusable="", votes__lt=F("votes_wanted"))
+_OPEN = _WANTING & Q(opened_at__isnull=False, lacks_output=False)
 # How long a vote takes is told by the latest ones, and guessed before there are enough of them.
 LATEST_VOTES, ENOUGH_VOTES, USUAL_SECONDS = 200, 5, 15.0
 
@@ -197,14 +198,16 @@ def unusable_pairs(queue: Queue) -> QuerySet[Item]:
 def queue_counts(queue: Queue) -> tuple[int, int, int]:
     """Return (items with enough votes, items, items not open yet).
 
-    Costs the same however many items there are; unusable ones are left out.
+    Costs the same however many items there are. Unusable ones are left out, and those without their
+    outputs that have too few votes.
     """
     items = Item.objects.filter(queue=queue)
     done = Queue.objects.values_list("done", flat=True).get(pk=queue.pk)
     last = items.order_by("-position").values_list("position", flat=True).first()
-    unusable = unusable_pairs(queue).count()
+    left_out = unusable_pairs(queue).count()
+    left_out += items.filter(_WANTING, lacks_output=True).count()
     preparing = items.filter(opened_at__isnull=True, unusable="").count()
-    return done, (0 if last is None else last + 1) - unusable, preparing
+    return done, (0 if last is None else last + 1) - left_out, preparing
 
 
 def progress(voter: Voter, queue: Queue) -> Progress:

@@ -83,6 +83,7 @@ _INSERT_BY_KEY = """
     JOIN voting_queue AS queue ON queue.id = pair.queue_id
     JOIN voting_voter AS voter ON voter.project_id = queue.project_id
     WHERE pair.id = %s AND pair.opened_at IS NOT NULL AND pair.unusable = ''
+      AND NOT pair.lacks_output
       AND queue.id = %s AND queue.is_open AND NOT queue.is_simulated AND {offers}
       AND queue.project_id = COALESCE(%s, queue.project_id)
       AND voter.api_key_id = %s AND voter.blocked_at IS NULL

@@ -8,11 +8,17 @@ A `parameters` entry of the queue says that tuning was opened, looked at or ende
 
 A prompt is held out if its keyed number (`voting.order.half_number`) is that number or larger: the
 median of those there were, so that the halves are equal, anybody can check them, and what is added
-later has its half too. The halves are set once. While tuning is open nobody is shown votes or
-verdicts on items that are held out: whoever shows some asks `kept_back`.
+later has its half too. The halves are set once.
+
+While tuning is open nobody is shown votes or verdicts on items that are held out, nor a figure that
+moves with them. Whoever shows single ones asks `kept_back` or leaves `HIDDEN` out; figures of a run
+are made of the other half, and what is a sum over both (an ELO, a quality score, a report that was
+frozen before) is withheld. Two things are shown: how many votes an item has and wants, since people
+go on voting, and to a voter the voter's own votes, which the voter knows. A backup is whole.
 """
 
 from collections.abc import Collection, Iterator, Sequence
+from datetime import datetime
 from typing import Any, Final, Literal
 from uuid import UUID
 
@@ -27,14 +33,26 @@ from voting.models import Entry, Item, Queue, Voter
 from voting.order import half_number
 
 TUNING: Final = "tuning"
-# Of items, and of votes and verdicts.
-KEPT_BACK: Final = Q(is_held_out=True, queue__is_tuning=True)
-HIDDEN: Final = Q(item__is_held_out=True, item__queue__is_tuning=True)
+
+
+def held_out(item: str = "") -> Q:
+    """Say of items, or of rows that have one by this name, that they are held out at this time."""
+    return Q(**{f"{item}is_held_out": True, f"{item}queue__is_tuning": True})
+
+
+# Of items; of votes and verdicts; and of what has a project in which judges are tuned.
+KEPT_BACK: Final = held_out()
+HIDDEN: Final = held_out("item__")
+OF_TUNED: Final = Q(project__in=Queue.objects.filter(is_tuning=True).values("project"))
 WORDS: Final = (
     "Judges are tuned on one half of this run. This {noun} is on the other, which is held out: "
     "nobody sees votes or verdicts on it until the tuning ends."
 )
 OF_ALL: Final = "Judges are tuned on one half of a run here. This file would show the other half."
+OF_BOTH: Final = (
+    "Judges are tuned on one half of a run here. What is made of both halves is shown again when "
+    "the tuning ends."
+)
 _FEWEST_PROMPTS: Final = 2
 
 
@@ -53,9 +71,14 @@ def shown_in(queue: Queue) -> Q:
     return counted_in(queue) & (Q(item__is_held_out=False) if queue.is_tuning else Q())
 
 
+def is_tuned(project: UUID) -> bool:
+    """Whether half of a run of a project is held out at this time."""
+    return Queue.objects.filter(project=project, is_tuning=True).exists()
+
+
 def refuse_whole_ledgers(project: UUID) -> None:
     """Refuse what shows all entries of a project while half of a run is held out."""
-    if Queue.objects.filter(project=project, is_tuning=True).exists():
+    if is_tuned(project):
         raise Problem(409, OF_ALL)
 
 
@@ -85,6 +108,12 @@ def end_tuning(queue: Queue, by: Voter | None = None) -> None:
         if not queue.is_tuning:
             raise CannotTune("No tuning is open in this run.")
         _record(queue, "ended", by)
+
+
+def opened_at(queue: Queue) -> datetime | None:
+    """Return when the tuning of a queue was opened, if it is still open."""
+    opened = _entries(queue).filter(**{f"payload__{TUNING}__event": "opened"})
+    return opened.values_list("at", flat=True).first() if queue.is_tuning else None
 
 
 def note_look(queue: Queue, judge: UUID, by: Voter | None = None) -> None:

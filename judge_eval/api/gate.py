@@ -18,6 +18,7 @@ from judge_eval.findings.filters import Slice
 from judge_eval.findings.model import JudgeFindings, RunFindings
 from judge_eval.models import Run
 from judge_eval.runs import drift
+from judge_eval.selectors import stands_on_board
 from judge_eval.stats import gate
 from judge_eval.stats.estimate import PASSES, WELL_COVERED, Estimate
 from voting.models import NO_VOTE, Entry
@@ -118,8 +119,8 @@ def _is_answering(run: Run, figures: RunFindings) -> bool:
     coming = Entry.objects.filter(
         NO_VOTE, project=queue.project_id, queue=queue, kind=Entry.Kind.VERDICTS, seq__isnull=True
     )
-    known = len(figures.judges) == run.judges.count()
-    return run.state in Run.AT_WORK or not known or coming.exists()
+    on_board = run.judges.filter(stands_on_board(run)).count()
+    return run.state in Run.AT_WORK or len(figures.judges) != on_board or coming.exists()
 
 
 def _part(at: int | None) -> str:

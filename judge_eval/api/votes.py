@@ -347,6 +347,8 @@ def _cast(api_key: ApiKey, run_id: str, body: VoteIn) -> RecordedVote:
     item = by_prefix(Item.objects.filter(queue=run.queue_id), body.task_id)
     if item is None:
         raise HttpError(404, f"this run has no task {body.task_id!r}")
+    if item.lacks_output:
+        raise HttpError(409, "the outputs of this task are not here")
     if item.opened_at is None or item.unusable:
         raise HttpError(409, item.unusable or "this task is not open for voting yet")
     ballot = ballot_for(voter_of_key(run.queue.project_id, api_key), run.queue, item)
@@ -371,14 +373,16 @@ def results(request: HttpRequest, run_id: Prefix) -> Any:
     has rank 1 alone), in letters that judges share of whom neither beats the other (`ties`), and in
     `beats_floor`. `rank` is the place in this list and claims nothing.
 
-    ELO and agreement are as of the last sealed vote. The ELO depends on the order of the votes:
-    from `elo_other_orders_low` to `elo_other_orders_high` is where 90 % of other orders put it, and
-    `elo_note` says when it is outside. Judges play among themselves, so baselines beside them have
-    none, nor has a judge that is alone; `elo_note` says that too. Overall agreement with its
-    interval and the ELO in other orders are computed in the background, as of the vote that
-    `overall_as_of` names; until they were `computed` once, overall agreement is of this moment and
-    has no interval. A key that votes blindly, with the scope `vote` and without `verdicts`, is
-    refused while it has pairs to vote on; what it has done itself is in `mine` of `pending`.
+    While judges are tuned on half of the run nobody has an ELO, and `agree` and `disagree` are 0:
+    they would tell votes on the other half. ELO and agreement are as of the last sealed vote. The
+    ELO depends on the order of the votes: from `elo_other_orders_low` to `elo_other_orders_high` is
+    where 90 % of other orders put it, and `elo_note` says when it is outside. Judges play among
+    themselves, so baselines beside them have none, nor has a judge that is alone; `elo_note` says
+    that too. Overall agreement with its interval and the ELO in other orders are computed in the
+    background, as of the vote that `overall_as_of` names; until they were `computed` once, overall
+    agreement is of this moment and has no interval. A key that votes blindly, with the scope `vote`
+    and without `verdicts`, is refused while it has pairs to vote on; what it has done itself is in
+    `mine` of `pending`.
 
     Where votes are ratings, overall agreement is that of their order, which is null until it was
     computed; `agree` counts equal ratings, and nobody has an ELO.

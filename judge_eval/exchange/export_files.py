@@ -43,6 +43,11 @@ def _as_one_list(rows: Rows) -> Lines:
     return lines
 
 
+def _ledger(run: Run) -> Iterator[str]:
+    tuning.refuse_whole_ledgers(run.queue.project_id)
+    return with_ends(ledger.export(run.queue.project))
+
+
 class Format(NamedTuple):
     """A file of a run: what it is called, what it is for, how its name ends, and its lines."""
 
@@ -129,7 +134,7 @@ FORMATS: Final[Mapping[FormatName, Format]] = {
         "Ledger (JSON Lines)",
         "To verify offline that no vote was changed: the chained entries of the whole project.",
         "-ledger.jsonl",
-        lambda run: with_ends(ledger.export(run.queue.project)),
+        _ledger,
     ),
 }
 
@@ -141,15 +146,12 @@ def with_ends(lines: Iterable[str]) -> Iterator[str]:
 def export(run: Run, name: FormatName, who: Reader) -> StreamingHttpResponse:
     """Return a run as a file; who gets it knows from then on what judges and others say."""
     chosen = FORMATS[name]
-    is_whole = name == "ledger"
-    if name in ("jsonl", "ledger"):
-        tuning.refuse_whole_ledgers(run.queue.project_id)
+    is_whole, lines = name == "ledger", chosen.lines(run)
     seen = Run.objects.filter(queue__project=run.queue.project) if is_whole else [run]
     note_runs_seen(who, seen)
     file = f"{slugify(run.name) or 'run'}-{str(run.pk)[:8]}{chosen.ending}"
     headers = {"Content-Disposition": f'attachment; filename="{file}"'}
-    lines = _blocks(chosen.lines(run))
-    return StreamingHttpResponse(lines, content_type=chosen.content_type, headers=headers)
+    return StreamingHttpResponse(_blocks(lines), content_type=chosen.content_type, headers=headers)
 
 
 def _blocks(lines: Iterator[str]) -> Iterator[bytes]:

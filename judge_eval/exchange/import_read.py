@@ -142,7 +142,8 @@ class _Reading:
         self._question: Question | PairQuestion | None = None
         if kind := run.queue.kind if run else options.vote_kind:
             self._ask(KINDS[kind].noun)
-        # How many pairs of the run will have no outputs.
+        # How many pairs the run will have, and how many of them no outputs.
+        self._items = self._queue.items.count() if self._queue else 0
         self._lacking = lacking_outputs(self._queue).count() if self._queue else 0
         # By their fingerprints, in their places; those that the run is to get have no key yet.
         stored = run.judges.order_by("position").values_list("fingerprint", "pk") if run else ()
@@ -247,7 +248,7 @@ class _Reading:
         if report.failures and not (is_skipping and has_pairs):
             raise RowsWrong(report)
         is_open = bool(self._queue and self._queue.is_open) if given is None else given
-        if is_open and self._lacking:
+        if is_open and self._lacking == self._items:
             raise ImportRefused(lacking_text(self._lacking, self._noun))
         if self._run is None:
             self._refuse_empty()
@@ -313,6 +314,7 @@ class _Reading:
         names = list(dict.fromkeys(row.item for row in rows))
         self._report.already[f"{self._noun}s"] += len(stored)
         self._report.new[f"{self._noun}s"] += len(new)
+        self._items += len(new)
         drafts |= stored
         self._lacking -= sum(draft.lacks_output for draft in drafts.values())
         for name in new:

@@ -32,7 +32,7 @@ from judge_eval.exchange.import_steps import close_undrawn, finish, give_picture
 from judge_eval.exchange.question import NONE_OF, Columns, Question
 from judge_eval.models import Board, Import, Judge, Run, Verdict
 from judge_eval.objects import record_objects, verdicts_by_item
-from judge_eval.runs.lifecycle import OUTPUT_ABSENT, lacking_outputs
+from judge_eval.runs.lifecycle import OUTPUT_ABSENT, lacking_outputs, mark_lacking
 from judge_eval.runs.verdicts import answer_of_baseline, changed_entries, open_those_final
 from judge_eval.selectors import switched_off
 from judge_eval.services import (
@@ -317,13 +317,14 @@ class Writing:
         if not is_new and Queue.objects.filter(pk=queue.pk, is_simulated=True).exists():
             raise ImportRefused(SIMULATED)  # meanwhile; from now on no more: it has real votes
         is_waiting = _open_pairs(queue)
-        lacking = lacking_outputs(queue).count()
-        queue.is_open = self._is_to_be_open(queue, lacking)
+        lacking = mark_lacking(queue)
+        are_all = lacking == queue.items.count()
+        queue.is_open = self._is_to_be_open(queue, lacking if are_all else 0)
         queue.save(update_fields=["ballot", "is_open"])
         if run.state != Run.State.STOPPED:
             if is_waiting or (run.state == Run.State.JUDGING and not is_new):
                 run.state = Run.State.JUDGING
-            elif lacking == queue.items.count():
+            elif are_all:
                 run.state = Run.State.COMPLETE
             else:
                 run.state = Run.State.VOTING
@@ -331,7 +332,8 @@ class Writing:
         run.save(update_fields=["state", "note"])
         record_objects(run, append=True)
         if lacking:
-            note = f"Voting is closed: {_lacking(lacking, noun)} that could be shown."
+            says = "Voting is closed" if are_all else "Nobody is asked about some"
+            note = f"{says}: {_lacking(lacking, noun)} that could be shown."
             self._report.notes.append(note)
         self._note_verdicts_off_ballot(run)
         new = (number_of(self._report.new[f"{it}s"], it) for it in (noun, "verdict", "vote"))

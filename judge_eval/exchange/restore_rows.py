@@ -16,6 +16,7 @@ from judge_eval.exchange.bundle import BundleError
 from judge_eval.exchange.import_steps import close_undrawn, give_pictures
 from judge_eval.models import Board, Judge, JudgeRating, Run, Verdict
 from judge_eval.objects import UNASKED
+from judge_eval.runs.lifecycle import mark_lacking
 from voting.ledger.decisions import EXCLUDED
 from voting.models import Flag, Inference, Item, Project, Queue, Voter, VoterPrompt
 from voting.order import fresh_turn
@@ -271,6 +272,7 @@ class Rows:
         for run in self.runs.values():
             state, run.queue.is_open = self._ends[run.pk]
             close_undrawn(run.queue)
+            mark_lacking(run.queue)
             waiting = run.queue.items.filter(opened_at__isnull=True, unusable="")
             if state not in resting and waiting.exists():
                 state = Run.State.JUDGING

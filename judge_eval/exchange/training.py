@@ -5,7 +5,6 @@ item's votes give; other items are left out, but for the annotation tools, which
 """
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce
 from itertools import takewhile
@@ -20,6 +19,7 @@ from judge_eval.models import Run, Verdict
 from judge_eval.runs.lifecycle import OUTPUT_ABSENT
 from voting.choices import row_of
 from voting.conversations import Message, messages_of
+from voting.disputes import majority
 from voting.kinds import NO_LABELS, SEPARATOR, kind_of, options_of
 from voting.models import Entry, Inference
 from voting.pictures.images import data_url
@@ -41,19 +41,17 @@ def majority_of(choices: Sequence[str]) -> Majority | None:
     >>> majority_of(["A", "A", "tie"]), majority_of(["A", "B"])
     (Majority(choice='A', share=0.6666666666666666, n=3), None)
     """
-    for choice, count in Counter(choices).most_common(1):
-        if choice and 2 * count > len(choices):
-            return Majority(choice, count / len(choices), len(choices))
-    return None
+    choice = majority([(choice, None) for choice in choices])
+    return Majority(choice, choices.count(choice) / len(choices), len(choices)) if choice else None
 
 
 def _agreed(run: Run) -> Iterator[tuple[JudgedItem, Majority]]:
     """Yield the items whose outputs are here and on which a majority of votes agrees."""
     for judged in judged_items(run):
-        majority = majority_of([vote.choice for vote in judged.votes])
+        agreed = majority_of([vote.choice for vote in judged.votes])
         is_whole = not any(output.metadata.get(OUTPUT_ABSENT) for output in judged.item.outputs)
-        if majority and is_whole:
-            yield judged, majority
+        if agreed and is_whole:
+            yield judged, agreed
 
 
 # --- for models -----------------------------------------------------------------------------------
@@ -91,12 +89,12 @@ def _graded(run: Run) -> Iterator[tuple[Json, list[tuple[Inference, float]]]]:
     """Yield how sure people are of an item, and its outputs with the grades a majority gives."""
     # A category may have the name of a choice.
     choices = kind_of(run.queue).choices
-    for judged, majority in _agreed(run):
+    for judged, agreed in _agreed(run):
         outputs = judged.item.outputs
         # A picture is no text to train on.
-        if majority.choice in choices and outputs[0].kind != Inference.Kind.IMAGE:
-            about = {"item": judged.name, "agreement": majority.share, "n": majority.n}
-            yield about, list(zip(outputs, row_of(majority.choice).grades, strict=False))
+        if agreed.choice in choices and outputs[0].kind != Inference.Kind.IMAGE:
+            about = {"item": judged.name, "agreement": agreed.share, "n": agreed.n}
+            yield about, list(zip(outputs, row_of(agreed.choice).grades, strict=False))
 
 
 def dpo(run: Run) -> Iterator[Json]:
@@ -246,10 +244,10 @@ def argilla(run: Run) -> Iterator[Json]:
 
 def _suggestions(judged: JudgedItem, answers: _Answers) -> Json:
     verdicts = [verdict for verdict in judged.done if not verdict.judge.is_baseline]
-    majority = majority_of([verdict.winner for verdict in verdicts])
-    if majority is None:
+    agreed = majority_of([verdict.winner for verdict in verdicts])
+    if agreed is None:
         return {}
-    same = [verdict for verdict in verdicts if verdict.winner == majority.choice]
+    same = [verdict for verdict in verdicts if verdict.winner == agreed.choice]
     agent = _NO_AGENT.sub("_", " ".join(verdict.judge.name for verdict in same))[:200]
-    value = answers.value(same[0], majority.choice)
-    return {"answer": {"value": value, "score": majority.share, "agent": agent}}
+    value = answers.value(same[0], agreed.choice)
+    return {"answer": {"value": value, "score": agreed.share, "agent": agent}}

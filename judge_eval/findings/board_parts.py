@@ -247,6 +247,8 @@ def p_text(p: float) -> str:
 def elo_graph(board: BoardView, lines: Sequence[BoardLine]) -> LineGraph | None:
     """Draw the ELO of the judges shown, who are in another order than those of the run."""
     lines = [line for line in lines if line.elo.value is not None]
+    if not lines:
+        return None
     series = selectors.rating_series(board.run, board.votes)
     if board.votes and (not series or series[-1][0] < board.votes):
         series.append((board.votes, [row.elo for row in board.rows]))

@@ -95,7 +95,7 @@ def outcomes_of(run: Run, part: Slice = WHOLE) -> RunOutcomes:
     items, rows, prompts, writers, tags = _items(run, part)
     inside, all_votes = rows[:, 0], _votes(run)
     votes = part.within(all_votes, run)
-    choices = _choices(run, votes)
+    choices = _choices(run, part, votes)
     verdicts = _verdicts(run, part, choices, int(inside.max(initial=-1)) + 1, judges)[inside]
     columns = len(choices)
     kind = kind_of(run.queue)
@@ -187,12 +187,15 @@ def _votes(run: Run) -> QuerySet[Entry]:
     return Entry.objects.filter(counted_in(run.queue), queue=run.queue_id)
 
 
-def _choices(run: Run, votes: QuerySet[Entry]) -> tuple[str, ...]:
+def _choices(run: Run, part: Slice, votes: QuerySet[Entry]) -> tuple[str, ...]:
     """Return what votes and verdicts may say; of sets of labels, what they have said."""
     queue = run.queue
     if fixed := kind_of(queue).choices:
         return fixed
-    by_judges = Verdict.objects.filter(judge__run=run).values_list("winner", flat=True).distinct()
+    given = Verdict.objects.filter(judge__run=run)
+    if run.queue.is_tuning:
+        given = given.filter(item__in=part.pairs(run))
+    by_judges = given.values_list("winner", flat=True).distinct()
     answers = {*votes.values_list("choice", flat=True).distinct(), *by_judges} - {""}
     offered = () if queue.kind == Queue.Kind.LABELS else tuple(queue.ballot)
     return (*offered, *sorted(answers - {*offered})) or ("",)

@@ -37,12 +37,14 @@ class Ranking(NamedTuple):
     def lines(self, board: BoardView) -> list["BoardLine"]:
         """Return the best judge first, and baselines last; a judge without a value is behind."""
         baselines = {str(row.judge.pk): row.judge.is_baseline for row in board.rows}
-        unrated = elo.unrated(baselines, are_ratings=is_ordered(board.run.queue))
+        queue, ratings = board.run.queue, board.elo
+        how = {"are_ratings": is_ordered(queue), "is_tuning": queue.is_tuning}
+        unrated = elo.unrated(baselines, **how)
         places, lines = sorted(map(self._place, board.rows)), []
         for row in sorted(board.rows, key=self._place):
             judge, rank = str(row.judge.pk), 1 + places.index(self._place(row))
             findings = self.findings.get(judge)
-            live = elo_of(row.elo, unrated.get(judge, ""), findings)
+            live = elo_of(ratings.get(judge), unrated.get(judge, ""), findings)
             lines.append(BoardLine(row, findings, self.values.get(judge), live, rank))
         return lines
 
@@ -102,8 +104,9 @@ def ranking(board: BoardView, findings: RankedJudges | None, part: Slice = WHOLE
         values = {name: judge.overall.value for name, judge in judges.items()}
         return Ranking(values, judges, as_of.votes, as_of.seq, is_computed=True)
     final = Verdict.objects.filter(judge__run=board.run).exclude(state=Verdict.State.WAITING)
-    if is_ordered(board.run.queue):
-        final = final.none()  # counts of equal ratings say nothing of their order
+    if is_ordered(board.run.queue) or board.run.queue.is_tuning:
+        # Counts of equal ratings say nothing of their order, and there are none while tuning.
+        final = final.none()
     votes = dict(final.order_by().values_list("judge").annotate(Sum("item__votes")))
     values = {
         str(row.judge.pk): row.agree / votes[row.judge.pk] if votes.get(row.judge.pk) else None

@@ -155,8 +155,7 @@ def _attached(answer: HttpResponse, run: Run, requested: Request, name: str) -> 
 
 def _board_rows(run: Run, requested: Request, figures: RunFindings) -> list[FileRow]:
     # A part has no ELO of its own.
-    rated = [] if requested.part.kind else selectors.board(run).rows
-    return file_rows(figures, {str(row.judge.pk): row.elo for row in rated})
+    return file_rows(figures, {} if requested.part.kind else selectors.board(run).elo)
 
 
 def _alt_test_rows(run: Run, requested: Request, figures: RunFindings) -> list[FileRow]:

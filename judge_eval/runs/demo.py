@@ -210,6 +210,7 @@ def _items_without_texts(queue: Queue, rows: Sequence[Labelled]) -> list[Item]:
             turn=fresh_turn(queue.pk, row.prompt),
             votes_wanted=queue.votes_per_item,
             opened_at=now,
+            lacks_output=True,
             **dict(zip("ab", of_item, strict=False)),
         )
         for position, (row, of_item) in enumerate(zip(rows, outputs, strict=True))

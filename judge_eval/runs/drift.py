@@ -65,7 +65,9 @@ def ask_anchors(now: datetime) -> None:
         return
     until = time.monotonic() + LONGEST_SECONDS
     try:
+        # While judges are tuned an alarm would tell of votes that are held out.
         runs = Run.objects.filter(anchors_a_day__gt=0, state__in=JOINABLE, config__isnull=False)
+        runs = runs.filter(queue__is_tuning=False)
         for run in runs.filter(queue__is_simulated=False).select_related("queue"):
             asked = run.judges.exclude(provider__in=(Judge.BASELINE, Judge.IMPORTED))
             for judge in asked.filter(recipe__isnull=True).exclude(model="").order_by("position"):

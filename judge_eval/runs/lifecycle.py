@@ -233,7 +233,8 @@ def resume(run_id: UUID, budget_usd: Decimal | None = None) -> Run:
                 spent = providers.dollars(run.spent_nano)
                 raise LifecycleRefused(f"{spent} are spent: give a larger budget to go on.")
         # Nobody can vote on outputs that were not given with their pairs.
-        is_open = not run.is_given or not lacking_outputs(run.queue).exists()
+        items = run.queue.items
+        is_open = not items.exists() or items.filter(lacks_output=False).exists()
         state.set_state(run, _state_with_work(run), is_open=is_open)
         go_on(run, "resumed", "The run goes on.")
     return run
@@ -338,6 +339,13 @@ def lacking_outputs(queue: Queue) -> QuerySet[Item]:
     """Return the items whose outputs, or one of them, were not given."""
     a, b = (Q(**{f"{side}__metadata__{OUTPUT_ABSENT}": True}) for side in "ab")
     return queue.items.filter(a | b)
+
+
+def mark_lacking(queue: Queue) -> int:
+    """Let nobody be handed items whose outputs are not here; return how many there are."""
+    lacking = lacking_outputs(queue)
+    queue.items.filter(lacks_output=True).exclude(pk__in=lacking).update(lacks_output=False)
+    return lacking.update(lacks_output=True)
 
 
 def retry_failed(run_id: UUID) -> int:

@@ -379,7 +379,7 @@ def note_handled(boards: Iterable[Board]) -> None:
 def complete_voted_runs(runs: Collection[UUID]) -> None:
     """Say of runs whose pairs all have enough votes that they are complete, and of others not."""
     usable = Item.objects.filter(queue=OuterRef("queue"), unusable="")
-    wanting = Exists(usable.filter(votes__lt=F("votes_wanted")))
+    wanting = Exists(usable.filter(votes__lt=F("votes_wanted"), lacks_output=False))
     some = Run.objects.filter(pk__in=runs)
     voting = some.filter(~wanting, Exists(usable), state=Run.State.VOTING)
     undone = some.filter(wanting, state=Run.State.COMPLETE, queue__is_open=True).exclude(

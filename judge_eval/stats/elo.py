@@ -21,12 +21,15 @@ Key = TypeVar("Key", bound=Hashable)
 BASELINE = "baselines have no ELO: the judges play among themselves"
 ALONE = "there is no other judge to play against"
 RATINGS = "ratings have no ELO: a single rating is neither right nor wrong"
+TUNED = "while judges are tuned no ELO is shown: it is of votes that are held out, too"
 
 
-def unrated(judges: Mapping[Key, bool], *, are_ratings: bool = False) -> dict[Key, str]:
+def unrated(
+    judges: Mapping[Key, bool], *, are_ratings: bool = False, is_tuning: bool = False
+) -> dict[Key, str]:
     """Return why judges have no ELO, of those that have none; `judges` tells which are baselines.
 
-    Where votes `are_ratings` nobody has one.
+    Where votes `are_ratings` nobody has one, nor while judges are tuned on half of the votes.
 
     Examples
     --------
@@ -35,8 +38,8 @@ def unrated(judges: Mapping[Key, bool], *, are_ratings: bool = False) -> dict[Ke
     >>> unrated({"a": False})
     {'a': 'there is no other judge to play against'}
     """
-    if are_ratings:
-        return dict.fromkeys(judges, RATINGS)
+    if are_ratings or is_tuning:
+        return dict.fromkeys(judges, RATINGS if are_ratings else TUNED)
     players = [key for key, is_baseline in judges.items() if not is_baseline] or list(judges)
     reasons = {key: BASELINE for key in judges if key not in players}
     return reasons | ({players[0]: ALONE} if len(players) == 1 else {})

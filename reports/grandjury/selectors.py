@@ -220,7 +220,11 @@ def leaderboard(benchmark: Benchmark) -> list[Row]:
 def _counted(benchmark: int, head: str) -> dict[UUID, tuple[int, int]]:
     """Return how many votes and passes the models of a benchmark have, by enrolment."""
     traces = Trace.objects.filter(enrollment__benchmark=benchmark, item__votes__gt=0).order_by()
-    sums = traces.values_list("enrollment").annotate(Sum("item__votes"), Sum("item__votes_pass"))
+    sums = (
+        traces.exclude(HIDDEN)
+        .values_list("enrollment")
+        .annotate(Sum("item__votes"), Sum("item__votes_pass"))
+    )
     return {enrollment: (votes, passes) for enrollment, votes, passes in sums}
 
 

@@ -25,11 +25,13 @@ from judge_eval.models import Findings, Run
 from judge_eval.runs.demo import FIRST_START, FIRST_STUDY
 from judge_eval.selectors import silent_models
 from judge_eval.web import NEXT, invites_address, unstuck
-from reports.models import Quality, Review, Share
+from reports.models import Quality, Share
 from reports.quality.views import pass_rates
+from reports.review.services import reviews
 from voting.access import can_make_runs, projects_where
 from voting.models import Invite, Project, Queue
 from voting.selectors import left_for_user
+from voting.tuning import OF_TUNED
 from voting.voters import invite_token, refusal
 
 MOST_RUNS: Final = 12
@@ -111,7 +113,7 @@ def favicon(request: HttpRequest) -> HttpResponse:
 
 
 def _reviews(user: User) -> list[Waiting]:
-    waiting = Review.objects.filter(waits=True, project__in=projects_where(user, "decide"))
+    waiting = reviews("waits").filter(project__in=projects_where(user, "decide"))
     number = waiting.values("pk")[:MANY].count()
     words = f"{number:,}{' or more' * (number == MANY)} waiting for a decision"
     return [Waiting("Review", words, reverse("review"))] if number else []
@@ -185,7 +187,8 @@ def in_short(projects: Sequence[Project]) -> list[ProjectInShort]:
     over = Run.State.COMPLETE
     headlines = {run: says for run, state, best, says in found if state == over or best is not None}
     qualities = defaultdict[UUID, list[Quality]](list)
-    for each in Quality.objects.filter(project__in=projects).order_by("series"):
+    shown = Quality.objects.filter(project__in=projects).exclude(OF_TUNED)
+    for each in shown.order_by("series"):
         qualities[each.project_id].append(each)
     return [
         ProjectInShort(

@@ -16,6 +16,7 @@ from reports.models import Quality
 from reports.quality.parameters import Parameters, change, parameters_in, parameters_of
 from reports.quality.projection import points_of
 from voting.models import ApiKey
+from voting.tuning import OF_TUNED
 from voting.voters import voter_of_key
 
 router = KeyRouter("quality")
@@ -64,7 +65,7 @@ class QualityOut(Schema):
     name: str
     ledger_seq: int
     parameters: ParametersOut
-    # Null where nobody has voted.
+    # Null where nobody has voted, and while judges are tuned on one half of a run.
     items: ScoreOut | None
     pairs: ScoreOut | None
 
@@ -73,6 +74,7 @@ class QualityOut(Schema):
 def quality(request: HttpRequest, project_id: Prefix) -> Any:
     """The quality scores of a project, of single items and of pairs, with their history.
 
+    There are none while judges are tuned on half of a run of the project: they are of both halves.
     The score moves only when votes come: nothing decays while nobody votes. `freshness` says how
     much the last batch of votes moved it. A key that votes blindly, with the scope `vote` and
     without `verdicts`, is refused while it has pairs to vote on.
@@ -83,7 +85,8 @@ def quality(request: HttpRequest, project_id: Prefix) -> Any:
         for run in Run.objects.filter(queue__project=project).select_related("queue"):
             keep_blind(api_key, run)
     keep_few_of_project_from(api_key, project)
-    scores = {each.series: _score(each) for each in project.qualities.filter(votes__gt=0)}
+    qualities = project.qualities.filter(votes__gt=0).exclude(OF_TUNED)
+    scores = {each.series: _score(each) for each in qualities}
     return {
         "project": project.pk,
         "name": project.name,

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from django import forms
 from django.db import transaction
+from django.db.models import Exists, OuterRef
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -48,7 +49,8 @@ from voting.access import (
     user_of,
 )
 from voting.forms import completed
-from voting.models import Entry, Project
+from voting.models import Entry, Project, Queue
+from voting.tuning import OF_BOTH, OF_TUNED, is_tuned
 from voting.voters import voter_of_user
 
 MOST_SETTINGS: Final = 20
@@ -72,7 +74,9 @@ TITLES: Final = {
 @require_safe
 def projects(request: HttpRequest) -> HttpResponse:
     require_login(request)
-    known = projects_where(request.user, "see").prefetch_related("qualities")
+    tuned = Queue.objects.filter(project=OuterRef("pk"), is_tuning=True)
+    known = projects_where(request.user, "see").annotate(is_tuned=Exists(tuned))
+    known = known.prefetch_related("qualities")
     context: Context = {"may_make": can_make_projects(request.user)}
     context |= PROJECTS.context(known.order_by("-created_at", "pk"), request.GET)
     return render(request, "reports/projects.html", context)
@@ -98,6 +102,10 @@ def pass_rates(qualities: Iterable[Quality]) -> str:
     return ", ".join(pass_rate_in_words(of, f" on {of.series}") for of in qualities if of.votes)
 
 
+def _pass_rate(project: Any) -> str:
+    return "" if project.is_tuned else pass_rates(project.qualities.all()) or DASH
+
+
 PROJECTS: Final = Listing[Project](
     "Projects, the newest first",
     [
@@ -107,7 +115,7 @@ PROJECTS: Final = Listing[Project](
                 project.name, href=reverse("project-quality", args=[project.pk]), is_head=True
             ),
         ),
-        Column("Pass rate", lambda project: pass_rates(project.qualities.all()) or DASH),
+        Column("Pass rate", _pass_rate),
         Column(
             "Votes",
             lambda project: f"{sum(each.votes for each in project.qualities.all()):,}",
@@ -154,12 +162,13 @@ def _newest(project: Project) -> Parameters:
 
 def _live_context(project: Project) -> Context:
     parameters = parameters_of(project)
-    qualities = [quality for quality in project.qualities.order_by("series") if quality.votes]
+    qualities = project.qualities.filter(votes__gt=0).exclude(OF_TUNED).order_by("series")
     shown = [_quality(project, quality, parameters) for quality in qualities]
     entries = list(settings_of(project).select_related("voter")[:MOST_SETTINGS])
     return {
         "project": project,
         "qualities": shown,
+        "withheld": OF_BOTH if is_tuned(project.pk) else "",
         "lambda_in_words": lambda_in_words(parameters),
         "half_life": in_words(parameters.half_life),
         "settings": [_setting(entry) for entry in entries],

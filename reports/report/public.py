@@ -47,6 +47,7 @@ from voting import access
 from voting.models import NO_VOTE, Assignment, Entry
 from voting.pictures.rendering import render as render_picture
 from voting.selectors import left_to
+from voting.tuning import OF_BOTH, is_tuned
 from voting.voters import VOTER_COOKIE
 
 View = Callable[..., HttpResponseBase]
@@ -76,6 +77,8 @@ def public(view: View) -> View:
         share = find_share(token)
         if share is None:
             return problem(request, 404, GONE)
+        if _is_of_tuned(share):
+            return problem(request, 409, OF_BOTH)
         try:
             answer = _votes_first(request, share) or view(request, share, token, **options)
         except NotComputed as pending:
@@ -92,6 +95,11 @@ def public(view: View) -> View:
         return answer
 
     return open_report
+
+
+def _is_of_tuned(share: Share) -> bool:
+    """Whether judges are tuned in a run of the report: what was frozen before is of both halves."""
+    return share.run.queue.is_tuning if share.run else is_tuned(share.project_id)
 
 
 def _votes_first(request: HttpRequest, share: Share) -> HttpResponse | None:

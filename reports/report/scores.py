@@ -35,6 +35,7 @@ from reports.models import ScoreReport
 from reports.report.model import ScoreTable
 from reports.report.score_config import Reach, config_of_request, parse, whole
 from reports.report.score_table import on_page
+from voting.tuning import opened_at
 
 LEASE: Final = timedelta(minutes=2)
 RENEWED_EVERY: Final = timedelta(seconds=30)
@@ -80,8 +81,8 @@ def request_scores_page(request: HttpRequest, run: Run) -> HttpResponse:
 
 @run_page("see calls")
 def download_scores(request: HtmxRequest, run: Run, report_id: UUID) -> HttpResponse:
-    done = ScoreReport.objects.select_related("run").filter(state=ScoreReport.State.DONE)
-    report = get_object_or_404(done, pk=report_id, run=run)
+    done = reports_of(run).select_related("run").filter(state=ScoreReport.State.DONE)
+    report = get_object_or_404(done, pk=report_id)
     keep_few_from(request, run, part_of(report))
     try:
         return cast(HttpResponse, zip_response(report))
@@ -148,7 +149,10 @@ def part_of(report: ScoreReport) -> Slice:
 
 
 def reports_of(run: Run) -> QuerySet[ScoreReport]:
-    return ScoreReport.objects.filter(run=run).order_by("-requested_at")
+    """Return what was requested, the newest first; while judges are tuned not what was before."""
+    reports = ScoreReport.objects.filter(run=run).order_by("-requested_at")
+    opened = opened_at(run.queue)
+    return reports.filter(requested_at__gte=opened) if opened else reports
 
 
 def make(report_id: UUID) -> None:

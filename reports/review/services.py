@@ -16,14 +16,18 @@ from voting.curating import decisions_on
 from voting.ledger import ledger
 from voting.ledger.decisions import Action
 from voting.models import Entry, Flag, Item, Queue, Voter
+from voting.tuning import HIDDEN
 
 LONGEST_WHY = 2_000
 
 
 def reviews(state: str) -> QuerySet[Review]:
-    """Return what waits, what was decided on, or both: with `after`, the latest decision on it."""
+    """Return what waits, what was decided on, or both: with `after`, the latest decision on it.
+
+    Items that are held out while judges are tuned are not on the list: votes have put them there.
+    """
     newest = decisions_on(OuterRef("item_id")).values("uid")[:1]
-    rows = Review.objects.annotate(after=Subquery(newest))
+    rows = Review.objects.exclude(HIDDEN).annotate(after=Subquery(newest))
     if state == "waits":
         return rows.filter(waits=True)
     return rows.filter(waits=False).exclude(decided="") if state == "decided" else rows

@@ -141,7 +141,7 @@ def count_waiting(user: Who) -> str:
     """Return what stands on the badge of every page; nothing where nothing waits for somebody."""
     if not can_anywhere(user, "decide"):
         return ""
-    mine = Review.objects.filter(waits=True, project__in=projects_where(user, "decide"))
+    mine = services.reviews("waits").filter(project__in=projects_where(user, "decide"))
     waiting = mine.values("pk")[:MANY].count()
     return f"{MANY - 1}+" if waiting == MANY else str(waiting or "")
 

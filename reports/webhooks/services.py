@@ -22,6 +22,7 @@ from reports.models import Delivery, Quality, Webhook
 from reports.webhooks.addresses import checked, target_of
 from voting.changes import note_change
 from voting.models import Flag, Project
+from voting.tuning import is_tuned
 
 EVENTS: Final = {
     "run.complete": "A run is complete: every item has enough votes",
@@ -188,7 +189,12 @@ def flagged(flag: Flag) -> None:
 
 
 def score_changed(quality: Quality, before: float, seq: int) -> None:
-    """Tell webhooks whose line lies between a project's score and what it was before."""
+    """Tell webhooks whose line lies between a project's score and what it was before.
+
+    Not while judges are tuned: it would tell what was voted on the half held out.
+    """
+    if is_tuned(quality.project_id):
+        return
     now = quality.score
     for webhook in listeners("score.crossed", quality.project_id):
         if webhook.line is None or (before < webhook.line) == (now < webhook.line):

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from datetime import datetime
 from functools import cache
 
@@ -9,8 +10,9 @@ import pytest
 
 from judge_eval.exchange.bundle import is_bundle
 from judge_eval.exchange.export import export_project, export_run
-from judge_eval.models import Run, Verdict
-from judge_eval.runs import lifecycle
+from judge_eval.findings.workshop import look_at_held_out
+from judge_eval.models import Judge, Run, Verdict
+from judge_eval.runs import lifecycle, variants
 from tests.both.test_export_round_trip import make_eventful_run
 from tests.helpers.bundles import (
     as_file,
@@ -23,6 +25,7 @@ from tests.helpers.bundles import (
     rows_of_everything,
 )
 from tests.helpers.imports import added, assert_whole, imported, pair, verdict, vote
+from tests.helpers.run_findings import compute
 from tests.helpers.run_rows import make_draft, make_provider
 from tests.makers import (
     elos_of,
@@ -37,7 +40,9 @@ from tests.makers import (
     restate,
     seal_all,
 )
+from voting import tuning
 from voting.curating import change_for_all
+from voting.ledger import ledger
 from voting.ledger.decisions import Rules, votes_required_in
 from voting.models import Entry, Item, Picture, Queue, Voter, VoterPrompt
 from voting.services import flag
@@ -493,3 +498,54 @@ def test_ratings_do_not_depend_on_where_the_entries_stand_in_the_project():
     assert Entry.objects.filter(project=busy, queue=back.queue_id).order_by("seq")[0].seq == 4
     stated = [json.loads(line)["id"] for line in lines if '"type":"judge"' in line]
     assert [str(judge.pk) for judge in judges_of(back)] == stated
+
+
+# --- halves ---------------------------------------------------------------------------------------
+
+
+def halves_of(run):
+    items = run.queue.items.order_by("position")
+    state = (run.queue.is_tuning, run.queue.held_out_from, tuning.looks_at(run.queue))
+    tuned = run.judges.order_by("position").values_list("is_tuned", flat=True)
+    return state, list(items.values_list("is_held_out", flat=True)), list(tuned)
+
+
+def make_tuned_run():
+    run = make_run(pairs=8)
+    voter = make_voter(run)
+    for pair_ in pairs_of(run):
+        make_vote(voter, pair_)
+    seal_all(run.queue.project)
+    variants.open_for_tuning(run)
+    judge = judges_of(run)[1]
+    Judge.objects.filter(pk=judge.pk).update(is_tuned=True)
+    restate(run)
+    run.refresh_from_db()
+    look_at_held_out(run, judge)
+    variants.end(run)
+    seal_all(run.queue.project)
+    return Run.objects.select_related("queue__project").get(pk=run.pk)
+
+
+def test_halves_come_along_and_verification_knows_them():
+    run = make_tuned_run()
+    before, findings = halves_of(run), compute(run).data
+    assert sorted(before[1]) == [False] * 4 + [True] * 4
+    assert len(before[0][2]) == 1
+    lines = exported(run)
+    [run] = restored(lines)
+    assert halves_of(run) == before
+    assert compute(run).data == findings
+    assert_whole(run.queue.project)
+    # Halves that are not as the ledger says are found.
+    Item.objects.filter(queue=run.queue, position=0).update(is_held_out=not before[1][0])
+    [wrong] = ledger.replay(run.queue.project, write=True)
+    assert "half of prompt" in str(wrong)
+    assert halves_of(run) == before
+
+
+def test_other_halves_than_the_ledgers_are_refused():
+    lines = exported(make_tuned_run())
+    opened = next(n for n, line in enumerate(lines) if '"opened"' in line)
+    lines[opened] = re.sub(r'("held_out_from":) ?-?\d+', r"\1 7", lines[opened])
+    assert "hash" in refused(lines)

@@ -146,14 +146,16 @@ def test_outputs_that_come_later_open_nothing_by_themselves():
     assert (run.queue.is_open, run.state) == (True, "voting")
 
 
-def test_an_open_run_takes_no_pairs_that_nobody_could_be_shown():
+def test_an_open_run_takes_pairs_that_nobody_is_shown_and_stays_open():
     run = imported(pair(1))
-    with pytest.raises(ImportRefused, match="1 pair has no outputs"):
-        added(run, {"pair": "p2"})
-    assert Item.objects.count() == 1
-    report = added(run, {"pair": "p2"}, open_for_voting=False)
-    assert report.notes == ["Voting is closed: 1 pair has no outputs that could be shown."]
-    assert not run_of(report).queue.is_open
+    report = added(run, {"pair": "p2"})
+    assert report.notes == [
+        "Nobody is asked about some: 1 pair has no outputs that could be shown."
+    ]
+    assert run_of(report).queue.is_open
+    assert list(Item.objects.order_by("position").values_list("lacks_output", flat=True)) == [
+        *(False, True)
+    ]
 
 
 def test_votes_must_fit_the_ballot_of_the_run():

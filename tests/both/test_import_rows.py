@@ -5,12 +5,14 @@ from datetime import UTC, datetime
 from itertools import count
 
 import pytest
+from django.utils import timezone
 
 from judge_eval.exchange.formats import read
 from judge_eval.exchange.import_read import MOST_JUDGES
 from judge_eval.exchange.import_report import MOST_LISTED, ImportOptions, ImportRefused, RowsWrong
 from judge_eval.exchange.row_models import JudgeOrder, LeftOut
 from judge_eval.models import Judge, Run, RunEvent, Verdict
+from judge_eval.runs.state import complete_voted_runs
 from judge_eval.services import imported_fingerprint
 from tests.helpers.imports import (
     added,
@@ -28,9 +30,23 @@ from tests.helpers.imports import (
     votes_of,
 )
 from tests.helpers.reference import assert_as_expected
-from tests.makers import counts_of, elos_of, judges_of, make_project, pairs_of
+from tests.helpers.run_findings import compute
+from tests.makers import (
+    counts_of,
+    elos_of,
+    judges_of,
+    key_client,
+    make_key,
+    make_project,
+    make_vote,
+    make_voter,
+    pairs_of,
+    seal_all,
+)
+from voting.assignment import next_pairs
 from voting.ledger import chain, ledger
 from voting.models import Entry, Inference, Item, Project, Queue, Voter
+from voting.selectors import queue_counts
 
 pytestmark = pytest.mark.django_db
 
@@ -413,11 +429,35 @@ def test_what_was_imported_is_told_in_numbers_of_one_and_of_many():
     assert event.text == "Imported: 2 pairs, 1 verdict, 0 votes."
 
 
-def test_one_pair_without_outputs_closes_voting_for_all():
-    report = import_run(make_project(), "Some texts", rows(pair(1), {"pair": "p2"}))
-    run = run_of(report)
-    assert (run.state, run.queue.is_open) == ("voting", False)
-    assert report.notes == ["Voting is closed: 1 pair has no outputs that could be shown."]
+def test_nobody_is_asked_about_a_pair_without_outputs_and_all_about_the_others():
+    pairs = rows(pair(1), *(vote(n, "ann", "A") for n in (1, 2)), pair(3))
+    how = ImportOptions(votes_per_pair=2)
+    report = import_run(make_project(), "Some texts", pairs, options=how)
+    run, others = run_of(report), {"p1", "p3"}
+    assert (run.state, run.queue.is_open) == ("voting", True)
+    note = "Nobody is asked about some: 1 pair has no outputs that could be shown."
+    assert note in report.notes
+    new, _ = next_pairs(make_voter(run), run.queue, [], 9, timezone.now())
+    assert {item.external_id for item in new} == others
+    refused = key_client(make_key("read", "vote")[1]).post(
+        f"/api/runs/{run.pk}/judge-eval/vote",
+        {"task_id": str(run.queue.items.get(external_id="p2").pk), "winner": "A"},
+        content_type="application/json",
+    )
+    assert refused.status_code == 409
+    assert refused.json()["detail"] == "the outputs of this task are not here"
+    # Its vote counts in figures, and nothing waits for another one.
+    assert compute(run).data["as_of"]["voted"] == 2
+    for name in ("Ben", "Cleo"):
+        for item in run.queue.items.filter(external_id__in=others):
+            make_vote(make_voter(run, name=name), item)
+    seal_all(run.queue.project)
+    assert queue_counts(run.queue) == (2, 2, 0)
+    complete_voted_runs([run.pk])
+    assert Run.objects.get(pk=run.pk).state == "complete"
+    # Once they are here, it is asked about as the others are.
+    import_into(run.pk, rows(pair(2)))
+    assert queue_counts(run.queue) == (2, 3, 0)
 
 
 def test_an_output_that_is_empty_is_one():

@@ -1,106 +1,230 @@
-"""While judges are tuned, no address tells a vote or a verdict on an item that is held out."""
+"""While judges are tuned, no address tells a vote or a verdict on an item that is held out.
 
-import csv
-import io
+Every address of the product is asked twice: before and after votes and verdicts on items that are
+held out were changed, and all that follows from them was made anew. What is answered must be the
+same, to the last byte: then nothing tells them, neither singly nor in a sum.
+"""
+
+import re
+from io import StringIO
 
 import pytest
-from django.test import Client
+import time_machine
+from django.contrib import admin
+from django.core.management import CommandError, call_command, get_commands
+from django.urls import reverse
+from django.utils import timezone
 
-from humanjudge.api import api, grandjury_api
-from judge_eval.models import Call, Run, Verdict
+from judge_eval.exchange.export_files import FORMATS
+from judge_eval.pages.findings import TABLES
 from judge_eval.runs import variants
-from tests.helpers.every_page import EveryPage
-from tests.helpers.run_findings import compute
-from tests.makers import key_client, make_key, make_vote, make_voter, restate, seal_all
-from voting.models import Entry
+from reports.models import Delivery
+from reports.webhooks.services import make_webhook
+from tests.db.test_roles import API, PAGES, PROTOCOL, make_scene, page_address, requested, written
+from tests.helpers.held_out import ITEMS, Tuned
+from tests.makers import make_vote, make_voter, seal_all
+from voting.choices import ONE
+from voting.kinds import Further
+from voting.tuning import OF_ALL
 
-pytestmark = pytest.mark.django_db
-SECRET = "held-out-words"
-FILES = ("csv", "labels", "votes", "jsonl", "ledger")
+pytestmark = [pytest.mark.django_db, pytest.mark.timeout(400), pytest.mark.slow]
+
+RUN = "/api/runs/{run_id}"
+# Pages that have several addresses, by what stands in these.
+NAMES = {
+    "run-table": [{"table": name, "form": form} for name in TABLES for form in ("csv", "json")],
+    "run-chart": [{"chart": name} for name in ("agreement", "winning_rates", "ratings", "rates")],
+    "run-file": [{"form": form} for form in FORMATS],
+    "shared-file": [{"name": name} for name in ("report.json", "card.png", "badge.svg")],
+}
+# Some answer by what stands behind the address, too.
+QUERIES = {
+    "run": ["all=1", "part=ballot:decided"],
+    "run-pairs": ["sort=disagreement"],
+    "run-people": ["sort=agreement"],
+    "review": ["state=all", "state=all&variance=0.05"],
+    "project-audit": ["kind=vote", "kind=verdicts", "show=changes"],
+    f"GET {RUN}/export": [f"format={form}" for form in FORMATS],
+    f"GET {RUN}/findings": ["part=ballot:decided"],
+    f"GET {RUN}/gate": [
+        "judge=first&min_agreement=0.5&like_people=true",
+        "judge=first&not_worse_than=second&margin=0.1&at={seq}",
+        "judge=variant&min_agreement=0.5",
+    ],
+    "GET /api/review": ["state=all"],
+}
+# What is not compared, and why. The command line asks the API alone, as humanjudge.load does.
+LEFT_OUT = {
+    "voter GET my-votes": "A voter's own votes: the voter knows them.",
+    "voter GET reveal": "The voter's own vote, and no judge: see below.",
+    "superuser POST look-held-out": "A look at a variant's figure on that half, which is counted.",
+    "GET metrics": "How many requests were answered: they are other ones.",
+    "admin judge_eval.findings": "How many seconds it took; what was found is not listed.",
+}
+# What is made at that moment has names and tokens that are drawn: these are left out of answers.
+MADE = {
+    "voter GET vote",
+    *(f"POST /api/runs{what}" for what in ("", "/demo", "/import")),
+    *(f"POST {RUN}/{what}" for what in ("import", "variants", "scores", "shares")),
+    *(f"POST {what}" for what in ("/api/projects/{project_id}/shares", "/api/v1/models")),
+    f"POST {RUN}/judge-eval/vote",
+}
+DRAWN = re.compile(r'[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}|[\w:.=-]{20,}|_begins": "[\w-]{6}')
+CSRF = re.compile(r'name="csrfmiddlewaretoken" value="\w+"|"X-CSRFToken": "\w+"')
+OWN_APPS = {"humanjudge", "voting", "judge_eval", "reports"}
+# Commands that read or compute something of votes; all others that are ours, and why they are not.
+READING = {"export_run", "export_ledger", "score"}
+OTHERS = {
+    **dict.fromkeys(("backup", "restore"), "A backup is whole: whoever keeps the server has it."),
+    **dict.fromkeys(("replay", "compute_findings"), "They compute, and tell what was corrected."),
+    **dict.fromkeys(("verify", "verify_ledger", "votes"), "They read a file that one has."),
+    **dict.fromkeys(("import_run", "import_waiting", "keep_replies"), "They write."),
+    **dict.fromkeys(("load_demo", "personal_key", "serve", "up"), "They write, or start programs."),
+}
 
 
-@pytest.fixture
-def scene():
-    """Every address, of a run whose tuning is open; each held-out item as the one asked for."""
-    pages = EveryPage()
-    run = Run.objects.get(pk=pages.values["run_id"])
-    held = run.queue.items.filter(is_held_out=True)
-    variants.open_for_tuning(run)
-    pages.items = list(held)
-    verdicts = Verdict.objects.filter(item__in=pages.items)
-    verdicts.update(feedback=f"{SECRET} of a verdict")
-    calls = Call.objects.filter(verdict__in=verdicts)
-    calls.update(reply=f"{SECRET} of a reply", reason=SECRET, error=SECRET, winner="")
-    calls.update(state="failed")
-    voter = make_voter(run, name="Late")
-    for item in pages.items:
-        make_vote(voter, item, "B")
-    votes = Entry.objects.filter(kind="vote", item__in=pages.items)
-    votes.update(comment=f"{SECRET} of a vote", category=SECRET)
-    restate(run)
-    seal_all(run.queue.project)
-    Run.objects.filter(pk=run.pk).update(is_shared=True)
-    pages.run = Run.objects.select_related("queue").get(pk=run.pk)
-    compute(pages.run)
-    pages.values |= {"item_id": pages.items[0].pk, "call_id": calls[0].pk, "part": ""}
-    pages.of_pages["reveal"] = {"vote_uid": votes[0].uid}
-    return pages
+@pytest.fixture(params=["pairs", "items"])
+def tuned(request):
+    with time_machine.travel(timezone.now(), tick=False) as clock:
+        yield Tuned(make_scene(pairs=ITEMS), clock, request.param)
 
 
-def body_of(response):
-    if response.streaming:
-        return b"".join(response.streaming_content).decode(errors="replace")
-    return response.content.decode(errors="replace")
+def read(answer, name=""):
+    text = CSRF.sub("", answer.getvalue().decode(errors="replace"))
+    return f"{answer.status_code} {DRAWN.sub('', text) if name in MADE else text}"
 
 
-def telling(scene):
-    """The pages that tell it to somebody who may see everything, or to anybody."""
+def pages(tuned):
+    for page, (methods, _) in PAGES.items():
+        for names in NAMES.get(page, [{}]):
+            address = page_address(tuned.world, page, **names)
+            for query in ["", *QUERIES.get(page, [])]:
+                for person in ("superuser", "voter", "anonymous"):
+                    if "GET" in methods or not methods:
+                        yield f"{person} GET {page}", person, f"{address}?{query}", None
+            if "POST" in methods:
+                posted = tuned.world.posted.get(page, {})
+                yield f"superuser POST {page}", "superuser", address, posted
+
+
+def of_pages(tuned):
+    for name, person, address, posted in pages(tuned):
+        client = tuned.clients[person]
+        cookies = client.cookies.copy()
+        with written():
+            answer = client.get(address) if posted is None else client.post(address, posted)
+            yield name, address, read(answer, name)
+        client.cookies = cookies
+
+
+def of_the_api(tuned):
+    for table, key in ((API, tuned.key), (PROTOCOL, tuned.person)):
+        for operation, takes in table.items():
+            for query in ["", *QUERIES.get(operation, [])]:
+                asked = f"{operation}?{query.format(seq=tuned.project.head_seq)}"
+                with written():
+                    answer = requested(tuned.world, key, asked, takes.body)
+                    yield operation, asked, read(answer, operation)
+
+
+def of_the_admin(tuned):
+    for model, page in admin.site._registry.items():
+        name = f"admin:{page.opts.app_label}_{page.opts.model_name}"
+        newest = model._default_manager.order_by("-pk").values_list("pk", flat=True)[:20]
+        addresses = [reverse(f"{name}_change", args=[pk]) for pk in newest]
+        for address in [reverse(f"{name}_changelist"), *addresses]:
+            with written():
+                answer = tuned.clients["superuser"].get(address)
+                yield f"admin {model._meta.label_lower}", address, read(answer)
+
+
+def told(tuned):
+    """Return what every address answers, by its name and the address itself."""
     return {
-        name
-        for client in (scene.client, Client())
-        for name, address in scene.addresses().items()
-        if SECRET in body_of(client.get(address, SERVER_NAME="localhost"))
+        (name, address): text
+        for answers in (of_pages, of_the_api, of_the_admin)
+        for name, address, text in answers(tuned)
+        if name not in LEFT_OUT and name.partition(" ")[2] not in LEFT_OUT
     }
 
 
-def test_no_page_tells_a_vote_or_a_verdict_that_is_held_out(scene):
-    assert 2 <= len(scene.items) < scene.run.queue.items.count()
-    assert telling(scene) == set()
+def differing(before, after):
+    assert before.keys() == after.keys()
+    return {name for name, text in before.items() if text != after[name]}
+
+
+def test_no_address_tells_a_vote_or_a_verdict_that_is_held_out(tuned):
+    before = told(tuned)
+    assert {name.split()[-1] for (name, _), text in before.items() if text[0] == "5"} == {"healthz"}
+    tuned.change()
+    assert differing(before, told(tuned)) == set()
     # Afterwards they are told: by these addresses it is seen that something was kept back.
-    variants.end(scene.run)
-    compute(scene.run)
-    assert telling(scene) >= {"run-pair", "run-call"}
+    variants.end(tuned.run)
+    seal_all(tuned.project)
+    later = {name for name, _, text in of_pages(tuned) if "changed" in text}
+    assert later >= {f"superuser GET {page}" for page in ("run-pair", "run-call", "review-item")}
 
 
-@pytest.mark.parametrize("form", FILES)
-def test_no_file_does(scene, form):
-    response = scene.client.get(f"/runs/{scene.run.pk}/export/{form}", SERVER_NAME="localhost")
-    if form in ("jsonl", "ledger"):
-        assert response.status_code == 409
-        return
-    text = body_of(response)
-    assert SECRET not in text
-    rows = list(csv.reader(io.StringIO(text)))
-    held = {str(item.pk) for item in scene.items} | {i.external_id for i in scene.items} - {""}
-    outputs = {str(pk) for item in scene.items for pk in (item.a_id, item.b_id)}
-    for row in rows[1:]:
-        if form == "labels" and row[0] in held:
-            assert not any(row[1:])
-        if form == "votes":
-            assert row[0] not in outputs
+@pytest.mark.parametrize("tuned", ["pairs"], indirect=True)
+def test_a_voter_sees_the_own_vote_and_no_judge(tuned):
+    voter, reveal = tuned.clients["voter"], page_address(tuned.world, "reveal")
+    shown = read(voter.get(reveal))
+    assert "You chose" in shown
+    assert not any(judge in shown for judge in tuned.judges)
+    variants.end(tuned.run)
+    assert all(judge in read(voter.get(reveal)) for judge in tuned.judges)
 
 
-def test_no_address_of_the_api_does(scene):
-    token = make_key("read", "manage", "verdicts", "vote", project=scene.run.queue.project)[1]
-    client, asked = key_client(token), []
-    for prefix, document in (("", api), ("", grandjury_api)):
-        for path, about in document.get_openapi_schema()["paths"].items():
-            if "get" in about:
-                try:
-                    address = prefix + path.format(**scene.values)
-                except KeyError:
-                    continue
-                text = body_of(client.get(address, SERVER_NAME="localhost"))
-                asked.append(address)
-                assert SECRET not in text, address
-    assert len(asked) > 15
+@pytest.mark.parametrize("tuned", ["pairs"], indirect=True)
+def test_commands_tell_nothing_either(tuned, tmp_path):
+    ours = {name for name, app in get_commands().items() if app in OWN_APPS}
+    assert ours == READING | OTHERS.keys()
+    before = of_commands(tuned, tmp_path / "before")
+    tuned.change()
+    assert of_commands(tuned, tmp_path / "after") == before
+    refused = {" ".join(command) for command, text in before.items() if text == OF_ALL}
+    run, project = str(tuned.run.pk), str(tuned.project.pk)
+    assert refused == {
+        f"export_ledger {project}",
+        f"export_run --project {project}",
+        *(f"export_run {run} --format {form}" for form in ("jsonl", "ledger")),
+    }
+
+
+def of_commands(tuned, folder):
+    """Return what commands write, by their arguments; nothing of those that refuse."""
+    folder.mkdir()
+    run, project, out = str(tuned.run.pk), str(tuned.project.pk), folder / "out"
+    exports = [("export_run", run, "--format", form) for form in FORMATS]
+    exports += [("export_run", "--project", project), ("export_ledger", project)]
+    written_by = {}
+    for command in exports:
+        try:
+            call_command(*command, "--out", out, stderr=StringIO())
+            written_by[command] = out.read_text()
+        except CommandError as refused:
+            written_by[command] = str(refused)
+    table = StringIO()
+    call_command("score", run, "--out", folder / "scores", stdout=table)
+    results = [path.read_text() for path in sorted(folder.glob("scores/scores/**/*.json"))]
+    return written_by | {("score", run): [table.getvalue().partition("written to")[0], *results]}
+
+
+@pytest.mark.parametrize("tuned", ["items"], indirect=True)
+def test_no_webhook_tells_that_a_score_moves(tuned):
+    make_webhook(tuned.project, "https://8.8.8.8/hook", ["score.crossed"], 0.5, "http://testserver")
+    cross(tuned, held_out=True)
+    assert not Delivery.objects.filter(event="score.crossed").exists()
+    variants.end(tuned.run)
+    cross(tuned, held_out=False)
+    assert Delivery.objects.filter(event="score.crossed").exists()
+
+
+def cross(tuned, **of):
+    """Let so many people vote the one and then the other that a score crosses any line."""
+    item = tuned.run.queue.items.filter(is_held_out=of["held_out"])[0]
+    for choice, value in (("pass", ONE), ("flag", 0)):
+        for _ in range(60):
+            make_vote(make_voter(tuned.run), item, choice, further=Further(value))
+        tuned.clock.shift(10_000_000)
+        seal_all(tuned.project)

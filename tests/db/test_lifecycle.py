@@ -149,8 +149,9 @@ class TestStop:
     @pytest.mark.parametrize("absent, is_open", [(False, True), (True, False)])
     def test_what_was_imported_without_outputs_stays_closed(self, absent, is_open):
         run = make_run(pairs=2)
-        lacking = pairs_of(run)[1].b_id
-        Inference.objects.filter(pk=lacking).update(metadata={lifecycle.OUTPUT_ABSENT: absent})
+        outputs = Inference.objects.filter(project=run.queue.project)
+        outputs.update(metadata={lifecycle.OUTPUT_ABSENT: absent})
+        lifecycle.mark_lacking(run.queue)
         lifecycle.stop(run.pk)
         assert lifecycle.resume(run.pk).queue.is_open == is_open
         run.queue.refresh_from_db()

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from humanjudge.http import Problem
 from judge_eval.exchange.export import export_project
 from judge_eval.exchange.export_files import FORMATS, FormatName, with_ends
 from judge_eval.models import Run
@@ -29,8 +30,8 @@ class Command(BaseCommand):
             file = out.open("w", encoding="utf-8", newline="") if out else nullcontext(sys.stdout)
             with file as open_file:
                 open_file.writelines(lines)
-        except Ambiguous as ambiguous:
-            raise CommandError(str(ambiguous)) from ambiguous
+        except (Ambiguous, Problem) as refused:
+            raise CommandError(str(refused)) from refused
         except OSError as error:
             raise CommandError(f"cannot write {out}: {error.strerror}") from error
 

@@ -7,6 +7,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from voting.ledger import ledger
 from voting.models import Project
+from voting.tuning import OF_ALL, is_tuned
 
 
 class Command(BaseCommand):
@@ -20,6 +21,8 @@ class Command(BaseCommand):
         row = Project.objects.filter(pk=project).first()
         if row is None:
             raise CommandError(f"there is no project {project}")
+        if is_tuned(project):
+            raise CommandError(OF_ALL)
         lines = (f"{line}\n" for line in ledger.export(row))
         if out is None:
             sys.stdout.writelines(lines)
