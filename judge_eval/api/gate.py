@@ -239,4 +239,4 @@ def _notes(run: Run, judge: JudgeFindings) -> Iterator[str]:
         missing = number_of(round(judge.coverage.n * (1 - coverage)), "item")
         yield f"It gave no verdict on {missing}; votes there count against it."
     yield from drift.changes_of(run, UUID(judge.id))
-    yield from drift.about_model(run.judges.get(pk=judge.id))
+    yield from filter(None, [drift.floating_models(run).get(UUID(judge.id))])
