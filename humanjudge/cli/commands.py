@@ -114,9 +114,13 @@ def create(
         click.echo(created)
     reached = reached_by(client, made["id"], timeout)
     _print(reached, [lines.line("state", reached["state"])])
-    if reached["state"] in ENDED:
-        raise Failed(Code.REFUSED, f"{reached['state']}: {reached['note']}")
+    require_going_on(reached)
     return None
+
+
+def require_going_on(run: lines.Reply) -> None:
+    if run["state"] in ENDED:
+        raise Failed(Code.REFUSED, f"{run['state']}: {run['note']}")
 
 
 def reached_by(client: Client, run: str, timeout: float) -> lines.Reply:

@@ -35,6 +35,7 @@ from judge_eval.runs.hook_api import Asks
 from judge_eval.runs.lifecycle import JOINABLE, LifecycleRefused
 from judge_eval.runs.requests import Question, question_of
 from judge_eval.runs.results import read_reply
+from judge_eval.selectors import voted_items
 from voting.changes import note_change
 from voting.ledger.counts import votes_on
 from voting.models import Item
@@ -68,7 +69,9 @@ def ask_anchors(now: datetime) -> None:
         return
     until = time.monotonic() + LONGEST_SECONDS
     try:
+        # While judges are tuned an alarm would tell of votes that are held out.
         runs = Run.objects.filter(anchors_a_day__gt=0, state__in=JOINABLE, config__isnull=False)
+        runs = runs.filter(queue__is_tuning=False)
         for run in runs.select_related("queue"):
             if why_unwatched(run) or extension_check.why_not(run):
                 continue
@@ -112,7 +115,8 @@ def _freeze(judge: Judge, now: datetime, until: float) -> None:
     """Ask about anchors that this freezing lacks; where all were asked again, start the next."""
     from judge_eval.stats.drift import draw
 
-    anchors = draw(str(judge.run_id), 0, map(str, _voted(judge.run)), [], MOST_ANCHORS)
+    voted = map(str, voted_items(judge.run).values_list("pk", flat=True))
+    anchors = draw(str(judge.run_id), 0, voted, [], MOST_ANCHORS)
     rows = Anchor.objects.filter(judge=judge)
     freezing = rows.aggregate(last=Max("freezing"))["last"] or 1
     current = rows.filter(freezing=freezing)
@@ -123,8 +127,8 @@ def _freeze(judge: Judge, now: datetime, until: float) -> None:
     left = min(FROZEN_A_DAY * judge.run.anchors_a_day - today, AT_ONCE)
     due = draw(str(judge.pk), freezing, anchors, frozen, max(0, left))
     for item, answer in _answers(judge, due, until):
-        fields = {"frozen": answer.winner, "frozen_model": answer.model}
-        fields["frozen_at"] = timezone.now()
+        winner, model = answer
+        fields = {"frozen": winner, "frozen_model": model, "frozen_at": timezone.now()}
         Anchor.objects.get_or_create(judge=judge, freezing=freezing, item=item, defaults=fields)
 
 
@@ -161,7 +165,8 @@ def _write(judge: Judge, number: int, answer: AnchorAnswer) -> None:
         row = Anchor.objects.select_for_update(no_key=True).get(pk=number)
         if row.answered_at is not None:
             return  # another worker was quicker
-        row.answer, row.answered_model, row.answered_at = *answer, timezone.now()
+        row.answer, row.answered_model = answer
+        row.answered_at = timezone.now()
         votes = [choice for choice, _ in votes_on(Q(item=row.item_id))[row.item_id]]
         row.difference = share_right(votes, row.answer) - share_right(votes, row.frozen)
         row.save()
@@ -347,8 +352,3 @@ def _ask_one(question: Question) -> None:
 
 def _midnight(now: datetime) -> datetime:
     return now.replace(hour=0, minute=0, second=0, microsecond=0)
-
-
-def _voted(run: Run) -> list[UUID]:
-    voted = run.queue.items.filter(votes__gt=0, opened_at__isnull=False, unusable="")
-    return list(voted.values_list("pk", flat=True))
