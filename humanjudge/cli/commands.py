@@ -295,7 +295,8 @@ def planned(
 ) -> Printed:
     """How many items, votes, hours and people tell two judges apart, before collecting.
 
-    By evidence, and by a 95 % interval that is looked at once.
+    By evidence, and by a 95 % interval that is looked at once. The last line says how many of the
+    votes on models a judge saves at most that is as good as a person.
     """
     shares = {"people_agreement": agreement, "difference": difference, "ties": ties}
     params = {name: f"{share / 100:g}" for name, share in shares.items() if share is not None}

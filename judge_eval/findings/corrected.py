@@ -4,7 +4,6 @@ Unlike the board of judges, this is per output or pair: people's majority on it 
 """
 
 import numpy as np
-from django.conf import settings
 
 from judge_eval.findings.families import share_family
 from judge_eval.findings.load import RunOutcomes
@@ -17,7 +16,8 @@ from voting.choices import row_of
 
 def generator_rates(outcomes: RunOutcomes) -> list[GeneratorRates]:
     """Return the rates of each generator by name; none where items are neither pairs nor passed."""
-    figures, models = outcomes.run.queue.figures, outcomes.models
+    queue, models = outcomes.run.queue, outcomes.models
+    figures, families = queue.figures, queue.project.model_families
     is_paired = "models" in figures
     if not (is_paired or "flags" in figures) or len(outcomes.generators) > MOST_MODELS:
         return []
@@ -49,9 +49,7 @@ def generator_rates(outcomes: RunOutcomes) -> list[GeneratorRates]:
                 judges=[
                     JudgeRates(
                         judge=str(judge.pk),
-                        is_own_family=share_family(
-                            name, judge.model_names, settings.MODEL_FAMILIES
-                        ),
+                        is_own_family=share_family(name, judge.model_names, families),
                         rates=corrected(by_people, grades, prompts, are_passes=not is_paired),
                     )
                     for judge, grades in zip(
