@@ -8,7 +8,6 @@ from random import Random
 from typing import Any, TypeVar
 
 from django.conf import settings
-from django.contrib.auth.models import User
 from django.db import connection, transaction
 from django.db.models import Exists, Max, OuterRef, QuerySet
 from django.db.models.functions import Coalesce
@@ -16,17 +15,14 @@ from django.db.models.functions import Coalesce
 from humanjudge.celery import enqueue
 from humanjudge.lib.extensions import OWN
 from humanjudge.lib.strict_json import JsonObject
-from humanjudge.lib.text import listed
 from judge_eval.baselines import BASELINES
 from judge_eval.config.judge_types import JUDGE_TYPES
 from judge_eval.config.run_config import ONE_MODEL, JudgeSpec, RunConfig
 from judge_eval.demo.content import DemoPrompt
-from judge_eval.findings.families import Families
-from judge_eval.models import Board, Findings, Judge, JudgeRating, Provider, Run, Verdict
+from judge_eval.models import Board, Judge, JudgeRating, Provider, Run, Verdict
 from judge_eval.objects import record_objects
 from judge_eval.prompts.request_hash import judge_fingerprint
 from judge_eval.providers.chat import left_out
-from voting.changes import note_change
 from voting.choices import DEFAULT_BALLOT
 from voting.curating import votes_for
 from voting.kinds import Kind, is_ordered, kind_of
@@ -264,15 +260,3 @@ def model_fingerprint(
         },
         renderer=renderer_id(settings.SVG_RENDERER) if config.kind == "svg" else None,
     )
-
-
-def set_families(project: Project, families: Families, by: User) -> None:
-    """Let models be of these families in a project; figures that say so are computed anew."""
-    if project.model_families == families:
-        return
-    with transaction.atomic():
-        Project.objects.filter(pk=project.pk).update(model_families=families)
-        Findings.objects.filter(run__queue__project=project).update(is_behind=True)
-        names = listed(f"{start} = {family}" for start, family in families.items())
-        note_change(project, by, f"Families of models: {names or 'none'}.")
-    project.model_families = families

@@ -30,7 +30,7 @@ LONGEST_NAME: Final = 200
 
 
 def parse_families(text: str) -> dict[str, str]:
-    """Read families, one a line: what names of models start with, and their family.
+    """Read families, one per line: what names of models start with, and their family.
 
     Raises ValueError with the first line that is none.
 

@@ -17,9 +17,9 @@ from humanjudge.http import Context, Problem
 from humanjudge.lib.tables import DASH, Cell, name_cell
 from humanjudge.lib.text import listed
 from humanjudge.listing import Column, Listing
+from judge_eval.findings.cache import set_families
 from judge_eval.findings.families import LONGEST_NAME, MOST_FAMILIES, parse_families
 from judge_eval.runs.deletion import replies_older_than, set_retention
-from judge_eval.services import set_families
 from reports.grandjury.pages import show_secret
 from reports.projects.page_header import project_action, project_page
 from reports.report.links import MOST_DAYS, in_days
@@ -46,7 +46,7 @@ class SettingsForm(forms.Form):
         max_length=MOST_FAMILIES * LONGEST_NAME,
         widget=forms.Textarea(attrs={"rows": 3, "placeholder": "house-7b = meta"}),
         label="Families of models whose names do not tell",
-        help_text="One a line: what names start with, and the family. Judges may favour their own.",
+        help_text="One per line: what names start with, and the family. Judges may favour their own.",
     )
 
     def clean_families(self) -> dict[str, str]:
