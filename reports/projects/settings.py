@@ -46,7 +46,7 @@ class SettingsForm(forms.Form):
         max_length=MOST_FAMILIES * LONGEST_NAME,
         widget=forms.Textarea(attrs={"rows": 3, "placeholder": "house-7b = meta"}),
         label="Families of models whose names do not tell",
-        help_text="One per line: what names start with, and the family. Judges may favour their own.",
+        help_text="One per line: how names start, and their family. A judge may favour its own.",
     )
 
     def clean_families(self) -> dict[str, str]:
