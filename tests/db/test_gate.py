@@ -10,8 +10,10 @@ import pytest
 
 from humanjudge.cli.gate import junit_xml, summary
 from humanjudge.cli.main import main
+from judge_eval.exchange.export import export_project
 from judge_eval.models import Board, Call, Findings, Judge, Run, Verdict
 from tests.helpers.board_rows import make_studied_run
+from tests.helpers.bundles import empty_the_instance, restored
 from tests.helpers.run_findings import compute, voted_run
 from tests.helpers.run_maker import go_on, make_provider
 from tests.makers import (
@@ -113,6 +115,19 @@ def test_later_votes_are_left_out_where_the_anchors_are_frozen():
     assert frozen["checks"] == before["checks"]
     # A verdict that changes later is an answer like any other.
     assert ask(run, min_agreement=0.8, at=10**6).status_code == 409
+
+
+def test_a_bundle_takes_the_anchors_along():
+    run = voted_run()
+    at, conditions = head_of(run), {"min_agreement": 0.8, "beats_floor": "true"}
+    compute(run, f"at:{at}")
+    before = ask(run, at=at, **conditions).json()
+    lines = list(export_project(run.queue.project))
+    empty_the_instance()
+    [back] = restored(lines)
+    compute(back)
+    compute(back, f"at:{at}")
+    assert ask(back, at=at, **conditions).json() == before
 
 
 def test_what_a_judge_did_not_answer_counts_against_it_and_is_said():
