@@ -363,10 +363,10 @@ def add_variant(
 def ask_variant(run: str, label: str, wait: bool, timeout: float) -> Printed:
     """Ask a variant its next step: 20 items of the tuning half, that half, then all items."""
     client = connect()
-    asked = client.post(run_path(run, "variants", "ask"), {"variant": label})
+    requested = client.post(run_path(run, "variants", "ask"), {"variant": label})
     if wait:
         reached_by(client, run, timeout)
-    return asked, [lines.line("asked", label, "verdicts", asked["verdicts"])]
+    return requested, [lines.line("asked", label, "verdicts", requested["verdicts"])]
 
 
 @command("import")

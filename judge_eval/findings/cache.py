@@ -64,12 +64,12 @@ def note_behind(boards: Collection[Board]) -> None:
     runs = Run.objects.filter(board__in=boards, board__seq__gt=0)
     # While judges are asked and nobody votes, findings are for those who ask for them.
     of_interest = runs.filter(Q(board__votes__gt=0) | ~Q(state__in=Run.AT_WORK))
-    known = Findings.objects.filter(run=OuterRef("pk"), part=str(WHOLE))
+    existing = Findings.objects.filter(run=OuterRef("pk"), part=str(WHOLE))
     unasked = timezone.now() - WATCHED
     Findings.objects.bulk_create(
         [
             Findings(run=run, part=str(WHOLE), requested_at=unasked)
-            for run in of_interest.filter(~Exists(known))
+            for run in of_interest.filter(~Exists(existing))
         ],
         ignore_conflicts=True,
     )

@@ -124,12 +124,13 @@ def make_jokes(project: Project) -> Run:
 
 def examples(kind: Live) -> dict[str, Callable[[Item], dict[str, Any]]]:
     """Return the example judges of the demo: by name, what each says of an item."""
-    return {name: partial(_said, said) for name, said in content.examples(kind).items()}
+    examples = content.examples(kind)
+    return {name: partial(_verdict_of, verdicts) for name, verdicts in examples.items()}
 
 
-def _said(said: dict[Any, tuple[str, str]], item: Item) -> dict[str, Any]:
+def _verdict_of(verdicts: dict[Any, tuple[str, str]], item: Item) -> dict[str, Any]:
     sides = {output.generator: side for side, output in zip("AB", item.outputs, strict=False)}
-    answer, why = said[item.a.prompt, frozenset(sides)]
+    answer, why = verdicts[item.a.prompt, frozenset(sides)]
     return {
         "state": Verdict.State.DONE,
         "winner": sides.get(answer, answer),
