@@ -27,14 +27,13 @@ from humanjudge.lib.text import listed, number_of, odds
 from judge_eval.config.judge_types import NoVerdict
 from judge_eval.config.run_config import JudgePart
 from judge_eval.models import Anchor, Call, Judge, Provider, Run, Verdict
-from judge_eval.prompts.parse import ReplyUnreadable
 from judge_eval.providers import protocols
 from judge_eval.providers.errors import CallFailed
 from judge_eval.runs import extension_check, leases, providers, verdicts
 from judge_eval.runs.hook_api import Asks
 from judge_eval.runs.lifecycle import JOINABLE, LifecycleRefused
 from judge_eval.runs.requests import Question, question_of
-from judge_eval.runs.results import read_reply
+from judge_eval.runs.results import Answer, fields_of
 from judge_eval.selectors import voted_items
 from voting.changes import note_change
 from voting.ledger.counts import votes_on
@@ -324,30 +323,20 @@ def _take_places(provider: Provider, model: str, calls: int) -> None:
 
 
 def _ask_one(question: Question) -> None:
-    """Make a call that is kept nowhere, and pay for it."""
-    call, paid = question.call, 0
+    """Make a call that is kept nowhere, and pay for it; what is unreadable is asked once more."""
+    call, provider = question.call, question.provider
     try:
-        endpoint = providers.endpoint_of(question.provider)
-        reply = protocols.ask(question.provider.protocol, endpoint, question.request)
-        paid = question.cost_nano(reply.prompt_tokens, reply.completion_tokens) or 0
+        endpoint = providers.endpoint_of(provider)
+        answer = Answer(question, protocols.ask(provider.protocol, endpoint, question.request))
     except CallFailed as failed:
-        paid = question.reservation_nano if failed.may_be_billed else 0
-        if failed.status not in _OF_THE_ITEM or failed.retryable:
-            raise
-        call.state, call.error = Call.State.FAILED, failed.reason
-        return
-    finally:
-        Run.objects.filter(pk=question.run.pk).update(spent_nano=F("spent_nano") + paid)
-    call.reported_model, call.state = reply.model[:200], Call.State.FAILED
-    try:
-        fields = read_reply(question, reply) if not reply.refusal else {}
-        call.error = f"refused: {reply.refusal}" if reply.refusal else ""
-    except ReplyUnreadable as error:
-        fields, call.error = {}, str(error)
-    if not call.error:
-        call.state = Call.State.DONE
-    for name, value in fields.items():
+        answer = Answer(question, failure=failed)
+    Run.objects.filter(pk=question.run.pk).update(spent_nano=F("spent_nano") + (answer.cost or 0))
+    if (why := answer.failure) and (why.retryable or why.status not in _OF_THE_ITEM):
+        raise why
+    for name, value in fields_of(answer).items():
         setattr(call, name, value)
+    if call.state == Call.State.WAITING:
+        _ask_one(question_of(call, provider))
 
 
 def _midnight(now: datetime) -> datetime:

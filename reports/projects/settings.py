@@ -18,7 +18,7 @@ from humanjudge.lib.tables import DASH, Cell, name_cell
 from humanjudge.lib.text import listed
 from humanjudge.listing import Column, Listing
 from judge_eval.findings.cache import set_families
-from judge_eval.findings.families import LONGEST_NAME, MOST_FAMILIES, parse_families
+from judge_eval.findings.families import parse_families
 from judge_eval.runs.deletion import replies_older_than, set_retention
 from reports.grandjury.pages import show_secret
 from reports.projects.page_header import project_action, project_page
@@ -43,7 +43,7 @@ class SettingsForm(forms.Form):
     )
     families = forms.CharField(
         required=False,
-        max_length=MOST_FAMILIES * LONGEST_NAME,
+        max_length=20_000,
         widget=forms.Textarea(attrs={"rows": 3, "placeholder": "house-7b = meta"}),
         label="Families of models whose names do not tell",
         help_text="One per line: how names start, and their family. A judge may favour its own.",

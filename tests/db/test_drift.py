@@ -229,6 +229,14 @@ def test_a_judge_of_several_models_is_asked_as_in_its_run(model, monkeypatch):
     assert len(model.requests) == asked
 
 
+def test_an_unreadable_reply_is_asked_for_once_more_as_in_the_run(model, monkeypatch):
+    _, judge = watched(model, pairs=1)
+    model.control(mode="prose", times=1)
+    days(1, monkeypatch)
+    assert Anchor.objects.get(judge=judge).frozen != ""
+    assert [request["mode"] for request in model.requests] == ["prose", "ok", "ok"]
+
+
 def test_a_provider_with_few_calls_a_minute_is_asked_all_the_same(model, monkeypatch):
     _, judge = watched(model)
     Provider.objects.update(requests_per_minute=10)
