@@ -7,7 +7,7 @@ import pytest
 from judge_eval.config.judge_types import JUDGE_TYPES, JudgeType
 from judge_eval.config.run_config import JoiningJudges
 from judge_eval.models import Anchor, Call, Judge, Provider, Run, Verdict
-from judge_eval.runs import drift, lifecycle
+from judge_eval.runs import drift, lifecycle, variants
 from judge_eval.services import judge_of
 from reports.models import Delivery
 from reports.webhooks.services import make_webhook
@@ -280,6 +280,8 @@ def test_a_name_that_floats_is_noted(model):
         frozen_at=NOON,
         frozen_model="judge-2",
     )
-    assert drift.floating_models(run) == {
-        judge.pk: "judge-latest has answered as judge-1 and judge-2."
-    }
+    note = "judge-latest has answered as judge-1 and judge-2."
+    assert drift.floating_models(run) == {judge.pk: note}
+    variants.open_for_tuning(run)
+    client = member_client(run.queue.project, "evaluator")
+    assert note in client.get(f"/runs/{run.pk}/workshop/").content.decode()
