@@ -18,7 +18,7 @@ from judge_eval.config.run_config import JoiningJudges
 from judge_eval.findings.cache import request_findings
 from judge_eval.findings.filters import Slice
 from judge_eval.findings.model import JudgeFindings, RunFindings
-from judge_eval.models import Run
+from judge_eval.models import Run, Verdict
 from judge_eval.runs import drift
 from judge_eval.runs.lifecycle import add_judges_to, ask_missing
 from judge_eval.selectors import by_prefix, stands_on_board, voted_items
@@ -71,7 +71,7 @@ class Decided(Schema):
     """How it ends: `code` is 0 where all passed, else 1 where one failed, else 3.
 
     The votes are those up to entry `at` that still stand, on `items`; on `unanswered` of these the
-    judge was asked and has no verdict. `seq` is the entry that these figures know, and `ledger_seq`
+    judge came to no verdict. `seq` is the entry that these figures know, and `ledger_seq`
     the run's last: where it is larger, ask again.
     """
 
@@ -116,7 +116,7 @@ def decide(request: HttpRequest, run_id: Prefix, conditions: Query[Conditions]) 
     where it is below. `like_people` is the Alt-Test, by the run's epsilon or another of its grid.
     Everything else is too few votes to say. Simulated votes are refused with 409.
 
-    `state` is `computing` until the figures know every vote, or while judges are being conditions.
+    `state` is `computing` until the figures know every vote, or while judges are being asked.
     """
     run, is_sealed = run_to_read(request, run_id, _part(conditions.at))
     _require_consistent(request, conditions)
@@ -160,10 +160,8 @@ def _require_consistent(request: HttpRequest, conditions: Conditions) -> None:
         raise ConfigInvalid.at(unknown[0], "there is no such condition")
     if not conditions.judge:
         raise _refused("judge", "name one")
-    named = (
-        conditions.beats_floor or conditions.like_people or conditions.not_worse_than is not None
-    )
-    if not named and conditions.min_agreement is None:
+    is_named = conditions.beats_floor or conditions.like_people
+    if not is_named and (conditions.min_agreement, conditions.not_worse_than) == (None, None):
         raise HttpError(409, NO_CONDITION)
     if (conditions.margin is None) != (conditions.not_worse_than is None):
         raise _refused("margin", "it goes with not_worse_than, and that with it")
@@ -175,8 +173,7 @@ def _decided(run: Run, figures: RunFindings, conditions: Conditions) -> JsonObje
     judge, as_of = _named(figures, "judge", conditions.judge), figures.as_of
     checks = list(_checks(run, figures, judge, conditions))
     end = gate.overall([check.outcome for check in checks])
-    coverage = judge.coverage
-    unanswered = round(coverage.n * (1 - (1.0 if coverage.value is None else coverage.value)))
+    failed = Verdict.objects.filter(judge=UUID(judge.id), state=Verdict.State.FAILED)
     return {
         "state": "ready",
         "run": str(run.pk),
@@ -187,11 +184,11 @@ def _decided(run: Run, figures: RunFindings, conditions: Conditions) -> JsonObje
         "votes": as_of.votes,
         "people": as_of.people,
         "items": as_of.voted,
-        "unanswered": unanswered,
+        "unanswered": failed.filter(item__in=voted_items(run, conditions.at)).count(),
         "code": end,
         "result": end.in_words,
         "checks": checks,
-        "notes": list(_notes(run, judge, unanswered)),
+        "notes": list(_notes(run, judge)),
         "seq": as_of.seq,
         "ledger_seq": run.board.seq,
     }
@@ -222,9 +219,8 @@ def _checks(
         column = figures.judges.index(other)
         parts = (claims.difference, claims.difference_low, claims.difference_high)
         value, low, high = (matrix[place][column] for matrix in parts)
-        difference = Estimate(value, low, high, why="no vote on an item that both were asked about")
-        if value is not None:
-            difference = Estimate(value, low, high)
+        why = "no vote on an item that both were asked about" if value is None else None
+        difference = Estimate(value, low, high, why=why)
         yield gate.not_worse_than(other.name, difference, conditions.margin)
     if conditions.like_people:
         yield _like_people(run, figures, judge, conditions.epsilon)
@@ -246,9 +242,10 @@ def _like_people(
     return gate.like_people(rates[epsilon], PASSES, epsilon, tested.words)
 
 
-def _notes(run: Run, judge: JudgeFindings, unanswered: int) -> Iterator[str]:
-    if unanswered and (judge.coverage.value or 0) < WELL_COVERED:
-        missing = number_of(unanswered, "item")
+def _notes(run: Run, judge: JudgeFindings) -> Iterator[str]:
+    coverage = judge.coverage.value
+    if coverage is not None and coverage < WELL_COVERED:
+        missing = number_of(round(judge.coverage.n * (1 - coverage)), "item")
         yield f"It gave no verdict on {missing}; votes there count against it."
     yield from drift.changes_of(run, UUID(judge.id))
     yield from filter(None, [drift.floating_models(run).get(UUID(judge.id))])

@@ -351,9 +351,11 @@ def test_asking_ends_with_2_where_a_judge_did_not_answer(cli, monkeypatch):
         state="failed", winner="", score_a=None, score_b=None, error="no answer"
     )
     compute(run)
+    # Items without votes are no anchors.
+    run.queue.items.filter(position__lt=2).update(votes=0)
     code, out, err = cli(run.pk, "--judge", "near-judge", "--ask", *AGREEMENT)
     assert (code, out) == (2, "")
-    assert "no verdict on 10 items" in err
+    assert "no verdict on 8 items" in err
 
 
 @pytest.mark.django_db(transaction=True)
