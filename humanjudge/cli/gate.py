@@ -12,7 +12,7 @@ from xml.sax.saxutils import quoteattr
 import click
 
 from humanjudge.cli import lines
-from humanjudge.cli.client import Client, Code, Failed, connect, run_path, trying
+from humanjudge.cli.client import Client, Code, Failed, connect, given, run_path, trying
 from humanjudge.cli.commands import FILE, LOOK_SECONDS, humanjudge, reached_by, require_going_on
 from humanjudge.lib.text import number_of
 
@@ -36,9 +36,8 @@ def decide(
     """Return what a server decides; with `ask`, once the judge has answered what it had not."""
     with closing(connect()) as client:
         if ask:
-            client.post(
-                run_path(run, "gate", "ask"), {"judge": judge, "provider": provider, "at": at}
-            )
+            missing = {"judge": judge, "at": at, **given(provider=provider)}
+            client.post(run_path(run, "gate", "ask"), missing)
             require_going_on(reached_by(client, run, timeout))
         reply = decided(client, run, timeout, {"judge": judge, "at": at, **conditions})
     if ask and reply["unanswered"]:

@@ -7,14 +7,14 @@ from uuid import UUID
 from django.http import HttpRequest
 from ninja import Field, Query, Schema
 from ninja.errors import HttpError
-from pydantic import AfterValidator, WithJsonSchema
+from pydantic import AfterValidator, ConfigDict, WithJsonSchema
 
 from humanjudge.lib.strict_json import JsonObject
 from humanjudge.lib.text import fixed, listed, number_of
-from humanjudge.lib.validation import ConfigInvalid, validated
+from humanjudge.lib.validation import WHOLE, ConfigInvalid, Part, validated
 from judge_eval.api.access import KeyRouter, Prefix, key_of, run_of
 from judge_eval.api.votes import Computing, run_to_read
-from judge_eval.config.run_config import JoiningJudges
+from judge_eval.config.run_config import DEFAULT_PROVIDER, JoiningJudges
 from judge_eval.findings.cache import request_findings
 from judge_eval.findings.filters import Slice
 from judge_eval.findings.model import JudgeFindings, RunFindings
@@ -93,12 +93,14 @@ class Decided(Schema):
     ledger_seq: int
 
 
-class Missing(Schema):
+class Missing(Part):
     """Which judge to ask about what it did not answer, by `provider` where it is new in the run."""
 
+    model_config = ConfigDict(json_schema_extra={"example": {"judge": "judge-0"}})
+
     judge: Annotated[str, Field(min_length=1, max_length=200)]
-    provider: Annotated[str, Field(max_length=50)] = ""
-    at: Entries | None = None
+    provider: Annotated[str, Field(max_length=50)] = DEFAULT_PROVIDER
+    at: Annotated[Entries, WHOLE] | None = None
 
 
 class Requested(Schema):
@@ -259,11 +261,14 @@ def ask(request: HttpRequest, run_id: Prefix, body: Missing) -> Any:
     entry of the ledger whose votes count; without it all do.
     """
     run = run_of(key_of(request, ApiKey.Scope.MANAGE), run_id, "run")
-    items, named = voted_items(run, body.at), run.judges.filter(name=body.judge)
-    if judge := named.first() or by_prefix(run.judges.all(), body.judge):
+    items, judges = voted_items(run, body.at), run.judges.order_by("position")
+    named = (judge for judge in judges if judge.name == body.judge)
+    if judge := next(named, None) or by_prefix(judges, body.judge):
         return {"verdicts": ask_missing(run.pk, judge, items)}
     if run.queue.is_tuning:
         raise HttpError(409, IN_WORKSHOP)
-    provider = {"provider": body.provider} if body.provider else {}
-    joining = validated(JoiningJudges, {"judges": [body.judge], **provider})
-    return {"verdicts": add_judges_to(run.pk, joining, items)}
+    try:
+        new = {"judges": [body.judge], "provider": body.provider}
+        return {"verdicts": add_judges_to(run.pk, validated(JoiningJudges, new), items)}
+    except ConfigInvalid as invalid:
+        raise HttpError(409, str(invalid)) from invalid
