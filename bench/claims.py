@@ -325,7 +325,7 @@ def one_vote_each(right: IntArray) -> Entered:
     shared, prompts = np.ones_like(apart), tuple(range(len(right)))
     return Entered(
         *(prompts, numbers, right, votes, ones, shared, apart.astype(float), len(right), ones),
-        wanted=ones,
+        required=ones,
     )
 
 

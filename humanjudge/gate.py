@@ -10,6 +10,7 @@ import pytest
 
 from humanjudge.cli.client import Failed
 from humanjudge.cli.gate import decide, words
+from humanjudge.cli.lines import Reply
 
 
 class Gate(Protocol):
@@ -19,7 +20,7 @@ class Gate(Protocol):
     ``ask=True``.
     """
 
-    def __call__(self, run: str, judge: str, **asked: Any) -> dict[str, Any]: ...
+    def __call__(self, run: str, judge: str, **options: Any) -> Reply: ...
 
 
 @pytest.fixture(scope="session")
@@ -29,9 +30,9 @@ def gate() -> Gate:
     Too few votes fail the test too: what nobody can say yet has not passed.
     """
 
-    def weigh(run: str, judge: str, **asked: Any) -> dict[str, Any]:
+    def weigh(run: str, judge: str, **options: Any) -> Reply:
         try:
-            reply = decide(run, judge=judge, **asked)
+            reply = decide(run, judge, **options)
         except Failed as failed:
             pytest.fail(f"the gate could not be asked: {failed}", pytrace=False)
         if reply["code"]:

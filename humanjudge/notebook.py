@@ -75,8 +75,8 @@ def _of_database(run: str) -> tuple[Iterable[str | bytes], Figures]:
     from judge_eval.models import Run
     from judge_eval.selectors import by_prefix
 
-    found = by_prefix(Run.objects.select_related("queue"), run)
-    if found is None:
+    row = by_prefix(Run.objects.select_related("queue"), run)
+    if row is None:
         raise LookupError(f"there is no run {run!r}")
-    results = Results.model_validate(results_of(found) | {"sealed": True})
-    return run_rows(found), results.model_dump(mode="json")["leaderboard"]
+    results = Results.model_validate(results_of(row) | {"sealed": True})
+    return run_rows(row), results.model_dump(mode="json")["leaderboard"]

@@ -214,10 +214,6 @@ IMPORT_MAX_ROWS = env.int("IMPORT_MAX_ROWS", 500_000)
 # which reports then take by name, over the web too.
 SCORER_MODULES: list[str] = env.list("SCORER_MODULES", [])
 
-# Families of models by what their names begin with, where the name does not tell: a judge is marked
-# on the outputs of its own.
-MODEL_FAMILIES: dict[str, str] = env.dict("MODEL_FAMILIES", {})
-
 # Extensions by their dotted names, beside those that installed packages bring: docs/extending.md.
 HUMANJUDGE_EXTENSIONS: list[str] = env.list("HUMANJUDGE_EXTENSIONS", [])
 

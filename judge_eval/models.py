@@ -230,6 +230,12 @@ class Judge(models.Model):
         return self.provider == self.BASELINE
 
     @property
+    def model_names(self) -> list[str]:
+        """The models that answer for it; of one that is asked nowhere, its own name."""
+        parts = (self.recipe or {}).get("parts", ())
+        return [part["id"] for part in parts] or [self.model or self.name]
+
+    @property
     def tag(self) -> str:
         """Return what stands beside its name where it is no model that judges."""
         is_example = (self.provider, self.model) == (self.IMPORTED, self.EXAMPLE)
@@ -424,13 +430,13 @@ class Anchor(models.Model):
     judge = models.ForeignKey(Judge, models.CASCADE, related_name="anchors", db_index=False)
     item = models.ForeignKey(Item, models.CASCADE, related_name="+", db_index=False)
     freezing = models.PositiveIntegerField()
-    # What it said; empty where that was no verdict.
+    # Its verdict; empty where there was none.
     frozen = models.CharField(max_length=LONGEST_CHOICE, blank=True)
     frozen_at = models.DateTimeField()
     frozen_model = models.CharField(max_length=200, blank=True)
     answer = models.CharField(max_length=LONGEST_CHOICE, blank=True)
-    asked_at = models.DateTimeField(null=True)
-    asked_model = models.CharField(max_length=200, blank=True)
+    answered_at = models.DateTimeField(null=True)
+    answered_model = models.CharField(max_length=200, blank=True)
     # Of the votes on the item, how many more the answer equals now, as a share.
     difference = models.FloatField(null=True)
     # "worse" or "better", where this answer settled that the judge has changed.

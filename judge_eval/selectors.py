@@ -32,7 +32,8 @@ from judge_eval.models import (
     Verdict,
 )
 from judge_eval.stats import elo
-from voting.models import Item, Picture, Project
+from voting.ledger.counts import counted_in
+from voting.models import Entry, Item, Picture, Project
 from voting.selectors import queue_counts, unusable_pairs
 
 Row = TypeVar("Row", bound=Model)
@@ -150,6 +151,15 @@ def board(run: Run, counted: tuple[int, int, int] | None = None) -> BoardView:
     counts, unusable = Board.objects.get(run=run), unusable_pairs(run.queue).count()
     votes = (counts.votes, counts.unblinded, counts.seq)
     return BoardView(run, rows, *votes, *(counted or queue_counts(run.queue)), unusable)
+
+
+def voted_items(run: Run, up_to: int | None = None) -> QuerySet[Item]:
+    """Return the items of a run with votes that count; `up_to` an entry of the ledger, or all."""
+    items = run.queue.items.filter(votes__gt=0, opened_at__isnull=False, unusable="")
+    if up_to is None:
+        return items
+    votes = Entry.objects.filter(counted_in(run.queue), queue=run.queue_id, seq__lte=up_to)
+    return items.filter(pk__in=votes.values("item"))
 
 
 def verdicts_of(run: Run) -> QuerySet[Verdict]:

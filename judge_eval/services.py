@@ -245,14 +245,14 @@ def model_fingerprint(
     """Return the name of a competitor: whatever would make it another one."""
     rows = Provider.objects.filter(name=provider).values_list("refused", flat=True)
     without = left_out((rows.first() or {}).get(model, ()))
-    asked = config.asking(judge, provider, model).parameters
+    parameters = config.asking(judge, provider, model).parameters
     spec = config.spec_of(judge)
     return judge_fingerprint(
         model=reported or model,
         provider=provider,
         prompt_version=config.judging.prompt_version,
         parameters={
-            **{name: value for name, value in asked.items() if name not in without},
+            **{name: value for name, value in parameters.items() if name not in without},
             "samples": config.judging.samples,
             "orders": config.verdict_orders,
             **(spec.variation if spec else {}),

@@ -41,6 +41,8 @@ class Project(Identified):
     head_hash = models.BinaryField(max_length=32, editable=False)
     # For how long raw replies of models are kept once a run is over; empty keeps them.
     keep_replies_days = models.PositiveIntegerField(null=True, blank=True)
+    # Families of models by what their names start with, where the names do not tell.
+    model_families = models.JSONField(default=dict, blank=True)
 
     class Meta:
         indexes: ClassVar = [

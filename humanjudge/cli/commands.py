@@ -114,9 +114,13 @@ def create(
         click.echo(created)
     reached = reached_by(client, made["id"], timeout)
     _print(reached, [lines.line("state", reached["state"])])
-    if reached["state"] in ENDED:
-        raise Failed(Code.REFUSED, f"{reached['state']}: {reached['note']}")
+    require_going_on(reached)
     return None
+
+
+def require_going_on(run: lines.Reply) -> None:
+    if run["state"] in ENDED:
+        raise Failed(Code.REFUSED, f"{run['state']}: {run['note']}")
 
 
 def reached_by(client: Client, run: str, timeout: float) -> lines.Reply:
@@ -291,7 +295,8 @@ def planned(
 ) -> Printed:
     """How many items, votes, hours and people tell two judges apart, before collecting.
 
-    By evidence, and by a 95 % interval that is looked at once.
+    By evidence, and by a 95 % interval that is looked at once. The last line says how many of the
+    votes on models a judge saves at most that is as good as a person.
     """
     shares = {"people_agreement": agreement, "difference": difference, "ties": ties}
     params = {name: f"{share / 100:g}" for name, share in shares.items() if share is not None}
@@ -358,10 +363,10 @@ def add_variant(
 def ask_variant(run: str, label: str, wait: bool, timeout: float) -> Printed:
     """Ask a variant its next step: 20 items of the tuning half, that half, then all items."""
     client = connect()
-    asked = client.post(run_path(run, "variants", "ask"), {"variant": label})
+    requested = client.post(run_path(run, "variants", "ask"), {"variant": label})
     if wait:
         reached_by(client, run, timeout)
-    return asked, [lines.line("asked", label, "verdicts", asked["verdicts"])]
+    return requested, [lines.line("asked", label, "verdicts", requested["verdicts"])]
 
 
 @command("import")

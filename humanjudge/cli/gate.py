@@ -2,40 +2,59 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 from time import monotonic, sleep
-from typing import Any
+from typing import Any, TypeAlias
 from xml.sax.saxutils import quoteattr
 
 import click
 
 from humanjudge.cli import lines
 from humanjudge.cli.client import Client, Code, Failed, connect, given, run_path, trying
-from humanjudge.cli.commands import ENDED, FILE, LOOK_SECONDS, humanjudge, reached_by
+from humanjudge.cli.commands import FILE, LOOK_SECONDS, humanjudge, reached_by, require_going_on
+from humanjudge.lib.text import number_of
 
 SHARE = click.FloatRange(0, 1)
-# What was asked and what counts, without what changes while the votes and verdicts stay.
+Condition: TypeAlias = str | float | None
+# What changes while the votes and verdicts stay.
 _OF_THE_MOMENT = ("state", "seq", "ledger_seq")
 _MARKS = re.compile(r"[^\w\s.,%()+-]|_|\.(?=[^\W\d])")
 
 
 def decide(
-    run: str, *, ask: bool = False, provider: str | None = None, timeout: float = 600, **asked: Any
+    run: str,
+    judge: str,
+    *,
+    ask: bool = False,
+    provider: str = "",
+    timeout: float = 600,
+    at: int | None = None,
+    **conditions: Condition,
 ) -> lines.Reply:
-    """Return what a server decides, once a judge was asked where that is wanted."""
+    """Return what a server decides; with `ask`, once the judge has answered what it had not."""
     with closing(connect()) as client:
         if ask:
-            ask_judge(client, run, asked["judge"], provider, timeout)
-        return decided(client, run, timeout, **asked)
+            missing = {"judge": judge, "at": at, **given(provider=provider)}
+            client.post(run_path(run, "gate", "ask"), missing)
+            require_going_on(reached_by(client, run, timeout))
+        reply = decided(client, run, timeout, {"judge": judge, "at": at, **conditions})
+    if ask and reply["unanswered"]:
+        why = f"it has no verdict on {number_of(reply['unanswered'], 'item')}"
+        raise Failed(Code.REFUSED, f"{why}: see the page of the run, or leave --ask out")
+    return reply
 
 
-def decided(client: Client, run: str, timeout: float, **asked: Any) -> lines.Reply:
-    """Return what a server decides, by figures of all votes and verdicts before it was asked."""
+def decided(
+    client: Client, run: str, timeout: float, query: Mapping[str, Condition]
+) -> lines.Reply:
+    """Return what a server decides by figures of all votes and verdicts that there are by now."""
     until, seq = monotonic() + timeout, None
+    # 0 is a condition too.
+    sent = {name: str(value) for name, value in query.items() if value is not None}
     while True:
-        reply: lines.Reply = client.get(run_path(run, "gate"), **_query(asked))
+        reply: lines.Reply = client.get(run_path(run, "gate"), **sent)
         if reply["state"] == "ready":
             seq = reply["ledger_seq"] if seq is None else seq
             if reply["seq"] >= seq:
@@ -43,27 +62,6 @@ def decided(client: Client, run: str, timeout: float, **asked: Any) -> lines.Rep
         if monotonic() >= until:
             raise Failed(Code.TIMED_OUT, "no figures of all votes yet: are the workers running?")
         sleep(LOOK_SECONDS)
-
-
-def _query(asked: dict[str, Any]) -> dict[str, str]:
-    """Return what was given as an address has it; 0 is given too."""
-    return {name: str(value) for name, value in asked.items() if value is not None}
-
-
-def ask_judge(client: Client, run: str, judge: str, provider: str | None, timeout: float) -> None:
-    """Let a judge give the verdicts that it has not given: one that is new is asked everything."""
-    known = client.get(run_path(run))
-    if judge in {name for each in known["judges"] for name in (each["name"], each["id"])}:
-        client.post(run_path(run, "retry"))
-    else:
-        joining = {"judges": [judge], **given(provider=provider)}
-        client.post(run_path(run, "judges"), joining)
-    reached = reached_by(client, known["id"], timeout)
-    if reached["state"] in ENDED:
-        raise Failed(Code.REFUSED, f"{reached['state']}: {reached['note']}")
-    if failed := reached["progress"]["calls"]["failed"]:
-        why = f"{failed} calls of this run failed, which says nothing about the judge"
-        raise Failed(Code.REFUSED, f"{why}: see its page, or leave --ask out to count them")
 
 
 @humanjudge.command("gate")
@@ -77,20 +75,13 @@ def ask_judge(client: Client, run: str, judge: str, provider: str | None, timeou
 @click.option("--epsilon", type=click.FloatRange(0, 1, max_open=True), help="Of the Alt-Test.")
 @click.option("--at", type=click.IntRange(min=0), help="Votes up to this entry of the ledger only.")
 @click.option("--ask", is_flag=True, help="First ask the judge where it has given no verdict.")
-@click.option("--provider", help="With --ask: whom to ask, of a judge that is new in the run.")
+@click.option("--provider", default="", help="With --ask: of a judge that is new in the run.")
 @click.option("--timeout", type=click.FloatRange(min=0), default=600, show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of lines.")
 @click.option("--junit", type=FILE, metavar="FILE", help="Write JUnit XML too.")
 @click.option("--markdown", type=FILE, metavar="FILE", help="Write a summary for a build too.")
 def gate(
-    run: str,
-    ask: bool,
-    provider: str | None,
-    timeout: float,
-    as_json: bool,
-    junit: Path | None,
-    markdown: Path | None,
-    **asked: Any,
+    run: str, as_json: bool, junit: Path | None, markdown: Path | None, **options: Any
 ) -> None:
     """May a judge go on? Ends with 0 passed, 1 failed, 3 too few votes to say.
 
@@ -98,7 +89,7 @@ def gate(
     Where several conditions are given, one that failed decides, else one that is not settled.
     """
     try:
-        reply = decide(run, ask=ask, provider=provider, timeout=timeout, **asked)
+        reply = decide(run, **options)
         for path, write in ((junit, junit_xml), (markdown, summary)):
             if path is not None:
                 with trying("write", path):

@@ -209,10 +209,12 @@ def _percent(share: float | None) -> str:
 
 
 def plan_lines(plans: Reply) -> Iterator[str]:
-    for method, plan in plans.items():
+    for method in ("evidence", "interval"):
+        plan = plans[method]
         if plan["items"] is None:
             yield line(method, "more than 20000 items")
         else:
             yield line(
                 method, *_named(plan, "items", "votes", "people"), f"hours:{plan['hours']:.1f}"
             )
+    yield line("saving", f"at most {_percent(plans['saving'])} % of the votes")

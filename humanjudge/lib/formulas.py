@@ -98,19 +98,19 @@ def mathml(latex: str, *, is_display: bool) -> str | None:
     # Macros grow without bound: the place that takes none makes an error of their definition.
     converter.macros = cast("dict[str, Any]", MappingProxyType({}))
     try:
-        root = converter.convert_to_element(_OTHER.sub(_known, latex))
+        root = converter.convert_to_element(_OTHER.sub(_supported, latex))
         del root.attrib["xmlns"]
         if not all(_is_set(element) for element in root.iter()):
             return None
-        shown = "".join(root.itertext())
-        if not shown.strip() or not _letters(_COMMANDS.sub(" ", latex)) <= _letters(shown):
+        text = "".join(root.itertext())
+        if not text.strip() or not _letters(_COMMANDS.sub(" ", latex)) <= _letters(text):
             return None
         return tostring(root, encoding="unicode")
     except Exception:  # noqa: BLE001  what the library makes of a hostile formula can be anything
         return None
 
 
-def _known(other: re.Match[str]) -> str:
+def _supported(other: re.Match[str]) -> str:
     if not other["start"]:
         return r"\operatorname{arg}"
     return other["start"] + ("align*}" if other["align"] else "matrix}")
@@ -127,7 +127,7 @@ def _is_set(element: Element) -> bool:
     text = element.text or ""
     if element.tag not in TAGS or "\\" in text or text == "&":
         return False
-    element.text = _CHARACTER.sub(lambda found: chr(int(found[1], 16)), text) or None
+    element.text = _CHARACTER.sub(lambda match: chr(int(match[1], 16)), text) or None
     # Most browsers draw no line through what is cancelled.
     if element.tag == "menclose":
         return element.get("notation") == "box"
@@ -172,20 +172,20 @@ def _find(text: str, start: int, end: int, env: MutableMapping[str, Any]) -> re.
     opened, length = env.get("formulas", (0, 0))
     if opened >= MOST or length >= LONGEST_IN_ALL or not text.startswith(_OPENINGS, start, end):
         return None
-    found = _FORMULA.match(text, start, end)
-    if found and _PROSE.fullmatch(found.group()):
-        found = None
-    env["formulas"] = opened + 1, length + len(found.group() if found else "")
-    return found
+    match = _FORMULA.match(text, start, end)
+    if match and _PROSE.fullmatch(match.group()):
+        match = None
+    env["formulas"] = opened + 1, length + len(match.group() if match else "")
+    return match
 
 
 def _inline(state: StateInline, silent: bool) -> bool:
-    found = _find(state.src, state.pos, state.posMax, state.env)
-    if not found:
+    match = _find(state.src, state.pos, state.posMax, state.env)
+    if not match:
         return False
     if not silent:
-        state.push("formula", "math", 0).content = found.group()
-    state.pos = found.end()
+        state.push("formula", "math", 0).content = match.group()
+    state.pos = match.end()
     return True
 
 
@@ -202,14 +202,14 @@ def _block(state: StateBlock, start: int, end: int, silent: bool) -> bool:
         if state.eMarks[stop - 1] - first > LONGEST:
             break
     text = state.getLines(start, stop, state.sCount[start], False)
-    found = _find(text, 0, len(text), state.env)
-    rest = text[found.end() :].partition("\n")[0].strip() if found else "-"
-    if not found or len(rest) > 1 or rest.isalnum():
+    match = _find(text, 0, len(text), state.env)
+    rest = text[match.end() :].partition("\n")[0].strip() if match else "-"
+    if not match or len(rest) > 1 or rest.isalnum():
         return False
     if not silent:
         token = state.push("formula_block", "math", 0)
-        token.content, token.info = found.group(), rest
-    state.line = start + text.count("\n", 0, found.end()) + 1
+        token.content, token.info = match.group(), rest
+    state.line = start + text.count("\n", 0, match.end()) + 1
     return True
 
 

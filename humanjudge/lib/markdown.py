@@ -165,7 +165,8 @@ def with_formulas(text: str) -> SafeString:
 def _piece(text: str, formula: str | None) -> str:
     if formula is None:
         return source(text)
-    return f'<span class="formula">{_clean(formula)}<span class="source">{source(text)}</span></span>'
+    beside = f'<span class="source">{source(text)}</span>'
+    return f'<span class="formula">{_clean(formula)}{beside}</span>'
 
 
 @register.filter("source")

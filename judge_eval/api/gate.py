@@ -5,29 +5,37 @@ from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from django.http import HttpRequest
-from ninja import Query, Schema
+from ninja import Field, Query, Schema
 from ninja.errors import HttpError
-from pydantic import Field, WithJsonSchema
+from pydantic import AfterValidator, ConfigDict, WithJsonSchema
 
+from humanjudge.lib.strict_json import JsonObject
 from humanjudge.lib.text import fixed, listed, number_of
-from humanjudge.lib.validation import ConfigInvalid
-from judge_eval.api.access import KeyRouter, Prefix
+from humanjudge.lib.validation import WHOLE, ConfigInvalid, Part, validated
+from judge_eval.api.access import KeyRouter, Prefix, key_of, run_of
 from judge_eval.api.votes import Computing, run_to_read
+from judge_eval.config.run_config import DEFAULT_PROVIDER, JoiningJudges
 from judge_eval.findings.cache import request_findings
 from judge_eval.findings.filters import Slice
 from judge_eval.findings.model import JudgeFindings, RunFindings
-from judge_eval.models import Run
+from judge_eval.models import Run, Verdict
 from judge_eval.runs import drift
-from judge_eval.selectors import stands_on_board
+from judge_eval.runs.lifecycle import add_judges_to, ask_missing
+from judge_eval.selectors import by_prefix, stands_on_board, voted_items
 from judge_eval.stats import gate
 from judge_eval.stats.estimate import PASSES, WELL_COVERED, Estimate
-from voting.models import NO_VOTE, Entry
+from judge_eval.stats.gate import Outcome, Result
+from voting.models import NO_VOTE, ApiKey, Entry
 
 SIMULATED = "The votes of this run are simulated: a gate is for votes of people."
-NOTHING_ASKED = "name a condition: min_agreement, beats_floor, not_worse_than or like_people"
-_MOST_ENTRIES = 10**18 - 1
+IN_WORKSHOP = "Judges are tuned on this run: add a new one as a variant, in its workshop."
+NO_CONDITION = "name a condition: min_agreement, beats_floor, not_worse_than or like_people"
 
 router = KeyRouter("runs")
+# An entry of the ledger, by its number.
+Entries = Annotated[int, Field(ge=0, le=10**18 - 1)]
+# As precise as a share is the same on every machine, and never -0.
+Rounded = Annotated[float, AfterValidator(lambda share: round(share, 6) + 0.0)] | None
 Share = Annotated[float, Field(ge=0, le=1)]
 Name = Annotated[str, Field(max_length=200), WithJsonSchema({"type": "string", "minLength": 1})]
 
@@ -45,25 +53,26 @@ class Conditions(Schema):
     margin: Share | None = None
     like_people: bool = False
     epsilon: Annotated[float, Field(ge=0, lt=1)] | None = None
-    at: Annotated[int, Field(ge=0, le=_MOST_ENTRIES)] | None = None
+    at: Entries | None = None
 
 
 class CheckOut(Schema):
     name: str
-    result: Literal["passed", "failed", "too few votes to say"]
-    code: Literal[0, 1, 3]
+    result: Result = Field(alias="outcome.in_words")
+    code: Outcome = Field(alias="outcome")
     words: str
-    bound: float | None
-    value: float | None
-    low: float | None
-    high: float | None
+    bound: Rounded
+    value: Rounded
+    low: Rounded
+    high: Rounded
 
 
 class Decided(Schema):
     """How it ends: `code` is 0 where all passed, else 1 where one failed, else 3.
 
-    The votes are those up to entry `at` that still stand. `seq` is the entry that these figures
-    know, and `ledger_seq` the run's last: where it is larger, ask again.
+    The votes are those up to entry `at` that still stand, on `items`; on `unanswered` of these the
+    judge came to no verdict. `seq` is the entry that these figures know, and `ledger_seq`
+    the run's last: where it is larger, ask again.
     """
 
     state: Literal["ready"]
@@ -75,16 +84,31 @@ class Decided(Schema):
     votes: int
     people: int
     items: int
-    code: Literal[0, 1, 3]
-    result: Literal["passed", "failed", "too few votes to say"]
+    unanswered: int
+    code: Outcome
+    result: Result
     checks: list[CheckOut]
     notes: list[str]
     seq: int
     ledger_seq: int
 
 
+class Missing(Part):
+    """Which judge to ask about what it did not answer, by `provider` where it is new in the run."""
+
+    model_config = ConfigDict(json_schema_extra={"example": {"judge": "judge-0"}})
+
+    judge: Annotated[str, Field(min_length=1, max_length=200)]
+    provider: Annotated[str, Field(max_length=50)] = DEFAULT_PROVIDER
+    at: Annotated[Entries, WHOLE] | None = None
+
+
+class Requested(Schema):
+    verdicts: int
+
+
 @router.get("/{run_id}/gate", response=Decided | Computing)
-def decide(request: HttpRequest, run_id: Prefix, asked: Query[Conditions]) -> Any:
+def decide(request: HttpRequest, run_id: Prefix, conditions: Query[Conditions]) -> Any:
     """Whether a judge meets conditions on the votes of a run, for a build that waits for it.
 
     `min_agreement` passes where the lower end of the 95 % interval of overall agreement is above
@@ -96,13 +120,13 @@ def decide(request: HttpRequest, run_id: Prefix, asked: Query[Conditions]) -> An
 
     `state` is `computing` until the figures know every vote, or while judges are being asked.
     """
-    run, is_sealed = run_to_read(request, run_id, _part(asked.at))
-    checked = _consistent(request, asked)
+    run, is_sealed = run_to_read(request, run_id, _part(conditions.at))
+    _require_consistent(request, conditions)
     if run.queue.is_simulated:
         raise HttpError(409, SIMULATED)
-    if checked.at is not None and checked.at > run.board.seq:
+    if conditions.at is not None and conditions.at > run.board.seq:
         raise _refused("at", f"the ledger of this run ends with {run.board.seq}")
-    requested = request_findings(run, _part(checked.at))
+    requested = request_findings(run, _part(conditions.at))
     if requested.refused:
         raise HttpError(409, requested.refused)
     # Until something is known of the whole run, nothing is of a part.
@@ -110,7 +134,7 @@ def decide(request: HttpRequest, run_id: Prefix, asked: Query[Conditions]) -> An
     figures = requested.findings if is_it else None
     if figures is None or not is_sealed or _is_answering(run, figures):
         return {"state": "computing"}
-    return _decided(run, figures, checked)
+    return _decided(run, figures, conditions)
 
 
 def _is_answering(run: Run, figures: RunFindings) -> bool:
@@ -132,57 +156,44 @@ def _refused(field: str, why: str, status: int = 409) -> HttpError:
     return HttpError(status, f"{field}: {why}")
 
 
-def _consistent(request: HttpRequest, asked: Conditions) -> Conditions:
+def _require_consistent(request: HttpRequest, conditions: Conditions) -> None:
     # What is misspelled must not pass.
     if unknown := sorted(request.GET.keys() - Conditions.model_fields.keys()):
         raise ConfigInvalid.at(unknown[0], "there is no such condition")
-    if not asked.judge:
+    if not conditions.judge:
         raise _refused("judge", "name one")
-    named = asked.beats_floor or asked.like_people or asked.not_worse_than is not None
-    if not named and asked.min_agreement is None:
-        raise HttpError(409, NOTHING_ASKED)
-    if (asked.margin is None) != (asked.not_worse_than is None):
+    is_named = conditions.beats_floor or conditions.like_people
+    if not is_named and (conditions.min_agreement, conditions.not_worse_than) == (None, None):
+        raise HttpError(409, NO_CONDITION)
+    if (conditions.margin is None) != (conditions.not_worse_than is None):
         raise _refused("margin", "it goes with not_worse_than, and that with it")
-    if asked.epsilon is not None and not asked.like_people:
+    if conditions.epsilon is not None and not conditions.like_people:
         raise _refused("epsilon", "it goes with like_people")
-    return asked
 
 
-def _decided(run: Run, figures: RunFindings, asked: Conditions) -> dict[str, Any]:
-    judge, as_of = _named(figures, "judge", asked.judge), figures.as_of
-    checks = list(_checks(run, figures, judge, asked))
+def _decided(run: Run, figures: RunFindings, conditions: Conditions) -> JsonObject:
+    judge, as_of = _named(figures, "judge", conditions.judge), figures.as_of
+    checks = list(_checks(run, figures, judge, conditions))
     end = gate.overall([check.outcome for check in checks])
+    failed = Verdict.objects.filter(judge=UUID(judge.id), state=Verdict.State.FAILED)
     return {
         "state": "ready",
         "run": str(run.pk),
         "run_name": run.name,
         "judge": judge.id,
         "judge_name": judge.name,
-        "at": as_of.seq if asked.at is None else asked.at,
+        "at": as_of.seq if conditions.at is None else conditions.at,
         "votes": as_of.votes,
         "people": as_of.people,
         "items": as_of.voted,
-        "code": int(end),
+        "unanswered": failed.filter(item__in=voted_items(run, conditions.at)).count(),
+        "code": end,
         "result": end.in_words,
-        "checks": [
-            {
-                "name": check.name,
-                "result": check.outcome.in_words,
-                "code": int(check.outcome),
-                "words": check.words,
-                **{of: _rounded(getattr(check, of)) for of in ("bound", "value", "low", "high")},
-            }
-            for check in checks
-        ],
+        "checks": checks,
         "notes": list(_notes(run, judge)),
         "seq": as_of.seq,
         "ledger_seq": run.board.seq,
     }
-
-
-def _rounded(share: float | None) -> float | None:
-    """Return it as precise as it is the same on every machine."""
-    return None if share is None else round(share, 6) + 0.0
 
 
 def _named(figures: RunFindings, field: str, name: str) -> JudgeFindings:
@@ -196,34 +207,33 @@ def _named(figures: RunFindings, field: str, name: str) -> JudgeFindings:
 
 
 def _checks(
-    run: Run, figures: RunFindings, judge: JudgeFindings, asked: Conditions
+    run: Run, figures: RunFindings, judge: JudgeFindings, conditions: Conditions
 ) -> Iterator[gate.Check]:
     place, claims = figures.judges.index(judge), figures.claims
-    if asked.min_agreement is not None:
-        yield gate.min_agreement(judge.overall, asked.min_agreement)
-    if asked.beats_floor:
+    if conditions.min_agreement is not None:
+        yield gate.min_agreement(judge.overall, conditions.min_agreement)
+    if conditions.beats_floor:
         floor = [(n, other) for n, other in enumerate(figures.judges) if other.is_baseline]
         worse_than = [other.name for n, other in floor if claims.beats[n][place]]
         yield gate.beats_floor(judge.beats_floor, worse_than)
-    if asked.not_worse_than is not None and asked.margin is not None:
-        other = _named(figures, "not_worse_than", asked.not_worse_than)
+    if conditions.not_worse_than is not None and conditions.margin is not None:
+        other = _named(figures, "not_worse_than", conditions.not_worse_than)
         column = figures.judges.index(other)
         parts = (claims.difference, claims.difference_low, claims.difference_high)
         value, low, high = (matrix[place][column] for matrix in parts)
-        difference = Estimate(value, low, high, why="no vote on an item that both were asked about")
-        if value is not None:
-            difference = Estimate(value, low, high)
-        yield gate.not_worse_than(other.name, difference, asked.margin)
-    if asked.like_people:
-        yield _like_people(run, figures, judge, asked.epsilon)
+        why = "no vote on an item that both were asked about" if value is None else None
+        difference = Estimate(value, low, high, why=why)
+        yield gate.not_worse_than(other.name, difference, conditions.margin)
+    if conditions.like_people:
+        yield _like_people(run, figures, judge, conditions.epsilon)
 
 
 def _like_people(
-    run: Run, figures: RunFindings, judge: JudgeFindings, wanted: float | None
+    run: Run, figures: RunFindings, judge: JudgeFindings, own_epsilon: float | None
 ) -> gate.Check:
     test = figures.alt_test
     tested = next((each for each in test.judges if each.id == judge.id), None) if test else None
-    epsilon = run.epsilon if wanted is None else wanted
+    epsilon = run.epsilon if own_epsilon is None else own_epsilon
     if test is None or tested is None or tested.winning_rates is None:
         why = tested.words if tested else figures.alt_test_why or ""
         return gate.like_people(None, PASSES, epsilon, why)
@@ -240,4 +250,25 @@ def _notes(run: Run, judge: JudgeFindings) -> Iterator[str]:
         missing = number_of(round(judge.coverage.n * (1 - coverage)), "item")
         yield f"It gave no verdict on {missing}; votes there count against it."
     yield from drift.changes_of(run, UUID(judge.id))
-    yield from drift.about_model(run.judges.get(pk=judge.id))
+    yield from filter(None, [drift.floating_models(run).get(UUID(judge.id))])
+
+
+@router.post("/{run_id}/gate/ask", response=Requested)
+def ask(request: HttpRequest, run_id: Prefix, body: Missing) -> Any:
+    """Ask one judge about items with votes on which it has no verdict; `verdicts` says how many.
+
+    One that is new in the run joins it, and is asked about these items alone. `at` is the last
+    entry of the ledger whose votes count; without it all do.
+    """
+    run = run_of(key_of(request, ApiKey.Scope.MANAGE), run_id, "run")
+    items, judges = voted_items(run, body.at), run.judges.order_by("position")
+    named = (judge for judge in judges if judge.name == body.judge)
+    if judge := next(named, None) or by_prefix(judges, body.judge):
+        return {"verdicts": ask_missing(run.pk, judge, items)}
+    if run.queue.is_tuning:
+        raise HttpError(409, IN_WORKSHOP)
+    try:
+        new = {"judges": [body.judge], "provider": body.provider}
+        return {"verdicts": add_judges_to(run.pk, validated(JoiningJudges, new), items)}
+    except ConfigInvalid as invalid:
+        raise HttpError(409, str(invalid)) from invalid

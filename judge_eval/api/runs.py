@@ -345,9 +345,9 @@ def add_judges(request: HttpRequest, run_id: Prefix) -> Any:
     """
     run = _managed(request, run_id)
     judges = validated(JoiningJudges, json_of(request, MOST_BYTES))
-    wanted = lifecycle.add_judges_to(run.pk, judges)
+    verdicts = lifecycle.add_judges_to(run.pk, judges)
     run.refresh_from_db()
-    return _state(run, verdicts=wanted)
+    return _state(run, verdicts=verdicts)
 
 
 @router.post("/{run_id}/retry", response=Retried)

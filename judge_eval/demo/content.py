@@ -18,8 +18,8 @@ from uuid import NAMESPACE_URL, UUID, uuid5
 Kind = Literal["svg", "text"]
 Live = Kind | Literal["jokes"]
 Folder = Live | Literal["examples", "published"]
-# Of each example judge what it says of an output or a pair, and why: by prompt and generators.
-Examples = dict[str, dict[tuple[str, frozenset[str]], tuple[str, str]]]
+# What an example judge says of an output or a pair, and why: by prompt and generators.
+Verdicts = dict[tuple[str, frozenset[str]], tuple[str, str]]
 SUFFIX: Final[dict[Kind, str]] = {"svg": ".svg", "text": ".md"}
 
 
@@ -181,7 +181,7 @@ def _joke(row: dict[str, Any]) -> DemoPrompt:
     )
 
 
-def examples(kind: Live) -> Examples:
+def examples(kind: Live) -> dict[str, Verdicts]:
     """Return what example judges say, in words that were written for the demo.
 
     Of a pair they name the generator, or say that both are alike or bad.
@@ -195,13 +195,13 @@ def examples(kind: Live) -> Examples:
     lines = _text(_folder("examples").joinpath(f"{kind}.csv")).splitlines()
     head, *rows = csv.reader(lines)
     first = head.index("why") - 1
-    said: Examples = {name: {} for name in head[first::2]}
+    verdicts: dict[str, Verdicts] = {name: {} for name in head[first::2]}
     for slug, *cells in rows:
         generators, answers = cells[: first - 1], cells[first - 1 :]
         names = generators or [output.generator for output in prompts[slug].outputs]
-        for name, answer, why in zip(said, answers[::2], answers[1::2], strict=True):
-            said[name][prompts[slug].text, frozenset(names)] = answer, why
-    return said
+        for name, answer, why in zip(verdicts, answers[::2], answers[1::2], strict=True):
+            verdicts[name][prompts[slug].text, frozenset(names)] = answer, why
+    return verdicts
 
 
 def rubric(kind: Folder) -> str:

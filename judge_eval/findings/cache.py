@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from uuid import UUID
 
+from django.contrib.auth.models import User
 from django.db import OperationalError, transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
@@ -16,13 +17,16 @@ from django.utils import timezone
 from humanjudge.celery import enqueue
 from humanjudge.lib.child_process import manage
 from humanjudge.lib.domain_events import announce
+from humanjudge.lib.text import listed
 from judge_eval.findings.claim_events import claims_that_changed
+from judge_eval.findings.families import Families
 from judge_eval.findings.filters import WHOLE, Parts, Slice, SliceInvalid
 from judge_eval.findings.model import Before, Claims, RunFindings
 from judge_eval.models import Board, Findings, Run
 from judge_eval.voter_stats import MOST_READ, count_votes
+from voting.changes import note_change
 from voting.kinds import kind_of
-from voting.models import NO_VOTE, Entry
+from voting.models import NO_VOTE, Entry, Project
 
 # A worker that was killed in the middle leaves its findings to others after this time, or after
 # SHARE times what they took last, where that is longer.
@@ -60,12 +64,12 @@ def note_behind(boards: Collection[Board]) -> None:
     runs = Run.objects.filter(board__in=boards, board__seq__gt=0)
     # While judges are asked and nobody votes, findings are for those who ask for them.
     of_interest = runs.filter(Q(board__votes__gt=0) | ~Q(state__in=Run.AT_WORK))
-    known = Findings.objects.filter(run=OuterRef("pk"), part=str(WHOLE))
+    existing = Findings.objects.filter(run=OuterRef("pk"), part=str(WHOLE))
     unasked = timezone.now() - WATCHED
     Findings.objects.bulk_create(
         [
             Findings(run=run, part=str(WHOLE), requested_at=unasked)
-            for run in of_interest.filter(~Exists(known))
+            for run in of_interest.filter(~Exists(existing))
         ],
         ignore_conflicts=True,
     )
@@ -287,3 +291,15 @@ def findings_of(run: Run, part: Slice) -> Findings:
     elif now - row.requested_at > NOTED:
         Findings.objects.filter(pk=row.pk).update(requested_at=now)
     return row
+
+
+def set_families(project: Project, families: Families, by: User) -> None:
+    """Let models be of these families in a project; figures that say so are computed anew."""
+    if project.model_families == families:
+        return
+    with transaction.atomic():
+        Project.objects.filter(pk=project.pk).update(model_families=families)
+        Findings.objects.filter(run__queue__project=project).update(is_behind=True)
+        names = listed(f"{start} = {family}" for start, family in families.items())
+        note_change(project, by, f"Families of models: {names or 'none'}.")
+    project.model_families = families

@@ -4,12 +4,10 @@ Unlike the board of judges, this is per output or pair: people's majority on it 
 """
 
 import numpy as np
-from django.conf import settings
 
 from judge_eval.findings.families import share_family
 from judge_eval.findings.load import RunOutcomes
 from judge_eval.findings.model import MOST_MODELS, GeneratorRates, JudgeRates
-from judge_eval.models import Judge
 from judge_eval.stats.bootstrap import FloatArray, IntArray
 from judge_eval.stats.corrected import corrected, share_of_grades
 from judge_eval.stats.outcomes_table import Codes
@@ -18,7 +16,8 @@ from voting.choices import row_of
 
 def generator_rates(outcomes: RunOutcomes) -> list[GeneratorRates]:
     """Return the rates of each generator by name; none where items are neither pairs nor passed."""
-    figures, models = outcomes.run.queue.figures, outcomes.models
+    queue, models = outcomes.run.queue, outcomes.models
+    figures, families = queue.figures, queue.project.model_families
     is_paired = "models" in figures
     if not (is_paired or "flags" in figures) or len(outcomes.generators) > MOST_MODELS:
         return []
@@ -50,7 +49,7 @@ def generator_rates(outcomes: RunOutcomes) -> list[GeneratorRates]:
                 judges=[
                     JudgeRates(
                         judge=str(judge.pk),
-                        is_own_family=share_family(name, _models(judge), settings.MODEL_FAMILIES),
+                        is_own_family=share_family(name, judge.model_names, families),
                         rates=corrected(by_people, grades, prompts, are_passes=not is_paired),
                     )
                     for judge, grades in zip(
@@ -76,8 +75,3 @@ def _majority(votes: IntArray, values: FloatArray) -> FloatArray:
 def _grades(verdicts: Codes, values: FloatArray) -> FloatArray:
     """Return the grades that verdicts say; NaN of one that failed, or is right for nobody."""
     return np.append(values, np.nan)[np.where(verdicts < 0, len(values), verdicts)]
-
-
-def _models(judge: Judge) -> list[str]:
-    parts = (judge.recipe or {}).get("parts", ())
-    return [part["id"] for part in parts] or [judge.model or judge.name]

@@ -129,10 +129,10 @@ def _errors(judge: str, rows: Sequence[Rates]) -> str:
     if not sure:
         return f"Too few prompts have votes and verdicts to tell how far {judge} is from people."
     sides = {"higher": higher, "lower": lower}
-    said = [f"{_few(names)} {side}" for side, names in sides.items() if names]
-    if not said:
+    parts = [f"{_few(names)} {side}" for side, names in sides.items() if names]
+    if not parts:
         return f"{judge} rates no model surely higher or lower than people do."
-    return f"{judge} rates {' and '.join(said)} than people do."
+    return f"{judge} rates {' and '.join(parts)} than people do."
 
 
 def _name(name: str, each: JudgeRates) -> str:

@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, TypeAlias
 
-# By what names begin with: of models, or of those who offer them (`anthropic/claude-…`).
-FAMILIES: Final[Mapping[str, str]] = {
+Families: TypeAlias = Mapping[str, str]
+# By what names start with: of models, or of those who offer them (`anthropic/claude-…`).
+FAMILIES: Final[Families] = {
     "ai21": "ai21 jamba",
     "alibaba": "qwen qwq",
     "amazon": "amazon nova",
@@ -24,10 +25,32 @@ FAMILIES: Final[Mapping[str, str]] = {
 _FAMILY: Final = {start: family for family, starts in FAMILIES.items() for start in starts.split()}
 
 
-def family_of(model: str, own: Mapping[str, str] | None = None) -> str:
+LONGEST_NAME: Final = 200
+
+
+def parse_families(text: str) -> dict[str, str]:
+    """Read families, one per line: what names of models start with, and their family.
+
+    Raises ValueError with the first line that is none.
+
+    Examples
+    --------
+    >>> parse_families("house-7b = Meta\\n\\ntuned-=openai")
+    {'house-7b': 'meta', 'tuned-': 'openai'}
+    """
+    families = {}
+    for line in filter(None, map(str.strip, text.lower().splitlines())):
+        start, _, family = map(str.strip, line.partition("="))
+        if not (start and family and len(line) <= LONGEST_NAME):
+            raise ValueError(f"{line[:LONGEST_NAME]!r} must be like: house-7b = meta")
+        families[start] = family
+    return families
+
+
+def family_of(model: str, own: Families | None = None) -> str:
     """Return the family of a model; empty where its name does not tell.
 
-    `own` are families that somebody has set, by what names begin with; they come first.
+    `own` are families that somebody has set, by what names start with; they come first.
 
     Examples
     --------
@@ -36,17 +59,14 @@ def family_of(model: str, own: Mapping[str, str] | None = None) -> str:
     >>> family_of("house-7b-v2", {"house-7b": "meta"})
     'meta'
     """
-    for families in (
-        {start.lower(): family.lower() for start, family in (own or {}).items()},
-        _FAMILY,
-    ):
+    for families in (own or {}, _FAMILY):
         starts = "|".join(map(re.escape, sorted(families, key=len, reverse=True)))
-        if starts and (found := re.search(rf"(?:^|/)({starts})(?![a-z])", model.lower())):
-            return families[found[1]]
+        if starts and (match := re.search(rf"(?:^|/)({starts})(?![a-z])", model.lower())):
+            return families[match[1]]
     return ""
 
 
-def share_family(generator: str, judges: list[str], own: Mapping[str, str]) -> bool | None:
+def share_family(generator: str, judges: list[str], own: Families) -> bool | None:
     """Say whether a generator is of the family of one of the models that judge.
 
     None where that is not known.

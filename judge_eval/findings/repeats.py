@@ -1,9 +1,9 @@
 """Whether judges that were asked the same again have answered the same: read from their calls."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 from uuid import UUID
 
 from django.db.models import QuerySet
@@ -13,6 +13,9 @@ from judge_eval.stats.estimate import Share
 from judge_eval.stats.judge_figures import NOTHING
 from judge_eval.stats.self_agreement import item_agreement, self_agreement
 from voting.models import Item
+
+# On one item, in each order: the samples of each repeat.
+Answers: TypeAlias = dict[str, dict[int, list[str]]]
 
 
 @dataclass(frozen=True)
@@ -35,30 +38,28 @@ def repeats_of(run: Run, items: QuerySet[Item]) -> dict[UUID, Repeats]:
     verdicts = Verdict.objects.filter(judge__in=judges, item__in=items)
     calls = Call.objects.filter(verdict__in=verdicts, sample__lt=SAMPLES_APART)
     done = calls.filter(state=Call.State.DONE).exclude(winner="").order_by("pk")
-    by_judge: dict[UUID, dict[tuple[int, str], Any]] = defaultdict(dict)
+    by_judge: dict[UUID, dict[tuple[int, str], Answers]] = defaultdict(dict)
     about = ("verdict__judge", "verdict__item__position", "verdict__item__prompt_key")
     rows: Any = done.values_list(*about, "order", "sample", "winner")
-    for judge, item, key, order, sample, winner in rows:
-        asked = by_judge[judge].setdefault((item, key), defaultdict(list))
-        asked[order, sample // REPEATS_APART].append(winner)
-    return {judge: _repeats(items) for judge, items in by_judge.items()}
+    for judge, position, prompt, order, sample, winner in rows:
+        fresh: Answers = defaultdict(lambda: defaultdict(list))
+        answers = by_judge[judge].setdefault((position, prompt), fresh)
+        answers[order][sample // REPEATS_APART].append(winner)
+    return {judge: _repeats(answers) for judge, answers in by_judge.items()}
 
 
-def _repeats(items: dict[tuple[int, str], Any]) -> Repeats:
-    orders = []
-    for asked in items.values():
-        answers: dict[str, list[str]] = defaultdict(list)
-        for (order, _), samples in asked.items():
-            answers[order].append(_most(samples))
-        orders.append(list(answers.values()))
-    prompts = {key: n for n, key in enumerate({key for _, key in items})}
-    numbers = [prompts[key] for _, key in items]
+def _repeats(items: Mapping[tuple[int, str], Answers]) -> Repeats:
+    orders = [
+        [[_most(samples) for samples in repeats.values()] for repeats in answers.values()]
+        for answers in items.values()
+    ]
+    prompts = {prompt: n for n, prompt in enumerate(dict.fromkeys(prompt for _, prompt in items))}
     flips = [
         position
         for (position, _), each in zip(items, orders, strict=True)
         if item_agreement(each) not in (None, 1)
     ]
-    return Repeats(self_agreement(orders, numbers), sorted(flips))
+    return Repeats(self_agreement(orders, [prompts[key] for _, key in items]), sorted(flips))
 
 
 def _most(samples: Collection[str]) -> str:

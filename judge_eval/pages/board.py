@@ -99,8 +99,8 @@ def _headline(
     """Return what is known in words, and what is read aloud when it changes."""
     is_begun = bool(board.votes or part.kind)
     words = figures.words if figures and is_begun else ""
-    said = figures.points if words and figures else []
-    points = [(_unbroken(lead), _unbroken(text)) for lead, text in [*changed, *said]]
+    points = figures.points if words and figures else []
+    points = [(_unbroken(lead), _unbroken(text)) for lead, text in [*changed, *points]]
     return {
         "words": _unbroken(words),
         "points": points,

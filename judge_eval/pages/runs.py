@@ -193,7 +193,7 @@ def run_progress(request: HtmxRequest, run: Run) -> HttpResponse:
         return lead_to(request, "run-draft", run)
     context = _context(run)
     if not request.htmx:
-        context |= {"joining": _joining(request, run), "watching": _watching(request, run)}
+        context |= {"joining": _joining(request, run), **_watching(request, run)}
         return render(request, "judge_eval/run_progress.html", context)
     if request.GET.get("seen") == context["seen"]:
         return HttpResponse(status=204)
@@ -216,11 +216,12 @@ class AnchorsForm(forms.Form):
     )
 
 
-def _watching(request: HttpRequest, run: Run) -> AnchorsForm | None:
-    may_watch = run.state in lifecycle.JOINABLE and can(request.user, "run", run.queue.project_id)
-    initial = {"anchors": run.anchors_a_day}
-    fits = may_watch and drift.can_be_watched(run) and not run.queue.is_simulated
-    return AnchorsForm(initial=initial, label_suffix="") if fits else None
+def _watching(request: HttpRequest, run: Run) -> Context:
+    if run.state not in lifecycle.JOINABLE or not can(request.user, "run", run.queue.project_id):
+        return {}
+    if why := drift.why_unwatched(run):
+        return {"unwatched": why}
+    return {"watching": AnchorsForm(initial={"anchors": run.anchors_a_day}, label_suffix="")}
 
 
 @run_action("run")

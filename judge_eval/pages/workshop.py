@@ -29,6 +29,7 @@ from judge_eval.models import Judge, Run
 from judge_eval.pages.run_form import provider_names
 from judge_eval.prompts.judge import CURRENT, PLACEHOLDERS, opening_of
 from judge_eval.runs import providers, variants
+from judge_eval.runs.drift import floating_models
 from judge_eval.runs.lifecycle import LifecycleRefused
 from judge_eval.runs.requests import judge_question
 from judge_eval.web import run_action, run_page, shortened
@@ -110,6 +111,9 @@ def _page(
     usual = opening_of(CURRENT, judge_question(run.queue))
     config = parse(run.config) if run.config else None
     rows = [_row(run, config, figure, usual) for figure in figures if not figure.judge.is_baseline]
+    floating = floating_models(run)
+    for row in rows:
+        row["note"] = floating.get(row["judge"].pk, "")
     chosen = request.GET.get("judge", "")
     judge = next((row["judge"] for row in rows if str(row["judge"].pk) == chosen), None)
     first = next((row["judge"] for row in rows if row["asked"]), None)

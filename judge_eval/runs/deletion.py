@@ -122,10 +122,10 @@ def outputs_of(run: Run) -> QuerySet[Inference]:
     """Return the outputs of a run that no other one shows."""
     items = Item.objects.filter(queue=run.queue_id)
     made = run.calls.filter(inference__isnull=False).values("inference")
-    shown = items.filter(b__isnull=False).values("b").union(items.values("a"), made)
+    outputs = items.filter(b__isnull=False).values("b").union(items.values("a"), made)
     either = Q(a=OuterRef("pk")) | Q(b=OuterRef("pk"))
     elsewhere = Item.objects.exclude(queue=run.queue_id).filter(either)
-    return Inference.objects.filter(~Exists(elsewhere), pk__in=shown)
+    return Inference.objects.filter(~Exists(elsewhere), pk__in=outputs)
 
 
 def _forget_outputs(run: Run) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, TypeAlias
 
 from django.contrib.auth import get_user_model
 from django.db import transaction
@@ -25,13 +25,14 @@ from judge_eval.demo.content import Kind, Labelled, Live, Study
 from judge_eval.models import Board, Judge, Run, Verdict
 from judge_eval.objects import record_objects
 from judge_eval.runs.lifecycle import OUTPUT_ABSENT
+from judge_eval.runs.results import Fields
 from judge_eval.runs.verdicts import OUTPUT_LENGTH, answer_of_baseline, verdicts_entry
 from judge_eval.services import add_judges, baseline, create_queue, create_run, imported_judge
 from voting.assignment import ballot_for
 from voting.ballots import Ballot
 from voting.choices import CHOICES, DEFAULT_BALLOT, PASS_FLAG
 from voting.keys import create_key
-from voting.kinds import Answer, kind_of, options_of
+from voting.kinds import Answer, Label, kind_of, options_of
 from voting.ledger import ledger
 from voting.ledger.bulk_sql import insert_copies, insert_many
 from voting.ledger.decisions import IMPORT_BEGINS, IMPORT_ENDS
@@ -45,6 +46,9 @@ from voting.services import (
     refuse_after_people,
 )
 from voting.voters import invite_token
+
+# What a word of a ballot is as labels of the task.
+Labels: TypeAlias = dict[str, dict[str, Label] | None]
 
 PROJECT = "Demo"
 SCOPES = [ApiKey.Scope.READ, ApiKey.Scope.VOTE]
@@ -122,14 +126,15 @@ def make_jokes(project: Project) -> Run:
     )
 
 
-def examples(kind: Live) -> dict[str, Callable[[Item], dict[str, Any]]]:
+def examples(kind: Live) -> dict[str, Callable[[Item], Fields]]:
     """Return the example judges of the demo: by name, what each says of an item."""
-    return {name: partial(_said, said) for name, said in content.examples(kind).items()}
+    examples = content.examples(kind)
+    return {name: partial(_verdict_of, verdicts) for name, verdicts in examples.items()}
 
 
-def _said(said: dict[Any, tuple[str, str]], item: Item) -> dict[str, Any]:
+def _verdict_of(verdicts: content.Verdicts, item: Item) -> Fields:
     sides = {output.generator: side for side, output in zip("AB", item.outputs, strict=False)}
-    answer, why = said[item.a.prompt, frozenset(sides)]
+    answer, why = verdicts[item.a.prompt, frozenset(sides)]
     return {
         "state": Verdict.State.DONE,
         "winner": sides.get(answer, answer),
@@ -245,13 +250,13 @@ def _verdicts(
     return verdicts
 
 
-def _labels(queue: Queue) -> dict[str, Any]:
+def _labels(queue: Queue) -> Labels:
     """Return what each word of the ballot is as labels."""
     kind, options = kind_of(queue), options_of(queue)
     return {word: kind.labelled(word, options) or None for word in queue.ballot}
 
 
-def _published(label: str, labels: dict[str, Any]) -> dict[str, Any]:
+def _published(label: str, labels: Labels) -> Fields:
     if label not in labels:
         error = f"The published reply is {label!r}: no verdict." if label else UNREADABLE
         return {"state": Verdict.State.FAILED, "error": error}

@@ -1,43 +1,47 @@
-"""Has a judge changed since it was chosen? A few items with votes are asked again each day.
+"""Has a judge changed since it was chosen? A few items with votes are asked about again each day.
 
-They are asked by the run's own words, beside its calls: nothing is read from stored replies,
+They are asked about by the run's own words, beside its calls: nothing is read from stored replies,
 nothing becomes a verdict, and no figure of agreement has them. An outage is no change, so what
-could not be asked is asked later. A judge of several models is left alone, and so are studies
-without choices.
+could not be asked is asked later.
 """
 
 import logging
 import threading
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import Final
+from itertools import chain
+from typing import Final, NamedTuple
 from uuid import UUID, uuid4
 
 from django.contrib.auth.models import User
 from django.db import DatabaseError, transaction
-from django.db.models import F, Max, Q
+from django.db.models import F, Max, Q, QuerySet
 from django.urls import reverse
 from django.utils import timezone
 
 from humanjudge.lib.domain_events import Announcement, announce
+from humanjudge.lib.extensions import HookFailed
 from humanjudge.lib.text import listed, number_of, odds
+from judge_eval.config.judge_types import NoVerdict
+from judge_eval.config.run_config import JudgePart
 from judge_eval.models import Anchor, Call, Judge, Provider, Run, Verdict
-from judge_eval.prompts.parse import ReplyUnreadable
 from judge_eval.providers import protocols
 from judge_eval.providers.errors import CallFailed
-from judge_eval.runs import leases, providers, verdicts
-from judge_eval.runs.lifecycle import JOINABLE
+from judge_eval.runs import extension_check, leases, providers, verdicts
+from judge_eval.runs.hook_api import Asks
+from judge_eval.runs.lifecycle import JOINABLE, LifecycleRefused
 from judge_eval.runs.requests import Question, question_of
-from judge_eval.runs.results import read_reply
+from judge_eval.runs.results import Answer, fields_of
+from judge_eval.selectors import voted_items
 from voting.changes import note_change
-from voting.choices import VOTES_FOR, Fixed
+from voting.ledger.counts import votes_on
 from voting.models import Item
 
 MOST_ANCHORS: Final = 400
 MOST_A_DAY: Final = 100
-# For each one that is asked again in a day so many are frozen, until all are.
+# For each one that is asked about again in a day so many are frozen, until all are.
 FROZEN_A_DAY: Final = 10
 # A worker goes on with other things after so many answers of a judge, or so many seconds.
 AT_ONCE: Final = 20
@@ -47,13 +51,12 @@ _FLOATS: Final = "-latest"
 # A provider says by these that it does not answer this one: no verdict, as it is in the run.
 _OF_THE_ITEM: Final = (400, 413, 422)
 
-_asking = threading.Lock()
+_at_work = threading.Lock()
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class Said:
-    """What a judge said of an item, empty where that was no verdict, and as which model."""
+class AnchorAnswer(NamedTuple):
+    """The verdict on an item, empty where there was none, and the model that answered as one."""
 
     winner: str
     model: str
@@ -61,20 +64,37 @@ class Said:
 
 def ask_anchors(now: datetime) -> None:
     """Ask what is due of every run that wants it; a worker process does so once at a time."""
-    if not _asking.acquire(blocking=False):
+    if not _at_work.acquire(blocking=False):
         return
     until = time.monotonic() + LONGEST_SECONDS
     try:
         # While judges are tuned an alarm would tell of votes that are held out.
         runs = Run.objects.filter(anchors_a_day__gt=0, state__in=JOINABLE, config__isnull=False)
         runs = runs.filter(queue__is_tuning=False)
-        for run in runs.filter(queue__is_simulated=False).select_related("queue"):
-            asked = run.judges.exclude(provider__in=(Judge.BASELINE, Judge.IMPORTED))
-            for judge in asked.filter(recipe__isnull=True).exclude(model="").order_by("position"):
+        for run in runs.select_related("queue"):
+            if why_unwatched(run) or extension_check.why_not(run):
+                continue
+            for judge in watched_judges(run):
                 judge.run = run
                 _ask_due(judge, now, until)
     finally:
-        _asking.release()
+        _at_work.release()
+
+
+def watched_judges(run: Run) -> QuerySet[Judge]:
+    names = [spec["id"] for spec in (run.config or {}).get("judges", [])]
+    return run.judges.filter(name__in=names).exclude(provider=Judge.BASELINE).order_by("position")
+
+
+def why_unwatched(run: Run) -> str:
+    """Say why no judge of a run can be watched; nothing where they can."""
+    if run.queue.is_simulated:
+        return "Votes here are simulated, so no judge is watched."
+    if run.config is None:
+        return "Its verdicts were imported. Only judges that are asked here can be watched."
+    if not run.queue.ballot:
+        return "No vote says whether a free text is right, so no judge is watched."
+    return ""
 
 
 def _ask_due(judge: Judge, now: datetime, until: float) -> None:
@@ -91,61 +111,85 @@ def _ask_due(judge: Judge, now: datetime, until: float) -> None:
 
 
 def _freeze(judge: Judge, now: datetime, until: float) -> None:
-    """Ask about anchors that this freezing lacks; where all were asked again, begin the next."""
+    """Ask about anchors that this freezing lacks; where all were asked again, start the next."""
     from judge_eval.stats.drift import draw
 
-    anchors = draw(str(judge.run_id), 0, map(str, _voted(judge.run)), [], MOST_ANCHORS)
+    voted = map(str, voted_items(judge.run).values_list("pk", flat=True))
+    anchors = draw(str(judge.run_id), 0, voted, [], MOST_ANCHORS)
     rows = Anchor.objects.filter(judge=judge)
     freezing = rows.aggregate(last=Max("freezing"))["last"] or 1
     current = rows.filter(freezing=freezing)
     frozen = {str(item) for item in current.values_list("item", flat=True)}
-    if frozen and frozen >= {*anchors} and not current.filter(asked_at=None).exists():
+    if frozen and frozen >= {*anchors} and not current.filter(answered_at=None).exists():
         freezing, frozen = freezing + 1, set()
-    most = FROZEN_A_DAY * judge.run.anchors_a_day
-    left = min(most - rows.filter(frozen_at__gte=_midnight(now)).count(), AT_ONCE)
-    for item in _items(draw(str(judge.pk), freezing, anchors, frozen, max(0, left))):
-        if time.monotonic() > until:
-            return
-        said = _ask(judge, item)
-        fields = {"frozen": said.winner, "frozen_model": said.model, "frozen_at": timezone.now()}
+    today = rows.filter(frozen_at__gte=_midnight(now)).count()
+    left = min(FROZEN_A_DAY * judge.run.anchors_a_day - today, AT_ONCE)
+    due = draw(str(judge.pk), freezing, anchors, frozen, max(0, left))
+    for item, answer in _answers(judge, due, until):
+        winner, model = answer
+        fields = {"frozen": winner, "frozen_model": model, "frozen_at": timezone.now()}
         Anchor.objects.get_or_create(judge=judge, freezing=freezing, item=item, defaults=fields)
 
 
 def _ask_again(judge: Judge, now: datetime, until: float) -> None:
     """Ask about anchors that were frozen on a day before, each once."""
-    from judge_eval.stats.drift import draw, drift
+    from judge_eval.stats.drift import draw
 
     rows = Anchor.objects.filter(judge=judge)
-    left = judge.run.anchors_a_day - rows.filter(asked_at__gte=_midnight(now)).count()
-    due = {
-        str(item): pk
-        for item, pk in rows.filter(asked_at=None, frozen_at__lt=_midnight(now)).values_list(
-            "item", "pk"
-        )
-    }
-    for item in _items(draw(str(judge.pk), 0, due, [], max(0, min(left, AT_ONCE)))):
+    today = rows.filter(answered_at__gte=_midnight(now)).count()
+    left = min(judge.run.anchors_a_day - today, AT_ONCE)
+    waiting = rows.filter(answered_at=None, frozen_at__lt=_midnight(now))
+    numbers = {str(item): pk for item, pk in waiting.values_list("item", "pk")}
+    due = draw(str(judge.pk), 0, numbers, [], max(0, left))
+    for item, answer in _answers(judge, due, until):
+        _write(judge, numbers[str(item.pk)], answer)
+
+
+def _answers(
+    judge: Judge, items: Sequence[str], until: float
+) -> Iterator[tuple[Item, AnchorAnswer]]:
+    """Ask about some items one by one, until it is too late."""
+    rows = Item.objects.select_related("queue", "a__picture", "b__picture")
+    by_number = rows.in_bulk(map(UUID, items))
+    for number in items:
         if time.monotonic() > until:
             return
-        said = _ask(judge, item)
-        with transaction.atomic():
-            row = Anchor.objects.select_for_update(no_key=True).get(pk=due[str(item.pk)])
-            if row.asked_at is not None:
-                continue  # another worker was quicker
-            row.answer, row.asked_model, row.asked_at = said.winner, said.model, timezone.now()
-            row.difference = _share_right(item, said.winner) - _share_right(item, row.frozen)
-            row.save()
-            if rows.exclude(settles="").exists():
-                continue
-            asked = rows.exclude(difference=None).order_by("asked_at", "pk")
-            found = drift([d or 0.0 for d in asked.values_list("difference", flat=True)])
-            if found.direction:
-                row.settles = found.direction
-                row.save(update_fields=["settles"])
-                evidence = found.worse if found.direction == "worse" else found.better
-                _tell(judge, row, evidence, asked.count())
+        yield by_number[UUID(number)], _ask(judge, by_number[UUID(number)])
 
 
-def _tell(judge: Judge, row: Anchor, evidence: float, anchors: int) -> None:
+def _write(judge: Judge, number: int, answer: AnchorAnswer) -> None:
+    from judge_eval.stats.drift import share_right
+
+    with transaction.atomic():
+        row = Anchor.objects.select_for_update(no_key=True).get(pk=number)
+        if row.answered_at is not None:
+            return  # another worker was quicker
+        row.answer, row.answered_model = answer
+        row.answered_at = timezone.now()
+        votes = [choice for choice, _ in votes_on(Q(item=row.item_id))[row.item_id]]
+        row.difference = share_right(votes, row.answer) - share_right(votes, row.frozen)
+        row.save()
+        _settle(judge, row)
+
+
+def _settle(judge: Judge, row: Anchor) -> None:
+    """Announce that a judge has changed where this answer settles it, once."""
+    from judge_eval.stats.drift import drift
+
+    rows = Anchor.objects.filter(judge=judge, difference__isnull=False)
+    if rows.exclude(settles="").exists():
+        return
+    ordered = rows.order_by("answered_at", "pk").values_list("difference", flat=True)
+    differences = [difference or 0.0 for difference in ordered]
+    change = drift(differences)
+    if change.direction:
+        row.settles = change.direction
+        row.save(update_fields=["settles"])
+        evidence = change.worse if change.direction == "worse" else change.better
+        _announce(judge, row, evidence, len(differences))
+
+
+def _announce(judge: Judge, row: Anchor, evidence: float, anchors: int) -> None:
     run = judge.run
     words = f"{in_words(judge, row)} (evidence {odds(evidence)}, {number_of(anchors, 'anchor')})."
     run.record(EVENT, words, judge=str(judge.pk), direction=row.settles)
@@ -165,6 +209,8 @@ def _tell(judge: Judge, row: Anchor, evidence: float, anchors: int) -> None:
 
 def set_anchors(run: Run, a_day: int, by: User | None) -> None:
     """Ask about so many anchors again each day, of each judge; 0 is none."""
+    if a_day and (why := why_unwatched(run)):
+        raise LifecycleRefused(why)
     if run.anchors_a_day == a_day:
         return
     with transaction.atomic():
@@ -175,7 +221,7 @@ def set_anchors(run: Run, a_day: int, by: User | None) -> None:
 
 
 def in_words(judge: Judge, row: Anchor) -> str:
-    return f"{judge.name} has changed: it is {row.settles} since {row.asked_at:%-d %B %Y}"
+    return f"{judge.name} has changed: it is {row.settles} since {row.answered_at:%-d %B %Y}"
 
 
 def changes_of(run: Run, judge: UUID | None = None) -> list[str]:
@@ -188,75 +234,83 @@ def changes_of(run: Run, judge: UUID | None = None) -> list[str]:
     ]
 
 
-def about_model(judge: Judge) -> list[str]:
-    """Say that what stands behind a judge's name may change, or has."""
-    rows = Anchor.objects.filter(judge=judge)
-    names = {judge.reported_model, *rows.values_list("frozen_model", flat=True).distinct()}
-    names |= {*rows.values_list("asked_model", flat=True).distinct()}
-    if len(names := names - {""}) > 1:
-        return [f"It has answered as {listed(sorted(names))}."]
-    if judge.model.endswith(_FLOATS):
-        return [f"The name {judge.model} floats: its provider may put another model behind it."]
-    return []
+def floating_models(run: Run) -> dict[UUID, str]:
+    """Say of judges that what stands behind the name of their model may change, or has."""
+    judges, names = list(run.judges.all()), defaultdict[tuple[str, str], set[str]](set)
+    for judge in judges:
+        names[judge.provider, judge.model].add(judge.reported_model)
+    rows = Anchor.objects.filter(judge__run=run).order_by().distinct()
+    for provider, model, *reported in rows.values_list(
+        "judge__provider", "judge__model", "frozen_model", "answered_model"
+    ):
+        names[provider, model].update(reported)
+    notes = {
+        judge.pk: _on_names(judge, sorted(names[judge.provider, judge.model] - {""}))
+        for judge in judges
+    }
+    return {pk: note for pk, note in notes.items() if note}
+
+
+def _on_names(judge: Judge, reported: Sequence[str]) -> str:
+    if len(reported) > 1:
+        return f"{judge.model} has answered as {listed(reported)}."
+    if names := [name for name in judge.model_names if name.endswith(_FLOATS)]:
+        return f"{listed(names)} floats: the provider may put another model behind that name."
+    return ""
 
 
 # --- asking --------------------------------------------------------------------------------------
 
 
-def _ask(judge: Judge, item: Item) -> Said:
+def _ask(judge: Judge, item: Item) -> AnchorAnswer:
     """Ask about an item as the run does, or raise CallFailed where nobody can be asked now."""
-    verdict = Verdict(judge=judge, item=item)
-    spec = verdicts.spec_of(judge)
-    calls = verdicts.calls_for(verdict, spec, spec.models)
-    provider = providers.find(judge.provider, judge.run.queue.project_id)
-    questions = [question_of(call, provider) for call in calls]
-    assert provider is not None  # else there is no question
-    if why := providers.lacks_key(provider) or _too_dear(judge.run, questions):
+    verdict, calls = Verdict(judge=judge, item=item), list[Call]()
+    questions = _questions(verdict)
+    while True:
+        helpers = verdicts.helpers_of(verdict, calls)
+        assert helpers is not None  # else the run could not go on
+        try:
+            return AnchorAnswer(verdicts.answer_of(verdict, helpers).winner, _model(judge, calls))
+        except Asks as asks:
+            for question in chain.from_iterable(questions[model] for model in asks.models):
+                _ask_one(question)
+                calls.append(question.call)
+        except (NoVerdict, HookFailed):
+            return AnchorAnswer("", _model(judge, calls))
+
+
+def _model(judge: Judge, calls: Sequence[Call]) -> str:
+    """Return the model that has answered; of a judge of several its name says nothing."""
+    return "" if judge.recipe else calls[0].reported_model
+
+
+def _questions(verdict: Verdict) -> dict[JudgePart, list[Question]]:
+    """Return what each model may be asked, or raise CallFailed where not all can be asked now."""
+    run, questions = verdict.judge.run, dict[JudgePart, list[Question]]()
+    for model in verdicts.spec_of(verdict.judge).models:
+        provider = providers.find(model.provider, run.queue.project_id)
+        calls = verdicts.calls_for(verdict, [model])
+        questions[model] = [question_of(call, provider) for call in calls]
+        if why := providers.lacks_key(questions[model][0].provider):
+            raise CallFailed(why, was_sent=False)
+    if why := _too_dear(run, [*chain.from_iterable(questions.values())]):
         raise CallFailed(why, was_sent=False)
-    for question in questions:
-        _ask_one(question)
-    return Said(verdicts.answer_by_calls(verdict, calls).winner, calls[0].reported_model)
+    for model, own in questions.items():
+        _take_places(own[0].provider, model.id, len(own))
+    return questions
 
 
 def _too_dear(run: Run, questions: Sequence[Question]) -> str:
     if run.budget_nano is None:
         return ""
-    if any(question.lacks_price for question in questions):
-        return providers.unpriced(questions[0].call.model)
+    if unpriced := {question.call.model for question in questions if question.lacks_price}:
+        return providers.unpriced(*sorted(unpriced))
     most = sum(question.reservation_nano for question in questions)
     is_enough = Q(spent_nano__lte=F("budget_nano") - F("reserved_nano") - most)
     return "" if Run.objects.filter(is_enough, pk=run.pk).exists() else "the budget is used up"
 
 
-def _ask_one(question: Question) -> None:
-    """Make a call that is kept nowhere, and pay for it."""
-    call, paid = question.call, 0
-    _take_place(question.provider, call.model)
-    try:
-        endpoint = providers.endpoint_of(question.provider)
-        reply = protocols.ask(question.provider.protocol, endpoint, question.request)
-        paid = question.cost_nano(reply.prompt_tokens, reply.completion_tokens) or 0
-    except CallFailed as failed:
-        paid = question.reservation_nano if failed.may_be_billed else 0
-        if failed.status not in _OF_THE_ITEM or failed.retryable:
-            raise
-        call.state, call.error = Call.State.FAILED, failed.reason
-        return
-    finally:
-        Run.objects.filter(pk=question.run.pk).update(spent_nano=F("spent_nano") + paid)
-    call.reported_model, call.state = reply.model[:200], Call.State.FAILED
-    try:
-        fields = read_reply(question, reply) if not reply.refusal else {}
-        call.error = f"refused: {reply.refusal}" if reply.refusal else ""
-    except ReplyUnreadable as error:
-        fields, call.error = {}, str(error)
-    if not call.error:
-        call.state = Call.State.DONE
-    for name, value in fields.items():
-        setattr(call, name, value)
-
-
-def _take_place(provider: Provider, model: str) -> None:
+def _take_places(provider: Provider, model: str, calls: int) -> None:
     """Keep to the limits of a provider; the run's own calls come first."""
     now = timezone.now()
     with leases.locked(provider.name) as row:
@@ -264,34 +318,26 @@ def _take_place(provider: Provider, model: str) -> None:
         is_free = row is not None and model not in leases.paused(row, now)
         if row is None or not is_free or leases.allowed(row, now, out, uuid4()) < 1:
             raise CallFailed(f"{provider.name} takes no more calls now", was_sent=False)
-        leases.count_starts(row, now, 1)
+        # One after the other: of one half of them nothing can be made.
+        leases.count_starts(row, now, calls)
+
+
+def _ask_one(question: Question) -> None:
+    """Make a call that is kept nowhere, and pay for it; what is unreadable is asked once more."""
+    call, provider = question.call, question.provider
+    try:
+        endpoint = providers.endpoint_of(provider)
+        answer = Answer(question, protocols.ask(provider.protocol, endpoint, question.request))
+    except CallFailed as failed:
+        answer = Answer(question, failure=failed)
+    Run.objects.filter(pk=question.run.pk).update(spent_nano=F("spent_nano") + (answer.cost or 0))
+    if (why := answer.failure) and (why.retryable or why.status not in _OF_THE_ITEM):
+        raise why
+    for name, value in fields_of(answer).items():
+        setattr(call, name, value)
+    if call.state == Call.State.WAITING:
+        _ask_one(question_of(call, provider))
 
 
 def _midnight(now: datetime) -> datetime:
     return now.replace(hour=0, minute=0, second=0, microsecond=0)
-
-
-def _voted(run: Run) -> list[UUID]:
-    voted = run.queue.items.filter(votes__gt=0, opened_at__isnull=False, unusable="")
-    return list(voted.values_list("pk", flat=True)) if can_be_watched(run) else []
-
-
-def can_be_watched(run: Run) -> bool:
-    """Whether an answer is right or wrong by a vote: not where items are rated or labelled."""
-    return {*run.queue.ballot} <= VOTES_FOR.keys() and bool(run.queue.ballot)
-
-
-def _items(keys: Sequence[str]) -> list[Item]:
-    rows = Item.objects.select_related("queue", "a__picture", "b__picture").in_bulk(map(UUID, keys))
-    return [rows[UUID(key)] for key in keys]
-
-
-def _share_right(item: Item, winner: str) -> float:
-    """Return the share of the votes on an item that an answer equals."""
-    from judge_eval.stats.drift import share_right
-
-    ballot: list[Fixed] = item.queue.ballot
-    votes = [getattr(item, VOTES_FOR[choice]) for choice in ballot]
-    return share_right(
-        votes, next((n for n, choice in enumerate(ballot) if choice == winner), None)
-    )

@@ -223,8 +223,8 @@ def locked(name: str) -> Iterator[Provider | None]:
 def note_refused(name: str, model: str, refused: Collection[str]) -> None:
     """Remember what a model refuses, so that nobody asks it so again."""
     with locked(name) as provider:
-        if provider and not {*refused} <= {*(known := provider.refused.get(model, ()))}:
-            provider.refused[model] = sorted({*refused, *known})
+        if provider and not {*refused} <= {*(noted := provider.refused.get(model, ()))}:
+            provider.refused[model] = sorted({*refused, *noted})
             provider.save(update_fields=["refused"])
 
 

@@ -14,7 +14,7 @@ from django.utils import timezone
 from humanjudge.celery import enqueue
 from humanjudge.lib.extensions import HookFailed, calling
 from humanjudge.lib.strict_json import JsonObject
-from humanjudge.lib.text import listed
+from humanjudge.lib.text import listed, number_of
 from judge_eval.baselines import is_baseline
 from judge_eval.config.estimates import Estimate, estimate
 from judge_eval.config.run_config import (
@@ -254,8 +254,8 @@ def _state_with_work(run: Run) -> str:
     return Run.State.GENERATING if generating.exists() else Run.State.JUDGING
 
 
-def add_judges_to(run_id: UUID, joining: JoiningJudges) -> int:
-    """Ask more judges about the items that a run has; return how many verdicts are wanted.
+def add_judges_to(run_id: UUID, joining: JoiningJudges, items: QuerySet[Item] | None = None) -> int:
+    """Ask more judges about the items that a run has, or some; return how many verdicts are wanted.
 
     Its outputs may have been imported, or logged by a client. Items that are open stay open: the
     verdicts that come are new entries of the ledger.
@@ -282,7 +282,7 @@ def add_judges_to(run_id: UUID, joining: JoiningJudges) -> int:
         judges = add_judges(run, judges)
         record_objects(run)
         at_once = [judge for judge in judges if not judge.is_tuned]
-        verdict_count = state.want_verdicts(run, at_once)
+        verdict_count = state.want_verdicts(run, at_once, items)
         if at_once:
             state.set_state(run, Run.State.JUDGING)
         text = f"{listed(judge.name for judge in judges)} joined the judges of this run."
@@ -355,22 +355,46 @@ def retry_failed(run_id: UUID) -> int:
     """
     others = set(Run.State) - {Run.State.DRAFT, Run.State.STOPPED}
     with locked_run(run_id, *others, otherwise="start or resume it first") as run:
-        # Verdicts first, those too that stand on a part of their samples: what is to be decided
-        # anew, the calls tell only as long as they have failed.
-        made = Call.objects.exclude(REPEATED)
-        failed = made.filter(_has_failed(), verdict=OuterRef("pk"))
-        _reset(Verdict.objects.filter(Exists(failed), judge__run=run))
-        # Each begins its tries anew; how many were made is still to be told.
-        attempts = run.calls.filter(_has_failed()).aggregate(made=Sum("attempts"))["made"]
-        calls = _reset(run.calls.filter(_has_failed()), not_before=timezone.now())
+        _, calls, attempts = _reset_failed(run, run.calls.filter(_has_failed()))
         drawings = _draw_again(run)
         if calls or drawings:
             done = [f"{calls} failed calls are made again."] if calls else []
             if drawings:
                 done.append(f"{drawings} drawing{' is' if drawings == 1 else 's are'} tried again.")
             state.set_state(run, _state_with_work(run))
-            go_on(run, RETRIED, " ".join(done), attempts=attempts or 0)
+            go_on(run, RETRIED, " ".join(done), attempts=attempts)
     return calls + drawings
+
+
+def ask_missing(run_id: UUID, judge: Judge, items: QuerySet[Item]) -> int:
+    """Ask a judge about some items on which it has no verdict; return how many these are.
+
+    None where its verdicts were imported.
+    """
+    with locked_run(
+        run_id, *JOINABLE, Run.State.JUDGING, otherwise="judges are asked once its items are open"
+    ) as run:
+        if judge.name not in [spec["id"] for spec in (run.config or {}).get("judges", ())]:
+            return 0
+        failed = run.calls.filter(_has_failed(), verdict__judge=judge, verdict__item__in=items)
+        again, _, attempts = _reset_failed(run, failed)
+        missing = again + state.want_verdicts(run, [judge], items)
+        if missing:
+            state.set_state(run, Run.State.JUDGING)
+            text = f"{judge.name} is asked about {number_of(missing, run.queue.noun)}."
+            go_on(run, RETRIED, text, attempts=attempts)
+    return missing
+
+
+def _reset_failed(run: Run, failed: QuerySet[Call]) -> tuple[int, int, int]:
+    """Let failed calls be made again; return how many verdicts, calls and attempts these were."""
+    # Verdicts first, those too that stand on a part of their samples: what is to be decided anew,
+    # the calls tell only as long as they have failed.
+    made = failed.exclude(REPEATED).filter(verdict=OuterRef("pk"))
+    verdicts_reset = _reset(Verdict.objects.filter(Exists(made), judge__run=run))
+    # Each starts its tries anew; how many were made is still to be counted.
+    attempts = failed.aggregate(made=Sum("attempts"))["made"] or 0
+    return verdicts_reset, _reset(failed, not_before=timezone.now()), attempts
 
 
 def _reset(rows: QuerySet[Call] | QuerySet[Verdict], **changes: object) -> int:

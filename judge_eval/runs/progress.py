@@ -150,13 +150,14 @@ def _to_come(run: Run) -> Counter[str]:
     config = parse(run.config)
     unpaired = run.calls.filter(purpose=Call.Purpose.GENERATE, is_paired=False)
     prompts = unpaired.aggregate(n=Count("prompt", distinct=True))["n"]
-    asked = {judge.id: calls_per_verdict(config, judge) for judge in config.judges}
-    calls = sum(len(judge.models) * asked[judge.id] for judge in config.judges)
+    calls_each = {judge.id: calls_per_verdict(config, judge) for judge in config.judges}
+    calls = sum(len(judge.models) * calls_each[judge.id] for judge in config.judges)
     left = unasked_verdicts(run).values_list("judge__name").annotate(n=Count("pk"))
     pairs = plan(config).pairs * prompts // max(len(config.prompts), 1)
     return Counter(
         verdicts=pairs * len(config.judges),
-        calls=pairs * calls + sum(asked.get(name, 1) * number for name, number in left.order_by()),
+        calls=pairs * calls
+        + sum(calls_each.get(name, 1) * number for name, number in left.order_by()),
         drawn=int(config.kind == "svg"),
     )
 

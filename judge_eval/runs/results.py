@@ -96,7 +96,7 @@ def write(answers: Sequence[Answer]) -> list[Call]:
         _note_refused(answers)
         held = set(leases.still_held([answer.question.call for answer in answers]))
         mine = [answer for answer in answers if answer.question.call in held]
-        became = [(answer.question.call, _fields(answer)) for answer in mine]
+        became = [(answer.question.call, fields_of(answer)) for answer in mine]
         update_rows(_WRITTEN, became)
         # A run's row is locked once, and last.
         leases.settle(
@@ -147,7 +147,7 @@ def _record(became: Sequence[tuple[Call, Fields]]) -> None:
             call.run.record("call_failed", f"{call.model}: {fields['error']}", call=call.pk)
 
 
-def _fields(answer: Answer) -> Fields:
+def fields_of(answer: Answer) -> Fields:
     """Return what becomes of a call, with the sums of all its attempts so far."""
     call, reply, cost = answer.question.call, answer.reply, answer.cost
     fields: Fields = {

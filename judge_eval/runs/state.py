@@ -334,8 +334,8 @@ def want_verdicts_on_new_items() -> None:
     usable = Item.objects.filter(queue=OuterRef("queue"), unusable="").order_by("-position")
     given = Run.objects.filter(config__outputs="given", state=Run.State.VOTING)
     growing = given.annotate(newest=Subquery(usable.values("pk")[:1])).exclude(newest=None)
-    not_asked = Q(judge__provider="imported") | Q(judge__is_tuned=True)
-    judged = Verdict.objects.filter(item=OuterRef("newest")).exclude(not_asked)
+    left_alone = Q(judge__provider="imported") | Q(judge__is_tuned=True)
+    judged = Verdict.objects.filter(item=OuterRef("newest")).exclude(left_alone)
     for run in growing.filter(~Exists(judged)):
         with transaction.atomic():
             held = locked().get(pk=run.pk)

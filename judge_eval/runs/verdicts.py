@@ -18,8 +18,8 @@ from pydantic import TypeAdapter
 from humanjudge.lib.extensions import HookFailed, calling, storable
 from humanjudge.lib.strict_json import JsonObject
 from judge_eval.baselines import BASELINES, Opinion, opinion_of_single
-from judge_eval.config.judge_types import JUDGE_TYPES, Answer, NoVerdict
-from judge_eval.config.run_config import JudgePart, JudgeSpec, RunConfig, parse
+from judge_eval.config.judge_types import JUDGE_TYPES, Answer, JudgeType, NoVerdict
+from judge_eval.config.run_config import ONE_MODEL, JudgePart, JudgeSpec, RunConfig, parse
 from judge_eval.models import REPEATED, REPEATS_APART, SAMPLES_APART, Call, Judge, Run, Verdict
 from judge_eval.objects import (
     item_hashes,
@@ -141,28 +141,14 @@ def verdict_or_calls(
 
     Return its fields, or the calls that have to be made before there are any.
     """
-    spec, recipe = spec_of(verdict.judge), verdict.judge.recipe
-    kind = JUDGE_TYPES.get(spec.type)
-    if kind is None or (recipe and recipe["version"] != kind.version):
+    helpers = helpers_of(verdict, calls)
+    if helpers is None:
         return None, []  # nothing falls back on something else: the run is stopped
-    by_model: dict[JudgePart, list[Call]] = defaultdict(list)
-    for call in calls:
-        by_model[JudgePart.model_construct(id=call.model, provider=call.provider)].append(call)
-    helpers = JudgeHelpers(
-        verdict.judge.run,
-        kind,
-        item=verdict.item,
-        models=spec.models,
-        answered={model: partial(answer_by_calls, verdict, own) for model, own in by_model.items()},
-    )
     try:
-        with calling(kind, "verdict", NoVerdict, Asks, HookFailed):
-            answer = kind.verdict(spec, helpers)
-            if recipe:
-                answer = _checked(answer, verdict)
+        answer = answer_of(verdict, helpers)
         judge = verdict.judge if verdict.judge.recipe else _competitor(verdict, calls)
     except Asks as asks:
-        return None, calls_for(verdict, spec, asks.models)
+        return None, calls_for(verdict, asks.models)
     except (NoVerdict, HookFailed) as reason:
         helpers.write()
         return _failed(storable(reason, LONGEST_ERROR) or "it came to no verdict"), []
@@ -176,6 +162,33 @@ def verdict_or_calls(
     }, []
 
 
+def helpers_of(verdict: Verdict, calls: Sequence[Call]) -> JudgeHelpers | None:
+    """Return what a judge decides a verdict with; None where its type is not here as it was."""
+    recipe = verdict.judge.recipe
+    kind = JUDGE_TYPES.get(recipe["type"] if recipe else ONE_MODEL)
+    if kind is None or (recipe and recipe["version"] != kind.version):
+        return None
+    by_model: dict[JudgePart, list[Call]] = defaultdict(list)
+    for call in calls:
+        by_model[JudgePart.model_construct(id=call.model, provider=call.provider)].append(call)
+    return JudgeHelpers(
+        verdict.judge.run,
+        kind,
+        item=verdict.item,
+        models=spec_of(verdict.judge).models,
+        answered={model: partial(answer_by_calls, verdict, own) for model, own in by_model.items()},
+    )
+
+
+def answer_of(verdict: Verdict, helpers: JudgeHelpers) -> Answer:
+    """Let the type of its judge answer; raise Asks for calls to be made, NoVerdict, HookFailed."""
+    kind, judge = helpers.extension, verdict.judge
+    assert isinstance(kind, JudgeType)
+    with calling(kind, "verdict", NoVerdict, Asks, HookFailed):
+        answer = kind.verdict(spec_of(judge), helpers)
+        return _checked(answer, verdict) if judge.recipe else answer
+
+
 def spec_of(judge: Judge) -> JudgeSpec:
     """Return how a judge is asked, as the config of its run says it."""
     if judge.recipe is None:
@@ -184,7 +197,7 @@ def spec_of(judge: Judge) -> JudgeSpec:
     return JudgeSpec.model_validate({"id": judge.name, "provider": judge.provider, **made})
 
 
-def calls_for(verdict: Verdict, spec: JudgeSpec, models: Sequence[JudgePart]) -> list[Call]:
+def calls_for(verdict: Verdict, models: Sequence[JudgePart]) -> list[Call]:
     """Return the calls by which models are asked, each apart by the numbers of its samples."""
     config = verdict.judge.run.config
     assert config  # models judge it
@@ -192,7 +205,8 @@ def calls_for(verdict: Verdict, spec: JudgeSpec, models: Sequence[JudgePart]) ->
     about: JsonObject = next(iter(own), {})
     samples = about.get("samples") or config["judging"]["samples"]
     repeats = about.get("repeats", 1)
-    places = [spec.models.index(model) + 1 for model in models]
+    all_models = spec_of(verdict.judge).models
+    places = [all_models.index(model) + 1 for model in models]
     firsts = [SAMPLES_APART * place if verdict.judge.recipe else 0 for place in places]
     return [
         Call(

@@ -169,7 +169,7 @@ def claims(
     ([(1, 1), (2, 2)], ['a', 'b'])
     """
     judges, floor = int((~is_baseline).sum()), int(is_baseline.sum())
-    planned, wanted = entered.planned, entered.wanted
+    planned, required = entered.planned, entered.required
     if not entered.n_judges:  # nothing has been opened
         entered = enter([Opened(0, 0, 0, 1, [UNASSIGNED] * len(is_baseline))], [0])
     needed = thresholds(is_baseline)
@@ -206,7 +206,7 @@ def claims(
         votes_left=votes_left,
         best=best_judge(ahead, beaten, is_baseline),
         too_few_prompts=few,
-        first_claim=first_claim(planned, wanted, judges, floor, most_over_floor),
+        first_claim=first_claim(planned, required, judges, floor, most_over_floor),
     )
 
 
@@ -243,12 +243,12 @@ def too_few(
 
 
 def first_claim(
-    planned: IntArray, wanted: IntArray, judges: int, baselines: int, most_over_floor: float = 1.0
+    planned: IntArray, required: IntArray, judges: int, baselines: int, most_over_floor: float = 1.0
 ) -> FirstClaim | None:
     """Say after which votes a judge could beat another one, or a baseline, or be the best.
 
     If one were right and the other wrong on all votes, and prompts with few votes came first; None
-    if no claim could stand. Prompts weigh by their `planned` votes, and have so many `wanted` ones.
+    if no claim could stand. Prompts weigh by their `planned` votes, of so many `required` ones.
 
     Examples
     --------
@@ -258,7 +258,7 @@ def first_claim(
     >>> first_claim(twice[:7], twice[:7], judges=2, baselines=0)
     """
     open_prompts = np.flatnonzero(planned)
-    order = open_prompts[np.lexsort((wanted[open_prompts], planned[open_prompts]))]
+    order = open_prompts[np.lexsort((required[open_prompts], planned[open_prompts]))]
     if not len(order):
         return None
     bets = planned[order, None] / planned.max(initial=1) * [1.0, most_over_floor]
@@ -269,7 +269,7 @@ def first_claim(
     if not len(ends):
         return None
     prompts = 1 + int(ends.min())
-    return FirstClaim(two_figures(wanted[order[:prompts]].sum()), prompts)
+    return FirstClaim(two_figures(required[order[:prompts]].sum()), prompts)
 
 
 # --- intervals that hold however often one looks --------------------------------------------------

@@ -218,8 +218,10 @@ def corrected(
         votes = mean_by_prompt(people[voted], number[voted])
         saving = 1 - (mean.error / votes.error) ** 2 if votes.error else None
         if are_passes:
-            found = rogan_gladen(grades)
-            rates = _estimate(found, of_both, "rogan-gladen") if found else no_figure(UNSELECTIVE)
+            by_rates = rogan_gladen(grades)
+            rates = no_figure(UNSELECTIVE)
+            if by_rates:
+                rates = _estimate(by_rates, of_both, "rogan-gladen")
     return Corrected(
         judge=share_of_grades(judge, number),
         error=error,
@@ -248,9 +250,9 @@ def share_of_grades(grades: FloatArray, prompts: IntArray) -> Share:
     >>> share.value, share.n
     (0.5, 30)
     """
-    known = ~np.isnan(grades)
-    number = np.unique(prompts[known], return_inverse=True)[1]
-    won, items = np.bincount(number, grades[known]), np.bincount(number)
+    graded = ~np.isnan(grades)
+    number = np.unique(prompts[graded], return_inverse=True)[1]
+    won, items = np.bincount(number, grades[graded]), np.bincount(number)
     # Ties vary less than what is won or lost, for which Wilson's interval is.
     return share_of_prompts(won, items, items, of_ratings=bool((grades == 0.5).any()))
 

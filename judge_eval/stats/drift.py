@@ -65,17 +65,15 @@ def largest_evidence(bets: FloatArray) -> FloatArray:
     return np.asarray(np.exp(np.minimum(logs, 700)))
 
 
-def share_right(votes: Sequence[int], answer: int | None) -> float:
+def share_right(votes: Sequence[str], answer: str) -> float:
     """Return the share of an item's votes that an answer equals; no answer equals none.
-
-    `votes` are their numbers by choice, and `answer` is the place of a choice.
 
     Examples
     --------
-    >>> share_right([2, 1, 0], 0), share_right([2, 1, 0], None)
+    >>> share_right(["A", "B", "A"], "A"), share_right(["A", "B", "A"], "")
     (0.6666666666666666, 0.0)
     """
-    return 0.0 if answer is None else votes[answer] / (sum(votes) or 1)
+    return votes.count(answer) / (len(votes) or 1)
 
 
 def draw(key: str, freezing: int, anchors: Iterable[str], used: Iterable[str], n: int) -> list[str]:

@@ -90,7 +90,7 @@ class Entered:
 
     `all_votes` are all first wanted votes on the prompts that entered. `planned` are the votes with
     which each open prompt may enter, and `cut` is how many prompts that leaves out votes of; each
-    has so many `wanted` votes.
+    has so many `required` votes.
     """
 
     prompts: tuple[int, ...]
@@ -102,7 +102,7 @@ class Entered:
     differences: FloatArray
     all_votes: int
     planned: IntArray
-    wanted: IntArray
+    required: IntArray
     cut: int = 0
 
     @property
@@ -288,7 +288,7 @@ class PromptQueue:
         assigned = (verdicts != UNASSIGNED) * sizes[:, None]
         most_votes = np.array([entry.most_votes for entry in entries], np.int64)
         shared, apart = _apart(right, assigned, ends)
-        wanted = np.array([*self.sizes.values()], np.int64)
+        required = np.array([*self.sizes.values()], np.int64)
         most, _ = self._most()
         return Entered(
             prompts=tuple(self.entries),
@@ -299,9 +299,9 @@ class PromptQueue:
             shared=shared,
             differences=ratio(apart.astype(np.float64), np.where(shared, most_votes[:, None], 0.0)),
             all_votes=sum(self.sizes[prompt] for prompt in self.entries),
-            planned=np.minimum(wanted, most),
-            wanted=wanted,
-            cut=int((wanted > most).sum()),
+            planned=np.minimum(required, most),
+            required=required,
+            cut=int((required > most).sum()),
         )
 
     def _verdicts(self, numbers: Sequence[int]) -> Codes:

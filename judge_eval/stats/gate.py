@@ -7,11 +7,12 @@ code. An interval that is withheld settles nothing.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 from judge_eval.stats.estimate import Estimate
 
 WITHHELD: Final = "there is no interval"
+Result: TypeAlias = Literal["passed", "failed", "too few votes to say"]
 
 
 class Outcome(IntEnum):
@@ -22,8 +23,9 @@ class Outcome(IntEnum):
     TOO_FEW = 3
 
     @property
-    def in_words(self) -> str:
-        return {0: "passed", 1: "failed", 3: "too few votes to say"}[self]
+    def in_words(self) -> Result:
+        results: dict[int, Result] = {0: "passed", 1: "failed", 3: "too few votes to say"}
+        return results[self]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +79,8 @@ def not_worse_than(other: str, difference: Estimate, margin: float) -> Check:
     >>> check.outcome.in_words, check.words
     ('too few votes to say', 'agreement less that of old: -1.0 % (-8.0 to 6.0) must be above -5 %')
     """
-    shown = f"{_with_interval(difference)} must be above {_short(-margin)} %"
-    words = f"agreement less that of {other}: {shown}"
+    bound = f"{_with_interval(difference)} must be above {_short(-margin)} %"
+    words = f"agreement less that of {other}: {bound}"
     return _weighed("not-worse-than", words, difference, -margin)
 
 

@@ -161,5 +161,5 @@ def enter_units(
         differences=shares[:, one] - shares[:, other],
         all_votes=len(place),
         planned=np.ones(len(queue.sizes), np.int64),
-        wanted=np.array([*queue.sizes.values()], np.int64),
+        required=np.array([*queue.sizes.values()], np.int64),
     )

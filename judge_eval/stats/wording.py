@@ -282,12 +282,12 @@ class Words:
 
     def _forecast(self, first: int) -> Forecast | None:
         forecasts = [self.claims.forecast[first][n] for n in self._open]
-        known = [votes for votes in forecasts if votes is not None]
-        if not known or len(known) < len(forecasts):
+        finite = [votes for votes in forecasts if votes is not None]
+        if not finite or len(finite) < len(forecasts):
             return None
-        highs = [votes.high for votes in known if votes.high is not None]
-        high = max(highs) if len(highs) == len(known) else None
-        return Forecast(max(votes.low for votes in known), high)
+        highs = [votes.high for votes in finite if votes.high is not None]
+        high = max(highs) if len(highs) == len(finite) else None
+        return Forecast(max(votes.low for votes in finite), high)
 
     # --- the points -----------------------------------------------------------------------------
 
@@ -381,8 +381,8 @@ class Words:
         if not self._tells:
             return []
         # Of the best judge the headline says by how little it beats the others.
-        told = self.claims.best if LITTLE in headline[0] else None
-        groups = [text for group, text in self._groups if told not in group]
+        best = self.claims.best if LITTLE in headline[0] else None
+        groups = [text for group, text in self._groups if best not in group]
         return [text for text in groups if text not in headline][:MOST_SENTENCES]
 
     def _contradicting(self) -> str:

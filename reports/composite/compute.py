@@ -159,12 +159,13 @@ def drift(
     """
     quarters = []
     for quarter, tallies in sorted(votes.items()):
-        known = {item: x for item in tallies if (x := composites.get(item)) is not None}
-        pairs = tuple((x, tallies[item].total / tallies[item].number) for item, x in known.items())
-        missing = [item for item in tallies if item not in known]
+        measured = {item: x for item in tallies if (x := composites.get(item)) is not None}
+        means = {item: tallies[item].total / tallies[item].number for item in measured}
+        pairs = tuple((x, means[item]) for item, x in measured.items())
+        missing = [item for item in tallies if item not in measured]
         gaps = left_out("items", missing, "they have no composite")
         figure = replace(spearman(pairs, resampling), left_out=gaps)
-        quarters.append(Drift(quarter, sum(tallies[item].number for item in known), figure))
+        quarters.append(Drift(quarter, sum(tallies[item].number for item in measured), figure))
     return quarters
 
 

@@ -170,8 +170,8 @@ def _choices(sources: Sequence[Data], chosen: Sequence[str]) -> list[tuple[str, 
     for source in sources:
         group = groups.setdefault(_GROUPS.get(source["from"], "Outputs"), {})
         group[_key(source)] = source_in_words(source)
-    known = {key for group in groups.values() for key in group}
-    if others := {key: key for key in chosen if key and key not in known}:
+    offered = {key for group in groups.values() for key in group}
+    if others := {key: key for key in chosen if key and key not in offered}:
         groups["Others"] = others
     return [(title, [*group.items()]) for title, group in groups.items()]
 

@@ -292,9 +292,9 @@ def offered(run: Run) -> list[dict[str, str]]:
     for name in judge_names(run):
         kinds = [*(["judge_score"] if name in scored else []), "judge_wins", "agreement"]
         judges += [{"from": kind, "judge": name} for kind in kinds]
-    said = done.exclude(labels=None).values_list("judge__name", "labels")
+    verdicts = done.exclude(labels=None).values_list("judge__name", "labels")
     people = _labelled(run).values_list(Value(""), "labels")
-    for who, labels in (*people[:MOST_READ], *said[:MOST_READ]):
+    for who, labels in (*people[:MOST_READ], *verdicts[:MOST_READ]):
         tasks |= {(re.sub("_[ab]$", "", task), who) for task in labels}
     keys = {
         key

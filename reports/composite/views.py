@@ -79,7 +79,7 @@ def _composite(request: HttpRequest, run: Run, configs: Sequence[CompositeConfig
     pairs = {pair for output in page for pair in outputs.pairs[output]}
     closed = hidden_from(request, run.queue.project, pairs)
     starts = Inference.objects.annotate(start=beginning("prompt", 200)).only("generator")
-    shown = starts.in_bulk(list(page))
+    rows = starts.in_bulk(list(page))
     number = number_of(page.paginator.count, "output")
     return {
         "config": config,
@@ -93,7 +93,7 @@ def _composite(request: HttpRequest, run: Run, configs: Sequence[CompositeConfig
                 "components": components[0][output],
                 "composite": ranked[0][output].value,
                 "note": ranked[0][output].reason.removeprefix(compute.OK),
-                "output": shown[output],
+                "output": rows[output],
                 "pair": next(iter(outputs.pairs[output]), None),
                 "is_closed": not closed.isdisjoint(outputs.pairs[output]),
             }

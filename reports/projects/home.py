@@ -182,10 +182,10 @@ WAITING: Final = (_reviews, _stuck_runs, _votes, _shares)
 def in_short(projects: Sequence[Project]) -> list[ProjectInShort]:
     """Return projects with their pass rates and their newest runs."""
     runs = _newest_runs(projects)
-    known = Findings.objects.filter(part="", run__in=[r.pk for own in runs.values() for r in own])
-    found = known.values_list("run", "run__state", "data__claims__best", "data__words")
+    figures = Findings.objects.filter(part="", run__in=[r.pk for own in runs.values() for r in own])
+    rows = figures.values_list("run", "run__state", "data__claims__best", "data__words")
     over = Run.State.COMPLETE
-    headlines = {run: says for run, state, best, says in found if state == over or best is not None}
+    headlines = {run: says for run, state, best, says in rows if state == over or best is not None}
     qualities = defaultdict[UUID, list[Quality]](list)
     shown = Quality.objects.filter(project__in=projects).exclude(OF_TUNED)
     for each in shown.order_by("series"):

@@ -17,6 +17,8 @@ from humanjudge.http import Context, Problem
 from humanjudge.lib.tables import DASH, Cell, name_cell
 from humanjudge.lib.text import listed
 from humanjudge.listing import Column, Listing
+from judge_eval.findings.cache import set_families
+from judge_eval.findings.families import parse_families
 from judge_eval.runs.deletion import replies_older_than, set_retention
 from reports.grandjury.pages import show_secret
 from reports.projects.page_header import project_action, project_page
@@ -39,11 +41,25 @@ class SettingsForm(forms.Form):
         label="Days to keep raw replies of models",
         help_text="Counted from the reply, of runs that are over. Empty: they are kept.",
     )
+    families = forms.CharField(
+        required=False,
+        max_length=20_000,
+        widget=forms.Textarea(attrs={"rows": 3, "placeholder": "house-7b = meta"}),
+        label="Families of models whose names do not tell",
+        help_text="One per line: how names start, and their family. A judge may favour its own.",
+    )
+
+    def clean_families(self) -> dict[str, str]:
+        try:
+            return parse_families(self.cleaned_data["families"])
+        except ValueError as wrong:
+            raise forms.ValidationError(f"{wrong}.") from wrong
 
 
 @project_page("manage")
 def settings(request: HttpRequest, project: Project) -> HttpResponse:
-    initial = {"name": project.name, "days": project.keep_replies_days}
+    families = "\n".join(map(" = ".join, sorted(project.model_families.items())))
+    initial = {"name": project.name, "days": project.keep_replies_days, "families": families}
     return _settings_page(request, project, SettingsForm(initial=initial, label_suffix=""))
 
 
@@ -63,6 +79,7 @@ def save_settings(request: HttpRequest, project: Project) -> HttpResponse:
         return _settings_page(request, project, form)
     rename(project, form.cleaned_data["name"], user_of(request))
     set_retention(project, form.cleaned_data["days"], user_of(request))
+    set_families(project, form.cleaned_data["families"], user_of(request))
     messages.success(request, "Saved.")
     return redirect("project-settings", project.pk)
 

@@ -74,8 +74,8 @@ def course(at: Integers, seq: Integers, worth: Floats, reputation: Floats, rule:
     --------
     >>> rule = Rule(initial=0.72, rate=0.1, unit="day")
     >>> at, seq = np.full(3, 3 * 86_400_000_000), np.arange(1, 4)
-    >>> found = course(at, seq, np.array([0.9, 0.8, 0.6]), np.ones(3), rule)
-    >>> float(found.score[-1].round(6)), float(found.freshness[-1].round(6))
+    >>> folds = course(at, seq, np.array([0.9, 0.8, 0.6]), np.ones(3), rule)
+    >>> float(folds.score[-1].round(6)), float(folds.freshness[-1].round(6))
     (0.732095, 0.259182)
     """
     first = _openings(at, rule.window)
@@ -126,12 +126,12 @@ def _recurrence(keep: Floats, gain: Floats, initial: float) -> Floats:
     rest = -len(gain) % length
     # One row for each place within a block, one column for each block.
     kept = np.append(keep, np.ones(rest)).reshape(-1, length).T.copy()
-    found = np.append(gain, np.zeros(rest)).reshape(-1, length).T.copy()
+    values = np.append(gain, np.zeros(rest)).reshape(-1, length).T.copy()
     for row in range(1, length):
-        found[row] += kept[row] * found[row - 1]
+        values[row] += kept[row] * values[row - 1]
     np.cumprod(kept, axis=0, out=kept)
-    carried = np.empty(found.shape[1])
-    for block in range(found.shape[1]):
+    carried = np.empty(values.shape[1])
+    for block in range(values.shape[1]):
         carried[block] = initial
-        initial = kept[-1, block] * initial + found[-1, block]
-    return (found + kept * carried).T.ravel()[: len(gain)]
+        initial = kept[-1, block] * initial + values[-1, block]
+    return (values + kept * carried).T.ravel()[: len(gain)]

@@ -88,17 +88,17 @@ def parameters_in(payload: JsonObject) -> Parameters:
 
     So is all of it where it makes no sense: a bundle from elsewhere may hold anything.
     """
-    said = payload[KEY]
+    content = payload[KEY]
     try:
-        return Parameters(**{n: type(v)(said[n]) for n, v in DEFAULT if n in said})
+        return Parameters(**{n: type(v)(content[n]) for n, v in DEFAULT if n in content})
     except (TypeError, ValueError):
         return DEFAULT
 
 
 def reputations_in(payload: JsonObject) -> dict[str, int]:
     """Return the reputations by pseudonym that an entry gives to earlier votes."""
-    said = payload[REPUTATIONS]
-    given = said.items() if isinstance(said, Mapping) else ()
+    content = payload[REPUTATIONS]
+    given = content.items() if isinstance(content, Mapping) else ()
     return {name: number for name, number in given if isinstance(number, int) and number > 0}
 
 

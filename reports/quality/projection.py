@@ -140,7 +140,7 @@ def votes_in_time(project: Project, series: str) -> QuerySet[Entry]:
     return votes.order_by("at", "seq")
 
 
-def begin_of(project: Project, series: str) -> datetime:
+def start_of(project: Project, series: str) -> datetime:
     """Return from when the start value decays: the project's creation, or an older vote."""
     first = votes_in_time(project, series).values_list("at", flat=True).first()
     return min(first or project.created_at, project.created_at)
@@ -239,9 +239,9 @@ def _imports_into(project: UUID | OuterRef) -> QuerySet[Import]:
 def _is_importing(project: Project, batch: Sequence[Fact] = ()) -> bool:
     """Say whether an import brings votes, more of which follow a batch that is being sealed."""
     own = [e.payload for e in batch if e.payload in (IMPORT_BEGINS, IMPORT_ENDS)]
-    told = Entry.objects.filter(project=project, kind=Entry.Kind.PARAMETERS, seq__isnull=False)
-    told = told.filter(payload__has_key="import").order_by("-seq")
-    last = own[-1] if own else told.values_list("payload", flat=True).first()
+    changes = Entry.objects.filter(project=project, kind=Entry.Kind.PARAMETERS, seq__isnull=False)
+    changes = changes.filter(payload__has_key="import").order_by("-seq")
+    last = own[-1] if own else changes.values_list("payload", flat=True).first()
     return last == IMPORT_BEGINS and _imports_into(project.pk).exists()
 
 
@@ -279,9 +279,9 @@ class _Part:
         is_importing: Callable[[], bool],
     ) -> None:
         self.rule, self.votes, self.points = settings.rule, iter(new), list[Standing]()
-        begin = Standing(self.rule.initial)
+        start = Standing(self.rule.initial)
         self.quality, _ = Quality.objects.get_or_create(
-            project=project, series=series, defaults=figures_of(begin)
+            project=project, series=series, defaults=figures_of(start)
         )
         self.standing = Standing(**self.quality.standing)
         first = min([*changed, *(vote[:2] for vote in new[:1])], default=self.standing.place)
@@ -290,7 +290,7 @@ class _Part:
         if is_late or _is_behind(self.quality):
             # Votes that were counted before are counted again, in the order of their times.
             if is_late:
-                self.standing = self._back_before(first) or begin
+                self.standing = self._back_before(first) or start
             self.waits = is_importing()
             stored = stored_votes(project, series, settings, self.standing)
             self.votes = iter(()) if self.waits else merge(stored, new)
@@ -380,20 +380,20 @@ def _rebuild(
         return
     where, replayed = f"quality of {series} of project {project.pk}", figures_of(last)
     stored = {name: getattr(quality, name, None) for name in replayed}
-    found = [
+    differences = [
         Difference(f"{name} in {where}", stored[name], figure)
         for name, figure in replayed.items()
         if not same(stored[name], figure)
     ]
     kept = dict(quality.points.values_list("votes", "standing")) if quality else {}
-    wanted = {standing.votes: asdict(standing) for standing in points}
-    found += [
-        Difference(f"standing after vote {votes} in {where}", kept.get(votes), wanted.get(votes))
-        for votes in sorted(kept.keys() | wanted.keys())
-        if not same(kept.get(votes), wanted.get(votes))
+    expected = {standing.votes: asdict(standing) for standing in points}
+    differences += [
+        Difference(f"standing after vote {votes} in {where}", kept.get(votes), expected.get(votes))
+        for votes in sorted(kept.keys() | expected.keys())
+        if not same(kept.get(votes), expected.get(votes))
     ]
-    yield from found
-    if found and write:
+    yield from differences
+    if differences and write:
         quality, _ = Quality.objects.update_or_create(
             project=project, series=series, defaults=replayed
         )
@@ -408,14 +408,14 @@ def _replayed(project: Project, series: str, settings: Settings) -> tuple[Standi
 
     from reports.quality.closed_form import course
 
-    begin = Standing(settings.rule.initial)
+    start = Standing(settings.rule.initial)
     columns = [("at", "i8"), ("seq", "i8"), ("worth", "f8"), ("reputation", "f8")]
-    votes = np.fromiter(stored_votes(project, series, settings, begin), dtype=columns)
+    votes = np.fromiter(stored_votes(project, series, settings, start), dtype=columns)
     if not len(votes):
-        return begin, []
-    found = course(votes["at"], votes["seq"], votes["worth"], votes["reputation"], settings.rule)
-    points = [found.standing(number) for number in kept_numbers(len(votes))]
-    return found.standing(len(votes)), points
+        return start, []
+    folds = course(votes["at"], votes["seq"], votes["worth"], votes["reputation"], settings.rule)
+    points = [folds.standing(number) for number in kept_numbers(len(votes))]
+    return folds.standing(len(votes)), points
 
 
 def same(stored: object, replayed: object) -> bool:

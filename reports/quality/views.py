@@ -37,7 +37,7 @@ from reports.quality.parameters import (
     reputations_in,
     settings_of,
 )
-from reports.quality.projection import begin_of, points_of, votes_in_time
+from reports.quality.projection import points_of, start_of, votes_in_time
 from reports.quality.score import SECONDS, half_life, median_gap, microseconds, start_weight
 from voting.access import (
     can_make_projects,
@@ -75,10 +75,10 @@ TITLES: Final = {
 def projects(request: HttpRequest) -> HttpResponse:
     require_login(request)
     tuned = Queue.objects.filter(project=OuterRef("pk"), is_tuning=True)
-    known = projects_where(request.user, "see").annotate(is_tuned=Exists(tuned))
-    known = known.prefetch_related("qualities")
+    visible = projects_where(request.user, "see").annotate(is_tuned=Exists(tuned))
+    visible = visible.prefetch_related("qualities")
     context: Context = {"may_make": can_make_projects(request.user)}
-    context |= PROJECTS.context(known.order_by("-created_at", "pk"), request.GET)
+    context |= PROJECTS.context(visible.order_by("-created_at", "pk"), request.GET)
     return render(request, "reports/projects.html", context)
 
 
@@ -163,18 +163,18 @@ def _newest(project: Project) -> Parameters:
 def _live_context(project: Project) -> Context:
     parameters = parameters_of(project)
     qualities = project.qualities.filter(votes__gt=0).exclude(OF_TUNED).order_by("series")
-    shown = [_quality(project, quality, parameters) for quality in qualities]
+    figures = [_quality(project, quality, parameters) for quality in qualities]
     entries = list(settings_of(project).select_related("voter")[:MOST_SETTINGS])
     return {
         "project": project,
-        "qualities": shown,
+        "qualities": figures,
         "withheld": OF_BOTH if is_tuned(project.pk) else "",
         "lambda_in_words": lambda_in_words(parameters),
         "half_life": in_words(parameters.half_life),
         "settings": [_setting(entry) for entry in entries],
         "default": parameters_in_words(DEFAULT),
         "initial": percent(parameters.initial_score),
-        "spoken": " ".join(f"{each['title']}: {each['words']}." for each in shown),
+        "spoken": " ".join(f"{each['title']}: {each['words']}." for each in figures),
     }
 
 
@@ -207,7 +207,7 @@ def _quality(project: Project, quality: Quality, parameters: Parameters) -> Cont
     figures = (quality.score, quality.freshness, quality.votes, quality.passes)
     last, half_life = Point(quality.last_vote_at, *figures), parameters.half_life
     low, high = wilson(quality.passes, quality.votes) or (0.0, 0.0)
-    begins = begin_of(project, quality.series)
+    begins = start_of(project, quality.series)
     half = begins + timedelta(seconds=half_life)
     graph = quality_graph(parameters.initial_score, points_of(quality), half)
     return score_in_words(quality.series, last, begins, half_life, graph) | {

@@ -22,7 +22,7 @@ from judge_eval.voter_stats import HOUR, votes_over_time
 from reports.models import CompositeDefinition, Quality, Review
 from reports.quality.groups import quality_of_groups
 from reports.quality.parameters import parameters_of
-from reports.quality.projection import begin_of, points_of
+from reports.quality.projection import points_of, start_of
 from reports.report.model import (
     Component,
     CompositeResults,
@@ -218,7 +218,7 @@ def _quality(project: Project) -> list[QualityResults]:
             initial_score=parameters.initial_score,
             decay=f"{parameters.decay_rate:g} per {parameters.decay_unit}",
             half_life_seconds=parameters.half_life,
-            begins=begin_of(project, quality.series),
+            begins=start_of(project, quality.series),
         )
         for quality in Quality.objects.filter(project=project, votes__gt=0).order_by("series")
     ]

@@ -421,7 +421,7 @@ VERDICTS: Final = Listing[Verdict](
     "What the judges said",
     [
         Column("Judge", lambda verdict: name_cell(verdict.judge.name)),
-        Column("Said", lambda said: _chosen(said.item, said.winner) or "no verdict"),
+        Column("Said", lambda verdict: _chosen(verdict.item, verdict.winner) or "no verdict"),
         Column("Scores", lambda verdict: scores_in_words(verdict.score_a, verdict.score_b)),
         Column("Why", lambda verdict: verdict.feedback or verdict.error),
     ],

@@ -224,6 +224,7 @@ def test_axe_finds_nothing(at, product, window):
     start(page)
     found += violations(page)
     expect(page.locator("#state")).to_contain_text("Voting.")
+    set_anchors_by_keyboard(page)
     found += violations(page)
     page.get_by_role("link", name="see why").click()
     page.locator(".failures summary").first.click()
@@ -234,6 +235,22 @@ def test_axe_finds_nothing(at, product, window):
     open_all(page)
     found += violations(page)
     assert found == []
+
+
+def set_anchors_by_keyboard(page):
+    page.reload()
+    page.locator("#act-join").focus()
+    page.keyboard.press("Tab")
+    anchors = page.get_by_label("Items to ask each judge about again, a day")
+    expect(anchors).to_be_focused()
+    page.keyboard.type("7")
+    page.keyboard.press("Enter")
+    page.wait_for_load_state()
+    expect(anchors).to_have_value("7")
+    expect(anchors).not_to_be_focused()
+    anchors.fill("0")
+    page.locator("#act-watch").press("Enter")
+    expect(anchors).to_have_value("0")
 
 
 def open_all(page):

@@ -17,13 +17,15 @@ from tests.makers import (
     key_client,
     make_key,
     make_many_votes,
+    make_project,
     make_single_run,
     make_voter,
+    member_client,
     pairs_of,
     seal_all,
     user_client,
 )
-from voting.models import Inference
+from voting.models import Inference, Project
 
 pytestmark = pytest.mark.django_db
 
@@ -118,9 +120,27 @@ def test_the_rates_of_single_outputs():
     assert rates_of(run)[0]["judges"][0]["rates"]["by_rates"] is not None
 
 
-def test_families_may_be_set(settings):
-    settings.MODEL_FAMILIES = {"claude": "OpenAI"}
-    assert [of["judges"][0]["is_own_family"] for of in rates_of(compared())] == [True, True]
+def test_an_owner_sets_the_families_of_models_whose_names_do_not_tell():
+    run = compared()
+    assert [of["judges"][0]["is_own_family"] for of in rates_of(run)] == [False, True]
+    project = run.queue.project
+    owner, where = member_client(project, "owner"), f"/projects/{project.pk}/settings/"
+    fields = {"name": project.name, "families": "\nclaude = OpenAI\nhouse-=meta"}
+    assert owner.post(f"{where}save", fields).status_code == 302
+    assert "claude = openai\nhouse- = meta" in owner.get(where).content.decode()
+    assert Findings.objects.get(run=run).is_behind
+    compute(run)
+    assert [of["judges"][0]["is_own_family"] for of in rates_of(run)] == [True, True]
+
+
+@pytest.mark.parametrize("line", ["claude", "= meta", "claude =", "x" * 200 + " = meta"])
+def test_a_line_that_is_no_family_is_refused(line):
+    project = make_project()
+    where = f"/projects/{project.pk}/settings/save"
+    answer = member_client(project, "owner").post(where, {"name": "P", "families": line})
+    assert answer.status_code == 422
+    assert "must be like: house-7b = meta" in text_of(answer)
+    assert Project.objects.get(pk=project.pk).model_families == {}
 
 
 def test_baselines_are_left_out():

@@ -1,6 +1,7 @@
 """The gate: by REST, by the real command line against a server, and as a pytest fixture."""
 
 import json
+import os
 import subprocess
 import sys
 from xml.etree import ElementTree
@@ -9,11 +10,22 @@ import pytest
 
 from humanjudge.cli.gate import junit_xml, summary
 from humanjudge.cli.main import main
-from judge_eval.models import Board, Judge, Run
+from judge_eval.exchange.export import export_project
+from judge_eval.models import Board, Call, Findings, Judge, Run, Verdict
 from tests.helpers.board_rows import make_studied_run
+from tests.helpers.bundles import empty_the_instance, restored
 from tests.helpers.run_findings import compute, voted_run
-from tests.makers import key_client, make_key, make_vote, make_voter, pairs_of, seal_all
+from tests.helpers.run_maker import go_on, make_provider
+from tests.makers import (
+    key_client,
+    make_key,
+    make_vote,
+    make_voter,
+    pairs_of,
+    seal_all,
+)
 from tests.process.up import ROOT
+from tests.provider import provider
 from voting.models import Project, Queue
 
 pytestmark = [pytest.mark.django_db, pytest.mark.timeout(300)]
@@ -105,6 +117,19 @@ def test_later_votes_are_left_out_where_the_anchors_are_frozen():
     assert ask(run, min_agreement=0.8, at=10**6).status_code == 409
 
 
+def test_a_bundle_takes_the_anchors_along():
+    run = voted_run()
+    at, conditions = head_of(run), {"min_agreement": 0.8, "beats_floor": "true"}
+    compute(run, f"at:{at}")
+    before = ask(run, at=at, **conditions).json()
+    lines = list(export_project(run.queue.project))
+    empty_the_instance()
+    [back] = restored(lines)
+    compute(back)
+    compute(back, f"at:{at}")
+    assert ask(back, at=at, **conditions).json() == before
+
+
 def test_what_a_judge_did_not_answer_counts_against_it_and_is_said():
     run = voted_run(computed=False)
     judge = Judge.objects.get(run=run, name="near-judge")
@@ -165,6 +190,62 @@ def test_while_judges_are_asked_nothing_is_decided():
     run = voted_run()
     Run.objects.filter(pk=run.pk).update(state="judging")
     assert ask(run, min_agreement=0.8).json() == {"state": "computing"}
+
+
+# --- who is asked first ---------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def provider_server():
+    with provider() as running:
+        yield running
+
+
+def request_missing(run, judge, status=200, **more):
+    client = key_client(make_key("manage")[1])
+    body = {"judge": judge, **more}
+    response = client.post(f"/api/runs/{run.pk}/gate/ask", body, content_type="application/json")
+    assert response.status_code == status
+    return response.json().get("verdicts", response.json().get("detail"))
+
+
+def verdicts_by(name):
+    return Verdict.objects.filter(judge__name=name)
+
+
+def test_one_judge_is_asked_about_items_with_votes_and_nobody_else(provider_server):
+    make_provider(provider_server)
+    run = voted_run(pairs=12, people=1, computed=False)
+    at = head_of(run)
+    unvoted = run.queue.items.filter(position__gte=10)
+    unvoted.update(votes=0)
+    assert request_missing(run, "judge-first") == 10
+    go_on(run)
+    assert not verdicts_by("judge-first").filter(item__in=unvoted).exists()
+    # There is nothing left to ask, of one whose verdicts were imported neither.
+    assert request_missing(run, "judge-first") == 0
+    assert request_missing(run, "near-judge") == 0
+    # What failed is asked again, of this judge alone; up to an entry, what had votes then.
+    assert request_missing(run, "judge-tie") == 10
+    go_on(run)
+    for name in ("judge-first", "judge-tie"):
+        failed = verdicts_by(name).filter(item__position__lt=3)
+        Call.objects.filter(verdict__in=failed).update(
+            state="failed", winner="", score_a=None, score_b=None, error="no answer"
+        )
+        failed.update(state="failed", winner="", score_a=None, score_b=None, error="no answer")
+    assert request_missing(run, "judge-first", at=0) == 0
+    judge = Judge.objects.get(run=run, name="judge-first")
+    assert request_missing(run, str(judge.pk)[:8], at=at) == 3
+    go_on(run)
+    assert not verdicts_by("judge-first").filter(state="failed").exists()
+    assert verdicts_by("judge-tie").filter(state="failed").count() == 3
+
+
+def test_a_run_on_which_judges_are_tuned_takes_new_ones_in_its_workshop():
+    run = voted_run(pairs=4, computed=False)
+    Queue.objects.filter(pk=run.queue_id).update(is_tuning=True, held_out_from=0)
+    assert "in its workshop" in request_missing(run, "judge-new", status=409)
 
 
 # --- the command line -----------------------------------------------------------------------------
@@ -236,6 +317,48 @@ def test_the_same_votes_and_answers_are_the_same_bytes(cli, tmp_path):
 
 
 @pytest.mark.django_db(transaction=True)
+def test_another_process_with_another_order_of_sets_writes_the_same_bytes(live_server, tmp_path):
+    run = voted_run()
+    words = ["gate", run.pk, "--judge", "near-judge", *AGREEMENT, "--beats-floor", "--like-people"]
+
+    def written(seed, *more):
+        junit, markdown = tmp_path / f"{seed}.xml", tmp_path / f"{seed}.md"
+        command = ["-m", "humanjudge", *words, "--junit", junit, "--markdown", markdown, *more]
+        about = {"HUMANJUDGE_URL": live_server.url, "HUMANJUDGE_API_KEY": make_key("read")[1]}
+        done = subprocess.run(
+            [sys.executable, *map(str, command)],
+            cwd=ROOT,
+            capture_output=True,
+            env={**os.environ, **about, "PYTHONHASHSEED": seed},
+            timeout=120,
+        )
+        return done.returncode, done.stdout, junit.read_bytes(), markdown.read_bytes()
+
+    first = [written("1"), written("1", "--json")]
+    # What is kept is computed anew, as after a restart.
+    Findings.objects.all().delete()
+    compute(run)
+    assert [written("2"), written("2", "--json")] == first
+
+
+@pytest.mark.django_db(transaction=True)
+def test_asking_ends_with_2_where_a_judge_did_not_answer(cli, monkeypatch):
+    run = voted_run()
+    monkeypatch.setenv("HUMANJUDGE_API_KEY", make_key("read", "manage")[1])
+    assert cli(run.pk, "--judge", "near-judge", "--ask", *AGREEMENT)[0] == 0
+    judge = Judge.objects.get(run=run, name="near-judge")
+    judge.verdicts.filter(item__position__lt=10).update(
+        state="failed", winner="", score_a=None, score_b=None, error="no answer"
+    )
+    compute(run)
+    # Items without votes are no anchors.
+    run.queue.items.filter(position__lt=2).update(votes=0)
+    code, out, err = cli(run.pk, "--judge", "near-judge", "--ask", *AGREEMENT)
+    assert (code, out) == (2, "")
+    assert "no verdict on 8 items" in err
+
+
+@pytest.mark.django_db(transaction=True)
 def test_a_server_that_is_not_there_is_no_judge_that_failed(cli, monkeypatch):
     monkeypatch.setenv("HUMANJUDGE_URL", "http://127.0.0.1:9")
     assert cli("51b04665", "--judge", "x", *AGREEMENT)[0] == 2
@@ -259,7 +382,7 @@ def test_a_pytest_fixture_fails_with_the_words_of_the_gate(cli, tmp_path):
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        env={**__import__("os").environ, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
         timeout=120,
     )
     assert "2 failed, 1 passed" in done.stdout, done.stdout + done.stderr

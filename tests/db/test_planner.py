@@ -3,7 +3,8 @@
 import pytest
 from django.test import Client
 
-from judge_eval.stats.planning import Study, items_for
+from humanjudge.cli.lines import plan_lines
+from judge_eval.stats.planning import Study, items_for, most_saved
 from tests.helpers.pages import text_of
 from tests.makers import key_client, make_key, make_project, member_client, user_client
 
@@ -58,6 +59,9 @@ def test_the_api_says_the_same_in_shares():
     for method in ("evidence", "interval"):
         items = items_for(Study(3, 0.7, 0.1, votes_per_item=3, ties=0.1), method)
         assert (found[method]["items"], found[method]["votes"]) == (items, 3 * items)
+    saving = most_saved(Study(3, 0.7, 0.1, votes_per_item=3, ties=0.1))
+    assert found["saving"] == pytest.approx(saving)
+    assert [*plan_lines(found)][-1] == f"saving|at most {100 * saving:.1f} % of the votes"
     none = client.get(API, {"difference": "0.001"}).json()
     assert none["evidence"]["items"] is None
     assert Client().get(API).status_code == 401

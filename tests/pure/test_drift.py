@@ -50,8 +50,8 @@ def test_each_anchor_is_drawn_once_in_a_freezing(anchors, freezing, n):
 
 
 def test_a_verdict_is_right_by_the_share_of_votes_that_it_equals():
-    assert share_right([1, 2], 1) == pytest.approx(2 / 3)
-    assert share_right([1, 2], None) == 0
+    assert share_right(["A", "B", "B"], "B") == pytest.approx(2 / 3)
+    assert share_right(["A", "B", "B"], "") == 0
 
 
 def test_nothing_asked_says_nothing():

@@ -35,7 +35,7 @@ class Command(BaseCommand):
         except OSError as error:
             raise CommandError(f"cannot write {out}: {error.strerror}") from error
 
-    def _lines(self, wanted: str, of_project: str, file_format: FormatName) -> Iterator[str]:
+    def _lines(self, run_id: str, of_project: str, file_format: FormatName) -> Iterator[str]:
         if of_project:
             if file_format != "jsonl":
                 raise CommandError("--format: a project is written as jsonl; name one of its runs")
@@ -43,7 +43,7 @@ class Command(BaseCommand):
             if project is None:
                 raise CommandError(f"there is no project {of_project!r}")
             return with_ends(export_project(project))
-        run = by_prefix(Run.objects.select_related("queue__project"), wanted)
+        run = by_prefix(Run.objects.select_related("queue__project"), run_id)
         if run is None:
-            raise CommandError(f"there is no run {wanted!r}")
+            raise CommandError(f"there is no run {run_id!r}")
         return FORMATS[file_format].lines(run)

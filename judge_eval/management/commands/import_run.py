@@ -17,7 +17,7 @@ from judge_eval.models import Import, Run
 from judge_eval.selectors import Ambiguous, by_prefix, project_of
 from voting.models import Project
 
-MOST_SHOWN = 20
+MOST_LINES = 20
 
 
 def _words(text: str) -> list[str]:
@@ -26,14 +26,14 @@ def _words(text: str) -> list[str]:
 
 def _taken(schema: JsonObject) -> JsonObject:
     """Return how argparse takes an option, of which nothing is given unless it is stated."""
-    [stated] = [each for each in schema.get("anyOf", [schema]) if each.get("type") != "null"]
-    if stated.get("type") == "boolean":
+    [option] = [each for each in schema.get("anyOf", [schema]) if each.get("type") != "null"]
+    if option.get("type") == "boolean":
         return {"action": BooleanOptionalAction, "default": None}
-    if "enum" in stated:
-        return {"choices": stated["enum"]}
-    if "properties" in stated.get("items", {}):
+    if "enum" in option:
+        return {"choices": option["enum"]}
+    if "properties" in option.get("items", {}):
         return {"type": loads}
-    return {"type": {"integer": int, "number": float, "array": _words}.get(stated["type"], str)}
+    return {"type": {"integer": int, "number": float, "array": _words}.get(option["type"], str)}
 
 
 class Command(BaseCommand):
@@ -77,9 +77,9 @@ class Command(BaseCommand):
             files = [(path.name, path.open("rb")) for path in options["files"]]
             sources = [Source(name, stack.enter_context(file)) for name, file in files]
             with transaction.atomic():
-                if wanted := options["project"]:
-                    job.project = project_of(wanted)
-                    made = None if job.project else Project.objects.create(name=wanted[:200])
+                if name := options["project"]:
+                    job.project = project_of(name)
+                    made = None if job.project else Project.objects.create(name=name[:200])
                     job.project = job.project or made
                 self._fill(job, sources, options)
             import_jobs.submit(job, sources)
@@ -129,11 +129,11 @@ class Command(BaseCommand):
         if job.report is None:
             raise CommandError(job.detail)
         report = ImportReport.model_validate(job.report)
-        for error in report.errors[:MOST_SHOWN]:
+        for error in report.errors[:MOST_LINES]:
             self.stderr.write(str(error))
-        if report.failures > MOST_SHOWN:
-            self.stderr.write(f"… and {report.failures - MOST_SHOWN} more errors")
-        for item in report.left_out[:MOST_SHOWN]:
+        if report.failures > MOST_LINES:
+            self.stderr.write(f"… and {report.failures - MOST_LINES} more errors")
+        for item in report.left_out[:MOST_LINES]:
             self.stderr.write(f"{item.file}:{item.row}: left out: {item.why}")
         if job.state != Import.State.DONE:
             self.stderr.writelines(f"{note}\n" for note in report.notes)
