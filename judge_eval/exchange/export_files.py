@@ -10,7 +10,13 @@ from django.utils.text import slugify
 from judge_eval.access import Reader, note_runs_seen
 from judge_eval.exchange import training
 from judge_eval.exchange.export import export_run
-from judge_eval.exchange.export_rows import grandjury_votes, labels_csv, run_csv, run_rows
+from judge_eval.exchange.export_rows import (
+    grandjury_votes,
+    labels_csv,
+    labels_parquet,
+    run_csv,
+    run_rows,
+)
 from judge_eval.models import Run
 from voting import tuning
 from voting.kinds import KINDS
@@ -21,6 +27,7 @@ CONTENT_TYPES: Final = {
     "csv": "text/csv; charset=utf-8",
     "json": "application/json",
     "jsonl": "application/jsonl",
+    "parquet": "application/vnd.apache.parquet",
 }
 
 
@@ -44,12 +51,12 @@ def _as_one_list(rows: Rows) -> Lines:
 
 
 class Format(NamedTuple):
-    """A file of a run: what it is called, what it is for, how its name ends, and its lines."""
+    """A file of a run: what it is called, what it is for, how its name ends, and what is in it."""
 
     title: str
     purpose: str
     ending: str
-    lines: Lines
+    pieces: Lines | Callable[[Run], Iterator[bytes]]
     # The kinds of items that it has any rows of.
     kinds: Collection[str] = tuple(KINDS)
 
@@ -58,7 +65,7 @@ class Format(NamedTuple):
         return CONTENT_TYPES[self.ending.rpartition(".")[2]]
 
 
-_Table = Literal["csv", "jsonl", "rows", "labels", "votes", "ledger"]
+_Table = Literal["csv", "jsonl", "rows", "labels", "labels-parquet", "votes", "ledger"]
 _Training = Literal["dpo", "kto", "judge-training", "label-studio", "argilla"]
 FormatName = Literal[_Table, _Training]
 FORMATS: Final[Mapping[FormatName, Format]] = {
@@ -86,6 +93,12 @@ FORMATS: Final[Mapping[FormatName, Format]] = {
         "For statistics such as Krippendorff's alpha: items by people and judges.",
         "-labels.csv",
         labels_csv,
+    ),
+    "labels-parquet": Format(
+        "Label matrix (Parquet)",
+        "The same for data frames, with types: numbers of grades and ratings, lists of sets.",
+        "-labels.parquet",
+        labels_parquet,
     ),
     "dpo": Format(
         "Preference pairs, DPO (JSON Lines)",
@@ -148,16 +161,16 @@ def export(run: Run, name: FormatName, who: Reader) -> StreamingHttpResponse:
     note_runs_seen(who, seen)
     file = f"{slugify(run.name) or 'run'}-{str(run.pk)[:8]}{chosen.ending}"
     headers = {"Content-Disposition": f'attachment; filename="{file}"'}
-    lines = _blocks(chosen.lines(run))
-    return StreamingHttpResponse(lines, content_type=chosen.content_type, headers=headers)
+    blocks = in_blocks(chosen.pieces(run))
+    return StreamingHttpResponse(blocks, content_type=chosen.content_type, headers=headers)
 
 
-def _blocks(lines: Iterator[str]) -> Iterator[bytes]:
-    """Put lines together: each piece of an answer costs the server some work."""
+def in_blocks(pieces: Iterable[str] | Iterable[bytes]) -> Iterator[bytes]:
+    """Put pieces together: each block of an answer costs the server some work."""
     block: list[bytes] = []
     size = 0
-    for line in lines:
-        block.append(line.encode())
+    for piece in pieces:
+        block.append(piece.encode() if isinstance(piece, str) else piece)
         size += len(block[-1])
         if size > _BLOCK:
             yield b"".join(block)

@@ -22,7 +22,8 @@ from judge_eval.runs.lifecycle import OUTPUT_ABSENT
 from judge_eval.selectors import with_costs
 from voting import tuning
 from voting.choices import ONE, WRONG, quality_of, row_of
-from voting.kinds import SEPARATOR, Options, kind_of, options_of
+from voting.kinds import SEPARATOR, Options, is_ordered, kind_of, options_of
+from voting.kinds import grade_of as quality_in
 from voting.ledger.chain import timestamp
 from voting.models import Entry, Inference, Item
 from voting.selectors import chunks
@@ -237,23 +238,52 @@ def grade_of(vote: Entry, asks: Options, task: str) -> Label:
 
 
 def labels_csv(run: Run) -> Iterator[str]:
-    """Yield a row for each item, with a column of labels for each person and each judge.
+    """Yield the matrix of labels as CSV. Its columns have names that are imported again."""
+    names, rows = _matrix(run)
+    yield _line(map(_cell, names))
+    yield from (_line(map(_cell, row)) for row in rows)
 
-    That is how tools for Krippendorff's alpha, kappa and latent truth models take labels. Columns
-    have names that are imported again: `vote.` and a pseudonym, `verdict.` and a judge.
+
+def labels_parquet(run: Run) -> Iterator[bytes]:
+    """Yield the same as Parquet, with one type for all labels: numbers of ratings and of what is
+    graded, lists of sets, texts of all else.
+    """
+    # Imported here: it takes long, and nothing else that goes out needs it.
+    from judge_eval.exchange.parquet import parquet_file
+
+    kind, is_number = kind_of(run.queue), is_ordered(run.queue)
+    cells = float if is_number else list if kind.name == "labels" else str
+
+    def typed(label: Label) -> object:
+        if label is None or isinstance(label, cells):
+            return label
+        return quality_in(str(label), None) if is_number else kind.typed(label)
+
+    names, rows = _matrix(run)
+    return parquet_file(names, cells, ([name, *map(typed, labels)] for name, *labels in rows))
+
+
+def _matrix(run: Run) -> tuple[list[str], Iterator[list[Label]]]:
+    """Return the names of columns, and a row for each item: its name, then the label of each
+    person and each judge.
+
+    That is how tools for Krippendorff's alpha, kappa and latent truth models take labels.
     """
     asks, task, judges = options_of(run.queue), _task(run), judge_names(run)
     voted = _votes(run).order_by("voter__pseudonym").values_list("voter", "voter__pseudonym")
     people = dict(voted.distinct())
-    heads = [f"vote.{name}" for name in people.values()]
-    heads += [f"verdict.{name}" for name in judges.values()]
-    yield _line(map(_cell, [run.queue.noun, *heads]))
-    for judged in judged_items(run):
-        cells: dict[Any, Label] = {v.voter_id: grade_of(v, asks, task) for v in judged.votes}
-        for each in judged.verdicts:
-            grade = each.score_a if asks.takes_grades else None
-            cells[each.judge_id] = label_of(each, each.winner, task) if grade is None else grade
-        yield _line(map(_cell, [judged.name, *map(cells.get, (*people, *judges))]))
+    names = [run.queue.noun, *(f"vote.{name}" for name in people.values())]
+    names += [f"verdict.{name}" for name in judges.values()]
+
+    def rows() -> Iterator[list[Label]]:
+        for judged in judged_items(run):
+            cells: dict[Any, Label] = {v.voter_id: grade_of(v, asks, task) for v in judged.votes}
+            for each in judged.verdicts:
+                grade = each.score_a if asks.takes_grades else None
+                cells[each.judge_id] = label_of(each, each.winner, task) if grade is None else grade
+            yield [judged.name, *map(cells.get, (*people, *judges))]
+
+    return names, rows()
 
 
 VOTE_COLUMNS: Final = ("inference_id", "vote", "voter_id", "vote_time", "voter_prompt_id")

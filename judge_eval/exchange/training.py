@@ -18,9 +18,10 @@ from django.db.models import Q
 from judge_eval.exchange.export_rows import JudgedItem, judged_items, label_of
 from judge_eval.models import Run, Verdict
 from judge_eval.runs.lifecycle import OUTPUT_ABSENT
+from voting import kinds
 from voting.choices import row_of
 from voting.conversations import Message, messages_of
-from voting.kinds import NO_LABELS, SEPARATOR, kind_of, options_of
+from voting.kinds import kind_of, options_of
 from voting.models import Entry, Inference
 from voting.pictures.images import data_url
 
@@ -163,13 +164,7 @@ class _Answers:
 
     def value(self, row: Entry | Verdict, choice: str) -> Any:
         """Return a word, of a rating a number, of a set of labels a list."""
-        label = label_of(row, choice, self._task)
-        if self._kind.name == "rating":
-            return int(cast(str, label))
-        if self._kind.name == "labels":
-            words = label if isinstance(label, list) else str(label).split(SEPARATOR)
-            return [word for word in words if word != NO_LABELS]
-        return str(label)
+        return self._kind.typed(cast(kinds.Label, label_of(row, choice, self._task)))
 
     def results(self, row: Entry | Verdict, choice: str, who: str, reason: str) -> list[Json]:
         """Return an answer, and the reason for it, as results of Label Studio."""

@@ -3,6 +3,7 @@
 import csv
 import io
 
+import pandas
 import pytest
 from django.test import Client
 
@@ -88,6 +89,17 @@ def test_no_file_does(scene, form):
             assert not any(row[1:])
         if form == "votes":
             assert row[0] not in outputs
+
+
+def test_no_cell_of_the_parquet_does(scene):
+    address = f"/runs/{scene.run.pk}/export/labels-parquet"
+    response = scene.client.get(address, SERVER_NAME="localhost")
+    frame = pandas.read_parquet(io.BytesIO(b"".join(response.streaming_content)))
+    names = frame.set_index(frame.columns[0]).notna().any(axis=1)
+    held = {i.external_id or str(i.pk) for i in scene.items}
+    assert held & {*names.index}
+    assert not held & {*names[names].index}
+    assert names.any()
 
 
 def test_no_address_of_the_api_does(scene):

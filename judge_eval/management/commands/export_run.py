@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from judge_eval.exchange.export import export_project
-from judge_eval.exchange.export_files import FORMATS, FormatName, with_ends
+from judge_eval.exchange.export_files import FORMATS, FormatName, in_blocks, with_ends
 from judge_eval.models import Run
 from judge_eval.selectors import Ambiguous, by_prefix, project_of
 
@@ -25,16 +25,18 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         out = options["out"]
         try:
-            lines = self._lines(options["run"], options["project"], options["format"])
-            file = out.open("w", encoding="utf-8", newline="") if out else nullcontext(sys.stdout)
-            with file as open_file:
-                open_file.writelines(lines)
+            pieces = self._pieces(options["run"], options["project"], options["format"])
+            with out.open("wb") if out else nullcontext(sys.stdout.buffer) as file:
+                file.writelines(in_blocks(pieces))
+                file.flush()
         except Ambiguous as ambiguous:
             raise CommandError(str(ambiguous)) from ambiguous
         except OSError as error:
             raise CommandError(f"cannot write {out}: {error.strerror}") from error
 
-    def _lines(self, wanted: str, of_project: str, file_format: FormatName) -> Iterator[str]:
+    def _pieces(
+        self, prefix: str, of_project: str, file_format: FormatName
+    ) -> Iterator[str] | Iterator[bytes]:
         if of_project:
             if file_format != "jsonl":
                 raise CommandError("--format: a project is written as jsonl; name one of its runs")
@@ -42,7 +44,7 @@ class Command(BaseCommand):
             if project is None:
                 raise CommandError(f"there is no project {of_project!r}")
             return with_ends(export_project(project))
-        run = by_prefix(Run.objects.select_related("queue__project"), wanted)
+        run = by_prefix(Run.objects.select_related("queue__project"), prefix)
         if run is None:
-            raise CommandError(f"there is no run {wanted!r}")
-        return FORMATS[file_format].lines(run)
+            raise CommandError(f"there is no run {prefix!r}")
+        return FORMATS[file_format].pieces(run)
