@@ -31,7 +31,7 @@ from judge_eval.exchange import containers, mapping
 from judge_eval.exchange.bundle import BundleError, is_bundle
 from judge_eval.exchange.containers import Source, UnknownFormat, format_of
 from judge_eval.exchange.formats import read as read_file
-from judge_eval.exchange.import_pictures import Pictures, is_zip
+from judge_eval.exchange.import_pictures import Pictures
 from judge_eval.exchange.import_read import last_kind, read
 from judge_eval.exchange.import_report import (
     ImportOptions,
@@ -83,7 +83,7 @@ def form_of(
     try:
         for source in sources:
             # What a zip holds is looked at by a worker.
-            if not is_zip(source.name):
+            if not source.name.lower().endswith(".zip"):
                 format_of(source.name.removesuffix(".gz"), file_format)
     except UnknownFormat as error:
         raise ConfigInvalid.at("format", str(error)) from error
@@ -391,11 +391,10 @@ def _items(job: Import, files: Sequence[Source], copies: ExitStack) -> Iterator[
     most = settings.IMPORT_MAX_UNPACKED_MB << 20
     encoding = job.form["options"].get("encoding")
     try:
-        tables = containers.unpacked(files, copies, file_format, encoding, most)
-    except (Broken, UnknownFormat) as error:
-        file = getattr(error, "file", "")
-        return iter([RowError(file, 0, None, str(error), is_fatal=True)])
-    for source in () if job.is_local else tables:
+        opened = containers.unpacked(files, copies, file_format, encoding, most)
+    except Broken as error:
+        return iter([RowError(error.file, 0, None, str(error), is_fatal=True)])
+    for source in () if job.is_local else opened.tables:
         if format_of(source.name, file_format) == "parquet":
             with suppress(Broken):  # which reading will tell as it tells every fault
                 _refuse_large(source)
@@ -406,12 +405,11 @@ def _items(job: Import, files: Sequence[Source], copies: ExitStack) -> Iterator[
             [Note(source.name, source.note)] if source.note else [],
             read_file(source.stream, source.name, columns, file_format, shape, off),
         )
-        for source in tables
+        for source in opened.tables
     )
-    zips = [(name, stream) for name, stream, _ in files if is_zip(name)]
-    # The kind of outputs whose rows do not say, where it is known before.
+    # The kind of outputs whose rows do not say, where the run or an option does.
     kind = job.form["options"].get("kind") or (last_kind(job.run.queue) if job.run else "")
-    return Pictures(_folder(job) / PICTURES, zips, kind, most).placed(rows)
+    return Pictures(_folder(job) / PICTURES, opened.members, kind, most).placed(rows)
 
 
 def _shape(job: Import) -> Shape | None:

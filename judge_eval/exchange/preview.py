@@ -170,12 +170,12 @@ def look(request: PreviewRequest) -> Preview:
     with ExitStack() as stack:
         files = [Source(name, stack.enter_context(path.open("rb"))) for path, name in request.files]
         try:
-            sources = containers.unpacked(files, stack, None, request.encoding)
-        except (containers.UnknownFormat, Broken) as error:
-            file = getattr(error, "file", "") or request.files[0][1]
+            opened = containers.unpacked(files, stack, None, request.encoding)
+        except Broken as error:
+            file = error.file or request.files[0][1]
             result.faults = [Fault(file=file, row=0, field=None, why=str(error))]
             return result
-        for name, stream, note in sources:
+        for name, stream, note in opened.tables:
             result.notes += [f"{name}: {note}"] if note else []
             first = first_records(stream, name, most=LOOKED_AT)
             _note_columns(first, result)

@@ -232,7 +232,7 @@ def test_what_is_no_picture_is_refused_by_row_and_column(output, members, why):
     "data, why", [(b"PK no zip", "no zip that can be read"), (None, "more than 2 files")]
 )
 def test_a_zip_that_cannot_be_taken_is_refused(monkeypatch, data, why):
-    monkeypatch.setattr("judge_eval.exchange.import_pictures.MOST_MEMBERS", 2)
+    monkeypatch.setattr("judge_eval.exchange.containers.MOST_MEMBERS", 2)
     job = bring([pair(url(RED), url(RED))], data or zipped(dict.fromkeys("abc", b"")))
     assert (job.state, job.status) == ("refused", 422)
     [error] = job.report["errors"]
