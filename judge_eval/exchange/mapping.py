@@ -140,7 +140,7 @@ class ColumnMapping:
             constants = [source.field for source in self.columns if not source.sources]
             if values.get(shape.name) is None and not self._is_named(raw):
                 values[shape.name] = name_by_content(shape, values)
-            about = {name: values.get(name) for name in (shape.name, *shape.about)}
+            about = {name: values.get(name) for name in (*shape.about, METADATA)}
             wide = [
                 about | {who: name, field: answer}
                 for group, who, field in (

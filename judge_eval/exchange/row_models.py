@@ -204,27 +204,32 @@ def plain(field: str, raw: object) -> str:
 # --- what a file is about -----------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Shape:
     """Whether the rows of a file are about pairs or single items, and what follows from that.
 
-    `name` is the column that names what a row is about, and `fields` check its columns: those in
-    `about` are of the thing itself, its `outputs` among them, those in `verdict` and `vote` belong
-    to such a statement, and any in `says` makes one. Columns cannot be without one of those that
-    they `need`. `answer` reads a verdict or vote that stands in a column of its own.
+    `name` is the column that names what a row is about. `fields` check the columns: those of the
+    thing itself come first, then a verdict's from `judge` on, then a vote's from `voter` on. Any in
+    `says` makes a verdict. Columns cannot be without one of those that they `need`.
     """
 
-    name: ShapeName
-    outputs_in_words: str
-    fields: Mapping[str, Converter]
-    telling: Sequence[str]
-    about: Sequence[str]
-    outputs: Sequence[str]
-    answer: Converter
-    says: Collection[str]
-    verdict: Sequence[str]
-    vote: Sequence[str]
-    needs: Mapping[str, Sequence[str]]
+    def __init__(
+        self,
+        name: ShapeName,
+        fields: Mapping[str, Converter],
+        says: Collection[str],
+        needs: Mapping[str, Sequence[str]],
+    ) -> None:
+        self.name, self.fields, self.says, self.needs = name, fields, says, needs
+        names = list(fields)
+        judge, voter = names.index("judge"), names.index("voter")
+        self.about, self.verdict, self.vote = names[:judge], names[judge:voter], names[voter:]
+        # What tells a thing from others in a file that has no names for them.
+        kinds = ("prompt", "generator", "output")
+        self.telling = [name for name in self.about if name.startswith(kinds)]
+        self.outputs = [name for name in self.about if name.startswith("output")]
+        self.outputs_in_words = "outputs" if len(self.outputs) > 1 else "an output"
+        # What reads a verdict or vote that stands in a column of its own.
+        self.answer = fields["vote"]
 
 
 _OF_A_ROW: Final = {
@@ -257,34 +262,16 @@ _STORED_AS: Final = {
     "score": "score_a",
     "time": "made_at",
 }
-# What tells a pair from others in a file that has no names for them.
-_TELLING: Final = ("prompt", "prompt_id", "generator_a", "generator_b", *OUTPUTS)
-_TELLING_ITEMS: Final = ("prompt", "prompt_id", "generator", "output")
-OF_A_PAIR: Final = (*_TELLING, "tags", "kind", "cluster")
 PAIRS: Final = Shape(
-    name="pair",
-    outputs_in_words="outputs",
-    fields=FIELDS,
-    telling=_TELLING,
-    about=(*OF_A_PAIR, "votes_wanted"),
-    outputs=OUTPUTS,
-    answer=fields.choice,
+    "pair",
+    FIELDS,
     says=("verdict", "error", *PICKS),
-    verdict=("judge", "score_a", "score_b", "consistent", *_BESIDE_A_VERDICT),
-    vote=("voter", "voted_at", "comment", "left_side", "voter_group"),
     needs={"vote": ["voter"], "voter": ["vote"], "verdict": ["judge"], "pick_ab": ["judge"]},
 )
 ITEMS: Final = Shape(
-    name="item",
-    outputs_in_words="an output",
-    fields=_ITEM_FIELDS,
-    telling=_TELLING_ITEMS,
-    about=(*_TELLING_ITEMS, "tags", "kind", "cluster", "time", "votes_wanted", "metadata"),
-    outputs=("output",),
-    answer=fields.label,
+    "item",
+    _ITEM_FIELDS,
     says=("verdict", "score", "error"),
-    verdict=("judge", "verdict", "score", *_BESIDE_A_VERDICT, "error"),
-    vote=("voter", "vote", "category", "voted_at", "comment", "voter_group"),
     needs={
         "vote": ["voter"],
         "voter": ["vote", "labels"],
@@ -293,6 +280,7 @@ ITEMS: Final = Shape(
         "category": ["vote"],
     },
 )
+OF_A_PAIR: Final = (*PAIRS.telling, "tags", "kind", "cluster")
 SHAPES: Final[Mapping[str, Shape]] = {"pair": PAIRS, "item": ITEMS}
 
 
@@ -354,14 +342,13 @@ def _completed(
 ) -> tuple[Values, list[str]]:
     """Return what is whole of a row, and why the rest of it is left out."""
     left_out = []
-    parts = (("judge", "verdict", shape.verdict, shape.says), ("voter", "vote", shape.vote, ()))
-    for is_claimed, (who, what, beside, says) in zip(claims, parts, strict=True):
+    for is_claimed, names in zip(claims, (shape.verdict, shape.vote), strict=True):
+        who, what, *_ = names
         if is_claimed and who in given:
             continue
-        names = {what, *beside, *says}
         if is_claimed:
             left_out.append(f"a {what} without its {who}")
-        elif given.keys() & names - {*constants}:
+        elif given.keys() & {*names} - {*constants}:
             left_out.append(f"a {who} without a {what}")
         given = {name: value for name, value in given.items() if name not in names}
     return given, left_out
@@ -379,13 +366,13 @@ def _claims(shape: Shape, given: Values, labels: Mapping[str, Label]) -> tuple[b
 
 def _statements(given: Values, labels: Mapping[str, Label]) -> Iterator[tuple[Values, Values]]:
     """Yield the verdict and the vote on a single item, each with its answers, or the item alone."""
-    parts = [(ITEMS.verdict, "verdict"), (ITEMS.vote, "vote")]
-    answers = [({n: given.pop(n) for n in names if n in given}, answer) for names, answer in parts]
-    for statement, answer in answers:
+    parts = (ITEMS.verdict, ITEMS.vote)
+    answers = [{name: given.pop(name) for name in names if name in given} for names in parts]
+    for (_, answer, *_), statement in zip(parts, answers, strict=True):
         if statement:
             main = statement.pop(answer, None if labels else statement.get("score"))
             yield given | statement, dict(labels) if main is None else {MAIN: main, **labels}
-    if not any(statement for statement, _ in answers):
+    if not any(answers):
         yield given, {}
 
 
