@@ -106,7 +106,6 @@ def exchanged(name: str) -> str:
 MAIN: Final = ""
 OUTPUTS: Final = ("output_a", "output_b")
 PICKS: Final = ("pick_ab", "pick_ba")
-_BESIDE_A_VERDICT: Final = ("feedback", "cost_usd", "unpriced", "latency_ms")
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,23 +236,25 @@ _OF_A_ROW: Final = {
     for name, hint in get_type_hints(Row, include_extras=True).items()
     if get_origin(hint) is Annotated
 }
-# What checks the raw values of each column: of a file of pairs, and of one of single items.
+# What checks the raw values of each column of pairs; those of single items follow.
 FIELDS: Final[dict[str, Converter]] = {
     "pair" if name == "item" else name: convert for name, convert in _OF_A_ROW.items()
 }
-_ITEM_FIELDS: Final[dict[str, Converter]] = {
-    **{name: _OF_A_ROW[name] for name in "item prompt prompt_id tags kind cluster".split()},
+_OF_AN_ITEM: Final = {
+    **_OF_A_ROW,
     "generator": fields.name,
     "output": fields.output,
     "time": fields.moment,
-    **{name: _OF_A_ROW[name] for name in ("votes_wanted", "judge")},
     "verdict": fields.label,
     "score": fields.share,
-    **{name: _OF_A_ROW[name] for name in (*_BESIDE_A_VERDICT, "error", "voter")},
     "vote": fields.label,
     "category": fields.name,
-    **{name: _OF_A_ROW[name] for name in ("voted_at", "comment", "voter_group")},
 }
+_ITEM_COLUMNS: Final = (
+    "item prompt prompt_id tags kind cluster generator output time votes_wanted "
+    "judge verdict score feedback cost_usd unpriced latency_ms error "
+    "voter vote category voted_at comment voter_group"
+).split()
 # What columns are called as fields of a row.
 _STORED_AS: Final = {
     "pair": "item",
@@ -270,7 +271,7 @@ PAIRS: Final = Shape(
 )
 ITEMS: Final = Shape(
     "item",
-    _ITEM_FIELDS,
+    {name: _OF_AN_ITEM[name] for name in _ITEM_COLUMNS},
     says=("verdict", "score", "error"),
     needs={
         "vote": ["voter"],

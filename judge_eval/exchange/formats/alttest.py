@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 from humanjudge.lib.strict_json import Cursor, NotJson
 from judge_eval.exchange import fields
-from judge_eval.exchange.row_models import MAIN, Item, LeftOut, Row, RowError, Values
+from judge_eval.exchange.row_models import MAIN, Item, LeftOut, Row, RowError
 
 _NAME = re.compile(r"(human|llm)[-_]annotations?\b.*\.json", re.IGNORECASE)
 
@@ -24,8 +24,8 @@ def by_judges(name: str) -> bool | None:
     return match[1].lower() == "llm" if match else None
 
 
-def fits(record: Values) -> bool:
-    return False  # these files are not made of records
+def fits_name(name: str) -> bool:
+    return by_judges(name) is not None
 
 
 def rows(stream: BinaryIO, name: str, file_format: str | None = None) -> Iterator[Item]:
