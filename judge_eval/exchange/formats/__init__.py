@@ -17,7 +17,6 @@ from judge_eval.exchange.formats import (
     alpacaeval,
     alttest,
     arena,
-    arena55k,
     arenahard,
     argilla,
     deepeval,
@@ -101,7 +100,6 @@ class _Mapped(ImportFormat):
 READERS: Final = Registry[ImportFormat](
     ImportFormat,
     _BuiltIn("Arena", "People's votes on conversations with two models.", arena),
-    _BuiltIn("Arena (Kaggle)", "The same, with the winner in three columns.", arena55k),
     _BuiltIn("MT-bench", "People's votes and GPT-4's verdicts on pairs.", mtbench),
     _BuiltIn("FastChat judgments", "Verdicts on pairs, or ratings of single answers.", fastchat),
     _BuiltIn("AlpacaEval", "Annotations: preferences of a judge or of people.", alpacaeval),

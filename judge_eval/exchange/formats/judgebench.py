@@ -8,7 +8,14 @@ Source: github.com/ScalerLab/JudgeBench, README.md and run_judge.py.
 
 from collections.abc import Iterator
 
-from judge_eval.exchange.formats.shapes import both_orders, decision, games, in_both_orders, pair
+from judge_eval.exchange.formats.shapes import (
+    both_orders,
+    decision,
+    games,
+    in_both_orders,
+    pair,
+    tags,
+)
 from judge_eval.exchange.row_models import Values, need
 
 _NEEDED = ("pair_id", "question", "response_A", "response_B")
@@ -17,9 +24,8 @@ FITS = ((*_NEEDED, "label"),)
 
 def read(record: Values, name: str) -> Iterator[Values]:
     number, *texts = need(record, *_NEEDED)
-    model, source = record.get("response_model"), record.get("source")
-    item = pair(*texts, pair=number, generator_a=model, generator_b=model)
-    item |= {"tags": [source]} if source else {}
+    model, about = record.get("response_model"), {"tags": tags(record, "source")}
+    item = pair(*texts, pair=number, generator_a=model, generator_b=model, **about)
     label = decision(record["label"])
     yield item | ({"voter": "label", "vote": label} if label else {})
     if "judgments" not in record:

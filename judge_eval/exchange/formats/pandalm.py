@@ -22,7 +22,7 @@ Source: PandaLM, arXiv 2306.05087.
 from collections.abc import Iterator
 from pathlib import PurePath
 
-from judge_eval.exchange.formats.shapes import pair
+from judge_eval.exchange.formats.shapes import pair, tags
 from judge_eval.exchange.row_models import Values, need, one_of, plain
 
 TEXTS = ("idx", "cmp_key", "instruction", "response1", "response2")
@@ -76,13 +76,12 @@ def _verdict(record: Values, prefix: str, judge: str) -> Values:
 def _votes(record: Values) -> Iterator[Values]:
     idx, generators, instruction, *responses = need(record, *TEXTS)
     first, _, second = str(generators).partition("_")
-    application = record.get("motivation_app")
     parts = [plain("instruction", instruction), plain("input", record.get("input") or "")]
     output_a, output_b = (str(r) if isinstance(r, bool) else r for r in responses)
     item = pair(
         *("\n\n".join(filter(None, parts)), output_a, output_b),
         pair=idx,
-        tags=[application] if application else [],
+        tags=tags(record, "motivation_app"),
         generator_a=first,
         generator_b=second,
     )

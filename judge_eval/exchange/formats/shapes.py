@@ -7,6 +7,7 @@ vote, and all others are further answers.
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from itertools import combinations
 from typing import Any, Final
 
@@ -36,6 +37,23 @@ def pair(prompt: Any, output_a: Any, output_b: Any, **more: Any) -> Values:
 
 def single(prompt: Any, output: Any, **more: Any) -> Values:
     return filled({"prompt": prompt, "kind": "text", "output": output, **more})
+
+
+def tags(record: Values, *columns: str) -> list[str]:
+    """Return what those of some columns say that a record has."""
+    return [str(tag) for column in columns if (tag := record.get(column))]
+
+
+def moment(field: str, raw: object, per_second: int = 1) -> object:
+    """Return a number since 1970, or a time without a zone, in UTC; anything else as it is."""
+    if isinstance(raw, datetime):
+        return raw if raw.tzinfo else raw.replace(tzinfo=UTC)
+    if isinstance(raw, bool) or not isinstance(raw, int | float):
+        return raw
+    try:
+        return datetime.fromtimestamp(raw / per_second, UTC)
+    except (ValueError, OverflowError, OSError) as error:
+        raise Misfit(field, f"{raw} is no time since 1970") from error
 
 
 def filled(values: Mapping[str, Any]) -> Values:
@@ -119,12 +137,17 @@ def decision(raw: object) -> str | None:
     return "tie" if sign == "=" else left if ">" in sign else right
 
 
+def verdict_of(verdict: object, what: str = "winner") -> Values:
+    """Return a verdict; it has failed where there is none."""
+    return {"error": f"no {what} could be read"} if verdict is None else {"verdict": verdict}
+
+
 def both_orders(winners: Sequence[str | None]) -> Values:
     """Return the verdict of one game, or of two of which the second names the sides exchanged."""
-    if None in winners:
-        return {"error": "no winner could be read"}
-    first, *second = map(str, winners)
-    return {"pick_ab": first, "pick_ba": SWAPPED[second[0]]} if second else {"verdict": first}
+    if None in winners or len(winners) == 1:
+        return verdict_of(None if None in winners else winners[0])
+    first, second = map(str, winners)
+    return {"pick_ab": first, "pick_ba": SWAPPED[second]}
 
 
 def in_both_orders(texts: Sequence[object]) -> str | None:
