@@ -18,7 +18,7 @@ from typing import IO, Any, BinaryIO, Final, Literal, NamedTuple, cast, get_args
 from zipfile import ZipFile, ZipInfo
 
 from humanjudge.lib.archives import ENCRYPTED, UNREADABLE
-from humanjudge.lib.strict_json import MAX_RECORD, MOST_COLUMNS, loads
+from humanjudge.lib.strict_json import MAX_RECORD, MOST_COLUMNS, JsonObject, loads
 from judge_eval.exchange.row_models import Broken
 
 Format = Literal["csv", "json", "jsonl", "parquet", "xlsx", "eval"]
@@ -82,8 +82,8 @@ def format_of(name: str, given: str | None = None) -> Format:
         return cast(Format, given)
     suffix = PurePath(name).suffix.lower()
     if suffix not in _SUFFIXES:
-        known = ", ".join([*_SUFFIXES, *_PACKED])
-        raise UnknownFormat(f"{name}: the name must end in one of {known}")
+        endings = ", ".join([*_SUFFIXES, *_PACKED])
+        raise UnknownFormat(f"{name}: the name must end in one of {endings}")
     return _SUFFIXES[suffix]
 
 
@@ -290,7 +290,7 @@ def log_records(stream: BinaryIO) -> Iterator[tuple[int, object]]:
         raise Broken(f"no log that can be read: {error}") from error
 
 
-def _json_member(archive: ZipFile, name: str) -> dict[str, Any]:
+def _json_member(archive: ZipFile, name: str) -> JsonObject:
     with archive.open(name) as member:
         data = member.read(MAX_RECORD + 1)
     if len(data) > MAX_RECORD:

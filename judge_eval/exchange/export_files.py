@@ -7,6 +7,7 @@ from typing import Final, Literal, NamedTuple
 from django.http import StreamingHttpResponse
 from django.utils.text import slugify
 
+from humanjudge.lib.strict_json import JsonObject
 from judge_eval.access import Reader, note_runs_seen
 from judge_eval.exchange import training
 from judge_eval.exchange.export import export_run
@@ -32,7 +33,7 @@ CONTENT_TYPES: Final = {
 
 
 Lines = Callable[[Run], Iterator[str]]
-Rows = Callable[[Run], Iterator[training.Json]]
+Rows = Callable[[Run], Iterator[JsonObject]]
 
 
 def _each_on_a_line(rows: Rows) -> Lines:

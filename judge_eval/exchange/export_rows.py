@@ -17,6 +17,7 @@ from django.db.models import QuerySet
 
 from humanjudge.lib.text import harmless
 from judge_eval.exchange.import_write import CHANGES, NOTED
+from judge_eval.exchange.row_models import Values
 from judge_eval.models import Run, Verdict
 from judge_eval.runs.lifecycle import OUTPUT_ABSENT
 from judge_eval.selectors import with_costs
@@ -30,7 +31,6 @@ from voting.selectors import chunks
 
 # Items that are held at once, with their outputs, verdicts and votes.
 AT_ONCE: Final = 100
-Cells = dict[str, Any]
 Label = str | float | list[str] | None
 
 
@@ -151,7 +151,7 @@ def _task(run: Run) -> str:
     return kind_of(run.queue).task(options_of(run.queue))
 
 
-def _statements(run: Run) -> Iterator[tuple[Cells, list[Cells]]]:
+def _statements(run: Run) -> Iterator[tuple[Values, list[Values]]]:
     """Yield what describes each item, its name first, and what judges and people say of it."""
     noun, names, asks, task = run.queue.noun, judge_names(run), options_of(run.queue), _task(run)
     for judged in judged_items(run):
@@ -163,7 +163,7 @@ def _statements(run: Run) -> Iterator[tuple[Cells, list[Cells]]]:
         yield about, rows + [_vote(each, asks, task) for each in judged.votes]
 
 
-def _about(item: Item) -> Cells:
+def _about(item: Item) -> Values:
     about = {
         "prompt": item.a.prompt or None,
         "kind": item.a.kind,
@@ -177,15 +177,15 @@ def _about(item: Item) -> Cells:
     return about | _output(item.a, "_a") | _output(item.b, "_b")
 
 
-def _output(output: Inference, side: str = "") -> Cells:
+def _output(output: Inference, side: str = "") -> Values:
     text = None if output.metadata.get(OUTPUT_ABSENT) else output.output
     return {f"generator{side}": output.generator or None, f"output{side}": text}
 
 
-def _verdict(verdict: Any, item: Item, task: str) -> Cells:
+def _verdict(verdict: Any, item: Item, task: str) -> Values:
     """Return a verdict, to which `with_costs` added what it cost."""
     names = ("score_a", "score_b", "consistent")
-    scores: Cells = {"score": verdict.score_a}
+    scores: Values = {"score": verdict.score_a}
     if item.b_id:
         scores = {name: getattr(verdict, name) for name in names}
     nano: int | None = verdict.all_nano
@@ -202,7 +202,7 @@ def _verdict(verdict: Any, item: Item, task: str) -> Cells:
     }
 
 
-def _vote(vote: Entry, asks: Options, task: str) -> Cells:
+def _vote(vote: Entry, asks: Options, task: str) -> Values:
     assert vote.voter is not None  # it is a vote
     return {
         "voter": vote.voter.pseudonym,
@@ -216,7 +216,7 @@ def _vote(vote: Entry, asks: Options, task: str) -> Cells:
     }
 
 
-def _further(labels: Cells | None, task: str) -> Cells:
+def _further(labels: Values | None, task: str) -> Values:
     return {name: label for name, label in (labels or {}).items() if name != task}
 
 

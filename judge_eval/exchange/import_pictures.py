@@ -9,13 +9,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 from zipfile import ZipFile, ZipInfo
 
 from humanjudge.lib.archives import ENCRYPTED, MOST_RATIO
 from judge_eval.exchange.containers import DAMAGED
 from judge_eval.exchange.import_report import ImportTooLarge
-from judge_eval.exchange.row_models import OUTPUTS, Item, Misfit, Row, RowError, column_of
+from judge_eval.exchange.row_models import OUTPUTS, Item, Misfit, Row, RowError, Values, column_of
 from voting.models import Inference
 from voting.pictures.images import MAX_BYTES, NoPicture, address_of, data_in, reencoded
 
@@ -46,7 +46,7 @@ class Pictures:
                 yield RowError(item.file, item.line, error.field, error.why)
 
     def _with_addresses(self, row: Row) -> Row:
-        addresses: dict[str, Any] = {}
+        addresses: Values = {}
         for side in OUTPUTS:
             if text := getattr(row, side):
                 try:

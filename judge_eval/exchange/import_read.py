@@ -12,13 +12,14 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import chain, islice
 from pathlib import PurePath
-from typing import Any, Final
+from typing import Final
 from uuid import UUID, uuid4
 
 from django.conf import settings
 from django.db.models import Q, QuerySet, TextField
 from django.db.models.functions import MD5, Concat, Left
 
+from humanjudge.lib.strict_json import JsonObject
 from humanjudge.lib.text import number_of
 from humanjudge.lib.validation import validated
 from judge_eval.exchange import fields
@@ -91,7 +92,7 @@ def last_kind(queue: Queue) -> str:
     return last.first() or ""
 
 
-def read(job: Import, items: Iterable[Item], scratch: Scratch) -> dict[str, Any]:
+def read(job: Import, items: Iterable[Item], scratch: Scratch) -> JsonObject:
     """Read and check everything; return what an import is to note of it.
 
     Where anything is wrong nothing is to be written; unless `skip_errors` is asked for, then the
@@ -234,7 +235,7 @@ class _Reading:
         self._verdicts([(row, pair, row.judge) for row, pair in taken if row.judge])
         self._votes([(row, pair, row.voter) for row, pair in taken if row.voter])
 
-    def finish(self) -> dict[str, Any]:
+    def finish(self) -> JsonObject:
         report, given = self._report, self._options.open_for_voting
         report.used -= len(self._unfit)
         report.with_outputs = self._scratch.pairs_with_outputs_and_votes()[0]
@@ -300,11 +301,11 @@ class _Reading:
     def _pairs(self, rows: Sequence[Row]) -> list[tuple[Row, UUID]]:
         """Take in what rows say of their pairs; return those without a fault, with their pairs."""
         rows = _renamed(rows, self._scratch.aliases({row.item for row in rows}))
-        drafts, stored = self._known({row.item for row in rows})
+        drafts, stored = self._drafts_of({row.item for row in rows})
         new = {row.item for row in rows} - drafts.keys() - stored.keys()
         if aliases := self._aliases(row for row in rows if row.item in new):
             rows, new = _renamed(rows, aliases), new - aliases.keys()
-            more = self._known(
+            more = self._drafts_of(
                 {item for item, _ in aliases.values()} - drafts.keys() - stored.keys()
             )
             drafts, stored = drafts | more[0], stored | more[1]
@@ -335,13 +336,15 @@ class _Reading:
                 self._scratch.keep(draft, texts[name])
         return taken
 
-    def _known(self, names: Collection[str]) -> tuple[dict[str, PairDraft], dict[str, PairDraft]]:
+    def _drafts_of(
+        self, names: Collection[str]
+    ) -> tuple[dict[str, PairDraft], dict[str, PairDraft]]:
         """Return the drafts of what was named before, and of what the run holds."""
         drafts = {draft.name: draft for draft in self._scratch.drafts(names)}
         return drafts, {draft.name: draft for draft in self._stored({*names} - drafts.keys())}
 
     def _aliases(self, rows: Iterable[Row]) -> dict[str, tuple[str, bool]]:
-        """Find out which new names are other names of known items, and keep them."""
+        """Find out which new names are other names of stored items, and keep them."""
         aliases: dict[str, tuple[str, bool]] = {}
         for row in rows:
             if row.item not in aliases and (same := self._same_item(row)):
@@ -365,10 +368,10 @@ class _Reading:
             if name != row.item and first_side != side:
                 return name, True
         if number := _NUMBER.fullmatch(row.item):
-            known = self._stored_numbers.get(number[1])
+            stored = self._stored_numbers.get(number[1])
             texts = "texts" if has_texts else ""
             name, first_texts = (
-                (known, "texts") if known else self._scratch.first(number[1], row.item, texts)
+                (stored, "texts") if stored else self._scratch.first(number[1], row.item, texts)
             )
             if name != row.item and not (texts and first_texts):
                 return name, False

@@ -82,10 +82,10 @@ class Column:
 
 def _looked_up(meanings: Values, raw: object) -> object:
     word = fields.plain(raw)
-    known = word if word in meanings else word.strip()
-    if known not in meanings and known:
+    key = word if word in meanings else word.strip()
+    if key not in meanings and key:
         raise ValueError(f"{word!r} is not one of {', '.join(meanings)}")
-    return meanings.get(known)
+    return meanings.get(key)
 
 
 def _is_hot(raw: object) -> bool:
@@ -126,8 +126,8 @@ class ColumnMapping:
         if not self.each:
             yield record
             return
-        found = self.each[0].of(record)
-        for one in found if isinstance(found, list) else [found] if found is not None else []:
+        value = self.each[0].of(record)
+        for one in value if isinstance(value, list) else [value] if value is not None else []:
             yield record | (one if isinstance(one, dict) else {"value": one})
 
     def _rows(self, file: str, line: int, raw: Values) -> Iterator[Row | LeftOut | RowError]:
@@ -274,8 +274,8 @@ def rows(
         if fault := watched.fault_of(file, record):
             yield fault
         else:
-            found = list(watched.mapping.rows(file, record))
-            yield from found or [LeftOut(file, line, "it holds no row")]
+            made = list(watched.mapping.rows(file, record))
+            yield from made or [LeftOut(file, line, "it holds no row")]
     for column in sorted({each.text for each in unmet}) if line else ():
         why = f"no record has a column {column!r}{_guess(column, watched.last)}"
         yield RowError(file, line, None, why, is_fatal=True)
@@ -439,14 +439,14 @@ def usual_roles(paths: Collection[str], shape: Shape) -> dict[str, str]:
 def fits(config: Values, columns: Collection[str]) -> bool:
     """Say whether a mapping names nothing but what a file with these columns has."""
     try:
-        found = parse(config).expressions()
+        used = parse(config).expressions()
     except ConfigInvalid:
         return False
     if isinstance(config.get(EACH), str):
         # What a part of a record is called is not known here.
-        found = [each for each in found if each.is_path] + [Expression(config[EACH])]
+        used = [each for each in used if each.is_path] + [Expression(config[EACH])]
     tops = {re.split(r"[.\[]", column)[0] for column in columns}
-    return bool(found) and all(each.text in columns or each.roots & tops for each in found)
+    return bool(used) and all(each.text in columns or each.roots & tops for each in used)
 
 
 def chosen(roles: Mapping[str, str], meanings: Mapping[str, Values], **same: str) -> Values:
@@ -623,9 +623,9 @@ class _Parser:
         return value
 
 
-def _winner(source: _Source, found: Sequence[Expression], record: Values) -> str | None:
+def _winner(source: _Source, expressions: Sequence[Expression], record: Values) -> str | None:
     """Return a winner out of scores, of one-hot columns, or of a number by its threshold."""
-    values = [each.of(record) for each in found]
+    values = [each.of(record) for each in expressions]
     if source.one_hot:
         hot = [choice for choice, raw in zip(source.one_hot, values, strict=True) if _is_hot(raw)]
         if len(hot) > 1:

@@ -193,20 +193,20 @@ def look(request: PreviewRequest) -> Preview:
 
 
 def _note_columns(records: list[Values], result: Preview) -> None:
-    found: dict[str, list[object]] = {}
+    by_path: dict[str, list[object]] = {}
     for record in records:
         for path, value in paths_of(record):
             # An object is read by its parts.
             if not isinstance(value, dict):
-                found.setdefault(path, []).append(value)
-    names = list(found)
+                by_path.setdefault(path, []).append(value)
+    names = list(by_path)
     fitting = [name for name in names if len(name) <= fields.MAX_NAME and name.isprintable()]
     new = [name for name in fitting if name not in result.columns]
     room = MOST_COLUMNS - len(result.columns)
     result.more_columns += len(names) - len(fitting) + len(new[room:])
     for name in new[:room]:
-        result.columns[name] = _choices(found[name])
-        texts = dict.fromkeys(_example(value) for value in found[name] if value not in (None, ""))
+        result.columns[name] = _choices(by_path[name])
+        texts = dict.fromkeys(_example(value) for value in by_path[name] if value not in (None, ""))
         result.examples[name] = list(islice(texts, EXAMPLES))
 
 
@@ -215,10 +215,10 @@ def _example(value: object) -> str:
     return " ".join(text[: 2 * LONGEST_EXAMPLE].split())[:LONGEST_EXAMPLE]
 
 
-def _choices(found: list[object]) -> list[str]:
+def _choices(raw_values: list[object]) -> list[str]:
     """Return the values of a column where they are few and short, as choices are."""
     values: dict[str, None] = {}
-    for raw in found:
+    for raw in raw_values:
         if isinstance(raw, str | int | float):
             with suppress(fields.Unfit):
                 values[fields.plain(raw)] = None

@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from functools import partial
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
+from humanjudge.lib.strict_json import JsonObject
 from judge_eval.exchange import fields
 from judge_eval.exchange.fields import Label, Unfit, shorten
 from judge_eval.exchange.import_report import ImportOptions, VoteKind
@@ -24,7 +25,7 @@ from voting.kinds import (
 )
 
 # A vote or verdict by the columns of its row in the database.
-Columns: TypeAlias = dict[str, Any]
+Columns: TypeAlias = JsonObject
 PASS, FLAG = PASS_FLAG
 # More different answers, or longer ones, are texts of people's own.
 MOST_CATEGORIES: Final = 20

@@ -11,10 +11,11 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from hashlib import sha256
-from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar, get_origin, get_type_hints
+from typing import Annotated, Final, Literal, TypeAlias, TypeVar, get_origin, get_type_hints
 
 from pydantic import Field
 
+from humanjudge.lib.strict_json import JsonObject
 from judge_eval.exchange import fields
 from judge_eval.exchange.fields import Converter, Label
 from voting.choices import SWAPPED, Choice, Side
@@ -22,7 +23,7 @@ from voting.choices import SWAPPED, Choice, Side
 Kind = Literal["svg", "text", "code", "image"]
 ShapeName = Literal["pair", "item"]
 # What one record says, by column or, once it is checked, by field.
-Values: TypeAlias = dict[str, Any]
+Values: TypeAlias = JsonObject
 AnyValue = TypeVar("AnyValue")
 Checked = TypeVar("Checked")
 

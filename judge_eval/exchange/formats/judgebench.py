@@ -31,13 +31,13 @@ def read(record: Values, name: str) -> Iterator[Values]:
     if "judgments" not in record:
         return
     played = games(record, "judgments")
-    told = [it for game in played if isinstance(it := game.get("judgment"), dict)]
-    judge, kind = next((it.get("judge_model") for it in told), None), record.get("judge_name")
+    judgments = [it for game in played if isinstance(it := game.get("judgment"), dict)]
+    judge, kind = next((it.get("judge_model") for it in judgments), None), record.get("judge_name")
     yield (
         item
         | both_orders([decision(game.get("decision")) for game in played])
         | {
             "judge": f"{judge} ({kind})" if judge and kind else judge or kind or "judge",
-            "feedback": in_both_orders([it.get("response") for it in told]),
+            "feedback": in_both_orders([it.get("response") for it in judgments]),
         }
     )
