@@ -15,9 +15,9 @@ from lzma import LZMAError
 from pathlib import PurePath
 from tempfile import TemporaryFile
 from typing import IO, Any, BinaryIO, Final, Literal, NamedTuple, cast, get_args
-from zipfile import ZipFile, ZipInfo
+from zipfile import BadZipFile, ZipFile, ZipInfo
 
-from humanjudge.lib.archives import ENCRYPTED, UNREADABLE
+from humanjudge.lib.archives import ENCRYPTED, UNREADABLE, read
 from humanjudge.lib.strict_json import MAX_RECORD, MOST_COLUMNS, JsonObject, loads
 from judge_eval.exchange.row_models import Broken
 
@@ -284,18 +284,14 @@ def log_records(stream: BinaryIO) -> Iterator[tuple[int, object]]:
             for number, name in enumerate(names, start=1):
                 try:
                     yield number, {"eval": head.get("eval")} | _json_member(archive, name)
-                except ValueError as error:
+                except (ValueError, BadZipFile) as error:
                     yield number, ValueError(f"{name}: {error}")
     except (*DAMAGED, KeyError) as error:
         raise Broken(f"no log that can be read: {error}") from error
 
 
 def _json_member(archive: ZipFile, name: str) -> JsonObject:
-    with archive.open(name) as member:
-        data = member.read(MAX_RECORD + 1)
-    if len(data) > MAX_RECORD:
-        raise ValueError(f"a record of more than {MAX_RECORD:,} bytes")
-    value = loads(data, has_nan=True)
+    value = loads(read(archive, name, MAX_RECORD), has_nan=True)
     if not isinstance(value, dict) or len(value) > MOST_COLUMNS:
         raise ValueError("not an object with named values")
     return value

@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import chain, islice
 from pathlib import PurePath
-from typing import Final
+from typing import Final, TypeAlias
 from uuid import UUID, uuid4
 
 from django.conf import settings
@@ -46,14 +46,13 @@ from judge_eval.exchange.import_report import (
 from judge_eval.exchange.import_scratch import WRITTEN, Scratch, pieces, text_of
 from judge_eval.exchange.import_steps import counted
 from judge_eval.exchange.import_write import CHANGES, NOTED, lacking_text, voters_of
-from judge_eval.exchange.question import Columns, PairQuestion, Question
+from judge_eval.exchange.question import Columns, PairQuestion, Question, question_of
 from judge_eval.exchange.row_models import (
     OUTPUTS,
     Item,
     JudgeOrder,
     LeftOut,
     Misfit,
-    Note,
     Row,
     RowError,
     ShapeName,
@@ -70,6 +69,8 @@ KEPT: Final = (OUTPUT_ABSENT, CHANGES)
 LOOKED_AT: Final = 20
 # A whole number, as people, spreadsheets and data frames write it.
 _NUMBER: Final = re.compile(r"0*(\d+)(?:\.0+)?", re.ASCII)
+# Statements that the run holds, by the item and who makes them.
+Existing: TypeAlias = dict[tuple[UUID, UUID | int | None], Columns]
 # Many more are a wrong column: every vote keeps the standing of every judge.
 MOST_JUDGES: Final = 200
 
@@ -153,8 +154,7 @@ class _Reading:
         self._wants_baselines = usual if options.baselines is None else options.baselines
 
     def _ask(self, shape: ShapeName) -> Question | PairQuestion:
-        kind = PairQuestion if shape == "pair" else Question
-        self._question = kind(self._options, self._queue)
+        self._question = question_of(shape, self._options, self._queue)
         return self._question
 
     @property
@@ -165,14 +165,10 @@ class _Reading:
         """Yield the rows that may be taken, and give judges their places; report all else."""
         for item in items:
             self._count(item)
-            if isinstance(item, LeftOut):
-                self._report.leave_out(item)
-            elif isinstance(item, Note):
-                self._report.notes.append(f"{item.file}: {item.text}")
-            elif isinstance(item, JudgeOrder):
+            if isinstance(item, JudgeOrder):
                 self._order(item)
-            elif isinstance(item, RowError):
-                self._report.fail(item)
+            elif not isinstance(item, Row):
+                self._report.add(item)
             elif self._fits(item):
                 yield self._with_voter(item)
             if self._report.failures >= MOST_ERRORS and not self._options.skip_errors:
@@ -432,7 +428,7 @@ class _Reading:
         return fingerprint
 
     def _verdicts(self, rows: Sequence[tuple[Row, UUID, str]]) -> None:
-        existing: dict[tuple[UUID, UUID | None], Columns] = {}
+        existing: Existing = {}
         if self._stored_judges:
             pairs = {pair for _, pair, _ in rows}
             stored = Verdict.objects.filter(item__in=pairs, judge__in=self._stored_judges)
@@ -447,21 +443,20 @@ class _Reading:
 
     def _votes(self, rows: Sequence[tuple[Row, UUID, str]]) -> None:
         voters = voters_of(self._project, {name for *_, name in rows})
-        for *_, name in rows:
-            if self._scratch.insert("voter", name, "") and name not in voters:
-                self._report.new["voters"] += 1
-        existing = {}
+        existing: Existing = {}
         if self._run:
+            pairs = {pair for _, pair, _ in rows}
             standing = Entry.objects.filter(
-                kind=Entry.Kind.VOTE,
-                retracted=False,
-                voter__in=voters.values(),
-                item__in={pair for _, pair, _ in rows},
+                kind=Entry.Kind.VOTE, retracted=False, voter__in=voters.values(), item__in=pairs
             )
-            for one in standing.values("item_id", "voter_id", *COMPARED["vote"]):
-                existing[one["item_id"], one["voter_id"]] = one | {"at": one["at"].isoformat()}
+            columns = standing.values("item_id", "voter_id", *COMPARED["vote"])
+            existing = {
+                (one["item_id"], one["voter_id"]): one | {"at": one["at"].isoformat()}
+                for one in columns
+            }
         for row, pair, name in rows:
             voter = voters.get(name)
+            self._report.new["voters"] += self._scratch.insert("voter", name, "") and not voter
             with self._reported(row):
                 self._check_group(row, name, voter.group if voter else "")
                 before = existing.get((pair, voter.pk)) if voter else None

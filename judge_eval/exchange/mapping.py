@@ -17,7 +17,11 @@ from judge_eval.exchange.expressions import Expression
 from judge_eval.exchange.fields import Converter, Label
 from judge_eval.exchange.row_models import (
     ITEMS,
+    JUDGES,
+    LABELS,
+    METADATA,
     PAIRS,
+    VOTERS,
     Item,
     LeftOut,
     Misfit,
@@ -35,10 +39,6 @@ from voting.choices import SWAPPED, Choice
 
 # What finds the rows of a record that holds several.
 EACH: Final = "rows"
-LABELS: Final = "labels"
-JUDGES: Final = "judges"
-VOTERS: Final = "voters"
-METADATA: Final = "metadata"
 # What the columns of several tasks, judges … begin with in a file that has our own names.
 _PREFIXES: Final = {
     LABELS: "labels.",
@@ -46,6 +46,8 @@ _PREFIXES: Final = {
     VOTERS: "vote.",
     METADATA: "metadata.",
 }
+# These may also stand in a column of objects.
+_NESTED: Final = (METADATA, LABELS)
 _ONE_OF: Final = {LABELS: "task", JUDGES: "judge", VOTERS: "voter", METADATA: "name"}
 # What others call columns of single items.
 _ALIASES: Final = {"item": "id", "generator": "model"}
@@ -176,7 +178,7 @@ class ColumnMapping:
             if not isinstance(inner, Mapping):
                 what = "answers by task" if group == LABELS else "values by name"
                 raise Misfit(group, f"must be an object of {what}")
-            convert = converter_of(group, self.shape)
+            convert = self.shape.groups[group]
             flat = {_PREFIXES[group] + name: raw for name, raw in inner.items()}
             record = {**flat, **record}
             sources = {
@@ -192,33 +194,18 @@ class ColumnMapping:
 def own_names(shape: Shape, names: tuple[str, ...]) -> ColumnMapping:
     """Return the mapping that columns make which are called as our own fields are."""
     columns = list[Column]()
-    groups: dict[str, dict[str, Column]] = {group: {} for group in groups_of(shape)}
+    groups: dict[str, dict[str, Column]] = {group: {} for group in shape.groups}
     for name, role in roles_of(names, shape).items():
         if role in shape.fields:
             columns.append(_named(role, name, shape.fields[role]))
         elif role and name != role:
             of_one = name.removeprefix(_PREFIXES[role])
-            groups[role][of_one] = _named(name, name, converter_of(role, shape))
-    return ColumnMapping(tuple(columns), groups, shape, nested_in(shape))
+            groups[role][of_one] = _named(name, name, shape.groups[role])
+    return ColumnMapping(tuple(columns), groups, shape, {*_NESTED} & {*shape.groups})
 
 
 def _named(field: str, column: str, convert: Converter) -> Column:
     return Column(field, [Expression(column, is_name=True)], convert)
-
-
-def groups_of(shape: Shape) -> list[str]:
-    return [group for group in _PREFIXES if group != METADATA or shape is ITEMS]
-
-
-def nested_in(shape: Shape) -> list[str]:
-    """Return the groups that may also stand in a column of objects."""
-    return [group for group in (METADATA, LABELS) if group in groups_of(shape)]
-
-
-def converter_of(group: str, shape: Shape) -> Converter:
-    if group == LABELS:
-        return fields.label
-    return fields.fact if group == METADATA else shape.answer
 
 
 def rows_of(
@@ -381,8 +368,8 @@ def roles_of(columns: Collection[str], shape: Shape) -> dict[str, str]:
     for column in columns:
         groups = (
             group
-            for group in groups_of(shape)
-            if column.startswith(_PREFIXES[group]) or column == group in nested_in(shape)
+            for group in shape.groups
+            if column.startswith(_PREFIXES[group]) or column == group in _NESTED
         )
         alias = fields_by_alias.get(column, "") if shape is ITEMS else ""
         roles[column] = column if column in shape.fields else alias or next(groups, "")
@@ -514,8 +501,7 @@ def parse(config: object, shape: Shape | None = None) -> ColumnMapping:
     if not isinstance(config, Mapping):
         raise ConfigInvalid.at("mapping", "must be an object of columns by field")
     shape, parser = shape or shape_of(config) or _fitting(config), _Parser()
-    groups = groups_of(shape)
-    names = [*shape.fields, *groups, EACH]
+    names = [*shape.fields, *shape.groups, EACH]
     for name in config:
         if name not in names:
             parser.refuse(name, f"unknown{meant(name, names)}")
@@ -525,8 +511,8 @@ def parse(config: object, shape: Shape | None = None) -> ColumnMapping:
         if field in shape.fields
     ]
     parsed = {}
-    for group in groups:
-        specs, convert = config.get(group, {}), converter_of(group, shape)
+    for group, convert in shape.groups.items():
+        specs = config.get(group, {})
         if not isinstance(specs, Mapping):
             parser.refuse(group, f"must be an object of columns by {_ONE_OF[group]}")
             specs = {}
@@ -542,7 +528,7 @@ def parse(config: object, shape: Shape | None = None) -> ColumnMapping:
 def _fitting(config: Mapping[str, object]) -> Shape:
     """Return the shape that knows all fields of a mapping; of pairs, where neither does."""
     shapes = (PAIRS, ITEMS)
-    return next((s for s in shapes if {*s.fields, *groups_of(s), EACH} >= config.keys()), PAIRS)
+    return next((s for s in shapes if {*s.fields, *s.groups, EACH} >= config.keys()), PAIRS)
 
 
 class _Parser:

@@ -17,7 +17,7 @@ from pydantic import Field
 
 from humanjudge.lib.strict_json import JsonObject
 from judge_eval.exchange import fields
-from judge_eval.exchange.fields import Converter, Label
+from judge_eval.exchange.fields import Converter, Label, fact, label
 from voting.choices import SWAPPED, Choice, Side
 
 Kind = Literal["svg", "text", "code", "image"]
@@ -106,6 +106,11 @@ def exchanged(name: str) -> str:
 # The answer to what a queue asks, among answers to further tasks.
 MAIN: Final = ""
 OUTPUTS: Final = ("output_a", "output_b")
+# Columns of several tasks, judges, people or facts.
+LABELS: Final = "labels"
+JUDGES: Final = "judges"
+VOTERS: Final = "voters"
+METADATA: Final = "metadata"
 PICKS: Final = ("pick_ab", "pick_ba")
 
 
@@ -228,8 +233,9 @@ class Shape:
         self.telling = [name for name in self.about if name.startswith(kinds)]
         self.outputs = [name for name in self.about if name.startswith("output")]
         self.outputs_in_words = "outputs" if len(self.outputs) > 1 else "an output"
-        # What reads a verdict or vote that stands in a column of its own.
-        self.answer = fields["vote"]
+        # What checks the columns of which there are as many as a file has, by what they are for.
+        self.groups = {LABELS: label, JUDGES: fields["vote"], VOTERS: fields["vote"]}
+        self.groups |= {METADATA: fact} if name == "item" else {}
 
 
 _OF_A_ROW: Final = {
