@@ -6,15 +6,14 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache, partial
-from itertools import chain
-from typing import Annotated, Any, BinaryIO, Final, Literal, cast
+from typing import Annotated, Any, BinaryIO, Final, Literal
 
 from pydantic import AfterValidator, Field
 
 from humanjudge.lib.validation import ConfigError, ConfigInvalid, Part, meant, validated
 from judge_eval.exchange import fields
 from judge_eval.exchange.expressions import Expression
-from judge_eval.exchange.fields import Converter, Label
+from judge_eval.exchange.fields import Converter
 from judge_eval.exchange.row_models import (
     ITEMS,
     JUDGES,
@@ -31,6 +30,7 @@ from judge_eval.exchange.row_models import (
     Shape,
     Values,
     assemble,
+    checked,
     name_by_content,
     shape_of,
 )
@@ -101,13 +101,12 @@ def _is_hot(raw: object) -> bool:
 class ColumnMapping:
     """How the records of one file become rows about items of one shape; made by `parse`.
 
-    `groups` are columns of which there are as many as a file has: of labels by task, verdicts by
-    judge, votes by voter, metadata by name. Those that are `nested` stand in an object, too, in a
-    column that is called as they are.
+    `columns` are called by a group and a name: of labels by task, verdicts by judge, votes by
+    voter, metadata by name there are as many as a file has; all others are in no group. Groups that
+    are `nested` stand in an object, too, in a column that is called as they are.
     """
 
-    columns: tuple[Column, ...]
-    groups: Mapping[str, Mapping[str, Column]]
+    columns: Mapping[tuple[str, str], Column]
     shape: Shape = PAIRS
     nested: Collection[str] = ()
     # Where a record holds several rows: what finds them.
@@ -135,12 +134,11 @@ class ColumnMapping:
     def _rows(self, file: str, line: int, raw: Values) -> Iterator[Row | LeftOut | RowError]:
         shape = self.shape
         try:
-            values = {source.field: source.read(raw) for source in self.columns}
+            groups = self._read(raw)
+            values = groups[""]
             if shape is ITEMS:
-                values[METADATA] = dict(self._group(METADATA, raw)) or None
-            labels = cast("dict[str, Label]", dict(self._group(LABELS, raw)))
-            constants = [source.field for source in self.columns if not source.sources]
-            if values.get(shape.name) is None and not self._is_named(raw):
+                values[METADATA] = groups[METADATA] or None
+            if shape.name not in values and not self._is_named(raw):
                 values[shape.name] = name_by_content(shape, values)
             about = {name: values.get(name) for name in (*shape.about, METADATA)}
             wide = [
@@ -149,63 +147,65 @@ class ColumnMapping:
                     (JUDGES, "judge", "verdict"),
                     (VOTERS, "voter", "vote"),
                 )
-                for name, answer in self._group(group, raw)
+                for name, answer in groups[group].items()
             ]
             answers = (*shape.says, "vote", "voter", "judge")
-            if not wide or any(values.get(name) is not None for name in answers):
-                yield from assemble(shape, file, line, values, labels, constants)
+            if not wide or any(name in values for name in answers):
+                yield from assemble(shape, file, line, values, groups[LABELS], self._constants())
             for statement in wide:
                 yield from assemble(shape, file, line, statement, {}, ())
         except Misfit as error:
             yield RowError(file, line, error.field, error.why)
 
+    def _read(self, record: Values) -> dict[str, Values]:
+        """Return the values of a record by group and name, as far as it has them."""
+        groups: dict[str, Values] = {group: {} for group in ("", *self.shape.groups)}
+        for group in self.nested:
+            groups[group] = self._inner(group, record)
+        for (group, name), column in self.columns.items():
+            if (value := column.read(record)) is not None:
+                groups[group][name] = value
+        return groups
+
+    def _inner(self, group: str, record: Values) -> Values:
+        inner = record.get(group)
+        if not isinstance(inner, Mapping | None):
+            what = "answers by task" if group == LABELS else "values by name"
+            raise Misfit(group, f"must be an object of {what}")
+        convert, prefix = self.shape.groups[group], _PREFIXES[group]
+        given = {name: raw for name, raw in (inner or {}).items() if raw is not None}
+        values = {name: checked(prefix + name, raw, convert) for name, raw in given.items()}
+        return {name: value for name, value in values.items() if value is not None}
+
+    def _constants(self) -> list[str]:
+        return [name for (_, name), column in self.columns.items() if not column.sources]
+
     def _is_named(self, raw: Values) -> bool:
         """Say whether a record has the column that names what it is about, if only an empty one."""
-        names = [column for column in self.columns if column.field == self.shape.name]
-        return any(source.text in raw for column in names for source in column.sources)
+        column = self.columns.get(("", self.shape.name))
+        return column is not None and any(source.text in raw for source in column.sources)
 
     def expressions(self) -> list[Expression]:
-        every = chain(self.columns, *(group.values() for group in self.groups.values()))
-        return [source for each in every for source in each.sources]
+        return [source for column in self.columns.values() for source in column.sources]
 
     def unused(self, columns: Iterable[str]) -> list[str]:
         roots = {*self.nested}.union(*(each.roots for each in (*self.expressions(), *self.each)))
         return [column for column in columns if column not in roots]
-
-    def _group(self, group: str, record: Values) -> Iterator[tuple[str, object]]:
-        sources = self.groups.get(group, {})
-        if group in self.nested and (inner := record.get(group)) is not None:
-            if not isinstance(inner, Mapping):
-                what = "answers by task" if group == LABELS else "values by name"
-                raise Misfit(group, f"must be an object of {what}")
-            convert = self.shape.groups[group]
-            flat = {_PREFIXES[group] + name: raw for name, raw in inner.items()}
-            record = {**flat, **record}
-            sources = {
-                name.removeprefix(_PREFIXES[group]): _named(name, name, convert) for name in flat
-            } | {**sources}
-        for name, source in sources.items():
-            if (value := source.read(record)) is not None:
-                yield name, value
 
 
 # Rows of a table all have the same columns, those of JSON a few sets of them; names may be long.
 @lru_cache(maxsize=8)
 def own_names(shape: Shape, names: tuple[str, ...]) -> ColumnMapping:
     """Return the mapping that columns make which are called as our own fields are."""
-    columns = list[Column]()
-    groups: dict[str, dict[str, Column]] = {group: {} for group in shape.groups}
+    columns: dict[tuple[str, str], Column] = {}
     for name, role in roles_of(names, shape).items():
+        own = [Expression(name, is_name=True)]
         if role in shape.fields:
-            columns.append(_named(role, name, shape.fields[role]))
+            columns["", role] = Column(role, own, shape.fields[role])
         elif role and name != role:
-            of_one = name.removeprefix(_PREFIXES[role])
-            groups[role][of_one] = _named(name, name, shape.groups[role])
-    return ColumnMapping(tuple(columns), groups, shape, {*_NESTED} & {*shape.groups})
-
-
-def _named(field: str, column: str, convert: Converter) -> Column:
-    return Column(field, [Expression(column, is_name=True)], convert)
+            place = (role, name.removeprefix(_PREFIXES[role]))
+            columns[place] = Column(name, own, shape.groups[role])
+    return ColumnMapping(columns, shape, {*_NESTED} & {*shape.groups})
 
 
 def rows_of(
@@ -505,24 +505,22 @@ def parse(config: object, shape: Shape | None = None) -> ColumnMapping:
     for name in config:
         if name not in names:
             parser.refuse(name, f"unknown{meant(name, names)}")
-    columns = [
-        parser.column(field, spec, shape.fields[field])
+    columns = {
+        ("", field): parser.column(field, spec, shape.fields[field])
         for field, spec in config.items()
         if field in shape.fields
-    ]
-    parsed = {}
+    }
     for group, convert in shape.groups.items():
         specs = config.get(group, {})
         if not isinstance(specs, Mapping):
             parser.refuse(group, f"must be an object of columns by {_ONE_OF[group]}")
-            specs = {}
-        parsed[group] = {
-            name: parser.column(f"{group}.{name}", spec, convert) for name, spec in specs.items()
-        }
+            continue
+        for name, spec in specs.items():
+            columns[group, name] = parser.column(f"{group}.{name}", spec, convert)
     each = [parser.expression(EACH, config[EACH])] if EACH in config else []
     if parser.errors:
         raise ConfigInvalid(parser.errors)
-    return ColumnMapping(tuple(columns), parsed, shape, each=each)
+    return ColumnMapping(columns, shape, each=each)
 
 
 def _fitting(config: Mapping[str, object]) -> Shape:
