@@ -161,19 +161,19 @@ class ColumnMapping:
         """Return the values of a record by group and name, as far as it has them."""
         groups: dict[str, Values] = {group: {} for group in ("", *self.shape.groups)}
         for group in self.nested:
-            groups[group] = self._inner(group, record)
+            if (inner := record.get(group)) is not None:
+                groups[group] = self._inner(group, inner)
         for (group, name), column in self.columns.items():
             if (value := column.read(record)) is not None:
                 groups[group][name] = value
         return groups
 
-    def _inner(self, group: str, record: Values) -> Values:
-        inner = record.get(group)
-        if not isinstance(inner, Mapping | None):
+    def _inner(self, group: str, inner: object) -> Values:
+        if not isinstance(inner, Mapping):
             what = "answers by task" if group == LABELS else "values by name"
             raise Misfit(group, f"must be an object of {what}")
         convert, prefix = self.shape.groups[group], _PREFIXES[group]
-        given = {name: raw for name, raw in (inner or {}).items() if raw is not None}
+        given = {name: raw for name, raw in inner.items() if raw is not None}
         values = {name: checked(prefix + name, raw, convert) for name, raw in given.items()}
         return {name: value for name, value in values.items() if value is not None}
 
