@@ -16,8 +16,8 @@ from uuid import UUID
 from django.db.models import QuerySet
 
 from humanjudge.lib.text import harmless
-from judge_eval.exchange.import_write import CHANGES, NOTED
-from judge_eval.exchange.row_models import Values
+from judge_eval.exchange.import_write import KEPT
+from judge_eval.exchange.row_models import PICKS, SHAPES, Values
 from judge_eval.models import Run, Verdict
 from judge_eval.runs.lifecycle import OUTPUT_ABSENT
 from judge_eval.selectors import with_costs
@@ -89,20 +89,14 @@ def judge_names(run: Run) -> dict[UUID, str]:
 
 # --- a row for each vote and verdict --------------------------------------------------------------
 
-_ABOUT: Final = "prompt kind tags cluster"
-_BESIDE: Final = "feedback error cost_usd unpriced latency_ms voter vote"
-_LAST: Final = "voted_at comment voter_group"
-_COLUMNS: Final = {
-    "pair": f"pair {_ABOUT} generator_a output_a generator_b output_b judge verdict score_a score_b"
-    f" consistent {_BESIDE} left_side {_LAST}".split(),
-    "item": f"item {_ABOUT} generator output time judge verdict score {_BESIDE} category"
-    f" {_LAST}".split(),
-}
+# Columns of an import that say the same as others do here.
+_LEFT_OUT: Final = ("prompt_id", "votes_wanted", *PICKS)
 
 
 def run_csv(run: Run) -> Iterator[str]:
     """Yield a table for spreadsheets: each vote and verdict on a row, with its item."""
-    columns, labels = _COLUMNS[run.queue.noun], _label_names(run)
+    fields, labels = SHAPES[run.queue.noun].fields, _label_names(run)
+    columns = [name for name in fields if name not in _LEFT_OUT]
     # The mark in front makes Excel read the file as UTF-8.
     yield "\ufeff" + _line([*columns, *(harmless(f"labels.{name}") for name in labels)])
     for about, statements in _statements(run):
@@ -171,8 +165,7 @@ def _about(item: Item) -> Values:
         "cluster": item.prompt_key,
     }
     if item.b is None:
-        left_out = (OUTPUT_ABSENT, CHANGES, *NOTED)
-        metadata = {name: it for name, it in item.a.metadata.items() if name not in left_out}
+        metadata = {name: it for name, it in item.a.metadata.items() if name not in KEPT}
         return about | _output(item.a) | {"time": item.a.created_at, "metadata": metadata}
     return about | _output(item.a, "_a") | _output(item.b, "_b")
 

@@ -45,7 +45,7 @@ from judge_eval.exchange.import_report import (
 )
 from judge_eval.exchange.import_scratch import WRITTEN, Scratch, pieces, text_of
 from judge_eval.exchange.import_steps import counted
-from judge_eval.exchange.import_write import CHANGES, NOTED, lacking_text, voters_of
+from judge_eval.exchange.import_write import KEPT, NOTED, lacking_text, voters_of
 from judge_eval.exchange.question import Columns, PairQuestion, Question, question_of
 from judge_eval.exchange.row_models import (
     OUTPUTS,
@@ -64,8 +64,6 @@ from voting.kinds import KINDS
 from voting.models import Entry, Queue
 from voting.models import Item as Pair
 
-# In an output's metadata, beside what sources say of it.
-KEPT: Final = (OUTPUT_ABSENT, CHANGES)
 LOOKED_AT: Final = 20
 # A whole number, as people, spreadsheets and data frames write it.
 _NUMBER: Final = re.compile(r"0*(\d+)(?:\.0+)?", re.ASCII)
@@ -208,7 +206,7 @@ class _Reading:
             raise RowsWrong(self._report)
         failures = self._report.failures
         with self._reported(row):
-            if kept := row.metadata.keys() & {*NOTED, *KEPT}:
+            if kept := row.metadata.keys() & {*KEPT}:
                 why = "is a name that is kept here: give it another one"
                 raise Misfit(f"metadata.{min(kept)}", why)
             for task in row.labels:
@@ -519,7 +517,7 @@ def _stored_draft(pair: Pair, marks: tuple[str, str]) -> PairDraft:
         **{name: a.metadata.get(name) for name in NOTED},
     }
     if b is None:
-        facts["metadata"] = {k: v for k, v in a.metadata.items() if k not in (*NOTED, *KEPT)}
+        facts["metadata"] = {k: v for k, v in a.metadata.items() if k not in KEPT}
     facts = {field: value for field, value in facts.items() if value}
     for field, output, stored_mark in zip(OUTPUTS, (a, b), marks, strict=True):
         if output and not output.metadata.get(OUTPUT_ABSENT):

@@ -62,6 +62,8 @@ MOST_FLOORS: Final = 9
 NOTED: Final = ("prompt_id", "cluster")
 # What was changed in it before it was stored, in words, as a call keeps it of what it brought.
 CHANGES: Final = "changes"
+# All that is kept there beside what sources say of an output.
+KEPT: Final = (OUTPUT_ABSENT, CHANGES, *NOTED)
 
 # Of a queue that asks for a free text.
 OPEN_QUESTION: Final = "What is right and what is wrong with this? Say it in a sentence or two."

@@ -47,13 +47,13 @@ class Row:
     item: Annotated[str, fields.name]
     prompt: Annotated[str | None, fields.text] = None
     prompt_id: Annotated[str | None, fields.name] = None
-    tags: Annotated[tuple[str, ...], fields.words] = ()
     kind: Annotated[Kind | None, fields.kind] = None
-    generator_a: Annotated[str | None, fields.name] = None
-    generator_b: Annotated[str | None, fields.name] = None
-    output_a: Annotated[str | None, fields.output] = None
-    output_b: Annotated[str | None, fields.output] = None
+    tags: Annotated[tuple[str, ...], fields.words] = ()
     cluster: Annotated[str | None, fields.name] = None
+    generator_a: Annotated[str | None, fields.name] = None
+    output_a: Annotated[str | None, fields.output] = None
+    generator_b: Annotated[str | None, fields.name] = None
+    output_b: Annotated[str | None, fields.output] = None
     votes_wanted: Annotated[int | None, fields.within(32_767, is_whole=True)] = None
     judge: Annotated[str | None, fields.name] = None
     verdict: Annotated[Choice | None, fields.choice] = None
@@ -61,18 +61,18 @@ class Row:
     pick_ba: Annotated[Choice | None, fields.choice] = None
     score_a: Annotated[float | None, fields.score] = None
     score_b: Annotated[float | None, fields.score] = None
+    consistent: Annotated[bool | None, fields.flag] = None
     feedback: Annotated[str | None, fields.text] = None
+    error: Annotated[str | None, fields.text] = None
     # So much at most that the sum of all is a number of the database.
     cost_usd: Annotated[float | None, fields.within(10_000)] = None
     unpriced: Annotated[int | None, fields.within(10**9, is_whole=True)] = None
     latency_ms: Annotated[float | None, fields.within(10**9)] = None
-    error: Annotated[str | None, fields.text] = None
-    consistent: Annotated[bool | None, fields.flag] = None
     voter: Annotated[str | None, fields.name] = None
     vote: Annotated[Choice | None, fields.choice] = None
+    left_side: Annotated[Side | None, fields.side] = None
     voted_at: Annotated[datetime | None, fields.moment] = None
     comment: Annotated[str | None, fields.text] = None
-    left_side: Annotated[Side | None, fields.side] = None
     voter_group: Annotated[str | None, fields.group] = None
     labels: Mapping[str, Label] = field(default_factory=dict)
     shape: ShapeName = "pair"
@@ -258,8 +258,8 @@ _OF_AN_ITEM: Final = {
     "category": fields.name,
 }
 _ITEM_COLUMNS: Final = (
-    "item prompt prompt_id tags kind cluster generator output time votes_wanted "
-    "judge verdict score feedback cost_usd unpriced latency_ms error "
+    "item prompt prompt_id kind tags cluster generator output time votes_wanted "
+    "judge verdict score feedback error cost_usd unpriced latency_ms "
     "voter vote category voted_at comment voter_group"
 ).split()
 # What columns are called as fields of a row.
