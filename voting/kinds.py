@@ -226,6 +226,10 @@ class Kind:
         """Return what a choice says as labels of the task: what a vote or a verdict keeps."""
         return {options.task: choice}
 
+    def typed(self, label: Label) -> Label:
+        """Return an answer as files for other tools have it: a word, a rating or a list."""
+        return str(label)
+
     def spoken(self, choice: str, left: str) -> str:
         """Return what a stored choice is called on the screen of a voter with this left side."""
         return choice
@@ -405,6 +409,9 @@ class Rating(Kind):
     def labelled(self, choice: str, options: Options) -> dict[str, Label]:
         return {options.task: int(choice)}
 
+    def typed(self, label: Label) -> int:
+        return int(cast(str, label))
+
 
 class Labels(Category):
     """One output, and which of some labels fit it. The choices come in one field, separated."""
@@ -429,7 +436,11 @@ class Labels(Category):
         return Answer(choice, _further(posted, labels=self.labelled(choice, options)))
 
     def labelled(self, choice: str, options: Options) -> dict[str, Label]:
-        return {options.task: [] if choice == NO_LABELS else choice.split(SEPARATOR)}
+        return {options.task: self.typed(choice)}
+
+    def typed(self, label: Label) -> list[str]:
+        words = label if isinstance(label, list) else str(label).split(SEPARATOR)
+        return [word for word in words if word != NO_LABELS]
 
 
 class Text(Kind):

@@ -28,7 +28,9 @@ PATIENCE_SECONDS = 30.0
 MOST_A_PAGE = 200
 FILE = click.Path(path_type=Path)
 # As the server names them.
-FORMATS = "jsonl csv rows labels dpo kto judge-training label-studio argilla votes ledger".split()
+FORMATS = (
+    "jsonl csv rows labels labels-parquet dpo kto judge-training label-studio argilla votes ledger"
+).split()
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})

@@ -77,6 +77,7 @@ _CONTENT: Final = {
     "application/jsonl": _TEXT,
     "application/json": {"schema": {"type": "array", "items": {"type": "object"}}},
     "text/csv": _TEXT,
+    "application/vnd.apache.parquet": {"schema": {"type": "string", "format": "binary"}},
 }
 EXPORTED: Final = {"responses": {200: {"description": "A file", "content": _CONTENT}}}
 ACCEPTED: Final = {202: Imported, 429: Problem}
@@ -152,7 +153,8 @@ def export(
     format: FormatName = "jsonl",  # noqa: A002  as the address calls it
 ) -> Any:
     """Everything of a run as a bundle (`jsonl`); its items, verdicts and votes as a table (`csv`,
-    or `rows` as JSON Lines), or all `labels` as a matrix of items by people and judges (CSV).
+    or `rows` as JSON Lines), or all `labels` as a matrix of items by people and judges (CSV;
+    `labels-parquet` has types).
 
     What most people agree on for trainers: `dpo`, `kto`, `judge-training`. Tasks and records for
     `label-studio` and `argilla`, `votes` for the GrandJury client. The sealed `ledger` is that of

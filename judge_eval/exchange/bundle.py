@@ -20,7 +20,7 @@ from pydantic import (
     model_validator,
 )
 
-from humanjudge.lib.strict_json import NotJson, loads
+from humanjudge.lib.strict_json import JsonObject, NotJson, loads
 from judge_eval.config.run_config import Epsilon
 from voting.choices import ONE, PASS_FLAG
 from voting.kinds import KINDS, LONGEST_CHOICE, Options
@@ -46,7 +46,7 @@ Big: TypeAlias = Annotated[int, Field(ge=0, le=2**63 - 1)]
 Chosen: TypeAlias = Annotated[str, Field(max_length=LONGEST_CHOICE)]
 
 
-def _question_options(options: dict[str, Any]) -> dict[str, Any]:
+def _question_options(options: JsonObject) -> JsonObject:
     Options.model_validate(options)
     return options
 
@@ -105,7 +105,7 @@ class RunPart(_Record):
     note: str
     rubric: RubricRef
     kind: Literal["comparison", "pass_flag", "category", "rating", "labels", "text"] = "comparison"
-    options: Annotated[dict[str, Any], AfterValidator(_question_options)] = {}
+    options: Annotated[JsonObject, AfterValidator(_question_options)] = {}
     ballot: list[Chosen]
     votes_per_item: Annotated[int, Field(ge=1, le=32_767)]
     overlap_share: Annotated[float, Field(ge=0, le=1)]
@@ -143,7 +143,7 @@ class Recipe(_Record):
     type: Name
     version: int | str
     parts: list[dict[str, str]]
-    options: dict[str, Any]
+    options: JsonObject
 
 
 class JudgePart(_Record):
@@ -168,7 +168,7 @@ class Output(_Record):
     kind: Literal["svg", "text", "code", "image"]
     generator: Name
     tags: list[str]
-    metadata: dict[str, Any]
+    metadata: JsonObject
     created_at: AwareDatetime
 
 

@@ -11,13 +11,14 @@ from contextlib import ExitStack
 from datetime import date, datetime, time
 from functools import partial
 from gzip import BadGzipFile, GzipFile
+from lzma import LZMAError
 from pathlib import PurePath
 from tempfile import TemporaryFile
 from typing import IO, Any, BinaryIO, Final, Literal, NamedTuple, cast, get_args
-from zipfile import ZipFile
+from zipfile import BadZipFile, ZipFile, ZipInfo
 
-from humanjudge.lib.archives import ENCRYPTED, UNREADABLE
-from humanjudge.lib.strict_json import MAX_RECORD, MOST_COLUMNS, loads
+from humanjudge.lib.archives import ENCRYPTED, UNREADABLE, read
+from humanjudge.lib.strict_json import MAX_RECORD, MOST_COLUMNS, JsonObject, loads
 from judge_eval.exchange.row_models import Broken
 
 Format = Literal["csv", "json", "jsonl", "parquet", "xlsx", "eval"]
@@ -31,13 +32,14 @@ _SUFFIXES: Final[dict[str, Format]] = {
 }
 _PACKED: Final = (".gz", ".zip")
 MOST_FILES: Final = 50
+MOST_MEMBERS: Final = 20_000
 # What a file may unpack to where nobody states it.
 MOST_UNPACKED: Final = 1 << 30
 # A workbook is read as a whole, by a library that takes twice what its members unpack to.
 MOST_WORKBOOK: Final = 64 << 20
 _SAMPLE: Final = 1 << 16
 _BLOCK: Final = 1 << 20
-_DAMAGED: Final = (*UNREADABLE, BadGzipFile, ValueError)
+DAMAGED: Final = (*UNREADABLE, BadGzipFile, LZMAError, ValueError)
 # The longer ones first: one begins as the other does.
 _MARKS: Final = (
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -47,7 +49,7 @@ _MARKS: Final = (
 )
 
 
-class UnknownFormat(ValueError):
+class UnknownFormat(Broken):
     """The file's format was not given and its name does not tell it."""
 
 
@@ -57,6 +59,13 @@ class Source(NamedTuple):
     name: str
     stream: BinaryIO
     note: str = ""
+
+
+class Opened(NamedTuple):
+    """The files that hold records, ready to be read, and all members of zips by their names."""
+
+    tables: list[Source]
+    members: dict[str, tuple[ZipFile, ZipInfo]]
 
 
 def format_of(name: str, given: str | None = None) -> Format:
@@ -73,8 +82,8 @@ def format_of(name: str, given: str | None = None) -> Format:
         return cast(Format, given)
     suffix = PurePath(name).suffix.lower()
     if suffix not in _SUFFIXES:
-        known = ", ".join([*_SUFFIXES, *_PACKED])
-        raise UnknownFormat(f"{name}: the name must end in one of {known}")
+        endings = ", ".join([*_SUFFIXES, *_PACKED])
+        raise UnknownFormat(f"{name}: the name must end in one of {endings}")
     return _SUFFIXES[suffix]
 
 
@@ -97,7 +106,7 @@ class _Unpacking:
         try:
             data: bytes = read(size)
             at = self._stream.tell()
-        except _DAMAGED as error:
+        except DAMAGED as error:
             raise Broken(f"cannot be unpacked: {error}") from error
         if at > self._most:
             raise Broken(f"unpacks to more than {self._most >> 20:,} MB")
@@ -113,85 +122,77 @@ def unpacked(
     given: str | None = None,
     encoding: str | None = None,
     most: int = MOST_UNPACKED,
-) -> list[Source]:
-    """Return the files that hold records, ready to be read: unpacked, and text as UTF-8.
+) -> Opened:
+    """Open files: unpacked, and text as UTF-8.
 
     What has to be copied for that is closed with `copies`. A member of a zip whose name tells no
     format is left where it is: it may be a picture. Raises Broken where a file cannot be opened or
-    there are too many, and UnknownFormat.
+    there are too many.
     """
-    found: list[Source] = []
+    packed, opened = list[Source](), Opened([], {})
     for name, stream, _ in files:
         suffix = PurePath(name).suffix.lower()
         if suffix == ".gz":
             gz = _Unpacking(cast("IO[bytes]", GzipFile(fileobj=stream)), most)
-            found.append(Source(PurePath(name).stem, cast(BinaryIO, gz)))
+            packed.append(Source(PurePath(name).stem, cast(BinaryIO, gz)))
         elif suffix == ".zip":
-            found += _members(name, stream, most)
+            packed += _tables_in(name, stream, most, opened)
         else:
-            found.append(Source(name, stream))
-    if not found:
+            packed.append(Source(name, stream))
+    if not packed:
         raise Broken("no file holds rows: one is needed beside a zip of pictures")
-    if len(found) > MOST_FILES:
-        raise Broken(f"{len(found)} files with records; at most {MOST_FILES} are read at once")
-    ready = []
-    for name, stream, _ in found:
-        source = _ready(name, stream, format_of(name, given), encoding)
-        if source.stream is not stream:
-            copies.enter_context(source.stream)
-        ready.append(source)
-    return ready
+    if len(packed) > MOST_FILES:
+        raise Broken(f"{len(packed)} files with records; at most {MOST_FILES} are read at once")
+    for name, stream, _ in packed:
+        if format_of(name, given) in ("csv", "json", "jsonl"):
+            opened.tables.append(_as_utf8(name, stream, encoding, copies))
+        else:
+            opened.tables.append(Source(name, _seekable(stream, copies)))
+    return opened
 
 
-def _ready(name: str, stream: BinaryIO, file_format: Format, encoding: str | None) -> Source:
-    if file_format in ("csv", "json", "jsonl"):
-        return _as_utf8(name, stream, encoding)
-    if not isinstance(stream, _Unpacking):
-        return Source(name, stream)
-    # Read back and forth by its own library.
-    return Source(name, _copy(_blocks(stream)))
+def _seekable(stream: BinaryIO, copies: ExitStack) -> BinaryIO:
+    """Return what a library of its own reads back and forth."""
+    return _copy(_blocks(stream), copies) if isinstance(stream, _Unpacking) else stream
+
+
+def _tables_in(name: str, stream: BinaryIO, most: int, opened: Opened) -> Iterator[Source]:
+    try:
+        archive = ZipFile(stream)
+        members = [each for each in archive.infolist() if each.filename and not each.is_dir()]
+        if len(opened.members) + len(members) > MOST_MEMBERS:
+            raise Broken(f"more than {MOST_MEMBERS:,} files", file=name)
+        opened.members.update((each.filename, (archive, each)) for each in members)
+        for member in members:
+            path = PurePath(member.filename)
+            # What macOS puts beside each file holds no records.
+            is_hidden = any(part.startswith((".", "__MACOSX")) for part in path.parts)
+            if is_hidden or path.suffix.lower() not in _SUFFIXES:
+                continue
+            if member.flag_bits & ENCRYPTED:
+                raise Broken(f"{member.filename!r} is encrypted")
+            yield Source(path.name, cast(BinaryIO, _Unpacking(archive.open(member), most)))
+    except DAMAGED as error:
+        if isinstance(error, Broken):
+            raise
+        raise Broken(f"no zip that can be read: {error}", file=name) from error
 
 
 def _blocks(stream: BinaryIO) -> Iterator[bytes]:
     return iter(partial(stream.read, _BLOCK), b"")
 
 
-def _copy(blocks: Iterable[bytes]) -> BinaryIO:
-    with ExitStack() as failed:
-        copy = failed.enter_context(TemporaryFile())
-        for block in blocks:
-            copy.write(block)
-        copy.seek(0)
-        failed.pop_all()
+def _copy(blocks: Iterable[bytes], copies: ExitStack) -> BinaryIO:
+    copy = copies.enter_context(TemporaryFile())  # noqa: SIM115  closed with all copies
+    copy.writelines(blocks)
+    copy.seek(0)
     return cast(BinaryIO, copy)
-
-
-def _members(name: str, stream: BinaryIO, most: int) -> Iterator[Source]:
-    try:
-        archive = ZipFile(stream)
-        for member in archive.infolist():
-            path = PurePath(member.filename)
-            # What macOS puts beside each file is none.
-            is_hidden = any(part.startswith((".", "__MACOSX")) for part in path.parts)
-            if (
-                not path.name
-                or member.is_dir()
-                or is_hidden
-                or path.suffix.lower() not in _SUFFIXES
-            ):
-                continue
-            if member.flag_bits & ENCRYPTED:
-                raise Broken(f"{member.filename!r} is encrypted")
-            inner = _Unpacking(archive.open(member), most)
-            yield Source(path.name, cast(BinaryIO, inner))
-    except _DAMAGED as error:
-        raise Broken(f"no zip that can be read: {error}", file=name) from error
 
 
 # --- text -----------------------------------------------------------------------------------------
 
 
-def _as_utf8(name: str, stream: BinaryIO, encoding: str | None) -> Source:
+def _as_utf8(name: str, stream: BinaryIO, encoding: str | None, copies: ExitStack) -> Source:
     """Return the text of a seekable stream as UTF-8: by its mark, or as it is said to be encoded.
 
     Where nobody says it, it is read as it must be meant if that is clear, and is left as it is
@@ -210,7 +211,8 @@ def _as_utf8(name: str, stream: BinaryIO, encoding: str | None) -> Source:
     if chosen is None or codecs.lookup(chosen).name == "utf-8":
         return Source(name, stream)
     texts = codecs.iterdecode(_blocks(stream), chosen, "replace")
-    return Source(name, _copy(text.encode("utf-8", "replace") for text in texts), note)
+    utf8 = (text.encode("utf-8", "replace") for text in texts)
+    return Source(name, _copy(utf8, copies), note)
 
 
 def guessed_encodings(sample: bytes) -> list[str]:
@@ -257,7 +259,7 @@ def workbook_rows(stream: BinaryIO) -> tuple[list[str], Iterator[tuple[int, list
         sheet = book.get_sheet_by_index(0)
         rows = ([_cell(value) for value in row] for row in sheet.iter_rows())
         return book.sheet_names, enumerate(rows, start=1)
-    except (*_DAMAGED, CalamineError) as error:
+    except (*DAMAGED, CalamineError) as error:
         if isinstance(error, Broken):
             raise
         raise Broken(f"no workbook that can be read: {error}") from error
@@ -282,18 +284,14 @@ def log_records(stream: BinaryIO) -> Iterator[tuple[int, object]]:
             for number, name in enumerate(names, start=1):
                 try:
                     yield number, {"eval": head.get("eval")} | _json_member(archive, name)
-                except ValueError as error:
+                except (ValueError, BadZipFile) as error:
                     yield number, ValueError(f"{name}: {error}")
-    except (*_DAMAGED, KeyError) as error:
+    except (*DAMAGED, KeyError) as error:
         raise Broken(f"no log that can be read: {error}") from error
 
 
-def _json_member(archive: ZipFile, name: str) -> dict[str, Any]:
-    with archive.open(name) as member:
-        data = member.read(MAX_RECORD + 1)
-    if len(data) > MAX_RECORD:
-        raise ValueError(f"a record of more than {MAX_RECORD:,} bytes")
-    value = loads(data, has_nan=True)
+def _json_member(archive: ZipFile, name: str) -> JsonObject:
+    value = loads(read(archive, name, MAX_RECORD), has_nan=True)
     if not isinstance(value, dict) or len(value) > MOST_COLUMNS:
         raise ValueError("not an object with named values")
     return value

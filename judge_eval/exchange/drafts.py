@@ -1,10 +1,9 @@
 """What rows say, put together: of each pair or item what it is, and who said what of it, once."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import md5
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 from uuid import UUID, uuid4
 
 from judge_eval.exchange.question import Columns
@@ -55,7 +54,7 @@ class PairDraft:
     """
 
     name: str
-    facts: dict[str, Any]
+    facts: Columns
     pk: UUID = field(default_factory=uuid4)
     a: UUID = field(default_factory=uuid4)
     b: UUID = field(default_factory=uuid4)
@@ -209,9 +208,7 @@ COMPARED: Final = {
 _FIELDS: Final = {"winner": "verdict", "choice": "vote", "at": "voted_at"}
 
 
-def check_consistent(
-    table: str, row: Row, given: Mapping[str, Any], before: Mapping[str, Any]
-) -> None:
+def check_consistent(table: str, row: Row, given: Columns, before: Columns) -> None:
     """Raise Misfit where a verdict or vote contradicts what its judge or voter said before."""
     given, before = _answered(given, COMPARED[table][0]), _answered(before, COMPARED[table][0])
     for column in COMPARED[table]:
@@ -228,7 +225,7 @@ def check_consistent(
             raise Misfit(field, f"{quote(value)}, but {before_it}")
 
 
-def _answered(given: Mapping[str, Any], choice: str) -> Mapping[str, Any]:
+def _answered(given: Columns, choice: str) -> Columns:
     """Return a vote or verdict with its answer in place of a choice, where that is not known."""
     labels = dict(given["labels"] or {})
     if MAIN not in labels:

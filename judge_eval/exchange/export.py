@@ -12,6 +12,7 @@ from uuid import UUID
 from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
 from pydantic import BaseModel
 
+from humanjudge.lib.strict_json import JsonObject
 from judge_eval.exchange import bundle
 from judge_eval.models import Run, Verdict
 from judge_eval.selectors import with_costs
@@ -200,7 +201,7 @@ def _ledger(sealed: QuerySet[Entry], runs: dict[UUID, UUID]) -> Iterator[bundle.
         yield bundle.Vote(**fields, **_of_vote(row)) if is_vote else bundle.EntryPart(**fields)
 
 
-def _of_vote(row: dict[str, Any]) -> dict[str, Any]:
+def _of_vote(row: JsonObject) -> JsonObject:
     back = {"seq": row["retracted_seq"], "at": row["retracted_at"]}
     return {
         "rubric": {"name": row["rubric__name"], "version": row["rubric__version"]},

@@ -7,10 +7,17 @@ from typing import Final, Literal, NamedTuple
 from django.http import StreamingHttpResponse
 from django.utils.text import slugify
 
+from humanjudge.lib.strict_json import JsonObject
 from judge_eval.access import Reader, note_runs_seen
 from judge_eval.exchange import training
 from judge_eval.exchange.export import export_run
-from judge_eval.exchange.export_rows import grandjury_votes, labels_csv, run_csv, run_rows
+from judge_eval.exchange.export_rows import (
+    grandjury_votes,
+    labels_csv,
+    labels_parquet,
+    run_csv,
+    run_rows,
+)
 from judge_eval.models import Run
 from voting import tuning
 from voting.kinds import KINDS
@@ -21,11 +28,12 @@ CONTENT_TYPES: Final = {
     "csv": "text/csv; charset=utf-8",
     "json": "application/json",
     "jsonl": "application/jsonl",
+    "parquet": "application/vnd.apache.parquet",
 }
 
 
 Lines = Callable[[Run], Iterator[str]]
-Rows = Callable[[Run], Iterator[training.Json]]
+Rows = Callable[[Run], Iterator[JsonObject]]
 
 
 def _each_on_a_line(rows: Rows) -> Lines:
@@ -49,12 +57,12 @@ def _ledger(run: Run) -> Iterator[str]:
 
 
 class Format(NamedTuple):
-    """A file of a run: what it is called, what it is for, how its name ends, and its lines."""
+    """A file of a run: what it is called, what it is for, how its name ends, and what is in it."""
 
     title: str
     purpose: str
     ending: str
-    lines: Lines
+    pieces: Lines | Callable[[Run], Iterator[bytes]]
     # The kinds of items that it has any rows of.
     kinds: Collection[str] = tuple(KINDS)
 
@@ -63,7 +71,7 @@ class Format(NamedTuple):
         return CONTENT_TYPES[self.ending.rpartition(".")[2]]
 
 
-_Table = Literal["csv", "jsonl", "rows", "labels", "votes", "ledger"]
+_Table = Literal["csv", "jsonl", "rows", "labels", "labels-parquet", "votes", "ledger"]
 _Training = Literal["dpo", "kto", "judge-training", "label-studio", "argilla"]
 FormatName = Literal[_Table, _Training]
 FORMATS: Final[Mapping[FormatName, Format]] = {
@@ -91,6 +99,12 @@ FORMATS: Final[Mapping[FormatName, Format]] = {
         "For statistics such as Krippendorff's alpha: items by people and judges.",
         "-labels.csv",
         labels_csv,
+    ),
+    "labels-parquet": Format(
+        "Label matrix (Parquet)",
+        "The same for data frames, with types: numbers of grades and ratings, lists of sets.",
+        "-labels.parquet",
+        labels_parquet,
     ),
     "dpo": Format(
         "Preference pairs, DPO (JSON Lines)",
@@ -146,20 +160,21 @@ def with_ends(lines: Iterable[str]) -> Iterator[str]:
 def export(run: Run, name: FormatName, who: Reader) -> StreamingHttpResponse:
     """Return a run as a file; who gets it knows from then on what judges and others say."""
     chosen = FORMATS[name]
-    is_whole, lines = name == "ledger", chosen.lines(run)
+    is_whole, pieces = name == "ledger", chosen.pieces(run)
     seen = Run.objects.filter(queue__project=run.queue.project) if is_whole else [run]
     note_runs_seen(who, seen)
     file = f"{slugify(run.name) or 'run'}-{str(run.pk)[:8]}{chosen.ending}"
     headers = {"Content-Disposition": f'attachment; filename="{file}"'}
-    return StreamingHttpResponse(_blocks(lines), content_type=chosen.content_type, headers=headers)
+    blocks = in_blocks(pieces)
+    return StreamingHttpResponse(blocks, content_type=chosen.content_type, headers=headers)
 
 
-def _blocks(lines: Iterator[str]) -> Iterator[bytes]:
-    """Put lines together: each piece of an answer costs the server some work."""
+def in_blocks(pieces: Iterable[str] | Iterable[bytes]) -> Iterator[bytes]:
+    """Put pieces together: each block of an answer costs the server some work."""
     block: list[bytes] = []
     size = 0
-    for line in lines:
-        block.append(line.encode())
+    for piece in pieces:
+        block.append(piece.encode() if isinstance(piece, str) else piece)
         size += len(block[-1])
         if size > _BLOCK:
             yield b"".join(block)

@@ -16,20 +16,21 @@ from uuid import UUID
 from django.db.models import QuerySet
 
 from humanjudge.lib.text import harmless
-from judge_eval.exchange.import_write import CHANGES, NOTED
+from judge_eval.exchange.import_write import KEPT
+from judge_eval.exchange.row_models import PICKS, SHAPES, Values
 from judge_eval.models import Run, Verdict
 from judge_eval.runs.lifecycle import OUTPUT_ABSENT
 from judge_eval.selectors import with_costs
 from voting import tuning
 from voting.choices import ONE, WRONG, quality_of, row_of
-from voting.kinds import SEPARATOR, Options, kind_of, options_of
+from voting.kinds import SEPARATOR, Options, is_ordered, kind_of, options_of
+from voting.kinds import grade_of as quality_in
 from voting.ledger.chain import timestamp
 from voting.models import Entry, Inference, Item
 from voting.selectors import chunks
 
 # Items that are held at once, with their outputs, verdicts and votes.
 AT_ONCE: Final = 100
-Cells = dict[str, Any]
 Label = str | float | list[str] | None
 
 
@@ -88,20 +89,14 @@ def judge_names(run: Run) -> dict[UUID, str]:
 
 # --- a row for each vote and verdict --------------------------------------------------------------
 
-_ABOUT: Final = "prompt kind tags cluster"
-_BESIDE: Final = "feedback error cost_usd unpriced latency_ms voter vote"
-_LAST: Final = "voted_at comment voter_group"
-_COLUMNS: Final = {
-    "pair": f"pair {_ABOUT} generator_a output_a generator_b output_b judge verdict score_a score_b"
-    f" consistent {_BESIDE} left_side {_LAST}".split(),
-    "item": f"item {_ABOUT} generator output time judge verdict score {_BESIDE} category"
-    f" {_LAST}".split(),
-}
+# Columns of an import that say the same as others do here.
+_LEFT_OUT: Final = ("prompt_id", "votes_wanted", *PICKS)
 
 
 def run_csv(run: Run) -> Iterator[str]:
     """Yield a table for spreadsheets: each vote and verdict on a row, with its item."""
-    columns, labels = _COLUMNS[run.queue.noun], _label_names(run)
+    fields, labels = SHAPES[run.queue.noun].fields, _label_names(run)
+    columns = [name for name in fields if name not in _LEFT_OUT]
     # The mark in front makes Excel read the file as UTF-8.
     yield "\ufeff" + _line([*columns, *(harmless(f"labels.{name}") for name in labels)])
     for about, statements in _statements(run):
@@ -150,7 +145,7 @@ def _task(run: Run) -> str:
     return kind_of(run.queue).task(options_of(run.queue))
 
 
-def _statements(run: Run) -> Iterator[tuple[Cells, list[Cells]]]:
+def _statements(run: Run) -> Iterator[tuple[Values, list[Values]]]:
     """Yield what describes each item, its name first, and what judges and people say of it."""
     noun, names, asks, task = run.queue.noun, judge_names(run), options_of(run.queue), _task(run)
     for judged in judged_items(run):
@@ -162,7 +157,7 @@ def _statements(run: Run) -> Iterator[tuple[Cells, list[Cells]]]:
         yield about, rows + [_vote(each, asks, task) for each in judged.votes]
 
 
-def _about(item: Item) -> Cells:
+def _about(item: Item) -> Values:
     about = {
         "prompt": item.a.prompt or None,
         "kind": item.a.kind,
@@ -170,21 +165,20 @@ def _about(item: Item) -> Cells:
         "cluster": item.prompt_key,
     }
     if item.b is None:
-        left_out = (OUTPUT_ABSENT, CHANGES, *NOTED)
-        metadata = {name: it for name, it in item.a.metadata.items() if name not in left_out}
+        metadata = {name: it for name, it in item.a.metadata.items() if name not in KEPT}
         return about | _output(item.a) | {"time": item.a.created_at, "metadata": metadata}
     return about | _output(item.a, "_a") | _output(item.b, "_b")
 
 
-def _output(output: Inference, side: str = "") -> Cells:
+def _output(output: Inference, side: str = "") -> Values:
     text = None if output.metadata.get(OUTPUT_ABSENT) else output.output
     return {f"generator{side}": output.generator or None, f"output{side}": text}
 
 
-def _verdict(verdict: Any, item: Item, task: str) -> Cells:
+def _verdict(verdict: Any, item: Item, task: str) -> Values:
     """Return a verdict, to which `with_costs` added what it cost."""
     names = ("score_a", "score_b", "consistent")
-    scores: Cells = {"score": verdict.score_a}
+    scores: Values = {"score": verdict.score_a}
     if item.b_id:
         scores = {name: getattr(verdict, name) for name in names}
     nano: int | None = verdict.all_nano
@@ -201,7 +195,7 @@ def _verdict(verdict: Any, item: Item, task: str) -> Cells:
     }
 
 
-def _vote(vote: Entry, asks: Options, task: str) -> Cells:
+def _vote(vote: Entry, asks: Options, task: str) -> Values:
     assert vote.voter is not None  # it is a vote
     return {
         "voter": vote.voter.pseudonym,
@@ -215,7 +209,7 @@ def _vote(vote: Entry, asks: Options, task: str) -> Cells:
     }
 
 
-def _further(labels: Cells | None, task: str) -> Cells:
+def _further(labels: Values | None, task: str) -> Values:
     return {name: label for name, label in (labels or {}).items() if name != task}
 
 
@@ -237,23 +231,52 @@ def grade_of(vote: Entry, asks: Options, task: str) -> Label:
 
 
 def labels_csv(run: Run) -> Iterator[str]:
-    """Yield a row for each item, with a column of labels for each person and each judge.
+    """Yield the matrix of labels as CSV. Its columns have names that are imported again."""
+    names, rows = _matrix(run)
+    yield _line(map(_cell, names))
+    yield from (_line(map(_cell, row)) for row in rows)
 
-    That is how tools for Krippendorff's alpha, kappa and latent truth models take labels. Columns
-    have names that are imported again: `vote.` and a pseudonym, `verdict.` and a judge.
+
+def labels_parquet(run: Run) -> Iterator[bytes]:
+    """Yield the same as Parquet, with one type for all labels: numbers of ratings and of what is
+    graded, lists of sets, texts of all else.
+    """
+    # Imported here: it takes long, and nothing else that goes out needs it.
+    from judge_eval.exchange.parquet import parquet_file
+
+    kind, is_number = kind_of(run.queue), is_ordered(run.queue)
+    cells = float if is_number else list if kind.name == "labels" else str
+
+    def typed(label: Label) -> object:
+        if label is None or isinstance(label, cells):
+            return label
+        return quality_in(str(label), None) if is_number else kind.typed(label)
+
+    names, rows = _matrix(run)
+    return parquet_file(names, cells, ([name, *map(typed, labels)] for name, *labels in rows))
+
+
+def _matrix(run: Run) -> tuple[list[str], Iterator[list[Label]]]:
+    """Return the names of columns, and a row for each item: its name, then the label of each
+    person and each judge.
+
+    That is how tools for Krippendorff's alpha, kappa and latent truth models take labels.
     """
     asks, task, judges = options_of(run.queue), _task(run), judge_names(run)
     voted = _votes(run).order_by("voter__pseudonym").values_list("voter", "voter__pseudonym")
     people = dict(voted.distinct())
-    heads = [f"vote.{name}" for name in people.values()]
-    heads += [f"verdict.{name}" for name in judges.values()]
-    yield _line(map(_cell, [run.queue.noun, *heads]))
-    for judged in judged_items(run):
-        cells: dict[Any, Label] = {v.voter_id: grade_of(v, asks, task) for v in judged.votes}
-        for each in judged.verdicts:
-            grade = each.score_a if asks.takes_grades else None
-            cells[each.judge_id] = label_of(each, each.winner, task) if grade is None else grade
-        yield _line(map(_cell, [judged.name, *map(cells.get, (*people, *judges))]))
+    names = [run.queue.noun, *(f"vote.{name}" for name in people.values())]
+    names += [f"verdict.{name}" for name in judges.values()]
+
+    def rows() -> Iterator[list[Label]]:
+        for judged in judged_items(run):
+            cells: dict[Any, Label] = {v.voter_id: grade_of(v, asks, task) for v in judged.votes}
+            for each in judged.verdicts:
+                grade = each.score_a if asks.takes_grades else None
+                cells[each.judge_id] = label_of(each, each.winner, task) if grade is None else grade
+            yield [judged.name, *map(cells.get, (*people, *judges))]
+
+    return names, rows()
 
 
 VOTE_COLUMNS: Final = ("inference_id", "vote", "voter_id", "vote_time", "voter_prompt_id")

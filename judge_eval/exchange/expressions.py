@@ -6,13 +6,14 @@ it takes on one record, and by the size of what it makes on the way.
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, Final
 
 import jmespath  # type: ignore[import-untyped]
 from jmespath.exceptions import JMESPathError  # type: ignore[import-untyped]
 from jmespath.visitor import TreeInterpreter  # type: ignore[import-untyped]
 
+from humanjudge.lib.strict_json import JsonObject
 from voting.conversations import conversation
 
 LONGEST: Final = 1_000
@@ -77,17 +78,17 @@ class Expression:
         """The columns that it may read."""
         return {self.text, *_fields(self._parsed)} if self.is_path else {self.text}
 
-    def of(self, record: Mapping[str, object]) -> object:
+    def of(self, record: JsonObject) -> object:
         """Return what it finds in a record, or None; raises ValueError."""
         if self._parsed is None or self.text in record:
             return record.get(self.text)
         try:
-            found = _Bounded().visit(self._parsed, record)
-            _check_size(found)
+            value = _Bounded().visit(self._parsed, record)
+            _check_size(value)
         except (JMESPathError, RecursionError, OverflowError) as error:
             why = " ".join(str(error).split())[:200] or "nested too deeply"
             raise ValueError(f"{self.text!r} cannot be evaluated: {why}") from error
-        return found
+        return value
 
 
 def _check_size(value: object) -> None:
@@ -109,7 +110,7 @@ def _fields(node: Any) -> set[str]:
     return own.union(*map(_fields, inner))
 
 
-def paths_of(record: Mapping[str, object], depth: int = 4) -> Iterator[tuple[str, object]]:
+def paths_of(record: JsonObject, depth: int = 4) -> Iterator[tuple[str, object]]:
     """Yield each path into a record with its value; of a list, those of its first and last element.
 
     Of a conversation: what stands before its last message, and that one's text.

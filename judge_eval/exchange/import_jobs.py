@@ -26,12 +26,13 @@ from django.utils import timezone
 from humanjudge.celery import enqueue
 from humanjudge.lib import leases
 from humanjudge.lib.child_process import manage
+from humanjudge.lib.strict_json import JsonObject
 from humanjudge.lib.validation import ConfigInvalid, validated
 from judge_eval.exchange import containers, mapping
 from judge_eval.exchange.bundle import BundleError, is_bundle
 from judge_eval.exchange.containers import Source, UnknownFormat, format_of
 from judge_eval.exchange.formats import read as read_file
-from judge_eval.exchange.import_pictures import Pictures, is_zip
+from judge_eval.exchange.import_pictures import Pictures
 from judge_eval.exchange.import_read import last_kind, read
 from judge_eval.exchange.import_report import (
     ImportOptions,
@@ -75,7 +76,7 @@ logger = logging.getLogger(__name__)
 
 def form_of(
     sources: Sequence[Source], options: object, columns: object, file_format: str | None
-) -> dict[str, Any]:
+) -> JsonObject:
     """Return what is stated beside files, checked, as an import keeps it; raises ConfigInvalid."""
     how = validated(ImportOptions, options)
     if columns is not None:
@@ -83,7 +84,7 @@ def form_of(
     try:
         for source in sources:
             # What a zip holds is looked at by a worker.
-            if not is_zip(source.name):
+            if not source.name.lower().endswith(".zip"):
                 format_of(source.name.removesuffix(".gz"), file_format)
     except UnknownFormat as error:
         raise ConfigInvalid.at("format", str(error)) from error
@@ -126,8 +127,8 @@ def save_upload(job: Import, sources: Sequence[Source]) -> Import:
     seen = _preview(job, None)
     # By its columns' names, and as it is read at last.
     job.form |= {"found": seen, "preview": seen}
-    if known := _known_mapping(job):
-        job.form |= {"mapping": known.form["mapping"], "known": known.form["files"][0]}
+    if earlier := _earlier_import(job):
+        job.form |= {"mapping": earlier.form["mapping"], "known": earlier.form["files"][0]}
     elif seen["faults"] and not seen["formats"]:
         # Columns in other words than ours, as the page chooses at first.
         roles = mapping.usual_roles(seen["columns"], SHAPES[seen["shape"]])
@@ -138,7 +139,7 @@ def save_upload(job: Import, sources: Sequence[Source]) -> Import:
     return job
 
 
-def _known_mapping(job: Import) -> Import | None:
+def _earlier_import(job: Import) -> Import | None:
     """Return the last import of the same person's whose mapping fits the files of a draft."""
     if job.user is None or job.is_bundle:
         return None
@@ -149,7 +150,7 @@ def _known_mapping(job: Import) -> Import | None:
     return next((each for each in recent if mapping.fits(each.form["mapping"], columns)), None)
 
 
-def _preview(job: Import, columns: dict[str, Any] | None) -> dict[str, Any]:
+def _preview(job: Import, columns: JsonObject | None) -> JsonObject:
     shape = _shape(job)
     request = PreviewRequest(
         files=[(_folder(job) / str(n), name) for n, name in enumerate(job.form["files"])],
@@ -163,7 +164,7 @@ def _preview(job: Import, columns: dict[str, Any] | None) -> dict[str, Any]:
     return preview(request).model_dump(mode="json")
 
 
-def change(job: Import, form: dict[str, Any], **facts: Any) -> bool:
+def change(job: Import, form: JsonObject, **facts: Any) -> bool:
     """Note what is chosen for a draft, or for what was refused: it is a draft again."""
     kept = ("files", "found", "preview", "known")
     whole = {name: job.form[name] for name in kept if name in job.form} | form
@@ -391,11 +392,10 @@ def _items(job: Import, files: Sequence[Source], copies: ExitStack) -> Iterator[
     most = settings.IMPORT_MAX_UNPACKED_MB << 20
     encoding = job.form["options"].get("encoding")
     try:
-        tables = containers.unpacked(files, copies, file_format, encoding, most)
-    except (Broken, UnknownFormat) as error:
-        file = getattr(error, "file", "")
-        return iter([RowError(file, 0, None, str(error), is_fatal=True)])
-    for source in () if job.is_local else tables:
+        opened = containers.unpacked(files, copies, file_format, encoding, most)
+    except Broken as error:
+        return iter([RowError(error.file, 0, None, str(error), is_fatal=True)])
+    for source in () if job.is_local else opened.tables:
         if format_of(source.name, file_format) == "parquet":
             with suppress(Broken):  # which reading will tell as it tells every fault
                 _refuse_large(source)
@@ -406,12 +406,11 @@ def _items(job: Import, files: Sequence[Source], copies: ExitStack) -> Iterator[
             [Note(source.name, source.note)] if source.note else [],
             read_file(source.stream, source.name, columns, file_format, shape, off),
         )
-        for source in tables
+        for source in opened.tables
     )
-    zips = [(name, stream) for name, stream, _ in files if is_zip(name)]
-    # The kind of outputs whose rows do not say, where it is known before.
+    # The kind of outputs whose rows do not say, where the run or an option does.
     kind = job.form["options"].get("kind") or (last_kind(job.run.queue) if job.run else "")
-    return Pictures(_folder(job) / PICTURES, zips, kind, most).placed(rows)
+    return Pictures(_folder(job) / PICTURES, opened.members, kind, most).placed(rows)
 
 
 def _shape(job: Import) -> Shape | None:

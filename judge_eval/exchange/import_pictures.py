@@ -5,60 +5,36 @@ limit. A picture is read again in the limited child (`voting.pictures.images`) a
 import's folder until it is written.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from hashlib import sha256
-from itertools import chain
-from lzma import LZMAError
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import Final, TypeAlias
 from zipfile import ZipFile, ZipInfo
 
-from humanjudge.lib.archives import ENCRYPTED, MOST_RATIO, UNREADABLE
+from humanjudge.lib.archives import ENCRYPTED, MOST_RATIO
+from judge_eval.exchange.containers import DAMAGED
 from judge_eval.exchange.import_report import ImportTooLarge
-from judge_eval.exchange.row_models import OUTPUTS, Item, Misfit, Row, RowError, column_of
+from judge_eval.exchange.row_models import OUTPUTS, Item, Misfit, Row, RowError, Values, column_of
 from voting.models import Inference
 from voting.pictures.images import MAX_BYTES, NoPicture, address_of, data_in, reencoded
 
 IMAGE: Final = Inference.Kind.IMAGE.value
-MOST_MEMBERS: Final = 20_000
-_DAMAGED: Final = (*UNREADABLE, LZMAError, ValueError)
-
-
-def is_zip(name: str) -> bool:
-    return name.lower().endswith(".zip")
+Members: TypeAlias = Mapping[str, tuple[ZipFile, ZipInfo]]
 
 
 class Pictures:
     """Puts the address of each picture in its place, and its PNG into a folder."""
 
-    def __init__(
-        self, folder: Path, zips: Sequence[tuple[str, BinaryIO]], usual: str, most_bytes: int
-    ) -> None:
-        self._folder, self._kind = folder, usual
+    def __init__(self, folder: Path, members: Members, usual: str, most_bytes: int) -> None:
+        self._folder, self._members, self._kind = folder, members, usual
         self._left = most_bytes
-        self._members: dict[str, tuple[ZipFile, ZipInfo]] = {}
         # By the hash of what came: the same picture is read once.
         self._sources: dict[str, str] = {}
-        self._zips = zips
-
-    def _wrong_zips(self) -> Iterator[RowError]:
-        """Open the zips; yield an error for each from which no picture can be taken."""
-        for name, stream in self._zips:
-            try:
-                archive = ZipFile(stream)
-            except _DAMAGED as error:
-                yield RowError(name, 0, None, f"no zip that can be read: {error}", is_fatal=True)
-                continue
-            members = [each for each in archive.infolist() if each.filename and not each.is_dir()]
-            if len(self._members) + len(members) > MOST_MEMBERS:
-                why = f"more than {MOST_MEMBERS:,} files"
-                yield RowError(name, 0, None, why, is_fatal=True)
-            self._members |= {each.filename: (archive, each) for each in members}
 
     def placed(self, items: Iterable[Item]) -> Iterator[Item]:
         """Yield rows with addresses for pictures, and an error for each that is none."""
-        for item in chain(self._wrong_zips(), items):
+        for item in items:
             if not isinstance(item, Row):
                 yield item
                 continue
@@ -70,7 +46,7 @@ class Pictures:
                 yield RowError(item.file, item.line, error.field, error.why)
 
     def _with_addresses(self, row: Row) -> Row:
-        addresses: dict[str, Any] = {}
+        addresses: Values = {}
         for side in OUTPUTS:
             if text := getattr(row, side):
                 try:
@@ -104,7 +80,7 @@ class Pictures:
         try:
             with archive.open(member) as file:
                 data = file.read(MAX_BYTES + 1)
-        except _DAMAGED as error:
+        except DAMAGED as error:
             raise NoPicture(f"{name!r} cannot be unpacked: {error}") from error
         self._left -= len(data)
         if self._left < 0:

@@ -12,13 +12,14 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import chain, islice
 from pathlib import PurePath
-from typing import Any, Final
+from typing import Final, TypeAlias
 from uuid import UUID, uuid4
 
 from django.conf import settings
 from django.db.models import Q, QuerySet, TextField
 from django.db.models.functions import MD5, Concat, Left
 
+from humanjudge.lib.strict_json import JsonObject
 from humanjudge.lib.text import number_of
 from humanjudge.lib.validation import validated
 from judge_eval.exchange import fields
@@ -44,15 +45,14 @@ from judge_eval.exchange.import_report import (
 )
 from judge_eval.exchange.import_scratch import WRITTEN, Scratch, pieces, text_of
 from judge_eval.exchange.import_steps import counted
-from judge_eval.exchange.import_write import CHANGES, NOTED, lacking_text, voters_of
-from judge_eval.exchange.question import Columns, PairQuestion, Question
+from judge_eval.exchange.import_write import KEPT, NOTED, lacking_text, voters_of
+from judge_eval.exchange.question import Columns, PairQuestion, Question, question_of
 from judge_eval.exchange.row_models import (
     OUTPUTS,
     Item,
     JudgeOrder,
     LeftOut,
     Misfit,
-    Note,
     Row,
     RowError,
     ShapeName,
@@ -64,11 +64,11 @@ from voting.kinds import KINDS
 from voting.models import Entry, Queue
 from voting.models import Item as Pair
 
-# In an output's metadata, beside what sources say of it.
-KEPT: Final = (OUTPUT_ABSENT, CHANGES)
 LOOKED_AT: Final = 20
 # A whole number, as people, spreadsheets and data frames write it.
 _NUMBER: Final = re.compile(r"0*(\d+)(?:\.0+)?", re.ASCII)
+# Statements that the run holds, by the item and who makes them.
+Existing: TypeAlias = dict[tuple[UUID, UUID | int | None], Columns]
 # Many more are a wrong column: every vote keeps the standing of every judge.
 MOST_JUDGES: Final = 200
 
@@ -91,7 +91,7 @@ def last_kind(queue: Queue) -> str:
     return last.first() or ""
 
 
-def read(job: Import, items: Iterable[Item], scratch: Scratch) -> dict[str, Any]:
+def read(job: Import, items: Iterable[Item], scratch: Scratch) -> JsonObject:
     """Read and check everything; return what an import is to note of it.
 
     Where anything is wrong nothing is to be written; unless `skip_errors` is asked for, then the
@@ -153,8 +153,7 @@ class _Reading:
         self._wants_baselines = usual if options.baselines is None else options.baselines
 
     def _ask(self, shape: ShapeName) -> Question | PairQuestion:
-        kind = PairQuestion if shape == "pair" else Question
-        self._question = kind(self._options, self._queue)
+        self._question = question_of(shape, self._options, self._queue)
         return self._question
 
     @property
@@ -165,14 +164,10 @@ class _Reading:
         """Yield the rows that may be taken, and give judges their places; report all else."""
         for item in items:
             self._count(item)
-            if isinstance(item, LeftOut):
-                self._report.leave_out(item)
-            elif isinstance(item, Note):
-                self._report.notes.append(f"{item.file}: {item.text}")
-            elif isinstance(item, JudgeOrder):
+            if isinstance(item, JudgeOrder):
                 self._order(item)
-            elif isinstance(item, RowError):
-                self._report.fail(item)
+            elif not isinstance(item, Row):
+                self._report.add(item)
             elif self._fits(item):
                 yield self._with_voter(item)
             if self._report.failures >= MOST_ERRORS and not self._options.skip_errors:
@@ -212,7 +207,7 @@ class _Reading:
             raise RowsWrong(self._report)
         failures = self._report.failures
         with self._reported(row):
-            if kept := row.metadata.keys() & {*NOTED, *KEPT}:
+            if kept := row.metadata.keys() & {*KEPT}:
                 why = "is a name that is kept here: give it another one"
                 raise Misfit(f"metadata.{min(kept)}", why)
             for task in row.labels:
@@ -235,7 +230,7 @@ class _Reading:
         self._verdicts([(row, pair, row.judge) for row, pair in taken if row.judge])
         self._votes([(row, pair, row.voter) for row, pair in taken if row.voter])
 
-    def finish(self) -> dict[str, Any]:
+    def finish(self) -> JsonObject:
         report, given = self._report, self._options.open_for_voting
         report.used -= len(self._unfit)
         report.with_outputs = self._scratch.pairs_with_outputs_and_votes()[0]
@@ -301,11 +296,11 @@ class _Reading:
     def _pairs(self, rows: Sequence[Row]) -> list[tuple[Row, UUID]]:
         """Take in what rows say of their pairs; return those without a fault, with their pairs."""
         rows = _renamed(rows, self._scratch.aliases({row.item for row in rows}))
-        drafts, stored = self._known({row.item for row in rows})
+        drafts, stored = self._drafts_of({row.item for row in rows})
         new = {row.item for row in rows} - drafts.keys() - stored.keys()
         if aliases := self._aliases(row for row in rows if row.item in new):
             rows, new = _renamed(rows, aliases), new - aliases.keys()
-            more = self._known(
+            more = self._drafts_of(
                 {item for item, _ in aliases.values()} - drafts.keys() - stored.keys()
             )
             drafts, stored = drafts | more[0], stored | more[1]
@@ -337,13 +332,15 @@ class _Reading:
                 self._scratch.keep(draft, texts[name])
         return taken
 
-    def _known(self, names: Collection[str]) -> tuple[dict[str, PairDraft], dict[str, PairDraft]]:
+    def _drafts_of(
+        self, names: Collection[str]
+    ) -> tuple[dict[str, PairDraft], dict[str, PairDraft]]:
         """Return the drafts of what was named before, and of what the run holds."""
         drafts = {draft.name: draft for draft in self._scratch.drafts(names)}
         return drafts, {draft.name: draft for draft in self._stored({*names} - drafts.keys())}
 
     def _aliases(self, rows: Iterable[Row]) -> dict[str, tuple[str, bool]]:
-        """Find out which new names are other names of known items, and keep them."""
+        """Find out which new names are other names of stored items, and keep them."""
         aliases: dict[str, tuple[str, bool]] = {}
         for row in rows:
             if row.item not in aliases and (same := self._same_item(row)):
@@ -367,10 +364,10 @@ class _Reading:
             if name != row.item and first_side != side:
                 return name, True
         if number := _NUMBER.fullmatch(row.item):
-            known = self._stored_numbers.get(number[1])
+            stored = self._stored_numbers.get(number[1])
             texts = "texts" if has_texts else ""
             name, first_texts = (
-                (known, "texts") if known else self._scratch.first(number[1], row.item, texts)
+                (stored, "texts") if stored else self._scratch.first(number[1], row.item, texts)
             )
             if name != row.item and not (texts and first_texts):
                 return name, False
@@ -431,7 +428,7 @@ class _Reading:
         return fingerprint
 
     def _verdicts(self, rows: Sequence[tuple[Row, UUID, str]]) -> None:
-        existing: dict[tuple[UUID, UUID | None], Columns] = {}
+        existing: Existing = {}
         if self._stored_judges:
             pairs = {pair for _, pair, _ in rows}
             stored = Verdict.objects.filter(item__in=pairs, judge__in=self._stored_judges)
@@ -446,21 +443,20 @@ class _Reading:
 
     def _votes(self, rows: Sequence[tuple[Row, UUID, str]]) -> None:
         voters = voters_of(self._project, {name for *_, name in rows})
-        for *_, name in rows:
-            if self._scratch.insert("voter", name, "") and name not in voters:
-                self._report.new["voters"] += 1
-        existing = {}
+        existing: Existing = {}
         if self._run:
+            pairs = {pair for _, pair, _ in rows}
             standing = Entry.objects.filter(
-                kind=Entry.Kind.VOTE,
-                retracted=False,
-                voter__in=voters.values(),
-                item__in={pair for _, pair, _ in rows},
+                kind=Entry.Kind.VOTE, retracted=False, voter__in=voters.values(), item__in=pairs
             )
-            for one in standing.values("item_id", "voter_id", *COMPARED["vote"]):
-                existing[one["item_id"], one["voter_id"]] = one | {"at": one["at"].isoformat()}
+            columns = standing.values("item_id", "voter_id", *COMPARED["vote"])
+            existing = {
+                (one["item_id"], one["voter_id"]): one | {"at": one["at"].isoformat()}
+                for one in columns
+            }
         for row, pair, name in rows:
             voter = voters.get(name)
+            self._report.new["voters"] += self._scratch.insert("voter", name, "") and not voter
             with self._reported(row):
                 self._check_group(row, name, voter.group if voter else "")
                 before = existing.get((pair, voter.pk)) if voter else None
@@ -523,7 +519,7 @@ def _stored_draft(pair: Pair, marks: tuple[str, str]) -> PairDraft:
         **{name: a.metadata.get(name) for name in NOTED},
     }
     if b is None:
-        facts["metadata"] = {k: v for k, v in a.metadata.items() if k not in (*NOTED, *KEPT)}
+        facts["metadata"] = {k: v for k, v in a.metadata.items() if k not in KEPT}
     facts = {field: value for field, value in facts.items() if value}
     for field, output, stored_mark in zip(OUTPUTS, (a, b), marks, strict=True):
         if output and not output.metadata.get(OUTPUT_ABSENT):

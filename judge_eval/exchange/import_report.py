@@ -22,7 +22,7 @@ from humanjudge.lib.strict_json import NotJson, loads
 from humanjudge.lib.text import number_of
 from humanjudge.lib.validation import WHOLE, ConfigInvalid, Part, Text
 from judge_eval.config.run_config import Epsilon
-from judge_eval.exchange.row_models import Kind, LeftOut, RowError
+from judge_eval.exchange.row_models import Kind, LeftOut, Note, RowError
 from voting.choices import CHOICES
 from voting.kinds import COMPARISON, Criterion, Options, Word
 
@@ -223,8 +223,12 @@ class ImportReport(BaseModel):
             self.errors.pop()
             self.more_errors += 1
 
-    def leave_out(self, item: LeftOut) -> None:
-        if len(self.left_out) < MOST_LISTED:
+    def add(self, item: LeftOut | Note | RowError) -> None:
+        if isinstance(item, RowError):
+            self.fail(item)
+        elif isinstance(item, Note):
+            self.notes.append(f"{item.file}: {item.text}")
+        elif len(self.left_out) < MOST_LISTED:
             self.left_out.append(item)
         else:
             self.more_left_out += 1

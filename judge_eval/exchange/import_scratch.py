@@ -125,8 +125,8 @@ class Scratch:
         return [name for (name,) in self._db.execute("SELECT name FROM judge ORDER BY rowid")]
 
     def drafts(self, names: Collection[str]) -> list[PairDraft]:
-        found = self._among("pair", names, "facts")
-        return [DRAFT.validate_json(facts) for (facts,) in found]
+        rows = self._among("pair", names, "facts")
+        return [DRAFT.validate_json(facts) for (facts,) in rows]
 
     def keep(self, draft: PairDraft, texts: dict[str, str]) -> None:
         facts = DRAFT.dump_json(draft, exclude_defaults=True)

@@ -29,7 +29,7 @@ from judge_eval.exchange.import_report import (
 )
 from judge_eval.exchange.import_scratch import DRAFT, VOTES, WRITTEN, Scratch
 from judge_eval.exchange.import_steps import close_undrawn, finish, give_pictures, note, step
-from judge_eval.exchange.question import NONE_OF, Columns, Question
+from judge_eval.exchange.question import NONE_OF, Columns, question_of
 from judge_eval.models import Board, Import, Judge, Run, Verdict
 from judge_eval.objects import record_objects, verdicts_by_item
 from judge_eval.runs.lifecycle import OUTPUT_ABSENT, lacking_outputs, mark_lacking
@@ -62,6 +62,8 @@ MOST_FLOORS: Final = 9
 NOTED: Final = ("prompt_id", "cluster")
 # What was changed in it before it was stored, in words, as a call keeps it of what it brought.
 CHANGES: Final = "changes"
+# All that is kept there beside what sources say of an output.
+KEPT: Final = (OUTPUT_ABSENT, CHANGES, *NOTED)
 
 # Of a queue that asks for a free text.
 OPEN_QUESTION: Final = "What is right and what is wrong with this? Say it in a sentence or two."
@@ -305,10 +307,8 @@ class Writing:
         ledger.append(run.queue.project_id, [boundary])
 
     def _settled(self, run: Run, statement: str, choice: str) -> Columns:
-        given: Columns = json.loads(statement)
-        if run.queue.kind == Queue.Kind.COMPARISON:
-            return given
-        return Question(self._options, run.queue).settled(given, choice)
+        question = question_of(kind_of(run.queue).noun, self._options, run.queue)
+        return question.settled(json.loads(statement), choice)
 
     def _open(self, run: Run) -> None:
         """Open pairs for voting, and the queue if it is to be, and set what the run does next."""

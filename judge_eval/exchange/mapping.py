@@ -6,18 +6,21 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache, partial
-from itertools import chain
-from typing import Annotated, Any, BinaryIO, Final, Literal, cast
+from typing import Annotated, Any, BinaryIO, Final, Literal
 
 from pydantic import AfterValidator, Field
 
 from humanjudge.lib.validation import ConfigError, ConfigInvalid, Part, meant, validated
 from judge_eval.exchange import fields
 from judge_eval.exchange.expressions import Expression
-from judge_eval.exchange.fields import Converter, Label
+from judge_eval.exchange.fields import Converter
 from judge_eval.exchange.row_models import (
     ITEMS,
+    JUDGES,
+    LABELS,
+    METADATA,
     PAIRS,
+    VOTERS,
     Item,
     LeftOut,
     Misfit,
@@ -27,6 +30,7 @@ from judge_eval.exchange.row_models import (
     Shape,
     Values,
     assemble,
+    checked,
     name_by_content,
     shape_of,
 )
@@ -35,10 +39,6 @@ from voting.choices import SWAPPED, Choice
 
 # What finds the rows of a record that holds several.
 EACH: Final = "rows"
-LABELS: Final = "labels"
-JUDGES: Final = "judges"
-VOTERS: Final = "voters"
-METADATA: Final = "metadata"
 # What the columns of several tasks, judges … begin with in a file that has our own names.
 _PREFIXES: Final = {
     LABELS: "labels.",
@@ -46,6 +46,8 @@ _PREFIXES: Final = {
     VOTERS: "vote.",
     METADATA: "metadata.",
 }
+# These may also stand in a column of objects.
+_NESTED: Final = (METADATA, LABELS)
 _ONE_OF: Final = {LABELS: "task", JUDGES: "judge", VOTERS: "voter", METADATA: "name"}
 # What others call columns of single items.
 _ALIASES: Final = {"item": "id", "generator": "model"}
@@ -82,10 +84,10 @@ class Column:
 
 def _looked_up(meanings: Values, raw: object) -> object:
     word = fields.plain(raw)
-    known = word if word in meanings else word.strip()
-    if known not in meanings and known:
+    key = word if word in meanings else word.strip()
+    if key not in meanings and key:
         raise ValueError(f"{word!r} is not one of {', '.join(meanings)}")
-    return meanings.get(known)
+    return meanings.get(key)
 
 
 def _is_hot(raw: object) -> bool:
@@ -99,13 +101,12 @@ def _is_hot(raw: object) -> bool:
 class ColumnMapping:
     """How the records of one file become rows about items of one shape; made by `parse`.
 
-    `groups` are columns of which there are as many as a file has: of labels by task, verdicts by
-    judge, votes by voter, metadata by name. Those that are `nested` stand in an object, too, in a
-    column that is called as they are.
+    `columns` are called by a group and a name: of labels by task, verdicts by judge, votes by
+    voter, metadata by name there are as many as a file has; all others are in no group. Groups that
+    are `nested` stand in an object, too, in a column that is called as they are.
     """
 
-    columns: tuple[Column, ...]
-    groups: Mapping[str, Mapping[str, Column]]
+    columns: Mapping[tuple[str, str], Column]
     shape: Shape = PAIRS
     nested: Collection[str] = ()
     # Where a record holds several rows: what finds them.
@@ -126,99 +127,85 @@ class ColumnMapping:
         if not self.each:
             yield record
             return
-        found = self.each[0].of(record)
-        for one in found if isinstance(found, list) else [found] if found is not None else []:
+        value = self.each[0].of(record)
+        for one in value if isinstance(value, list) else [value] if value is not None else []:
             yield record | (one if isinstance(one, dict) else {"value": one})
 
     def _rows(self, file: str, line: int, raw: Values) -> Iterator[Row | LeftOut | RowError]:
         shape = self.shape
         try:
-            values = {source.field: source.read(raw) for source in self.columns}
+            groups = self._read(raw)
+            values = groups[""]
             if shape is ITEMS:
-                values[METADATA] = dict(self._group(METADATA, raw)) or None
-            labels = cast("dict[str, Label]", dict(self._group(LABELS, raw)))
-            constants = [source.field for source in self.columns if not source.sources]
-            if values.get(shape.name) is None and not self._is_named(raw):
+                values[METADATA] = groups[METADATA] or None
+            if shape.name not in values and not self._is_named(raw):
                 values[shape.name] = name_by_content(shape, values)
-            about = {name: values.get(name) for name in (shape.name, *shape.about)}
+            about = {name: values.get(name) for name in (*shape.about, METADATA)}
             wide = [
                 about | {who: name, field: answer}
                 for group, who, field in (
                     (JUDGES, "judge", "verdict"),
                     (VOTERS, "voter", "vote"),
                 )
-                for name, answer in self._group(group, raw)
+                for name, answer in groups[group].items()
             ]
             answers = (*shape.says, "vote", "voter", "judge")
-            if not wide or any(values.get(name) is not None for name in answers):
-                yield from assemble(shape, file, line, values, labels, constants)
+            if not wide or any(name in values for name in answers):
+                yield from assemble(shape, file, line, values, groups[LABELS], self._constants())
             for statement in wide:
                 yield from assemble(shape, file, line, statement, {}, ())
         except Misfit as error:
             yield RowError(file, line, error.field, error.why)
 
+    def _read(self, record: Values) -> dict[str, Values]:
+        """Return the values of a record by group and name, as far as it has them."""
+        groups: dict[str, Values] = {group: {} for group in ("", *self.shape.groups)}
+        for group in self.nested:
+            if (inner := record.get(group)) is not None:
+                groups[group] = self._inner(group, inner)
+        for (group, name), column in self.columns.items():
+            if (value := column.read(record)) is not None:
+                groups[group][name] = value
+        return groups
+
+    def _inner(self, group: str, inner: object) -> Values:
+        if not isinstance(inner, Mapping):
+            what = "answers by task" if group == LABELS else "values by name"
+            raise Misfit(group, f"must be an object of {what}")
+        convert, prefix = self.shape.groups[group], _PREFIXES[group]
+        given = {name: raw for name, raw in inner.items() if raw is not None}
+        values = {name: checked(prefix + name, raw, convert) for name, raw in given.items()}
+        return {name: value for name, value in values.items() if value is not None}
+
+    def _constants(self) -> list[str]:
+        return [name for (_, name), column in self.columns.items() if not column.sources]
+
     def _is_named(self, raw: Values) -> bool:
         """Say whether a record has the column that names what it is about, if only an empty one."""
-        names = [column for column in self.columns if column.field == self.shape.name]
-        return any(source.text in raw for column in names for source in column.sources)
+        column = self.columns.get(("", self.shape.name))
+        return column is not None and any(source.text in raw for source in column.sources)
 
     def expressions(self) -> list[Expression]:
-        every = chain(self.columns, *(group.values() for group in self.groups.values()))
-        return [source for each in every for source in each.sources]
+        return [source for column in self.columns.values() for source in column.sources]
 
     def unused(self, columns: Iterable[str]) -> list[str]:
         roots = {*self.nested}.union(*(each.roots for each in (*self.expressions(), *self.each)))
         return [column for column in columns if column not in roots]
-
-    def _group(self, group: str, record: Values) -> Iterator[tuple[str, object]]:
-        sources = self.groups.get(group, {})
-        if group in self.nested and (inner := record.get(group)) is not None:
-            if not isinstance(inner, Mapping):
-                what = "answers by task" if group == LABELS else "values by name"
-                raise Misfit(group, f"must be an object of {what}")
-            convert = converter_of(group, self.shape)
-            flat = {_PREFIXES[group] + name: raw for name, raw in inner.items()}
-            record = {**flat, **record}
-            sources = {
-                name.removeprefix(_PREFIXES[group]): _named(name, name, convert) for name in flat
-            } | {**sources}
-        for name, source in sources.items():
-            if (value := source.read(record)) is not None:
-                yield name, value
 
 
 # Rows of a table all have the same columns, those of JSON a few sets of them; names may be long.
 @lru_cache(maxsize=8)
 def own_names(shape: Shape, names: tuple[str, ...]) -> ColumnMapping:
     """Return the mapping that columns make which are called as our own fields are."""
-    columns = list[Column]()
-    groups: dict[str, dict[str, Column]] = {group: {} for group in groups_of(shape)}
+    columns: dict[tuple[str, str], Column] = {}
     for name, role in roles_of(names, shape).items():
+        own = [Expression(name, is_name=True)]
         if role in shape.fields:
-            columns.append(_named(role, name, shape.fields[role]))
+            columns["", role] = Column(role, own, shape.fields[role])
         elif role and name != role:
-            of_one = name.removeprefix(_PREFIXES[role])
-            groups[role][of_one] = _named(name, name, converter_of(role, shape))
-    return ColumnMapping(tuple(columns), groups, shape, nested_in(shape))
-
-
-def _named(field: str, column: str, convert: Converter) -> Column:
-    return Column(field, [Expression(column, is_name=True)], convert)
-
-
-def groups_of(shape: Shape) -> list[str]:
-    return [group for group in _PREFIXES if group != METADATA or shape is ITEMS]
-
-
-def nested_in(shape: Shape) -> list[str]:
-    """Return the groups that may also stand in a column of objects."""
-    return [group for group in (METADATA, LABELS) if group in groups_of(shape)]
-
-
-def converter_of(group: str, shape: Shape) -> Converter:
-    if group == LABELS:
-        return fields.label
-    return fields.fact if group == METADATA else shape.answer
+            place = (role, name.removeprefix(_PREFIXES[role]))
+            columns[place] = Column(name, own, shape.groups[role])
+    return ColumnMapping(columns, shape, {*_NESTED} & {*shape.groups})
 
 
 def rows_of(
@@ -274,8 +261,8 @@ def rows(
         if fault := watched.fault_of(file, record):
             yield fault
         else:
-            found = list(watched.mapping.rows(file, record))
-            yield from found or [LeftOut(file, line, "it holds no row")]
+            made = list(watched.mapping.rows(file, record))
+            yield from made or [LeftOut(file, line, "it holds no row")]
     for column in sorted({each.text for each in unmet}) if line else ():
         why = f"no record has a column {column!r}{_guess(column, watched.last)}"
         yield RowError(file, line, None, why, is_fatal=True)
@@ -381,8 +368,8 @@ def roles_of(columns: Collection[str], shape: Shape) -> dict[str, str]:
     for column in columns:
         groups = (
             group
-            for group in groups_of(shape)
-            if column.startswith(_PREFIXES[group]) or column == group in nested_in(shape)
+            for group in shape.groups
+            if column.startswith(_PREFIXES[group]) or column == group in _NESTED
         )
         alias = fields_by_alias.get(column, "") if shape is ITEMS else ""
         roles[column] = column if column in shape.fields else alias or next(groups, "")
@@ -439,14 +426,14 @@ def usual_roles(paths: Collection[str], shape: Shape) -> dict[str, str]:
 def fits(config: Values, columns: Collection[str]) -> bool:
     """Say whether a mapping names nothing but what a file with these columns has."""
     try:
-        found = parse(config).expressions()
+        used = parse(config).expressions()
     except ConfigInvalid:
         return False
     if isinstance(config.get(EACH), str):
         # What a part of a record is called is not known here.
-        found = [each for each in found if each.is_path] + [Expression(config[EACH])]
+        used = [each for each in used if each.is_path] + [Expression(config[EACH])]
     tops = {re.split(r"[.\[]", column)[0] for column in columns}
-    return bool(found) and all(each.text in columns or each.roots & tops for each in found)
+    return bool(used) and all(each.text in columns or each.roots & tops for each in used)
 
 
 def chosen(roles: Mapping[str, str], meanings: Mapping[str, Values], **same: str) -> Values:
@@ -514,35 +501,32 @@ def parse(config: object, shape: Shape | None = None) -> ColumnMapping:
     if not isinstance(config, Mapping):
         raise ConfigInvalid.at("mapping", "must be an object of columns by field")
     shape, parser = shape or shape_of(config) or _fitting(config), _Parser()
-    groups = groups_of(shape)
-    names = [*shape.fields, *groups, EACH]
+    names = [*shape.fields, *shape.groups, EACH]
     for name in config:
         if name not in names:
             parser.refuse(name, f"unknown{meant(name, names)}")
-    columns = [
-        parser.column(field, spec, shape.fields[field])
+    columns = {
+        ("", field): parser.column(field, spec, shape.fields[field])
         for field, spec in config.items()
         if field in shape.fields
-    ]
-    parsed = {}
-    for group in groups:
-        specs, convert = config.get(group, {}), converter_of(group, shape)
+    }
+    for group, convert in shape.groups.items():
+        specs = config.get(group, {})
         if not isinstance(specs, Mapping):
             parser.refuse(group, f"must be an object of columns by {_ONE_OF[group]}")
-            specs = {}
-        parsed[group] = {
-            name: parser.column(f"{group}.{name}", spec, convert) for name, spec in specs.items()
-        }
+            continue
+        for name, spec in specs.items():
+            columns[group, name] = parser.column(f"{group}.{name}", spec, convert)
     each = [parser.expression(EACH, config[EACH])] if EACH in config else []
     if parser.errors:
         raise ConfigInvalid(parser.errors)
-    return ColumnMapping(tuple(columns), parsed, shape, each=each)
+    return ColumnMapping(columns, shape, each=each)
 
 
 def _fitting(config: Mapping[str, object]) -> Shape:
     """Return the shape that knows all fields of a mapping; of pairs, where neither does."""
     shapes = (PAIRS, ITEMS)
-    return next((s for s in shapes if {*s.fields, *groups_of(s), EACH} >= config.keys()), PAIRS)
+    return next((s for s in shapes if {*s.fields, *s.groups, EACH} >= config.keys()), PAIRS)
 
 
 class _Parser:
@@ -623,9 +607,9 @@ class _Parser:
         return value
 
 
-def _winner(source: _Source, found: Sequence[Expression], record: Values) -> str | None:
+def _winner(source: _Source, expressions: Sequence[Expression], record: Values) -> str | None:
     """Return a winner out of scores, of one-hot columns, or of a number by its threshold."""
-    values = [each.of(record) for each in found]
+    values = [each.of(record) for each in expressions]
     if source.one_hot:
         hot = [choice for choice, raw in zip(source.one_hot, values, strict=True) if _is_hot(raw)]
         if len(hot) > 1:

@@ -1,6 +1,8 @@
-"""Parquet files, read batch by batch; the only module that imports pyarrow."""
+"""Parquet files, read and written a few rows at a time; the only module that imports pyarrow."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from io import RawIOBase
+from itertools import islice
 from typing import Any, BinaryIO
 
 import pyarrow as pa  # type: ignore[import-untyped]
@@ -17,6 +19,9 @@ _MOST_FOOTER = 16_000_000
 _MOST_UNPACKED = 4 << 30
 # Names of columns are decoded by Python, everything else by pyarrow.
 _DAMAGED = (pa.ArrowException, OSError, UnicodeError)
+# What is written as one group of rows is held at once.
+_CELLS, _LEAST_ROWS = 1 << 18, 100
+_TYPES = {str: pa.string(), float: pa.float64(), list: pa.list_(pa.string())}
 _LARGE = f"a record of more than {MAX_RECORD:,} bytes"
 
 
@@ -99,3 +104,42 @@ def _rows(batch: Any) -> list[object]:
                 return [ValueError(f"a value cannot be read: {error}")]
     # Something is wrong with one of them: find out which.
     return [row for number in range(batch.num_rows) for row in _rows(batch.slice(number, 1))]
+
+
+class _Written(RawIOBase):
+    """A file that gives away what was written since it was last taken."""
+
+    def __init__(self) -> None:
+        self._pieces: list[bytes] = []
+        self._size = 0
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        self._pieces.append(bytes(data))
+        self._size += len(self._pieces[-1])
+        return len(self._pieces[-1])
+
+    def tell(self) -> int:
+        return self._size
+
+    def take(self) -> bytes:
+        pieces, self._pieces = self._pieces, []
+        return b"".join(pieces)
+
+
+def parquet_file(
+    names: Sequence[str], cells: type, rows: Iterable[Sequence[object]]
+) -> Iterator[bytes]:
+    """Yield a file of rows that begin with a name; all other cells are of one type, or None."""
+    schema = pa.schema([(names[0], pa.string()), *((name, _TYPES[cells]) for name in names[1:])])
+    written, at_once = _Written(), max(_LEAST_ROWS, _CELLS // len(names))
+    rows = iter(rows)
+    with pq.ParquetWriter(written, schema) as writer:
+        while group := list(islice(rows, at_once)):
+            columns = zip(zip(*group, strict=True), schema.types, strict=True)
+            arrays = [pa.array(column, of) for column, of in columns]
+            writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
+            yield written.take()
+    yield written.take()

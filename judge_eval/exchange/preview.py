@@ -30,6 +30,7 @@ from judge_eval.exchange.drafts import (
 )
 from judge_eval.exchange.expressions import paths_of
 from judge_eval.exchange.formats import LOOKED_AT_FIRST, MOST_TEXT, detect, first_records, read
+from judge_eval.exchange.import_report import ImportReport
 from judge_eval.exchange.import_scratch import text_of
 from judge_eval.exchange.question import Columns, plain_labels
 from judge_eval.exchange.row_models import (
@@ -37,9 +38,9 @@ from judge_eval.exchange.row_models import (
     SHAPES,
     Broken,
     Item,
+    JudgeOrder,
     LeftOut,
     Misfit,
-    Note,
     Row,
     RowError,
     ShapeName,
@@ -147,8 +148,7 @@ def preview(request: PreviewRequest) -> Preview:
             check=True,
         )
     except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
-        fault = Fault(file=request.files[0][1], row=0, field=None, why=TOO_MUCH)
-        return Preview(faults=[fault])
+        return Preview(faults=grouped([RowError(request.files[0][1], 0, None, TOO_MUCH)]))
     return Preview.model_validate_json(child.stdout)
 
 
@@ -167,16 +167,17 @@ def look(request: PreviewRequest) -> Preview:
     columns = None if request.mapping is None else mapping.parse(request.mapping, shape)
     row_shape = columns.shape if columns else shape
     rows = _Rows(result)
+    report = rows.report
     with ExitStack() as stack:
         files = [Source(name, stack.enter_context(path.open("rb"))) for path, name in request.files]
         try:
-            sources = containers.unpacked(files, stack, None, request.encoding)
-        except (containers.UnknownFormat, Broken) as error:
-            file = getattr(error, "file", "") or request.files[0][1]
-            result.faults = [Fault(file=file, row=0, field=None, why=str(error))]
+            opened = containers.unpacked(files, stack, None, request.encoding)
+        except Broken as error:
+            file = error.file or request.files[0][1]
+            result.faults = grouped([RowError(file, 0, None, str(error))])
             return result
-        for name, stream, note in sources:
-            result.notes += [f"{name}: {note}"] if note else []
+        for name, stream, note in opened.tables:
+            report.notes += [f"{name}: {note}"] if note else []
             first = first_records(stream, name, most=LOOKED_AT)
             _note_columns(first, result)
             row_shape = row_shape or shape_of({column for record in first for column in record})
@@ -187,26 +188,26 @@ def look(request: PreviewRequest) -> Preview:
                 rows.take(item)
                 if rows.text > MOST_TEXT:
                     break
-    result.items = list(rows.items.values())
-    result.faults, result.left_out = grouped(rows.faults), grouped(rows.left_out)
+    result.items, result.notes = list(rows.items.values()), report.notes
+    result.faults, result.left_out = grouped(report.errors), grouped(report.left_out)
     return result
 
 
 def _note_columns(records: list[Values], result: Preview) -> None:
-    found: dict[str, list[object]] = {}
+    by_path: dict[str, list[object]] = {}
     for record in records:
         for path, value in paths_of(record):
             # An object is read by its parts.
             if not isinstance(value, dict):
-                found.setdefault(path, []).append(value)
-    names = list(found)
+                by_path.setdefault(path, []).append(value)
+    names = list(by_path)
     fitting = [name for name in names if len(name) <= fields.MAX_NAME and name.isprintable()]
     new = [name for name in fitting if name not in result.columns]
     room = MOST_COLUMNS - len(result.columns)
     result.more_columns += len(names) - len(fitting) + len(new[room:])
     for name in new[:room]:
-        result.columns[name] = _choices(found[name])
-        texts = dict.fromkeys(_example(value) for value in found[name] if value not in (None, ""))
+        result.columns[name] = _choices(by_path[name])
+        texts = dict.fromkeys(_example(value) for value in by_path[name] if value not in (None, ""))
         result.examples[name] = list(islice(texts, EXAMPLES))
 
 
@@ -215,10 +216,10 @@ def _example(value: object) -> str:
     return " ".join(text[: 2 * LONGEST_EXAMPLE].split())[:LONGEST_EXAMPLE]
 
 
-def _choices(found: list[object]) -> list[str]:
+def _choices(raw_values: list[object]) -> list[str]:
     """Return the values of a column where they are few and short, as choices are."""
     values: dict[str, None] = {}
-    for raw in found:
+    for raw in raw_values:
         if isinstance(raw, str | int | float):
             with suppress(fields.Unfit):
                 values[fields.plain(raw)] = None
@@ -235,8 +236,7 @@ class _Rows:
     def __init__(self, result: Preview) -> None:
         self._preview = result
         self.items: dict[str, PreviewItem] = {}
-        self.faults: list[RowError] = []
-        self.left_out: list[LeftOut] = []
+        self.report = ImportReport()
         self.text = 0
         self._drafts: dict[str, PairDraft] = {}
         self._answers: dict[tuple[str, str, str], Columns] = {}
@@ -244,19 +244,15 @@ class _Rows:
     def take(self, item: Item) -> None:
         if isinstance(item, Row):
             self._take_row(item)
-        elif isinstance(item, Note):
-            self._preview.notes.append(f"{item.file}: {item.text}")
-        elif isinstance(item, RowError):
-            self.faults.append(item)
-        elif isinstance(item, LeftOut):
-            self.left_out.append(item)
+        elif not isinstance(item, JudgeOrder):
+            self.report.add(item)
 
     def _take_row(self, row: Row) -> None:
         self.text += text_of(row)
         try:
             self._check(row)
         except Misfit as error:
-            self.faults.append(RowError(row.file, row.line, error.field, error.why))
+            self.report.fail(RowError(row.file, row.line, error.field, error.why))
         if row.item not in self.items:
             if len(self.items) == MOST_ITEMS:
                 return
@@ -340,7 +336,7 @@ def _look_at_bundle(path: Path, name: str, result: Preview) -> None:
                 elif isinstance(record, bundle.RunPart):
                     result.runs.append(record.name)
         except bundle.BundleError as error:
-            result.faults.append(Fault(file=name, row=error.line, field=error.field, why=error.why))
+            result.faults = grouped([RowError(name, error.line, error.field, error.why)])
 
 
 def limit_memory(more: int) -> None:

@@ -8,10 +8,11 @@ from difflib import get_close_matches
 from functools import partial
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
+from humanjudge.lib.strict_json import JsonObject
 from judge_eval.exchange import fields
 from judge_eval.exchange.fields import Label, Unfit, shorten
 from judge_eval.exchange.import_report import ImportOptions, VoteKind
-from judge_eval.exchange.row_models import MAIN, Misfit, Row, checked
+from judge_eval.exchange.row_models import MAIN, Misfit, Row, ShapeName, checked
 from voting.choices import DEFAULT_BALLOT, ONE, PASS_FLAG, in_order
 from voting.kinds import (
     LONGEST_CHOICE,
@@ -24,7 +25,7 @@ from voting.kinds import (
 )
 
 # A vote or verdict by the columns of its row in the database.
-Columns: TypeAlias = dict[str, Any]
+Columns: TypeAlias = JsonObject
 PASS, FLAG = PASS_FLAG
 # More different answers, or longer ones, are texts of people's own.
 MOST_CATEGORIES: Final = 20
@@ -406,6 +407,13 @@ class PairQuestion:
 
     def rules(self) -> Columns:
         return {"ballot": in_order(self._ballot)}
+
+
+def question_of(
+    shape: ShapeName, options: ImportOptions, queue: Queued | None = None
+) -> Question | PairQuestion:
+    kind = PairQuestion if shape == "pair" else Question
+    return kind(options, queue)
 
 
 def off_ballot(choice: str, ballot: Iterable[str]) -> Misfit:

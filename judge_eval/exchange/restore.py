@@ -17,12 +17,14 @@ from django.db import DataError, IntegrityError, transaction
 from django.db.models import Max, ProtectedError, QuerySet
 from django.utils import timezone
 
+from humanjudge.lib.strict_json import JsonObject
 from judge_eval.exchange import bundle
 from judge_eval.exchange.bundle import BundleError
 from judge_eval.exchange.import_report import ImportReport
 from judge_eval.exchange.import_scratch import pieces
 from judge_eval.exchange.import_steps import counted, finish, note, remove, remove_unused, step
-from judge_eval.exchange.restore_rows import Columns, Lines, Rows, Start, lacks
+from judge_eval.exchange.question import Columns
+from judge_eval.exchange.restore_rows import Lines, Rows, Start, lacks
 from judge_eval.models import Import, Run
 from voting.access import can_make_projects, make_project, projects_where
 from voting.choices import WRONG
@@ -47,7 +49,7 @@ class Restoring:
         self._job, self._stream, self._is_at_once = job, stream, is_at_once
         self._report = ImportReport()
 
-    def read(self) -> dict[str, Any]:
+    def read(self) -> JsonObject:
         """Look at all of it before anything is written, for which nobody waits."""
         return {"to_write": max(number for number, _ in self._lines())}
 

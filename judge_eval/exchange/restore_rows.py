@@ -14,6 +14,7 @@ from judge_eval.config import run_config
 from judge_eval.exchange import bundle as records
 from judge_eval.exchange.bundle import BundleError
 from judge_eval.exchange.import_steps import close_undrawn, give_pictures
+from judge_eval.exchange.question import Columns
 from judge_eval.models import Board, Judge, JudgeRating, Run, Verdict
 from judge_eval.objects import UNASKED
 from judge_eval.runs.lifecycle import mark_lacking
@@ -28,7 +29,6 @@ _SALTS: Final = {"salt", "private_salt"}
 # What a record calls otherwise than its row.
 _COLUMNS: Final = {"a": "a_id", "b": "b_id", "comparison": "item_id"}
 
-Columns: TypeAlias = dict[str, Any]
 Lines: TypeAlias = Sequence[tuple[int, Any]]
 
 

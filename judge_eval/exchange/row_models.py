@@ -11,18 +11,19 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from hashlib import sha256
-from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar, get_origin, get_type_hints
+from typing import Annotated, Final, Literal, TypeAlias, TypeVar, get_origin, get_type_hints
 
 from pydantic import Field
 
+from humanjudge.lib.strict_json import JsonObject
 from judge_eval.exchange import fields
-from judge_eval.exchange.fields import Converter, Label
+from judge_eval.exchange.fields import Converter, Label, fact, label
 from voting.choices import SWAPPED, Choice, Side
 
 Kind = Literal["svg", "text", "code", "image"]
 ShapeName = Literal["pair", "item"]
 # What one record says, by column or, once it is checked, by field.
-Values: TypeAlias = dict[str, Any]
+Values: TypeAlias = JsonObject
 AnyValue = TypeVar("AnyValue")
 Checked = TypeVar("Checked")
 
@@ -46,13 +47,13 @@ class Row:
     item: Annotated[str, fields.name]
     prompt: Annotated[str | None, fields.text] = None
     prompt_id: Annotated[str | None, fields.name] = None
-    tags: Annotated[tuple[str, ...], fields.words] = ()
     kind: Annotated[Kind | None, fields.kind] = None
-    generator_a: Annotated[str | None, fields.name] = None
-    generator_b: Annotated[str | None, fields.name] = None
-    output_a: Annotated[str | None, fields.output] = None
-    output_b: Annotated[str | None, fields.output] = None
+    tags: Annotated[tuple[str, ...], fields.words] = ()
     cluster: Annotated[str | None, fields.name] = None
+    generator_a: Annotated[str | None, fields.name] = None
+    output_a: Annotated[str | None, fields.output] = None
+    generator_b: Annotated[str | None, fields.name] = None
+    output_b: Annotated[str | None, fields.output] = None
     votes_wanted: Annotated[int | None, fields.within(32_767, is_whole=True)] = None
     judge: Annotated[str | None, fields.name] = None
     verdict: Annotated[Choice | None, fields.choice] = None
@@ -60,18 +61,18 @@ class Row:
     pick_ba: Annotated[Choice | None, fields.choice] = None
     score_a: Annotated[float | None, fields.score] = None
     score_b: Annotated[float | None, fields.score] = None
+    consistent: Annotated[bool | None, fields.flag] = None
     feedback: Annotated[str | None, fields.text] = None
+    error: Annotated[str | None, fields.text] = None
     # So much at most that the sum of all is a number of the database.
     cost_usd: Annotated[float | None, fields.within(10_000)] = None
     unpriced: Annotated[int | None, fields.within(10**9, is_whole=True)] = None
     latency_ms: Annotated[float | None, fields.within(10**9)] = None
-    error: Annotated[str | None, fields.text] = None
-    consistent: Annotated[bool | None, fields.flag] = None
     voter: Annotated[str | None, fields.name] = None
     vote: Annotated[Choice | None, fields.choice] = None
+    left_side: Annotated[Side | None, fields.side] = None
     voted_at: Annotated[datetime | None, fields.moment] = None
     comment: Annotated[str | None, fields.text] = None
-    left_side: Annotated[Side | None, fields.side] = None
     voter_group: Annotated[str | None, fields.group] = None
     labels: Mapping[str, Label] = field(default_factory=dict)
     shape: ShapeName = "pair"
@@ -105,8 +106,12 @@ def exchanged(name: str) -> str:
 # The answer to what a queue asks, among answers to further tasks.
 MAIN: Final = ""
 OUTPUTS: Final = ("output_a", "output_b")
+# Columns of several tasks, judges, people or facts.
+LABELS: Final = "labels"
+JUDGES: Final = "judges"
+VOTERS: Final = "voters"
+METADATA: Final = "metadata"
 PICKS: Final = ("pick_ab", "pick_ba")
-_BESIDE_A_VERDICT: Final = ("feedback", "cost_usd", "unpriced", "latency_ms")
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,27 +209,33 @@ def plain(field: str, raw: object) -> str:
 # --- what a file is about -----------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Shape:
     """Whether the rows of a file are about pairs or single items, and what follows from that.
 
-    `name` is the column that names what a row is about, and `fields` check its columns: those in
-    `about` are of the thing itself, its `outputs` among them, those in `verdict` and `vote` belong
-    to such a statement, and any in `says` makes one. Columns cannot be without one of those that
-    they `need`. `answer` reads a verdict or vote that stands in a column of its own.
+    `name` is the column that names what a row is about. `fields` check the columns: those of the
+    thing itself come first, then a verdict's from `judge` on, then a vote's from `voter` on. Any in
+    `says` makes a verdict. Columns cannot be without one of those that they `need`.
     """
 
-    name: ShapeName
-    outputs_in_words: str
-    fields: Mapping[str, Converter]
-    telling: Sequence[str]
-    about: Sequence[str]
-    outputs: Sequence[str]
-    answer: Converter
-    says: Collection[str]
-    verdict: Sequence[str]
-    vote: Sequence[str]
-    needs: Mapping[str, Sequence[str]]
+    def __init__(
+        self,
+        name: ShapeName,
+        fields: Mapping[str, Converter],
+        says: Collection[str],
+        needs: Mapping[str, Sequence[str]],
+    ) -> None:
+        self.name, self.fields, self.says, self.needs = name, fields, says, needs
+        names = list(fields)
+        judge, voter = names.index("judge"), names.index("voter")
+        self.about, self.verdict, self.vote = names[:judge], names[judge:voter], names[voter:]
+        # What tells a thing from others in a file that has no names for them.
+        kinds = ("prompt", "generator", "output")
+        self.telling = [name for name in self.about if name.startswith(kinds)]
+        self.outputs = [name for name in self.about if name.startswith("output")]
+        self.outputs_in_words = "outputs" if len(self.outputs) > 1 else "an output"
+        # What checks the columns of which there are as many as a file has, by what they are for.
+        self.groups = {LABELS: label, JUDGES: fields["vote"], VOTERS: fields["vote"]}
+        self.groups |= {METADATA: fact} if name == "item" else {}
 
 
 _OF_A_ROW: Final = {
@@ -232,23 +243,25 @@ _OF_A_ROW: Final = {
     for name, hint in get_type_hints(Row, include_extras=True).items()
     if get_origin(hint) is Annotated
 }
-# What checks the raw values of each column: of a file of pairs, and of one of single items.
+# What checks the raw values of each column of pairs; those of single items follow.
 FIELDS: Final[dict[str, Converter]] = {
     "pair" if name == "item" else name: convert for name, convert in _OF_A_ROW.items()
 }
-_ITEM_FIELDS: Final[dict[str, Converter]] = {
-    **{name: _OF_A_ROW[name] for name in "item prompt prompt_id tags kind cluster".split()},
+_OF_AN_ITEM: Final = {
+    **_OF_A_ROW,
     "generator": fields.name,
     "output": fields.output,
     "time": fields.moment,
-    **{name: _OF_A_ROW[name] for name in ("votes_wanted", "judge")},
     "verdict": fields.label,
     "score": fields.share,
-    **{name: _OF_A_ROW[name] for name in (*_BESIDE_A_VERDICT, "error", "voter")},
     "vote": fields.label,
     "category": fields.name,
-    **{name: _OF_A_ROW[name] for name in ("voted_at", "comment", "voter_group")},
 }
+_ITEM_COLUMNS: Final = (
+    "item prompt prompt_id kind tags cluster generator output time votes_wanted "
+    "judge verdict score feedback error cost_usd unpriced latency_ms "
+    "voter vote category voted_at comment voter_group"
+).split()
 # What columns are called as fields of a row.
 _STORED_AS: Final = {
     "pair": "item",
@@ -257,34 +270,16 @@ _STORED_AS: Final = {
     "score": "score_a",
     "time": "made_at",
 }
-# What tells a pair from others in a file that has no names for them.
-_TELLING: Final = ("prompt", "prompt_id", "generator_a", "generator_b", *OUTPUTS)
-_TELLING_ITEMS: Final = ("prompt", "prompt_id", "generator", "output")
-OF_A_PAIR: Final = (*_TELLING, "tags", "kind", "cluster")
 PAIRS: Final = Shape(
-    name="pair",
-    outputs_in_words="outputs",
-    fields=FIELDS,
-    telling=_TELLING,
-    about=(*OF_A_PAIR, "votes_wanted"),
-    outputs=OUTPUTS,
-    answer=fields.choice,
+    "pair",
+    FIELDS,
     says=("verdict", "error", *PICKS),
-    verdict=("judge", "score_a", "score_b", "consistent", *_BESIDE_A_VERDICT),
-    vote=("voter", "voted_at", "comment", "left_side", "voter_group"),
     needs={"vote": ["voter"], "voter": ["vote"], "verdict": ["judge"], "pick_ab": ["judge"]},
 )
 ITEMS: Final = Shape(
-    name="item",
-    outputs_in_words="an output",
-    fields=_ITEM_FIELDS,
-    telling=_TELLING_ITEMS,
-    about=(*_TELLING_ITEMS, "tags", "kind", "cluster", "time", "votes_wanted", "metadata"),
-    outputs=("output",),
-    answer=fields.label,
+    "item",
+    {name: _OF_AN_ITEM[name] for name in _ITEM_COLUMNS},
     says=("verdict", "score", "error"),
-    verdict=("judge", "verdict", "score", *_BESIDE_A_VERDICT, "error"),
-    vote=("voter", "vote", "category", "voted_at", "comment", "voter_group"),
     needs={
         "vote": ["voter"],
         "voter": ["vote", "labels"],
@@ -293,6 +288,7 @@ ITEMS: Final = Shape(
         "category": ["vote"],
     },
 )
+OF_A_PAIR: Final = (*PAIRS.telling, "tags", "kind", "cluster")
 SHAPES: Final[Mapping[str, Shape]] = {"pair": PAIRS, "item": ITEMS}
 
 
@@ -354,14 +350,13 @@ def _completed(
 ) -> tuple[Values, list[str]]:
     """Return what is whole of a row, and why the rest of it is left out."""
     left_out = []
-    parts = (("judge", "verdict", shape.verdict, shape.says), ("voter", "vote", shape.vote, ()))
-    for is_claimed, (who, what, beside, says) in zip(claims, parts, strict=True):
+    for is_claimed, names in zip(claims, (shape.verdict, shape.vote), strict=True):
+        who, what, *_ = names
         if is_claimed and who in given:
             continue
-        names = {what, *beside, *says}
         if is_claimed:
             left_out.append(f"a {what} without its {who}")
-        elif given.keys() & names - {*constants}:
+        elif given.keys() & {*names} - {*constants}:
             left_out.append(f"a {who} without a {what}")
         given = {name: value for name, value in given.items() if name not in names}
     return given, left_out
@@ -379,13 +374,13 @@ def _claims(shape: Shape, given: Values, labels: Mapping[str, Label]) -> tuple[b
 
 def _statements(given: Values, labels: Mapping[str, Label]) -> Iterator[tuple[Values, Values]]:
     """Yield the verdict and the vote on a single item, each with its answers, or the item alone."""
-    parts = [(ITEMS.verdict, "verdict"), (ITEMS.vote, "vote")]
-    answers = [({n: given.pop(n) for n in names if n in given}, answer) for names, answer in parts]
-    for statement, answer in answers:
+    parts = (ITEMS.verdict, ITEMS.vote)
+    answers = [{name: given.pop(name) for name in names if name in given} for names in parts]
+    for (_, answer, *_), statement in zip(parts, answers, strict=True):
         if statement:
             main = statement.pop(answer, None if labels else statement.get("score"))
             yield given | statement, dict(labels) if main is None else {MAIN: main, **labels}
-    if not any(statement for statement, _ in answers):
+    if not any(answers):
         yield given, {}
 
 

@@ -23,7 +23,7 @@ _OF_ALL: Final = "eval"
 
 _BOM: Final = b"\xef\xbb\xbf"
 _DELIMITERS: Final = ",;\t|"
-_STATED_DELIMITER: Final = re.compile(r"sep=(.)\s*")
+_DECLARED_DELIMITER: Final = re.compile(r"sep=(.)\s*")
 
 # The csv module has one limit for the whole process; its own is too small for a drawing.
 csv.field_size_limit(MAX_RECORD)
@@ -148,8 +148,8 @@ class _CsvLines:
     def header(self) -> tuple[str, str]:
         """Return the first line that is not blank, and what stands between its columns."""
         line = next(self, "")
-        if stated := _STATED_DELIMITER.fullmatch(line):
-            return next(self, ""), stated[1]
+        if declared := _DECLARED_DELIMITER.fullmatch(line):
+            return next(self, ""), declared[1]
         while line.isspace():
             line = next(self, "")
         bare = re.sub(r'"[^"]*"', "", line)
@@ -256,19 +256,19 @@ def _in_object(cursor: Cursor, of_all: Values, *, may_nest: bool) -> Generator[o
     taken = ""
     for key in cursor.members():
         start = cursor.peek()
-        found = ""
+        name = ""
         if key == _OF_ALL and start == "{":
             of_all[key] = cursor.value()
         elif key in LISTS and start == "[" and not taken:
-            found = key
+            name = key
             for _ in cursor.elements():
                 record = cursor.value()
                 yield of_all | record if isinstance(record, dict) else record
         elif key in LISTS and start == "[":
             raise NotJson(f"two lists, {taken!r} and {key!r}: put each into a file of its own")
         elif key in LISTS and start == "{" and may_nest and not taken:
-            found = yield from _in_object(cursor, of_all, may_nest=False)
+            name = yield from _in_object(cursor, of_all, may_nest=False)
         else:
             cursor.skip()
-        taken = taken or found
+        taken = taken or name
     return taken

@@ -14,17 +14,17 @@ from uuid import uuid5
 
 from django.db.models import Q
 
+from humanjudge.lib.strict_json import JsonObject
 from judge_eval.exchange.export_rows import JudgedItem, judged_items, label_of
 from judge_eval.models import Run, Verdict
 from judge_eval.runs.lifecycle import OUTPUT_ABSENT
+from voting import kinds
 from voting.choices import row_of
 from voting.conversations import Message, messages_of
 from voting.disputes import majority
-from voting.kinds import NO_LABELS, SEPARATOR, kind_of, options_of
+from voting.kinds import kind_of, options_of
 from voting.models import Entry, Inference
 from voting.pictures.images import data_url
-
-Json = dict[str, Any]
 
 
 class Majority(NamedTuple):
@@ -79,13 +79,13 @@ class _Turns:
         return before or _messages(output.prompt, "user"), answer[len(before) :]
 
 
-def _messages(text: str, role: str) -> list[Json]:
+def _messages(text: str, role: str) -> list[JsonObject]:
     """Return the messages of a conversation; any other text is one."""
     messages = messages_of(text) or (Message(role, text),)
     return [message._asdict() for message in messages]
 
 
-def _graded(run: Run) -> Iterator[tuple[Json, list[tuple[Inference, float]]]]:
+def _graded(run: Run) -> Iterator[tuple[JsonObject, list[tuple[Inference, float]]]]:
     """Yield how sure people are of an item, and its outputs with the grades a majority gives."""
     # A category may have the name of a choice.
     choices = kind_of(run.queue).choices
@@ -97,7 +97,7 @@ def _graded(run: Run) -> Iterator[tuple[Json, list[tuple[Inference, float]]]]:
             yield about, list(zip(outputs, row_of(agreed.choice).grades, strict=False))
 
 
-def dpo(run: Run) -> Iterator[Json]:
+def dpo(run: Run) -> Iterator[JsonObject]:
     """Yield preference pairs as trl reads them: which output of a pair most votes prefer."""
     turns = _Turns(run)
     for about, graded in _graded(run):
@@ -107,7 +107,7 @@ def dpo(run: Run) -> Iterator[Json]:
             yield {"prompt": prompt, "chosen": better, "rejected": turns.split(rejected)[1]} | about
 
 
-def kto(run: Run) -> Iterator[Json]:
+def kto(run: Run) -> Iterator[JsonObject]:
     """Yield single outputs as trl reads them: true for the better one of a pair and for what
     passes, false for the other one, for both that are bad and for what is flagged.
     """
@@ -120,7 +120,7 @@ def kto(run: Run) -> Iterator[Json]:
                 yield {"prompt": prompt, "completion": completion, "label": bool(grade)} | about
 
 
-def judge_rows(run: Run) -> Iterator[Json]:
+def judge_rows(run: Run) -> Iterator[JsonObject]:
     """Yield what a judge learns from: what most people say of an item, and why they and judges
     who agree say so.
     """
@@ -161,15 +161,9 @@ class _Answers:
 
     def value(self, row: Entry | Verdict, choice: str) -> Any:
         """Return a word, of a rating a number, of a set of labels a list."""
-        label = label_of(row, choice, self._task)
-        if self._kind.name == "rating":
-            return int(cast(str, label))
-        if self._kind.name == "labels":
-            words = label if isinstance(label, list) else str(label).split(SEPARATOR)
-            return [word for word in words if word != NO_LABELS]
-        return str(label)
+        return self._kind.typed(cast(kinds.Label, label_of(row, choice, self._task)))
 
-    def results(self, row: Entry | Verdict, choice: str, who: str, reason: str) -> list[Json]:
+    def results(self, row: Entry | Verdict, choice: str, who: str, reason: str) -> list[JsonObject]:
         """Return an answer, and the reason for it, as results of Label Studio."""
         value, is_pair = self.value(row, choice), self._kind.noun == "pair"
         name, of = ("neither", "left") if is_pair else ("answer", "output")
@@ -183,12 +177,12 @@ class _Answers:
         return results
 
 
-def _result(name: str, of: str, control: str, value: Json, who: str) -> Json:
+def _result(name: str, of: str, control: str, value: JsonObject, who: str) -> JsonObject:
     about = {"from_name": name, "to_name": of, "type": control, "value": value}
     return {"id": f"{name} {who}", **about, "meta": {"text": [who]}}
 
 
-def label_studio(run: Run) -> Iterator[Json]:
+def label_studio(run: Run) -> Iterator[JsonObject]:
     """Yield tasks for Label Studio: votes as annotations, verdicts as predictions."""
     answers = _Answers(run)
     for judged in judged_items(run):
@@ -211,22 +205,22 @@ def _with_voters(judged: JudgedItem) -> Iterator[tuple[Entry, str]]:
     return ((vote, vote.voter.pseudonym) for vote in judged.votes if vote.voter)
 
 
-def _texts(judged: JudgedItem, *names: str) -> Json:
+def _texts(judged: JudgedItem, *names: str) -> JsonObject:
     outputs = [data_url(output.output) for output in judged.item.outputs]
     named = zip(names if judged.item.b_id else ["output"], outputs, strict=True)
     return {"prompt": judged.item.a.prompt, **dict(named)}
 
 
-def _models(judged: JudgedItem, *names: str) -> Json:
+def _models(judged: JudgedItem, *names: str) -> JsonObject:
     models = [output.generator for output in judged.item.outputs]
     return dict(zip(names if judged.item.b_id else ["model"], models, strict=True))
 
 
-def argilla(run: Run) -> Iterator[Json]:
+def argilla(run: Run) -> Iterator[JsonObject]:
     """Yield records for Argilla: votes as responses, what most judges say as a suggestion."""
     answers, project = _Answers(run), run.queue.project_id
     for judged in judged_items(run):
-        responses: dict[str, list[Json]] = {"answer": [], "comment": []}
+        responses: dict[str, list[JsonObject]] = {"answer": [], "comment": []}
         for vote, pseudonym in _with_voters(judged):
             # Argilla names people by such a number; the same person has the same one everywhere.
             who = {"user_id": str(uuid5(project, pseudonym)), "status": "submitted"}
@@ -242,7 +236,7 @@ def argilla(run: Run) -> Iterator[Json]:
         }
 
 
-def _suggestions(judged: JudgedItem, answers: _Answers) -> Json:
+def _suggestions(judged: JudgedItem, answers: _Answers) -> JsonObject:
     verdicts = [verdict for verdict in judged.done if not verdict.judge.is_baseline]
     agreed = majority_of([verdict.winner for verdict in verdicts])
     if agreed is None:

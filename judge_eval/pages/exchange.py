@@ -20,12 +20,26 @@ from django_htmx.http import HttpResponseClientRefresh
 from humanjudge.http import Context, HtmxRequest
 from humanjudge.lib.text import number_of
 from humanjudge.lib.validation import ConfigInvalid
-from judge_eval.exchange import export_files, fields, import_jobs, import_report, mapping
+from judge_eval.exchange import (
+    export_files,
+    fields,
+    import_jobs,
+    import_report,
+    mapping,
+)
 from judge_eval.exchange.formats import READERS
 from judge_eval.exchange.import_read import open_to_imports
 from judge_eval.exchange.import_report import ImportRefused, ImportReport
 from judge_eval.exchange.preview import Preview, grouped
-from judge_eval.exchange.row_models import ITEMS, SHAPES, Values
+from judge_eval.exchange.row_models import (
+    ITEMS,
+    JUDGES,
+    METADATA,
+    SHAPES,
+    VOTERS,
+    Values,
+)
+from judge_eval.exchange.row_models import LABELS as LABELS_BY_TASK
 from judge_eval.models import Import, Run
 from judge_eval.pages.run_form import ProjectForm
 from judge_eval.web import citation_of, find_run, run_page
@@ -39,12 +53,19 @@ IN_WORDS: Final = {"pair": "pairs", "item": "single items"}
 OWN_FORMATS: Final = {"bundle": "a bundle"}
 # What a column may be that has a name of its own for what it holds.
 GROUPS: Final = {
-    mapping.JUDGES: "verdicts of the judge it names",
-    mapping.VOTERS: "votes of the person it names",
-    mapping.LABELS: "a further answer",
-    mapping.METADATA: "metadata",
+    JUDGES: "verdicts of the judge it names",
+    VOTERS: "votes of the person it names",
+    LABELS_BY_TASK: "a further answer",
+    METADATA: "metadata",
 }
-CHOICE_ROLES: Final = ("verdict", "vote", "pick_ab", "pick_ba", mapping.JUDGES, mapping.VOTERS)
+CHOICE_ROLES: Final = (
+    "verdict",
+    "vote",
+    "pick_ab",
+    "pick_ba",
+    JUDGES,
+    VOTERS,
+)
 NOTHING: Final = "-"
 MOST_FAULTS: Final = 100
 LISTED: Final = 10
@@ -181,7 +202,7 @@ class ImportForm(ProjectForm):
             return ColumnChoice(Choice("", column, [], ""), "", "", [])
         shape = SHAPES[self.shape_name]
         options = [("", "not read"), *((name, name.replace("_", " ")) for name in shape.fields)]
-        options += [(group, GROUPS[group]) for group in mapping.groups_of(shape)]
+        options += [(group, GROUPS[group]) for group in shape.groups]
         usual = self.usual[column]
         role = self.posted.get(f"column-{number}", usual)
         role = role if role in dict(options) else usual

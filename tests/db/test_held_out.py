@@ -201,7 +201,7 @@ def of_commands(tuned, folder):
     for command in exports:
         try:
             call_command(*command, "--out", out, stderr=StringIO())
-            written_by[command] = out.read_text()
+            written_by[command] = out.read_bytes()
         except CommandError as refused:
             written_by[command] = str(refused)
     table = StringIO()

@@ -6,7 +6,7 @@ import json
 import pytest
 from django.core.management import CommandError, call_command
 
-from judge_eval.exchange.export_files import FORMATS
+from judge_eval.exchange.export_files import FORMATS, in_blocks
 from judge_eval.models import Run
 from tests.helpers.bundles import empty_the_instance, facts_of
 from tests.helpers.imports import imported, pair, verdict, vote
@@ -139,7 +139,7 @@ def test_a_run_goes_out_in_every_format_of_its_page(tmp_path):
     run, path = imported(pair(1), vote(1, "ann", "A")), tmp_path / "run"
     for name, chosen in FORMATS.items():
         command("export_run", str(run.pk), "--format", name, "--out", str(path))
-        assert path.read_bytes() == "".join(chosen.lines(run)).encode()
+        assert path.read_bytes() == b"".join(in_blocks(chosen.pieces(run)))
     [*_, last] = map(json.loads, path.read_text().splitlines())
     assert (name, last["entry"]["kind"]) == ("ledger", "parameters")
 

@@ -2,12 +2,16 @@
 
 import csv
 import io
+import math
 
+import pandas
+import pyarrow.parquet
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from judge_eval.exchange.export_rows import labels_csv
+from judge_eval.exchange import parquet
+from judge_eval.exchange.export_rows import labels_csv, labels_parquet
 from judge_eval.exchange.formats import read
 from judge_eval.exchange.import_report import ImportOptions
 from judge_eval.stats import krippendorff_alpha
@@ -107,3 +111,79 @@ def test_the_api_gives_it_away_as_a_file():
     answer = client.get(f"/api/runs/{run.pk}/export", {"format": "labels"})
     assert answer.headers["Content-Disposition"].endswith('-labels.csv"')
     assert b"".join(answer.streaming_content).decode() == "".join(labels_csv(run))
+
+
+# --- Parquet --------------------------------------------------------------------------------------
+
+
+def items(kind, *answers, **options):
+    """A run of single items: of each, ann's vote and the verdict of a judge."""
+    records = [
+        {"item": f"i{n}", "output": f"Answer {n}"} | said
+        for n, (vote, verdict) in enumerate(answers)
+        for said in ({"voter": "ann", "vote": vote}, {"judge": "x", "verdict": verdict})
+    ]
+    return imported(*records, vote_kind=kind, **options)
+
+
+@pytest.mark.parametrize(
+    "make, cells",
+    [
+        (study, {"A", "B", "tie", "both_bad"}),
+        (lambda: items("category", ("spam", "ham"), ("ham", "ham")), {"spam", "ham"}),
+        (lambda: items("text", ("fine", "too long")), {"fine", "too long"}),
+        (lambda: items("pass_flag", ("pass", "flag")), {"pass", "flag"}),
+        (lambda: items("rating", (4, 5), (2, "1")), {1.0, 2.0, 4.0, 5.0}),
+        (lambda: items("pass_flag", (0.8, "pass"), (0.25, "flag")), {0.8, 0.25, 1.0, 0.0}),
+        (lambda: items("labels", (["x", "y"], ["x"]), ([], [])), {("x", "y"), ("x",), ()}),
+    ],
+    ids=["pairs", "category", "text", "pass_flag", "rating", "grades", "labels"],
+)
+def test_parquet_has_the_cells_of_the_csv_by_their_types(make, cells):
+    run = make()
+    frame = pandas.read_parquet(io.BytesIO(b"".join(labels_parquet(run))))
+    heads, *rows = matrix(run)
+    assert list(frame) == heads
+    assert frame[heads[0]].tolist() == [row[0] for row in rows]
+    seen = set()
+    for head in heads[1:]:
+        column = [row[heads.index(head)] for row in rows]
+        for value, text in zip(frame[head].tolist(), column, strict=True):
+            if value is None or (isinstance(value, float) and math.isnan(value)):
+                assert text == ""
+            elif isinstance(value, float):
+                assert value == {"pass": 1, "flag": 0}.get(text) or value == float(text)
+                seen.add(value)
+            elif isinstance(value, str):
+                assert value == text
+                seen.add(value)
+            else:
+                assert list(value) == [word for word in text.split(";") if word]
+                seen.add(tuple(value))
+    assert seen == cells
+
+
+def test_parquet_goes_out_a_group_of_rows_at_a_time(monkeypatch):
+    monkeypatch.setattr(parquet, "_CELLS", 1)
+    monkeypatch.setattr(parquet, "_LEAST_ROWS", 2)
+    taken = []
+    rows = ([str(n), "A"] for n in range(5) if taken.append(n) is None)
+    pieces = parquet.parquet_file(["pair", "verdict.x"], str, rows)
+    first = next(pieces)
+    assert (first[:4], taken) == (b"PAR1", [0, 1])
+    file = pyarrow.parquet.ParquetFile(io.BytesIO(first + b"".join(pieces)))
+    assert (file.num_row_groups, file.read()["pair"].to_pylist()) == (3, list("01234"))
+
+
+def test_parquet_without_rows_has_its_columns():
+    file = b"".join(parquet.parquet_file(["item", "vote.ann"], list, []))
+    frame = pandas.read_parquet(io.BytesIO(file))
+    assert (list(frame), len(frame)) == (["item", "vote.ann"], 0)
+
+
+def test_parquet_is_imported_again_too():
+    run = study()
+    file = io.BytesIO(b"".join(labels_parquet(run)))
+    report = import_run(make_project("Elsewhere"), "Back", read(file, "labels.parquet"))
+    assert errors_of(report) == []
+    assert (report.new["votes"], report.new["verdicts"]) == (3, 2)

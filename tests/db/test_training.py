@@ -39,7 +39,7 @@ def loaded(tmp_path, monkeypatch):
 
     def load(run, name):
         path = tmp_path / f"{name}.jsonl"
-        path.write_text("".join(FORMATS[name].lines(run)), encoding="utf-8")
+        path.write_text("".join(FORMATS[name].pieces(run)), encoding="utf-8")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return datasets.load_dataset(
@@ -50,7 +50,7 @@ def loaded(tmp_path, monkeypatch):
 
 
 def exported(run, name):
-    text = "".join(FORMATS[name].lines(run))
+    text = "".join(FORMATS[name].pieces(run))
     if FORMATS[name].content_type == "application/json":
         return json.loads(text)
     return [json.loads(line) for line in text.splitlines()]
@@ -276,7 +276,7 @@ def records(argilla, run, tmp_path):
     from argilla.records._io import JsonIO
 
     path = tmp_path / "records.json"
-    path.write_text("".join(FORMATS["argilla"].lines(run)), encoding="utf-8")
+    path.write_text("".join(FORMATS["argilla"].pieces(run)), encoding="utf-8")
     return JsonIO._records_from_json(path)
 
 
@@ -316,7 +316,7 @@ def test_argilla_has_the_type_of_each_answer(argilla, tmp_path, kind, said, expe
 @pytest.mark.parametrize("name", ["dpo", "argilla", "rows"])
 def test_pairs_are_imported_again(name):
     run = a_run_of_pairs()
-    lines, end = "".join(FORMATS[name].lines(run)), FORMATS[name].ending.rpartition(".")[2]
+    lines, end = "".join(FORMATS[name].pieces(run)), FORMATS[name].ending.rpartition(".")[2]
     items = read(io.BytesIO(lines.encode()), f"run.{end}")
     back = run_of(import_run(make_project(), "Back", items))
     [one, *_] = pairs_of(back)
@@ -331,12 +331,12 @@ def test_people_are_in_all_of_them_by_pseudonym():
     run = a_run_of_pairs()
     Voter.objects.filter(external_id="ann").update(name="Zzz Name")
     for name in ("judge-training", "label-studio", "argilla"):
-        assert "zzz" not in "".join(FORMATS[name].lines(run)).lower()
+        assert "zzz" not in "".join(FORMATS[name].pieces(run)).lower()
 
 
 def test_tasks_for_label_studio_come_back_with_the_same_people():
     run = a_run_of_pairs()
-    text = "".join(FORMATS["label-studio"].lines(run)).encode()
+    text = "".join(FORMATS["label-studio"].pieces(run)).encode()
     back = import_run(make_project(), "Back", read(io.BytesIO(text), "tasks.json"))
     assert back.errors == []
 

@@ -232,7 +232,7 @@ def test_what_is_no_picture_is_refused_by_row_and_column(output, members, why):
     "data, why", [(b"PK no zip", "no zip that can be read"), (None, "more than 2 files")]
 )
 def test_a_zip_that_cannot_be_taken_is_refused(monkeypatch, data, why):
-    monkeypatch.setattr("judge_eval.exchange.import_pictures.MOST_MEMBERS", 2)
+    monkeypatch.setattr("judge_eval.exchange.containers.MOST_MEMBERS", 2)
     job = bring([pair(url(RED), url(RED))], data or zipped(dict.fromkeys("abc", b"")))
     assert (job.state, job.status) == ("refused", 422)
     [error] = job.report["errors"]
@@ -291,7 +291,8 @@ def test_a_bundle_brings_its_pictures_byte_for_byte():
 def test_pictures_go_to_annotation_tools_and_are_no_text_to_train_on():
     vote = {"pair": "p1", "voter": "ann", "vote": "A"}
     run = bring([pair(url(RED), url(BLUE)), vote]).run
-    files = {name: "".join(chosen.lines(run)) for name, chosen in FORMATS.items()}
+    names = ("dpo", "kto", "label-studio", "argilla")
+    files = {name: "".join(FORMATS[name].pieces(run)) for name in names}
     assert files["dpo"] == files["kto"] == ""
     [task], [record] = json.loads(files["label-studio"]), json.loads(files["argilla"])
     for text in (task["data"]["left"], record["fields"]["response_a"]):

@@ -28,7 +28,7 @@ def zipped(members):
 
 def rows_in(name, data, **how):
     with ExitStack() as copies:
-        sources = unpacked([Source(name, io.BytesIO(data))], copies, **how)
+        sources = unpacked([Source(name, io.BytesIO(data))], copies, **how).tables
         return [row for name, stream, _ in sources for row in read(stream, name)]
 
 
@@ -88,7 +88,7 @@ def test_an_encoding_may_be_said_and_is_not_guessed_where_it_is_not_clear():
     data = "pair,voter,vote,comment\n7,ann,A,naïve\n".encode("cp1252")
     assert rows_in("v.csv", data, encoding="cp1252")[0].comment == "naïve"
     with ExitStack() as copies:
-        [source] = unpacked([Source("v.csv", io.BytesIO(data))], copies)
+        [source] = unpacked([Source("v.csv", io.BytesIO(data))], copies).tables
         assert "cp1252" in source.note
         [error] = read(source.stream, "v.csv")
     assert "not UTF-8" in error.why

@@ -97,7 +97,7 @@ def test_an_expression_that_explodes_is_refused_soon(text):
     record = {"a": "x" * 100, "l": list(range(3000))}
     began = time.process_time()
     with pytest.raises((TooMuch, ValueError), match=r"too m|cannot be evaluated|longer"):
-        parse({"pair": "id", "labels": {"l": text}}).groups["labels"]["l"].sources[0].of(record)
+        parse({"pair": "id", "labels": {"l": text}}).columns["labels", "l"].sources[0].of(record)
     assert time.process_time() - began < 5
 
 

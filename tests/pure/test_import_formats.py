@@ -215,7 +215,7 @@ def test_alttest_says_who_gave_the_labels():
     "data, row, why",
     [
         (b'{"ann": {"1": {"a": 1}}}', 1, "must be a text, a number"),
-        (b'{"ann": {"1": "x", "": "y"}}', 2, "an annotator or an item has no name"),
+        (b'{"ann": {"1": "x", "": "y"}}', 2, "missing: every row must name its item"),
         (b'{"ann": {"1": "x"', 2, "not JSON: ',' expected"),
         (b'{"ann": ["x"]}', 1, "not JSON: '{' expected, found '['"),
         (b"[]", 1, "not JSON: '{' expected"),

@@ -18,7 +18,7 @@ FILES = Path(__file__).parent.parent / "data" / "exchange"
 KNOWN = {
     "alpacaeval.json": ("alpacaeval", 1, 2, 1, 1, 0, 0),
     "arena.jsonl": ("arena", 1, 2, 1, 0, 0, 0),
-    "arena55k.jsonl": ("arena55k", 1, 2, 1, 0, 0, 0),
+    "arena55k.jsonl": ("arena", 1, 2, 1, 0, 0, 0),
     "arenahard.jsonl": ("arenahard", 2, 4, 0, 2, 1, 0),
     "argilla.json": ("argilla", 1, 2, 1, 1, 0, 0),
     "argilla_flat.jsonl": ("argilla", 1, 1, 2, 1, 0, 0),

@@ -1,12 +1,12 @@
 """The way in: a file, and what is known of it, into a stream of items.
 
 A public format is an `ImportFormat`; the built-in ones are modules, named here. Each has `fits`,
-which knows a record of it, or `FITS`: a record has all columns of one of these. `read` yields what
+which recognises a record, or `FITS`: a record has all columns of one of these. `read` yields what
 a record says: the values of each row by the names of our fields, or a text that says why nothing is
 made of it. Where a file is more than its records, `rows` reads it in place of `read`.
 """
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from types import ModuleType
@@ -17,7 +17,6 @@ from judge_eval.exchange.formats import (
     alpacaeval,
     alttest,
     arena,
-    arena55k,
     arenahard,
     argilla,
     deepeval,
@@ -38,19 +37,8 @@ from judge_eval.exchange.formats import (
     promptfoo,
 )
 from judge_eval.exchange.formats.shapes import nested_as
-from judge_eval.exchange.mapping import (
-    ColumnMapping,
-    rows,
-    rows_of,
-)
-from judge_eval.exchange.row_models import (
-    PAIRS,
-    Item,
-    RowError,
-    Shape,
-    Values,
-    shape_of,
-)
+from judge_eval.exchange.mapping import ColumnMapping, rows, rows_of
+from judge_eval.exchange.row_models import PAIRS, Item, RowError, Shape, Values, shape_of
 from judge_eval.exchange.sources import Record, records
 
 
@@ -81,29 +69,18 @@ class ImportFormat(Extension):
 
 
 class _BuiltIn(ImportFormat):
+    """A module of this folder, whose functions take the place of an extension's hooks."""
+
     version = "1"
 
     def __init__(self, title: str, description: str, module: ModuleType) -> None:
         self.id = module.__name__.rpartition(".")[2]
-        self.title, self.description, self._module = title, description, module
+        self.title, self.description, self._fits = title, description, getattr(module, "FITS", ())
+        for hook in ("fits", "fits_name", "read", "rows"):
+            setattr(self, hook, getattr(module, hook, getattr(self, hook)))
 
     def fits(self, record: Values) -> bool:
-        if any_of := getattr(self._module, "FITS", None):
-            return any(record.keys() >= {*columns} for columns in any_of)
-        return bool(self._module.fits(record))
-
-    def fits_name(self, name: str) -> bool:
-        if self._module is metaevaluator:
-            return metaevaluator.holds_state(name)
-        return self._module is alttest and alttest.by_judges(name) is not None
-
-    def read(self, record: Values, name: str) -> Iterator[Values | str]:
-        found: Iterator[Values | str] = self._module.read(record, name)
-        return found
-
-    def rows(self, stream: BinaryIO, name: str, file_format: str | None = None) -> Iterator[Item]:
-        own: Callable[..., Iterator[Item]] = getattr(self._module, "rows", super().rows)
-        return own(stream, name, file_format)
+        return any(record.keys() >= {*columns} for columns in self._fits)
 
 
 class _Mapped(ImportFormat):
@@ -123,7 +100,6 @@ class _Mapped(ImportFormat):
 READERS: Final = Registry[ImportFormat](
     ImportFormat,
     _BuiltIn("Arena", "People's votes on conversations with two models.", arena),
-    _BuiltIn("Arena (Kaggle)", "The same, with the winner in three columns.", arena55k),
     _BuiltIn("MT-bench", "People's votes and GPT-4's verdicts on pairs.", mtbench),
     _BuiltIn("FastChat judgments", "Verdicts on pairs, or ratings of single answers.", fastchat),
     _BuiltIn("AlpacaEval", "Annotations: preferences of a judge or of people.", alpacaeval),

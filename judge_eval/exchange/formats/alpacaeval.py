@@ -23,23 +23,21 @@ def read(record: Values, name: str) -> Iterator[Values | str]:
     pair = shapes.pair(
         f"{instruction}\n\n{more}" if more else instruction,
         *(output_1, output_2),
-        tags=[record["dataset"]] if record.get("dataset") else [],
+        tags=shapes.tags(record, "dataset"),
         generator_a=record.get("generator_1", "output_1"),
         generator_b=record.get("generator_2", "output_2"),
     )
     is_person = annotator.isdigit() or annotator.lower().startswith("human")
     preference = shapes.number("preference", record["preference"])
-    if preference is None:
-        if is_person:
-            yield pair
-            yield f"{annotator} has no preference"
-        else:
-            yield pair | {"judge": annotator, "error": "no preference could be read"}
-        return
-    choice = "tie" if preference in (0, 1.5) else "A" if preference < 1.5 else "B"
-    answer: Values = {"voter": annotator, "vote": choice}
+    choice, labels = None, {"labels": {"preference": preference}}
+    if preference is not None:
+        choice = "tie" if preference in (0, 1.5) else "A" if preference < 1.5 else "B"
     if not is_person:
-        reason = record.get("raw_completion")
-        reason = reason if isinstance(reason, str) else None
-        answer = {"judge": annotator, "verdict": choice, "feedback": reason}
-    yield pair | answer | {"labels": {"preference": preference}}
+        reason, verdict = record.get("raw_completion"), shapes.verdict_of(choice, "preference")
+        more = labels | {"feedback": reason if isinstance(reason, str) else None}
+        yield pair | {"judge": annotator} | verdict | (more if choice else {})
+    elif choice:
+        yield pair | {"voter": annotator, "vote": choice} | labels
+    else:
+        yield pair
+        yield f"{annotator} has no preference"

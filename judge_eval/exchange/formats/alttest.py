@@ -12,8 +12,8 @@ from pathlib import PurePath
 from typing import BinaryIO
 
 from humanjudge.lib.strict_json import Cursor, NotJson
-from judge_eval.exchange import fields
-from judge_eval.exchange.row_models import MAIN, Item, LeftOut, Row, RowError, Values
+from judge_eval.exchange.mapping import own_rows
+from judge_eval.exchange.row_models import Item, LeftOut, RowError
 
 _NAME = re.compile(r"(human|llm)[-_]annotations?\b.*\.json", re.IGNORECASE)
 
@@ -24,8 +24,8 @@ def by_judges(name: str) -> bool | None:
     return match[1].lower() == "llm" if match else None
 
 
-def fits(record: Values) -> bool:
-    return False  # these files are not made of records
+def fits_name(name: str) -> bool:
+    return by_judges(name) is not None
 
 
 def rows(stream: BinaryIO, name: str, file_format: str | None = None) -> Iterator[Item]:
@@ -40,27 +40,16 @@ def rows(stream: BinaryIO, name: str, file_format: str | None = None) -> Iterato
     >>> row.voter, row.item, row.labels
     ('ann', '7', {'': 'yes'})
     """
+    who, what = ("judge", "verdict") if by_judges(name) else ("voter", "vote")
     cursor, number = Cursor(stream), 0
     try:
         for annotator in cursor.members():
             for item in cursor.members():
                 number += 1
-                yield _row(name, number, annotator, item, cursor.value())
+                if (label := cursor.value()) is None:
+                    yield LeftOut(name, number, f"{annotator} gave {item} no label")
+                else:
+                    yield from own_rows(name, number, {"item": item, who: annotator, what: label})
         cursor.end()
     except NotJson as error:
         yield RowError(name, number + 1, None, str(error), is_fatal=True)
-
-
-def _row(name: str, number: int, annotator: str, item: str, raw: object) -> Item:
-    try:
-        who, what = fields.name(annotator), fields.name(item)
-        label = None if raw is None else fields.label(raw)
-    except ValueError as error:
-        return RowError(name, number, f"{annotator}.{item}", str(error))
-    if who is None or what is None:
-        return RowError(name, number, None, "an annotator or an item has no name")
-    if label is None:
-        return LeftOut(name, number, f"{who} gave {what} no label")
-    judge, voter = (who, None) if by_judges(name) else (None, who)
-    labels = {MAIN: label}
-    return Row(name, number, what, judge=judge, voter=voter, labels=labels, shape="item")

@@ -6,37 +6,48 @@ conversation is a list of messages; its last answer is what is compared, and wha
 is the prompt, where both sides share it. Where they do not, both outputs are the whole
 conversations, and the prompt is what the user said first.
 
+As Kaggle gave them (55k), ``prompt``, ``response_a`` and ``response_b`` are JSON texts, each a list
+with a text a turn, where a model may have given none, and ``winner_model_a``, ``winner_model_b`` or
+``winner_tie`` is 1. Nobody is named: each vote is by another voter.
+
 Sources: the data cards of lmsys/chatbot_arena_conversations (33k) and
-lmarena-ai/arena-human-preference-100k and -140k on the Hugging Face hub.
+lmarena-ai/arena-human-preference-100k and -140k on the Hugging Face hub, and the data page of the
+Kaggle competition "LMSYS - Chatbot Arena Human Preference Predictions", 2024.
 """
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from typing import Any
 
-from judge_eval.exchange.formats.shapes import pair
-from judge_eval.exchange.row_models import Misfit, Values, need
+from humanjudge.lib.strict_json import loads
+from judge_eval.exchange.formats.shapes import moment, pair, tags
+from judge_eval.exchange.row_models import Misfit, Values, checked, need, plain
 
 _COLUMNS = ("model_a", "model_b", "winner", "conversation_a", "conversation_b")
 # What MT-bench's judgements lack, whose other columns are the same.
 _OF_A_VISIT = ("tstamp", "timestamp", "evaluation_session_id")
 _VOTER = ("judge", "user_id", "evaluation_session_id")
-FITS = [(*_COLUMNS, it) for it in _OF_A_VISIT]
+_TEXTS = ("prompt", "response_a", "response_b")
+_WINNERS = {"winner_model_a": "A", "winner_model_b": "B", "winner_tie": "tie"}
+_KAGGLE = ("model_a", "model_b", *_TEXTS, *_WINNERS)
+FITS = [_KAGGLE, *((*_COLUMNS, it) for it in _OF_A_VISIT)]
 
 
 def read(record: Values, name: str) -> Iterator[Values]:
+    if record.keys() >= {*_KAGGLE}:
+        yield _of_turns(record)
+        return
     model_a, model_b, winner, a, b = need(record, *_COLUMNS)
     prompt, output_a, output_b = sides(a, b)
     number = record.get("question_id", record.get("id"))
     yield pair(
         *(prompt, output_a, output_b),
         pair=number,
-        tags=[record["language"]] if record.get("language") else [],
+        tags=tags(record, "language"),
         generator_a=model_a,
         generator_b=model_b,
         voter=next((record[it] for it in _VOTER if record.get(it)), f"user of {number}"),
         vote=winner,
-        voted_at=_moment(record.get("tstamp", record.get("timestamp"))),
+        voted_at=moment("timestamp", record.get("tstamp", record.get("timestamp"))),
     )
 
 
@@ -50,8 +61,32 @@ def sides(a: Any, b: Any) -> tuple[Any, Any, Any]:
     return a[:1], a, b
 
 
-def _moment(raw: object) -> object:
-    """Return a time in seconds since 1970 as a time; one without a zone is in UTC."""
-    if isinstance(raw, int | float):
-        return datetime.fromtimestamp(raw, UTC)
-    return raw.replace(tzinfo=UTC) if isinstance(raw, datetime) and not raw.tzinfo else raw
+def _of_turns(record: Values) -> Values:
+    prompts, *answers = (_turns(text, record) for text in _TEXTS)
+    a, b = (_conversation(prompts, answer) for answer in answers)
+    number = plain("id", *need(record, "id"))
+    winners = [choice for column, choice in _WINNERS.items() if str(record[column]) in ("1", "1.0")]
+    if len(winners) > 1:
+        raise Misfit("winner_tie", "more than one winner is marked")
+    models = {f"generator_{side}": record[f"model_{side}"] for side in "ab"}
+    vote = {"voter": f"user of {number}", "vote": winners[0]} if winners else {}
+    prompt, output_a, output_b = sides(a, b)
+    return pair(prompt, output_a, output_b, pair=number, **models, **vote)
+
+
+def _turns(column: str, record: Values) -> list[str]:
+    raw = record[column]
+    turns = checked(column, raw, loads) if isinstance(raw, str) else raw
+    if not isinstance(turns, list):
+        raise Misfit(column, "must be a list of texts")
+    return ["" if turn is None else str(turn) for turn in turns]
+
+
+def _conversation(prompts: list[str], answers: list[str]) -> list[Values]:
+    if len(prompts) != len(answers):
+        raise Misfit("response_a", f"{len(answers)} turns, the prompt has {len(prompts)}")
+    return [
+        {"role": role, "content": text}
+        for turn in zip(prompts, answers, strict=True)
+        for role, text in zip(("user", "assistant"), turn, strict=True)
+    ]

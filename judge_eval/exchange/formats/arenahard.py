@@ -14,7 +14,7 @@ from typing import Any, Final
 from judge_eval.exchange.formats.shapes import both_orders, decision, games, in_both_orders
 from judge_eval.exchange.row_models import Values, need
 
-_ASKED: Final = re.compile(
+_REQUEST: Final = re.compile(
     r"<\|User Prompt\|>\n(?P<prompt>.*?)\n\n"
     r"<\|The Start of Assistant A's Answer\|>\n(?P<output_a>.*?)\n<\|The End of Assistant A's .*?"
     r"<\|The Start of Assistant B's Answer\|>\n(?P<output_b>.*?)\n<\|The End of Assistant B's ",
@@ -27,9 +27,9 @@ def read(record: Values, name: str) -> Iterator[Values]:
     judge, model = need(record, "judge", "model")
     number, baseline = record.get("uid", record.get("question_id")), record.get("baseline")
     baseline, played = baseline or "baseline", games(record, "games")
-    asked = _ASKED.search(_text(played[0].get("prompt", played[0].get("user_prompt"))))
+    request = _REQUEST.search(_text(played[0].get("prompt", played[0].get("user_prompt"))))
     yield (
-        (asked.groupdict() if asked else {})
+        (request.groupdict() if request else {})
         | {
             "pair": f"{number}__{baseline}__{model}",
             "prompt_id": number,

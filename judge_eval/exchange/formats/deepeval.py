@@ -9,7 +9,7 @@ Source: github.com/confident-ai/deepeval, deepeval/test_run/api.py and deepeval/
 
 from collections.abc import Iterator
 
-from judge_eval.exchange.formats.shapes import filled, objects, said, single
+from judge_eval.exchange.formats.shapes import content_of, filled, objects, single
 from judge_eval.exchange.row_models import Values
 
 _METRICS, _OUTPUTS = ("metricsData", "metrics_data"), ("actualOutput", "actual_output")
@@ -22,8 +22,8 @@ def read(record: Values, name: str) -> Iterator[Values | str]:
     if output is None:
         yield f"{record.get('name')} has no output"
         return
-    prompt = said(record.get("input", record.get("scenario")))
-    item = single(prompt, said(output), generator=record.get("model"))
+    prompt = content_of(record.get("input", record.get("scenario")))
+    item = single(prompt, content_of(output), generator=record.get("model"))
     metrics = [each for it in _METRICS for each in objects(record, it)]
     for metric in metrics:
         score, success = metric.get("score"), metric.get("success")

@@ -14,7 +14,7 @@ from hashlib import sha256
 from typing import Any
 
 from judge_eval.exchange.formats.arena import sides
-from judge_eval.exchange.formats.shapes import filled, pair, parsed
+from judge_eval.exchange.formats.shapes import filled, pair, parsed, tags
 from judge_eval.exchange.row_models import Values, need
 
 _ANSWER = "\n\nAssistant:"
@@ -32,9 +32,13 @@ def read(record: Values, name: str) -> Iterator[Values]:
     models = {f"generator_{side}": record.get(f"{it}_model") for side, it in (("a", a), ("b", b))}
     voter = next((who for it in ("annotator", "dataset") if (who := record.get(it))), "chosen")
     vote = "tie" if mark_a == mark_b else "A" if a == "chosen" else "B"
-    tags = [str(tag) for it in ("subset", "source") if (tag := record.get(it))]
     scores = filled({it: record.get(it) for it in ("score_chosen", "score_rejected")})
-    more = {"voter": voter, "vote": vote, "tags": tags, "labels": scores or None}
+    more = {
+        "tags": tags(record, "subset", "source"),
+        "voter": voter,
+        "vote": vote,
+        "labels": scores or None,
+    }
     yield pair(prompt, output_a, output_b, prompt_id=record.get("prompt_id"), **models, **more)
 
 

@@ -10,7 +10,7 @@ Source: github.com/lm-sys/FastChat, fastchat/llm_judge/common.py, ``play_a_match
 from collections.abc import Iterator
 
 from judge_eval.exchange.formats import mtbench
-from judge_eval.exchange.formats.shapes import in_both_orders, single
+from judge_eval.exchange.formats.shapes import in_both_orders, single, verdict_of
 from judge_eval.exchange.row_models import Values, need, plain
 from voting.choices import SWAPPED
 
@@ -35,7 +35,7 @@ def _pair(record: Values) -> Values:
     pair, is_turned = mtbench.pair_of(question, one, two, turn)
     games = [_WINNERS.get(str(record[f"g{game}_winner"])) for game in (1, 2)]
     reasons = in_both_orders([record.get(f"g{game}_judgment") for game in (1, 2)])
-    answer: Values = {"error": "no winner could be read"}
+    answer = verdict_of(None)
     if all(games):
         if is_turned:
             games = [SWAPPED[str(winner)] for winner in reversed(games)]
@@ -47,10 +47,9 @@ def _single(record: Values) -> Values:
     names = ("question_id", "model", "turn")
     question, model, turn = map(plain, names, need(record, *names))
     score = record["score"]
-    if isinstance(score, bool) or not isinstance(score, int | float):
-        score = -1
+    is_rating = isinstance(score, int | float) and not isinstance(score, bool) and score >= 0
     about: Values = {"item": f"{question}__{model}__{turn}", "prompt_id": f"{question}__{turn}"}
     about |= {"tags": [f"turn-{turn}"], "judge": _judge(record)}
-    answer: Values = {"error": "no rating could be read"} if score < 0 else {"verdict": score}
+    answer = verdict_of(score if is_rating else None, "rating")
     more = {"generator": model, "feedback": record.get("judgment") or None}
     return single(None, None, **about, **answer, **more)

@@ -9,7 +9,7 @@ Sources: huggingface.co/datasets/nvidia/HelpSteer2 (preference) and .../nvidia/H
 from collections.abc import Iterator
 from typing import Final
 
-from judge_eval.exchange.formats.shapes import filled, objects, pair, parsed, signed
+from judge_eval.exchange.formats.shapes import objects, pair, parsed, signed, tags
 from judge_eval.exchange.row_models import Values, need
 
 # Of each edition: prompt and responses, overall, single preferences, their strength and reason.
@@ -28,9 +28,7 @@ def read(record: Values, name: str) -> Iterator[Values | str]:
     names = _THIRD if "response1" in record else _SECOND
     overall, singles, strength, reason = names[3:]
     texts = map(parsed, need(record, *names[:3]))
-    item = pair(
-        *texts, tags=list(filled({it: record.get(it) for it in ("domain", "language")}).values())
-    )
+    item = pair(*texts, tags=tags(record, "domain", "language"))
     votes = objects(record, singles)
     people = [(f"annotator {number}", vote) for number, vote in enumerate(votes, start=1)]
     for voter, vote in people or [("annotators", {strength: record[overall]})]:

@@ -11,7 +11,7 @@ src/inspect_ai/scorer/_metric.py (Score, ScoreEdit).
 from collections.abc import Iterator
 from typing import Any, Final
 
-from judge_eval.exchange.formats.shapes import filled, said, single
+from judge_eval.exchange.formats.shapes import content_of, filled, single
 from judge_eval.exchange.row_models import Values, need
 
 _VALUES: Final = {"C": "pass", "I": "flag", "P": 0.5, "N": "flag"}
@@ -29,13 +29,13 @@ def read(record: Values, name: str) -> Iterator[Values | str]:
         error = record.get("error") or output.get("error") or "the sample failed"
         yield f"no output: {error.get('message') if isinstance(error, dict) else error}"
         return
-    asked, completion = (
-        said(_whole(each, record.get("attachments") or {}))
+    prompt, completion = (
+        content_of(_whole(each, record.get("attachments") or {}))
         for each in (record["input"], completion)
     )
     model = about.get("model") or output.get("model")
     names = {"item": f"{sample}__{epoch}__{model}", "prompt_id": str(sample), "generator": model}
-    item = single(asked, completion, **names)
+    item = single(prompt, completion, **names)
     scores = record.get("scores") or {}
     for scorer, score in scores.items():
         yield item | {"judge": scorer, **_verdict(score)}

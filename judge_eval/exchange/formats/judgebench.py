@@ -8,7 +8,7 @@ Source: github.com/ScalerLab/JudgeBench, README.md and run_judge.py.
 
 from collections.abc import Iterator
 
-from judge_eval.exchange.formats.shapes import both_orders, decision, games, in_both_orders, pair
+from judge_eval.exchange.formats import shapes
 from judge_eval.exchange.row_models import Values, need
 
 _NEEDED = ("pair_id", "question", "response_A", "response_B")
@@ -17,21 +17,20 @@ FITS = ((*_NEEDED, "label"),)
 
 def read(record: Values, name: str) -> Iterator[Values]:
     number, *texts = need(record, *_NEEDED)
-    model, source = record.get("response_model"), record.get("source")
-    item = pair(*texts, pair=number, generator_a=model, generator_b=model)
-    item |= {"tags": [source]} if source else {}
-    label = decision(record["label"])
+    model, about = record.get("response_model"), {"tags": shapes.tags(record, "source")}
+    item = shapes.pair(*texts, pair=number, generator_a=model, generator_b=model, **about)
+    label = shapes.decision(record["label"])
     yield item | ({"voter": "label", "vote": label} if label else {})
     if "judgments" not in record:
         return
-    played = games(record, "judgments")
-    told = [it for game in played if isinstance(it := game.get("judgment"), dict)]
-    judge, kind = next((it.get("judge_model") for it in told), None), record.get("judge_name")
+    played = shapes.games(record, "judgments")
+    judgments = [it for game in played if isinstance(it := game.get("judgment"), dict)]
+    judge, kind = next((it.get("judge_model") for it in judgments), None), record.get("judge_name")
     yield (
         item
-        | both_orders([decision(game.get("decision")) for game in played])
+        | shapes.both_orders([shapes.decision(game.get("decision")) for game in played])
         | {
             "judge": f"{judge} ({kind})" if judge and kind else judge or kind or "judge",
-            "feedback": in_both_orders([it.get("response") for it in told]),
+            "feedback": shapes.in_both_orders([it.get("response") for it in judgments]),
         }
     )

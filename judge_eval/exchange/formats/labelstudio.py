@@ -7,7 +7,7 @@ are answers on single items: of the first text that no other field names as its 
 annotated is a voter, a model's ``predictions`` are the verdicts of a judge.
 
 In JSON-MIN the answers follow ``id``; in CSV, whose columns are sorted, they are what is short and
-is not known as a text of the task.
+is no text of the task.
 
 Sources: labelstud.io/guide/export, .../guide/task_format, .../tags/pairwise and .../tags/ranker;
 github.com/HumanSignal/label-studio-sdk, label_studio_sdk/converter (JSON-MIN and CSV).
@@ -76,9 +76,19 @@ def _minimal(record: Values) -> Iterator[Values | str]:
     if names != sorted(names) and "id" in names and "annotator" in names:
         given = names[names.index("id") + 1 : names.index("annotator")]
     else:
-        known = {*_OF_THE_TOOL, *_MORE_OF_THE_TOOL, *PROMPTS, *OUTPUTS, *sides, "model", "items"}
+        no_answers = {
+            *_OF_THE_TOOL,
+            *_MORE_OF_THE_TOOL,
+            *PROMPTS,
+            *OUTPUTS,
+            *sides,
+            "model",
+            "items",
+        }
         given = [
-            it for it in names if it not in known and "model" not in it and _is_short(record[it])
+            it
+            for it in names
+            if it not in no_answers and "model" not in it and _is_short(record[it])
         ]
     result = [
         {"from_name": it, "value": value}
@@ -145,11 +155,11 @@ def _answers(result: list[Values]) -> Values:
             # Buckets have no order among them.
             ranker = next(iter(ranker.values())) if len(ranker) == 1 else None
         texts = value.get("text")
-        found = (
+        values = (
             *(value.get("selected"), value.get("choices"), value.get("rating")),
             *(value.get("number"), ranker, "\n".join(texts) if isinstance(texts, list) else texts),
         )
-        answer: Any = next((each for each in found if each is not None), None)
+        answer: Any = next((each for each in values if each is not None), None)
         is_one = isinstance(answer, list) and len(answer) == 1
         answers[str(part.get("from_name") or "answer")] = answer[0] if is_one else answer
     return answers

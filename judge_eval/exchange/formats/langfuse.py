@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import BinaryIO, TypeAlias
 
 from humanjudge.lib.strict_json import NotJson, loads
-from judge_eval.exchange.formats.shapes import nested_as, objects, parsed, said, single
+from judge_eval.exchange.formats.shapes import content_of, nested_as, objects, parsed, single
 from judge_eval.exchange.mapping import own_rows, rows_of
 from judge_eval.exchange.row_models import Item, Values
 from judge_eval.exchange.sources import Record
@@ -43,7 +43,7 @@ def rows(stream: BinaryIO, name: str, file_format: str | None = None) -> Iterato
         with nested_as("Langfuse"):
             scores = [values]
             if _is_trace(values):
-                texts = said(values["input"]), said(values["output"])
+                texts = content_of(values["input"]), content_of(values["output"])
                 yield single(*texts, item=values["id"])
                 is_detailed = isinstance(parsed(values.get("scores")), list)
                 scores = objects(values, "scores") if is_detailed else []
@@ -95,5 +95,5 @@ def _score(score: Values) -> tuple[Values, object]:
 def _beside(score: Values, is_judge: bool) -> Values:
     comment = score.get("comment")
     at = score.get("timestamp")
-    found = {"feedback": comment} if is_judge else {"comment": comment, "voted_at": at}
-    return {name: value for name, value in found.items() if value}
+    beside = {"feedback": comment} if is_judge else {"comment": comment, "voted_at": at}
+    return {name: value for name, value in beside.items() if value}

@@ -12,7 +12,7 @@ langsmith-sdk, python/langsmith/evaluation/_runner.py.
 from collections.abc import Iterator
 from typing import Any
 
-from judge_eval.exchange.formats.shapes import filled, parsed, said, single
+from judge_eval.exchange.formats.shapes import content_of, filled, parsed, single
 from judge_eval.exchange.row_models import Values
 
 
@@ -23,7 +23,7 @@ def fits(record: Values) -> bool:
 
 def read(record: Values, name: str) -> Iterator[Values | str]:
     number = record.get("id") or record.get("run_id")
-    texts = [said(_within(record, it) or None) for it in ("inputs", "outputs")]
+    texts = [content_of(_within(record, it) or None) for it in ("inputs", "outputs")]
     item = single(*texts, item=number, prompt_id=record.get("example_id"))
     if texts[1] is None:
         yield f"no output: {record.get('error') or 'the run failed'}"
@@ -49,15 +49,14 @@ def _within(record: Values, root: str) -> Any:
     if root in record:
         return parsed(record[root])
     start = f"{root}."
-    found = {
-        name.removeprefix(start): raw for name, raw in record.items() if name.startswith(start)
-    }
-    return filled({name: parsed(raw) for name, raw in found.items()})
+    return filled(
+        {it.removeprefix(start): parsed(raw) for it, raw in record.items() if it.startswith(start)}
+    )
 
 
-def _feedback(found: Any) -> Iterator[tuple[str, Values, Values]]:
-    if isinstance(found, list):
-        for each in found:
+def _feedback(given: Any) -> Iterator[tuple[str, Values, Values]]:
+    if isinstance(given, list):
+        for each in given:
             yield str(each.get("key")), each.get("feedback_source") or {}, each
-    for key, value in found.items() if isinstance(found, dict) else ():
+    for key, value in given.items() if isinstance(given, dict) else ():
         yield key, {}, {"value": value}

@@ -51,7 +51,8 @@ _ENDING = re.compile(r"[-_ ](results?|annotations?|data)$", re.IGNORECASE)
 FITS = ((ITEM,),)
 
 
-def holds_state(name: str) -> bool:
+def fits_name(name: str) -> bool:
+    """Say whether a file holds the state of a project."""
     return _OF_STATE.fullmatch(PurePath(name).name) is not None
 
 
@@ -61,7 +62,7 @@ def holds_data(name: str) -> bool:
 
 def rows(stream: BinaryIO, name: str, file_format: str | None = None) -> Iterator[Item]:
     """Read a file of one judge or annotator: a statement per row, with an answer to each task."""
-    if holds_state(name):
+    if fits_name(name):
         yield Note(name, "it holds the state of a project, and no answers: not read")
         return
     for item in rows_of(stream, name, file_format, partial(_made, name)):

@@ -4,11 +4,9 @@
 ``input``, two responses and three labels: 1 and 2 for the better response, 0 for a tie. A judge's
 file holds per ``idx`` its ``*_result`` and ``*_reason``. They are aligned by ``idx``.
 
-The scale is 0, 1, 2. gpt-3.5-turbo's file says ``"Tie"`` 38 times and never ``"0"``: that is a
-tie. Its 25 ``"garbage"`` are no answers: those verdicts failed. It agrees with the majority of the
-people on 69.77 % of the pairs; the published 69.27 % and kappa .470 count ``"Tie"`` as wrong. What
-was written stands unchanged in the label ``result`` of votes and verdicts, which gives the
-published figures.
+gpt-3.5-turbo's file says ``"Tie"`` 38 times and never ``"0"``: that is a tie. Its 25 ``"garbage"``
+are failed verdicts. What was written stands unchanged in the label ``result``, which gives the
+published figures (docs/importing.md).
 
 ``idx`` numbers pairs, not prompts: of the published 999, up to ten share one of 170 instructions,
 which is what holds them together.
@@ -22,7 +20,7 @@ Source: PandaLM, arXiv 2306.05087.
 from collections.abc import Iterator
 from pathlib import PurePath
 
-from judge_eval.exchange.formats.shapes import pair
+from judge_eval.exchange.formats.shapes import pair, tags
 from judge_eval.exchange.row_models import Values, need, one_of, plain
 
 TEXTS = ("idx", "cmp_key", "instruction", "response1", "response2")
@@ -76,13 +74,12 @@ def _verdict(record: Values, prefix: str, judge: str) -> Values:
 def _votes(record: Values) -> Iterator[Values]:
     idx, generators, instruction, *responses = need(record, *TEXTS)
     first, _, second = str(generators).partition("_")
-    application = record.get("motivation_app")
     parts = [plain("instruction", instruction), plain("input", record.get("input") or "")]
     output_a, output_b = (str(r) if isinstance(r, bool) else r for r in responses)
     item = pair(
         *("\n\n".join(filter(None, parts)), output_a, output_b),
         pair=idx,
-        tags=[application] if application else [],
+        tags=tags(record, "motivation_app"),
         generator_a=first,
         generator_b=second,
     )

@@ -13,7 +13,6 @@ the exact rules stand in docs/scoring.md.
 """
 
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 from typing import BinaryIO
 
 from humanjudge.lib.strict_json import Cursor, NotJson, loads
@@ -116,7 +115,7 @@ def _task(order: Sequence[str], record: Record) -> Iterator[Values | str]:
     elif status != "complete":
         yield f"the task is {status}: its vote was not counted there"
     else:
-        at = _moment(task.get("completed_at"))
+        at = shapes.moment("completed_at", task.get("completed_at"), per_second=1000)
         yield pair | {"voter": VOTER, "vote": task["human_winner"], "voted_at": at}
 
 
@@ -150,13 +149,3 @@ def _verdict(value: Values) -> Values:
         return {"judge": judge, "error": error, "feedback": value.get("feedback")}
     scores = {name: value.get(name) for name in ("score_a", "score_b", "feedback")}
     return {"judge": judge, "verdict": value["winner"], **scores}
-
-
-def _moment(raw: object) -> object:
-    """Return the time that milliseconds since 1970 stand for; anything else as it is."""
-    if not isinstance(raw, int) or isinstance(raw, bool):
-        return raw
-    try:
-        return datetime.fromtimestamp(raw / 1000, UTC)
-    except (ValueError, OverflowError, OSError) as error:
-        raise Misfit("completed_at", f"{raw} is no time in milliseconds") from error

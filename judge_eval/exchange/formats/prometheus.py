@@ -9,7 +9,7 @@ Sources: huggingface.co/datasets/prometheus-eval/Feedback-Collection and .../Pre
 from collections.abc import Iterator
 
 from judge_eval.exchange import fields
-from judge_eval.exchange.formats.shapes import choice_of, filled, pair, single
+from judge_eval.exchange.formats.shapes import choice_of, filled, pair, single, verdict_of
 from judge_eval.exchange.row_models import Values, need
 
 _OF_PAIRS = ("orig_instruction", "orig_response_A", "orig_response_B", "orig_preference")
@@ -25,13 +25,11 @@ def read(record: Values, name: str) -> Iterator[Values]:
     }
     if "orig_preference" in record:
         item = pair(*need(record, *_OF_PAIRS[:3]))
-        answer: Values = {"verdict": choice_of(record["orig_preference"])}
+        answer = verdict_of(choice_of(record["orig_preference"]), "score")
         answer |= {f"score_{it}": _number(record.get(f"orig_score_{it.upper()}")) for it in "ab"}
     else:
         item = single(*need(record, f"{prefix}instruction", f"{prefix}response"))
-        answer = {"verdict": _number(record[f"{prefix}score"])}
-    if answer["verdict"] is None:
-        answer = {"error": "no score could be read"}
+        answer = verdict_of(_number(record[f"{prefix}score"]), "score")
     yield item | judge | filled(answer)
 
 

@@ -12,7 +12,7 @@ Source: promptfoo.dev/docs/configuration/outputs and .../reference ("EvaluateRes
 from collections.abc import Iterator
 from typing import Any
 
-from judge_eval.exchange.formats.shapes import said, single
+from judge_eval.exchange.formats.shapes import content_of, single
 from judge_eval.exchange.row_models import Misfit, Values
 
 HUMAN = "human"
@@ -23,13 +23,13 @@ FITS = [("prompt", "provider", "vars", it) for it in ("response", "gradingResult
 
 def read(record: Values, name: str) -> Iterator[Values | str]:
     provider, response = _object(record, "provider"), _object(record, "response")
-    output = said(response.get("output"))
+    output = content_of(response.get("output"))
     if output is None:
         yield f"no output: {record.get('error') or response.get('error') or 'the call failed'}"
         return
     generator = provider.get("label") or provider.get("id")
     # A prompt of several messages is the JSON of their list.
-    item = single(said(_object(record, "prompt").get("raw")), output, generator=generator)
+    item = single(content_of(_object(record, "prompt").get("raw")), output, generator=generator)
     grading = _object(record, "gradingResult")
     parts = [each for each in grading.get("componentResults") or [] if isinstance(each, dict)]
     kinds = [_object(each, "assertion").get("type") for each in parts]

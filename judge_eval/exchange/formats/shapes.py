@@ -7,6 +7,7 @@ vote, and all others are further answers.
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from itertools import combinations
 from typing import Any, Final
 
@@ -36,6 +37,23 @@ def pair(prompt: Any, output_a: Any, output_b: Any, **more: Any) -> Values:
 
 def single(prompt: Any, output: Any, **more: Any) -> Values:
     return filled({"prompt": prompt, "kind": "text", "output": output, **more})
+
+
+def tags(record: Values, *columns: str) -> list[str]:
+    """Return what those of some columns say that a record has."""
+    return [str(tag) for column in columns if (tag := record.get(column))]
+
+
+def moment(field: str, raw: object, per_second: int = 1) -> object:
+    """Return a number since 1970, or a time without a zone, in UTC; anything else as it is."""
+    if isinstance(raw, datetime):
+        return raw if raw.tzinfo else raw.replace(tzinfo=UTC)
+    if isinstance(raw, bool) or not isinstance(raw, int | float):
+        return raw
+    try:
+        return datetime.fromtimestamp(raw / per_second, UTC)
+    except (ValueError, OverflowError, OSError) as error:
+        raise Misfit(field, f"{raw} is no time since 1970") from error
 
 
 def filled(values: Mapping[str, Any]) -> Values:
@@ -78,14 +96,14 @@ def parsed(raw: Any) -> Any:
     return raw
 
 
-def said(raw: Any) -> Any:
+def content_of(raw: Any) -> Any:
     """Return the text or the messages that an input or output stands for, else its JSON."""
     value = parsed(raw)
     if isinstance(value, dict):
         known = [name for name in ("messages", "content", *OUTPUTS, *PROMPTS) if name in value]
         names = known or ([*value] if len(value) == 1 else [])
         if names:
-            return said(value[names[0]])
+            return content_of(value[names[0]])
     elif isinstance(value, list) and value:
         # Messages, or the parts of one.
         if any(conversation(it) for it in (value, [{"role": "user", "content": value}])):
@@ -119,12 +137,17 @@ def decision(raw: object) -> str | None:
     return "tie" if sign == "=" else left if ">" in sign else right
 
 
+def verdict_of(verdict: object, what: str = "winner") -> Values:
+    """Return a verdict; it has failed where there is none."""
+    return {"error": f"no {what} could be read"} if verdict is None else {"verdict": verdict}
+
+
 def both_orders(winners: Sequence[str | None]) -> Values:
     """Return the verdict of one game, or of two of which the second names the sides exchanged."""
-    if None in winners:
-        return {"error": "no winner could be read"}
-    first, *second = map(str, winners)
-    return {"pick_ab": first, "pick_ba": SWAPPED[second[0]]} if second else {"verdict": first}
+    if None in winners or len(winners) == 1:
+        return verdict_of(None if None in winners else winners[0])
+    first, second = map(str, winners)
+    return {"pick_ab": first, "pick_ba": SWAPPED[second]}
 
 
 def in_both_orders(texts: Sequence[object]) -> str | None:
@@ -140,15 +163,15 @@ def sides_in(data: Values, named: Sequence[str] = ()) -> Sequence[str]:
 
 def item_of(number: object, data: Values, sides: Sequence[str]) -> Values:
     """Return the pair of these sides, or else the single item, that a record is about."""
-    prompt = said(next((data[name] for name in PROMPTS if data.get(name)), None))
+    prompt = content_of(next((data[name] for name in PROMPTS if data.get(name)), None))
     if sides:
         of = {
             f"generator_{letter}": next(filter(None, map(data.get, names)), None)
             for letter, side in zip("ab", sides, strict=True)
             for names in [(f"{side}_model", f"model_{side}", f"model_{letter}")]
         }
-        return pair(prompt, *(said(data[side]) for side in sides), pair=number, **of)
-    output = said(next((data[name] for name in OUTPUTS if data.get(name) is not None), None))
+        return pair(prompt, *(content_of(data[side]) for side in sides), pair=number, **of)
+    output = content_of(next((data[name] for name in OUTPUTS if data.get(name) is not None), None))
     return single(prompt, output, item=number, generator=data.get("model"))
 
 
@@ -180,11 +203,11 @@ def statements(
     if sides:
         places = {"left": "A", "right": "B"} | dict(zip(sides, "AB", strict=True))
         choices = {it: choice_of(places.get(str(answer), answer)) for it, answer in labels.items()}
-        if not (asked := next(iter(filled(choices)), None)):
+        if not (question := next(iter(filled(choices)), None)):
             yield f"{name} does not say which output is better"
             return
-        more[vote] = choices[asked]
-        del labels[asked]
+        more[vote] = choices[question]
+        del labels[question]
     yield item | who | more | ({"labels": labels} if labels else {})
 
 
@@ -200,9 +223,9 @@ def _ranks(answer: Any, data: Values) -> dict[str, float]:
     """Return the ranks of fields, 1 being the best: stated, or by their order in a list."""
     if not isinstance(answer, list) or len(answer) < 2:
         return {}
-    is_stated = all(isinstance(each, dict) and each.keys() >= {"value", "rank"} for each in answer)
+    is_ranked = all(isinstance(each, dict) and each.keys() >= {"value", "rank"} for each in answer)
     ranks = {
-        str(each["value"] if is_stated else each): float(each["rank"] or 0) if is_stated else place
+        str(each["value"] if is_ranked else each): float(each["rank"] or 0) if is_ranked else place
         for place, each in enumerate(answer, start=1)
     }
     return ranks if ranks.keys() <= data.keys() else {}

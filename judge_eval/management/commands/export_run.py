@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from humanjudge.http import Problem
 from judge_eval.exchange.export import export_project
-from judge_eval.exchange.export_files import FORMATS, FormatName, with_ends
+from judge_eval.exchange.export_files import FORMATS, FormatName, in_blocks, with_ends
 from judge_eval.models import Run
 from judge_eval.selectors import Ambiguous, by_prefix, project_of
 
@@ -26,16 +26,18 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         out = options["out"]
         try:
-            lines = self._lines(options["run"], options["project"], options["format"])
-            file = out.open("w", encoding="utf-8", newline="") if out else nullcontext(sys.stdout)
-            with file as open_file:
-                open_file.writelines(lines)
+            pieces = self._pieces(options["run"], options["project"], options["format"])
+            with out.open("wb") if out else nullcontext(sys.stdout.buffer) as file:
+                file.writelines(in_blocks(pieces))
+                file.flush()
         except (Ambiguous, Problem) as refused:
             raise CommandError(str(refused)) from refused
         except OSError as error:
             raise CommandError(f"cannot write {out}: {error.strerror}") from error
 
-    def _lines(self, run_id: str, of_project: str, file_format: FormatName) -> Iterator[str]:
+    def _pieces(
+        self, prefix: str, of_project: str, file_format: FormatName
+    ) -> Iterator[str] | Iterator[bytes]:
         if of_project:
             if file_format != "jsonl":
                 raise CommandError("--format: a project is written as jsonl; name one of its runs")
@@ -43,7 +45,7 @@ class Command(BaseCommand):
             if project is None:
                 raise CommandError(f"there is no project {of_project!r}")
             return with_ends(export_project(project))
-        run = by_prefix(Run.objects.select_related("queue__project"), run_id)
+        run = by_prefix(Run.objects.select_related("queue__project"), prefix)
         if run is None:
-            raise CommandError(f"there is no run {run_id!r}")
-        return FORMATS[file_format].lines(run)
+            raise CommandError(f"there is no run {prefix!r}")
+        return FORMATS[file_format].pieces(run)
