@@ -198,6 +198,7 @@ class Judge(models.Model):
     IMPORTED: ClassVar = "imported"
     # The model of those whose verdicts were written for the demo.
     EXAMPLE: ClassVar = "example"
+    TUNED: ClassVar = "tuned"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     run = models.ForeignKey(Run, models.PROTECT, related_name="judges", db_index=False)
@@ -231,7 +232,9 @@ class Judge(models.Model):
 
     @property
     def tag(self) -> str:
-        """Return what stands beside its name where it is no model that judges."""
+        """Return what stands beside its name: no model judges there, or one that was tuned."""
+        if self.is_tuned:
+            return self.TUNED
         is_example = (self.provider, self.model) == (self.IMPORTED, self.EXAMPLE)
         return self.EXAMPLE if is_example else self.BASELINE if self.is_baseline else ""
 

@@ -38,6 +38,16 @@ def lacks_majority(votes_by_choice: Collection[int]) -> bool:
     return 3 * max(votes_by_choice, default=0) < 2 * sum(votes_by_choice)
 
 
+def majority(votes: Sequence[Vote]) -> str:
+    """Return what more than half of the votes chose; nothing where no choice has that many.
+
+    >>> majority([("A", None), ("B", None), ("A", None)]), majority([("A", None), ("B", None)])
+    ('A', '')
+    """
+    [(choice, number)] = Counter(choice for choice, _ in votes).most_common(1) or [("", 0)]
+    return choice if 2 * number > len(votes) else ""
+
+
 def is_disputed(votes: Sequence[Vote], critical_variance: float) -> bool:
     """Say whether no choice holds two thirds of the votes, or their values lie far apart.
 

@@ -226,6 +226,10 @@ class Kind:
         """Return what a choice says as labels of the task: what a vote or a verdict keeps."""
         return {options.task: choice}
 
+    def words(self, choice: str) -> list[str]:
+        """Return the words of the ballot that a stored choice holds."""
+        return [choice]
+
     def spoken(self, choice: str, left: str) -> str:
         """Return what a stored choice is called on the screen of a voter with this left side."""
         return choice
@@ -428,8 +432,11 @@ class Labels(Category):
         choice = joined(_offered("choice", word, ballot) for word in chosen - {NO_LABELS})
         return Answer(choice, _further(posted, labels=self.labelled(choice, options)))
 
+    def words(self, choice: str) -> list[str]:
+        return [] if choice == NO_LABELS else choice.split(SEPARATOR)
+
     def labelled(self, choice: str, options: Options) -> dict[str, Label]:
-        return {options.task: [] if choice == NO_LABELS else choice.split(SEPARATOR)}
+        return {options.task: self.words(choice)}
 
 
 class Text(Kind):

@@ -327,25 +327,32 @@ def variants(run: str, tuning: str | None, held_out: str | None) -> Printed:
 @click.option("--model", help="Whom it asks; the label if not given.")
 @click.option("--provider", help="Where.")
 @click.option("--instructions", type=FILE, help="A file with what it is told first.")
+@click.option("--example", "examples", multiple=True, metavar="ITEM", help="It is shown this one.")
+@click.option("--examples", "draw_examples", type=int, help="So many are drawn and shown to it.")
 @click.option("--temperature", help="A number, or none to send none.")
+@click.option("--reasoning-effort", help="What its provider calls the level.")
+@click.option("--max-tokens", type=int, help="How long its answer may be.")
+@click.option("--orders", type=click.Choice(["both", "random", "AB", "BA"]), help="Of a pair.")
 @click.option("--samples", type=int, help="Answers of which the majority counts.")
 @click.option("--repeats", type=int, help="How often the same is asked, for self-agreement.")
 def add_variant(
     run: str,
     label: str,
     instructions: Path | None,
+    examples: tuple[str, ...],
+    draw_examples: int | None,
     temperature: str | None,
     provider: str | None,
     **options: str | int | None,
 ) -> Printed:
     """Let a variant join a run whose tuning is open; it is asked nothing yet."""
-    spec: dict[str, object] = {"id": label, **given(**options)}
+    spec: dict[str, object] = {"id": label, "examples": examples, **given(**options)}
     if temperature is not None:
         spec["temperature"] = None if temperature == "none" else float(temperature)
     if instructions is not None:
         with trying("read", instructions):
             spec["instructions"] = instructions.read_text(encoding="utf-8")
-    body = {"judges": [spec], **given(provider=provider)}
+    body = {"judges": [spec], **given(provider=provider, draw_examples=draw_examples)}
     workshop = connect().post(run_path(run, "variants"), body)
     return workshop, lines.variant_lines(workshop)
 

@@ -1,9 +1,8 @@
 """The figures by which variants of a judge are chosen: on the tuning half, and on that held out."""
 
-from collections import Counter, defaultdict
 from dataclasses import dataclass
-from typing import Any
-from uuid import UUID
+
+from django.db.models import Q
 
 from judge_eval.findings.agreement import agreement_of
 from judge_eval.findings.filters import HALF, HELD_OUT, TUNING, Slice
@@ -12,8 +11,9 @@ from judge_eval.findings.repeats import Repeats, repeats_of
 from judge_eval.models import Judge, Run, Verdict
 from judge_eval.stats.estimate import Share, best_first
 from voting import tuning
-from voting.ledger.counts import counted_in
-from voting.models import Entry, Item, Voter
+from voting.disputes import majority
+from voting.ledger.counts import votes_on
+from voting.models import Item, Voter
 
 MOST_DISAGREEMENTS = 30
 
@@ -71,14 +71,10 @@ class Disagreement:
 def disagreements(run: Run, judge: Judge) -> list[Disagreement]:
     """Return items of the tuning half on which a judge says other than most people, with why."""
     own = Verdict.objects.filter(judge=judge, item__is_held_out=False).exclude(winner="")
-    votes: dict[UUID, Counter[str]] = defaultdict(Counter)
-    counted: Any = Entry.objects.filter(counted_in(run.queue), item__in=own.values("item"))
-    for item, choice in counted.values_list("item", "choice"):
-        votes[item][choice] += 1
-    found = []
+    votes, found = votes_on(Q(item__in=own.values("item"))), []
     long = [f"item__{side}__{name}" for side in "ab" for name in ("output", "metadata")]
     for verdict in own.select_related("item__a", "item__b").defer(*long).order_by("item__position"):
-        [(people, number)] = votes[verdict.item_id].most_common(1) or [("", 0)]
-        if 2 * number > votes[verdict.item_id].total() and people != verdict.winner:
+        people = majority(votes[verdict.item_id])
+        if people and people != verdict.winner:
             found.append(Disagreement(verdict.item, verdict.winner, people, verdict.feedback))
     return found[:MOST_DISAGREEMENTS]

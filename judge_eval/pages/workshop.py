@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from django import forms
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 
 from humanjudge.http import Context, HtmxRequest
@@ -14,7 +14,13 @@ from humanjudge.lib.tables import percent
 from humanjudge.lib.text import number_of
 from humanjudge.lib.validation import ConfigInvalid, validated
 from judge_eval.access import hidden_from
-from judge_eval.config.run_config import MOST_REPEATS, JoiningJudges, RunConfig, parse
+from judge_eval.config.run_config import (
+    MOST_EXAMPLES,
+    MOST_REPEATS,
+    JoiningJudges,
+    RunConfig,
+    parse,
+)
 from judge_eval.findings.columns import share_cell
 from judge_eval.findings.few import keep_few_from
 from judge_eval.findings.workshop import (
@@ -34,10 +40,18 @@ from judge_eval.runs.requests import judge_question
 from judge_eval.web import run_action, run_page, shortened
 from voting import tuning
 from voting.access import user_of
+from voting.kinds import kind_of
 from voting.models import Voter
 from voting.voters import voter_of_user
 
 _LEFT_OPEN = "Empty: as other judges."
+_ORDERS = {
+    "": "as other judges",
+    "both": "both",
+    "random": "one, drawn for each pair",
+    "AB": "always as stored",
+    "BA": "always swapped",
+}
 _STEPS: dict[variants.Step, str] = {
     "first": f"{variants.FIRST_ITEMS} items of the tuning half",
     "tuning": "the tuning half",
@@ -70,6 +84,15 @@ class VariantForm(forms.Form):
         max_value=MOST_REPEATS,
         help_text="Above 1 it is asked the same again, to see whether it agrees with itself.",
     )
+    orders = forms.ChoiceField(required=False, label="Orders of a pair", choices=_ORDERS.items())
+    draw_examples = forms.IntegerField(
+        required=False,
+        min_value=0,
+        max_value=MOST_EXAMPLES,
+        label="Examples to draw",
+        help_text="So many voted items of the tuning half are shown to it with what most people "
+        "say, beside the disagreements that you choose above.",
+    )
     joining: JoiningJudges | None = None
 
     def __init__(self, run: Run, *args: Any, **kwargs: Any) -> None:
@@ -78,15 +101,22 @@ class VariantForm(forms.Form):
         provider = self.fields["provider"]
         assert isinstance(provider, forms.ChoiceField)  # as declared above
         provider.choices = [(name, name) for name in names]
+        if "orders" not in kind_of(run.queue).figures:
+            del self.fields["orders"]
+
+    @property
+    def examples(self) -> list[str]:
+        """Disagreements that were chosen: their boxes stand among these, not in the form."""
+        return self.data.getlist("examples") if isinstance(self.data, QueryDict) else []
 
     def clean(self) -> None:
-        got = {name: value for name, value in self.cleaned_data.items() if value not in ("", None)}
-        spec: Context = {n: v for n, v in got.items() if n not in ("provider", "no_temperature")}
-        if got.get("no_temperature"):
+        given = {name: each for name, each in self.cleaned_data.items() if each not in ("", None)}
+        data: Context = {n: given.pop(n) for n in ("provider", "draw_examples") if n in given}
+        spec: Context = given | {"examples": self.examples}
+        if spec.pop("no_temperature", False):
             spec["temperature"] = None
         try:
-            data = {"judges": [spec], **{n: got[n] for n in ("provider",) if n in got}}
-            self.joining = validated(JoiningJudges, data)
+            self.joining = validated(JoiningJudges, data | {"judges": [spec]})
         except ConfigInvalid as invalid:
             self.add_error(None, shortened(invalid.errors))
 

@@ -28,6 +28,7 @@ from judge_eval.config.run_config import (
 from judge_eval.models import REPEATED, Board, Call, Judge, Provider, Run, Verdict
 from judge_eval.objects import record_objects
 from judge_eval.runs import extension_check, leases, providers, state, verdicts
+from judge_eval.runs.examples import OF_VARIANTS, with_examples
 from judge_eval.runs.hook_api import PlanHelpers
 from judge_eval.runs.progress import RETRIED
 from judge_eval.runs.requests import Question, answered_by_another
@@ -75,6 +76,8 @@ def create(project: Project | str, config: RunConfig, by: User | None = None) ->
     """
     if wrong := extension_check.absent_from(config.as_dict()):
         raise ConfigInvalid(wrong)
+    if any(judge.examples for judge in config.judges):
+        raise ConfigInvalid.at("judges", f"examples {OF_VARIANTS}")
     with transaction.atomic():
         if isinstance(project, str):
             project = make_project(project, by)
@@ -118,7 +121,9 @@ def copied(run: Run) -> RunConfig:
     if run.is_given:
         raise LifecycleRefused("The outputs of this run were given; it cannot be copied.")
     longest = Run._meta.get_field("name").max_length or 0
-    return config.model_copy(update={"name": f"{run.name[: longest - 7]} (copy)"})
+    # Examples are of this run's items, and of its tuning half.
+    judges = tuple(judge for judge in config.judges if not judge.examples)
+    return config.model_copy(update={"name": f"{run.name[: longest - 7]} (copy)", "judges": judges})
 
 
 def start(run_id: UUID) -> Run:
@@ -260,7 +265,7 @@ def add_judges_to(run_id: UUID, joining: JoiningJudges) -> int:
     verdicts that come are new entries of the ledger.
     """
     with locked_run(run_id, *JOINABLE, otherwise="judges join it once its items are open") as run:
-        config = _joined(run, joining)
+        config = _joined(run, with_examples(run, joining))
         are_baselines = all(is_baseline(judge.id) for judge in joining.judges)
         if not are_baselines and lacking_outputs(run.queue).exists():
             raise LifecycleRefused("Its outputs are not here, so no judge can be asked about them.")

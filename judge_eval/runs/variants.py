@@ -10,7 +10,7 @@ from decimal import Decimal
 from functools import partial
 from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
-from django.db.models import QuerySet
+from django.db.models import QuerySet, Sum
 from django.db.models.functions import Length
 
 from judge_eval.config.estimates import calls_per_verdict, cost
@@ -100,12 +100,18 @@ def _estimated(run: Run, judge: Judge, step: Step, left: QuerySet[Item], number:
     if price is None:
         return NextStep(step, number, number * each, None)
     around = len(run.queue.rubric.text) + len(spec.instructions) + 2_000
-    sizes = left.annotate(p=Length("a__prompt"), x=Length("a__output"), y=Length("b__output"))
-    rows = sizes.values_list("p", "x", "y")
-    characters = sum(around + sum(size or 0 for size in row) for row in rows)
+    around += _characters(run.queue.items.filter(pk__in=[each.item for each in spec.examples]))
+    characters = number * around + _characters(left)
     most = config.asking(judge.name, judge.provider, judge.model).max_tokens
     usd = cost(characters // 4 * each, number * each * most, price)
     return NextStep(step, number, number * each, usd)
+
+
+def _characters(items: QuerySet[Item]) -> int:
+    """Return how many characters the prompts and outputs of items have."""
+    fields = ("a__prompt", "a__output", "b__output")
+    sizes = items.order_by().aggregate(**{field: Sum(Length(field)) for field in fields})
+    return sum(size or 0 for size in sizes.values())
 
 
 def ask(run: Run, judge: Judge, step: Step) -> int:
