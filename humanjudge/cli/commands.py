@@ -371,6 +371,29 @@ def ask_variant(run: str, label: str, wait: bool, timeout: float) -> Printed:
     return asked, [lines.line("asked", label, "verdicts", asked["verdicts"])]
 
 
+@command("variant-suggest")
+@click.argument("run")
+@click.argument("label")
+@click.option("--model", required=True, help="Who words it anew.")
+@click.option("--provider", help="Where.")
+@seconds(300, "Seconds to wait for its answer.")
+def suggest_wording(
+    run: str, label: str, model: str, provider: str | None, timeout: float
+) -> Printed:
+    """Print another wording of a variant's instructions, by its tagged disagreements: a draft."""
+    client, path, until = connect(), run_path(run, "variants", "suggestion"), monotonic() + timeout
+    body = {"variant": label, "model": model, **given(provider=provider)}
+    suggestion = client.post(path, body)
+    while not (suggestion["instructions"] or suggestion["error"]):
+        if monotonic() >= until:
+            raise Failed(Code.TIMED_OUT, f"{model} is still being asked")
+        sleep(LOOK_SECONDS)
+        suggestion = client.get(path)
+    if suggestion["error"]:
+        raise Failed(Code.REFUSED, f"{model}: {suggestion['error']}")
+    return suggestion, [suggestion["instructions"]]
+
+
 @command("import")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=FILE)
 @click.option("--run", help="Add to this run instead of making one.")

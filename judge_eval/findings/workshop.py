@@ -2,20 +2,14 @@
 
 from dataclasses import dataclass
 
-from django.db.models import Q
-
 from judge_eval.findings.agreement import agreement_of
 from judge_eval.findings.filters import HALF, HELD_OUT, TUNING, Slice
 from judge_eval.findings.load import outcomes_of
 from judge_eval.findings.repeats import Repeats, repeats_of
-from judge_eval.models import Judge, Run, Verdict
+from judge_eval.models import Judge, Run
 from judge_eval.stats.estimate import Share, best_first
 from voting import tuning
-from voting.disputes import majority
-from voting.ledger.counts import votes_on
-from voting.models import Item, Voter
-
-MOST_DISAGREEMENTS = 30
+from voting.models import Voter
 
 
 @dataclass(frozen=True)
@@ -58,23 +52,3 @@ def look_at_held_out(run: Run, judge: Judge, by: Voter | None = None) -> HeldOut
 def _shares(run: Run, half: str) -> list[tuple[Judge, Share]]:
     outcomes = outcomes_of(run, Slice(HALF, half, run.queue.noun))
     return list(zip(outcomes.judges, agreement_of(outcomes).overall, strict=True))
-
-
-@dataclass(frozen=True)
-class Disagreement:
-    item: Item
-    said: str
-    people: str
-    reason: str
-
-
-def disagreements(run: Run, judge: Judge) -> list[Disagreement]:
-    """Return items of the tuning half on which a judge says other than most people, with why."""
-    own = Verdict.objects.filter(judge=judge, item__is_held_out=False).exclude(winner="")
-    votes, found = votes_on(Q(item__in=own.values("item"))), []
-    long = [f"item__{side}__{name}" for side in "ab" for name in ("output", "metadata")]
-    for verdict in own.select_related("item__a", "item__b").defer(*long).order_by("item__position"):
-        people = majority(votes[verdict.item_id])
-        if people and people != verdict.winner:
-            found.append(Disagreement(verdict.item, verdict.winner, people, verdict.feedback))
-    return found[:MOST_DISAGREEMENTS]

@@ -1,33 +1,30 @@
 """The workshop of a run: variants of a judge, tuned on one half of its votes, told by the other."""
 
 import difflib
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django import forms
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 
-from humanjudge.http import Context, HtmxRequest
+from humanjudge.http import Context, HtmxRequest, Problem
 from humanjudge.lib.tables import percent
-from humanjudge.lib.text import number_of
+from humanjudge.lib.text import listed, number_of
 from humanjudge.lib.validation import ConfigInvalid, validated
-from judge_eval.access import hidden_from
 from judge_eval.config.run_config import (
     MOST_EXAMPLES,
     MOST_REPEATS,
     JoiningJudges,
-    RunConfig,
     parse,
 )
 from judge_eval.findings.columns import share_cell
 from judge_eval.findings.few import keep_few_from
 from judge_eval.findings.workshop import (
-    Disagreement,
     HeldOut,
     VariantFigure,
-    disagreements,
     look_at_held_out,
     tuning_figures,
 )
@@ -35,8 +32,15 @@ from judge_eval.models import Judge, Run
 from judge_eval.pages.run_form import provider_names
 from judge_eval.prompts.judge import CURRENT, PLACEHOLDERS, opening_of
 from judge_eval.runs import providers, variants
+from judge_eval.runs.disagreements import (
+    Tag,
+    tag_counts,
+    tag_disagreement,
+    visible_disagreements,
+)
 from judge_eval.runs.lifecycle import LifecycleRefused
 from judge_eval.runs.requests import judge_question
+from judge_eval.runs.suggestion import latest, suggest
 from judge_eval.web import run_action, run_page, shortened
 from voting import tuning
 from voting.access import user_of
@@ -97,10 +101,7 @@ class VariantForm(forms.Form):
 
     def __init__(self, run: Run, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        names = provider_names(providers.usable_in(run.queue.project_id))
-        provider = self.fields["provider"]
-        assert isinstance(provider, forms.ChoiceField)  # as declared above
-        provider.choices = [(name, name) for name in names]
+        _offer_providers(self, run)
         if "orders" not in kind_of(run.queue).figures:
             del self.fields["orders"]
 
@@ -121,10 +122,36 @@ class VariantForm(forms.Form):
             self.add_error(None, shortened(invalid.errors))
 
 
+class SuggestForm(forms.Form):
+    """Whom to ask for another wording."""
+
+    prefix = "suggest"
+    provider = forms.ChoiceField()
+    model = forms.CharField(max_length=200)
+
+    def __init__(self, run: Run, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        _offer_providers(self, run)
+
+
+class TagForm(forms.Form):
+    item_id = forms.UUIDField()
+    tag = forms.ChoiceField(choices=Tag.choices)
+
+
+def _offer_providers(form: forms.Form, run: Run) -> None:
+    provider = form.fields["provider"]
+    assert isinstance(provider, forms.ChoiceField)  # as declared above
+    names = provider_names(providers.usable_in(run.queue.project_id))
+    provider.choices = [(name, name) for name in names]
+
+
 @run_page("see calls")
 def run_workshop(request: HtmxRequest, run: Run) -> HttpResponse:
     if run.queue.held_out_from is not None:
         keep_few_from(request, run)
+    if request.htmx and "suggestion" in request.GET:
+        return render(request, "judge_eval/_suggestion.html", _suggested(run, _wordings(run)))
     return _page(request, run)
 
 
@@ -137,14 +164,13 @@ def _page(
 ) -> HttpResponse:
     is_split = run.queue.held_out_from is not None
     figures = tuning_figures(run) if is_split else []
-    usual = opening_of(CURRENT, judge_question(run.queue))
-    config = parse(run.config) if run.config else None
-    rows = [_row(run, config, figure, usual) for figure in figures if not figure.judge.is_baseline]
+    wordings = _wordings(run)
+    rows = _rows(run, [figure for figure in figures if not figure.judge.is_baseline])
     chosen = request.GET.get("judge", "")
     judge = next((row["judge"] for row in rows if str(row["judge"].pk) == chosen), None)
-    first = next((row["judge"] for row in rows if row["asked"]), None)
-    judge = judge or first
+    judge = judge or next((row["judge"] for row in rows if row["asked"]), None)
     looks = len(tuning.looks_at(run.queue)) if is_split else 0
+    left, right = (request.GET.get(side, "") for side in ("left", "right"))
     context: Context = {
         "run": run,
         "tab": "run",
@@ -155,26 +181,76 @@ def _page(
         "looks": f"Held-out looked at {number_of(looks, 'time')}",
         "held": held and _held(held),
         "chosen": judge,
-        "disagreements": _visible(request, run, disagreements(run, judge)) if judge else [],
-        "form": form or VariantForm(run, initial={"instructions": usual, "repeats": 1}),
+        "disagreements": visible_disagreements(request, judge) if judge else [],
+        "tags": Tag.choices,
+        "tag_counts": tag_counts(run),
+        "wordings": wordings,
+        "sides": [("left", "From", left), ("right", "to", right)],
+        "diff": _diff(wordings, left, right),
+        "suggest": SuggestForm(run),
+        **_suggested(run, wordings),
     }
+    context["form"] = form or VariantForm(run, initial=_initial(request, context))
     return render(request, "judge_eval/workshop.html", context, status=status)
 
 
-def _visible(request: HttpRequest, run: Run, found: Sequence[Disagreement]) -> list[Disagreement]:
-    """Leave out what somebody has to vote on first."""
-    closed = hidden_from(request, run.queue.project, [each.item.pk for each in found])
-    return [each for each in found if each.item.pk not in closed]
+def _initial(request: HttpRequest, context: Context) -> Context:
+    """Return what stands in the form of a new variant: the usual wording, or the suggested one."""
+    suggestion = context["suggestion"]
+    instructions = context["wordings"][""].text
+    if suggestion and suggestion.text and "draft" in request.GET:
+        instructions = suggestion.text
+    return {"instructions": instructions, "repeats": 1}
 
 
-def _row(run: Run, config: RunConfig | None, figure: VariantFigure, usual: str) -> Context:
-    judge, repeats = figure.judge, figure.repeats
-    step = variants.next_step(run, judge) if run.queue.is_tuning and judge.is_tuned else None
-    spec = config.spec_of(judge.name) if config else None
+class Wording(NamedTuple):
+    name: str
+    text: str
+
+
+def _wordings(run: Run) -> dict[str, Wording]:
+    """Return the instructions of a run's judges by their numbers; the usual ones by none."""
+    usual = opening_of(CURRENT, judge_question(run.queue))
+    config = parse(run.config) if run.config else None
+    wordings = {"": Wording("the usual wording", usual)}
+    for judge in run.judges.exclude(model="").order_by("position"):
+        spec = config.spec_of(judge.name) if config else None
+        wordings[str(judge.pk)] = Wording(judge.name, (spec and spec.instructions) or usual)
+    return wordings
+
+
+def _diff(wordings: Mapping[str, Wording], left: str, right: str) -> list[tuple[str, str]]:
+    """Return the lines of two wordings, each with what became of it: a sign, or a blank."""
+    if left == right or not {left, right} <= wordings.keys():
+        return []
+    before, after = (wordings[side].text.splitlines() for side in (left, right))
+    lines = difflib.ndiff(before, after)
+    return [(line[0], line[2:]) for line in lines if not line.startswith("?")]
+
+
+def _suggested(run: Run, wordings: Mapping[str, Wording]) -> Context:
+    suggestion = latest(run)
+    if suggestion is None or not suggestion.text:
+        return {"run": run, "suggestion": suggestion}
+    both = dict(wordings) | {"suggested": Wording("", suggestion.text)}
+    diff = _diff(both, str(suggestion.judge.pk), "suggested")
+    return {"run": run, "suggestion": suggestion, "suggested_diff": diff}
+
+
+def _rows(run: Run, figures: Sequence[VariantFigure]) -> list[Context]:
+    tuned = [figure.judge for figure in figures if figure.judge.is_tuned]
+    steps = variants.next_steps(run, tuned) if run.queue.is_tuning else {}
+    for figure in figures:
+        figure.judge.run = run
+    return [_row(figure, steps.get(figure.judge.pk)) for figure in figures]
+
+
+def _row(figure: VariantFigure, step: variants.NextStep | None) -> Context:
+    repeats = figure.repeats
     cost = "cost not known" if step and step.usd is None else step and f"at most ${step.usd:.4f}"
     words = step and f"{number_of(step.items, 'item')}, {number_of(step.calls, 'call')}, {cost}"
     return {
-        "judge": judge,
+        "judge": figure.judge,
         "figure": share_cell(figure.overall, "votes", "not asked yet"),
         "asked": figure.overall.n,
         "itself": percent(repeats.share.value) if repeats.share.value is not None else "",
@@ -182,7 +258,6 @@ def _row(run: Run, config: RunConfig | None, figure: VariantFigure, usual: str) 
         "flips": [n + 1 for n in repeats.flips[: variants.FIRST_ITEMS]],
         "step": step,
         "step_words": step and f"Ask about {_STEPS[step.step]} ({words})",
-        "diff": _diff(usual, spec.instructions) if spec and spec.instructions else [],
     }
 
 
@@ -197,12 +272,6 @@ def _held(held: HeldOut) -> Context:
         "figure": share_cell(held.overall, "votes", "it was not asked about this half"),
         "gap": gap.replace("+-", "-"),
     }
-
-
-def _diff(usual: str, own: str) -> list[str]:
-    """Return the lines by which instructions differ from the usual ones."""
-    before, after = usual.splitlines(), own.splitlines()
-    return [line for line in difflib.ndiff(before, after) if not line.startswith("?")]
 
 
 # --- what can be done ----------------------------------------------------------------------------
@@ -245,6 +314,30 @@ def look(request: HttpRequest, run: Run, judge_id: UUID) -> HttpResponse:
     """Show a variant's figure on the half held out; that is counted, so it takes a button."""
     judge = _judge(run, judge_id)
     return _page(request, run, held=look_at_held_out(run, judge, _by(request, run)))
+
+
+@run_action("run")
+def tag(request: HtmxRequest, run: Run, judge_id: UUID) -> HttpResponse:
+    form, judge = TagForm(request.POST), get_object_or_404(run.judges, pk=judge_id)
+    if not form.is_valid():
+        raise Problem(422, f"Name an item, and a tag: {listed(Tag.values)}.")
+    by = _by(request, run)
+    each = tag_disagreement(request, judge, **form.cleaned_data, by=by)
+    if not request.htmx:
+        where = f"{reverse('run-workshop', args=[run.pk])}?judge={judge.pk}#disagreements"
+        return redirect(where)
+    context = {"run": run, "chosen": judge, "each": each, "tags": Tag.choices}
+    context |= {"is_tagged": True, "tag_counts": tag_counts(run)}
+    return render(request, "judge_eval/_tag_form.html", context)
+
+
+@run_action("run")
+def suggest_wording(request: HttpRequest, run: Run, judge_id: UUID) -> HttpResponse:
+    form = SuggestForm(run, request.POST)
+    if not form.is_valid():
+        raise Problem(422, "Choose a provider, and name a model of it.")
+    suggest(run, get_object_or_404(run.judges, pk=judge_id), **form.cleaned_data)
+    return redirect(f"{reverse('run-workshop', args=[run.pk])}?judge={judge_id}#suggestion")
 
 
 def _judge(run: Run, judge_id: UUID) -> Judge:

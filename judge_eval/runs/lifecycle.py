@@ -25,7 +25,7 @@ from judge_eval.config.run_config import (
     RunConfig,
     parse,
 )
-from judge_eval.models import REPEATED, Board, Call, Judge, Provider, Run, Verdict
+from judge_eval.models import REPEATED, TRIALS, Board, Call, Judge, Provider, Run, Verdict
 from judge_eval.objects import record_objects
 from judge_eval.runs import extension_check, leases, providers, state, verdicts
 from judge_eval.runs.examples import OF_VARIANTS, with_examples
@@ -144,11 +144,11 @@ def start(run_id: UUID) -> Run:
 
 
 def forget_trials(run: Run) -> None:
-    """Delete the calls by which judges of a draft were tried; one that is out may cost what it may.
+    """Delete the calls by which something was tried; one that is out may cost what it may.
 
     No answer is written down that comes after this.
     """
-    calls = run.calls.filter(purpose=Call.Purpose.TRIAL).select_for_update(no_key=True)
+    calls = run.calls.filter(purpose__in=TRIALS).select_for_update(no_key=True)
     leases.write_off([(call.pk, run.pk, call.reserved_nano) for call in calls.order_by("pk")])
     calls.delete()
 
@@ -413,7 +413,8 @@ def can_retry(run: Run) -> bool:
 
 def _has_failed() -> Q:
     """Say it of calls without an answer, and of those that two models have answered together."""
-    return Q(state=Call.State.FAILED) | Q(answered_by_another(), state=Call.State.DONE)
+    is_failed = Q(state=Call.State.FAILED) & ~Q(purpose__in=TRIALS)
+    return is_failed | Q(answered_by_another(), state=Call.State.DONE)
 
 
 def duplicate(run_id: UUID) -> Run:

@@ -13,14 +13,17 @@ from django.db.models import Exists, OuterRef
 
 from judge_eval.config.estimates import Price, cost, most_tokens, reservation
 from judge_eval.config.run_config import ExampleItem, Generation, Judging, RunConfig, parse
-from judge_eval.models import SAMPLES_APART, Call, Provider, Run
+from judge_eval.models import SAMPLES_APART, Call, Judge, Provider, Run
 from judge_eval.prompts import judge
+from judge_eval.prompts.judge import Message
 from judge_eval.prompts.parse import ReplyUnreadable, parse_verdict
 from judge_eval.prompts.request_hash import request_hash
+from judge_eval.prompts.suggest import Case, suggestion_messages
 from judge_eval.providers.chat import ChatRequest
 from judge_eval.providers.errors import CallFailed
 from judge_eval.providers.protocols import OPENAI_COMPATIBLE
 from judge_eval.runs import providers
+from judge_eval.runs.disagreements import tagged
 from voting.choices import SWAPPED
 from voting.kinds import kind_of, options_of
 from voting.models import Inference, Item, Queue
@@ -28,6 +31,8 @@ from voting.pictures.store import stored_path
 
 logger = logging.getLogger(__name__)
 
+# How models are asked for another wording; many refuse a temperature.
+_SUGGESTING = Generation(temperature=None)
 # A provider and a model.
 ModelName: TypeAlias = tuple[str, str]
 
@@ -145,6 +150,24 @@ def _example_items(queue: UUID, examples: tuple[ExampleItem, ...]) -> list[tuple
     return [(rows[each.item], each.answer) for each in examples if each.item in rows]
 
 
+def _suggestion_messages(queue: Queue, config: RunConfig, of: Judge) -> list[Message]:
+    """Return what a model is told that words a judge's instructions anew, of the tuning half."""
+    spec = config.spec_of(of.name)
+    opening = judge.opening_of(config.judging.prompt_version, judge_question(queue))
+    cases = [
+        Case(
+            each.verdict.item.a.prompt,
+            [output.output for output in each.verdict.item.outputs],
+            each.answer,
+            each.verdict.feedback,
+            each.people,
+            each.tag.get_tag_display() if each.tag else "",
+        )
+        for each in tagged(of)
+    ]
+    return suggestion_messages(queue.rubric.text, (spec and spec.instructions) or opening, cases)
+
+
 def question_of(call: Call, provider: Provider | None) -> Question:
     """Return what a call asks, or raise CallFailed where this machine cannot put it together."""
     if provider is None:
@@ -164,16 +187,18 @@ def question_of(call: Call, provider: Provider | None) -> Question:
 
 def _question(call: Call, run: Run, provider: Provider) -> Question:
     queue, verdict = run.queue, call.verdict
-    config = started_config(run.pk, verdict.judge_id if verdict else None)
+    config = started_config(run.pk, verdict.judge_id if verdict else call.judge_id)
     spec = config.spec_of(verdict.judge.name) if verdict else None
     item = verdict.item if verdict else call.item
-    how: Judging | Generation = (
-        config.asking(verdict.judge.name if verdict else "", call.provider, call.model)
-        if item
-        else config.generating(call.model)
-    )
+    how: Judging | Generation = _SUGGESTING
     schema, order, problem, question = None, "", "", judge_question(queue)
-    if item is None:
+    if item:
+        how = config.asking(verdict.judge.name if verdict else "", call.provider, call.model)
+    elif call.judge is None:
+        how = config.generating(call.model)
+    if call.judge:
+        messages = _suggestion_messages(queue, config, call.judge)
+    elif item is None:
         assert call.prompt is not None  # the database says so
         messages = judge.generation_messages(config.kind, config.prompts[call.prompt].text)
     else:

@@ -75,7 +75,8 @@ def test_the_workshop_goes_the_whole_way(at):
     judge = run.judges.get()
     text = client.get(page).content.decode()
     assert "Ask about 20 items of the tuning half (20 items, 40 calls, cost not known)" in text
-    assert "+ &lt;script&gt;" in text
+    wording = client.get(f"{page}?left=&right={judge.pk}").content.decode()
+    assert "<ins>+ &lt;script&gt;</ins>" in wording
     assert client.post(f"{page}{judge.pk}/ask").status_code == 302
     go_on(run)
     shown = text_of(client.get(page))
@@ -144,17 +145,22 @@ def test_the_usual_instructions_given_as_ones_own_say_the_same():
         assert one.partition("\n\nThe prompt and")[0] == other.partition("\n\nThe prompt and")[0]
 
 
-def test_the_workshop_costs_the_same_for_any_number_of_items(at):
+def test_the_workshop_costs_the_same_for_any_number_of_items_and_variants(at):
+    make_provider(at, prices={"judge-careful": {"input": "1", "output": "1"}})
     counts = []
-    for items in (24, 60):
+    for items, names in ((24, "a"), (60, "abcd")):
         run = opened(at, items=items)
-        spec = {"id": "one", "model": "judge-careful"}
-        variants.add(run, joining(spec))
+        for name in names:
+            spec = {"id": name, "model": "judge-careful", "instructions": name}
+            variants.add(fresh(run), joining(spec, draw_examples=2))
+        variants.ask(fresh(run), run.judges.first(), "tuning")
+        go_on(run)
         client = user_client()
         client.get(f"/runs/{run.pk}/workshop/")
         with CaptureQueriesContext(connection) as queries:
             client.get(f"/runs/{run.pk}/workshop/")
         counts.append(len(queries))
+    assert "cost not known" not in text_of(client.get(f"/runs/{run.pk}/workshop/"))
     assert counts[0] == counts[1] < 60
 
 
