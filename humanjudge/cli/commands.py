@@ -371,6 +371,25 @@ def ask_variant(run: str, label: str, wait: bool, timeout: float) -> Printed:
     return asked, [lines.line("asked", label, "verdicts", asked["verdicts"])]
 
 
+@command("variant-disagreements")
+@click.argument("run")
+@click.argument("label")
+@click.option("--tag", nargs=2, metavar="ITEM TAG", help="Say what one makes of one of them first.")
+def disagreements(run: str, label: str, tag: tuple[str, str] | None) -> Printed:
+    """Where a variant and most people disagree on the tuning half.
+
+    Of each, between tabs: item, verdict, what most people say, its tag (judge_wrong, vote_slip,
+    rubric_unclear or both_fine), and the judge's reason.
+    """
+    client = connect()
+    if tag:
+        body = {"variant": label, "item": tag[0], "tag": tag[1]}
+        reply = client.post(run_path(run, "variants", "tag"), body)
+    else:
+        reply = client.get(run_path(run, "variants", "disagreements"), variant=label)
+    return reply, lines.disagreement_lines(reply)
+
+
 @command("variant-suggest")
 @click.argument("run")
 @click.argument("label")

@@ -254,7 +254,7 @@ def _row(figure: VariantFigure, step: variants.NextStep | None) -> Context:
         "figure": share_cell(figure.overall, "votes", "not asked yet"),
         "asked": figure.overall.n,
         "itself": percent(repeats.share.value) if repeats.share.value is not None else "",
-        "itself_why": repeats.share.why or "",
+        "itself_why": (repeats.share.n and repeats.share.why) or "",
         "flips": [n + 1 for n in repeats.flips[: variants.FIRST_ITEMS]],
         "step": step,
         "step_words": step and f"Ask about {_STEPS[step.step]} ({words})",
