@@ -6,6 +6,7 @@ from uuid import UUID
 from django.http import HttpRequest
 from ninja import Schema
 
+from humanjudge.lib.strict_json import JsonObject
 from humanjudge.lib.validation import Name, json_schema, validated
 from judge_eval.api.access import KeyRouter, Prefix, json_of, key_of, run_of
 from judge_eval.config.run_config import DEFAULT_PROVIDER, JoiningJudges
@@ -139,14 +140,14 @@ def list_variants(request: HttpRequest, run_id: Prefix) -> Any:
     return _workshop(run)
 
 
-def _workshop(run: Run) -> dict[str, Any]:
+def _workshop(run: Run) -> JsonObject:
     # Computes with NumPy, without which web servers start.
     from judge_eval.findings.workshop import tuning_figures
 
     is_split = run.queue.held_out_from is not None
     figures = tuning_figures(run) if is_split else []
-    tuned = [figure.judge for figure in figures if figure.judge.is_tuned]
-    steps = variants.next_steps(run, tuned) if run.queue.is_tuning else {}
+    judges = [figure.judge for figure in figures]
+    steps = variants.next_steps(run, judges) if run.queue.is_tuning else {}
     return {
         "is_split": is_split,
         "is_tuning": run.queue.is_tuning,
@@ -155,7 +156,7 @@ def _workshop(run: Run) -> dict[str, Any]:
     }
 
 
-def _variant(figure: Any, step: variants.NextStep | None) -> dict[str, Any]:
+def _variant(figure: Any, step: variants.NextStep | None) -> JsonObject:
     judge = figure.judge
     about = {name: getattr(judge, name) for name in ("name", "model", "is_baseline", "is_tuned")}
     return about | {
@@ -223,7 +224,7 @@ def list_disagreements(request: HttpRequest, run_id: Prefix, variant: str = "") 
     return _disagreements(key_of(request), _judge(run, variant))
 
 
-def _disagreements(key: ApiKey, judge: Judge) -> dict[str, Any]:
+def _disagreements(key: ApiKey, judge: Judge) -> JsonObject:
     rows = [
         {
             "item": each.verdict.item_id,
@@ -253,7 +254,7 @@ def get_suggestion(request: HttpRequest, run_id: Prefix) -> Any:
     return _suggested(_run(request, run_id))
 
 
-def _suggested(run: Run) -> dict[str, str]:
+def _suggested(run: Run) -> JsonObject:
     last = suggestion.latest(run)
     if last is None:
         raise LifecycleRefused("No wording was suggested in this run.")

@@ -1,7 +1,7 @@
 """The workshop of a run: variants of a judge, tuned on one half of its votes, told by the other."""
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -18,6 +18,7 @@ from judge_eval.config.run_config import (
     MOST_EXAMPLES,
     MOST_REPEATS,
     JoiningJudges,
+    JudgeSpec,
     parse,
 )
 from judge_eval.findings.columns import share_cell
@@ -151,7 +152,8 @@ def run_workshop(request: HtmxRequest, run: Run) -> HttpResponse:
     if run.queue.held_out_from is not None:
         keep_few_from(request, run)
     if request.htmx and "suggestion" in request.GET:
-        return render(request, "judge_eval/_suggestion.html", _suggested(run, _wordings(run)))
+        context = {"run": run, **_suggested(run, _wordings(run))}
+        return render(request, "judge_eval/_suggestion.html", context)
     return _page(request, run)
 
 
@@ -165,12 +167,15 @@ def _page(
     is_split = run.queue.held_out_from is not None
     figures = tuning_figures(run) if is_split else []
     wordings = _wordings(run)
-    rows = _rows(run, [figure for figure in figures if not figure.judge.is_baseline])
-    chosen = request.GET.get("judge", "")
+    judges = [figure for figure in figures if not figure.judge.is_baseline]
+    steps = variants.next_steps(run, [each.judge for each in judges])
+    rows = [_row(run, each, steps, wordings) for each in judges]
+    chosen = (request.GET or request.POST).get("judge", "")
     judge = next((row["judge"] for row in rows if str(row["judge"].pk) == chosen), None)
     judge = judge or next((row["judge"] for row in rows if row["asked"]), None)
     looks = len(tuning.looks_at(run.queue)) if is_split else 0
-    left, right = (request.GET.get(side, "") for side in ("left", "right"))
+    sides = [request.GET.get(side, "") for side in ("left", "right")]
+    compared = [wordings[side].text for side in sides if side in wordings]
     context: Context = {
         "run": run,
         "tab": "run",
@@ -185,8 +190,8 @@ def _page(
         "tags": Tag.choices,
         "tag_counts": tag_counts(run),
         "wordings": wordings,
-        "sides": [("left", "From", left), ("right", "to", right)],
-        "diff": _diff(wordings, left, right),
+        "sides": [("left", "From", sides[0]), ("right", "to", sides[1])],
+        "diff": _diff(*compared) if "right" in request.GET and len(compared) == 2 else [],
         "suggest": SuggestForm(run),
         **_suggested(run, wordings),
     }
@@ -197,15 +202,17 @@ def _page(
 def _initial(request: HttpRequest, context: Context) -> Context:
     """Return what stands in the form of a new variant: the usual wording, or the suggested one."""
     suggestion = context["suggestion"]
-    instructions = context["wordings"][""].text
     if suggestion and suggestion.text and "draft" in request.GET:
-        instructions = suggestion.text
-    return {"instructions": instructions, "repeats": 1}
+        judge = suggestion.judge
+        about = {"model": judge.model, "provider": judge.provider}
+        return about | {"instructions": suggestion.text, "repeats": 1}
+    return {"instructions": context["wordings"][""].text, "repeats": 1}
 
 
 class Wording(NamedTuple):
     name: str
     text: str
+    examples: int = 0
 
 
 def _wordings(run: Run) -> dict[str, Wording]:
@@ -213,52 +220,52 @@ def _wordings(run: Run) -> dict[str, Wording]:
     usual = opening_of(CURRENT, judge_question(run.queue))
     config = parse(run.config) if run.config else None
     wordings = {"": Wording("the usual wording", usual)}
-    for judge in run.judges.exclude(model="").order_by("position"):
-        spec = config.spec_of(judge.name) if config else None
-        wordings[str(judge.pk)] = Wording(judge.name, (spec and spec.instructions) or usual)
+    for judge in run.judges.exclude(provider=Judge.BASELINE).order_by("position"):
+        spec = (config and config.spec_of(judge.name)) or JudgeSpec(id=judge.name)
+        about = (judge.name, spec.instructions or usual, len(spec.examples))
+        wordings[str(judge.pk)] = Wording(*about)
     return wordings
 
 
-def _diff(wordings: Mapping[str, Wording], left: str, right: str) -> list[tuple[str, str]]:
+def _diff(before: str, after: str) -> list[tuple[str, str]]:
     """Return the lines of two wordings, each with what became of it: a sign, or a blank."""
-    if left == right or not {left, right} <= wordings.keys():
-        return []
-    before, after = (wordings[side].text.splitlines() for side in (left, right))
-    lines = difflib.ndiff(before, after)
+    lines = difflib.ndiff(before.splitlines(), after.splitlines())
     return [(line[0], line[2:]) for line in lines if not line.startswith("?")]
 
 
 def _suggested(run: Run, wordings: Mapping[str, Wording]) -> Context:
     suggestion = latest(run)
-    if suggestion is None or not suggestion.text:
-        return {"run": run, "suggestion": suggestion}
-    both = dict(wordings) | {"suggested": Wording("", suggestion.text)}
-    diff = _diff(both, str(suggestion.judge.pk), "suggested")
-    return {"run": run, "suggestion": suggestion, "suggested_diff": diff}
+    diff = []
+    if suggestion and suggestion.text:
+        diff = _diff(wordings[str(suggestion.judge.pk)].text, suggestion.text)
+    return {"suggestion": suggestion, "suggested_diff": diff}
 
 
-def _rows(run: Run, figures: Sequence[VariantFigure]) -> list[Context]:
-    tuned = [figure.judge for figure in figures if figure.judge.is_tuned]
-    steps = variants.next_steps(run, tuned) if run.queue.is_tuning else {}
-    for figure in figures:
-        figure.judge.run = run
-    return [_row(figure, steps.get(figure.judge.pk)) for figure in figures]
-
-
-def _row(figure: VariantFigure, step: variants.NextStep | None) -> Context:
-    repeats = figure.repeats
-    cost = "cost not known" if step and step.usd is None else step and f"at most ${step.usd:.4f}"
-    words = step and f"{number_of(step.items, 'item')}, {number_of(step.calls, 'call')}, {cost}"
+def _row(
+    run: Run,
+    figure: VariantFigure,
+    steps: Mapping[UUID, variants.NextStep],
+    wordings: Mapping[str, Wording],
+) -> Context:
+    judge, repeats = figure.judge, figure.repeats
+    judge.run = run
+    step = steps.get(judge.pk) if run.queue.is_tuning else None
     return {
-        "judge": figure.judge,
+        "judge": judge,
+        "examples": wordings[str(judge.pk)].examples,
         "figure": share_cell(figure.overall, "votes", "not asked yet"),
         "asked": figure.overall.n,
         "itself": percent(repeats.share.value) if repeats.share.value is not None else "",
         "itself_why": (repeats.share.n and repeats.share.why) or "",
         "flips": [n + 1 for n in repeats.flips[: variants.FIRST_ITEMS]],
-        "step": step,
-        "step_words": step and f"Ask about {_STEPS[step.step]} ({words})",
+        "step": _in_words(step) if step else "",
     }
+
+
+def _in_words(step: variants.NextStep) -> str:
+    cost = "cost not known" if step.usd is None else f"at most ${step.usd:.4f}"
+    what = f"{number_of(step.items, 'item')}, {number_of(step.calls, 'call')}, {cost}"
+    return f"Ask about {_STEPS[step.step]} ({what})"
 
 
 def _floor(figure: VariantFigure) -> Context:
@@ -318,7 +325,7 @@ def look(request: HttpRequest, run: Run, judge_id: UUID) -> HttpResponse:
 
 @run_action("run")
 def tag(request: HtmxRequest, run: Run, judge_id: UUID) -> HttpResponse:
-    form, judge = TagForm(request.POST), get_object_or_404(run.judges, pk=judge_id)
+    form, judge = TagForm(request.POST), _model(run, judge_id)
     if not form.is_valid():
         raise Problem(422, f"Name an item, and a tag: {listed(Tag.values)}.")
     by = _by(request, run)
@@ -336,12 +343,17 @@ def suggest_wording(request: HttpRequest, run: Run, judge_id: UUID) -> HttpRespo
     form = SuggestForm(run, request.POST)
     if not form.is_valid():
         raise Problem(422, "Choose a provider, and name a model of it.")
-    suggest(run, get_object_or_404(run.judges, pk=judge_id), **form.cleaned_data)
+    suggest(run, _model(run, judge_id), **form.cleaned_data)
     return redirect(f"{reverse('run-workshop', args=[run.pk])}?judge={judge_id}#suggestion")
 
 
+def _model(run: Run, judge_id: UUID) -> Judge:
+    judge: Judge = get_object_or_404(run.judges.exclude(provider=Judge.BASELINE), pk=judge_id)
+    return judge
+
+
 def _judge(run: Run, judge_id: UUID) -> Judge:
-    judge = get_object_or_404(run.judges, pk=judge_id)
+    judge = _model(run, judge_id)
     if not judge.is_tuned:
         raise LifecycleRefused(f"{judge.name} joined before the tuning: it is no variant.")
     return judge

@@ -7,6 +7,7 @@ from uuid import UUID
 from django.db.models import Count, F, Q, QuerySet
 
 from humanjudge.http import Problem
+from humanjudge.lib.strict_json import JsonObject
 from judge_eval.access import PAIR_IS_OPEN, Reader, closed_to, hidden_from
 from judge_eval.models import DisagreementTag, Judge, Run, Verdict
 from voting import services, tuning
@@ -95,7 +96,7 @@ def tag_disagreement(
     return some[0]
 
 
-def tag_counts(run: Run) -> list[dict[str, Any]]:
+def tag_counts(run: Run) -> list[JsonObject]:
     """Count the tags of each variant and version of the rubric: a row for each of these."""
     of_run = DisagreementTag.objects.filter(verdict__judge__run=run)
     numbers = {tag: Count("pk", filter=Q(tag=tag)) for tag in Tag.values}

@@ -98,6 +98,9 @@ def next_step(run: Run, judge: Judge) -> NextStep | None:
 
 def next_steps(run: Run, judges: Sequence[Judge]) -> dict[UUID, NextStep]:
     """Return the next step of each variant that has one; it costs the same for any number."""
+    judges = [judge for judge in judges if judge.is_tuned]
+    if not judges:
+        return {}
     first = _first_items(run)
     about = {step: Count("pk", filter=_within(step, first)) for step in STEPS}
     every = run.queue.items.aggregate(**about, characters=Avg(_CHARACTERS))

@@ -14,7 +14,7 @@ from judge_eval.runs.lifecycle import LifecycleRefused
 from tests.helpers import model_calls
 from tests.helpers.pages import text_of
 from tests.helpers.run_maker import asked_of, go_on, make_provider, says, time_passes
-from tests.helpers.tuned import fresh, joining, opened
+from tests.helpers.tuned import disagreeing, fresh, joining, opened
 from tests.makers import (
     key_client,
     make_key,
@@ -38,9 +38,9 @@ def server():
         yield running
 
 
-def tuned(at, name="strict", **options):
-    """A variant that was asked about all items, half of which it gets wrong; and its run."""
-    run = opened(at, **options)
+def tuned(at, name="strict", outputs=None):
+    """A variant that was asked about all items, all of which it gets wrong; and its run."""
+    run = opened(at, outputs=disagreeing(outputs or [f"Answer {n}" for n in range(24)]))
     spec = {"id": name, "model": "judge-careful", "instructions": "Be strict.\n{rubric}"}
     [judge] = variants.add(run, joining(spec))
     variants.ask(fresh(run), judge, "all")
@@ -56,7 +56,7 @@ def test_disagreements_are_tagged_on_the_page_and_counted_by_version_of_the_rubr
     run, judge = tuned(at)
     client = user_client()
     some = disagreements(judge)
-    assert len(some) > 3
+    assert len(some) == 12
     assert not any(each.verdict.item.is_held_out for each in some)
     page = f"/runs/{run.pk}/workshop/"
     for each, tag in zip(some, ("judge_wrong", "judge_wrong", "both_fine"), strict=False):
@@ -100,9 +100,10 @@ def test_what_is_held_out_agreed_on_or_unknown_is_not_tagged(at):
     run, judge = tuned(at)
     client = user_client()
     held_out = run.queue.items.filter(is_held_out=True).first()
-    agreed = run.queue.items.filter(is_held_out=False).exclude(
-        pk__in=[each.verdict.item_id for each in disagreements(judge)]
-    )[0]
+    *_, last = disagreements(judge)
+    agreed = last.verdict.item
+    other = "flag" if last.verdict.winner == "pass" else "pass"
+    Verdict.objects.filter(pk=last.verdict.pk).update(winner=other)
     some = disagreements(judge)[0].verdict.item
 
     def status(item, tag="both_fine"):
@@ -175,12 +176,13 @@ def test_a_suggested_wording_is_a_draft_of_a_new_variant(at):
     assert "every 1s" not in part
     draft = client.get(f"{page}?draft").content.decode()
     assert re.search(r'name="instructions"[^>]*>\s*Be &lt;em&gt;kind', draft)
+    assert 'name="model" value="judge-careful"' in draft
     assert run.judges.count() == 1
     assert Run.objects.get(pk=run.pk).state in ("voting", "complete")
 
 
 def test_nothing_that_is_held_out_is_in_any_request_for_a_wording(at):
-    outputs = [HOSTILE.format("x" * n, number=n) for n in range(60)]
+    outputs = [HOSTILE.format("{choices}", number=n) for n in range(70)]
     run, judge = tuned(at, outputs=outputs)
     held_out = run.queue.items.filter(is_held_out=True)
     Verdict.objects.filter(item__in=held_out).update(feedback=SECRET)
@@ -199,7 +201,7 @@ def test_nothing_that_is_held_out_is_in_any_request_for_a_wording(at):
         assert str(item.pk) not in sent
     text = request["messages"][1]["content"]
     cases = re.findall(r"begin case (\d+), the prompt$", text, re.MULTILINE)
-    assert len(cases) == len(disagreements(judge)) <= 30
+    assert len(cases) == 30
     # Nothing is filled into what items say, and nothing leaves its lines.
     assert "{rubric} {instructions}" in text
     boundary = text.partition(" begin the rubric")[0]

@@ -12,8 +12,9 @@ from judge_eval.prompts.judge import Example, JudgeQuestion, messages
 from judge_eval.runs import lifecycle, variants
 from judge_eval.runs.lifecycle import LifecycleRefused
 from tests.helpers import model_calls
+from tests.helpers.pages import text_of
 from tests.helpers.run_maker import asked_of, go_on, make_draft, make_provider
-from tests.helpers.tuned import fresh, joining, make_voted_run, opened
+from tests.helpers.tuned import disagreeing, fresh, joining, make_voted_run, opened
 from tests.makers import (
     key_client,
     make_key,
@@ -182,22 +183,28 @@ def test_only_variants_have_examples(at):
 
 
 def test_an_example_is_chosen_on_the_page_from_a_disagreement(at):
-    run, client = opened(at, items=40), user_client()
+    outputs = disagreeing([f"Answer {n}" for n in range(40)])
+    run, client = opened(at, outputs=outputs), user_client()
     judge = add(run, {"id": "plain"})
     variants.ask(fresh(run), judge, "first")
     run = go_on(run)
+    other = add(run, {"id": "a first one", "model": "judge-first"})
+    variants.ask(fresh(run), other, "first")
+    run = go_on(run)
     page = f"/runs/{run.pk}/workshop/"
-    text = client.get(page).content.decode()
+    text = client.get(f"{page}?judge={judge.pk}").content.decode()
     chosen = re.findall(r'name="examples" value="([^"]+)" form="add-form"', text)
     assert chosen
     assert not run.queue.items.filter(pk__in=chosen, is_held_out=True).exists()
     sent = {"id": "few", "model": "judge-careful", "examples": chosen[:2], "draw_examples": 1}
+    sent |= {"judge": judge.pk}
     refused = client.post(f"{page}add", sent | {"repeats": 0})
     assert refused.status_code == 422
     assert refused.content.decode().count(" checked>") == 2
     assert client.post(f"{page}add", sent).status_code == 302
     assert [each["item"] for each in config_of(run, "few")["examples"]][:2] == chosen[:2]
     assert len(config_of(run, "few")["examples"]) == 3
+    assert "Examples 3" in text_of(client.get(page))
     # Their majority is told to nobody who may still have to vote.
     key = key_client(make_key("read", project=run.queue.project)[1])
     assert '"answer"' not in key.get(f"/api/runs/{run.pk}").content.decode()

@@ -18,6 +18,11 @@ def make_voted_run(items=24, *, outputs=None, **options):
     return Run.objects.select_related("queue").get(pk=run.pk)
 
 
+def disagreeing(texts):
+    """Let judge-careful say of each text what the vote on it does not: it counts characters."""
+    return [text + "x" * ((len(text) + n + 1) % 2) for n, text in enumerate(texts)]
+
+
 def opened(at, **options):
     make_provider(at)
     run = make_voted_run(**options)
