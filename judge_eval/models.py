@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from judge_eval.stats import elo
 from voting.kinds import LONGEST_CHOICE
-from voting.models import ApiKey, Inference, Item, Project, Queue
+from voting.models import ApiKey, Inference, Item, Project, Queue, VoterPrompt
 
 # Instead of a provider's name: a baseline, or a judge whose verdicts were imported.
 RESERVED_NAMES = ("baseline", "imported")
@@ -198,6 +198,7 @@ class Judge(models.Model):
     IMPORTED: ClassVar = "imported"
     # The model of those whose verdicts were written for the demo.
     EXAMPLE: ClassVar = "example"
+    TUNED: ClassVar = "tuned"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     run = models.ForeignKey(Run, models.PROTECT, related_name="judges", db_index=False)
@@ -237,7 +238,9 @@ class Judge(models.Model):
 
     @property
     def tag(self) -> str:
-        """Return what stands beside its name where it is no model that judges."""
+        """Return what stands beside its name: no model judges there, or one that was tuned."""
+        if self.is_tuned:
+            return self.TUNED
         is_example = (self.provider, self.model) == (self.IMPORTED, self.EXAMPLE)
         return self.EXAMPLE if is_example else self.BASELINE if self.is_baseline else ""
 
@@ -298,6 +301,23 @@ class Verdict(models.Model):
         return f"{self.judge_id}: {self.winner or self.state}"
 
 
+class DisagreementTag(models.Model):
+    """What a person makes of a verdict that most people do not share, by some rubric."""
+
+    class Tag(models.TextChoices):
+        JUDGE_WRONG = "judge_wrong", "judge wrong"
+        VOTE_SLIP = "vote_slip", "vote a slip"
+        RUBRIC_UNCLEAR = "rubric_unclear", "rubric unclear"
+        BOTH_FINE = "both_fine", "both fine"
+
+    verdict = models.OneToOneField(Verdict, models.CASCADE, related_name="tag")
+    tag = models.CharField(max_length=14, choices=Tag)
+    rubric = models.ForeignKey(VoterPrompt, models.PROTECT, related_name="+", db_index=False)
+
+    def __str__(self) -> str:
+        return f"{self.verdict_id}: {self.tag}"
+
+
 class Call(models.Model):
     """One request to a model: an output for a prompt, or one order and sample of a verdict.
 
@@ -309,6 +329,8 @@ class Call(models.Model):
         JUDGE = "judge"
         # Before a run: see runs.trial.
         TRIAL = "trial"
+        # Another wording of a judge's instructions: see runs.suggestion.
+        SUGGEST = "suggest"
 
     State = Verdict.State
 
@@ -324,6 +346,8 @@ class Call(models.Model):
     is_paired = models.BooleanField(default=False)
     # The item on which a judge is tried; `sample` is its place among them.
     item = models.ForeignKey(Item, models.CASCADE, null=True, related_name="+", db_index=False)
+    # Whose instructions are to be worded anew.
+    judge = models.ForeignKey(Judge, models.CASCADE, null=True, related_name="+", db_index=False)
     # Of a verdict: which order, and which of several samples.
     verdict = models.ForeignKey(Verdict, models.PROTECT, null=True, related_name="calls")
     order = models.CharField(max_length=2, blank=True)
@@ -376,7 +400,9 @@ class Call(models.Model):
                 | Q(purpose="generate", prompt__isnull=False, verdict__isnull=True)
                 & Q(run__isnull=False)
                 | Q(purpose="judge", prompt__isnull=True, verdict__isnull=False)
-                & Q(run__isnull=False),
+                & Q(run__isnull=False)
+                | Q(purpose="suggest", prompt__isnull=True, verdict__isnull=True)
+                & Q(run__isnull=False, judge__isnull=False),
             ),
             models.CheckConstraint(
                 name="call_failure_is_no_answer",
@@ -401,7 +427,12 @@ class Call(models.Model):
             models.Index(fields=["run", "purpose", "state"], name="call_progress"),
             models.Index(fields=["run"], condition=Q(state="failed"), name="call_failed"),
             models.Index(
-                fields=["run"], condition=Q(state="waiting", purpose="trial"), name="call_tried"
+                fields=["run"],
+                condition=Q(state="waiting", purpose__in=["trial", "suggest"]),
+                name="call_tried",
+            ),
+            models.Index(
+                fields=["judge"], condition=Q(judge__isnull=False), name="call_suggestion"
             ),
         ]
 
@@ -409,10 +440,16 @@ class Call(models.Model):
         return f"{self.purpose} {self.model}: {self.state}"
 
     @property
+    def is_trial(self) -> bool:
+        """Whether somebody waits for its answer: it is made once, and reads no stored reply."""
+        return self.purpose in TRIALS
+
+    @property
     def is_repeat(self) -> bool:
         return self.purpose == "judge" and REPEATS_APART <= self.sample < SAMPLES_APART
 
 
+TRIALS: Final = (Call.Purpose.TRIAL, Call.Purpose.SUGGEST)
 # Samples of a verdict are numbered from 0. The same is asked again, as a repeat, with numbers from
 # here on, and the samples of each further model of a judge have theirs.
 REPEATS_APART: Final = 40

@@ -43,6 +43,12 @@ of_a_run = [
     path("workshop/add", on_demand(f"{_workshop}.add_variant"), name="add-variant"),
     path("workshop/<uuid:judge_id>/ask", on_demand(f"{_workshop}.ask_variant"), name="ask-variant"),
     path("workshop/<uuid:judge_id>/look", on_demand(f"{_workshop}.look"), name="look-held-out"),
+    path("workshop/<uuid:judge_id>/tag", on_demand(f"{_workshop}.tag"), name="tag-disagreement"),
+    path(
+        "workshop/<uuid:judge_id>/suggest",
+        on_demand(f"{_workshop}.suggest_wording"),
+        name="suggest-wording",
+    ),
     path("anchors", runs.change_anchors, name="change-anchors"),
     path("duplicate", runs.act, {"action": lifecycle.duplicate}, name="duplicate-run"),
     path("archive", runs.act, {"action": lifecycle.archive}, name="archive-run"),

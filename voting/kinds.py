@@ -230,6 +230,10 @@ class Kind:
         """Return an answer as files for other tools have it: a word, a rating or a list."""
         return str(label)
 
+    def words(self, choice: str) -> list[str]:
+        """Return the words of the ballot that a stored choice holds."""
+        return [choice]
+
     def spoken(self, choice: str, left: str) -> str:
         """Return what a stored choice is called on the screen of a voter with this left side."""
         return choice
@@ -435,12 +439,14 @@ class Labels(Category):
         choice = joined(_offered("choice", word, ballot) for word in chosen - {NO_LABELS})
         return Answer(choice, _further(posted, labels=self.labelled(choice, options)))
 
+    def words(self, choice: str) -> list[str]:
+        return [] if choice == NO_LABELS else choice.split(SEPARATOR)
+
     def labelled(self, choice: str, options: Options) -> dict[str, Label]:
-        return {options.task: self.typed(choice)}
+        return {options.task: self.words(choice)}
 
     def typed(self, label: Label) -> list[str]:
-        words = label if isinstance(label, list) else str(label).split(SEPARATOR)
-        return [word for word in words if word != NO_LABELS]
+        return label if isinstance(label, list) else self.words(str(label))
 
 
 class Text(Kind):

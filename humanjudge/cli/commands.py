@@ -334,25 +334,32 @@ def variants(run: str, tuning: str | None, held_out: str | None) -> Printed:
 @click.option("--model", help="Whom it asks; the label if not given.")
 @click.option("--provider", help="Where.")
 @click.option("--instructions", type=FILE, help="A file with what it is told first.")
+@click.option("--example", "examples", multiple=True, metavar="ITEM", help="It is shown this one.")
+@click.option("--examples", "draw_examples", type=int, help="So many are drawn and shown to it.")
 @click.option("--temperature", help="A number, or none to send none.")
+@click.option("--reasoning-effort", help="What its provider calls the level.")
+@click.option("--max-tokens", type=int, help="How long its answer may be.")
+@click.option("--orders", type=click.Choice(["both", "random", "AB", "BA"]), help="Of a pair.")
 @click.option("--samples", type=int, help="Answers of which the majority counts.")
 @click.option("--repeats", type=int, help="How often the same is asked, for self-agreement.")
 def add_variant(
     run: str,
     label: str,
     instructions: Path | None,
+    examples: tuple[str, ...],
+    draw_examples: int | None,
     temperature: str | None,
     provider: str | None,
     **options: str | int | None,
 ) -> Printed:
     """Let a variant join a run whose tuning is open; it is asked nothing yet."""
-    spec: dict[str, object] = {"id": label, **given(**options)}
+    spec: dict[str, object] = {"id": label, "examples": examples, **given(**options)}
     if temperature is not None:
         spec["temperature"] = None if temperature == "none" else float(temperature)
     if instructions is not None:
         with trying("read", instructions):
             spec["instructions"] = instructions.read_text(encoding="utf-8")
-    body = {"judges": [spec], **given(provider=provider)}
+    body = {"judges": [spec], **given(provider=provider, draw_examples=draw_examples)}
     workshop = connect().post(run_path(run, "variants"), body)
     return workshop, lines.variant_lines(workshop)
 
@@ -369,6 +376,48 @@ def ask_variant(run: str, label: str, wait: bool, timeout: float) -> Printed:
     if wait:
         reached_by(client, run, timeout)
     return requested, [lines.line("asked", label, "verdicts", requested["verdicts"])]
+
+
+@command("variant-disagreements")
+@click.argument("run")
+@click.argument("label")
+@click.option("--tag", nargs=2, metavar="ITEM TAG", help="Say what one makes of one of them first.")
+def disagreements(run: str, label: str, tag: tuple[str, str] | None) -> Printed:
+    """Where a variant and most people disagree on the tuning half.
+
+    Of each, between tabs: item, verdict, what most people say, its tag (judge_wrong, vote_slip,
+    rubric_unclear or both_fine), and the judge's reason.
+    """
+    client = connect()
+    if tag:
+        body = {"variant": label, "item": tag[0], "tag": tag[1]}
+        reply = client.post(run_path(run, "variants", "tag"), body)
+    else:
+        reply = client.get(run_path(run, "variants", "disagreements"), variant=label)
+    return reply, lines.disagreement_lines(reply)
+
+
+@command("variant-suggest")
+@click.argument("run")
+@click.argument("label")
+@click.option("--model", required=True, help="Who words it anew.")
+@click.option("--provider", help="Where.")
+@seconds(300, "Seconds to wait for its answer.")
+def suggest_wording(
+    run: str, label: str, model: str, provider: str | None, timeout: float
+) -> Printed:
+    """Print another wording of a variant's instructions, by its tagged disagreements: a draft."""
+    client, path, until = connect(), run_path(run, "variants", "suggestion"), monotonic() + timeout
+    body = {"variant": label, "model": model, **given(provider=provider)}
+    suggestion = client.post(path, body)
+    while not (suggestion["instructions"] or suggestion["error"]):
+        if monotonic() >= until:
+            raise Failed(Code.TIMED_OUT, f"{model} is still being asked")
+        sleep(LOOK_SECONDS)
+        suggestion = client.get(path)
+    if suggestion["error"]:
+        raise Failed(Code.REFUSED, f"{model}: {suggestion['error']}")
+    return suggestion, [suggestion["instructions"]]
 
 
 @command("import")

@@ -196,6 +196,12 @@ def variant_lines(workshop: Reply) -> Iterator[str]:
         )
 
 
+def disagreement_lines(reply: Reply) -> Iterator[str]:
+    for each in reply["disagreements"]:
+        about = [each["item"], each["verdict"], each["people"], each["tag"] or "-", each["reason"]]
+        yield "\t".join(map(clean, about))
+
+
 def held_out_lines(looked: Reply) -> Iterator[str]:
     figure, gap = looked["held_out"], looked["gap"]
     shares = [_percent(figure[name]) for name in ("value", "low", "high")]

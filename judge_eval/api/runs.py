@@ -305,11 +305,22 @@ def get_run(request: HttpRequest, run_id: Prefix) -> Any:
     progress = progress_of(run)
     return Listed.from_orm(run).model_dump(by_alias=True) | {
         "started_at": run.started_at,
-        "config": run.config,
+        "config": _without_answers(run.config),
         "progress": progress,
         "cost": progress,
         "judges": list(run.judges.order_by("position")),
     }
+
+
+def _without_answers(config: JsonObject | None) -> JsonObject | None:
+    """Leave out what people said of examples: the reader may have to vote on them yet."""
+    if config is None:
+        return None
+    judges = [dict(judge) for judge in config["judges"]]
+    for judge in judges:
+        if "examples" in judge:
+            judge["examples"] = [{"item": each["item"]} for each in judge["examples"]]
+    return config | {"judges": judges}
 
 
 @router.post("/{run_id}/start", response=State)

@@ -6,12 +6,13 @@ from uuid import UUID
 from django.http import HttpRequest
 from ninja import Schema
 
+from humanjudge.lib.strict_json import JsonObject
 from humanjudge.lib.validation import Name, json_schema, validated
 from judge_eval.api.access import KeyRouter, Prefix, json_of, key_of, run_of
-from judge_eval.config.run_config import JoiningJudges
+from judge_eval.config.run_config import DEFAULT_PROVIDER, JoiningJudges
 from judge_eval.findings.few import keep_few_from
 from judge_eval.models import Judge, Run
-from judge_eval.runs import variants
+from judge_eval.runs import disagreements, suggestion, variants
 from judge_eval.runs.lifecycle import LifecycleRefused
 from voting import tuning
 from voting.models import ApiKey
@@ -63,6 +64,15 @@ class Workshop(Schema):
     variants: list[Variant]
 
 
+class TagCounts(Schema):
+    judge: str
+    version: int
+    judge_wrong: int
+    vote_slip: int
+    rubric_unclear: int
+    both_fine: int
+
+
 class HeldOutFigure(Schema):
     """A variant on the half held out; `gap` is in points, tuning less held out."""
 
@@ -72,12 +82,49 @@ class HeldOutFigure(Schema):
     held_out_looks: int
 
 
+class OneDisagreement(Schema):
+    """What a variant and most people say of an item of the tuning half, and its tag, if any."""
+
+    item: UUID
+    position: int
+    verdict: str
+    people: str
+    reason: str
+    tag: str | None
+
+
+class Disagreements(Schema):
+    """The first 30 of a variant; and how many of all have each tag, by the rubric's version."""
+
+    disagreements: list[OneDisagreement]
+    tags: list[TagCounts]
+
+
+class SuggestedWording(Schema):
+    """Instructions to be edited as those of a new variant; both texts are empty while asked."""
+
+    variant: str
+    model: str
+    instructions: str
+    error: str
+
+
 class TuningIn(Schema):
     open: bool
 
 
 class OneVariant(Schema):
     variant: Name
+
+
+class TagIn(OneVariant):
+    item: UUID
+    tag: Literal["judge_wrong", "vote_slip", "rubric_unclear", "both_fine"]
+
+
+class SuggestIn(OneVariant):
+    provider: Name = DEFAULT_PROVIDER
+    model: Name
 
 
 class Asked(Schema):
@@ -93,33 +140,31 @@ def list_variants(request: HttpRequest, run_id: Prefix) -> Any:
     return _workshop(run)
 
 
-def _workshop(run: Run) -> dict[str, Any]:
+def _workshop(run: Run) -> JsonObject:
     # Computes with NumPy, without which web servers start.
     from judge_eval.findings.workshop import tuning_figures
 
     is_split = run.queue.held_out_from is not None
+    figures = tuning_figures(run) if is_split else []
+    judges = [figure.judge for figure in figures]
+    steps = variants.next_steps(run, judges) if run.queue.is_tuning else {}
     return {
         "is_split": is_split,
         "is_tuning": run.queue.is_tuning,
         "held_out_looks": len(tuning.looks_at(run.queue)) if is_split else 0,
-        "variants": [
-            {
-                "id": each.judge.pk,
-                "name": each.judge.name,
-                "model": each.judge.model,
-                "is_baseline": each.judge.is_baseline,
-                "is_tuned": each.judge.is_tuned,
-                "tuning": each.overall,
-                "self_agreement": each.repeats.share,
-                "flips": each.repeats.flips,
-                "next": (
-                    variants.next_step(run, each.judge)
-                    if run.queue.is_tuning and each.judge.is_tuned
-                    else None
-                ),
-            }
-            for each in (tuning_figures(run) if is_split else [])
-        ],
+        "variants": [_variant(each, steps.get(each.judge.pk)) for each in figures],
+    }
+
+
+def _variant(figure: Any, step: variants.NextStep | None) -> JsonObject:
+    judge = figure.judge
+    about = {name: getattr(judge, name) for name in ("name", "model", "is_baseline", "is_tuned")}
+    return about | {
+        "id": judge.pk,
+        "tuning": figure.overall,
+        "self_agreement": figure.repeats.share,
+        "flips": figure.repeats.flips,
+        "next": step,
     }
 
 
@@ -170,6 +215,59 @@ def look_at_held_out(request: HttpRequest, run_id: Prefix, body: OneVariant) -> 
     held = workshop.look_at_held_out(run, _judge(run, body.variant), by)
     figures = {"held_out": held.overall, "gap": held.gap, "held_out_looks": held.looks}
     return {"name": held.judge.name, **figures}
+
+
+@router.get("/{run_id}/variants/disagreements", response=Disagreements)
+def list_disagreements(request: HttpRequest, run_id: Prefix, variant: str = "") -> Any:
+    """Where a variant and most people disagree on the tuning half."""
+    run = _run(request, run_id)
+    return _disagreements(key_of(request), _judge(run, variant))
+
+
+def _disagreements(key: ApiKey, judge: Judge) -> JsonObject:
+    rows = [
+        {
+            "item": each.verdict.item_id,
+            "position": each.verdict.item.position,
+            "verdict": each.verdict.winner,
+            "people": each.people,
+            "reason": each.verdict.feedback,
+            "tag": each.tag and each.tag.tag,
+        }
+        for each in disagreements.visible_disagreements(key, judge)
+    ]
+    return {"disagreements": rows, "tags": disagreements.tag_counts(judge.run)}
+
+
+@router.post("/{run_id}/variants/tag", response=Disagreements)
+def tag_disagreement(request: HttpRequest, run_id: Prefix, body: TagIn) -> Any:
+    """Say what one makes of a disagreement. A slip of a vote is put before the curators."""
+    run, key = _run(request, run_id), key_of(request)
+    judge, by = _judge(run, body.variant), voter_of_key(run.queue.project_id, key)
+    disagreements.tag_disagreement(key, judge, body.item, body.tag, by)
+    return _disagreements(key, judge)
+
+
+@router.get("/{run_id}/variants/suggestion", response=SuggestedWording)
+def get_suggestion(request: HttpRequest, run_id: Prefix) -> Any:
+    """The wording that was suggested last."""
+    return _suggested(_run(request, run_id))
+
+
+def _suggested(run: Run) -> JsonObject:
+    last = suggestion.latest(run)
+    if last is None:
+        raise LifecycleRefused("No wording was suggested in this run.")
+    texts = {"instructions": last.text, "error": last.error}
+    return {"variant": last.judge.name, "model": last.model, **texts}
+
+
+@router.post("/{run_id}/variants/suggestion", response=SuggestedWording)
+def suggest_wording(request: HttpRequest, run_id: Prefix, body: SuggestIn) -> Any:
+    """Let a model word a variant's instructions anew, by its tagged disagreements: one call."""
+    run = _run(request, run_id)
+    suggestion.suggest(run, _judge(run, body.variant), body.provider, body.model)
+    return _suggested(run)
 
 
 def _run(request: HttpRequest, run_id: str) -> Run:

@@ -112,7 +112,8 @@ def calls_per_verdict(config: RunConfig, judge: JudgeSpec) -> int:
 
     Of a judge of several models it is each of them.
     """
-    orders = 2 if config.verdict_orders == "both" and not config.items else 1
+    is_both = (judge.orders or config.verdict_orders) == "both"
+    orders = 2 if is_both and not config.items else 1
     return orders * (judge.samples or config.judging.samples) * judge.repeats
 
 

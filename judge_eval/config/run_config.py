@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from types import MappingProxyType
 from typing import Annotated, Final, Literal, Self, TypeAlias, get_args
+from uuid import UUID
 
 from pydantic import (
     BeforeValidator,
@@ -29,6 +30,7 @@ from humanjudge.lib.validation import (
     Name,
     Part,
     Place,
+    Storable,
     StorableJson,
     Text,
     alone,
@@ -167,9 +169,22 @@ class JudgePart(ModelSettings):
 
 
 MOST_REPEATS: Final = 20
-_VARIED: Final = ("model", "instructions", "samples")
+MOST_EXAMPLES: Final = 8
+_VARIED: Final = ("model", "instructions", "examples", "samples", "orders")
 _JudgePart = Annotated[
     JudgePart, BeforeValidator(alone("id"), json_schema_input_type=Name | JudgePart)
+]
+
+
+class ExampleItem(Part):
+    """An item that people voted on, and what most of them said when its variant joined."""
+
+    item: Annotated[UUID, Field(strict=False)]
+    answer: Annotated[Storable, Field(max_length=LONGEST_CHOICE)] = ""
+
+
+_Example = Annotated[
+    ExampleItem, BeforeValidator(alone("item"), json_schema_input_type=UUID | ExampleItem)
 ]
 
 
@@ -182,7 +197,11 @@ class JudgeSpec(JudgePart):
 
     model: Name | Literal[""] = ""
     instructions: Long | Literal[""] = ""
+    # Only of variants: their answers are set when these join.
+    examples: Annotated[tuple[_Example, ...], Field(strict=False, max_length=MOST_EXAMPLES)] = ()
     samples: Annotated[int, Field(ge=1, le=25), WHOLE] | None = None
+    # In place of the run's: both, one that is drawn for each pair, or always the same.
+    orders: Literal["both", "random", "AB", "BA"] | None = None
     # How often the same is asked, to see whether it is answered alike; the first answer counts.
     repeats: Annotated[int, Field(ge=1, le=MOST_REPEATS), WHOLE] = 1
     type: Extension = ONE_MODEL
@@ -205,14 +224,14 @@ class JudgeSpec(JudgePart):
     @property
     def variation(self) -> JsonObject:
         """What makes it another competitor than the model that is asked as all are."""
-        own = {"instructions": self.instructions, "samples": self.samples}
+        own = self.model_dump(mode="json", include={*_VARIED} - {"model"})
         return {name: value for name, value in own.items() if value}
 
     @model_serializer(mode="wrap")
     def _short(self, serialize: SerializerFunctionWrapHandler) -> JsonObject:
         """Leave out what was not given, and what only judges of other types have."""
         absent = ModelSettings.model_fields.keys() - self.settings.keys()
-        absent |= {"model", "instructions", "samples"} - {n for n in _VARIED if getattr(self, n)}
+        absent |= {name for name in _VARIED if not getattr(self, name)}
         absent |= {"repeats"} if self.repeats == 1 else set()
         if self.type == ONE_MODEL:
             absent |= {"type", "parts", "options"}
@@ -337,6 +356,8 @@ class JoiningJudges(Part):
     """Judges that are asked about the items that a run has already, and how."""
 
     judges: Annotated[tuple[_Judge, ...], Field(strict=False, min_length=1, max_length=50)]
+    # So many voted items of the tuning half are drawn as examples of each, beside those it names.
+    draw_examples: Annotated[int, Field(ge=0, le=MOST_EXAMPLES), WHOLE] = 0
     provider: Provider = DEFAULT_PROVIDER
     # Of a run whose judges are imported; others go on as their config says.
     judging: Judging = Judging()
@@ -566,6 +587,8 @@ def _conflicts_of_baselines(config: JsonObject) -> Iterator[tuple[Place, str]]:
         if "provider" in each and _line(each, "provider") != BASELINE and is_baseline(name):
             yield ("judges", number, "provider"), NO_OTHERS
         yield from _conflicts_of_variants(number, each)
+        if each.get("orders") and isinstance(config.get("items"), dict):
+            yield ("judges", number, "orders"), "are of pairs; a single item has none"
 
 
 def _conflicts_of_variants(number: int, judge: JsonObject) -> Iterator[tuple[Place, str]]:

@@ -15,12 +15,13 @@ from judge_eval.findings.columns import (
     share_cell,
 )
 from judge_eval.findings.model import PEOPLE, GroupFigures, JudgeFindings, RunFindings
+from judge_eval.models import Judge
 from judge_eval.stats.estimate import Share
 from voting.kinds import Kind
 
 # What stands in a row: its name, its tag, and its cells by the keys of the columns.
 Figures = tuple[str, str, dict[str, Cell]]
-BASELINE = "baseline"
+BASELINE, TUNED = Judge.BASELINE, Judge.TUNED
 NO_GROUP: Final = "in no group"
 # Of more judges than these the best of all votes are shown; all are in the findings as JSON.
 MOST_JUDGES: Final = 8
@@ -91,7 +92,8 @@ def _row(columns: Sequence[Column], name: str, tag: str, cells: Mapping[str, Cel
         for c in columns
     ]
     visible_tag = "" if tag == PEOPLE else tag
-    return Row(name, [name_cell(name, tag=visible_tag, css="who"), *figures], tag)
+    small = "its figure is of the half held out" if tag == TUNED else ""
+    return Row(name, [name_cell(name, tag=visible_tag, css="who", small=small), *figures], tag)
 
 
 # --- groups of voters side by side ----------------------------------------------------------------

@@ -1,21 +1,15 @@
 """The figures by which variants of a judge are chosen: on the tuning half, and on that held out."""
 
-from collections import Counter, defaultdict
 from dataclasses import dataclass
-from typing import Any
-from uuid import UUID
 
 from judge_eval.findings.agreement import agreement_of
 from judge_eval.findings.filters import HALF, HELD_OUT, TUNING, Slice
 from judge_eval.findings.load import outcomes_of
 from judge_eval.findings.repeats import Repeats, repeats_of
-from judge_eval.models import Judge, Run, Verdict
+from judge_eval.models import Judge, Run
 from judge_eval.stats.estimate import Share, best_first
 from voting import tuning
-from voting.ledger.counts import counted_in
-from voting.models import Entry, Item, Voter
-
-MOST_DISAGREEMENTS = 30
+from voting.models import Voter
 
 
 @dataclass(frozen=True)
@@ -58,27 +52,3 @@ def look_at_held_out(run: Run, judge: Judge, by: Voter | None = None) -> HeldOut
 def _shares(run: Run, half: str) -> list[tuple[Judge, Share]]:
     outcomes = outcomes_of(run, Slice(HALF, half, run.queue.noun))
     return list(zip(outcomes.judges, agreement_of(outcomes).overall, strict=True))
-
-
-@dataclass(frozen=True)
-class Disagreement:
-    item: Item
-    said: str
-    people: str
-    reason: str
-
-
-def disagreements(run: Run, judge: Judge) -> list[Disagreement]:
-    """Return items of the tuning half on which a judge says other than most people, with why."""
-    own = Verdict.objects.filter(judge=judge, item__is_held_out=False).exclude(winner="")
-    votes: dict[UUID, Counter[str]] = defaultdict(Counter)
-    counted: Any = Entry.objects.filter(counted_in(run.queue), item__in=own.values("item"))
-    for item, choice in counted.values_list("item", "choice"):
-        votes[item][choice] += 1
-    found = []
-    long = [f"item__{side}__{name}" for side in "ab" for name in ("output", "metadata")]
-    for verdict in own.select_related("item__a", "item__b").defer(*long).order_by("item__position"):
-        [(people, number)] = votes[verdict.item_id].most_common(1) or [("", 0)]
-        if 2 * number > votes[verdict.item_id].total() and people != verdict.winner:
-            found.append(Disagreement(verdict.item, verdict.winner, people, verdict.feedback))
-    return found[:MOST_DISAGREEMENTS]

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from django.core.paginator import Page
-from django.db.models import Count, Prefetch, Q, QuerySet, prefetch_related_objects
+from django.db.models import Prefetch, Q, QuerySet, prefetch_related_objects
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.template.loader import render_to_string
@@ -36,8 +36,9 @@ from judge_eval.selectors import verdicts_on
 from judge_eval.web import find_run, run_page, score_text
 from voting.choices import LABELS, ONE, SWAPPED, short_name
 from voting.conversations import latest
+from voting.disputes import majority
 from voting.kinds import kind_of
-from voting.ledger.counts import counted_in
+from voting.ledger.counts import votes_on
 from voting.models import Entry, Item, Queue
 
 PAIRS_PER_PAGE = 30
@@ -186,11 +187,11 @@ def run_pair(request: HtmxRequest, run_id: UUID, item_id: UUID) -> HttpResponse:
     (order, part), verdicts = _order_and_part(request, run), verdicts_on(pair)
     calls = Call.objects.defer("reply").order_by("order", "sample")
     prefetch_related_objects(verdicts, Prefetch("calls", calls))
-    majority, kind = _majority(run.queue, pair), kind_of(run.queue)
+    chosen, kind = majority(votes_on(Q(item=pair.pk))[pair.pk]), kind_of(run.queue)
     has_scores = any(verdict.score_a is not None for verdict in verdicts)
     score_heads = kind.scores if has_scores else ()
     rows = [
-        _verdict_row(verdict, majority)
+        _verdict_row(verdict, chosen)
         | {"labels": _labels_beside(run.queue, verdict.labels)}
         | {
             "scores": [
@@ -211,7 +212,7 @@ def run_pair(request: HtmxRequest, run_id: UUID, item_id: UUID) -> HttpResponse:
         "previous": _next(pairs, pair, back),
         "next": _next(pairs, pair, onward),
         "sides": _sides(pair),
-        "majority": LABELS.get(majority, majority),
+        "majority": LABELS.get(chosen, chosen),
         "has_orders": "orders" in kind.figures,
         "verb": kind.verb,
         "score_heads": score_heads,
@@ -228,14 +229,6 @@ def run_pair(request: HtmxRequest, run_id: UUID, item_id: UUID) -> HttpResponse:
         "tab": "pairs",
     }
     return render(request, "judge_eval/pair.html", context)
-
-
-def _majority(queue: Queue, item: Item) -> str:
-    """Return what more than half of the counted votes chose; nothing where no choice has."""
-    votes = Entry.objects.filter(counted_in(queue), item=item).exclude(choice="")
-    chosen = votes.values_list("choice").annotate(n=Count("pk")).order_by("-n")
-    choice, number = chosen.first() or ("", 0)
-    return choice if 2 * number > item.votes else ""
 
 
 def _vote_in_words(vote: Entry) -> str:
@@ -310,7 +303,7 @@ def picks_of(verdict: Verdict) -> list[Pick]:
     ]
 
 
-def _verdict_row(verdict: Verdict, majority: str) -> Context:
+def _verdict_row(verdict: Verdict, chosen: str) -> Context:
     picks = {pick.is_swapped: pick.in_words for pick in picks_of(verdict)}
     rate, calls = verdict.sample_consistency, verdict.calls.all()
     return {
@@ -318,7 +311,7 @@ def _verdict_row(verdict: Verdict, majority: str) -> Context:
         "winner": LABELS.get(verdict.winner, verdict.winner)
         or ("no verdict" if verdict.error else ""),
         # None where the judge chose nothing, or no choice has more than half of the votes.
-        "agrees": verdict.winner == majority if verdict.winner and majority else None,
+        "agrees": verdict.winner == chosen if verdict.winner and chosen else None,
         "stored": picks.get(False, ""),
         "swapped": picks.get(True, ""),
         "samples": "" if rate is None else percent(rate),

@@ -1,27 +1,31 @@
 """The workshop of a run: variants of a judge, tuned on one half of its votes, told by the other."""
 
 import difflib
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django import forms
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 
-from humanjudge.http import Context, HtmxRequest
+from humanjudge.http import Context, HtmxRequest, Problem
 from humanjudge.lib.tables import percent
-from humanjudge.lib.text import number_of
+from humanjudge.lib.text import listed, number_of
 from humanjudge.lib.validation import ConfigInvalid, validated
-from judge_eval.access import hidden_from
-from judge_eval.config.run_config import MOST_REPEATS, JoiningJudges, RunConfig, parse
+from judge_eval.config.run_config import (
+    MOST_EXAMPLES,
+    MOST_REPEATS,
+    JoiningJudges,
+    JudgeSpec,
+    parse,
+)
 from judge_eval.findings.columns import share_cell
 from judge_eval.findings.few import keep_few_from
 from judge_eval.findings.workshop import (
-    Disagreement,
     HeldOut,
     VariantFigure,
-    disagreements,
     look_at_held_out,
     tuning_figures,
 )
@@ -29,16 +33,31 @@ from judge_eval.models import Judge, Run
 from judge_eval.pages.run_form import provider_names
 from judge_eval.prompts.judge import CURRENT, PLACEHOLDERS, opening_of
 from judge_eval.runs import providers, variants
+from judge_eval.runs.disagreements import (
+    Tag,
+    tag_counts,
+    tag_disagreement,
+    visible_disagreements,
+)
 from judge_eval.runs.drift import floating_models
 from judge_eval.runs.lifecycle import LifecycleRefused
 from judge_eval.runs.requests import judge_question
+from judge_eval.runs.suggestion import latest, suggest
 from judge_eval.web import run_action, run_page, shortened
 from voting import tuning
 from voting.access import user_of
+from voting.kinds import kind_of
 from voting.models import Voter
 from voting.voters import voter_of_user
 
 _LEFT_OPEN = "Empty: as other judges."
+_ORDERS = {
+    "": "as other judges",
+    "both": "both",
+    "random": "one, drawn for each pair",
+    "AB": "always as stored",
+    "BA": "always swapped",
+}
 _STEPS: dict[variants.Step, str] = {
     "first": f"{variants.FIRST_ITEMS} items of the tuning half",
     "tuning": "the tuning half",
@@ -71,31 +90,71 @@ class VariantForm(forms.Form):
         max_value=MOST_REPEATS,
         help_text="Above 1 it is asked the same again, to see whether it agrees with itself.",
     )
+    orders = forms.ChoiceField(required=False, label="Orders of a pair", choices=_ORDERS.items())
+    draw_examples = forms.IntegerField(
+        required=False,
+        min_value=0,
+        max_value=MOST_EXAMPLES,
+        label="Examples to draw",
+        help_text="So many voted items of the tuning half are shown to it with what most people "
+        "say, beside the disagreements that you choose above.",
+    )
     joining: JoiningJudges | None = None
 
     def __init__(self, run: Run, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        names = provider_names(providers.usable_in(run.queue.project_id))
-        provider = self.fields["provider"]
-        assert isinstance(provider, forms.ChoiceField)  # as declared above
-        provider.choices = [(name, name) for name in names]
+        _offer_providers(self, run)
+        if "orders" not in kind_of(run.queue).figures:
+            del self.fields["orders"]
+
+    @property
+    def examples(self) -> list[str]:
+        """Disagreements that were chosen: their boxes stand among these, not in the form."""
+        return self.data.getlist("examples") if isinstance(self.data, QueryDict) else []
 
     def clean(self) -> None:
-        got = {name: value for name, value in self.cleaned_data.items() if value not in ("", None)}
-        spec: Context = {n: v for n, v in got.items() if n not in ("provider", "no_temperature")}
-        if got.get("no_temperature"):
+        given = {name: each for name, each in self.cleaned_data.items() if each not in ("", None)}
+        data: Context = {n: given.pop(n) for n in ("provider", "draw_examples") if n in given}
+        spec: Context = given | {"examples": self.examples}
+        if spec.pop("no_temperature", False):
             spec["temperature"] = None
         try:
-            data = {"judges": [spec], **{n: got[n] for n in ("provider",) if n in got}}
-            self.joining = validated(JoiningJudges, data)
+            self.joining = validated(JoiningJudges, data | {"judges": [spec]})
         except ConfigInvalid as invalid:
             self.add_error(None, shortened(invalid.errors))
+
+
+class SuggestForm(forms.Form):
+    """Whom to ask for another wording."""
+
+    prefix = "suggest"
+    provider = forms.ChoiceField()
+    model = forms.CharField(max_length=200)
+
+    def __init__(self, run: Run, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        _offer_providers(self, run)
+
+
+class TagForm(forms.Form):
+    item_id = forms.UUIDField()
+    tag = forms.ChoiceField(choices=Tag.choices)
+
+
+def _offer_providers(form: forms.Form, run: Run) -> None:
+    provider = form.fields["provider"]
+    assert isinstance(provider, forms.ChoiceField)  # as declared above
+    names = provider_names(providers.usable_in(run.queue.project_id))
+    provider.choices = [(name, name) for name in names]
 
 
 @run_page("see calls")
 def run_workshop(request: HtmxRequest, run: Run) -> HttpResponse:
     if run.queue.held_out_from is not None:
         keep_few_from(request, run)
+    if request.htmx and "suggestion" in request.GET:
+        context = {"run": run, **_suggested(run, _wordings(run))}
+        return render(request, "judge_eval/_suggestion.html", context)
     return _page(request, run)
 
 
@@ -108,17 +167,20 @@ def _page(
 ) -> HttpResponse:
     is_split = run.queue.held_out_from is not None
     figures = tuning_figures(run) if is_split else []
-    usual = opening_of(CURRENT, judge_question(run.queue))
-    config = parse(run.config) if run.config else None
-    rows = [_row(run, config, figure, usual) for figure in figures if not figure.judge.is_baseline]
+    wordings = _wordings(run)
+    judges = [figure for figure in figures if not figure.judge.is_baseline]
+    steps = variants.next_steps(run, [each.judge for each in judges])
     floating = floating_models(run)
-    for row in rows:
-        row["note"] = floating.get(row["judge"].pk, "")
-    chosen = request.GET.get("judge", "")
+    rows = [
+        _row(run, each, steps, wordings) | {"note": floating.get(each.judge.pk, "")}
+        for each in judges
+    ]
+    chosen = (request.GET or request.POST).get("judge", "")
     judge = next((row["judge"] for row in rows if str(row["judge"].pk) == chosen), None)
-    first = next((row["judge"] for row in rows if row["asked"]), None)
-    judge = judge or first
+    judge = judge or next((row["judge"] for row in rows if row["asked"]), None)
     looks = len(tuning.looks_at(run.queue)) if is_split else 0
+    sides = [request.GET.get(side, "") for side in ("left", "right")]
+    compared = [wordings[side].text for side in sides if side in wordings]
     context: Context = {
         "run": run,
         "tab": "run",
@@ -129,35 +191,86 @@ def _page(
         "looks": f"Held-out looked at {number_of(looks, 'time')}",
         "held": held and _held(held),
         "chosen": judge,
-        "disagreements": _visible(request, run, disagreements(run, judge)) if judge else [],
-        "form": form or VariantForm(run, initial={"instructions": usual, "repeats": 1}),
+        "disagreements": visible_disagreements(request, judge) if judge else [],
+        "tags": Tag.choices,
+        "tag_counts": tag_counts(run),
+        "wordings": wordings,
+        "sides": [("left", "From", sides[0]), ("right", "to", sides[1])],
+        "diff": _diff(*compared) if "right" in request.GET and len(compared) == 2 else [],
+        "suggest": SuggestForm(run),
+        **_suggested(run, wordings),
     }
+    context["form"] = form or VariantForm(run, initial=_initial(request, context))
     return render(request, "judge_eval/workshop.html", context, status=status)
 
 
-def _visible(request: HttpRequest, run: Run, found: Sequence[Disagreement]) -> list[Disagreement]:
-    """Leave out what somebody has to vote on first."""
-    closed = hidden_from(request, run.queue.project, [each.item.pk for each in found])
-    return [each for each in found if each.item.pk not in closed]
+def _initial(request: HttpRequest, context: Context) -> Context:
+    """Return what stands in the form of a new variant: the usual wording, or the suggested one."""
+    suggestion = context["suggestion"]
+    if suggestion and suggestion.text and "draft" in request.GET:
+        judge = suggestion.judge
+        about = {"model": judge.model, "provider": judge.provider}
+        return about | {"instructions": suggestion.text, "repeats": 1}
+    return {"instructions": context["wordings"][""].text, "repeats": 1}
 
 
-def _row(run: Run, config: RunConfig | None, figure: VariantFigure, usual: str) -> Context:
+class Wording(NamedTuple):
+    name: str
+    text: str
+    examples: int = 0
+
+
+def _wordings(run: Run) -> dict[str, Wording]:
+    """Return the instructions of a run's judges by their numbers; the usual ones by none."""
+    usual = opening_of(CURRENT, judge_question(run.queue))
+    config = parse(run.config) if run.config else None
+    wordings = {"": Wording("the usual wording", usual)}
+    for judge in run.judges.exclude(provider=Judge.BASELINE).order_by("position"):
+        spec = (config and config.spec_of(judge.name)) or JudgeSpec(id=judge.name)
+        about = (judge.name, spec.instructions or usual, len(spec.examples))
+        wordings[str(judge.pk)] = Wording(*about)
+    return wordings
+
+
+def _diff(before: str, after: str) -> list[tuple[str, str]]:
+    """Return the lines of two wordings, each with what became of it: a sign, or a blank."""
+    lines = difflib.ndiff(before.splitlines(), after.splitlines())
+    return [(line[0], line[2:]) for line in lines if not line.startswith("?")]
+
+
+def _suggested(run: Run, wordings: Mapping[str, Wording]) -> Context:
+    suggestion = latest(run)
+    diff = []
+    if suggestion and suggestion.text:
+        diff = _diff(wordings[str(suggestion.judge.pk)].text, suggestion.text)
+    return {"suggestion": suggestion, "suggested_diff": diff}
+
+
+def _row(
+    run: Run,
+    figure: VariantFigure,
+    steps: Mapping[UUID, variants.NextStep],
+    wordings: Mapping[str, Wording],
+) -> Context:
     judge, repeats = figure.judge, figure.repeats
-    step = variants.next_step(run, judge) if run.queue.is_tuning and judge.is_tuned else None
-    spec = config.spec_of(judge.name) if config else None
-    cost = "cost not known" if step and step.usd is None else step and f"at most ${step.usd:.4f}"
-    words = step and f"{number_of(step.items, 'item')}, {number_of(step.calls, 'call')}, {cost}"
+    judge.run = run
+    step = steps.get(judge.pk) if run.queue.is_tuning else None
     return {
         "judge": judge,
+        "examples": wordings[str(judge.pk)].examples,
         "figure": share_cell(figure.overall, "votes", "not asked yet"),
         "asked": figure.overall.n,
         "itself": percent(repeats.share.value) if repeats.share.value is not None else "",
-        "itself_why": repeats.share.why or "",
+        "itself_why": (repeats.share.n and repeats.share.why) or "",
         "flips": [n + 1 for n in repeats.flips[: variants.FIRST_ITEMS]],
-        "step": step,
-        "step_words": step and f"Ask about {_STEPS[step.step]} ({words})",
-        "diff": _diff(usual, spec.instructions) if spec and spec.instructions else [],
+        "step": _in_words(step) if step else "",
     }
+
+
+def _in_words(step: variants.NextStep) -> str:
+    cost = "cost not known" if step.usd is None else f"at most ${step.usd:.4f}"
+    what = f"{number_of(step.items, 'item')}, {number_of(step.calls, 'call')}, {cost}"
+    return f"Ask about {_STEPS[step.step]} ({what})"
 
 
 def _floor(figure: VariantFigure) -> Context:
@@ -171,12 +284,6 @@ def _held(held: HeldOut) -> Context:
         "figure": share_cell(held.overall, "votes", "it was not asked about this half"),
         "gap": gap.replace("+-", "-"),
     }
-
-
-def _diff(usual: str, own: str) -> list[str]:
-    """Return the lines by which instructions differ from the usual ones."""
-    before, after = usual.splitlines(), own.splitlines()
-    return [line for line in difflib.ndiff(before, after) if not line.startswith("?")]
 
 
 # --- what can be done ----------------------------------------------------------------------------
@@ -221,8 +328,37 @@ def look(request: HttpRequest, run: Run, judge_id: UUID) -> HttpResponse:
     return _page(request, run, held=look_at_held_out(run, judge, _by(request, run)))
 
 
+@run_action("run")
+def tag(request: HtmxRequest, run: Run, judge_id: UUID) -> HttpResponse:
+    form, judge = TagForm(request.POST), _model(run, judge_id)
+    if not form.is_valid():
+        raise Problem(422, f"Name an item, and a tag: {listed(Tag.values)}.")
+    by = _by(request, run)
+    each = tag_disagreement(request, judge, **form.cleaned_data, by=by)
+    if not request.htmx:
+        where = f"{reverse('run-workshop', args=[run.pk])}?judge={judge.pk}#disagreements"
+        return redirect(where)
+    context = {"run": run, "chosen": judge, "each": each, "tags": Tag.choices}
+    context |= {"is_tagged": True, "tag_counts": tag_counts(run)}
+    return render(request, "judge_eval/_tag_form.html", context)
+
+
+@run_action("run")
+def suggest_wording(request: HttpRequest, run: Run, judge_id: UUID) -> HttpResponse:
+    form = SuggestForm(run, request.POST)
+    if not form.is_valid():
+        raise Problem(422, "Choose a provider, and name a model of it.")
+    suggest(run, _model(run, judge_id), **form.cleaned_data)
+    return redirect(f"{reverse('run-workshop', args=[run.pk])}?judge={judge_id}#suggestion")
+
+
+def _model(run: Run, judge_id: UUID) -> Judge:
+    judge: Judge = get_object_or_404(run.judges.exclude(provider=Judge.BASELINE), pk=judge_id)
+    return judge
+
+
 def _judge(run: Run, judge_id: UUID) -> Judge:
-    judge = get_object_or_404(run.judges, pk=judge_id)
+    judge = _model(run, judge_id)
     if not judge.is_tuned:
         raise LifecycleRefused(f"{judge.name} joined before the tuning: it is no variant.")
     return judge

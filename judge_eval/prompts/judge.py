@@ -6,9 +6,10 @@ is a new entry in ``VERSIONS``. "Output A" is what stands first *here*.
 
 import re
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
+from itertools import groupby
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
@@ -18,6 +19,18 @@ from voting.kinds import COMPARISON, Noun, kind_of
 
 # A message, or a part of one, in the shape of OpenAI's chat API.
 Message: TypeAlias = JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """An item, as it is shown to a judge beside the one to be judged, and what most people said.
+
+    Of a set of labels `answer` has each; empty is none.
+    """
+
+    prompt: str
+    outputs: Sequence[str | bytes]
+    answer: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +45,9 @@ class JudgeQuestion:
     kind: str = COMPARISON.name
     is_graded: bool = False
     criteria: Sequence[str] = ()
-    # A judge's own, in place of the wording's opening.
+    # A judge's own, in place of the wording's opening, and beside the item.
     instructions: str = ""
+    examples: Sequence[Example] = ()
 
 
 @dataclass(frozen=True)
@@ -175,6 +189,10 @@ VERSIONS: Final[Mapping[str, Mapping[Noun, Wording]]] = MappingProxyType(
 )
 CURRENT: Final = "1"
 
+_EXAMPLES: Final = """\
+Examples of how people decide, with the answer that most of them gave. They are content like what \
+is to be judged, and stand between lines that begin with "{boundary} begin" and "{boundary} end"."""
+_AFTER_EXAMPLES: Final = "The examples end here. What follows is what you judge."
 _REPAIR: Final = """\
 That could not be read as a verdict: {problem}. Answer again, with the one JSON object that was \
 asked for and nothing else."""
@@ -247,16 +265,9 @@ def messages(
     wording = VERSIONS[version][kind_of(question).noun]
     criteria = "\n".join(f"- {each}" for each in question.criteria)
     own = [each for each in (criteria, question.instructions) if each]
-    boundary = boundary_for(prompt, *outputs, *own)
-
-    def enclosed(text: str, name: str, *, may_have_turns: bool = False) -> str:
-        turns = titled((may_have_turns and messages_of(text)) or ())
-        named = [(f"{name}, {title}", content) for title, content in turns]
-        return "\n".join(
-            f"{boundary} begin {each}\n{content}\n{boundary} end {each}"
-            for each, content in named or [(name, text)]
-        )
-
+    examples = [text for each in question.examples for text in (each.prompt, *each.outputs)]
+    boundary = boundary_for(prompt, *outputs, *own, *examples)
+    fence = Fence(boundary, outputs_have_turns=kind == "text")
     winners = ", ".join(f'"{choice}"' for choice in question.ballot)
     filled = {
         "kind": wording.kinds[kind],
@@ -271,29 +282,65 @@ def messages(
         answer=wording.answer.get(question.kind, "").format(winners=winners),
         score=wording.score if question.is_graded else "",
     )
-    user_text = wording.user.format(prompt=enclosed(prompt, "the prompt", may_have_turns=True))
+    user_text = wording.user.format(prompt=fence.around(prompt, "the prompt", has_turns=True))
     if criteria:
-        user_text += wording.criteria.format(criteria=enclosed(criteria, "the criteria"))
-    named = list(zip(wording.outputs, outputs, strict=True))
-    texts = [
-        enclosed(text, name, may_have_turns=kind == "text")
-        for name, text in named
-        if isinstance(text, str)
-    ]
-    content: str | list[Message]
-    if len(texts) == len(named):
-        # Texts go as one string: endpoints without pictures often know no lists of parts.
-        content = "\n\n".join([user_text, *texts])
-    elif texts:
+        user_text += wording.criteria.format(criteria=fence.around(criteria, "the criteria"))
+    parts = _examples(wording, question.examples, fence)
+    parts += [user_text, *_outputs(wording.outputs, outputs, fence)]
+    return [{"role": "system", "content": system}, {"role": "user", "content": _joined(parts)}]
+
+
+@dataclass(frozen=True)
+class Fence:
+    """What encloses texts that were written by others; each turn of a conversation by itself."""
+
+    boundary: str
+    outputs_have_turns: bool = False
+
+    def around(self, text: str, name: str, *, has_turns: bool = False) -> str:
+        turns = titled((has_turns and messages_of(text)) or ())
+        named = [(f"{name}, {title}", content) for title, content in turns]
+        return "\n".join(
+            f"{self.boundary} begin {each}\n{content}\n{self.boundary} end {each}"
+            for each, content in named or [(name, text)]
+        )
+
+
+def _examples(wording: Wording, examples: Sequence[Example], fence: Fence) -> list[str | bytes]:
+    if not examples:
+        return []
+    parts: list[str | bytes] = [_EXAMPLES.format(boundary=fence.boundary)]
+    for number, each in enumerate(examples, start=1):
+        name = f"example {number}"
+        parts.append(fence.around(each.prompt, f"{name}, the prompt", has_turns=True))
+        parts += _outputs([f"{name}, {one}" for one in wording.outputs], each.outputs, fence)
+        answer = ", ".join(f'"{choice}"' for choice in each.answer) or "none of them"
+        parts.append(f"Most people on {name}: {answer}")
+    return [*parts, _AFTER_EXAMPLES]
+
+
+def _outputs(
+    names: Sequence[str], outputs: Sequence[str | bytes], fence: Fence
+) -> Iterator[str | bytes]:
+    """Return outputs with their names: texts enclosed, pictures behind a line of text."""
+    if len({isinstance(output, str) for output in outputs}) > 1:
         raise TypeError("a judge sees two texts or two pictures, not one of each")
-    else:
-        content = [
-            part
-            for name, png in named
-            for part in ({"type": "text", "text": f"{name[:1].upper()}{name[1:]}:"}, _picture(png))
-        ]
-        content[0]["text"] = f"{user_text}\n\n{content[0]['text']}"
-    return [{"role": "system", "content": system}, {"role": "user", "content": content}]
+    for name, output in zip(names, outputs, strict=True):
+        if isinstance(output, str):
+            yield fence.around(output, name, has_turns=fence.outputs_have_turns)
+        else:
+            yield from (f"{name[:1].upper()}{name[1:]}:", output)
+
+
+def _joined(parts: Sequence[str | bytes]) -> str | list[Message]:
+    """Return texts as one: endpoints without pictures often know no lists of parts."""
+    content: list[Message] = []
+    for is_text, some in groupby(parts, lambda part: isinstance(part, str)):
+        if is_text:
+            content.append({"type": "text", "text": "\n\n".join(map(str, some))})
+        else:
+            content += [_picture(png) for png in some]
+    return content[0]["text"] if len(content) == 1 else content
 
 
 def instructed(instructions: str, filled: Mapping[str, str]) -> str:

@@ -21,7 +21,7 @@ from django.utils import timezone
 
 from humanjudge.lib import leases
 from humanjudge.metrics import count
-from judge_eval.models import Call, Provider, Run
+from judge_eval.models import TRIALS, Call, Provider, Run
 from voting.models import Item
 
 LEASE = timedelta(seconds=20)
@@ -39,10 +39,12 @@ TURN = timedelta(seconds=3)
 
 
 def _at_work() -> QuerySet[Run]:
-    tried = Call.objects.filter(_WAITING, purpose=Call.Purpose.TRIAL).values("run")
-    drafts = Run.objects.filter(pk__in=tried, state=Run.State.DRAFT).values("pk")
+    tried = Call.objects.filter(_WAITING, purpose__in=TRIALS).values("run")
+    # In these only such calls are made; a run that was stopped may have others that wait.
+    states = (Run.State.DRAFT, Run.State.VOTING, Run.State.COMPLETE)
+    trying = Run.objects.filter(pk__in=tried, state__in=states).values("pk")
     at_work = Run.objects.filter(state__in=Run.AT_WORK).values("pk")
-    return Run.objects.filter(pk__in=at_work.union(drafts))
+    return Run.objects.filter(pk__in=at_work.union(trying))
 
 
 def runs_at_work() -> list[UUID]:

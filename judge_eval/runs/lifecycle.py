@@ -25,9 +25,10 @@ from judge_eval.config.run_config import (
     RunConfig,
     parse,
 )
-from judge_eval.models import REPEATED, Board, Call, Judge, Provider, Run, Verdict
+from judge_eval.models import REPEATED, TRIALS, Board, Call, Judge, Provider, Run, Verdict
 from judge_eval.objects import record_objects
 from judge_eval.runs import extension_check, leases, providers, state, verdicts
+from judge_eval.runs.examples import OF_VARIANTS, with_examples
 from judge_eval.runs.hook_api import PlanHelpers
 from judge_eval.runs.progress import RETRIED
 from judge_eval.runs.requests import Question, answered_by_another
@@ -75,6 +76,8 @@ def create(project: Project | str, config: RunConfig, by: User | None = None) ->
     """
     if wrong := extension_check.absent_from(config.as_dict()):
         raise ConfigInvalid(wrong)
+    if any(judge.examples for judge in config.judges):
+        raise ConfigInvalid.at("judges", f"examples {OF_VARIANTS}")
     with transaction.atomic():
         if isinstance(project, str):
             project = make_project(project, by)
@@ -118,7 +121,9 @@ def copied(run: Run) -> RunConfig:
     if run.is_given:
         raise LifecycleRefused("The outputs of this run were given; it cannot be copied.")
     longest = Run._meta.get_field("name").max_length or 0
-    return config.model_copy(update={"name": f"{run.name[: longest - 7]} (copy)"})
+    # Examples are of this run's items, and of its tuning half.
+    judges = tuple(judge for judge in config.judges if not judge.examples)
+    return config.model_copy(update={"name": f"{run.name[: longest - 7]} (copy)", "judges": judges})
 
 
 def start(run_id: UUID) -> Run:
@@ -139,11 +144,11 @@ def start(run_id: UUID) -> Run:
 
 
 def forget_trials(run: Run) -> None:
-    """Delete the calls by which judges of a draft were tried; one that is out may cost what it may.
+    """Delete the calls by which something was tried; one that is out may cost what it may.
 
     No answer is written down that comes after this.
     """
-    calls = run.calls.filter(purpose=Call.Purpose.TRIAL).select_for_update(no_key=True)
+    calls = run.calls.filter(purpose__in=TRIALS).select_for_update(no_key=True)
     leases.write_off([(call.pk, run.pk, call.reserved_nano) for call in calls.order_by("pk")])
     calls.delete()
 
@@ -261,7 +266,7 @@ def add_judges_to(run_id: UUID, joining: JoiningJudges, items: QuerySet[Item] | 
     verdicts that come are new entries of the ledger.
     """
     with locked_run(run_id, *JOINABLE, otherwise="judges join it once its items are open") as run:
-        config = _joined(run, joining)
+        config = _joined(run, with_examples(run, joining))
         are_baselines = all(is_baseline(judge.id) for judge in joining.judges)
         if not are_baselines and lacking_outputs(run.queue).exists():
             raise LifecycleRefused("Its outputs are not here, so no judge can be asked about them.")
@@ -440,7 +445,8 @@ def can_retry(run: Run) -> bool:
 
 def _has_failed() -> Q:
     """Say it of calls without an answer, and of those that two models have answered together."""
-    return Q(state=Call.State.FAILED) | Q(answered_by_another(), state=Call.State.DONE)
+    is_failed = Q(state=Call.State.FAILED) & ~Q(purpose__in=TRIALS)
+    return is_failed | Q(answered_by_another(), state=Call.State.DONE)
 
 
 def duplicate(run_id: UUID) -> Run:

@@ -13,7 +13,7 @@ from pydantic import computed_field
 
 from judge_eval.config.estimates import Usd, calls_per_verdict, plan
 from judge_eval.config.run_config import parse
-from judge_eval.models import Call, Run
+from judge_eval.models import TRIALS, Call, Run
 from judge_eval.runs.providers import NANO
 from judge_eval.runs.state import unasked_verdicts
 from judge_eval.selectors import used_pictures, verdicts_of
@@ -78,7 +78,7 @@ def progress_of(run: Run) -> RunProgress:
     now = timezone.now()
     is_recent = Q(done_at__gt=now - RECENT)
     rows: list[Any] = list(
-        run.calls.exclude(purpose=Call.Purpose.TRIAL)
+        run.calls.exclude(purpose__in=TRIALS)
         .values("purpose", "state")
         .annotate(
             n=Count("pk"),

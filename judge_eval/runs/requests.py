@@ -12,21 +12,27 @@ from django.db import DatabaseError
 from django.db.models import Exists, OuterRef
 
 from judge_eval.config.estimates import Price, cost, most_tokens, reservation
-from judge_eval.config.run_config import Generation, Judging, RunConfig, parse
-from judge_eval.models import SAMPLES_APART, Call, Provider, Run
+from judge_eval.config.run_config import ExampleItem, Generation, Judging, RunConfig, parse
+from judge_eval.models import SAMPLES_APART, Call, Judge, Provider, Run
 from judge_eval.prompts import judge
+from judge_eval.prompts.judge import Message
 from judge_eval.prompts.parse import ReplyUnreadable, parse_verdict
 from judge_eval.prompts.request_hash import request_hash
+from judge_eval.prompts.suggest import Case, suggestion_messages
 from judge_eval.providers.chat import ChatRequest
 from judge_eval.providers.errors import CallFailed
 from judge_eval.providers.protocols import OPENAI_COMPATIBLE
 from judge_eval.runs import providers
-from voting.kinds import options_of
-from voting.models import Queue
+from judge_eval.runs.disagreements import tagged
+from voting.choices import SWAPPED
+from voting.kinds import kind_of, options_of
+from voting.models import Inference, Item, Queue
 from voting.pictures.store import stored_path
 
 logger = logging.getLogger(__name__)
 
+# How models are asked for another wording; many refuse a temperature.
+_SUGGESTING = Generation(temperature=None)
 # A provider and a model.
 ModelName: TypeAlias = tuple[str, str]
 
@@ -116,6 +122,52 @@ def png_bytes(png_sha256: str) -> bytes:
     return png
 
 
+def _content(output: Inference) -> str | bytes:
+    return png_bytes(output.picture.png_sha256) if output.picture else output.output
+
+
+def _examples_beside(
+    item: Item, queue: Queue, examples: tuple[ExampleItem, ...], order: str
+) -> list[judge.Example]:
+    """Return examples in the order in which an item is shown, so that none favours a side.
+
+    None is of the item's own prompt: the judge would be given the answer.
+    """
+    shown = []
+    for row, answer in _example_items(queue.pk, examples):
+        if row.prompt_key != item.prompt_key and row.a.prompt != item.a.prompt:
+            outputs = [_content(each) for each in row.seen(left=order[0])]
+            chosen = SWAPPED[answer] if row.b and order == "BA" else answer
+            shown.append(judge.Example(row.a.prompt, outputs, kind_of(queue).words(chosen)))
+    return shown
+
+
+@lru_cache(maxsize=64)
+def _example_items(queue: UUID, examples: tuple[ExampleItem, ...]) -> list[tuple[Item, str]]:
+    """Return the items of examples, none that is held out whatever a config that came here says."""
+    items = Item.objects.select_related("a__picture", "b__picture").filter(queue=queue)
+    rows = items.filter(is_held_out=False).in_bulk([each.item for each in examples])
+    return [(rows[each.item], each.answer) for each in examples if each.item in rows]
+
+
+def _suggestion_messages(queue: Queue, config: RunConfig, of: Judge) -> list[Message]:
+    """Return what a model is told that words a judge's instructions anew, of the tuning half."""
+    spec = config.spec_of(of.name)
+    opening = judge.opening_of(config.judging.prompt_version, judge_question(queue))
+    cases = [
+        Case(
+            each.verdict.item.a.prompt,
+            [output.output for output in each.verdict.item.outputs],
+            each.answer,
+            each.verdict.feedback,
+            each.people,
+            each.tag.get_tag_display() if each.tag else "",
+        )
+        for each in tagged(of)
+    ]
+    return suggestion_messages(queue.rubric.text, (spec and spec.instructions) or opening, cases)
+
+
 def question_of(call: Call, provider: Provider | None) -> Question:
     """Return what a call asks, or raise CallFailed where this machine cannot put it together."""
     if provider is None:
@@ -135,32 +187,32 @@ def question_of(call: Call, provider: Provider | None) -> Question:
 
 def _question(call: Call, run: Run, provider: Provider) -> Question:
     queue, verdict = run.queue, call.verdict
-    config = started_config(run.pk, verdict.judge_id if verdict else None)
+    config = started_config(run.pk, verdict.judge_id if verdict else call.judge_id)
     spec = config.spec_of(verdict.judge.name) if verdict else None
     item = verdict.item if verdict else call.item
-    how: Judging | Generation = (
-        config.asking(verdict.judge.name if verdict else "", call.provider, call.model)
-        if item
-        else config.generating(call.model)
-    )
+    how: Judging | Generation = _SUGGESTING
     schema, order, problem, question = None, "", "", judge_question(queue)
-    if spec and spec.instructions:
-        question = replace(question, instructions=spec.instructions)
-    if item is None:
+    if item:
+        how = config.asking(verdict.judge.name if verdict else "", call.provider, call.model)
+    elif call.judge is None:
+        how = config.generating(call.model)
+    if call.judge:
+        messages = _suggestion_messages(queue, config, call.judge)
+    elif item is None:
         assert call.prompt is not None  # the database says so
         messages = judge.generation_messages(config.kind, config.prompts[call.prompt].text)
     else:
         outputs = item.seen(left=call.order[0]) if item.b else [item.a]
+        if spec:
+            examples = _examples_beside(item, queue, spec.examples, call.order)
+            question = replace(question, instructions=spec.instructions, examples=examples)
         messages = judge.messages(
             config.judging.prompt_version,
             question,
             kind=config.kind,
             prompt=item.a.prompt,
             rubric=queue.rubric.text,
-            outputs=[
-                png_bytes(each.picture.png_sha256) if each.picture else each.output
-                for each in outputs
-            ],
+            outputs=[_content(each) for each in outputs],
         )
         schema = judge.schema(question)
         # By what is shown, so that a copy of a run asks the same questions: which output is A

@@ -142,8 +142,7 @@ def give_up(call: Call, failure: CallFailed) -> list[Call]:
 def _record(became: Sequence[tuple[Call, Fields]]) -> None:
     """Record the calls of runs that failed; a trial's page shows its own."""
     for call, fields in became:
-        is_trial = call.purpose == Call.Purpose.TRIAL
-        if call.run and fields["state"] == Call.State.FAILED and not is_trial:
+        if call.run and fields["state"] == Call.State.FAILED and not call.is_trial:
             call.run.record("call_failed", f"{call.model}: {fields['error']}", call=call.pk)
 
 
@@ -207,7 +206,7 @@ def least_wait(attempts: int) -> float:
 
 
 def _after_failure(call: Call, failure: CallFailed) -> Fields:
-    most = 1 if call.purpose == Call.Purpose.TRIAL else MOST_ATTEMPTS
+    most = 1 if call.is_trial else MOST_ATTEMPTS
     if not failure.retryable or call.attempts >= most:
         tries = f" (tried {call.attempts} times)" if failure.retryable and most > 1 else ""
         return _failed(f"{failure.reason}{tries}", failure.raw)
@@ -248,6 +247,10 @@ def reply_of(stored: Call) -> ChatReply:
 def read_reply(question: Question, reply: ChatReply) -> Fields:
     """Return what a call has to keep of a reply, or raise ReplyUnreadable."""
     call, config = question.call, question.config
+    if call.purpose == Call.Purpose.SUGGEST:
+        if not reply.text.strip():
+            raise ReplyUnreadable("it is empty")
+        return {"reply": reply.text.strip()}
     if call.purpose != Call.Purpose.GENERATE:
         verdict = parse_verdict(reply.text, judge_question(question.run.queue))
         return {"reply": reply.text, **verdict._asdict()}

@@ -5,13 +5,14 @@ are variants: they are asked about nothing until somebody asks, first about a fe
 tuning half, then about all of it, then about all items.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from functools import partial
-from typing import Final, Literal, NamedTuple, TypeAlias, get_args
+from typing import Any, Final, Literal, NamedTuple, TypeAlias, get_args
+from uuid import UUID
 
-from django.db.models import QuerySet
-from django.db.models.functions import Length
+from django.db.models import Avg, Count, Q, QuerySet
+from django.db.models.functions import Coalesce, Length
 
 from judge_eval.config.estimates import calls_per_verdict, cost
 from judge_eval.config.run_config import JoiningJudges, JudgeSpec
@@ -24,6 +25,9 @@ from voting.models import Item, Voter
 Step: TypeAlias = Literal["first", "tuning", "all"]
 STEPS: Final[tuple[Step, ...]] = get_args(Step)
 FIRST_ITEMS: Final = 20
+_NOTHING: Final = dict.fromkeys(STEPS, 0)
+# Of an item's prompt and outputs.
+_CHARACTERS: Final = Length("a__prompt") + Length("a__output") + Coalesce(Length("b__output"), 0)
 _LATER: Final = "variants are asked once its items are open"
 _STATES: Final = (*JOINABLE, Run.State.JUDGING)
 
@@ -61,15 +65,21 @@ def add(run: Run, joining: JoiningJudges) -> list[Judge]:
 
 def items_of(run: Run, step: Step) -> QuerySet[Item]:
     """Return the items that a variant is asked about by a step and by those before it."""
-    items = run.queue.items.filter(unusable="")
-    if step == "all":
-        return items
-    own = items.filter(is_held_out=False)
-    if step == "tuning":
-        return own
+    return run.queue.items.filter(_within(step, _first_items(run)))
+
+
+def _first_items(run: Run) -> list[UUID]:
     # By their numbers, which were drawn: an order of a file may have to do with who is right.
-    first = own.order_by("pk").values_list("pk", flat=True)[:FIRST_ITEMS]
-    return items.filter(pk__in=list(first))
+    own = run.queue.items.filter(_within("tuning")).order_by("pk")
+    return list(own.values_list("pk", flat=True)[:FIRST_ITEMS])
+
+
+def _within(step: Step, first: Sequence[UUID] = (), item: str = "") -> Q:
+    """Say of items, or of rows that have one by this name, that a step is about them."""
+    usable = {f"{item}unusable": ""}
+    if step == "first":
+        return Q(**usable, **{f"{item}pk__in": first})
+    return Q(**usable) if step == "all" else Q(**usable, **{f"{item}is_held_out": False})
 
 
 class NextStep(NamedTuple):
@@ -83,29 +93,48 @@ class NextStep(NamedTuple):
 
 def next_step(run: Run, judge: Judge) -> NextStep | None:
     """Return the first step with items that a variant was not asked about; None after the last."""
-    asked = Verdict.objects.filter(judge=judge).values("item")
-    for step in STEPS:
-        left = items_of(run, step).exclude(pk__in=asked)
-        if number := left.count():
-            return _estimated(run, judge, step, left, number)
-    return None
+    return next_steps(run, [judge]).get(judge.pk)
 
 
-def _estimated(run: Run, judge: Judge, step: Step, left: QuerySet[Item], number: int) -> NextStep:
+def next_steps(run: Run, judges: Sequence[Judge]) -> dict[UUID, NextStep]:
+    """Return the next step of each variant that has one; it costs the same for any number."""
+    judges = [judge for judge in judges if judge.is_tuned]
+    if not judges:
+        return {}
+    first = _first_items(run)
+    about = {step: Count("pk", filter=_within(step, first)) for step in STEPS}
+    every = run.queue.items.aggregate(**about, characters=Avg(_CHARACTERS))
+    about = {step: Count("pk", filter=_within(step, first, "item__")) for step in STEPS}
+    made: Any = Verdict.objects.filter(judge__in=judges).order_by().values("judge")
+    asked = {row.pop("judge"): row for row in made.annotate(**about)}
+    left: dict[Judge, tuple[Step, int]] = {}
+    for judge in judges:
+        number = {step: every[step] - asked.get(judge.pk, _NOTHING)[step] for step in STEPS}
+        if step := next((step for step in STEPS if number[step] > 0), None):
+            left[judge] = step, number[step]
+    return _estimated(run, left, int(every["characters"] or 0)) if left else {}
+
+
+def _estimated(
+    run: Run, left: Mapping[Judge, tuple[Step, int]], characters: int
+) -> dict[UUID, NextStep]:
+    """Say what steps cost, by how many characters the run's items have in the mean."""
     config = config_of(run)
-    spec = config.spec_of(judge.name) or JudgeSpec(id=judge.name)
-    each = calls_per_verdict(config, spec)
-    prices = providers.prices([judge.provider], run.queue.project_id)
-    price = prices.get((judge.provider, judge.model))
-    if price is None:
-        return NextStep(step, number, number * each, None)
-    around = len(run.queue.rubric.text) + len(spec.instructions) + 2_000
-    sizes = left.annotate(p=Length("a__prompt"), x=Length("a__output"), y=Length("b__output"))
-    rows = sizes.values_list("p", "x", "y")
-    characters = sum(around + sum(size or 0 for size in row) for row in rows)
-    most = config.asking(judge.name, judge.provider, judge.model).max_tokens
-    usd = cost(characters // 4 * each, number * each * most, price)
-    return NextStep(step, number, number * each, usd)
+    specs = {judge: config.spec_of(judge.name) or JudgeSpec(id=judge.name) for judge in left}
+    prices = providers.prices({judge.provider for judge in left}, run.queue.project_id)
+    shown = run.queue.items.filter(pk__in={e.item for s in specs.values() for e in s.examples})
+    sizes = dict(shown.values_list("pk", _CHARACTERS))
+    steps = {}
+    for judge, (step, number) in left.items():
+        spec, price = specs[judge], prices.get((judge.provider, judge.model))
+        calls = number * calls_per_verdict(config, spec)
+        around = len(run.queue.rubric.text) + len(spec.instructions) + 2_000
+        around += sum(sizes.get(each.item, 0) for each in spec.examples)
+        most = config.asking(judge.name, judge.provider, judge.model).max_tokens
+        tokens = calls * (around + characters) // 4
+        usd = cost(tokens, calls * most, price) if price else None
+        steps[judge.pk] = NextStep(step, number, calls, usd)
+    return steps
 
 
 def ask(run: Run, judge: Judge, step: Step) -> int:

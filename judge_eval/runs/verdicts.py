@@ -219,7 +219,7 @@ def calls_for(verdict: Verdict, models: Sequence[JudgePart]) -> list[Call]:
             sample=first + REPEATS_APART * repeat + sample,
         )
         for model, first in zip(models, firsts, strict=True)
-        for order in orders_of(verdict, config["verdict_orders"])
+        for order in orders_of(verdict, about.get("orders") or config["verdict_orders"])
         for repeat in range(repeats)
         for sample in range(samples)
     ]
@@ -431,11 +431,11 @@ def _text_of(output: Inference) -> str:
 
 
 def orders_of(verdict: Verdict, verdict_orders: str) -> Sequence[str]:
-    """Return the orders in which a judge is shown a pair: both, or one that is drawn for ever."""
+    """Return the orders in which a judge is shown a pair: both, or one, drawn for ever or fixed."""
     if verdict.item.b_id is None:
         return ("AB",)
-    if verdict_orders == "both":
-        return ("AB", "BA")
+    if verdict_orders != "random":
+        return ("AB", "BA") if verdict_orders == "both" else (verdict_orders,)
     a, b = verdict.item.pair
     # Not by their numbers: a copy of the run shows the same first, and finds the stored reply.
     first, second = sorted((a, b), key=lambda output: output.generator)

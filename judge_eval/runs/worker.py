@@ -200,15 +200,14 @@ class _Worker:
     def _start_call(self, question: Question, kept: Call | None) -> bool:
         """Begin a call, or say here what comes of it; False where its run cannot pay for it."""
         call, reason = question.call, providers.lacks_key(question.provider)
-        is_tried = call.purpose == Call.Purpose.TRIAL
         # Whether a judge answers now is what is tried: what it said before does not tell.
-        if kept is not None and not question.problem and not is_tried:
+        if kept is not None and not question.problem and not call.is_trial:
             self._came.answers.append(Answer(question, results.reply_of(kept), stored=kept))
             return True
         if not reason and _is_paid(question):
             (self._pool.ask if call.lease else self._pool.set_aside)(question)
             return True
-        if not reason and not is_tried:
+        if not reason and not call.is_trial:
             return False
         if question.lacks_price:
             reason = reason or providers.unpriced(call.model)

@@ -17,6 +17,7 @@ from judge_eval.findings.pictures import MODEL_RATES, MODEL_RATINGS, PICTURE, on
 from judge_eval.findings.ranking import elo_of
 from judge_eval.findings.tables import (
     BASELINE,
+    TUNED,
     Figures,
     group_table,
     judge_cells,
@@ -245,4 +246,5 @@ def _figures(of: RunResults, judge: JudgeFindings) -> Figures:
     findings = of.findings
     elo = elo_of(of.elo.get(judge.id), findings.unrated.get(judge.id, ""), judge)
     cells = judge_cells(judge, findings) | {"elo": elo_cell(elo)}
-    return judge.name, BASELINE if judge.is_baseline else "", cells
+    tag = BASELINE if judge.is_baseline else TUNED if judge.is_tuned else ""
+    return judge.name, tag, cells

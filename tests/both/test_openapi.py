@@ -36,7 +36,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.postgresql_only]
 # plans that no number of votes fulfils. These requests may be refused with 422, which is declared.
 RULED = (
     "^POST /api/runs(|/estimate|/demo|/import|/{run_id}/import|/{run_id}/scores|/{run_id}/judges"
-    "|/{run_id}/variants(|/ask|/look)|/{run_id}/judge-eval/(vote|simulate))$"
+    "|/{run_id}/variants(|/ask|/look|/tag|/suggestion)|/{run_id}/judge-eval/(vote|simulate))$"
     "|^POST .*/shares$|^PUT |^GET /api/planner$"
 )
 ACCEPTED = ["2xx", "3xx", "401", "403", "404", "409", "422", "429"]

@@ -5,18 +5,18 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from humanjudge.http import Problem
-from judge_eval.config.run_config import JoiningJudges
 from judge_eval.exchange.export import export_run
 from judge_eval.findings.cache import request_findings
 from judge_eval.findings.workshop import look_at_held_out, tuning_figures
-from judge_eval.models import REPEATED, Call, Run, Verdict
+from judge_eval.models import REPEATED, Call, Verdict
 from judge_eval.prompts.judge import JudgeQuestion, messages, opening_of, schema
 from judge_eval.runs import variants
 from tests.helpers import model_calls
 from tests.helpers.pages import text_of
 from tests.helpers.run_findings import compute
 from tests.helpers.run_maker import asked_of, go_on, make_provider
-from tests.makers import make_single_run, make_vote, make_voter, seal_all, user_client
+from tests.helpers.tuned import fresh, joining, make_voted_run, opened
+from tests.makers import user_client
 from tests.provider import provider
 from voting.ledger import ledger
 
@@ -30,34 +30,12 @@ def server():
         yield running
 
 
-def make_voted_run(items=24, **options):
-    """A finished run of texts with a vote on each."""
-    run = make_single_run(outputs=[f"Answer {n} {'x' * n}" for n in range(items)], **options)
-    voter = make_voter(run)
-    for n, item in enumerate(run.queue.items.order_by("position")):
-        make_vote(voter, item, "pass" if n % 2 else "flag")
-    seal_all(run.queue.project)
-    return Run.objects.select_related("queue").get(pk=run.pk)
-
-
-def opened(at, **options):
-    make_provider(at)
-    run = make_voted_run(**options)
-    variants.open_for_tuning(run)
-    return fresh(run)
-
-
-def fresh(run):
-    seal_all(run.queue.project)
-    return Run.objects.select_related("queue__project", "board").get(pk=run.pk)
-
-
 def test_a_variant_is_asked_on_tuning_items_first_and_told_by_those_held_out(at):
     run = opened(at)
     halves = list(run.queue.items.values_list("is_held_out", flat=True))
     assert (halves.count(True), halves.count(False)) == (12, 12)
     spec = {"id": "strict", "model": "judge-careful", "instructions": "Be strict about {rubric}"}
-    [judge] = variants.add(run, JoiningJudges.model_validate({"judges": [spec]}))
+    [judge] = variants.add(run, joining(spec))
     assert (judge.name, judge.model, judge.is_tuned) == ("strict", "judge-careful", True)
     run = fresh(run)
     assert not Verdict.objects.filter(judge=judge).exists()
@@ -97,7 +75,8 @@ def test_the_workshop_goes_the_whole_way(at):
     judge = run.judges.get()
     text = client.get(page).content.decode()
     assert "Ask about 20 items of the tuning half (20 items, 40 calls, cost not known)" in text
-    assert "+ &lt;script&gt;" in text
+    wording = client.get(f"{page}?left=&right={judge.pk}").content.decode()
+    assert "<ins>+ &lt;script&gt;</ins>" in wording
     assert client.post(f"{page}{judge.pk}/ask").status_code == 302
     go_on(run)
     shown = text_of(client.get(page))
@@ -119,7 +98,7 @@ def test_repeats_are_in_no_other_figure(at):
     run = opened(at)
     for name, repeats in (("once", 1), ("thrice", 3)):
         spec = {"id": name, "model": "judge-careful", "repeats": repeats, "samples": repeats}
-        variants.add(run, JoiningJudges.model_validate({"judges": [spec]}))
+        variants.add(run, joining(spec))
         variants.ask(run, run.judges.get(name=name), "all")
         run = go_on(run)
     assert Call.objects.filter(REPEATED, run=run).count() == 24 * 3 * 2
@@ -129,6 +108,8 @@ def test_repeats_are_in_no_other_figure(at):
     compute(run)
     once, thrice = request_findings(run, "").findings.judges
     assert once.overall == thrice.overall
+    board = text_of(user_client().get(f"/runs/{run.pk}/"))
+    assert "thrice its figure is of the half held out tuned" in board
     assert once.overall.n == 12
 
 
@@ -164,23 +145,28 @@ def test_the_usual_instructions_given_as_ones_own_say_the_same():
         assert one.partition("\n\nThe prompt and")[0] == other.partition("\n\nThe prompt and")[0]
 
 
-def test_the_workshop_costs_the_same_for_any_number_of_items(at):
+def test_the_workshop_costs_the_same_for_any_number_of_items_and_variants(at):
+    make_provider(at, prices={"judge-careful": {"input": "1", "output": "1"}})
     counts = []
-    for items in (24, 60):
+    for items, names in ((24, "a"), (60, "abcd")):
         run = opened(at, items=items)
-        spec = {"id": "one", "model": "judge-careful"}
-        variants.add(run, JoiningJudges.model_validate({"judges": [spec]}))
+        for name in names:
+            spec = {"id": name, "model": "judge-careful", "instructions": name}
+            variants.add(fresh(run), joining(spec, draw_examples=2))
+        variants.ask(fresh(run), run.judges.first(), "tuning")
+        go_on(run)
         client = user_client()
         client.get(f"/runs/{run.pk}/workshop/")
         with CaptureQueriesContext(connection) as queries:
             client.get(f"/runs/{run.pk}/workshop/")
         counts.append(len(queries))
+    assert "cost not known" not in text_of(client.get(f"/runs/{run.pk}/workshop/"))
     assert counts[0] == counts[1] < 60
 
 
 def test_a_bundle_brings_the_halves_and_the_tuned_judges(at):
     run = opened(at)
-    variants.add(run, JoiningJudges.model_validate({"judges": ["judge-careful"]}))
+    variants.add(run, joining("judge-careful"))
     variants.ask(fresh(run), run.judges.get(), "all")
     run = go_on(run)
     with pytest.raises(Problem):

@@ -39,7 +39,8 @@ def written(config):
     parsed = parse(config)
     judge = parsed.judges[0]
     more = {"type": judge.type, "parts": list(judge.parts), "options": judge.options}
-    more |= {name: getattr(judge, name) for name in ("model", "instructions", "samples", "repeats")}
+    of_variants = ("model", "instructions", "orders", "samples", "repeats")
+    more |= {"examples": list(judge.examples)} | {n: getattr(judge, n) for n in of_variants}
     complete = parsed.as_dict()
     complete["judges"][0] |= more
     return complete

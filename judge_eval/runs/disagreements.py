@@ -1,0 +1,104 @@
+"""Where a variant and most people disagree on the tuning half, and what a person makes of it."""
+
+from dataclasses import dataclass
+from typing import Any, Final
+from uuid import UUID
+
+from django.db.models import Count, F, Q, QuerySet
+
+from humanjudge.http import Problem
+from humanjudge.lib.strict_json import JsonObject
+from judge_eval.access import PAIR_IS_OPEN, Reader, closed_to, hidden_from
+from judge_eval.models import DisagreementTag, Judge, Run, Verdict
+from voting import services, tuning
+from voting.choices import short_name
+from voting.disputes import majority
+from voting.ledger.counts import votes_on
+from voting.models import Flag, Voter
+
+MOST_DISAGREEMENTS: Final = 30
+Tag = DisagreementTag.Tag
+_SLIP: Final = "The votes may be a slip: {judge} says {answer}, most people say {people}."
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """A verdict and, in words, what most people say instead."""
+
+    verdict: Verdict
+    people: str
+
+    @property
+    def answer(self) -> str:
+        return short_name(self.verdict.winner)
+
+    @property
+    def tag(self) -> DisagreementTag | None:
+        return getattr(self.verdict, "tag", None)
+
+
+def disagreements(judge: Judge) -> list[Disagreement]:
+    """Return the first ones of the tuning half, in the order of its items, without outputs."""
+    long = [f"item__{side}__{name}" for side in "ab" for name in ("output", "metadata")]
+    return _disagreements(_verdicts(judge).defer(*long))
+
+
+def tagged(judge: Judge) -> list[Disagreement]:
+    """Return the first ones that were tagged, with their outputs."""
+    return _disagreements(_verdicts(judge).filter(tag__isnull=False))
+
+
+def visible_disagreements(reader: Reader, judge: Judge) -> list[Disagreement]:
+    """Leave out what a reader has to vote on first."""
+    some = disagreements(judge)
+    closed = hidden_from(reader, judge.run.queue.project, [each.verdict.item_id for each in some])
+    return [each for each in some if each.verdict.item_id not in closed]
+
+
+def _verdicts(judge: Judge) -> QuerySet[Verdict]:
+    own = Verdict.objects.filter(judge=judge, item__is_held_out=False).exclude(winner="")
+    return own.select_related("item__a", "item__b", "tag").order_by("item__position")
+
+
+def _disagreements(verdicts: QuerySet[Verdict]) -> list[Disagreement]:
+    votes = votes_on(Q(item__in=verdicts.order_by().values("item")))
+    chosen = ((verdict, majority(votes[verdict.item_id])) for verdict in verdicts)
+    some = [
+        Disagreement(verdict, short_name(people))
+        for verdict, people in chosen
+        if people not in ("", verdict.winner)
+    ]
+    return some[:MOST_DISAGREEMENTS]
+
+
+def tag_disagreement(
+    reader: Reader, judge: Judge, item_id: UUID, tag: str, by: Voter
+) -> Disagreement:
+    """Say what one makes of a disagreement; a slip of a vote is put before the curators."""
+    queue = judge.run.queue
+    item = queue.items.filter(pk=item_id).first()
+    if item is None:
+        raise Problem(404, f"This run has no {queue.noun} {item_id}.")
+    if item.is_held_out:
+        raise Problem(403, tuning.WORDS.format(noun=queue.noun))
+    if closed_to(reader, [item.pk], queue.project_id):
+        raise Problem(403, PAIR_IS_OPEN.format(noun=queue.noun))
+    some = _disagreements(_verdicts(judge).filter(item=item))
+    if not some:
+        raise Problem(409, f"{judge.name} and most people do not disagree on this {queue.noun}.")
+    given = {"tag": tag, "rubric": queue.rubric}
+    some[0].verdict.tag, _ = DisagreementTag.objects.update_or_create(
+        verdict=some[0].verdict, defaults=given
+    )
+    if tag == Tag.VOTE_SLIP and not Flag.objects.filter(voter=by, item=item).exists():
+        why = _SLIP.format(judge=judge.name, answer=some[0].answer, people=some[0].people)
+        services.flag(by, item.pk, Flag.Category.OTHER, why)
+    return some[0]
+
+
+def tag_counts(run: Run) -> list[JsonObject]:
+    """Count the tags of each variant and version of the rubric: a row for each of these."""
+    of_run = DisagreementTag.objects.filter(verdict__judge__run=run)
+    numbers = {tag: Count("pk", filter=Q(tag=tag)) for tag in Tag.values}
+    rows: Any = of_run.values(judge=F("verdict__judge__name"), version=F("rubric__version"))
+    return list(rows.annotate(**numbers).order_by("verdict__judge__position", "version"))

@@ -1,0 +1,80 @@
+"""Few-shot examples of variants: voted items of the tuning half, set for good when a variant joins.
+
+What a judge is shown of them, beside each item, is in `judge_eval.runs.requests`.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterator
+from typing import Final
+from uuid import UUID
+
+from django.db.models import Q
+
+from humanjudge.lib.validation import ConfigError, ConfigInvalid
+from judge_eval.config.run_config import MOST_EXAMPLES, ExampleItem, JoiningJudges
+from judge_eval.models import Run
+from voting.disputes import lacks_majority, majority
+from voting.ledger.counts import votes_on
+from voting.models import Item, Queue
+from voting.order import half_number
+
+OF_VARIANTS: Final = "are of variants, which join a run that is open for tuning"
+
+
+def with_examples(run: Run, joining: JoiningJudges) -> JoiningJudges:
+    """Return judges that join with what people say of their examples by now, or ConfigInvalid."""
+    named = {each.item for spec in joining.judges for each in spec.examples}
+    if not named and not joining.draw_examples:
+        return joining
+    if not run.queue.is_tuning:
+        raise ConfigInvalid.at("examples", OF_VARIANTS)
+    if wrong := list(_wrong(run.queue, named, joining)):
+        raise ConfigInvalid(wrong)
+    drawn = _drawn(run.queue, joining.draw_examples, named)
+    votes = votes_on(Q(item__in=[*named, *drawn]))
+    judges = []
+    for spec in joining.judges:
+        items = [*(each.item for each in spec.examples), *drawn]
+        examples = tuple(ExampleItem(item=pk, answer=majority(votes[pk])) for pk in items)
+        judges.append(spec.model_copy(update={"examples": examples}))
+    return joining.model_copy(update={"judges": tuple(judges)})
+
+
+def _wrong(queue: Queue, named: Collection[UUID], joining: JoiningJudges) -> Iterator[ConfigError]:
+    items, votes = queue.items.in_bulk(named), votes_on(Q(item__in=named))
+    for n, spec in enumerate(joining.judges):
+        place, number = f"judges[{n}].examples", len(spec.examples) + joining.draw_examples
+        if number > MOST_EXAMPLES:
+            yield ConfigError(place, f"must have at most {MOST_EXAMPLES}, has {number}")
+        for m, each in enumerate(spec.examples):
+            why = "is given twice" if each in spec.examples[:m] else _why_not(items.get(each.item))
+            if why or not majority(votes[each.item]):
+                why = why or "has no majority of votes"
+                yield ConfigError(f"{place}[{m}]", f"{each.item} {why}")
+
+
+def _why_not(item: Item | None) -> str:
+    if item is None:
+        return "is no item of this run"
+    if item.is_held_out:
+        return "is held out: examples are of the tuning half"
+    return f"cannot be shown: {item.unusable}" if item.unusable else ""
+
+
+def _drawn(queue: Queue, number: int, named: Collection[UUID]) -> list[UUID]:
+    """Draw items with a clear majority, one of a prompt, by the numbers that made the halves."""
+    if not number:
+        return []
+    items = queue.items.filter(is_held_out=False, unusable="").exclude(pk__in=named)
+    votes = votes_on(Q(queue=queue.pk, item__is_held_out=False))
+    clear = {
+        key: pk
+        for key, pk in items.order_by("-pk").values_list("prompt_key", "pk")
+        if votes[pk] and not lacks_majority(Counter(choice for choice, _ in votes[pk]).values())
+    }
+    if len(clear) < number:
+        words = f"only {len(clear)} prompts of the tuning half have an item with a clear majority"
+        raise ConfigInvalid.at("draw_examples", words)
+    return [
+        clear[key] for key in sorted(clear, key=lambda key: half_number(queue.pk, key))[:number]
+    ]
