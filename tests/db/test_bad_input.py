@@ -3,7 +3,6 @@
 import json
 
 import pytest
-from django.db import transaction
 from django.test import Client
 
 from tests.helpers.every_page import EveryPage, read
@@ -46,11 +45,9 @@ PATHS = (
 )
 
 
-@pytest.fixture
-def every_page():
-    with transaction.atomic():
-        yield EveryPage()
-        transaction.set_rollback(True)
+@pytest.fixture(scope="module")
+def every_page(module_db):
+    return EveryPage()
 
 
 def test_no_page_breaks_on_a_query_that_makes_no_sense(every_page):

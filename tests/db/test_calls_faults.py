@@ -19,25 +19,20 @@ from voting.models import Entry
 
 pytestmark = pytest.mark.django_db
 
-# What is left of each fault, were it to last for ever: why, and the raw reply.
+# What is left of a fault of each kind, were it to last for ever: why, and the raw reply.
 LASTING = {
     "429": ("429 Too Many Requests: rate limit reached (Rate limit reached.)", "rate_limit"),
-    "500": ("500 Internal Server Error: The server had an error.", "server_error"),
-    "503": ("503 Service Unavailable: the provider is overloaded or down (Overloaded.)", "Over"),
     "disconnect": ("the connection ended before the reply was complete", ""),
     "malformed": ("200 OK: the reply is not a JSON object", '{"id": "broken"'),
-    "error_200": ("502 Bad Gateway: Upstream failed.", "Upstream"),
 }
 FINAL = {
     "insufficient_quota": ("429 Too Many Requests: the account has no credit", "quota"),
-    "echo_key": ("401 Unauthorized: the key was refused", "Not allowed"),
     "refuse": ("refused: I cannot help with that.", "I cannot help with that."),
     "huge": ("the reply is larger than 10 MB", ""),
 }
 UNREADABLE = {
     "empty": ("the reply is empty", '"content": ""'),
     "prose": ("it has no JSON object: 'Both have their merits", "Both have their merits"),
-    "out_of_range": ("its score_a is not between 0 and 10", '"score_a": 47'),
 }
 
 

@@ -19,7 +19,7 @@ from voting.models import Inference
 
 pytestmark = pytest.mark.django_db
 
-MANY = [f"Say {n}." for n in range(6)]
+MANY = [f"Say {n}." for n in range(4)]
 NAMES = ("model-a", "model-b", "judge-long", "judge-hash")
 
 
