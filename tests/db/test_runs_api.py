@@ -128,6 +128,7 @@ def test_every_error_of_a_config_is_named_by_its_path():
         ('{"name": "a", "name": "b"}', "", "is given twice"),
         ("[]", "", "must be an object"),
         ("\x00", "", "not JSON"),
+        ("[" * 100_000, "", "nested too deeply"),
         (CONFIG | {"start": "yes"}, "start", "true or false"),
         (CONFIG | {"project": 5}, "project", "must be text"),
         (CONFIG | {"project": "\x00"}, "project", "control characters"),
