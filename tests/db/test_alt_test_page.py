@@ -357,10 +357,7 @@ def test_links_keep_the_part_and_forget_what_htmx_has_seen(run):
 
 @pytest.mark.parametrize(
     "path, query, status",
-    [
-        ("alt-test/", {"part": "colour:red"}, 400),
-        ("models/", {"part": "tag:nowhere"}, 404),
-    ],
+    [("alt-test/", {"part": "colour:red"}, 400), ("models/", {"part": "tag:nowhere"}, 404)],
 )
 def test_a_part_that_is_none_is_refused_and_not_computed(run, path, query, status):
     assert user_client().get(f"/runs/{run.pk}/{path}", query).status_code == status

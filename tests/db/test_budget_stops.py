@@ -175,9 +175,7 @@ class TestPictures:
         run = go_on(run)
         there = Provider.objects.get()
         calls = Call.objects.filter(run=run, purpose="judge").select_related(
-            "verdict__item__a__picture",
-            "verdict__item__b__picture",
-            "run__queue__rubric",
+            "verdict__item__a__picture", "verdict__item__b__picture", "run__queue__rubric"
         )
         tokens = providers.price_of(there, "judge-hash").picture_tokens
         return tokens, {question_of(call, there).reservation_nano for call in calls}

@@ -6,13 +6,7 @@ from judge_eval.models import Call, Provider, Verdict
 from judge_eval.runs import lifecycle
 from judge_eval.runs.progress import progress_of
 from judge_eval.runs.requests import question_of
-from tests.helpers.run_maker import (
-    PRICES,
-    go_on,
-    make_judging,
-    make_started,
-    says,
-)
+from tests.helpers.run_maker import PRICES, go_on, make_judging, make_started, says
 from tests.makers import pairs_of
 from tests.provider import provider
 from voting.models import Inference

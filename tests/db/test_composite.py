@@ -103,7 +103,7 @@ class TestTable:
     def test_components_stand_first_and_the_composite_never_alone(self, scored):
         response = user_client().get(page_of(scored))
         assert cells(outputs_table(response), "th") == [
-            *("Output", "quality", "liked", "safe", "Composite", "Note"),
+            *("Output", "quality", "liked", "safe", "Composite", "Note")
         ]
         assert cells_of(response) == [
             ["0.80", "1.00", "1.00", "0.85", ""],

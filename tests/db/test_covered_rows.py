@@ -9,12 +9,7 @@ from django.core.management import CommandError, call_command
 from django.db import models, transaction
 
 from judge_eval.models import Judge, JudgeRating, Run, Verdict
-from judge_eval.objects import (
-    COVERED,
-    NOT_COVERED,
-    PRIVATE,
-    record_objects,
-)
+from judge_eval.objects import COVERED, NOT_COVERED, PRIVATE, record_objects
 from tests.makers import (
     forget_hashes,
     make_item,

@@ -6,10 +6,7 @@ import pytest
 from django.test import Client
 
 from tests.helpers.pages import HTMX, text_of
-from tests.makers import (
-    make_run,
-    user_client,
-)
+from tests.makers import make_run, user_client
 
 pytestmark = pytest.mark.django_db
 

@@ -165,9 +165,7 @@ def test_without_votes_the_judges_speak_alone():
 
 
 def test_how_far_a_judge_is_from_people_and_a_model_it_never_saw():
-    found = boards_of(
-        models_of(board("people", [1, 2, 3]), board("judge", [None, 1, 2])),
-    )
+    found = boards_of(models_of(board("people", [1, 2, 3]), board("judge", [None, 1, 2])))
     star = "★\N{NO-BREAK SPACE}"
     assert [(cell.main, cell.css.split()[1]) for cell in judged(found)] == [
         ("\N{EN DASH}", "shift-0"),

@@ -21,14 +21,7 @@ from judge_eval.models import Verdict
 from reports.grandjury import services as grandjury
 from reports.report.files import FILES
 from tests.db.test_blindness import decoded, everything_in
-from tests.db.test_roles import (
-    API,
-    PAGES,
-    PROTOCOL,
-    make_scene,
-    page_address,
-    requested,
-)
+from tests.db.test_roles import API, PAGES, PROTOCOL, make_scene, page_address, requested
 from tests.helpers.grandjury import Model
 from tests.helpers.grandjury import vote as vote_on
 from tests.helpers.pages import HTMX, text_of

@@ -216,12 +216,7 @@ def test_a_run_of_the_demo_is_made_of_stored_outputs_and_baselines(body):
     response = post(client(), "/demo", body)
     assert response.status_code == 201
     assert response.json()["plan"] == {"generations": 0, "pairs": 30, "verdict_calls": 0}
-    assert response.json()["estimate"] == {
-        "usd": 0,
-        "known_usd": 0,
-        "unpriced": [],
-        "lines": [],
-    }
+    assert response.json()["estimate"] == {"usd": 0, "known_usd": 0, "unpriced": [], "lines": []}
     run = Run.objects.get()
     assert (run.name, run.state, run.config) == ("Drawings", "judging", None)
     assert Verdict.objects.filter(judge__run=run).count() == 4 * 30
