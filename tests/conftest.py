@@ -6,6 +6,7 @@ import sys
 import hypothesis
 import pytest
 from django.conf import settings
+from django.db import transaction
 
 from tests.provider import provider
 
@@ -56,6 +57,17 @@ SLOW_FILES = {
     "pure/test_reader_memory.py",
     "pure/test_score_charts.py",
 }
+
+
+@pytest.fixture(scope="module")
+def module_db(django_db_setup, django_db_blocker):
+    """A database for scenes that are made once for a file; what its tests change is taken back.
+
+    Tests get the rows as the scene has left them, and should read them anew where they change them.
+    """
+    with django_db_blocker.unblock(), transaction.atomic():
+        yield
+        transaction.set_rollback(True)
 
 
 @pytest.fixture

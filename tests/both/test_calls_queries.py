@@ -20,9 +20,7 @@ LIMITS = {"concurrency": 1000, "requests_per_minute": 600_000}
 
 
 def queries_of(action):
-    with CaptureQueriesContext(
-        connection,
-    ) as queries:
+    with CaptureQueriesContext(connection) as queries:
         action()
     return len(queries)
 

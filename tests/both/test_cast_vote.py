@@ -8,13 +8,7 @@ from tests.makers import entry_of, make_run, make_vote, make_voter, pairs_of, se
 from voting import services
 from voting.assignment import ballot_for
 from voting.models import Entry, Queue
-from voting.services import (
-    VoteConflict,
-    VoteTakenBack,
-    VotingClosed,
-    cast_vote,
-    undo_last_vote,
-)
+from voting.services import VoteConflict, VoteTakenBack, VotingClosed, cast_vote, undo_last_vote
 from voting.voters import erase
 
 pytestmark = pytest.mark.django_db
@@ -32,9 +26,7 @@ def a_pair():
 def test_a_vote_is_exactly_one_insert():
     run, voter, pair = a_pair()
     ballot = ballot_for(voter, run.queue, pair)
-    with CaptureQueriesContext(
-        connection,
-    ) as queries:
+    with CaptureQueriesContext(connection) as queries:
         cast_vote(ballot, "A", 900)
     assert len(queries) == 1
     assert queries[0]["sql"].split()[:3] == ["INSERT", "INTO", "voting_entry"]

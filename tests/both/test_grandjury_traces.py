@@ -137,9 +137,7 @@ def _body(name, length):
 def test_logging_costs_the_same_however_much_there_is(bot):
     bot.log("t-0")
     for number in range(1, 4):
-        with CaptureQueriesContext(
-            connection,
-        ) as queries:
+        with CaptureQueriesContext(connection) as queries:
             bot.log(f"t-{number}")
         # The key, its model, whether the trace is known, then one transaction.
         assert len(queries) <= 11, [query["sql"] for query in queries]

@@ -31,7 +31,7 @@ CONFIG = schemathesis.Config.from_dict(
             {
                 "include-name-regex": RULED,
                 "checks": {"positive_data_acceptance": {"expected-statuses": ACCEPTED}},
-            },
+            }
         ],
     }
 )

@@ -36,13 +36,7 @@ from voting.kinds import Further
 from voting.ledger import ledger
 from voting.ledger.decisions import IMPORT_BEGINS, IMPORT_ENDS
 from voting.models import Entry, Project, Voter
-from voting.services import (
-    NothingToUndo,
-    VoteConflict,
-    cast_vote,
-    record_exposure,
-    undo_last_vote,
-)
+from voting.services import NothingToUndo, VoteConflict, cast_vote, record_exposure, undo_last_vote
 
 pytestmark = pytest.mark.django_db
 

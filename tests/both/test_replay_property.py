@@ -11,13 +11,7 @@ from hypothesis import strategies as st
 
 from reports.review.services import decide, reverse
 from tests.helpers.reference import assert_as_expected
-from tests.makers import (
-    change_verdicts,
-    make_run,
-    make_vote,
-    make_voter,
-    pairs_of,
-)
+from tests.makers import change_verdicts, make_run, make_vote, make_voter, pairs_of
 from voting import curating
 from voting.curating import (
     AlreadyDecided,

@@ -156,9 +156,7 @@ def test_a_full_batch_of_as_many_people_and_as_many_second_thoughts(settings):
     assert seal_all(project) == settings.SEAL_BATCH
     Entry.objects.filter(pk__in=[vote.pk for vote in votes]).update(retracted=True)
     make_many_entries(
-        run,
-        "retraction",
-        [{"voter": vote.voter, "item": pair, "target": vote} for vote in votes],
+        run, "retraction", [{"voter": vote.voter, "item": pair, "target": vote} for vote in votes]
     )
     assert seal_all(project) == settings.SEAL_BATCH
     assert elos_of(run) == [1000.0, 1000.0]

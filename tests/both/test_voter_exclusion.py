@@ -14,13 +14,7 @@ from tests.helpers.reference import assert_as_expected
 from tests.helpers.scene import assert_sound, make_scene
 from tests.makers import entry_of, make_run, make_vote, make_voter, pairs_of, seal_all
 from voting.assignment import next_pairs
-from voting.curating import (
-    AlreadyDecided,
-    CannotDecide,
-    decide,
-    exclude_voter,
-    reverse,
-)
+from voting.curating import AlreadyDecided, CannotDecide, decide, exclude_voter, reverse
 from voting.ledger import chain, ledger
 from voting.models import Entry, Item
 from voting.selectors import progress

@@ -1,5 +1,7 @@
 """Boards as people meet them: read in ten seconds, at a desk and on a phone, in light and dark."""
 
+from functools import cache
+
 import pytest
 from playwright.sync_api import expect
 
@@ -12,7 +14,6 @@ FOLD = 800
 BOARDS = {
     "nobody_has_voted": "No votes yet",
     "three_votes": "Too early: 3 votes.",
-    "twelve_votes": "Too early: 12 votes.",
     "only_baselines": "No judge was asked yet.",
     "all_equal": "No winner",
     "clear_winner": "You may stop voting.",
@@ -23,6 +24,12 @@ BOARDS = {
     "imported_ties": "votes are ties or both bad; judges had no tie or both bad to choose",
     "flagged_items": "careful-judge",
 }
+
+
+@pytest.fixture(scope="module")
+def board_of(product):
+    """Where a board is; it is made once for all who look at it."""
+    return cache(lambda name: product.ask("new_board", name=name)["board"])
 
 
 def overflow(page):
@@ -36,10 +43,9 @@ def lowest(page, selector):
 
 
 @pytest.mark.parametrize("name", BOARDS)
-def test_a_board_is_read_in_ten_seconds(product, window, name):
-    run = product.ask("new_board", name=name)
+def test_a_board_is_read_in_ten_seconds(board_of, window, name):
     page = window()
-    page.goto(run["board"])
+    page.goto(board_of(name))
     expect(page.locator("#board")).to_contain_text(BOARDS[name])
     assert 0 < lowest(page, ".words, .points, #add-judges, .empty, #picture") <= FOLD
     assert page.locator("#ranking thead th").count() <= 7
@@ -60,10 +66,9 @@ def test_a_board_is_read_in_ten_seconds(product, window, name):
 
 
 @pytest.mark.parametrize("name", ["twelve_judges", "many_judges", "flagged_items"])
-def test_ranks_by_many_judges_do_not_run_out_of_a_narrow_page(product, window, name):
-    run = product.ask("new_board", name=name)
+def test_ranks_by_many_judges_do_not_run_out_of_a_narrow_page(board_of, window, name):
     page = window(**PHONE)
-    page.goto(f"{run['board']}models/")
+    page.goto(board_of(name) + "models/")
     expect(page.locator("#models h2, #models table").first).to_be_visible()
     assert overflow(page) <= 0
     # What is wider than the page scrolls in a box of its own; other tables fit.
@@ -73,10 +78,9 @@ def test_ranks_by_many_judges_do_not_run_out_of_a_narrow_page(product, window, n
         assert box["x"] + box["width"] <= width
 
 
-def test_a_column_is_sorted_and_explained_and_what_was_opened_stays_open(product, window):
-    run = product.ask("new_board", name="clear_winner")
+def test_a_column_is_sorted_and_explained_and_what_was_opened_stays_open(board_of, window):
     page = window()
-    page.goto(run["board"])
+    page.goto(board_of("clear_winner"))
     first = page.locator("#ranking tbody tr").first
     expect(first).to_contain_text("good-judge")
     page.locator("#about-elo").focus()
@@ -98,10 +102,9 @@ def test_a_column_is_sorted_and_explained_and_what_was_opened_stays_open(product
     expect(first).to_contain_text("good-judge")
 
 
-def test_of_68_judges_the_best_stand_in_front_and_all_are_one_tap_away(product, window):
-    run = product.ask("new_board", name="many_judges")
+def test_of_68_judges_the_best_stand_in_front_and_all_are_one_tap_away(board_of, window):
     page = window(**PHONE)
-    page.goto(run["board"])
+    page.goto(board_of("many_judges"))
     rows = page.locator("#ranking tbody tr:not(.people, .baseline)")
     expect(rows).to_have_count(12)
     page.locator("#all-judges").click()

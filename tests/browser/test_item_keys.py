@@ -72,16 +72,10 @@ def press(page, keys):
             {"kind": "category", "ballot": ["pun", "irony", "dark"]},
             {"1": ("pun", None, ""), "3": ("dark", None, "")},
         ),
-        (
-            {"kind": "rating", "ballot": list("12345")},
-            {"5": ("5", None, ""), "2": ("2", None, "")},
-        ),
+        ({"kind": "rating", "ballot": list("12345")}, {"5": ("5", None, ""), "2": ("2", None, "")}),
         (
             {"kind": "labels", "ballot": ["rude", "long", "dull"]},
-            {
-                "3 1 Enter": ("dull;rude", None, ""),
-                "2 2 Enter": ("none", None, ""),
-            },
+            {"3 1 Enter": ("dull;rude", None, ""), "2 2 Enter": ("none", None, "")},
         ),
     ],
     ids=["pass or flag", "graded", "criteria", "category", "rating", "labels"],

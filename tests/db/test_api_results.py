@@ -40,14 +40,7 @@ def test_before_any_vote():
         {name: row[name] for name in ("judge", "elo", "agree", "disagree", "total", "agree_rate")}
         for row in answer["leaderboard"]
     ] == [
-        {
-            "judge": name,
-            "elo": 1000,
-            "agree": 0,
-            "disagree": 0,
-            "total": 0,
-            "agree_rate": None,
-        }
+        {"judge": name, "elo": 1000, "agree": 0, "disagree": 0, "total": 0, "agree_rate": None}
         for name in ("wise", "wrong")
     ]
     assert (answer["total"], answer["done"], answer["pending"]) == (2, 0, 2)

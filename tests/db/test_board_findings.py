@@ -13,7 +13,7 @@ from django.utils import timezone
 from humanjudge.lib.tables import DASH
 from judge_eval.findings import cache
 from judge_eval.findings.columns import PENDING
-from judge_eval.models import Findings, Judge, JudgeRating
+from judge_eval.models import Findings, Judge, JudgeRating, Run
 from judge_eval.pages.board import MOST_DISPUTED, MOST_IN_FRONT
 from tests.helpers.board_rows import (
     PAIRS,
@@ -48,13 +48,23 @@ pytestmark = pytest.mark.django_db
 PEOPLE = "People among themselves"
 
 
+@pytest.fixture(scope="module")
+def run(module_db):
+    """Two people have voted on everything, and the figures are computed."""
+    return compute(make_studied_run()).run
+
+
+@pytest.fixture(scope="module")
+def voted_once(module_db):
+    return compute(make_studied_run(people=1)).run
+
+
 def get(run, **options):
     return user_client().get(board_of(run), **options)
 
 
-def test_the_words_on_top_are_those_of_the_findings():
-    run = make_studied_run()
-    found = compute(run)
+def test_the_words_on_top_are_those_of_the_findings(run):
+    found = Findings.objects.get(run=run)
     response = get(run)
     words = words_in(response, '<p class="words">', "</p>").replace("\N{NO-BREAK SPACE}", " ")
     assert words == html.escape(found.data["words"])
@@ -65,9 +75,8 @@ def test_the_words_on_top_are_those_of_the_findings():
         assert sentence in text_of(response)
 
 
-def test_the_page_says_as_of_which_vote_the_figures_are():
-    run = make_studied_run()
-    found = compute(run)
+def test_the_page_says_as_of_which_vote_the_figures_are(run):
+    found = Findings.objects.get(run=run)
     text = text_of(get(run))
     assert (
         f"As of 80 votes by 2 people on 40 of 40 pairs, ledger entry {found.seq}, computed" in text
@@ -77,12 +86,10 @@ def test_the_page_says_as_of_which_vote_the_figures_are():
     assert "since: these figures" not in text
 
 
-def test_newer_votes_are_said_to_be_in_the_elo_alone():
-    run = make_studied_run(people=1)
-    compute(run)
-    before = cells_of(get(run), "good")
-    vote_all(run, 1, places=[0, 1, 2])
-    response = get(run)
+def test_newer_votes_are_said_to_be_in_the_elo_alone(voted_once):
+    before = cells_of(get(voted_once), "good")
+    vote_all(voted_once, 1, places=[0, 1, 2])
+    response = get(voted_once)
     after = cells_of(response, "good")
     assert "3 newer votes; updating." in text_of(response)
     assert before["elo"].main != after["elo"].main
@@ -110,9 +117,8 @@ def test_how_long_ago_they_were_computed():
     assert 'data-seconds="40' in response.content.decode()
 
 
-def test_a_judges_figures_have_intervals_and_say_how_they_were_made():
-    run = make_studied_run()
-    good = cells_of((compute(run), get(run))[1], "good")
+def test_a_judges_figures_have_intervals_and_say_how_they_were_made(run):
+    good = cells_of(get(run), "good")
     assert re.fullmatch(r"in other orders 1,\d{3} to 1,\d{3}", good["elo"].small)
     assert good["overall"].main == "90\N{NO-BREAK SPACE}%"
     assert re.fullmatch(rf"\d\d{DASH}\d{{2,3}}", good["overall"].small)
@@ -125,10 +131,8 @@ def test_a_judges_figures_have_intervals_and_say_how_they_were_made():
     assert re.fullmatch(rf"\d{{4}}{DASH}\d{{4}}", good["rating"].small)
 
 
-def test_one_vote_for_each_pair_makes_a_wilson_interval():
-    run = make_studied_run(people=1)
-    compute(run)
-    good = cells_of(get(run), "good")["agreement"]
+def test_one_vote_for_each_pair_makes_a_wilson_interval(voted_once):
+    good = cells_of(get(voted_once), "good")["agreement"]
     assert good.title == "36 of 40 votes; 95 % interval by Wilson"
     assert good.small == f"77{DASH}96"
 
@@ -178,10 +182,8 @@ def test_before_anything_is_computed_the_page_says_so_and_shows_what_it_has():
     assert Findings.objects.get(run=run, part="").data is None
 
 
-def test_a_ledger_of_another_version_is_refused_in_words():
+def test_a_ledger_of_another_version_is_refused_in_words(run):
     """Its verdicts hold neither the prompt nor the votes wanted."""
-    run = make_studied_run()
-    compute(run)
     for entry in Entry.objects.filter(kind=Entry.Kind.VERDICTS):
         Entry.objects.filter(pk=entry.pk).update(payload={"verdicts": entry.payload["verdicts"]})
     Findings.objects.update(data=None, not_before=timezone.now())
@@ -198,9 +200,8 @@ def test_a_ledger_of_another_version_is_refused_in_words():
         assert cache.OTHER_VERSION in text_of(answer)
 
 
-def test_figures_that_another_version_computed_are_refused_too():
-    run = make_studied_run()
-    found = compute(run)
+def test_figures_that_another_version_computed_are_refused_too(run):
+    found = Findings.objects.get(run=run)
     Findings.objects.filter(pk=found.pk).update(data={"words": "b beats a", "judges": []})
     text = text_of(get(run))
     assert cache.OTHER_VERSION in text
@@ -222,11 +223,9 @@ def test_the_first_votes_are_shown_before_their_figures_are_computed():
     assert "The figures beside ELO are being computed." in text_of(response)
 
 
-def test_a_judge_that_joined_since_waits_for_its_figures():
-    run = make_studied_run(people=1)
-    compute(run)
-    make_judges(run, ["newcomer"], first=3)
-    response = get(run)
+def test_a_judge_that_joined_since_waits_for_its_figures(voted_once):
+    make_judges(voted_once, ["newcomer"], first=3)
+    response = get(voted_once)
     assert cells_of(response, "newcomer")["rating"].main == DASH
     assert "joined after these figures were computed" in text_of(response)
     assert cells_of(response, "good")["rating"].main != DASH
@@ -293,12 +292,11 @@ def test_what_is_known_of_no_judge_takes_no_columns():
     assert "Imported verdicts" not in text_of(get(run))
 
 
-def test_a_column_is_shown_where_one_judge_has_a_figure():
-    run = make_studied_run(people=1)
-    found = compute(run)
+def test_a_column_is_shown_where_one_judge_has_a_figure(voted_once):
+    found = Findings.objects.get(run=voted_once)
     found.data["judges"][0] |= {"seconds_per_verdict": 2.5}
     found.save()
-    response = get(run)
+    response = get(voted_once)
     assert cells_of(response, "good")["seconds"].main == "2.5"
     assert cells_of(response, "weak")["seconds"].main == DASH
     assert "times" not in response.context["table"].unknown
@@ -313,9 +311,7 @@ def test_one_judge_alone_has_no_graph():
     assert "Rating after each vote" not in text_of(response)
 
 
-def test_people_stand_between_judges_and_baselines():
-    run = make_studied_run()
-    compute(run)
+def test_people_stand_between_judges_and_baselines(run):
     row = get(run).context["table"].rows[2]
     cells = {cell.figure: cell for cell in row.cells[1:]}
     assert row.css == "people"
@@ -324,22 +320,19 @@ def test_people_stand_between_judges_and_baselines():
     assert cells["elo"].main == ""
 
 
-def test_baselines_are_marked_in_the_table():
-    run = make_studied_run()
-    compute(run)
+def test_baselines_are_marked_in_the_table(run):
     tags = {row.name: row.cells[0].tag for row in get(run).context["table"].rows}
     assert tags["always-first"] == "baseline"
     assert tags["good"] == tags["weak"] == ""
 
 
-def test_what_verdicts_cost():
-    run = make_studied_run(people=1)
-    found = compute(run)
+def test_what_verdicts_cost(voted_once):
+    found = Findings.objects.get(run=voted_once)
     for judge in found.data["judges"]:
         judge |= {"cost_usd": 0.5, "cost_per_verdict_usd": 0.0125, "cost_why": None}
         judge |= {"cost_per_correct_usd": 0.01389, "seconds_per_verdict": 1.26}
     found.save()
-    good = cells_of(get(run), "good")
+    good = cells_of(get(voted_once), "good")
     assert [good[name].main for name in ("cost", "correct", "seconds")] == [
         "0.0125",
         "0.0139",
@@ -348,9 +341,8 @@ def test_what_verdicts_cost():
     assert good["cost"].title == "0.500 US$ for all its calls"
 
 
-def test_mcnemars_tests_are_a_matrix_with_corrected_p():
-    run = make_studied_run()
-    found = compute(run)
+def test_mcnemars_tests_are_a_matrix_with_corrected_p(run):
+    found = Findings.objects.get(run=run)
     response = get(run)
     matrix = response.context["mcnemar"]
     place = {head.hint: number for number, head in enumerate(matrix.heads)}
@@ -392,26 +384,25 @@ def test_of_very_many_judges_the_best_stand_in_front_and_all_at_one_tap():
     assert "Show only the best" in text_of(every)
 
 
-def test_the_table_is_sorted_by_each_column():
-    run = make_studied_run(people=1)
-    found = compute(run)
+def test_the_table_is_sorted_by_each_column(voted_once):
+    found = Findings.objects.get(run=voted_once)
     for number, judge in enumerate(found.data["judges"]):
         judge |= {"seconds_per_verdict": 3.0 - number, "cost_per_correct_usd": 1.0 + number}
     found.save()
-    client, heads = user_client(), get(run).context["table"].heads
+    client, heads = user_client(), get(voted_once).context["table"].heads
     assert [head.sorted for head in heads if head.sorted] == ["descending"]
     firsts = {}
     for head in heads:
-        page = client.get(f"{board_of(run)}{head.href}")
+        page = client.get(f"{board_of(voted_once)}{head.href}")
         [ordered] = [h for h in page.context["table"].heads if h.sorted]
         assert ordered.figure == head.figure
         firsts[head.figure] = order_of(page)[0]
     assert (firsts["overall"], firsts["seconds"], firsts["correct"]) == ("good", "weak", "good")
     # What is asked for keeps its place when the page is asked for again, and when it is sorted.
-    sorted_part = client.get(f"{board_of(run)}?all=1&sort=elo")
+    sorted_part = client.get(f"{board_of(voted_once)}?all=1&sort=elo")
     assert "sort=elo" in refresh_of(sorted_part)
     assert {"all=1" in head.href for head in sorted_part.context["table"].heads} == {True}
-    refused = client.get(f"{board_of(run)}?sort=colour")
+    refused = client.get(f"{board_of(voted_once)}?sort=colour")
     assert refused.status_code == 400
     assert "sort: one of" in text_of(refused)
 
@@ -461,18 +452,15 @@ def test_what_judges_were_offered_is_no_such_case(torn):
     assert get(torn).context["part"].kind == ""
 
 
-def test_how_often_two_judges_say_the_same():
-    run = make_studied_run()
-    compute(run)
+def test_how_often_two_judges_say_the_same(run):
     matrix = get(run).context["same_verdict"]
     place = [head.hint for head in matrix.heads].index("weak")
     [good] = [row.cells for row in matrix.rows if row.name == "good"]
     assert good[place].main == "50\N{NO-BREAK SPACE}%"
 
 
-def test_where_judges_and_people_disagree_most_stands_beside_what_was_said():
-    run = make_studied_run()
-    found = compute(run)
+def test_where_judges_and_people_disagree_most_stands_beside_what_was_said(run):
+    found = Findings.objects.get(run=run)
     worst = found.data["disputed"][0]
     pair = pairs_of(run)[worst["position"]]
     response = get(run)
@@ -489,9 +477,7 @@ def test_where_judges_and_people_disagree_most_stands_beside_what_was_said():
     assert user_client().get(f"/runs/{run.pk}/pairs/{pair.pk}/").status_code == 200
 
 
-def test_the_picture_has_every_judge_between_people_and_floor():
-    run = make_studied_run()
-    compute(run)
+def test_the_picture_has_every_judge_between_people_and_floor(run):
     response = get(run)
     wide, narrow = response.context["pictures"]
     assert [row.name for row in wide.rows] == [row.name for row in narrow.rows] == ["good", "weak"]
@@ -522,9 +508,7 @@ def test_new_figures_are_news_to_a_page_that_is_open():
     assert client.get(f"{board_of(run)}?seen={seen}&parts=2", headers=HTMX).status_code == 200
 
 
-def test_every_figure_says_what_it_is_and_its_method_is_one_click_away():
-    run = make_studied_run()
-    compute(run)
+def test_every_figure_says_what_it_is_and_its_method_is_one_click_away(run):
     response = get(run)
     page = response.content.decode()
     for name in ("table", "further"):
@@ -546,9 +530,8 @@ def test_ids_in_the_page_are_unique():
 
 @pytest.mark.parametrize("part", ["", "ballot:decided", "tag:x", "colour:red"])
 @pytest.mark.parametrize("headers", [{}, HTMX])
-def test_a_voter_with_open_pairs_gets_none_of_it(part, headers):
-    run = make_studied_run(shared=True)
-    compute(run)
+def test_a_voter_with_open_pairs_gets_none_of_it(run, part, headers):
+    Run.objects.update(is_shared=True)
     late = make_voter(run)
     run.queue.items.filter(position=0).update(votes_wanted=9)
     response = voter_client(late).get(board_of(run, part), headers=headers)
@@ -557,9 +540,9 @@ def test_a_voter_with_open_pairs_gets_none_of_it(part, headers):
         assert word not in response.content
 
 
-def test_a_shared_board_has_all_of_it_for_everybody():
-    run = make_studied_run(shared=True)
-    found = compute(run)
+def test_a_shared_board_has_all_of_it_for_everybody(run):
+    Run.objects.update(is_shared=True)
+    found = Findings.objects.get(run=run)
     response = Client().get(board_of(run))
     text = text_of(response)
     assert found.data["words"] in text
@@ -567,12 +550,11 @@ def test_a_shared_board_has_all_of_it_for_everybody():
     assert "manage.py up" not in text
 
 
-def test_what_is_not_blind_is_in_no_figure():
-    run = make_studied_run(people=1)
-    voter, pair = make_voter(run), pairs_of(run)[0]
+def test_what_is_not_blind_is_in_no_figure(voted_once):
+    voter, pair = make_voter(voted_once), pairs_of(voted_once)[0]
     make_exposure(voter, pair)
     make_vote(voter, pair, "both_bad")
-    seal_all(run.queue.project)
-    compute(run)
-    assert cells_of(get(run), "good")["overall"].title.startswith(f"36 of {PAIRS} votes")
+    seal_all(voted_once.queue.project)
+    compute(voted_once)
+    assert cells_of(get(voted_once), "good")["overall"].title.startswith(f"36 of {PAIRS} votes")
     assert truth(0) == "A"

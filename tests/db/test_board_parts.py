@@ -25,8 +25,8 @@ ODD = "old & <new>?"
 ODD_IN_ADDRESS = "tag:old%20%26%20%3Cnew%3E%3F"
 
 
-@pytest.fixture
-def run():
+@pytest.fixture(scope="module")
+def run(module_db):
     """Half of the prompts are about animals, every fourth has an odd tag."""
     run = make_studied_run()
     for place, pair in enumerate(pairs_of(run)):

@@ -79,9 +79,7 @@ def test_a_wrong_key_is_a_failure_that_does_not_name_it(at, monkeypatch):
     run = go_on(make_started(at, {"key_variable": VARIABLE}, judges=["judge-long"]))
     assert run.state == "failed"
     errors = set(Call.objects.values_list("error", flat=True))
-    assert errors == {
-        "401 Unauthorized: the key was refused (Incorrect API key provided.)",
-    }
+    assert errors == {"401 Unauthorized: the key was refused (Incorrect API key provided.)"}
     assert KEY not in everything_stored()
 
 

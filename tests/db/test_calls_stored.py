@@ -6,20 +6,14 @@ from judge_eval.models import Call, Provider, Verdict
 from judge_eval.runs import lifecycle
 from judge_eval.runs.progress import progress_of
 from judge_eval.runs.requests import question_of
-from tests.helpers.run_maker import (
-    PRICES,
-    go_on,
-    make_judging,
-    make_started,
-    says,
-)
+from tests.helpers.run_maker import PRICES, go_on, make_judging, make_started, says
 from tests.makers import pairs_of
 from tests.provider import provider
 from voting.models import Inference
 
 pytestmark = pytest.mark.django_db
 
-MANY = [f"Say {n}." for n in range(6)]
+MANY = [f"Say {n}." for n in range(4)]
 NAMES = ("model-a", "model-b", "judge-long", "judge-hash")
 
 

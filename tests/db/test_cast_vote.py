@@ -70,15 +70,6 @@ def test_another_choice_is_a_conflict_that_says_what_stands():
     assert recorded(run).count() == 1
 
 
-def test_a_used_ballot_after_an_undo_is_answered_and_votes_for_nothing():
-    run, voter, pair, client = a_pair()
-    data = {"ballot": token_of(voter, pair), "choice": "left"}
-    client.post(url_of(run), data, headers=HTMX)
-    undo_last_vote(voter, run.queue)
-    assert client.post(url_of(run), data, headers=HTMX).status_code == 200
-    assert not recorded(run).exists()
-
-
 def test_the_other_choice_on_a_used_ballot_after_an_undo_says_what_to_do():
     run, voter, pair, client = a_pair()
     data = {"ballot": token_of(voter, pair), "choice": "left"}
@@ -175,9 +166,3 @@ def test_a_flood_is_slowed_down_and_the_vote_in_it_is_not_lost_silently(monkeypa
     assert response.status_code == 429
     assert "was not recorded" in text_of(response)
     assert not recorded(run).exists()
-
-
-def test_sixty_votes_in_a_row_are_no_flood():
-    run, voter, *_ = a_pair(pairs=50)
-    client = voter_client(voter)
-    assert {post_vote(client, voter, pair).status_code for pair in pairs_of(run)} == {200}

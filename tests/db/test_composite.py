@@ -74,6 +74,16 @@ def make_scored(*, pairs=2, shared=False, defined=True, **changes):
     return run
 
 
+@pytest.fixture(scope="module")
+def plain(module_db):
+    return make_scored(defined=False)
+
+
+@pytest.fixture(scope="module")
+def scored(module_db):
+    return make_scored()
+
+
 def cells(html, tag):
     found = re.findall(rf"<{tag}\b[^>]*>(.*?)</{tag}>", html, re.DOTALL)
     return [" ".join(re.sub("<[^>]+>", " ", cell).split()) for cell in found]
@@ -90,10 +100,10 @@ def cells_of(response):
 
 
 class TestTable:
-    def test_components_stand_first_and_the_composite_never_alone(self):
-        response = user_client().get(page_of(make_scored()))
+    def test_components_stand_first_and_the_composite_never_alone(self, scored):
+        response = user_client().get(page_of(scored))
         assert cells(outputs_table(response), "th") == [
-            *("Output", "quality", "liked", "safe", "Composite", "Note"),
+            *("Output", "quality", "liked", "safe", "Composite", "Note")
         ]
         assert cells_of(response) == [
             ["0.80", "1.00", "1.00", "0.85", ""],
@@ -102,33 +112,31 @@ class TestTable:
             ["0.80", "1.00", "0.00", "0.00", "hard-gate fail: safe"],
         ]
 
-    def test_what_it_is_made_of_with_the_reasons(self):
-        text = text_of(user_client().get(page_of(make_scored())))
+    def test_what_it_is_made_of_with_the_reasons(self, scored):
+        text = text_of(user_client().get(page_of(scored)))
         assert "The judge reads everything." in text
         assert "75 %" in text
         assert "mean score by judge-0, 0 to 10" in text
         assert "gate 0.75" in text  # a gate has no reason
 
-    def test_the_headline_stands_above_its_components_and_names_the_gates_that_failed(self):
-        run = make_scored()
-        text = text_of(user_client().get(page_of(run)))
+    def test_the_headline_stands_above_its_components_and_names_the_gates_that_failed(self, scored):
+        text = text_of(user_client().get(page_of(scored)))
         assert "Composite 0.36 , not checked with people" in text
         assert "The mean composite of 4 outputs." in text
         assert "Gates that failed, which makes a composite 0: safe on 1 output." in text
         assert text.index("0.36") < text.index("quality mean score by judge-0")
-        Verdict.objects.filter(item=pairs_of(run)[1]).update(score_a=None)
-        text = text_of(user_client().get(page_of(run)))
+        Verdict.objects.filter(item=pairs_of(scored)[1]).update(score_a=None)
+        text = text_of(user_client().get(page_of(scored)))
         assert "1 output has no composite; the list says why." in text
 
-    def test_reasons_are_escaped(self):
-        html = user_client().get(page_of(make_scored())).content.decode()
+    def test_reasons_are_escaped(self, scored):
+        html = user_client().get(page_of(scored)).content.decode()
         assert "People choose &lt;b&gt;it&lt;/b&gt;." in html
 
-    def test_an_output_without_a_component_has_no_number_and_says_why(self):
-        run = make_scored()
-        Verdict.objects.filter(item=pairs_of(run)[1]).update(score_a=None)
-        Verdict.objects.filter(item=pairs_of(run)[0]).update(score_b=40)
-        rows = cells_of(user_client().get(page_of(run)))
+    def test_an_output_without_a_component_has_no_number_and_says_why(self, scored):
+        Verdict.objects.filter(item=pairs_of(scored)[1]).update(score_a=None)
+        Verdict.objects.filter(item=pairs_of(scored)[0]).update(score_b=40)
+        rows = cells_of(user_client().get(page_of(scored)))
         whys = {row[-1].replace("&#x27;", "'"): row[-2] for row in rows if row[-1]}
         assert whys["component 'quality' is missing"] == DASH
         assert whys["component 'quality' is 4, which is outside [0, 1]"] == DASH
@@ -155,10 +163,9 @@ class TestTable:
         assert "No output belongs to this part." in text_of(empty)
         assert client.get(f"{address}?part=colour:red").status_code == 400
 
-    def test_without_a_definition_a_form_proposes_one_with_reasons(self):
-        run = make_scored(defined=False)
-        Judge.objects.filter(run=run).update(provider="default")
-        response = user_client().get(page_of(run))
+    def test_without_a_definition_a_form_proposes_one_with_reasons(self, plain):
+        Judge.objects.filter(run=plain).update(provider="default")
+        response = user_client().get(page_of(plain))
         assert "No composite yet" in text_of(response)
         form = response.context["form"]
         first, second = ({name: row[name].value() for name in row} for row in form.rows)
@@ -186,14 +193,13 @@ class TestDrift:
         assert "14" in text
         assert "bootstrap over 14 items, 1,000 resamples" in text
 
-    def test_too_little_is_said_and_no_number_is_made_up(self):
-        run = make_scored()
-        make_passes(run, [(pairs_of(run)[0].a, 1)])
-        text = text_of(user_client().get(page_of(run)))
+    def test_too_little_is_said_and_no_number_is_made_up(self, scored):
+        make_passes(scored, [(pairs_of(scored)[0].a, 1)])
+        text = text_of(user_client().get(page_of(scored)))
         assert "it takes 3 items that people voted on, there are 1" in text
 
-    def test_nobody_has_voted_on_outputs(self):
-        text = text_of(user_client().get(page_of(make_scored())))
+    def test_nobody_has_voted_on_outputs(self, scored):
+        text = text_of(user_client().get(page_of(scored)))
         assert "Nobody has passed or flagged an output yet." in text
 
     def test_what_it_contains_is_no_check_of_it(self):
@@ -201,10 +207,9 @@ class TestDrift:
         text = text_of(user_client().get(page_of(run)))
         assert "Not checked: it contains what it would be checked against." in text
 
-    def test_earlier_versions_stay_in_the_check(self):
-        run = make_scored()
-        store(run, parse(CONFIG | {"gates": [], "label": "second try"} | _without_safe()))
-        text = text_of(user_client().get(page_of(run)))
+    def test_earlier_versions_stay_in_the_check(self, scored):
+        store(scored, parse(CONFIG | {"gates": [], "label": "second try"} | _without_safe()))
+        text = text_of(user_client().get(page_of(scored)))
         assert text.index("second try") < text.index("first try")
         assert "earlier" in text
 
@@ -240,9 +245,8 @@ class TestAccess:
         seen = Exposure.objects.filter(voter=voter).values_list("item", flat=True)
         assert set(seen) == {pairs_of(run)[1].pk}
 
-    def test_who_has_seen_judges_scores_has_seen_verdicts(self):
-        run = make_scored()
-        user_client().get(page_of(run))
+    def test_who_has_seen_judges_scores_has_seen_verdicts(self, scored):
+        user_client().get(page_of(scored))
         assert Exposure.objects.count() == 2
 
     def test_who_has_seen_what_people_like_has_seen_their_votes(self):
@@ -260,8 +264,8 @@ class TestAccess:
     def test_a_run_that_is_not_there(self):
         assert user_client().get(f"/runs/{uuid4()}/composite/").status_code == 404
 
-    def test_it_is_never_kept_by_caches(self):
-        assert "no-store" in user_client().get(page_of(make_scored()))["Cache-Control"]
+    def test_it_is_never_kept_by_caches(self, scored):
+        assert "no-store" in user_client().get(page_of(scored))["Cache-Control"]
 
 
 class TestApi:
@@ -270,33 +274,30 @@ class TestApi:
         text = config if isinstance(config, str) else json.dumps(config)
         return client.put(address(run), text, content_type="application/json")
 
-    def test_what_is_put_is_read_again_and_shown(self):
-        run = make_scored(defined=False)
+    def test_what_is_put_is_read_again_and_shown(self, plain):
         reader = key_client(make_key("read")[1])
-        assert reader.get(address(run)).status_code == 404
-        response = self.put(run, CONFIG)
+        assert reader.get(address(plain)).status_code == 404
+        response = self.put(plain, CONFIG)
         assert response.status_code == 200
-        assert reader.get(address(run)).json() == response.json()
+        assert reader.get(address(plain)).json() == response.json()
         assert parse(response.json()["config"]) == parse(CONFIG)
         assert response.json()["version"] == parse(CONFIG).version
-        assert "first try" in text_of(user_client().get(page_of(run)))
+        assert "first try" in text_of(user_client().get(page_of(plain)))
 
-    def test_mistakes_are_named_by_their_path_and_nothing_is_stored(self):
-        run = make_scored(defined=False)
-        response = self.put(run, CONFIG | {"gates": ["safe", "tasty"], "chek": 1})
+    def test_mistakes_are_named_by_their_path_and_nothing_is_stored(self, plain):
+        response = self.put(plain, CONFIG | {"gates": ["safe", "tasty"], "chek": 1})
         errors = {each["path"]: each["message"] for each in response.json()["detail"]}
         assert response.status_code == 422
         assert errors["sources.tasty"] == "is missing"
         assert errors["chek"].startswith("unknown; did you mean")
-        assert not CompositeDefinition.objects.exists()
+        assert not CompositeDefinition.objects.filter(run=plain).exists()
 
     @pytest.mark.parametrize(
         "text, status", [("", 422), ("{", 422), ("[" * 5_000, 422), ("x" * 1_000_001, 413)]
     )
-    def test_what_cannot_be_read(self, text, status):
-        run = make_scored(defined=False)
-        assert self.put(run, text).status_code == status
-        assert not CompositeDefinition.objects.exists()
+    def test_what_cannot_be_read(self, plain, text, status):
+        assert self.put(plain, text).status_code == status
+        assert not CompositeDefinition.objects.filter(run=plain).exists()
 
 
 class TestSaving:
@@ -305,19 +306,16 @@ class TestSaving:
         data = {f"{name}-0": value for name, value in [*rows, ("reason", "It is liked.")]}
         return client.post(page_of(run) + "save", data | {"check": "pass_rate"})
 
-    def test_a_new_composite_is_stored_and_shown(self):
-        run = make_scored(defined=False)
-        response = self.save(run, user_client())
-        assert (response.status_code, response.url) == (302, page_of(run))
-        assert "It is liked." in text_of(user_client().get(page_of(run)))
+    def test_a_new_composite_is_stored_and_shown(self, plain):
+        response = self.save(plain, user_client())
+        assert (response.status_code, response.url) == (302, page_of(plain))
+        assert "It is liked." in text_of(user_client().get(page_of(plain)))
 
-    def test_not_by_a_link(self):
-        run = make_scored(defined=False)
-        assert user_client().get(page_of(run) + "save").status_code == 405
+    def test_not_by_a_link(self, plain):
+        assert user_client().get(page_of(plain) + "save").status_code == 405
 
-    def test_not_from_another_site(self):
-        run = make_scored(defined=False)
-        assert self.save(run, user_client(enforce_csrf_checks=True)).status_code == 403
+    def test_not_from_another_site(self, plain):
+        assert self.save(plain, user_client(enforce_csrf_checks=True)).status_code == 403
 
 
 # What stands in the rows of `CONFIG`.
@@ -358,12 +356,12 @@ class TestForm:
         values = [row | {"gate": row["gate"] and "on"} for row in values]
         return [{k: v for k, v in row.items() if v not in (None, "", False)} for row in values]
 
-    def test_rows_say_what_the_config_says(self):
-        run, other = make_scored(defined=False), make_scored()
-        assert self.post(run, *ROWS).status_code == 302
-        mine, theirs = (CompositeDefinition.objects.get(run=each) for each in (run, other))
+    def test_rows_say_what_the_config_says(self, plain, scored):
+        other = scored
+        assert self.post(plain, *ROWS).status_code == 302
+        mine, theirs = (CompositeDefinition.objects.get(run=each) for each in (plain, other))
         assert json.loads(mine.config) == json.loads(theirs.config)
-        as_form = self.values(user_client().get(page_of(run)))
+        as_form = self.values(user_client().get(page_of(plain)))
         assert as_form == ROWS
 
     @pytest.mark.parametrize(
@@ -381,33 +379,30 @@ class TestForm:
         assert self.post(run, *rows, check=proposal(run)["check"]).status_code == 302
         assert "mean composite of" in text_of(user_client().get(page_of(run)))
 
-    def test_only_tasks_of_this_run_are_offered(self):
-        run = make_scored(defined=False)
-        other = make_single_run(outputs=["One"], project=run.queue.project)
-        own, strange = pairs_of(run)[0], pairs_of(other)[0]
+    def test_only_tasks_of_this_run_are_offered(self, plain):
+        other = make_single_run(outputs=["One"], project=plain.queue.project)
+        own, strange = pairs_of(plain)[0], pairs_of(other)[0]
         for item, task in ((own, "tone"), (strange, "length")):
-            vote = make_vote(make_voter(run), item, "A" if item == own else "pass")
+            vote = make_vote(make_voter(plain), item, "A" if item == own else "pass")
             Entry.objects.filter(uid=vote.uid).update(labels={task: "good"})
-        seal_all(run.queue.project)
-        tasks = [source["task"] for source in offered(run) if source["from"] == "label"]
+        seal_all(plain.queue.project)
+        tasks = [source["task"] for source in offered(plain) if source["from"] == "label"]
         assert tasks == ["tone"]
 
-    def test_a_row_comes_or_goes_and_nothing_else_does(self):
-        run = make_scored(defined=False)
+    def test_a_row_comes_or_goes_and_nothing_else_does(self, plain):
         wrong = ROWS[0] | {"weight": "a lot", "low": "x"}
-        more = self.post(run, wrong, ROWS[1], change="add", label="mine")
+        more = self.post(plain, wrong, ROWS[1], change="add", label="mine")
         assert self.values(more) == [wrong, ROWS[1], {}]
         assert more.context["form"]["label"].value() == "mine"
         assert more.context["form"].fields["name-2"].widget.attrs["autofocus"]
-        fewer = self.post(run, *ROWS, change="remove-1")
+        fewer = self.post(plain, *ROWS, change="remove-1")
         assert self.values(fewer) == [ROWS[0], ROWS[2]]
         assert more.status_code == fewer.status_code == 200
-        assert not CompositeDefinition.objects.exists()
+        assert not CompositeDefinition.objects.filter(run=plain).exists()
 
-    def test_htmx_gets_the_form_alone(self):
-        run = make_scored()
+    def test_htmx_gets_the_form_alone(self, scored):
         data = {"change": "add", "label": "mine"}
-        answer = user_client().post(page_of(run) + "save", data, headers=HTMX)
+        answer = user_client().post(page_of(scored) + "save", data, headers=HTMX)
         assert answer.content.decode().lstrip().startswith('<section id="composite-form"')
 
     @pytest.mark.parametrize(
@@ -429,10 +424,11 @@ class TestForm:
             (0, {"source": "[" * 999}, "source-0", "must be one of"),
         ],
     )
-    def test_a_mistake_stands_at_its_field_and_all_else_stays(self, place, change, field, said):
-        run = make_scored(defined=False)
+    def test_a_mistake_stands_at_its_field_and_all_else_stays(
+        self, plain, place, change, field, said
+    ):
         rows = [row | change if n == place else row for n, row in enumerate(ROWS)]
-        response = self.post(run, *rows)
+        response = self.post(plain, *rows)
         form = response.context["form"]
         assert response.status_code == 422
         assert said in form.errors[field][0]
@@ -440,25 +436,22 @@ class TestForm:
         assert f'<a href="#id_{field}">' in response.content.decode()
         sent = [{name: value for name, value in row.items() if value} for row in rows]
         assert self.values(response) == sent
-        assert not CompositeDefinition.objects.exists()
+        assert not CompositeDefinition.objects.filter(run=plain).exists()
 
-    def test_a_component_that_neither_counts_nor_is_a_gate_lacks_a_weight(self):
-        response = self.post(make_scored(defined=False), {**ROWS[2], "gate": ""})
+    def test_a_component_that_neither_counts_nor_is_a_gate_lacks_a_weight(self, plain):
+        response = self.post(plain, {**ROWS[2], "gate": ""})
         assert response.context["form"].errors["weight-0"] == ["Is missing."]
 
-    def test_a_rule_that_a_source_does_not_take_is_not_read(self):
-        run = make_scored(defined=False)
-        assert self.post(run, ROWS[1] | {"low": "1", "equals": "yes"}).status_code == 302
+    def test_a_rule_that_a_source_does_not_take_is_not_read(self, plain):
+        assert self.post(plain, ROWS[1] | {"low": "1", "equals": "yes"}).status_code == 302
 
-    def test_more_rows_than_a_composite_has(self):
-        run = make_scored(defined=False)
-        response = self.post(run, *(ROWS[1] | {"name": f"c{n}"} for n in range(31)))
+    def test_more_rows_than_a_composite_has(self, plain):
+        response = self.post(plain, *(ROWS[1] | {"name": f"c{n}"} for n in range(31)))
         assert "weights: has 31, the most is 30" in text_of(response)
 
-    def test_a_source_that_is_gone_stays_chosen(self):
-        run = make_scored()
-        Judge.objects.filter(run=run).update(name="renamed")
-        assert self.values(user_client().get(page_of(run)))[0]["source"] == ROWS[0]["source"]
+    def test_a_source_that_is_gone_stays_chosen(self, scored):
+        Judge.objects.filter(run=scored).update(name="renamed")
+        assert self.values(user_client().get(page_of(scored)))[0]["source"] == ROWS[0]["source"]
 
 
 @pytest.mark.slow

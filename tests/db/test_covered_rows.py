@@ -1,5 +1,6 @@
 """Every stored value that a page shows is covered by the ledger, or is named as not covered."""
 
+from copy import deepcopy
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -8,12 +9,7 @@ from django.core.management import CommandError, call_command
 from django.db import models, transaction
 
 from judge_eval.models import Judge, JudgeRating, Run, Verdict
-from judge_eval.objects import (
-    COVERED,
-    NOT_COVERED,
-    PRIVATE,
-    record_objects,
-)
+from judge_eval.objects import COVERED, NOT_COVERED, PRIVATE, record_objects
 from tests.makers import (
     forget_hashes,
     make_item,
@@ -96,8 +92,8 @@ def test_the_documentation_names_what_is_not_covered():
         assert what in text
 
 
-@pytest.fixture
-def run():
+@pytest.fixture(scope="module")
+def made_once(module_db):
     """A run with everything that may stand in a row, and all of it in the ledger."""
     run = make_run(pairs=3, judges=2)
     about = {"latency_ms": 12.5, "score_a": 3.25, "score_b": 1.0, "picks": ["A", "A"]}
@@ -111,6 +107,11 @@ def run():
     seal_all(run.queue.project)
     assert ledger.replay(run.queue.project, write=False) == []
     return run
+
+
+@pytest.fixture
+def run(made_once):
+    return deepcopy(made_once)
 
 
 # What Django or the product refuses to read otherwise.

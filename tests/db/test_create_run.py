@@ -85,8 +85,7 @@ def test_a_share_of_the_pairs_wants_more_people():
         pair.votes_wanted
         for pair in pairs_of(
             create_run(
-                make_project(),
-                **spec(number=120, generators=3, overlap_share=0.2, overlap_votes=3),
+                make_project(), **spec(number=120, generators=3, overlap_share=0.2, overlap_votes=3)
             )
         )
     )

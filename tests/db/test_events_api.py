@@ -9,15 +9,7 @@ from django.utils import timezone
 from judge_eval.api import events
 from judge_eval.models import RunEvent
 from judge_eval.tasks import refresh_findings
-from tests.makers import (
-    key_client,
-    make_key,
-    make_run,
-    make_vote,
-    make_voter,
-    pairs_of,
-    seal_all,
-)
+from tests.makers import key_client, make_key, make_run, make_vote, make_voter, pairs_of, seal_all
 from voting.models import Item
 
 pytestmark = pytest.mark.django_db
@@ -44,12 +36,7 @@ def test_an_event_is_told_whole():
     at = answer["events"][0].pop("at")
     assert answer == {
         "events": [
-            {
-                "id": event.pk,
-                "kind": "state",
-                "text": "It happened.",
-                "data": {"state": "voting"},
-            }
+            {"id": event.pk, "kind": "state", "text": "It happened.", "data": {"state": "voting"}}
         ],
         "next_cursor": event.pk,
     }

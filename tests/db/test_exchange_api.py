@@ -253,13 +253,7 @@ def test_a_run_is_added_to_and_the_same_again_adds_nothing():
     assert first["new"]["votes"] == 1
     again = done(client, file_of(*ROWS, vote(2, "ann", "B")), run=run)["report"]
     assert sum(again["new"].values()) == 0
-    assert again["already"] == {
-        "pairs": 2,
-        "judges": 0,
-        "verdicts": 2,
-        "voters": 0,
-        "votes": 2,
-    }
+    assert again["already"] == {"pairs": 2, "judges": 0, "verdicts": 2, "voters": 0, "votes": 2}
 
 
 def test_a_run_that_is_generating_is_409():

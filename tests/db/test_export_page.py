@@ -33,10 +33,7 @@ def test_the_command_line_has_every_format():
 
 def test_a_format_that_would_be_empty_is_not_offered():
     item = {"item": "i1", "output": "An answer"}
-    for kind, said, offered in (
-        ("pass_flag", "pass", {"kto"}),
-        ("category", "spam", set()),
-    ):
+    for kind, said, offered in (("pass_flag", "pass", {"kto"}), ("category", "spam", set())):
         run = imported(item, {"item": "i1", "voter": "ann", "vote": said}, vote_kind=kind)
         page = user_client().get(f"/runs/{run.pk}/data/").content.decode()
         links = {name for name in FORMATS if f"/export/{name}" in page}

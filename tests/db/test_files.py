@@ -19,6 +19,16 @@ TABLES = ["board", "alt-test", "models"]
 PICTURE, *CHARTS = ["agreement", "winning_rates", "model_ratings"]
 
 
+@pytest.fixture(scope="module")
+def run(module_db):
+    return voted_run()
+
+
+@pytest.fixture(scope="module")
+def studied(module_db):
+    return compute(make_studied_run()).run
+
+
 def get(run, path, client=None):
     return (client or user_client()).get(f"/runs/{run.pk}/{path}")
 
@@ -28,10 +38,9 @@ def csv_of(response):
     return list(csv.DictReader(io.StringIO(response.content.decode())))
 
 
-def test_the_board_as_a_table():
-    run = make_studied_run()
-    found = compute(run).data
-    response = get(run, "tables/board.csv")
+def test_the_board_as_a_table(studied):
+    found = Findings.objects.get(run=studied).data
+    response = get(studied, "tables/board.csv")
     assert response["Content-Type"] == "text/csv; charset=utf-8"
     assert response["Content-Disposition"] == 'attachment; filename="a-run-of-pairs-board.csv"'
     rows = csv_of(response)
@@ -46,16 +55,15 @@ def test_the_board_as_a_table():
     assert (good["agreement_successes"], good["agreement_n"]) == ("72", "80")
     assert float(good["overall_agreement_low"]) == judge["overall"]["low"]
     assert float(good["bradley_terry_low"]) == judge["rating"]["low"]
-    rating = JudgeRating.objects.get(judge__run=run, judge__name="good")
+    rating = JudgeRating.objects.get(judge__run=studied, judge__name="good")
     assert float(good["elo"]) == rating.elo
     assert rows[-1]["agreement"] == "1.0"
     assert rows[-1]["elo"] == ""
 
 
-def test_the_same_as_json_with_what_it_is_as_of():
-    run = make_studied_run()
-    found = compute(run)
-    answer = get(run, "tables/board.json").json()
+def test_the_same_as_json_with_what_it_is_as_of(studied):
+    found = Findings.objects.get(run=studied)
+    answer = get(studied, "tables/board.json").json()
     assert answer["as_of"]["seq"] == found.seq
     assert answer["rows"][0]["name"] == "good"
     assert answer["rows"][0]["coverage"] == 1.0
@@ -63,18 +71,15 @@ def test_the_same_as_json_with_what_it_is_as_of():
     assert all(row == names[0] for row in names)
 
 
-def test_a_part_has_a_file_of_its_own_without_elo():
-    run = make_studied_run()
-    compute(run)
-    assert get(run, "tables/board.csv?part=ballot:decided").status_code == 409
-    compute(run, "ballot:decided")
-    response = get(run, "tables/board.csv?part=ballot:decided")
+def test_a_part_has_a_file_of_its_own_without_elo(studied):
+    assert get(studied, "tables/board.csv?part=ballot:decided").status_code == 409
+    compute(studied, "ballot:decided")
+    response = get(studied, "tables/board.csv?part=ballot:decided")
     assert "a-run-of-pairs-ballot-decided-board.csv" in response["Content-Disposition"]
     assert {row["elo"] for row in csv_of(response)} == {""}
 
 
-def test_the_alt_test_and_the_boards_of_models_as_tables():
-    run = voted_run()
+def test_the_alt_test_and_the_boards_of_models_as_tables(run):
     found = Findings.objects.get(run=run, part="").data
     rows = csv_of(get(run, "tables/alt-test.csv"))
     assert {row["people_tested"] for row in rows} == {"3"}
@@ -117,8 +122,7 @@ def test_what_there_is_not(path):
     assert get(run, path).status_code == 404
 
 
-def test_a_chart_is_a_file_that_does_nothing_but_be_drawn():
-    run = voted_run()
+def test_a_chart_is_a_file_that_does_nothing_but_be_drawn(run):
     Judge.objects.filter(run=run, name="near-judge").update(name="<script>alert(1)</script>")
     compute(run)
     for chart in (PICTURE, *CHARTS):
@@ -138,8 +142,7 @@ def test_a_chart_is_a_file_that_does_nothing_but_be_drawn():
 
 
 @pytest.mark.slow
-def test_every_page_leads_to_its_files():
-    run = voted_run()
+def test_every_page_leads_to_its_files(run):
     client = user_client()
     for tab, path, charts in (
         ("board", "", [PICTURE]),
@@ -155,8 +158,7 @@ def test_every_page_leads_to_its_files():
         assert {client.get(link).status_code for link in links} == {200}
 
 
-def test_the_files_of_a_part_are_of_that_part():
-    run = voted_run()
+def test_the_files_of_a_part_are_of_that_part(run):
     compute(run, "ballot:decided")
     page = get(run, "?part=ballot:decided").content.decode()
     assert f"/runs/{run.pk}/tables/board.csv?part=ballot%3Adecided" in page

@@ -43,8 +43,8 @@ def nothing_is_remembered():
 PART = "tag:animals"
 
 
-@pytest.fixture
-def run():
+@pytest.fixture(scope="module")
+def run(module_db):
     """A run with a claim that was made and falls, and a part of whose tag there are words."""
     says = [["A", "B", "both_bad", "tie"]] * 9 + [["A", "A", "A", "tie"]] * 11
     names = ["north", "south", "east", "always-tie"]
@@ -138,7 +138,7 @@ NO_WORKER = "No worker has started on them yet."
 def broken_run():
     """A run whose ledger holds one entry that nothing can be computed of."""
     run = voted_run(people=1, pairs=4, computed=False)
-    last = Entry.objects.filter(kind="verdicts").order_by("seq").last()
+    last = Entry.objects.filter(queue=run.queue, kind="verdicts").order_by("seq").last()
     Entry.objects.filter(pk=last.pk).update(payload={"verdicts": last.payload["verdicts"]})
     return run
 
@@ -192,7 +192,7 @@ def test_the_api_the_files_and_the_report_say_why():
 
 def test_older_figures_stay_and_the_page_says_that_newer_ones_failed():
     run = voted_run(people=1, pairs=4)
-    last = Entry.objects.filter(kind="verdicts").order_by("seq").last()
+    last = Entry.objects.filter(queue=run.queue, kind="verdicts").order_by("seq").last()
     Entry.objects.filter(pk=last.pk).update(payload={"verdicts": last.payload["verdicts"]})
     Findings.objects.update(seq=1)
     fail(run, 3)
@@ -205,16 +205,16 @@ def test_older_figures_stay_and_the_page_says_that_newer_ones_failed():
 def test_it_is_tried_again_soon_and_after_three_attempts_less_often():
     run = broken_run()
     fail(run, 1)
-    assert Findings.objects.get().not_before < timezone.now() + timedelta(seconds=10)
+    assert Findings.objects.get(run=run).not_before < timezone.now() + timedelta(seconds=10)
     fail(run, 2)
-    assert Findings.objects.get().not_before > timezone.now() + timedelta(seconds=60)
+    assert Findings.objects.get(run=run).not_before > timezone.now() + timedelta(seconds=60)
 
 
 def test_success_clears_the_failures():
     run = broken_run()
     fail(run, 3)
-    good = Entry.objects.filter(kind="verdicts").order_by("seq").first()
-    Entry.objects.filter(kind="verdicts").exclude(pk=good.pk).update(payload=good.payload)
+    entries = Entry.objects.filter(queue=run.queue, kind="verdicts")
+    entries.update(payload=entries.order_by("seq").first().payload)
     found = compute(run)
     assert (found.attempts, found.error, found.failure) == (0, "", "")
     assert FAILED not in text_of(page(run))

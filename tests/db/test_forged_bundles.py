@@ -25,8 +25,8 @@ NO_CONFIG = "configs of 1 run, which are not stored here"
 CONFIG = {"judges": [{"id": "jury", "options": {"instructions": "Be strict"}}]}
 
 
-@pytest.fixture
-def run():
+@pytest.fixture(scope="module")
+def made_once(module_db):
     cache.clear()
     run = voted_run(pairs=8)
     Verdict.objects.filter(judge__run=run).update(latency_ms=1250.5, cost_nano=3_000)
@@ -36,15 +36,25 @@ def run():
 
 
 @pytest.fixture
-def bundle(run, tmp_path):
-    return opened(run, tmp_path / "bundle.zip")
+def run(made_once):
+    cache.clear()
+    return deepcopy(made_once)
 
 
-def opened(run, path):
-    """Return a path, the files of a genuine bundle, and the head of its ledger."""
-    members, head = members_of(bundle_of(run)), run.queue.project.ledger_head
+@pytest.fixture(scope="module")
+def genuine(made_once):
+    return opened(made_once)
+
+
+@pytest.fixture
+def bundle(genuine, tmp_path):
     empty_the_instance()
-    return path, members, head
+    return tmp_path / "bundle.zip", *genuine
+
+
+def opened(run):
+    """Return the files of a genuine bundle, and the head of its ledger."""
+    return members_of(bundle_of(run)), run.queue.project.ledger_head
 
 
 def records_of(members):
@@ -124,7 +134,8 @@ def test_a_public_bundle_has_no_config_and_nothing_to_test_guesses_of_one_with(r
     lifecycle.create(run.queue.project, make_config())  # a draft, which nothing was asked of
     restate(run)
     compute(run)
-    path, members, head = opened(run, tmp_path / "private.zip")
+    path, (members, head) = tmp_path / "private.zip", opened(run)
+    empty_the_instance()
     assert b"Be strict" not in b"".join(members.values())
     write(path, members, records_of(members))
     assert verify(path, head).gaps == [NO_CONFIG]
@@ -145,7 +156,8 @@ def test_a_report_of_a_run_that_a_bundle_brought_is_verified(run, tmp_path):
     empty_the_instance()
     [back] = restored(lines, None)
     compute(back)
-    path, members, head = opened(back, tmp_path / "again.zip")
+    path, (members, head) = tmp_path / "again.zip", opened(back)
+    empty_the_instance()
     write(path, members, records_of(members))
     assert verify(path, head).gaps == [NO_CONFIG]
 
@@ -214,7 +226,8 @@ def test_a_bundle_of_before_rows_were_covered_verifies_as_far_as_it_goes(run, tm
     forget_hashes(run.queue.project)
     Findings.objects.all().delete()
     compute(run)
-    path, members, head = opened(run, tmp_path / "old.zip")
+    path, (members, head) = tmp_path / "old.zip", opened(run)
+    empty_the_instance()
     records = records_of(members)
     for record in records:
         for name in {"run": ("salt", "private_salt"), "judge": ("recipe",)}.get(record["type"], ()):

@@ -16,10 +16,16 @@ from tests.makers import (
     seal_all,
     voter_client,
 )
+from voting.assignment import next_pairs
 from voting.models import Entry, Voter
-from voting.voters import invite_token
+from voting.voters import erase, invite_token, join
 
 pytestmark = pytest.mark.django_db
+DEAD = [
+    ({"revoked_at": timezone.now()}, "withdrawn"),
+    ({"expires_at": timezone.now() - timedelta(days=1)}, "expired"),
+    ({"max_voters": 0}, "as many voters as it may"),
+]
 
 
 def link_of(invite):
@@ -71,15 +77,7 @@ def test_who_comes_back_goes_on_as_the_same_voter():
     assert Voter.objects.count() == 1
 
 
-@pytest.mark.parametrize(
-    "fields, words",
-    [
-        ({"revoked_at": timezone.now()}, "withdrawn"),
-        ({"expires_at": timezone.now() - timedelta(days=1)}, "expired"),
-        ({"max_voters": 0}, "as many voters as it may"),
-    ],
-    ids=["revoked", "expired", "capped"],
-)
+@pytest.mark.parametrize("fields, words", DEAD, ids=["revoked", "expired", "full"])
 @pytest.mark.parametrize("method", ["get", "post"])
 def test_nobody_new_gets_in_and_is_told_why(fields, words, method):
     invite = make_invite(make_run(), **fields)
@@ -87,13 +85,6 @@ def test_nobody_new_gets_in_and_is_told_why(fields, words, method):
     assert response.status_code == 403
     assert words in text_of(response)
     assert not Voter.objects.exists()
-
-
-def test_a_closed_queue_lets_nobody_in():
-    run = make_run(is_open=False)
-    response = Client().get(link_of(make_invite(run)))
-    assert response.status_code == 403
-    assert "closed" in text_of(response)
 
 
 @pytest.mark.parametrize("token", ["nonsense", "0" * 32 + ":x", "%00", "%F0%9F%90%A6"])
@@ -109,12 +100,6 @@ def test_a_name_that_is_too_long_is_said_and_kept():
     assert "at most 100" in text_of(response)
     assert "x" * 101 in response.content.decode()
     assert not Voter.objects.exists()
-
-
-def test_a_voter_of_one_project_is_nobody_in_another():
-    run, other = make_run(), make_run()
-    client = voter_client(make_voter(run))
-    assert client.get(f"/vote/{other.queue_id}/").status_code == 403
 
 
 def test_a_cookie_of_another_project_is_not_taken():
@@ -167,3 +152,80 @@ def test_a_personal_link_says_for_whom_it_is_and_asks_for_no_name():
     assert 'name="name"' not in page.content.decode()
     assert Client().post(link_of(invite), {}).status_code == 302
     assert Voter.objects.get().name == "Ada Lovelace"
+
+
+# --- who has a voter's cookie already ------------------------------------------------------------
+
+
+def two_runs():
+    """Return a run, and a voter of another run of the same project."""
+    run = make_run()
+    other = make_run(run.queue.project)
+    return run, join(make_invite(other), "Ada", timezone.now())
+
+
+@pytest.mark.parametrize("fields, words", DEAD, ids=["revoked", "expired", "full"])
+@pytest.mark.parametrize("method", ["get", "post"])
+def test_a_dead_invite_lets_no_voter_of_another_run_in(fields, words, method):
+    run, voter = two_runs()
+    client = voter_client(voter)
+    response = getattr(client, method)(link_of(make_invite(run, **fields)))
+    assert response.status_code == 403
+    assert words in text_of(response)
+
+
+def test_a_live_invite_lets_a_voter_of_another_run_in_as_the_same_voter():
+    run, voter = two_runs()
+    invite, client = make_invite(run), voter_client(voter)
+    page = client.get(link_of(invite))
+    assert page.status_code == 200
+    assert "Your name" not in text_of(page)
+    assert client.post(link_of(invite)).url == f"/vote/{run.queue_id}/"
+    assert Voter.objects.get() == voter
+    assert client.get(link_of(invite)).url == f"/vote/{run.queue_id}/"
+
+
+def test_a_voter_of_another_run_takes_one_of_the_places():
+    run, voter = two_runs()
+    invite = make_invite(run, max_voters=1)
+    assert voter_client(voter).post(link_of(invite)).status_code == 302
+    assert Client().post(link_of(invite), {"name": ""}).status_code == 403
+    assert voter_client(voter).get(link_of(invite)).status_code == 302
+    assert Voter.objects.count() == 1
+
+
+def has_voted(run, voter):
+    make_vote(voter, pairs_of(run)[0])
+
+
+def has_looked(run, voter):
+    next_pairs(voter, run.queue, [], 1, timezone.now())
+
+
+@pytest.mark.parametrize("been_here", [has_voted, has_looked])
+@pytest.mark.parametrize("fields, words", DEAD, ids=["revoked", "expired", "full"])
+def test_who_votes_in_the_run_already_comes_back_by_any_of_its_invites(been_here, fields, words):
+    run, voter = two_runs()
+    been_here(run, voter)
+    invite = make_invite(run, **fields)
+    assert voter_client(voter).get(link_of(invite)).url == f"/vote/{run.queue_id}/"
+
+
+@pytest.mark.parametrize("method", ["get", "post"])
+def test_a_blocked_voter_does_not_become_a_new_one(method):
+    run = make_run()
+    invite = make_invite(run)
+    voter = make_voter(run, invite=invite, blocked_at=timezone.now())
+    response = getattr(voter_client(voter), method)(link_of(invite), {"name": "Again"})
+    assert response.status_code == 403
+    assert "no longer vote here" in text_of(response)
+    assert Voter.objects.get() == voter
+
+
+def test_an_erased_guest_leaves_no_trace_at_the_invite():
+    run, voter = two_runs()
+    invite = make_invite(run)
+    voter_client(voter).post(link_of(invite))
+    assert invite.guests.get() == voter
+    erase(voter)
+    assert not invite.guests.exists()

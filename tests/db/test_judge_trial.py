@@ -24,7 +24,6 @@ from tests.helpers.run_maker import (
     says,
 )
 from tests.makers import make_picture, make_project, make_run, user_client
-from tests.process.processes import free_port
 from tests.provider import provider
 from tests.provider_models import outputs_shown
 from voting.models import Inference, Item, Picture, Queue
@@ -222,25 +221,6 @@ def test_what_it_costs_counts_as_spent(at):
     assert Run.objects.get(pk=run.pk).reserved_nano == 0
 
 
-def test_without_a_price_nobody_knows_what_it_costs(at):
-    run = make_draft(at)
-    Provider.objects.update(prices={})
-    came = try_it(run)
-    assert {call.cost_nano for call in came.answered} == {None}
-    assert spent(run) == 0
-
-
-def test_a_broken_line_counts_the_most_it_can_have_cost(at):
-    run = make_draft(at)
-    at.control(mode="disconnect", times=1)
-    came = try_it(run)
-    [broken] = [call for call in came.answered if call.error]
-    assert "connection ended" in broken.error
-    others = [call.cost_nano for call in came.answered if call is not broken]
-    assert broken.cost_nano > max(others) >= min(others) > 0
-    assert spent(run) == sum(call.cost_nano for call in came.answered)
-
-
 def test_no_call_is_made_that_could_pass_the_budget(at):
     run = make_draft(at, budget_usd=0.000001)
     # Generators are priced too, or the budget itself would be refused.
@@ -269,16 +249,6 @@ def test_a_price_that_is_gone_by_then_asks_nobody(at):
     call = trial.latest(run).answered
     assert all("nobody has said what judge-hash costs" in each.error for each in call)
     assert (len(call), at.requests) == (3, [])
-
-
-def test_a_call_that_reached_nobody_has_cost_nothing(at):
-    run = make_draft(at)
-    Provider.objects.update(base_url=f"http://127.0.0.1:{free_port()}/v1")
-    call = try_it(run).answered
-    assert {(each.error, each.cost_nano) for each in call} == {
-        ("no connection: Connection refused", 0)
-    }
-    assert spent(run) == 0
 
 
 def test_a_picture_that_is_gone_is_told(at):
@@ -315,14 +285,6 @@ class TestLimits:
         assert not call.error
         assert call.done_at > until
 
-    def test_calls_a_minute_are_kept_and_counted(self, at):
-        run = make_draft(at)
-        Provider.objects.update(requests_per_minute=600)
-        before = timezone.now()
-        assert not any(call.error for call in try_it(run).answered)
-        # What others may begin is what is left.
-        assert Provider.objects.get().next_start_at >= before + 3 * timedelta(seconds=0.1)
-
     def test_they_count_among_the_calls_at_once_and_have_their_turn(self, at):
         make_started(at, {"concurrency": 1})
         run = make_draft(at)
@@ -350,22 +312,6 @@ class TestLimits:
         RunEvent.objects.filter(kind=trial.TRIED).update(at=long_ago())
         assert trial.latest(run).lost == "default is busy with other calls."
         assert at.requests == []
-
-    def test_a_model_that_names_a_time_is_left_alone_by_all(self, at):
-        run = make_draft(at)
-        at.control(mode="429", retry_after=120)
-        call = try_it(run).answered
-        assert len(at.requests) == 3
-        assert all("asked to wait 120 s" in each.error for each in call)
-        [until] = leases.paused(Provider.objects.get(), timezone.now()).values()
-        # What is asked for once is kept to for a minute at most.
-        assert timedelta(seconds=40) < until - timezone.now() <= timedelta(seconds=60)
-        assert "takes no call to" in told_again(run).lost
-
-
-def told_again(run):
-    trial.try_judge(run.pk, judge_of(run).pk)
-    return trial.latest(run)
 
 
 def long_ago():

@@ -7,15 +7,7 @@ from judge_eval.runs import lifecycle
 from judge_eval.services import model_fingerprint
 from tests.helpers.model_calls import completion
 from tests.helpers.run_maker import a_verdict, attempt, go_on, make_judging, says
-from tests.makers import (
-    counts_of,
-    elos_of,
-    judges_of,
-    make_vote,
-    make_voter,
-    pairs_of,
-    seal_all,
-)
+from tests.makers import counts_of, elos_of, judges_of, make_vote, make_voter, pairs_of, seal_all
 from voting.ledger import ledger
 from voting.models import Entry
 

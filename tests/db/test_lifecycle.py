@@ -9,14 +9,7 @@ from judge_eval.models import Call, Provider, Run, Verdict
 from judge_eval.runs import leases, lifecycle, results, state
 from judge_eval.runs.lifecycle import LifecycleRefused
 from judge_eval.runs.state import complete_voted_runs
-from tests.helpers.run_maker import (
-    ask,
-    attempt,
-    go_on,
-    make_draft,
-    make_judging,
-    make_started,
-)
+from tests.helpers.run_maker import ask, attempt, go_on, make_draft, make_judging, make_started
 from tests.makers import judges_of, make_run, make_vote, make_voter, pairs_of, seal_all
 from voting.models import Entry, Inference
 from voting.services import VotingClosed, undo_last_vote

@@ -165,9 +165,7 @@ def test_without_votes_the_judges_speak_alone():
 
 
 def test_how_far_a_judge_is_from_people_and_a_model_it_never_saw():
-    found = boards_of(
-        models_of(board("people", [1, 2, 3]), board("judge", [None, 1, 2])),
-    )
+    found = boards_of(models_of(board("people", [1, 2, 3]), board("judge", [None, 1, 2])))
     star = "★\N{NO-BREAK SPACE}"
     assert [(cell.main, cell.css.split()[1]) for cell in judged(found)] == [
         ("\N{EN DASH}", "shift-0"),
@@ -179,8 +177,13 @@ def test_how_far_a_judge_is_from_people_and_a_model_it_never_saw():
 # --- on the page --------------------------------------------------------------------------------
 
 
-def test_the_generators_are_ranked_by_people_and_by_each_judge():
-    text = text_of(shown(voted_run()))
+@pytest.fixture(scope="module")
+def run(module_db):
+    return voted_run()
+
+
+def test_the_generators_are_ranked_by_people_and_by_each_judge(run):
+    text = text_of(shown(run))
     assert "People put generator-0 first." in text
     assert "near-judge" in text
     assert "contrary-judge would have crowned generator-1" in text
@@ -188,8 +191,7 @@ def test_the_generators_are_ranked_by_people_and_by_each_judge():
     assert "floor-baseline (baseline)" in text
 
 
-def test_example_judges_of_the_demo_are_tagged_as_on_the_board():
-    run = voted_run()
+def test_example_judges_of_the_demo_are_tagged_as_on_the_board(run):
     judge = run.judges.get(name="near-judge")
     plain = shown(run).content.decode()
     run.judges.filter(pk=judge.pk).update(provider="imported", model="example")
@@ -201,8 +203,7 @@ def test_example_judges_of_the_demo_are_tagged_as_on_the_board():
 
 
 @pytest.mark.parametrize("ties, marked", [(["b", "a"], 1), (["a", "a"], 0)])
-def test_where_a_judge_surely_would_have_crowned_another_the_cell_is_marked(ties, marked):
-    run = voted_run()
+def test_where_a_judge_surely_would_have_crowned_another_the_cell_is_marked(run, ties, marked):
     found = Findings.objects.get(run=run)
     [contrary] = [
         board for board in found.data["models"]["boards"] if board["name"] == "contrary-judge"
@@ -215,8 +216,7 @@ def test_where_a_judge_surely_would_have_crowned_another_the_cell_is_marked(ties
     assert text_of(response).split("Ranks side by side")[1].count(said) == marked
 
 
-def test_ratings_have_intervals_rank_ranges_and_ties():
-    run = voted_run()
+def test_ratings_have_intervals_rank_ranges_and_ties(run):
     stored = Findings.objects.get(run=run).data["models"]["boards"][0]
     first = stored["ratings"][0]
     text = text_of(shown(run))
@@ -224,15 +224,14 @@ def test_ratings_have_intervals_rank_ranges_and_ties():
     assert f"generator-0 1 {first['value']:.0f} {interval} a 40" in text
 
 
-def test_the_win_rates_are_a_table_with_shades_and_numbers():
-    content = shown(voted_run())
+def test_the_win_rates_are_a_table_with_shades_and_numbers(run):
+    content = shown(run)
     assert b'class="num heat-8">75 <small>120</small>' in content.content
     assert b'class="num heat-2">25 <small>120</small>' in content.content
     assert "1 generator-0 – 75 120" in text_of(content)  # noqa: RUF001
 
 
-def test_each_judge_has_a_board_of_its_own():
-    run = voted_run()
+def test_each_judge_has_a_board_of_its_own(run):
     contrary = next(judge for judge in judges_of(run) if judge.name == "contrary-judge")
     text = text_of(shown(run, by=contrary.pk))
     assert "As contrary-judge sees it" in text

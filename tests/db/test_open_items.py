@@ -21,14 +21,7 @@ from judge_eval.models import Verdict
 from reports.grandjury import services as grandjury
 from reports.report.files import FILES
 from tests.db.test_blindness import decoded, everything_in
-from tests.db.test_roles import (
-    API,
-    PAGES,
-    PROTOCOL,
-    make_scene,
-    page_address,
-    requested,
-)
+from tests.db.test_roles import API, PAGES, PROTOCOL, make_scene, page_address, requested
 from tests.helpers.grandjury import Model
 from tests.helpers.grandjury import vote as vote_on
 from tests.helpers.pages import HTMX, text_of
@@ -149,9 +142,14 @@ def disputed_in(answer):
     return {each["position"] for each in named}
 
 
-@pytest.fixture(params=[16, 6], ids=["many", "few"])
-def study(request):
-    return make_study(request.param)
+@pytest.fixture(scope="module", params=[16, 6], ids=["many", "few"])
+def study(request, module_db):
+    with transaction.atomic():
+        yield make_study(request.param)
+        transaction.set_rollback(True)
+
+
+of_many = pytest.mark.parametrize("study", [16], indirect=True)
 
 
 def test_no_page_tells_a_member_of_items_that_they_have_to_vote_on(study):
@@ -228,8 +226,8 @@ def test_figures_of_few_items_are_refused_while_one_of_these_is_open(study):
     assert figures_of(study, study.client, "", FIGURES) == {200}
 
 
-def test_a_part_of_few_items_is_refused_and_the_whole_is_not():
-    study = make_study(16)
+@of_many
+def test_a_part_of_few_items_is_refused_and_the_whole_is_not(study):
     rare = [pk for pair in pairs_of(study.run)[4:6] for pk in (pair.a_id, pair.b_id)]
     Inference.objects.filter(pk__in=rare).update(tags=["rare"])
     compute(study.run)
@@ -252,9 +250,9 @@ def test_what_the_admin_shows_of_a_row_is_noted(study):
         assert not leaks(study, lambda a=address: study.client.get(a)), address
 
 
-def test_the_search_finds_what_is_told_after_the_votes():
+@of_many
+def test_the_search_finds_what_is_told_after_the_votes(study):
     """Without this the other tests could pass by looking at nothing."""
-    study = make_study(16)
     for pair in pairs_of(study.run)[4:]:
         make_vote(study.voter, pair, "A")
     Exposure.objects.all().delete()
@@ -268,9 +266,9 @@ def test_the_search_finds_what_is_told_after_the_votes():
         assert any("disputed" in word for word in board)
 
 
-def test_reading_before_voting_is_noted_and_the_votes_are_kept_apart():
+@of_many
+def test_reading_before_voting_is_noted_and_the_votes_are_kept_apart(study):
     """As a member with open pairs, who takes a run away and votes on all of it."""
-    study = make_study(16)
     assert study.client.get(f"/runs/{study.run.pk}/export/csv").getvalue()
     for pair in pairs_of(study.run)[4:]:
         make_vote(study.voter, pair, "A")

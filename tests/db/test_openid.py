@@ -393,12 +393,7 @@ def test_a_provider_that_is_away_is_503(provider, settings):
 
 
 @pytest.mark.parametrize(
-    "lie",
-    [
-        {"issuer": "https://evil.example"},
-        {"issuer": None},
-        {"authorization_endpoint": None},
-    ],
+    "lie", [{"issuer": "https://evil.example"}, {"issuer": None}, {"authorization_endpoint": None}]
 )
 def test_a_provider_that_describes_itself_wrongly_is_not_asked(provider, lie):
     provider.document_lies = lie

@@ -42,11 +42,7 @@ def test_lists_get_a_small_picture_under_the_same_hash():
 @pytest.mark.parametrize("ending", ["png", "webp"])
 def test_a_picture_may_be_kept_for_ever(ending):
     response, _ = get(make_picture("red").png_sha256, ending)
-    assert set(response["Cache-Control"].split(", ")) == {
-        "max-age=31536000",
-        "public",
-        "immutable",
-    }
+    assert set(response["Cache-Control"].split(", ")) == {"max-age=31536000", "public", "immutable"}
     assert "Cookie" not in response.get("Vary", "")
     assert not response.cookies
 

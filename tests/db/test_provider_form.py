@@ -5,9 +5,10 @@ import json
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Permission, User
+from django.core.exceptions import ValidationError
 from django.test import Client
 
-from judge_eval.models import Provider
+from judge_eval.models import RESERVED_NAMES, Judge, Provider
 from judge_eval.runs import providers
 from tests.helpers.pages import queries_of, text_of
 from tests.helpers.run_rows import make_provider
@@ -182,3 +183,15 @@ def test_the_form_takes_as_many_queries_however_many_projects_there_are():
     for number in range(5):
         make_project(f"Project {number}")
     assert queries_of(client, page) == few
+
+
+@pytest.mark.parametrize("name", RESERVED_NAMES)
+def test_it_is_refused(name):
+    provider = Provider(name=name, base_url="http://127.0.0.1:1/v1")
+    with pytest.raises(ValidationError, match=f"{name} is what judges that are not asked go by"):
+        provider.full_clean()
+
+
+def test_these_are_all_and_others_are_taken():
+    assert set(RESERVED_NAMES) == {Judge.BASELINE, Judge.IMPORTED}
+    Provider(name="imports", base_url="http://127.0.0.1:1/v1").full_clean()

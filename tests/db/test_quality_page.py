@@ -186,7 +186,7 @@ class TestSettings:
         wrong = {"initial_score": "7", "critical_variance": "7", "min_votes": "many"}
         answer = user_client().post(f"{page_of(make_project())}settings", FORM | wrong)
         assert list(answer.context["form"].errors) == [
-            *("min_votes", "initial_score", "critical_variance"),
+            *("min_votes", "initial_score", "critical_variance")
         ]
 
 

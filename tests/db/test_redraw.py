@@ -9,7 +9,7 @@ from judge_eval.models import Run, Verdict
 from judge_eval.runs import lifecycle, state
 from judge_eval.runs.lifecycle import LifecycleRefused
 from judge_eval.selectors import left_out
-from tests.both.test_judging import ALSO_GOOD, BAD, GOOD, make_new_run, work_on
+from tests.db.test_judging import ALSO_GOOD, BAD, GOOD, make_new_run, work_on
 from tests.helpers.pages import text_of
 from tests.hostile_svg import drawing
 from tests.makers import make_inference, make_project, make_vote, make_voter, pairs_of, user_client

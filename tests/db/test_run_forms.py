@@ -202,12 +202,10 @@ DRAWINGS_ONLY = "more-elements-wins judges drawings only; the kind of this run i
         ({"votes_per_pair": "0"}, {"votes_per_pair": ["Must be at least 1."]}),
         ({"votes_per_pair": "some"}, {"votes_per_pair": ["Enter a whole number."]}),
         ({"overlap_share": "101"}, {"overlap_share": ["Must be from 0 to 100."]}),
-        ({"overlap_votes": "0"}, {"overlap_votes": ["Must be at least 1."]}),
         ({"judging_samples": "26"}, {"judging_samples": ["Must be at most 25."]}),
         ({"budget_usd": "0"}, {"budget_usd": ["Must be greater than 0."]}),
         ({"budget_usd": "nan"}, {"budget_usd": ["Enter a number."]}),
         ({"generation_temperature": "3"}, {"generation_temperature": ["Must be at most 2."]}),
-        ({"judging_max_tokens": "0"}, {"judging_max_tokens": ["Must be at least 1."]}),
         ({"rubric": "x" * 20_001}, {"rubric": ["Has 20,001 characters, the most is 20,000."]}),
     ],
 )  # fmt: skip
@@ -290,9 +288,6 @@ def test_what_is_wrong_with_a_file_is_said_of_its_line(name, content, error):
     response = post(filled(prompts=""), prompts_file=file(content, name))
     assert response.status_code == 422
     said = errors_of(response)
-    if "the least" in error:
-        assert error in str(said)
-        return
     assert list(said) == ["prompts_file"]
     assert any(error in each for each in said["prompts_file"]), said
     assert "Choose your file again" in text_of(response)

@@ -128,6 +128,7 @@ def test_every_error_of_a_config_is_named_by_its_path():
         ('{"name": "a", "name": "b"}', "", "is given twice"),
         ("[]", "", "must be an object"),
         ("\x00", "", "not JSON"),
+        ("[" * 100_000, "", "nested too deeply"),
         (CONFIG | {"start": "yes"}, "start", "true or false"),
         (CONFIG | {"project": 5}, "project", "must be text"),
         (CONFIG | {"project": "\x00"}, "project", "control characters"),
@@ -215,12 +216,7 @@ def test_a_run_of_the_demo_is_made_of_stored_outputs_and_baselines(body):
     response = post(client(), "/demo", body)
     assert response.status_code == 201
     assert response.json()["plan"] == {"generations": 0, "pairs": 30, "verdict_calls": 0}
-    assert response.json()["estimate"] == {
-        "usd": 0,
-        "known_usd": 0,
-        "unpriced": [],
-        "lines": [],
-    }
+    assert response.json()["estimate"] == {"usd": 0, "known_usd": 0, "unpriced": [], "lines": []}
     run = Run.objects.get()
     assert (run.name, run.state, run.config) == ("Drawings", "judging", None)
     assert Verdict.objects.filter(judge__run=run).count() == 4 * 30

@@ -96,7 +96,7 @@ def test_the_folders_are_called_as_meta_evaluator_calls_them(tmp_path):
         },
         {"scorer": "text_similarity", "task_names": ["rejection"], "display_name": "how alike"},
     ]
-    scored(voted_run(), out, config)
+    scored(voted_run(), out, config, has_charts=True)
     both = "cohens_kappa_2tasks_7330f83b_multitask"
     folders = {
         "classification_accuracy/classification_accuracy_1tasks_22e76eaf_single",
@@ -180,7 +180,7 @@ def test_what_is_scored_where_nobody_said_what(tmp_path):
 
 def test_people_stand_beneath_the_judges_and_their_alpha_is_told_once(tmp_path):
     out = tmp_path / "out"
-    printed = scored(voted_run(), out)
+    printed = scored(voted_run(), out, has_charts=True)
     assert printed.count("people among themselves") == 2
     assert "Krippendorff's alpha, winner: krippendorff_alpha_1tasks_978f6f60_single" in printed
     page = page_of(out)
@@ -280,7 +280,7 @@ def test_the_best_value_is_marked_on_the_page_and_in_the_terminal(tmp_path):
 
 def test_the_page_holds_every_chart_with_words_for_it(tmp_path):
     out = tmp_path / "out"
-    scored(voted_run(), out, [{"scorer": "classification"}, {"scorer": "more_as"}])
+    scored(voted_run(), out, [{"scorer": "classification"}, {"scorer": "more_as"}], has_charts=True)
     page = page_of(out)
     drawings = [attrs for tag, attrs in page.tags if tag == "img"]
     assert len(drawings) == 2
@@ -300,13 +300,13 @@ def test_a_style_sheet_restyles_the_charts(tmp_path):
     run, path, sheet = voted_run(), tmp_path / "metrics.yaml", tmp_path / "house.mplstyle"
     sheet.write_text('figure.facecolor: "#fedcba"')
     path.write_text("metrics: [classification]\nstyle: house.mplstyle\n")
-    scored(run, tmp_path / "named", None, "--config", str(path))
-    scored(run, tmp_path / "given", ["classification"], "--style", str(sheet))
+    scored(run, tmp_path / "named", None, "--config", str(path), has_charts=True)
+    scored(run, tmp_path / "given", ["classification"], "--style", str(sheet), has_charts=True)
     for out in ("named", "given"):
         assert "#fedcba" in (tmp_path / out / "charts" / "accuracy_scores.svg").read_text()
     sheet.write_text("animation.ffmpeg_path: /bin/sh")
     with pytest.raises(CommandError, match=r"style: line 1: animation\.ffmpeg_path: this"):
-        scored(run, tmp_path / "none", None, "--style", str(sheet))
+        scored(run, tmp_path / "none", None, "--style", str(sheet), has_charts=True)
 
 
 def test_a_scorer_named_by_its_path(tmp_path):

@@ -33,7 +33,7 @@ def test_the_configuration_and_the_scorer_of_the_page_do_what_it_says(tmp_path, 
     (tmp_path / "metrics.yaml").write_text(block("yaml"))
     (tmp_path / "house.mplstyle").write_text("font.size: 12")
     out = tmp_path / "report"
-    scored(run, out, None, "--config", str(tmp_path / "metrics.yaml"))
+    scored(run, out, None, "--config", str(tmp_path / "metrics.yaml"), has_charts=True)
     [row] = read_csv(out)
     # "A" has one A and "A CAT" has two, on all items.
     assert row["more_as_1tasks_74d08617_single"] == "-1.0"

@@ -82,7 +82,7 @@ def drawings_of(page):
 def test_no_name_is_anything_but_text_on_the_page(tmp_path):
     out = tmp_path / "out"
     run = voted_run(dict.fromkeys(EVIL, ("A", "B", "A", "B")), name="<b onclick=x>run</b>")
-    scored(run, out, [{"scorer": "classification", "display_name": "plain"}])
+    scored(run, out, [{"scorer": "classification", "display_name": "plain"}], has_charts=True)
     page = page_of(out)
     tags = [tag for tag, _ in page.tags]
     assert (tags.count("script"), tags.count("style")) == (1, 1)
@@ -99,7 +99,7 @@ def test_no_name_is_anything_but_text_on_the_page(tmp_path):
 @pytest.mark.slow
 def test_the_page_needs_nothing_else_and_runs_only_its_own_script(tmp_path):
     out = tmp_path / "out"
-    scored(voted_run(), out)
+    scored(voted_run(), out, has_charts=True)
     page = page_of(out)
     drawings = drawings_of(page)
     assert len(drawings) > 1
@@ -175,8 +175,8 @@ def test_a_folder_of_somebody_else_is_left_alone(tmp_path):
 @pytest.mark.slow
 def test_a_report_is_made_again_in_its_place(tmp_path):
     run, out = voted_run(), tmp_path / "out"
-    scored(run, out)
-    scored(run, out, [{"scorer": "classification"}])
+    scored(run, out, has_charts=True)
+    scored(run, out, [{"scorer": "classification"}], has_charts=True)
     assert [path.name for path in (out / "scores").iterdir()] == ["classification_accuracy"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["metrics.json", "out"]
 

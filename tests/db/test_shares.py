@@ -4,6 +4,7 @@ import json
 import re
 import xml.etree.ElementTree as ElementTree
 from concurrent.futures import ThreadPoolExecutor
+from copy import deepcopy
 from datetime import timedelta
 
 import pytest
@@ -49,6 +50,16 @@ FILES = (
 )
 
 
+@pytest.fixture(scope="module")
+def made_once(module_db):
+    return voted_run()
+
+
+@pytest.fixture
+def run(made_once):
+    return deepcopy(made_once)
+
+
 @pytest.fixture(autouse=True)
 def nothing_is_remembered():
     cache.clear()
@@ -78,8 +89,7 @@ def another_vote(run):
 # --- the page -----------------------------------------------------------------------------------
 
 
-def test_whoever_has_the_link_reads_words_picture_and_table():
-    run = voted_run()
+def test_whoever_has_the_link_reads_words_picture_and_table(run):
     _, link = share(run)
     answer = read(link)
     text = text_of(answer)
@@ -92,8 +102,7 @@ def test_whoever_has_the_link_reads_words_picture_and_table():
     assert rows == ["near-judge", "contrary-judge", "People among themselves", "floor-baseline"]
 
 
-def test_the_report_of_a_project_has_its_score_who_was_heard_and_its_runs():
-    run = voted_run()
+def test_the_report_of_a_project_has_its_score_who_was_heard_and_its_runs(run):
     flag(make_voter(run), pairs_of(run)[0].pk, Flag.Category.UNSAFE, "Not for children.")
     _, link = share(run, of_project=True)
     text = text_of(read(link))
@@ -107,8 +116,8 @@ def test_the_report_of_a_project_has_its_score_who_was_heard_and_its_runs():
     assert words_of(run) in text
 
 
-def test_a_score_that_is_mostly_its_start_value_is_told_nowhere_and_the_pass_rate_is():
-    row, _ = share(voted_run(), of_project=True)
+def test_a_score_that_is_mostly_its_start_value_is_told_nowhere_and_the_pass_rate_is(run):
+    row, _ = share(run, of_project=True)
     report = current(row)
     [of], all_pass = report.quality, percent(1.0)
     rate = f"{all_pass} of the last 120 votes on pairs pass"
@@ -131,8 +140,7 @@ def test_a_project_without_votes_has_a_report():
     assert read(f"/r/{token}/", "card.png").status_code == 200
 
 
-def test_no_name_of_a_voter_and_no_comment_is_in_a_report():
-    run = voted_run()
+def test_no_name_of_a_voter_and_no_comment_is_in_a_report(run):
     ann = make_voter(run, name="Ann Example")
     make_vote(ann, pairs_of(run)[0], "B")
     seal_all(run.queue.project)
@@ -155,8 +163,8 @@ def test_a_report_that_is_not_computed_says_so():
         assert "still being computed" in text_of(answer)
 
 
-def test_what_another_version_froze_is_refused_in_words():
-    row, link = share(voted_run(), is_frozen=True)
+def test_what_another_version_froze_is_refused_in_words(run):
+    row, link = share(run, is_frozen=True)
     del row.frozen["head"]
     row.save()
     assert read(link).status_code == 409
@@ -166,8 +174,7 @@ def test_what_another_version_froze_is_refused_in_words():
 # --- links ----------------------------------------------------------------------------------------
 
 
-def test_a_wrong_an_expired_and_a_revoked_link_get_the_same_answer():
-    run = voted_run()
+def test_a_wrong_an_expired_and_a_revoked_link_get_the_same_answer(run):
     revoked, gone = share(run)
     revoke_share(revoked)
     _, past = share(run, expires_at=timezone.now() - timedelta(seconds=1))
@@ -189,8 +196,8 @@ def test_a_link_cannot_be_guessed_and_is_kept_as_a_hash():
     assert row.prefix == token[:6]
 
 
-def test_who_owns_a_run_makes_and_revokes_links_on_its_page():
-    run, owner = voted_run(), user_client()
+def test_who_owns_a_run_makes_and_revokes_links_on_its_page(run):
+    owner = user_client()
     page = f"/runs/{run.pk}/share/"
     made = owner.post(page, {"label": "press", "shows": "live", "days": "7"})
     link = made.context["link"].removeprefix("http://testserver")
@@ -220,8 +227,7 @@ def test_what_cannot_be_is_refused_and_no_link_is_made(given, wrong, words):
     assert not Share.objects.exists()
 
 
-def test_search_engines_are_kept_out_unless_the_owner_says_otherwise():
-    run = voted_run()
+def test_search_engines_are_kept_out_unless_the_owner_says_otherwise(run):
     for is_public in (False, True):
         _, link = share(run, is_public=is_public)
         for name in ("", "badge.svg"):
@@ -230,8 +236,7 @@ def test_search_engines_are_kept_out_unless_the_owner_says_otherwise():
         assert ('content="noindex' in read(link).content.decode()) is not is_public
 
 
-def test_who_still_has_pairs_to_vote_on_votes_first():
-    run = voted_run()
+def test_who_still_has_pairs_to_vote_on_votes_first(run):
     Item.objects.filter(queue=run.queue).update(votes_wanted=9)
     client = voter_client(make_voter(run))
     assert client.get(f"/vote/{run.queue_id}/").status_code == 200
@@ -242,8 +247,7 @@ def test_who_still_has_pairs_to_vote_on_votes_first():
             assert (answer.status_code, "Vote first" in text_of(answer)) == (403, True)
 
 
-def test_a_member_with_pairs_to_vote_on_reads_the_report_without_these():
-    run = voted_run()
+def test_a_member_with_pairs_to_vote_on_reads_the_report_without_these(run):
     Item.objects.filter(queue=run.queue).update(votes_wanted=9)
     member = member_client(run.queue.project, "evaluator")
     (_, of_run), (_, of_project) = share(run), share(run, of_project=True)
@@ -284,8 +288,7 @@ def test_a_member_with_pairs_to_vote_on_reads_no_report_of_a_few():
             assert member.get(link + name).status_code == 403
 
 
-def test_files_are_kept_for_strangers_alone():
-    run = voted_run()
+def test_files_are_kept_for_strangers_alone(run):
     (_, public), (_, link) = share(run, is_public=True), share(run)
     voter = make_voter(run)
     key = {"Authorization": "Bearer x"}
@@ -304,15 +307,15 @@ def caching(answer):
     return answer.headers["Cache-Control"].split(", ")
 
 
-def test_who_reads_a_link_gets_no_cookie():
-    _, link = share(voted_run())
+def test_who_reads_a_link_gets_no_cookie(run):
+    _, link = share(run)
     for address in (link, f"{link}report.html", f"{link}nothing.txt", "/r/wrong/"):
         assert not Client().get(address).cookies
 
 
-def test_an_address_that_asks_for_reports_again_and_again_waits(monkeypatch):
+def test_an_address_that_asks_for_reports_again_and_again_waits(run, monkeypatch):
     monkeypatch.setattr(LIMIT, "clock", lambda: 0.0)
-    _, link = share(voted_run())
+    _, link = share(run)
     # Wrong links count as well.
     assert {read("/r/wrong/").status_code for _ in range(LIMIT.burst - 1)} == {404}
     assert read(link, "badge.svg").status_code == 200
@@ -350,8 +353,7 @@ def draw_graph(width):
     return f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="1"></svg>'
 
 
-def test_links_are_made_listed_and_revoked_by_scripts():
-    run = voted_run()
+def test_links_are_made_listed_and_revoked_by_scripts(run):
     owner, reader = (key_client(make_key(scope)[1]) for scope in ("manage", "read"))
     for of in (f"runs/{run.pk}", f"projects/{run.queue.project_id}"):
         path = f"/api/{of}/shares"
@@ -390,8 +392,7 @@ def test_links_are_made_listed_and_revoked_by_scripts():
 # --- frozen and live ------------------------------------------------------------------------------
 
 
-def test_a_frozen_report_stays_what_it_was_and_a_live_one_does_not():
-    run = voted_run()
+def test_a_frozen_report_stays_what_it_was_and_a_live_one_does_not(run):
     (_, frozen), (_, live) = share(run, is_frozen=True), share(run)
 
     def votes():
@@ -405,8 +406,7 @@ def test_a_frozen_report_stays_what_it_was_and_a_live_one_does_not():
     assert votes() == 121
 
 
-def test_an_erasure_shows_on_a_frozen_report():
-    run = voted_run()
+def test_an_erasure_shows_on_a_frozen_report(run):
     voter = run.queue.project.voters.first()
     _, link = share(run, is_frozen=True)
     assert "erased" not in text_of(read(link))
@@ -431,8 +431,7 @@ def test_an_erasure_shows_on_a_frozen_report():
 # --- what stands on it ----------------------------------------------------------------------------
 
 
-def test_a_composite_is_shown_with_its_components_and_whether_it_holds():
-    run = voted_run()
+def test_a_composite_is_shown_with_its_components_and_whether_it_holds(run):
     config = {
         "label": "Worth",
         "weights": {"near": {"weight": 3, "reason": "It knows best."}, "won": WON},
@@ -473,8 +472,7 @@ def test_pass_rates_are_told_by_model():
     assert lines[1].startswith("first,6,1.0,")
 
 
-def test_outputs_that_divide_people_and_judges_are_shown_where_the_owner_says_so():
-    run = voted_run()
+def test_outputs_that_divide_people_and_judges_are_shown_where_the_owner_says_so(run):
     beginnings = [output.output for output in pairs_of(run)[1].outputs]
     _, without = share(run)
     _, with_them = share(run, shows_outputs=True)
@@ -491,8 +489,7 @@ def test_outputs_that_divide_people_and_judges_are_shown_where_the_owner_says_so
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_file_is_sent_once_while_it_is_the_same(name):
-    run = voted_run()
+def test_a_file_is_sent_once_while_it_is_the_same(run, name):
     _, link = share(run)
     first = read(link, name)
     assert first.status_code == 200
@@ -505,8 +502,8 @@ def test_a_file_is_sent_once_while_it_is_the_same(name):
     assert Client().get(link + name, headers={"If-None-Match": tag}).status_code == 200
 
 
-def test_pictures_are_pictures_and_the_badge_says_who_is_best_and_how_old_that_is():
-    row, link = share(voted_run())
+def test_pictures_are_pictures_and_the_badge_says_who_is_best_and_how_old_that_is(run):
+    row, link = share(run)
     assert read(link, "card.png").content.startswith(b"\x89PNG")
     badge = read(link, "badge.svg").content.decode()
     assert "near-judge 95\N{NO-BREAK SPACE}% (" in badge
@@ -518,8 +515,7 @@ def test_pictures_are_pictures_and_the_badge_says_who_is_best_and_how_old_that_i
     assert "120 votes, the last 3 days ago" in badge_svg(report)
 
 
-def test_every_chart_has_files_of_its_own():
-    run = voted_run()
+def test_every_chart_has_files_of_its_own(run):
     _, link = share(run, of_project=True)
     page = read(link).content.decode()
     for name in ("score-pairs", "votes", "picture", "winning-rates", "model-ratings"):
@@ -536,8 +532,7 @@ def test_every_chart_has_files_of_its_own():
     assert page.count("The same as a table") == 4  # the judges are a table of their own
 
 
-def test_a_report_in_one_file_needs_nothing_else():
-    run = voted_run()
+def test_a_report_in_one_file_needs_nothing_else(run):
     _, link = share(run)
     answer = read(link, "report.html")
     page = answer.content.decode()
@@ -547,8 +542,7 @@ def test_a_report_in_one_file_needs_nothing_else():
         assert asks not in page, asks
 
 
-def test_names_in_pictures_are_text():
-    run = voted_run()
+def test_names_in_pictures_are_text(run):
     run.name = "<script>alert(1)</script>"
     run.save()
     run.judges.filter(name="near-judge").update(name="<b onload=x>&")

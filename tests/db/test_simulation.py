@@ -228,15 +228,6 @@ def test_the_key_itself_may_not_repeat_as_a_real_vote_what_it_pretended():
             make_vote(voter, pairs_of(run)[0], choice)
 
 
-def test_a_ballot_that_was_handed_out_before_is_refused_after():
-    run = make_run()
-    voter, pair = make_voter(run), pairs_of(run)[0]
-    held = ballot_for(voter, run.queue, pair)
-    pretend(run)
-    with pytest.raises(VotingClosed, match="make another run for people"):
-        cast_vote(held, "A", left="")
-
-
 def test_a_closed_run_takes_none():
     run = make_run(is_open=False)
     with pytest.raises(VotingClosed, match="Voting has closed"):

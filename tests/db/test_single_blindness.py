@@ -26,11 +26,7 @@ from voting.voters import invite_token
 pytestmark = pytest.mark.django_db
 
 SECRETS = ["zwickau", "yverdon", "xanten", "wismar", "ulm-tag", "villach", "0.8125", "tuttlingen"]
-KINDS = {
-    "pass_flag": ["pass", "flag"],
-    "category": ["dry", "warm"],
-    "rating": list("12345"),
-}
+KINDS = {"pass_flag": ["pass", "flag"], "category": ["dry", "warm"], "rating": list("12345")}
 
 
 class Study:

@@ -115,9 +115,7 @@ def test_no_page_of_single_items_fails_or_speaks_of_pairs(study, are_there_votes
 
 
 @pytest.mark.parametrize(
-    "study, passed",
-    [("pass_flag", {1 / 3, 2 / 3}), ("rating", {None})],
-    indirect=["study"],
+    "study, passed", [("pass_flag", {1 / 3, 2 / 3}), ("rating", {None})], indirect=["study"]
 )
 def test_a_composite_of_single_items_starts_from_what_people_pass(study, passed):
     run, said = study

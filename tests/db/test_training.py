@@ -202,12 +202,7 @@ def controls():
     return {(tag.lower(), name, to) for tag, name, to in tags}
 
 
-RESULTS = {
-    "pairwise": "selected",
-    "choices": "choices",
-    "rating": "rating",
-    "textarea": "text",
-}
+RESULTS = {"pairwise": "selected", "choices": "choices", "rating": "rating", "textarea": "text"}
 
 
 def assert_as_documented(task, names):

@@ -5,6 +5,7 @@ import json
 import re
 import subprocess
 import sys
+from copy import deepcopy
 from hashlib import sha256
 from pathlib import Path
 from zipfile import ZipFile
@@ -51,8 +52,8 @@ pytestmark = pytest.mark.django_db
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.fixture
-def study():
+@pytest.fixture(scope="module")
+def made_once(module_db):
     """A run with a vote that was taken back, a flag, and one vote more than was asked for."""
     cache.clear()
     run = voted_run(pairs=24)
@@ -65,6 +66,12 @@ def study():
     seal_all(run.queue.project)
     compute(run)
     return run
+
+
+@pytest.fixture
+def study(made_once):
+    cache.clear()
+    return deepcopy(made_once)
 
 
 def link_of(run, *, of_project=False, **options):

@@ -4,14 +4,7 @@ import pytest
 
 from tests.helpers.pages import text_of
 from tests.helpers.run_findings import compute
-from tests.makers import (
-    make_run,
-    make_vote,
-    make_voter,
-    pairs_of,
-    seal_all,
-    user_client,
-)
+from tests.makers import make_run, make_vote, make_voter, pairs_of, seal_all, user_client
 from voting.models import Voter
 
 pytestmark = pytest.mark.django_db

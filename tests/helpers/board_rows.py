@@ -2,7 +2,7 @@
 
 import re
 
-from tests.makers import make_run, make_vote, make_voter, pairs_of, seal_all
+from tests.makers import make_many_votes, make_run, make_voter, pairs_of, seal_all
 
 PAIRS = 40
 
@@ -35,11 +35,9 @@ def says_on(place):
 
 
 def vote_all(run, people, places=None):
-    for _ in range(people):
-        voter = make_voter(run)
-        for place, pair in enumerate(pairs_of(run)):
-            if places is None or place in places:
-                make_vote(voter, pair, truth(place))
+    pairs = [(n, pair) for n, pair in enumerate(pairs_of(run)) if places is None or n in places]
+    voters = [make_voter(run) for _ in range(people)]
+    make_many_votes(run, [(voter, pair, truth(n)) for voter in voters for n, pair in pairs])
     seal_all(run.queue.project)
 
 

@@ -35,14 +35,10 @@ def nobody_has_voted() -> Run:
     return _finished(_run({"good-judge": 0.85, "flaky-judge": 0.6, "bad-judge": 0.4}, pairs=30))
 
 
-def three_votes(pairs: int = 3) -> Run:
+def three_votes() -> Run:
     """Too few to say anything."""
     run = _run({"good-judge": 0.85, "flaky-judge": 0.6, "bad-judge": 0.4}, pairs=30)
-    return _finished(run, people=1, pairs=pairs)
-
-
-def twelve_votes() -> Run:
-    return three_votes(12)
+    return _finished(run, people=1, pairs=3)
 
 
 def only_baselines() -> Run:
@@ -120,7 +116,7 @@ def ratings() -> Run:
 BOARDS = {
     board.__name__: board
     for board in (
-        *(nobody_has_voted, three_votes, twelve_votes, only_baselines, all_equal, clear_winner),
+        *(nobody_has_voted, three_votes, only_baselines, all_equal, clear_winner),
         *(after_an_exclusion, twelve_judges, many_judges, ratings, imported_ties, flagged_items),
     )
 }

@@ -2,12 +2,15 @@
 
 import csv
 import json
+from contextlib import nullcontext
 from html.parser import HTMLParser
 from io import StringIO
+from unittest.mock import patch
 
 from django.core.management import call_command
 
 from judge_eval.stats import Estimate, Scorer
+from reports.report import score_files
 from tests.helpers.imports import imported, pair, verdict, vote
 
 ACCURACY = "classification_accuracy_1tasks_978f6f60_single"
@@ -71,14 +74,16 @@ def voted_run(verdicts=None, votes=None, name="A study"):
     )
 
 
-def scored(run, out, metrics=None, *more, **config):
-    """Run the command; return what it prints."""
+def scored(run, out, metrics=None, *more, has_charts=False, **config):
+    """Run the command, without charts, which take most of its time; return what it prints."""
     printed = StringIO()
     if metrics is not None:
         path = out.parent / "metrics.json"
         path.write_text(json.dumps({"metrics": metrics} | config), "utf-8")
         more = ("--config", str(path), *more)
-    call_command("score", str(run.pk)[:8], "--out", str(out), *more, stdout=printed)
+    without = patch.object(score_files, "write_charts", lambda *_: [])
+    with nullcontext() if has_charts else without:
+        call_command("score", str(run.pk)[:8], "--out", str(out), *more, stdout=printed)
     return printed.getvalue()
 
 

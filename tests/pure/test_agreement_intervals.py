@@ -4,10 +4,7 @@ import numpy as np
 import pytest
 
 from judge_eval.stats.estimate import best_first
-from judge_eval.stats.judge_figures import (
-    overall_agreement,
-    prompt_interval,
-)
+from judge_eval.stats.judge_figures import overall_agreement, prompt_interval
 from tests.pure.outcome_tables import outcomes_of
 
 RIGHT = [3, 2, 1, 3, 0, 2, 3, 1, 2, 3]

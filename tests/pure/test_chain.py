@@ -84,10 +84,7 @@ BROKEN = {
         [LINES[0], LINES[1].replace('"choice":"A"', '"choice":"B","choice":"A"')],
         "a key is given twice",
     ),
-    "a float": (
-        [LINES[0], LINES[1].replace('"seq":1', '"seq":1,"value":1.0')],
-        "holds no float",
-    ),
+    "a float": ([LINES[0], LINES[1].replace('"seq":1', '"seq":1,"value":1.0')], "holds no float"),
 }
 
 

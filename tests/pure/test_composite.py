@@ -10,10 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reports.composite.compute import (
-    Composite,
-    composite_of_item,
-)
+from reports.composite.compute import Composite, composite_of_item
 
 ROOT = Path(__file__).resolve().parents[2]
 WEIGHTS = {"correctness": 0.6, "brevity": 0.4}

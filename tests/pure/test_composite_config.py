@@ -86,11 +86,7 @@ class TestReading:
             ("weights.brevity.weight", True, "weights.brevity.weight: must be a number"),
             ("weights.brevity.weight", None, "weights.brevity.weight: is missing"),
             ("weights.brevity.reason", None, "weights.brevity.reason: is missing"),
-            (
-                "weights.brevity.reason",
-                "  ",
-                "weights.brevity.reason: is empty",
-            ),
+            ("weights.brevity.reason", "  ", "weights.brevity.reason: is empty"),
             ("weights.brevity.note", "x", "weights.brevity.note: unknown"),
             ("weights.brevity", 0.4, "weights.brevity: must be an object"),
             ("weights", [0.4], "weights: must be an object"),

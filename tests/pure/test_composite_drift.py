@@ -9,14 +9,7 @@ from hypothesis import strategies as st
 
 from judge_eval.stats.bootstrap import Resampling
 from judge_eval.stats.estimate import Estimate
-from reports.composite.compute import (
-    Drift,
-    Tally,
-    drift,
-    drift_in_words,
-    has_changed,
-    quarter_of,
-)
+from reports.composite.compute import Drift, Tally, drift, drift_in_words, has_changed, quarter_of
 from reports.composite.compute import spearman as spearman_of
 from tests.helpers import oracles
 

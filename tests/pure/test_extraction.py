@@ -403,13 +403,13 @@ def test_twice_the_reply_is_at_most_twice_the_work(bit, kind):
     assert twice <= 2 * once + 50
 
 
-@pytest.mark.slow
+@pytest.mark.timeout(15)
 @pytest.mark.parametrize("kind", ["svg", "text", "code"])
-def test_half_a_megabyte_of_anything_is_read_through(kind):
-    """The expressions run in C, where no call is counted: a quadratic one would time out here."""
+def test_a_long_reply_of_anything_is_read_through(kind):
+    """The expressions run in C, where no call is counted: a quadratic one takes half a minute."""
     for bit in NASTY:
         for front in ("", "<svg a='b'><g "):
-            reply = front + bit * (500_000 // len(bit))
+            reply = front + bit * (250_000 // len(bit))
             extracted = outcome(reply, kind)
             if isinstance(extracted, Extracted):
                 assert len(extracted.output) <= len(reply) + 100

@@ -58,10 +58,7 @@ class TestEncoder:
         found = semantic_similarity({"a": "cat", "b": "cat"}, people, encoder)
         assert found.figure.value == pytest.approx(0.8, abs=1e-6)
         (gap,) = found.figure.left_out
-        assert (gap.names, gap.why) == (
-            ("b",),
-            f"{encoder.model}: it knows no word of this text",
-        )
+        assert (gap.names, gap.why) == (("b",), f"{encoder.model}: it knows no word of this text")
         assert encoder([]) == []
 
     def test_no_connection_is_made(self, folder):

@@ -140,11 +140,7 @@ labels = (
 annotator = st.dictionaries(st.sampled_from(["q1", "q2", "q3", "q4"]), labels, max_size=4)
 
 
-@given(
-    annotator,
-    st.dictionaries(st.sampled_from(["ann", "ben", "cem"]), annotator),
-    st.booleans(),
-)
+@given(annotator, st.dictionaries(st.sampled_from(["ann", "ben", "cem"]), annotator), st.booleans())
 def test_whatever_the_labels_are_there_is_a_figure_or_a_reason(judge, people, majority):
     for scorer in SCORERS:
         found = scored(scorer, judge, people, majority)

@@ -3,13 +3,7 @@
 import numpy as np
 import pytest
 
-from judge_eval.stats import (
-    AltTestSettings,
-    Resampling,
-    alt_test,
-    cohen_kappa,
-    items_needed,
-)
+from judge_eval.stats import AltTestSettings, Resampling, alt_test, cohen_kappa, items_needed
 from judge_eval.stats.sample_size import _labels
 
 GOOD = (0.9, 0.2)

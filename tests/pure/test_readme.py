@@ -1,15 +1,22 @@
 """What the README says of the demo and of keys is so, and every document leads where it says."""
 
+import inspect
 import re
 from pathlib import Path
 
 import pytest
 
+from judge_eval import extensions
+from judge_eval.config.judge_types import JudgeHelpers
+from judge_eval.config.modes import PlanHelpers
 from judge_eval.demo import content
+from tests.helpers.extension_package import PACKAGE
 from voting.choices import TABLE
 
 ROOT = Path(__file__).parents[2]
+
 README = " ".join((ROOT / "README.md").read_text("utf-8").split())
+
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
 
 
@@ -30,3 +37,43 @@ def test_the_tour_names_the_keys_that_stand_on_the_buttons(row):
 def test_links_between_documents_lead_somewhere(page):
     links = re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text("utf-8"))
     assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "extending.md").read_text("utf-8")
+
+KINDS = {"RunMode", "JudgeType", "Provider", "Scorer", "ImportFormat", "Baseline"}
+
+
+def test_the_code_of_the_page_is_that_of_the_package():
+    [(place, code)] = re.findall(r"```python\n# (\S+)\n(.*?)```", PAGE, re.DOTALL)
+    assert code == (PACKAGE / place).read_text()
+    assert (
+        'consensus = "humanjudge_consensus:Consensus"' in (PACKAGE / "pyproject.toml").read_text()
+    )
+
+
+def test_the_page_has_every_hook_and_no_other():
+    hooks = re.findall(r"^\| `(\w+)` \| `(\w+)\((.*?)\)` \|", PAGE, re.MULTILINE)
+    told = {(kind, hook) for kind, hook, _ in hooks}
+    there = {
+        (kind, name)
+        for kind in KINDS
+        for name, member in vars(getattr(extensions, kind)).items()
+        if inspect.isfunction(member) and (not name.startswith("_") or name == "__call__")
+    }
+    assert told == there
+    for kind, hook, given in hooks:
+        if kind in KINDS:
+            wanted = inspect.signature(getattr(getattr(extensions, kind), hook)).parameters
+            names = [each.partition(":")[0].strip("* ") for each in given.split(",")]
+            assert names == list(wanted)[1:]
+
+
+def test_the_page_names_every_helper():
+    there = {
+        name
+        for helpers in (PlanHelpers, JudgeHelpers)
+        for name in dir(helpers)
+        if not name.startswith("_")
+    }
+    assert [name for name in there if not re.search(rf"`{name}[(`]", PAGE)] == []

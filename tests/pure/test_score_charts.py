@@ -165,25 +165,29 @@ def test_the_examples_of_the_documentation_run():
         ("lines.linewidth: 7\naxes.spines.left: True", "stroke-width: 0.8"),
     ],
 )
-def test_a_style_restyles_and_leaves_nothing_behind(style, seen):
-    before = pictures(PLAIN["bars"], ["svg"])
+def test_a_style_restyles_and_leaves_nothing_behind(plain, style, seen):
     settings = dict(mpl.rcParams)
     assert seen in pictures(PLAIN["bars"], ["svg"], style)["svg"].decode()
     assert dict(mpl.rcParams) == settings
-    assert pictures(PLAIN["bars"], ["svg"]) == before
+    assert pictures(PLAIN["bars"], ["svg"]) == plain
+
+
+@pytest.fixture(scope="module")
+def plain():
+    return pictures(PLAIN["bars"], ["svg"])
 
 
 SHEETS = sorted(Path(mpl.get_data_path(), "stylelib").glob("[!_]*.mplstyle"))
 
 
 @pytest.mark.parametrize("path", SHEETS, ids=lambda path: path.stem)
-def test_style_sheets_as_people_have_them_apply(path):
+def test_style_sheets_as_people_have_them_apply(plain, path):
     sheet = path.read_text()
     if path.stem in ("classic", "fast"):  # they set how much is computed, and more
         with pytest.raises(StyleRefused, match="this key cannot be set"):
             settings_of(sheet)
     else:
-        assert pictures(PLAIN["bars"], ["png"], sheet) != pictures(PLAIN["bars"], ["png"])
+        assert pictures(PLAIN["bars"], ["svg"], sheet) != plain
 
 
 HARMFUL = re.compile(

@@ -6,12 +6,7 @@ import pytest
 
 from humanjudge.lib.validation import ConfigInvalid
 from judge_eval.stats import SCORERS, registry
-from reports.report.score_config import (
-    Reach,
-    default_metrics,
-    parse,
-    read_config,
-)
+from reports.report.score_config import Reach, default_metrics, parse, read_config
 
 TASKS = ("winner", "rejection", "explanation", "helpful")
 
@@ -113,10 +108,7 @@ def test_the_winner_is_what_is_scored_where_no_task_is_named():
             "metrics[0].options.resamples: must be at most 100,000",
         ),
         ([metric(options=[1])], "metrics[0].options: must be an object"),
-        (
-            [metric(options={"average": "medium"})],
-            "metrics[0].options: classification: ",
-        ),
+        ([metric(options={"average": "medium"})], "metrics[0].options: classification: "),
         ([metric(options={"epsilon": 1})], "metrics[0].options: classification: "),
         (
             [metric(scorer="alt_test", options={"min_humans_per_item": 1})],

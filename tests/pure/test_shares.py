@@ -6,11 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judge_eval.stats.estimate import FEWEST_PROMPTS, Share, wilson
-from judge_eval.stats.judge_figures import (
-    NOTHING,
-    TOO_FEW_PROMPTS,
-    shares_by_prompt,
-)
+from judge_eval.stats.judge_figures import NOTHING, TOO_FEW_PROMPTS, shares_by_prompt
 
 trials_by_row = st.lists(
     st.integers(0, 4).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))),

@@ -324,10 +324,10 @@ def test_twice_the_reply_is_at_most_twice_the_work(bit):
     assert twice <= 2 * once + 50
 
 
-@pytest.mark.slow
+@pytest.mark.timeout(15)
 @pytest.mark.parametrize("front", ["", '{"a":"', '{"winner":"A","score_a":', '{"a":['])
-def test_a_megabyte_of_anything_is_read_through(front):
-    """The decoder runs in C, where no call is counted: a quadratic scan would time out here."""
+def test_a_long_reply_of_anything_is_read_through(front):
+    """The decoder runs in C, where no call is counted: a quadratic scan takes half a minute."""
     for bit in NASTY:
-        reason = refused(f"{front}{bit * (1_000_000 // len(bit))}?{{")
+        reason = refused(f"{front}{bit * (250_000 // len(bit))}?{{")
         assert reason.startswith(("its last JSON object is broken", "its JSON is", "the reply is"))

@@ -464,9 +464,7 @@ def test_a_headline_is_short_and_points_are_few(skills, baselines, prompts, seed
 
 
 @given(
-    st.lists(st.floats(0.05, 0.95), min_size=1, max_size=5),
-    st.integers(1, 60),
-    st.integers(0, 99),
+    st.lists(st.floats(0.05, 0.95), min_size=1, max_size=5), st.integers(1, 60), st.integers(0, 99)
 )
 def test_what_is_said_to_beat_is_what_claims_hold(skills, prompts, seed):
     names = [f"j{n}" for n in range(len(skills))]

@@ -14,15 +14,7 @@ from judge_eval.findings.pictures import chart_names, on_page
 from judge_eval.models import Board, Findings, Judge, Run, Verdict
 from judge_eval.tasks import refresh_findings
 from tests.helpers.run_findings import compute
-from tests.makers import (
-    judges_of,
-    make_judges,
-    make_run,
-    make_vote,
-    make_voter,
-    pairs_of,
-    seal_all,
-)
+from tests.makers import judges_of, make_judges, make_run, make_vote, make_voter, pairs_of, seal_all
 from voting.models import Inference, Item
 from voting.services import undo_last_vote
 

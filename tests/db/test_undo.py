@@ -6,14 +6,7 @@ from uuid import uuid4
 import pytest
 from django.utils import timezone
 
-from tests.makers import (
-    entry_of,
-    make_run,
-    make_vote,
-    make_voter,
-    pairs_of,
-    seal_all,
-)
+from tests.makers import entry_of, make_run, make_vote, make_voter, pairs_of, seal_all
 from voting.curating import decide
 from voting.models import Entry, Queue
 from voting.selectors import open_to, progress

@@ -5,7 +5,7 @@ from django.contrib.auth.models import User
 
 from judge_eval.exchange.export import export_run
 from judge_eval.models import Judge, Run
-from tests.both.test_judging import make_new_run, work_on
+from tests.db.test_judging import make_new_run, work_on
 from tests.helpers.bundles import empty_the_instance, restored
 from tests.helpers.imports import assert_whole
 from tests.makers import make_project, make_rubric, pairs_of, restate, seal_all, user_client
