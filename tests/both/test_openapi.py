@@ -16,15 +16,24 @@ from schemathesis.core.parameters import ParameterLocation
 
 from humanjudge.lib.ratelimit import RateLimit
 from judge_eval.api import access, events
-from judge_eval.models import Import
-from judge_eval.runs import lifecycle
+from judge_eval.models import Call, DisagreementTag, Import
+from judge_eval.runs import lifecycle, variants
 from reports.composite import sources
 from reports.models import ScoreReport
 from reports.report import scores
 from reports.report.links import make_share
 from tests.helpers.run_findings import compute
 from tests.helpers.run_rows import make_config, make_provider, set_state
-from tests.makers import make_project, make_run, make_vote, make_voter, pairs_of, seal_all
+from tests.helpers.tuned import fresh, joining
+from tests.makers import (
+    make_project,
+    make_run,
+    make_verdict,
+    make_vote,
+    make_voter,
+    pairs_of,
+    seal_all,
+)
 from voting.models import ApiKey
 from voting.services import flag
 
@@ -83,6 +92,7 @@ RUNS = {
     "findings": "found",
     "gate": "found",
     "composite": "composed",
+    **dict.fromkeys("variants disagreements ask look tag suggestion".split(), "tuned"),
 }
 
 
@@ -138,6 +148,28 @@ class Rows:
         return lifecycle.create(self.project, make_config())
 
     @cached_property
+    def tuned(self):
+        """With a variant that people do not agree with, and a wording that was suggested."""
+        run = make_run(self.project, pairs=4, judges=1)
+        voter = make_voter(run)
+        for pair in pairs_of(run):
+            make_vote(voter, pair, "B")
+        variants.open_for_tuning(run)
+        run = fresh(run)
+        variants.add(run, joining({"id": "strict", "model": "model-a"}))
+        seal_all(self.project)
+        variant, item = run.judges.get(name="strict"), self.disputed(run)
+        verdict = make_verdict(variant, item, "A")
+        verdict.save()
+        DisagreementTag.objects.create(verdict=verdict, tag="both_fine", rubric=run.queue.rubric)
+        about = {"judge": variant, "provider": "default", "model": "model-a", "state": "done"}
+        Call.objects.create(run=run, purpose="suggest", reply="By {rubric}.", **about)
+        return run
+
+    def disputed(self, run):
+        return run.queue.items.filter(is_held_out=False).order_by("pk").last()
+
+    @cached_property
     def job(self):
         return Import.objects.create(project=self.project, form={})
 
@@ -183,10 +215,24 @@ class Rows:
             case.body = COMPOSITE
         if case.path.endswith("/gate") and not case.meta.generation.mode.is_negative:
             case.query = {"judge": "judge-0", "min_agreement": 0.5}
+        if "/variants" in case.path and is_allowed and case.method == "POST":
+            self.name_variant(case)
+        if case.path.endswith("/disagreements") and not case.meta.generation.mode.is_negative:
+            case.query = {"variant": "strict"}
         with transaction.atomic():
             response = case.call_and_validate()
             transaction.set_rollback(True)
         self.statuses.add(response.status_code)
+
+    def name_variant(self, case):
+        if not isinstance(case.body, dict):
+            return
+        if case.path.endswith("/variants"):
+            case.body = {"judges": [{"id": "another", "model": "model-b"}]}
+        if "variant" in case.body:
+            case.body["variant"] = "strict"
+        if "item" in case.body:
+            case.body["item"] = str(self.disputed(self.tuned).pk)
 
 
 @pytest.fixture
