@@ -36,6 +36,8 @@ COUNTED = {
 }
 COUNTED = {f"Item.{name}" for name in COUNTED} | {"Queue.done"}
 COUNTED |= {"Item.is_held_out", "Queue.is_tuning", "Queue.held_out_from"}
+# As the metadata of its outputs has it, which is covered.
+COUNTED |= {"Item.lacks_output"}
 
 
 COVERED_OTHERWISE = {
