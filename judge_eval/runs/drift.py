@@ -90,11 +90,10 @@ def why_unwatched(run: Run) -> str:
     """Say why no judge of a run can be watched; nothing where they can."""
     if run.queue.is_simulated:
         return "Votes here are simulated, so no judge is watched."
-    if run.config is None:
-        return "Its verdicts were imported. Only judges that are asked here can be watched."
     if not run.queue.ballot:
         return "No vote says whether a free text is right, so no judge is watched."
-    return ""
+    has_judges = watched_judges(run).exists()
+    return "" if has_judges else "No judge of this run is asked here, so none can be watched."
 
 
 def _ask_due(judge: Judge, now: datetime, until: float) -> None:

@@ -248,7 +248,7 @@ def test_a_provider_with_few_calls_a_minute_is_asked_all_the_same(model, monkeyp
 @pytest.mark.parametrize(
     "change, words",
     [
-        (lambda run: Run.objects.update(config=None), "Its verdicts were imported"),
+        (lambda run: Run.objects.update(config=None), "No judge of this run is asked here"),
         (lambda run: Queue.objects.update(is_simulated=True), "Votes here are simulated"),
         (lambda run: Queue.objects.update(kind="text", ballot=[]), "whether a free text is right"),
     ],
