@@ -200,8 +200,10 @@ def _named(figures: RunFindings, field: str, name: str) -> JudgeFindings:
     judges = [judge for judge in figures.judges if judge.name == name]
     judges = judges or [judge for judge in figures.judges if judge.id.startswith(name.lower())]
     if len(judges) != 1:
-        names = listed([judge.name for judge in figures.judges]) or "none"
-        why = "several judges have this name; give an identifier" if judges else f"there is {names}"
+        names = listed([judge.name for judge in figures.judges]) or "no judges"
+        why = f"not on the board ({names}); variants are, once the tuning has ended"
+        if judges:
+            why = "several judges have this name; give an identifier"
         raise _refused(field, why, 409 if judges else 404)
     return judges[0]
 

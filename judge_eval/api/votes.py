@@ -403,8 +403,13 @@ def results_of(run: Run) -> JsonObject:
         "leaderboard": standings,
         "pending": counted.pending,
         "simulated": run.queue.is_simulated,
-        "overall_as_of": overall._asdict() | {"newer": max(counted.votes - overall.votes, 0)},
+        "overall_as_of": overall._asdict() | {"newer": _newer(run, counted.votes, overall.votes)},
     }
+
+
+def _newer(run: Run, votes: int, counted: int) -> int:
+    """Return how many votes figures lack; while judges are tuned they lack those held out, too."""
+    return 0 if run.queue.is_tuning else max(votes - counted, 0)
 
 
 @router.get(
@@ -446,7 +451,7 @@ def findings(request: HttpRequest, run_id: Prefix, part: Part = "") -> Any:
         "state": "ready",
         "computed_at": requested.row.computed_at,
         "behind": not is_sealed or is_behind,
-        "newer": max(run.board.votes - counted, 0) if is_behind else 0,
+        "newer": _newer(run, run.board.votes, counted) if is_behind else 0,
         "ledger_seq": run.board.seq,
         "sealed": is_sealed,
         "disputed": [

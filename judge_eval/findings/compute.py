@@ -146,6 +146,7 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
         withdrawn=[(each.judge, each.other, each.why) for each in claims.withdrawn],
         noun=kind_of(outcomes.run.queue).noun,
         part="" if outcomes.parts else outcomes.as_of.part,
+        is_tuning=outcomes.run.queue.is_tuning,
         **({"agrees": "agrees with people's order on"} if is_order else {}),
     )
     models, models_why = _models(outcomes)

@@ -83,7 +83,8 @@ def findings_context(run: Run, request: Request, tab: str) -> Context:
             f"{of.comparisons:,} {run.queue.noun}s, ledger entry {of.seq:,}"
         )
         if row.seq < run.board.seq:
-            since = 0 if part.kind else run.board.votes - of.votes
+            # While judges are tuned the board counts votes that are held out.
+            since = 0 if part.kind or run.queue.is_tuning else run.board.votes - of.votes
             newer = f"{since:,} newer {'vote' if since == 1 else 'votes'}"
             newer = newer if since > 0 else "The ledger has newer entries"
             behind = row.failure or f"{newer}; updating."

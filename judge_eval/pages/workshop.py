@@ -2,6 +2,7 @@
 
 import difflib
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -11,7 +12,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 
 from humanjudge.http import Context, HtmxRequest, Problem
-from humanjudge.lib.tables import percent
+from humanjudge.lib.tables import Cell, percent
 from humanjudge.lib.text import listed, number_of
 from humanjudge.lib.validation import ConfigInvalid, validated
 from judge_eval.config.run_config import (
@@ -40,7 +41,7 @@ from judge_eval.runs.disagreements import (
     visible_disagreements,
 )
 from judge_eval.runs.drift import floating_models
-from judge_eval.runs.lifecycle import LifecycleRefused
+from judge_eval.runs.lifecycle import LifecycleRefused, has_outputs
 from judge_eval.runs.requests import judge_question
 from judge_eval.runs.suggestion import latest, suggest
 from judge_eval.web import run_action, run_page, shortened
@@ -50,6 +51,8 @@ from voting.kinds import kind_of
 from voting.models import Voter
 from voting.voters import voter_of_user
 
+# Of a new variant, what is always stated; the rest is folded.
+_FIRST = ("id", "model", "provider", "instructions")
 _LEFT_OPEN = "Empty: as other judges."
 _ORDERS = {
     "": "as other judges",
@@ -69,7 +72,7 @@ class VariantForm(forms.Form):
     """A variant: a label, whom it asks, and how."""
 
     id = forms.CharField(label="Label", max_length=200)
-    model = forms.CharField(max_length=200, help_text="It may stand here more than once.")
+    model = forms.CharField(max_length=200)
     provider = forms.ChoiceField(required=False)
     instructions = forms.CharField(
         required=False,
@@ -106,6 +109,10 @@ class VariantForm(forms.Form):
         _offer_providers(self, run)
         if "orders" not in kind_of(run.queue).figures:
             del self.fields["orders"]
+
+    @property
+    def further(self) -> list[forms.BoundField]:
+        return [field for field in self if field.name not in _FIRST]
 
     @property
     def examples(self) -> list[str]:
@@ -184,6 +191,7 @@ def _page(
     context: Context = {
         "run": run,
         "tab": "run",
+        "has_outputs": has_outputs(run.queue),
         "is_split": is_split,
         "is_tuning": run.queue.is_tuning,
         "rows": rows,
@@ -258,7 +266,7 @@ def _row(
     return {
         "judge": judge,
         "examples": wordings[str(judge.pk)].examples,
-        "figure": share_cell(figure.overall, "votes", "not asked yet"),
+        "figure": _tuning_cell(figure, "not asked yet"),
         "asked": figure.overall.n,
         "itself": percent(repeats.share.value) if repeats.share.value is not None else "",
         "itself_why": (repeats.share.n and repeats.share.why) or "",
@@ -274,7 +282,11 @@ def _in_words(step: variants.NextStep) -> str:
 
 
 def _floor(figure: VariantFigure) -> Context:
-    return {"judge": figure.judge, "figure": share_cell(figure.overall, "votes", "no votes yet")}
+    return {"judge": figure.judge, "figure": _tuning_cell(figure, "no votes yet")}
+
+
+def _tuning_cell(figure: VariantFigure, nothing: str) -> Cell:
+    return replace(share_cell(figure.overall, "votes", nothing), label="Tuning half")
 
 
 def _held(held: HeldOut) -> Context:

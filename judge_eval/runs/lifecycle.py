@@ -238,8 +238,7 @@ def resume(run_id: UUID, budget_usd: Decimal | None = None) -> Run:
                 spent = providers.dollars(run.spent_nano)
                 raise LifecycleRefused(f"{spent} are spent: give a larger budget to go on.")
         # Nobody can vote on outputs that were not given with their pairs.
-        items = run.queue.items
-        is_open = not items.exists() or items.filter(lacks_output=False).exists()
+        is_open = has_outputs(run.queue) or not run.queue.items.exists()
         state.set_state(run, _state_with_work(run), is_open=is_open)
         go_on(run, "resumed", "The run goes on.")
     return run
@@ -268,7 +267,7 @@ def add_judges_to(run_id: UUID, joining: JoiningJudges, items: QuerySet[Item] | 
     with locked_run(run_id, *JOINABLE, otherwise="judges join it once its items are open") as run:
         config = _joined(run, with_examples(run, joining))
         are_baselines = all(is_baseline(judge.id) for judge in joining.judges)
-        if not are_baselines and lacking_outputs(run.queue).exists():
+        if not are_baselines and not has_outputs(run.queue):
             raise LifecycleRefused("Its outputs are not here, so no judge can be asked about them.")
         _refuse_obstacles(run, config)
         names = set(run.judges.values_list("name", flat=True))
@@ -338,6 +337,11 @@ def _config_of_given(run: Run) -> JsonObject:
         "overlap": {"share": queue.overlap_share, "votes": queue.overlap_votes},
         "reveal": queue.reveal,
     }
+
+
+def has_outputs(queue: Queue) -> bool:
+    """Say whether there is anything that judges can be asked about, and people shown."""
+    return queue.items.filter(lacks_output=False).exists()
 
 
 def lacking_outputs(queue: Queue) -> QuerySet[Item]:

@@ -317,13 +317,14 @@ def set_state(run: Run, entered: str, note: str = "", *, is_open: bool | None = 
 def want_verdicts(run: Run, judges: Sequence[Judge], some: QuerySet[Item] | None = None) -> int:
     """Let judges be asked about the items of a run that they were not asked about; count these.
 
-    `some` are the items of the run, where not all are wanted.
+    `some` are the items of the run, where not all are wanted. Baselines alone need no outputs.
     """
     new = []
     for judge in judges:
         existing = Verdict.objects.filter(judge=judge, item=OuterRef("pk"))
         every = run.queue.items.all() if some is None else some
         items = every.filter(~Exists(existing), unusable="").order_by("position")
+        items = items if judge.is_baseline else items.filter(lacks_output=False)
         new += [Verdict(judge=judge, item_id=pk) for pk in items.values_list("pk", flat=True)]
     Verdict.objects.bulk_create(new, batch_size=1000)
     return len(new)
@@ -331,7 +332,8 @@ def want_verdicts(run: Run, judges: Sequence[Judge], some: QuerySet[Item] | None
 
 def want_verdicts_on_new_items() -> None:
     """Let the judges of runs whose items come one by one be asked about those that came since."""
-    usable = Item.objects.filter(queue=OuterRef("queue"), unusable="").order_by("-position")
+    usable = Item.objects.filter(queue=OuterRef("queue"), unusable="", lacks_output=False)
+    usable = usable.order_by("-position")
     given = Run.objects.filter(config__outputs="given", state=Run.State.VOTING)
     growing = given.annotate(newest=Subquery(usable.values("pk")[:1])).exclude(newest=None)
     left_alone = Q(judge__provider="imported") | Q(judge__is_tuned=True)

@@ -60,7 +60,7 @@ class Words:
     same verdict on every item; `impossible` has by choice how often judges gave it although no vote
     can. `withdrawn` are claims about one judge and another that hold no longer, with the reason;
     without another, that a judge is the best. What is voted on is called `noun`, and `part` the
-    part of a run that this is about.
+    part of a run that this is about. While judges are tuned, `is_tuning`, it is about one half.
 
     Examples
     --------
@@ -96,6 +96,7 @@ class Words:
     withdrawn: Sequence[tuple[int, int | None, str]] = ()
     noun: str = "pair"
     part: str = ""
+    is_tuning: bool = False
     # What the shares are of.
     agrees: str = "agrees with people on"
 
@@ -117,6 +118,7 @@ class Words:
         """Say which judge is best and whether one may stop voting, or what is missing for it."""
         first, *rest = [*self._by_chance(), *self._state()][:MOST_SENTENCES]
         part = f"Only {self.part.removeprefix('only ')}: " if self.part else ""
+        part = part or ("On the tuning half: " if self.is_tuning and self.judges else "")
         return [f"{part}{first}", *rest]
 
     def points(self) -> list[tuple[str, str]]:
@@ -147,6 +149,8 @@ class Words:
         if not self.votes:
             nothing = "There are no votes yet, so nothing can be said about the judges."
             return [nothing, *([few] if few else [])]
+        if not self.judges and self.is_tuning:
+            return ["Judges are being tuned on these votes: their figures are in the workshop."]
         if not self.judges:
             return ["No judge was asked yet.", "Add judges: they answer on the votes you have."]
         if len(self.silent) == len(self.judges):
@@ -192,7 +196,7 @@ class Words:
             return [f"{name} is the only judge: it {agrees}.", *filter(None, [self._floor()])]
         if self.claims.best is not None:
             beats = "" if self._by_chance() else self._beaten(first)
-            stop = [] if self.part else ["You may stop voting."]
+            stop = [] if self.part or self.is_tuning else ["You may stop voting."]
             return [f"{name} is the best judge: it {agrees}{beats}.", *stop]
         if len(self.silent) == len(others):
             return [f"{name} is the only judge with verdicts: it {agrees}."]

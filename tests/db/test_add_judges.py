@@ -70,6 +70,17 @@ def test_a_run_of_pairs_takes_judges_too_and_one_at_work_takes_none():
     assert post(run, judges="another").status_code == 409
 
 
+def test_judges_are_asked_about_the_items_whose_outputs_are_here():
+    make_provider()
+    run = make_run(pairs=3)
+    first = run.queue.items.first()
+    run.queue.items.filter(pk=first.pk).update(lacks_output=True)
+    assert post(run, judges="judge-long\nrandom").status_code == 302
+    asked = Verdict.objects.filter(judge__run=run, item=first, state="waiting")
+    assert [verdict.judge.name for verdict in asked] == ["random"]
+    assert Verdict.objects.filter(judge__name="judge-long").count() == 2
+
+
 def test_items_without_a_prompt_share_none():
     queue = make_single_run([["pass"]]).queue
     outputs = [make_inference(queue.project, prompt=prompt) for prompt in ("", " ", "Q", "Q")]
