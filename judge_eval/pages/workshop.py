@@ -111,9 +111,6 @@ def _page(
     usual = opening_of(CURRENT, judge_question(run.queue))
     config = parse(run.config) if run.config else None
     rows = [_row(run, config, figure, usual) for figure in figures if not figure.judge.is_baseline]
-    floating = floating_models(run)
-    for row in rows:
-        row["note"] = floating.get(row["judge"].pk, "")
     chosen = request.GET.get("judge", "")
     judge = next((row["judge"] for row in rows if str(row["judge"].pk) == chosen), None)
     first = next((row["judge"] for row in rows if row["asked"]), None)
@@ -132,6 +129,9 @@ def _page(
         "disagreements": _visible(request, run, disagreements(run, judge)) if judge else [],
         "form": form or VariantForm(run, initial={"instructions": usual, "repeats": 1}),
     }
+    floating = floating_models(run)
+    for row in rows:
+        row["note"] = floating.get(row["judge"].pk, "")
     return render(request, "judge_eval/workshop.html", context, status=status)
 
 
