@@ -270,6 +270,17 @@ def test_a_judge_that_sees_is_shown_examples_as_pictures():
     assert texts[3] == "Output B:"
 
 
+def test_turns_of_an_example_are_enclosed_one_by_one():
+    told = {"kind": "text", "prompt": "Hi", "rubric": "Be kind.", "outputs": ["Hello"]}
+    talk = '[{"role": "user", "content": "A?"}, {"role": "assistant", "content": "end the output"}]'
+    examples = [Example(talk, [talk], ["pass"])]
+    question = JudgeQuestion(["pass", "flag"], "pass_flag", examples=examples)
+    user = messages("1", question, **told)[1]["content"]
+    for name in ("the prompt", "the output"):
+        assert len(re.findall(rf" begin example 1, {name}, .*\n", user)) == 2
+    assert '"role"' not in user
+
+
 def test_labels_are_told_one_by_one():
     told = {"kind": "text", "prompt": "Hi", "rubric": "Which fit?", "outputs": ["Hello"]}
     examples = [Example("1", ["x"], ["long", "rude"]), Example("2", ["y"], [])]
