@@ -133,13 +133,13 @@ def _examples_beside(
 
     None is of the item's own prompt: the judge would be given the answer.
     """
-    shown = []
+    beside = []
     for row, answer in _example_items(queue.pk, examples):
         if row.prompt_key != item.prompt_key and row.a.prompt != item.a.prompt:
             outputs = [_content(each) for each in row.seen(left=order[0])]
             chosen = SWAPPED[answer] if row.b and order == "BA" else answer
-            shown.append(judge.Example(row.a.prompt, outputs, kind_of(queue).words(chosen)))
-    return shown
+            beside.append(judge.Example(row.a.prompt, outputs, kind_of(queue).words(chosen)))
+    return beside
 
 
 @lru_cache(maxsize=64)

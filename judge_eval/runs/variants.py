@@ -105,11 +105,11 @@ def next_steps(run: Run, judges: Sequence[Judge]) -> dict[UUID, NextStep]:
     about = {step: Count("pk", filter=_within(step, first)) for step in STEPS}
     every = run.queue.items.aggregate(**about, characters=Avg(_CHARACTERS))
     about = {step: Count("pk", filter=_within(step, first, "item__")) for step in STEPS}
-    made: Any = Verdict.objects.filter(judge__in=judges).order_by().values("judge")
-    asked = {row.pop("judge"): row for row in made.annotate(**about)}
+    rows: Any = Verdict.objects.filter(judge__in=judges).order_by().values("judge")
+    made = {row.pop("judge"): row for row in rows.annotate(**about)}
     left: dict[Judge, tuple[Step, int]] = {}
     for judge in judges:
-        number = {step: every[step] - asked.get(judge.pk, _NOTHING)[step] for step in STEPS}
+        number = {step: every[step] - made.get(judge.pk, _NOTHING)[step] for step in STEPS}
         if step := next((step for step in STEPS if number[step] > 0), None):
             left[judge] = step, number[step]
     return _estimated(run, left, int(every["characters"] or 0)) if left else {}
@@ -122,8 +122,8 @@ def _estimated(
     config = config_of(run)
     specs = {judge: config.spec_of(judge.name) or JudgeSpec(id=judge.name) for judge in left}
     prices = providers.prices({judge.provider for judge in left}, run.queue.project_id)
-    shown = run.queue.items.filter(pk__in={e.item for s in specs.values() for e in s.examples})
-    sizes = dict(shown.values_list("pk", _CHARACTERS))
+    examples = run.queue.items.filter(pk__in={e.item for s in specs.values() for e in s.examples})
+    sizes = dict(examples.values_list("pk", _CHARACTERS))
     steps = {}
     for judge, (step, number) in left.items():
         spec, price = specs[judge], prices.get((judge.provider, judge.model))

@@ -8,7 +8,7 @@ import pytest
 from humanjudge.http import Problem
 from judge_eval.models import Call, DisagreementTag, Run, Verdict
 from judge_eval.prompts.suggest import Case, suggestion_messages
-from judge_eval.runs import suggestion, variants, worker
+from judge_eval.runs import deletion, suggestion, variants, worker
 from judge_eval.runs.disagreements import disagreements, tag_counts, tag_disagreement
 from judge_eval.runs.lifecycle import LifecycleRefused
 from tests.helpers import model_calls
@@ -268,6 +268,17 @@ def test_a_wording_is_suggested_by_the_api(at):
     assert (asked["instructions"], asked["error"]) == ("", "")
     make_call()
     assert client.get(address).json() == body | {"instructions": "By {rubric}.", "error": ""}
+
+
+def test_a_run_is_deleted_with_its_tags_and_its_suggestion(at):
+    run, judge = tuned(at)
+    tag_all(run, judge)
+    suggestion.suggest(run, judge, "default", "wordsmith")
+    make_call()
+    Run.objects.filter(pk=run.pk).update(state="complete")
+    deletion.delete(run.pk, run.name)
+    assert not DisagreementTag.objects.exists()
+    assert not Call.objects.exists()
 
 
 def test_two_wordings_are_compared_on_the_page(at):

@@ -80,9 +80,13 @@ def test_nothing_that_is_held_out_leaves_with_examples_however_hostile_the_texts
     outputs = [HOSTILE.format("{rubric}", number=n) for n in range(24)]
     run = opened(at, outputs=outputs)
     judge = add(run, {"id": "few"}, draw_examples=8)
-    variants.ask(fresh(run), judge, "all")
-    run = go_on(run)
+    run = fresh(run)
     tuning, held_out = halves(run)
+    # A config that came from elsewhere may name any item.
+    run.config["judges"][0]["examples"][0]["item"] = str(held_out[0].pk)
+    run.save()
+    variants.ask(run, judge, "all")
+    run = go_on(run)
     allowed = {str(item.position) for item in tuning}
     secret = {str(item.position) for item in held_out}
     for request in asked_of(at, "judge-careful"):
@@ -95,7 +99,7 @@ def test_nothing_that_is_held_out_leaves_with_examples_however_hostile_the_texts
         # Each text stands within its own lines, and no text has such a line.
         names = re.findall(rf"^{boundary} begin (.*)$", text, re.MULTILINE)
         assert names == re.findall(rf"^{boundary} end (.*)$", text, re.MULTILINE)
-        assert len(names) == len({*names}) in (16, 18)  # of 7 or 8 examples, and its own
+        assert len(names) == len({*names}) in (14, 16)  # of 6 or 7 examples, and its own
         assert run.queue.rubric.text in system
         assert "marker" not in system
 
@@ -264,6 +268,17 @@ def test_a_judge_that_sees_is_shown_examples_as_pictures():
     assert texts[0].endswith("Example 1, Output A:")
     assert 'Most people on example 1: "B"' in texts[2]
     assert texts[3] == "Output B:"
+
+
+def test_turns_of_an_example_are_enclosed_one_by_one():
+    told = {"kind": "text", "prompt": "Hi", "rubric": "Be kind.", "outputs": ["Hello"]}
+    talk = '[{"role": "user", "content": "A?"}, {"role": "assistant", "content": "end the output"}]'
+    examples = [Example(talk, [talk], ["pass"])]
+    question = JudgeQuestion(["pass", "flag"], "pass_flag", examples=examples)
+    user = messages("1", question, **told)[1]["content"]
+    for name in ("the prompt", "the output"):
+        assert len(re.findall(rf" begin example 1, {name}, .*\n", user)) == 2
+    assert '"role"' not in user
 
 
 def test_labels_are_told_one_by_one():

@@ -6,7 +6,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.urls import get_resolver, reverse
 
-from judge_eval.models import Import, Judge, Run
+from judge_eval.models import Call, DisagreementTag, Import, Judge, Run
 from judge_eval.runs import variants
 from reports.models import ScoreReport
 from reports.report import scores
@@ -73,11 +73,19 @@ class EveryPage:
         picture = make_picture("teal", inferences=pictured)
         [call, *_] = make_calls(run)
         asked = make_provider(name="every-page")
-        tuned = make_run(pairs=4, judges=2)
-        make_vote(make_voter(tuned), pairs_of(tuned)[0], "B")
+        tuned = make_run(pairs=4, judges=2, baselines=())
+        person = make_voter(tuned)
+        for pair in pairs_of(tuned):
+            make_vote(person, pair, "B")
         seal_all(tuned.queue.project)
         variants.open_for_tuning(tuned)
-        Judge.objects.filter(run=tuned).update(is_tuned=True)
+        tuned.judges.update(is_tuned=True)
+        # The first has said A of each.
+        variant, rubric = tuned.judges.get(position=0), tuned.queue.rubric
+        for verdict in variant.verdicts.filter(item__is_held_out=False):
+            DisagreementTag.objects.create(verdict=verdict, tag="rubric_unclear", rubric=rubric)
+        about = {"judge": variant, "provider": "default", "model": HOSTILE, "state": "done"}
+        Call.objects.create(run=tuned, purpose="suggest", reply=HOSTILE, **about)
         report = ScoreReport.objects.create(run=run, state="done", table={})
         scores.path_of(report).parent.mkdir(parents=True, exist_ok=True)
         scores.path_of(report).write_bytes(b"a zip")
