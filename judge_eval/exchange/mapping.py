@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from typing import Annotated, Any, BinaryIO, Final, Literal
 
 from pydantic import AfterValidator, Field
@@ -97,7 +97,7 @@ def _is_hot(raw: object) -> bool:
     return word == "true" or fields.number(raw) != 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ColumnMapping:
     """How the records of one file become rows about items of one shape; made by `parse`.
 
@@ -140,9 +140,8 @@ class ColumnMapping:
                 values[METADATA] = groups[METADATA] or None
             if shape.name not in values and not self._is_named(raw):
                 values[shape.name] = name_by_content(shape, values)
-            about = {name: values.get(name) for name in (*shape.about, METADATA)}
             wide = [
-                about | {who: name, field: answer}
+                {it: values.get(it) for it in (*shape.about, METADATA)} | {who: name, field: answer}
                 for group, who, field in (
                     (JUDGES, "judge", "verdict"),
                     (VOTERS, "voter", "vote"),
@@ -151,7 +150,7 @@ class ColumnMapping:
             ]
             answers = (*shape.says, "vote", "voter", "judge")
             if not wide or any(name in values for name in answers):
-                yield from assemble(shape, file, line, values, groups[LABELS], self._constants())
+                yield from assemble(shape, file, line, values, groups[LABELS], self._constants)
             for statement in wide:
                 yield from assemble(shape, file, line, statement, {}, ())
         except Misfit as error:
@@ -177,6 +176,7 @@ class ColumnMapping:
         values = {name: checked(prefix + name, raw, convert) for name, raw in given.items()}
         return {name: value for name, value in values.items() if value is not None}
 
+    @cached_property
     def _constants(self) -> list[str]:
         return [name for (_, name), column in self.columns.items() if not column.sources]
 

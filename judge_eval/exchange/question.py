@@ -4,11 +4,11 @@ Where an import does not state what is asked, the answers themselves tell: `Answ
 """
 
 from collections.abc import Callable, Iterable
-from difflib import get_close_matches
 from functools import partial
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 from humanjudge.lib.strict_json import JsonObject
+from humanjudge.lib.validation import meant
 from judge_eval.exchange import fields
 from judge_eval.exchange.fields import Label, Unfit, shorten
 from judge_eval.exchange.import_report import ImportOptions, VoteKind
@@ -285,10 +285,8 @@ class Question:
         if category in self._categories:
             return
         if self._is_fixed or len(self._categories) == MOST_FLAG_CATEGORIES:
-            near = get_close_matches(category, self._categories, 1)
-            guess = f"; did you mean {near[0]!r}?" if near else ""
-            names = ", ".join(self._categories)
-            raise Misfit("category", f"{shorten(category)!r} is not one of {names}{guess}")
+            names = f"{', '.join(self._categories)}{meant(category, self._categories)}"
+            raise Misfit("category", f"{shorten(category)!r} is not one of {names}")
         self._categories.append(category)
 
     def _main(self, row: Row) -> Label | None:
