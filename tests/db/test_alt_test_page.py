@@ -23,7 +23,6 @@ from tests.makers import (
     pairs_of,
     seal_all,
     user_client,
-    voter_client,
 )
 from voting.models import Entry, Voter
 
@@ -370,25 +369,6 @@ def test_a_part_has_a_panel_of_its_own(run):
     text = text_of(shown(run, part="generator:generator-0"))
     assert "pairs with generator-0" in text
     assert "At epsilon 0.20" in text
-
-
-PATHS = ["alt-test/", "alt-test/items/?accuracy=85", "models/"]
-
-
-@pytest.mark.parametrize("shared", [True, False])
-@pytest.mark.parametrize("path", PATHS)
-def test_a_voter_who_has_pairs_open_is_refused_and_told_nothing(run, path, shared):
-    Run.objects.update(is_shared=shared)
-    pair = pairs_of(run)[0]
-    pair.votes_wanted = 9
-    pair.save()
-    voter = voter_client(make_voter(run))
-    for headers in ({}, HTMX):
-        response = voter.get(f"/runs/{run.pk}/{path}", headers=headers)
-        assert response.status_code == 403
-        assert "You still have pairs to vote on" in text_of(response)
-        for secret in (b"near-judge", b"contrary", b"generator-", b"epsilon 0", b"<svg"):
-            assert secret not in response.content
 
 
 def test_the_tabs_lead_here_for_whoever_may_look(run):
