@@ -66,6 +66,16 @@ def test_an_unknown_run_is_404(method, name, scope, run):
     assert "there is no run" in response.json()["detail"]
 
 
+@pytest.mark.parametrize("method, name, scope", ENDPOINTS)
+def test_a_key_of_a_project_knows_no_other(method, name, scope):
+    run, other = make_run(), make_run()
+    client = key_client(make_key(scope, project=run.queue.project)[1])
+    assert "there is no run" not in ask(client, method, run, name).content.decode()
+    response = ask(client, method, other, name)
+    assert response.status_code == 404
+    assert "there is no run" in response.json()["detail"]
+
+
 def test_a_run_may_be_named_by_eight_characters():
     run = make_run()
     client = key_client(make_key("read")[1])
