@@ -13,7 +13,7 @@ from judge_eval.models import Findings, Run
 from judge_eval.pages import alt_test
 from judge_eval.pages.alt_test import panel_of
 from tests.helpers.imports import imported
-from tests.helpers.pages import HTMX, queries_of, text_of
+from tests.helpers.pages import HTMX, text_of
 from tests.helpers.run_findings import compute, voted_run
 from tests.makers import (
     judges_of,
@@ -382,21 +382,6 @@ def test_a_run_without_votes_or_findings_shows_the_way():
     run = make_run()
     compute(run)
     assert "0 people voted" in text_of(shown(run))
-
-
-@pytest.mark.slow
-def test_the_pages_cost_the_same_at_1_and_at_200_pairs():
-    client = user_client()
-
-    def costs(pairs, people):
-        run = voted_run(pairs=pairs, people=people)
-        compute(run, "ballot:decided")
-        query = ITEMS | {"part": "ballot:decided"}
-        pages = ("alt-test/", "models/", "alt-test/items/")
-        return [queries_of(client, f"/runs/{run.pk}/{page}", data=query) for page in pages]
-
-    # Figures over few items with votes need to know who reads them.
-    assert all(many <= few for few, many in zip(costs(1, 1), costs(200, 3), strict=True))
 
 
 # --- how many items -----------------------------------------------------------------------------
