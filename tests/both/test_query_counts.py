@@ -33,6 +33,7 @@ from voting.voters import invite_token
 pytestmark = pytest.mark.django_db
 
 PART = "generator:generator-0"
+ITEMS = "accuracy=85&noise=20&humans=3&categories=3&allowed=0.20"
 
 
 class Study:
@@ -86,6 +87,14 @@ class Study:
                 owner,
                 f"{board}pairs/{self.pairs[0].pk}/?sort=disagreement",
             ),
+            "Alt-Test": (owner, f"{board}alt-test/"),
+            "Alt-Test, a part": (owner, f"{board}alt-test/?part={PART}"),
+            "items needed": (owner, f"{board}alt-test/items/?{ITEMS}"),
+            "models": (owner, f"{board}models/"),
+            "models, a part": (owner, f"{board}models/?part={PART}"),
+            "findings": (script, f"/api/runs/{self.run.pk}/findings"),
+            "findings, a part": (script, f"/api/runs/{self.run.pk}/findings?part={PART}"),
+            "run by API": (script, f"/api/runs/{self.run.pk}"),
             "table": (owner, f"{board}tables/board.csv"),
             "chart": (owner, f"{board}charts/agreement.svg"),
             "pair": (owner, f"{board}pairs/{self.pairs[0].pk}/"),
@@ -115,7 +124,9 @@ def test_pages_and_endpoints_cost_the_same_at_1_and_at_1000_rows():
     small, large = Study(1), Study(1000)
     few, many = small.counts(), large.counts()
     # Figures over fewer than ten items with votes need to know who reads them.
-    few_items = ("people", "chart", "table", "board", "board, a part", "results")
+    few_items = ["people", "chart", "table", "items needed", "results", "findings"]
+    few_items += ["findings, a part", "board", "board, a part", "models", "models, a part"]
+    few_items += ["Alt-Test", "Alt-Test, a part"]
     assert {name for name in few if few[name] != many[name]} <= {*few_items}
     assert all(many[name] <= few[name] for name in few_items)
 

@@ -13,7 +13,7 @@ from judge_eval.models import Findings, Run
 from judge_eval.pages import alt_test
 from judge_eval.pages.alt_test import panel_of
 from tests.helpers.imports import imported
-from tests.helpers.pages import HTMX, queries_of, text_of
+from tests.helpers.pages import HTMX, text_of
 from tests.helpers.run_findings import compute, voted_run
 from tests.makers import (
     judges_of,
@@ -23,7 +23,6 @@ from tests.makers import (
     pairs_of,
     seal_all,
     user_client,
-    voter_client,
 )
 from voting.models import Entry, Voter
 
@@ -372,25 +371,6 @@ def test_a_part_has_a_panel_of_its_own(run):
     assert "At epsilon 0.20" in text
 
 
-PATHS = ["alt-test/", "alt-test/items/?accuracy=85", "models/"]
-
-
-@pytest.mark.parametrize("shared", [True, False])
-@pytest.mark.parametrize("path", PATHS)
-def test_a_voter_who_has_pairs_open_is_refused_and_told_nothing(run, path, shared):
-    Run.objects.update(is_shared=shared)
-    pair = pairs_of(run)[0]
-    pair.votes_wanted = 9
-    pair.save()
-    voter = voter_client(make_voter(run))
-    for headers in ({}, HTMX):
-        response = voter.get(f"/runs/{run.pk}/{path}", headers=headers)
-        assert response.status_code == 403
-        assert "You still have pairs to vote on" in text_of(response)
-        for secret in (b"near-judge", b"contrary", b"generator-", b"epsilon 0", b"<svg"):
-            assert secret not in response.content
-
-
 def test_the_tabs_lead_here_for_whoever_may_look(run):
     Run.objects.update(is_shared=True)
     board = Client().get(f"/runs/{run.pk}/").content.decode()
@@ -402,21 +382,6 @@ def test_a_run_without_votes_or_findings_shows_the_way():
     run = make_run()
     compute(run)
     assert "0 people voted" in text_of(shown(run))
-
-
-@pytest.mark.slow
-def test_the_pages_cost_the_same_at_1_and_at_200_pairs():
-    client = user_client()
-
-    def costs(pairs, people):
-        run = voted_run(pairs=pairs, people=people)
-        compute(run, "ballot:decided")
-        query = ITEMS | {"part": "ballot:decided"}
-        pages = ("alt-test/", "models/", "alt-test/items/")
-        return [queries_of(client, f"/runs/{run.pk}/{page}", data=query) for page in pages]
-
-    # Figures over few items with votes need to know who reads them.
-    assert all(many <= few for few, many in zip(costs(1, 1), costs(200, 3), strict=True))
 
 
 # --- how many items -----------------------------------------------------------------------------

@@ -181,14 +181,6 @@ def test_pairs_come_in_pages_of_thirty():
         assert client.get(f"{board_of(run)}pairs/?page={strange}").status_code == 200
 
 
-@pytest.mark.parametrize("path", ["", "pairs/"])
-def test_boards_are_only_read_and_never_kept(path):
-    run = make_run()
-    client = user_client()
-    assert client.post(board_of(run) + path).status_code == 405
-    assert "no-store" in client.get(board_of(run) + path)["Cache-Control"]
-
-
 @pytest.mark.parametrize("path", ["", "pairs/", "vote/"])
 def test_a_run_that_is_not_there(path):
     run = make_run()

@@ -264,9 +264,6 @@ class TestAccess:
     def test_a_run_that_is_not_there(self):
         assert user_client().get(f"/runs/{uuid4()}/composite/").status_code == 404
 
-    def test_it_is_never_kept_by_caches(self, scored):
-        assert "no-store" in user_client().get(page_of(scored))["Cache-Control"]
-
 
 class TestApi:
     def put(self, run, config):

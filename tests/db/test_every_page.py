@@ -42,6 +42,11 @@ ANSWERS = {
     "provider-login": 404,
     "provider-callback": 404,
 }
+# Everything else may show votes, verdicts or keys, and no cache keeps it.
+MAY_BE_KEPT = {
+    *("picture", "thumbnail", "metrics", "planner", "runs", "admin password"),
+    *("api docs", "api document", "grandjury docs", "grandjury document"),
+}
 
 
 @pytest.fixture(scope="module")
@@ -81,6 +86,16 @@ def test_every_answer_has_the_strict_policy_and_the_other_headers(answers):
         assert policy == POLICY or is_file, (name, kind, policy)
         for header, value in HEADERS.items():
             assert answer.get(header) == value, (name, kind, header)
+
+
+def test_what_readers_are_shown_is_kept_by_no_cache(answers):
+    kept = {
+        name
+        for (name, kind), answer in answers.items()
+        if answer.status_code == 200 and "no-store" not in answer.get("Cache-Control", "")
+        if kind != "stranger"
+    }
+    assert kept == MAY_BE_KEPT
 
 
 class Forbidden(HTMLParser):

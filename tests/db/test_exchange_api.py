@@ -315,15 +315,6 @@ def test_the_votes_come_as_a_table_and_as_a_vote_file():
 OTHER_SCOPES = ("read", "vote", "verdicts")
 
 
-def test_a_key_of_a_project_knows_no_other():
-    run, other = make_run(), make_project("Other")
-    client = manager(project=other)
-    assert post(client, file_of(pair(1)), run=run).status_code == 404
-    assert client.get(f"/api/runs/{run.pk}/export").status_code == 404
-    response = post(client, file_of(pair(1)), name="Mine", project=run.queue.project.name)
-    assert response.status_code == 422
-
-
 def test_who_may_vote_and_has_exported_is_not_blind_any_more():
     run = make_run(pairs=3, votes_wanted=2)
     key, token = make_key("manage", "vote")

@@ -6,12 +6,11 @@ import re
 from xml.etree import ElementTree
 
 import pytest
-from django.test import Client
 
 from judge_eval.models import Findings, Judge, JudgeRating
 from tests.helpers.board_rows import make_studied_run
 from tests.helpers.run_findings import compute, voted_run
-from tests.makers import judges_of, make_run, make_voter, user_client, voter_client
+from tests.makers import judges_of, make_run, user_client
 
 pytestmark = pytest.mark.django_db
 
@@ -163,18 +162,3 @@ def test_the_files_of_a_part_are_of_that_part(run):
     page = get(run, "?part=ballot:decided").content.decode()
     assert f"/runs/{run.pk}/tables/board.csv?part=ballot%3Adecided" in page
     assert f"/runs/{run.pk}/charts/agreement.svg?part=ballot%3Adecided" in page
-
-
-@pytest.mark.parametrize("path", ["tables/board.csv", "tables/models.json", "charts/agreement.svg"])
-def test_files_are_for_those_who_may_see_the_board(path):
-    run = make_studied_run(shared=True)
-    compute(run)
-    assert get(run, path, Client()).status_code == 200
-    late = make_voter(run)
-    run.queue.items.filter(position=0).update(votes_wanted=9)
-    refused = get(run, path, voter_client(late))
-    assert refused.status_code == 403
-    assert b"good" not in refused.content
-    run.is_shared = False
-    run.save()
-    assert get(run, path, Client()).status_code == 302

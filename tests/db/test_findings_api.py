@@ -7,7 +7,7 @@ from judge_eval.api.votes import Ready
 from judge_eval.findings import cache
 from judge_eval.models import Findings
 from tests.db.test_blindness import Study, assert_blind
-from tests.helpers.pages import HTMX, queries_of
+from tests.helpers.pages import HTMX
 from tests.helpers.run_findings import compute, voted_run
 from tests.makers import (
     key_client,
@@ -178,20 +178,6 @@ def test_a_voter_gets_nothing_of_the_findings_from_any_page_or_from_the_api():
     blindly = key_client(make_key("read", "vote")[1]).get(url(study.run))
     assert blindly.status_code == 403
     assert_blind(study, answers | {"key": blindly})
-
-
-@pytest.mark.slow
-def test_it_costs_the_same_at_2_and_at_200_pairs():
-    client = reader("read", "vote", "verdicts")
-
-    def cost(pairs):
-        run = voted_run(pairs=pairs, people=1)
-        compute(run, "ballot:decided")
-        return queries_of(client, url(run), data={"part": "ballot:decided"})
-
-    cost(2)
-    # Figures over few items with votes need to know who reads them.
-    assert cost(2) >= cost(200)
 
 
 def test_the_document_describes_both_answers_and_every_figure():

@@ -154,7 +154,10 @@ def test_what_a_judge_did_not_answer_counts_against_it_and_is_said():
         ({"beats_floor": "true", "epsilon": 0.1}, "goes with like_people"),
         ({"like_people": "true", "epsilon": 0.123}, "must be one of 0.00, 0.05"),
         ({"min_agreement": 80}, "less than or equal to 1"),
-        ({"min_agreement": 0.8, "judge": "nobody"}, "there is near-judge, contrary-judge"),
+        (
+            {"min_agreement": 0.8, "judge": "nobody"},
+            "not on the board (near-judge, contrary-judge)",
+        ),
         ({"beats_floor": "true", "min_agrement": 0.8}, "min_agrement: there is no such condition"),
     ],
 )
@@ -387,7 +390,7 @@ def test_a_pytest_fixture_fails_with_the_words_of_the_gate(cli, tmp_path):
     )
     assert "2 failed, 1 passed" in done.stdout, done.stdout + done.stderr
     assert "min-agreement|failed|overall agreement" in done.stdout
-    assert "the gate could not be asked: judge: there is near-judge" in done.stdout
+    assert "the gate could not be asked: judge: not on the board (near-judge" in done.stdout
 
 
 # --- what is written ------------------------------------------------------------------------------

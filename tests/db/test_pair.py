@@ -123,10 +123,3 @@ def test_a_pair_of_another_run_is_not_found():
     pair = pairs_of(other)[0]
     assert client.get(f"/runs/{run.pk}/pairs/{pair.pk}/").status_code == 404
     assert client.get(f"/runs/{run.pk}/pairs/{uuid4()}/").status_code == 404
-
-
-def test_only_to_be_read_and_never_kept():
-    run = make_run()
-    client = user_client()
-    assert client.post(page_of(run)).status_code == 405
-    assert "no-store" in client.get(page_of(run))["Cache-Control"]

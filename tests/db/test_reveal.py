@@ -161,10 +161,3 @@ def test_at_the_end_means_when_nothing_is_left_for_me():
     assert not Exposure.objects.exists()
     make_vote(voter, pairs_of(run)[1])
     assert client.get(url).status_code == 200
-
-
-def test_only_to_be_read_and_never_kept():
-    _, voter, _, url = voted()
-    client = voter_client(voter)
-    assert client.post(url).status_code == 405
-    assert "no-store" in client.get(url)["Cache-Control"]

@@ -4,7 +4,6 @@ import re
 from datetime import timedelta
 
 import pytest
-from django.test import Client
 from django.utils import timezone
 
 from judge_eval.config.run_config import RUBRICS
@@ -13,7 +12,7 @@ from judge_eval.runs import trial
 from tests.db.test_run_pages import a_voting_evaluator, rows_of
 from tests.helpers.pages import HTMX, queries_of, text_of
 from tests.helpers.run_rows import PRICES, make_draft, make_provider
-from tests.makers import make_run, make_vote, make_voter, pairs_of, user_client, voter_client
+from tests.makers import make_run, make_vote, pairs_of, user_client
 from voting.models import Exposure
 
 pytestmark = pytest.mark.django_db
@@ -158,14 +157,6 @@ def test_prompts_and_the_rules_of_voting_are_shown():
     assert RUBRICS["text"][:60] in text
     assert "They may say: A is better, B is better, both bad." in text
     assert "2 votes per pair, 4 on 15 % of the pairs; what the judges said is shown never" in text
-
-
-def test_a_draft_is_for_evaluators():
-    run = make_draft()
-    url = draft_page(run)
-    assert Client().get(url).url == f"/login/?next={url}"
-    assert voter_client(make_voter(run)).get(url).status_code == 302
-    assert user_client().post(url).status_code == 405
 
 
 def test_a_draft_is_deleted_after_one_was_asked():

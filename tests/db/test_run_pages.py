@@ -541,12 +541,3 @@ def test_pages_cost_the_same_at_1_and_at_200_calls():
     assert costs_of(200) == few
     # Four of them are for alarms and for models that are left alone, seven for the head.
     assert few["progress"] <= 21
-
-
-def test_pages_of_a_run_are_never_kept():
-    run, draft = a_run_at_work(), make_draft()
-    failed = Call.objects.get(state="failed")
-    urls = [progress(run), calls(run), f"{calls(run)}{failed.pk}/", f"/runs/{draft.pk}/draft/"]
-    for url in [*urls, "/runs/new/", "/runs/new/config/"]:
-        response = user_client().get(url)
-        assert "no-store" in response["Cache-Control"], url

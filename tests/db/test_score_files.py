@@ -9,7 +9,6 @@ from io import BytesIO
 import pytest
 from django.apps import apps
 from django.db import IntegrityError
-from django.test import Client
 from django.utils import timezone
 
 from judge_eval.stats import SCORERS
@@ -298,26 +297,6 @@ def test_one_at_a_time():
     assert post(client, voted_run(), ASKED).status_code == 202
     make_all()
     assert post(client, run, ASKED).status_code == 202
-
-
-@pytest.mark.parametrize("scope", ["read", "vote", "verdicts"])
-def test_only_a_manager_has_them_made(scope):
-    run = voted_run()
-    assert post(key_client(make_key(scope)[1]), run, ASKED).status_code == 403
-    assert post(Client(), run, ASKED).status_code == 401
-
-
-def test_whoever_may_read_results_may_fetch_them():
-    run = voted_run()
-    location = post(manager(), run, ASKED)["Location"]
-    make_all()
-    reader = key_client(make_key("read")[1])
-    assert reader.get(location).status_code == 200
-    assert unpacked(bytes_of(reader.get(f"{location}/download")))
-    for end in ("", "/download"):
-        assert key_client(make_key("vote")[1]).get(location + end).status_code == 403
-        assert Client().get(location + end).status_code == 401
-        assert user_client().get(location + end).status_code == 401
 
 
 def test_a_key_that_votes_blindly_waits_until_it_has_voted():

@@ -83,14 +83,6 @@ def test_what_cannot_be_is_refused(body, word):
     assert not Queue.objects.get(pk=run.queue_id).is_simulated
 
 
-@pytest.mark.parametrize("scopes", [("read", "vote"), ("read", "manage"), ("vote", "verdicts")])
-def test_it_takes_a_key_that_votes_and_manages(scopes):
-    run = make_run()
-    response = post(script(*scopes), run, "simulate")
-    assert response.status_code == 403
-    assert not Entry.objects.filter(kind="vote").exists()
-
-
 def test_a_run_of_people_refuses_it():
     run = make_run(pairs=2)
     assert real_vote(script(), run).status_code == 200

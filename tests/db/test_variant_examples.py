@@ -208,7 +208,7 @@ def test_an_example_is_chosen_on_the_page_from_a_disagreement(at):
     assert client.post(f"{page}add", sent).status_code == 302
     assert [each["item"] for each in config_of(run, "few")["examples"]][:2] == chosen[:2]
     assert len(config_of(run, "few")["examples"]) == 3
-    assert "Examples 3" in text_of(client.get(page))
+    assert "3 examples" in text_of(client.get(page))
     # Their majority is told to nobody who may still have to vote.
     key = key_client(make_key("read", project=run.queue.project)[1])
     assert '"answer"' not in key.get(f"/api/runs/{run.pk}").content.decode()

@@ -336,14 +336,6 @@ def test_a_drawing_that_failed_is_shown_as_such_with_its_reason():
     assert "<svg onload" not in response.content.decode()
 
 
-@pytest.mark.parametrize("path", ["", "pairs", "mine"])
-def test_pages_of_pairs_are_only_read_and_never_kept(path):
-    run = make_run()
-    client = voter_client(make_voter(run))
-    assert client.post(page_of(run) + path).status_code == 405
-    assert "no-store" in client.get(page_of(run) + path)["Cache-Control"]
-
-
 def test_a_queue_that_is_not_there_is_not_found():
     run = make_run()
     client = voter_client(make_voter(run))
