@@ -156,7 +156,7 @@ def test_what_a_judge_did_not_answer_counts_against_it_and_is_said():
         ({"min_agreement": 80}, "less than or equal to 1"),
         (
             {"min_agreement": 0.8, "judge": "nobody"},
-            "not on the board (near-judge, contrary-judge)",
+            "not on the board (near-judge, contra",
         ),
         ({"beats_floor": "true", "min_agrement": 0.8}, "min_agrement: there is no such condition"),
     ],
