@@ -61,6 +61,7 @@ _ORDERS = {
     "AB": "always as stored",
     "BA": "always swapped",
 }
+_ELEMENTS = {"-": "del", "+": "ins", " ": "span"}
 _STEPS: dict[variants.Step, str] = {
     "first": f"{variants.FIRST_ITEMS} items of the tuning half",
     "tuning": "the tuning half",
@@ -241,9 +242,9 @@ def _wordings(run: Run) -> dict[str, Wording]:
 
 
 def _diff(before: str, after: str) -> list[tuple[str, str]]:
-    """Return the lines of two wordings, each with what became of it: a sign, or a blank."""
+    """Return the lines of two wordings behind their signs, each with the element that shows it."""
     lines = difflib.ndiff(before.splitlines(), after.splitlines())
-    return [(line[0], line[2:]) for line in lines if not line.startswith("?")]
+    return [(_ELEMENTS[line[0]], line) for line in lines if line[0] in _ELEMENTS]
 
 
 def _suggested(run: Run, wordings: Mapping[str, Wording]) -> Context:

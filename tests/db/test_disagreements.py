@@ -291,7 +291,7 @@ def test_two_wordings_are_compared_on_the_page(at):
     text = client.get(f"{page}?left={judge.pk}&right={other.pk}").content.decode()
     assert "<del>- Be strict.</del>" in text
     assert "<ins>+ Be &lt;mild&gt;.</ins>" in text
-    assert "  {rubric}\n" in text
+    assert "<span>  {rubric}</span>" in text
     assert "<ins>" not in client.get(f"{page}?left={judge.pk}&right=nobody").content.decode()
     assert "<del>" in client.get(f"{page}?left=&right={judge.pk}").content.decode()
 
