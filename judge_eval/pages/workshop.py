@@ -291,11 +291,12 @@ def _tuning_cell(figure: VariantFigure, nothing: str) -> Cell:
 
 
 def _held(held: HeldOut) -> Context:
-    gap = "" if held.gap is None else f"{held.gap:+.1f} points above it on the tuning half"
+    gap = held.gap or 0
+    than = f"{abs(gap):.1f} points {'less' if gap >= 0 else 'more'} than on the tuning half"
     return {
         "judge": held.judge,
         "figure": share_cell(held.overall, "votes", "it was not asked about this half"),
-        "gap": gap.replace("+-", "-"),
+        "gap": "" if held.gap is None else than,
     }
 
 

@@ -88,7 +88,7 @@ def test_the_workshop_goes_the_whole_way(at):
     go_on(run)
     looked = text_of(client.post(f"{page}{judge.pk}/look"))
     assert "Held-out looked at 1 time" in looked
-    assert "points above it on the tuning half" in looked
+    assert "than on the tuning half" in looked
     assert client.post(f"{page}end").status_code == 302
     assert "The tuning has ended" in text_of(client.get(page))
     assert ledger.replay(fresh(run).queue.project, write=False) == []
