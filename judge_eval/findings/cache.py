@@ -144,7 +144,7 @@ def compute(run_id: UUID, part: str) -> bool:
     if not row.filter(not_before__lte=now).update(**begun):
         return False
     began = time.perf_counter()
-    run = Run.objects.select_related("queue").get(pk=run_id)
+    run = Run.objects.select_related("queue__project").get(pk=run_id)
     chosen = Slice.parse(part, kind_of(run.queue).noun)
     try:
         computed = findings(outcomes_of(run, chosen), _before(row))

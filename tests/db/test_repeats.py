@@ -59,7 +59,7 @@ def figures(run):
     addresses = [reverse("run-table", args=[run_pk, name, "json"]) for name in TABLES]
     keyed = [f"/api/runs/{run_pk}/findings", f"/api/runs/{run_pk}/judge-eval/results"]
     keyed += [f"/api/projects/{run.queue.project_id}/quality"]
-    exports = {form: "".join(FORMATS[form].lines(run)) for form in FORMATS if form not in WHOLE}
+    exports = {form: list(FORMATS[form].pieces(run)) for form in FORMATS if form not in WHOLE}
     return {
         "elo": list(JudgeRating.objects.order_by("judge").values_list("judge", "elo", "agree")),
         "report": without(report_of(run.queue.project, run).model_dump(mode="json")),
