@@ -20,7 +20,7 @@ from judge_eval.exchange.export_rows import (
 )
 from judge_eval.models import Run
 from voting import tuning
-from voting.kinds import KINDS
+from voting.kinds import COMPARISON, KINDS
 from voting.ledger import ledger
 
 _BLOCK: Final = 64 * 1024
@@ -111,14 +111,14 @@ FORMATS: Final[Mapping[FormatName, Format]] = {
         "To train a model with trl: the pairs on which most votes prefer one output.",
         "-dpo.jsonl",
         _each_on_a_line(training.dpo),
-        ("comparison",),
+        (COMPARISON.name,),
     ),
     "kto": Format(
         "Rated outputs, KTO (JSON Lines)",
         "To train a model with trl: outputs that most votes find good, or bad.",
         "-kto.jsonl",
         _each_on_a_line(training.kto),
-        ("comparison", "pass_flag"),
+        (COMPARISON.name, "pass_flag"),
     ),
     "judge-training": Format(
         "Judge training (JSON Lines)",

@@ -165,13 +165,13 @@ class _Answers:
 
     def results(self, row: Entry | Verdict, choice: str, who: str, reason: str) -> list[JsonObject]:
         """Return an answer, and the reason for it, as results of Label Studio."""
-        value, is_pair = self.value(row, choice), self._kind.noun == "pair"
-        name, of = ("neither", "left") if is_pair else ("answer", "output")
+        value, sides = self.value(row, choice), _SIDES if self._kind.noun == "pair" else {}
+        name, of = ("neither", "left") if sides else ("answer", "output")
         control, key = _CONTROLS.get(self._kind.name, _CHOICES)
         content = value if control == "rating" or isinstance(value, list) else [value]
         results = [_result(name, of, control, {key: content}, who)]
-        if is_pair and value in _SIDES:
-            results = [_result("pw", "left,right", "pairwise", {"selected": _SIDES[value]}, who)]
+        if sides and value in sides:
+            results = [_result("pw", "left,right", "pairwise", {"selected": sides[value]}, who)]
         if reason:
             results.append(_result("comment", of, "textarea", {"text": [reason]}, who))
         return results
