@@ -238,8 +238,7 @@ def resume(run_id: UUID, budget_usd: Decimal | None = None) -> Run:
                 spent = providers.dollars(run.spent_nano)
                 raise LifecycleRefused(f"{spent} are spent: give a larger budget to go on.")
         # Nobody can vote on outputs that were not given with their pairs.
-        is_open = has_outputs(run.queue) or not run.queue.items.exists()
-        state.set_state(run, _state_with_work(run), is_open=is_open)
+        state.set_state(run, _state_with_work(run), is_open=has_outputs(run.queue))
         go_on(run, "resumed", "The run goes on.")
     return run
 
@@ -340,8 +339,8 @@ def _config_of_given(run: Run) -> JsonObject:
 
 
 def has_outputs(queue: Queue) -> bool:
-    """Say whether there is anything that judges can be asked about, and people shown."""
-    return queue.items.filter(lacks_output=False).exists()
+    """Say whether judges can be asked here, and people shown something; items may come yet."""
+    return queue.items.filter(lacks_output=False).exists() or not queue.items.exists()
 
 
 def lacking_outputs(queue: Queue) -> QuerySet[Item]:
