@@ -23,6 +23,8 @@ Printed: TypeAlias = tuple[object, Iterable[str]]
 AUTO = "auto"
 ENDED = ("stopped", "failed")
 LOOK_SECONDS = 0.3
+# Figures follow votes and verdicts within seconds where workers run.
+COUNTING_SECONDS = 60
 # A server that is being restarted is waited for.
 PATIENCE_SECONDS = 30.0
 MOST_A_PAGE = 200
@@ -324,8 +326,18 @@ def variants(run: str, tuning: str | None, held_out: str | None) -> Printed:
     if tuning:
         workshop = client.post(run_path(run, "variants", "tuning"), {"open": tuning == "open"})
     else:
-        workshop = client.get(run_path(run, "variants"))
+        workshop = _counted(client, run)
     return workshop, lines.variant_lines(workshop)
+
+
+def _counted(client: Client, run: str) -> lines.Reply:
+    """Return the workshop of a run; wait a while for figures of all votes and verdicts."""
+    until = monotonic() + COUNTING_SECONDS
+    while True:
+        workshop: lines.Reply = client.get(run_path(run, "variants"))
+        if not workshop["behind"] or monotonic() >= until:
+            return workshop
+        sleep(LOOK_SECONDS)
 
 
 @command("variant-add")

@@ -15,7 +15,7 @@ from humanjudge.lib.validation import WHOLE, ConfigInvalid, Part, validated
 from judge_eval.api.access import KeyRouter, Prefix, key_of, run_of
 from judge_eval.api.votes import Computing, run_to_read
 from judge_eval.config.run_config import DEFAULT_PROVIDER, JoiningJudges
-from judge_eval.findings.cache import request_findings
+from judge_eval.findings.cache import is_sealing, request_findings
 from judge_eval.findings.filters import Slice
 from judge_eval.findings.model import JudgeFindings, RunFindings
 from judge_eval.models import Run, Verdict
@@ -25,7 +25,7 @@ from judge_eval.selectors import by_prefix, stands_on_board, voted_items
 from judge_eval.stats import gate
 from judge_eval.stats.estimate import PASSES, WELL_COVERED, Estimate
 from judge_eval.stats.gate import Outcome, Result
-from voting.models import NO_VOTE, ApiKey, Entry
+from voting.models import ApiKey
 
 SIMULATED = "The votes of this run are simulated: a gate is for votes of people."
 IN_WORKSHOP = "Judges are tuned on this run: add a new one as a variant, in its workshop."
@@ -139,12 +139,8 @@ def decide(request: HttpRequest, run_id: Prefix, conditions: Query[Conditions]) 
 
 def _is_answering(run: Run, figures: RunFindings) -> bool:
     """Whether judges are being asked, or have answered what these figures do not know."""
-    queue = run.queue
-    coming = Entry.objects.filter(
-        NO_VOTE, project=queue.project_id, queue=queue, kind=Entry.Kind.VERDICTS, seq__isnull=True
-    )
     on_board = run.judges.filter(stands_on_board(run)).count()
-    return run.state in Run.AT_WORK or len(figures.judges) != on_board or coming.exists()
+    return run.state in Run.AT_WORK or len(figures.judges) != on_board or is_sealing(run)
 
 
 def _part(at: int | None) -> str:

@@ -11,6 +11,8 @@ from humanjudge.lib.validation import Name, json_schema, validated
 from judge_eval.api.access import KeyRouter, Prefix, json_of, key_of, run_of
 from judge_eval.config.run_config import DEFAULT_PROVIDER, JoiningJudges
 from judge_eval.findings.few import keep_few_from
+from judge_eval.findings.workshop import VariantFigure, tuning_figures
+from judge_eval.findings.workshop import look_at_held_out as look_at
 from judge_eval.models import Judge, Run
 from judge_eval.runs import disagreements, suggestion, variants
 from judge_eval.runs.lifecycle import LifecycleRefused
@@ -56,11 +58,15 @@ class Variant(Schema):
 
 
 class Workshop(Schema):
-    """Variants, the best on the tuning half first; how often the other half was looked at."""
+    """Variants, the best on the tuning half first; how often the other half was looked at.
+
+    While newer votes or verdicts are counted, figures are `behind`: ask again.
+    """
 
     is_split: bool
     is_tuning: bool
     held_out_looks: int
+    behind: bool
     variants: list[Variant]
 
 
@@ -141,29 +147,27 @@ def list_variants(request: HttpRequest, run_id: Prefix) -> Any:
 
 
 def _workshop(run: Run) -> JsonObject:
-    # Computes with NumPy, without which web servers start.
-    from judge_eval.findings.workshop import tuning_figures
-
     is_split = run.queue.held_out_from is not None
-    figures = tuning_figures(run) if is_split else []
+    figures, behind = tuning_figures(run) if is_split else ([], False)
     judges = [figure.judge for figure in figures]
     steps = variants.next_steps(run, judges) if run.queue.is_tuning else {}
     return {
         "is_split": is_split,
         "is_tuning": run.queue.is_tuning,
         "held_out_looks": len(tuning.looks_at(run.queue)) if is_split else 0,
+        "behind": behind,
         "variants": [_variant(each, steps.get(each.judge.pk)) for each in figures],
     }
 
 
-def _variant(figure: Any, step: variants.NextStep | None) -> JsonObject:
+def _variant(figure: VariantFigure, step: variants.NextStep | None) -> JsonObject:
     judge = figure.judge
     about = {name: getattr(judge, name) for name in ("name", "model", "is_baseline", "is_tuned")}
     return about | {
         "id": judge.pk,
         "tuning": figure.overall,
-        "self_agreement": figure.repeats.share,
-        "flips": figure.repeats.flips,
+        "self_agreement": figure.itself,
+        "flips": figure.flips,
         "next": step,
     }
 
@@ -208,11 +212,9 @@ def ask_variant(request: HttpRequest, run_id: Prefix, body: OneVariant) -> Any:
 @router.post("/{run_id}/variants/look", response=HeldOutFigure)
 def look_at_held_out(request: HttpRequest, run_id: Prefix, body: OneVariant) -> Any:
     """A variant's figure on the half held out. Each look is an entry of the ledger."""
-    from judge_eval.findings import workshop
-
     run = _run(request, run_id)
     by = voter_of_key(run.queue.project_id, key_of(request, MANAGE))
-    held = workshop.look_at_held_out(run, _judge(run, body.variant), by)
+    held = look_at(run, _judge(run, body.variant), by)
     figures = {"held_out": held.overall, "gap": held.gap, "held_out_looks": held.looks}
     return {"name": held.judge.name, **figures}
 

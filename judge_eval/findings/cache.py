@@ -145,7 +145,7 @@ def compute(run_id: UUID, part: str) -> bool:
         return False
     began = time.perf_counter()
     run = Run.objects.select_related("queue__project").get(pk=run_id)
-    chosen = Slice.parse(part, kind_of(run.queue).noun)
+    chosen = Slice.stored(part, kind_of(run.queue).noun)
     try:
         computed = findings(outcomes_of(run, chosen), _before(row))
     except OperationalError:
@@ -208,6 +208,14 @@ def _before(row: QuerySet[Findings]) -> Before | None:
         return None
     judges = [judge["id"] for judge in stored["data__judges"]]
     return Before(judges, claims, stored["data__as_of"]["seq"])
+
+
+def is_sealing(run: Run) -> bool:
+    """Whether verdicts are still to be sealed, which no findings know."""
+    coming = Entry.objects.filter(
+        NO_VOTE, project=run.queue.project_id, queue=run.queue_id, kind=Entry.Kind.VERDICTS
+    )
+    return coming.filter(seq__isnull=True).exists()
 
 
 class PartUnknown(SliceInvalid):

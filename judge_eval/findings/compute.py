@@ -114,7 +114,8 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
             sensitivity=flags[place].sensitivity,
             specificity=flags[place].specificity,
             consistency=consistency[place],
-            self_agreement=outcomes.itself[place],
+            self_agreement=outcomes.repeats[place].share,
+            flips=outcomes.repeats[place].flips,
             is_tuned=judge.is_tuned,
             first_position=first_position[place],
             elo_other_orders_low=elo_ranges[0, place],
@@ -140,7 +141,11 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
             for n, (each, figure) in enumerate(zip(single, figures, strict=True))
             if each.value is not None and figure.agreement.value is not None
         },
-        itself={n: each.value for n, each in enumerate(outcomes.itself) if each.value is not None},
+        itself={
+            n: each.share.value
+            for n, each in enumerate(outcomes.repeats)
+            if each.share.value is not None
+        },
         identical=identical_judges(table.verdicts, is_baseline),
         impossible=_impossible(outcomes),
         withdrawn=[(each.judge, each.other, each.why) for each in claims.withdrawn],

@@ -76,6 +76,12 @@ class Slice:
             raise SliceInvalid(f"part: {forms}, not {short!r}")
         return cls(kind, value, noun)
 
+    @classmethod
+    def stored(cls, text: str, noun: str = "pair") -> Slice:
+        """Return a part by what its findings are stored under, also one that nobody may name."""
+        kind, _, value = text.partition(":")
+        return cls(kind, value, noun) if kind == HALF else cls.parse(text, noun)
+
     @property
     def in_words(self) -> str:
         return {
@@ -156,6 +162,7 @@ class Slice:
 
 
 WHOLE: Final = Slice()
+TUNING_HALF: Final = Slice(HALF, TUNING)
 Groups = dict[str, list[tuple[str, str]]]
 
 

@@ -14,12 +14,10 @@ from judge_eval.findings.alt_test import Labels, TaskAnswers, answers_of
 from judge_eval.findings.filters import HALF, WHOLE, Parts, Slice
 from judge_eval.findings.history import History, history_of
 from judge_eval.findings.model import WINNER, AsOf
-from judge_eval.findings.repeats import repeats_of
+from judge_eval.findings.repeats import Repeats, repeats_of
 from judge_eval.models import REPEATED, Board, Call, Judge, Run, Verdict
 from judge_eval.selectors import TUNED_ON, UNPRICED, stands_on_board
 from judge_eval.stats import Annotations
-from judge_eval.stats.estimate import Share
-from judge_eval.stats.judge_figures import NOTHING
 from judge_eval.stats.outcomes_table import FAILED, UNASSIGNED, Codes, Counts, OutcomesTable
 from voting.choices import ONE, SIDES, SWAPPED
 from voting.kinds import kind_of, options_of
@@ -84,7 +82,7 @@ class RunOutcomes(NamedTuple):
     parts: Parts | None
     tasks: list[TaskAnswers]
     groups: list[GroupVotes]
-    itself: list[Share]
+    repeats: list[Repeats]
 
 
 @one_moment()
@@ -165,7 +163,7 @@ def outcomes_of(run: Run, part: Slice = WHOLE) -> RunOutcomes:
         ),
         tasks=answers_of(run, part, votes, set(inside.tolist()), len(judges)),
         groups=_groups(votes, inside, choices, voters) if part.kind != "group" else [],
-        itself=[repeats[judge.pk].share if judge.pk in repeats else NOTHING for judge in judges],
+        repeats=[repeats.get(judge.pk, Repeats()) for judge in judges],
     )
 
 

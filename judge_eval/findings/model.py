@@ -110,6 +110,8 @@ class JudgeFindings(Figures):
     first_position: Share
     # Whether it answers the same when it is asked the same again; nothing of most judges.
     self_agreement: Share = Share(None, why="it was not asked the same again")
+    # Items, by position, on which it then answered differently.
+    flips: list[int] = []
     # Tuned on votes of the run: its figures are of the half that was held out.
     is_tuned: bool = False
     # The 5th and the 95th percentile over other orders of the items; None where there is no ELO.

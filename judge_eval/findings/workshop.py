@@ -1,22 +1,33 @@
 """The figures by which variants of a judge are chosen: on the tuning half, and on that held out."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from judge_eval.findings.agreement import agreement_of
-from judge_eval.findings.filters import HALF, HELD_OUT, TUNING, Slice
-from judge_eval.findings.load import outcomes_of
-from judge_eval.findings.repeats import Repeats, repeats_of
+from judge_eval.findings.cache import findings_of, is_sealing
+from judge_eval.findings.filters import HALF, HELD_OUT, TUNING, TUNING_HALF, Slice
+from judge_eval.findings.model import RunFindings
 from judge_eval.models import Judge, Run
 from judge_eval.stats.estimate import Share, best_first
 from voting import tuning
 from voting.models import Voter
 
+_PENDING = Share(None, why="not computed yet")
 
-@dataclass(frozen=True)
-class VariantFigure:
+
+class VariantFigure(NamedTuple):
+    """A judge on the tuning half; `flips` are items on which it contradicts itself."""
+
     judge: Judge
-    overall: Share
-    repeats: Repeats
+    overall: Share = _PENDING
+    itself: Share = _PENDING
+    flips: list[int] = []
+
+
+class TuningFigures(NamedTuple):
+    """The judges of a run, the best first; `behind` while newer votes or verdicts are counted."""
+
+    figures: list[VariantFigure]
+    behind: bool
 
 
 @dataclass(frozen=True)
@@ -29,26 +40,35 @@ class HeldOut:
     looks: int
 
 
-def tuning_figures(run: Run) -> list[VariantFigure]:
-    """Return the judges of a run by their agreement on the tuning half, the best first."""
-    items = run.queue.items.filter(is_held_out=False)
-    rows, repeats = _shares(run, TUNING), repeats_of(run, items)
-    figures = [VariantFigure(*row, repeats.get(row[0].pk, Repeats())) for row in rows]
-    return [figures[place] for place in best_first([row.overall.value for row in figures])]
+def tuning_figures(run: Run) -> TuningFigures:
+    """Return the judges of a run by their agreement on the tuning half, as workers compute it."""
+    row = findings_of(run, TUNING_HALF)
+    computed = RunFindings.read(row.data)
+    by_id = {each.id: each for each in computed.judges} if computed else {}
+    figures = [VariantFigure(judge) for judge in run.judges.order_by("position")]
+    for place, (judge, *_) in enumerate(figures):
+        if each := by_id.get(str(judge.pk)):
+            about = (each.overall, each.self_agreement, each.flips)
+            figures[place] = VariantFigure(judge, *about)
+    behind = computed is None or row.seq < run.board.seq or is_sealing(run)
+    order = best_first([figure.overall.value for figure in figures])
+    return TuningFigures([figures[place] for place in order], behind)
 
 
 def look_at_held_out(run: Run, judge: Judge, by: Voter | None = None) -> HeldOut:
     """Return a variant's figure on the half held out: that is an entry, and counted."""
     tuning.note_look(run.queue, judge.pk, by)
-    [here], [there] = (
-        [share for each, share in _shares(run, half) if each == judge]
-        for half in (TUNING, HELD_OUT)
-    )
-    known = here.value is not None and there.value is not None
-    gap = 100 * ((here.value or 0) - (there.value or 0)) if known else None
+    here, there = _share(run, judge, TUNING), _share(run, judge, HELD_OUT)
+    gap = None
+    if here.value is not None and there.value is not None:
+        gap = 100 * (here.value - there.value)
     return HeldOut(judge, there, gap, len(tuning.looks_at(run.queue)))
 
 
-def _shares(run: Run, half: str) -> list[tuple[Judge, Share]]:
+def _share(run: Run, judge: Judge, half: str) -> Share:
+    # Computes with NumPy, without which web servers start.
+    from judge_eval.findings.agreement import agreement_of
+    from judge_eval.findings.load import outcomes_of
+
     outcomes = outcomes_of(run, Slice(HALF, half, run.queue.noun))
-    return list(zip(outcomes.judges, agreement_of(outcomes).overall, strict=True))
+    return agreement_of(outcomes).overall[outcomes.judges.index(judge)]

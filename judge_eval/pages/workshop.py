@@ -39,6 +39,7 @@ from judge_eval.runs.disagreements import (
     tag_counts,
     tag_disagreement,
     visible_disagreements,
+    with_verdicts,
 )
 from judge_eval.runs.drift import floating_models
 from judge_eval.runs.lifecycle import LifecycleRefused, has_outputs
@@ -174,13 +175,15 @@ def _page(
     status: int = 200,
 ) -> HttpResponse:
     is_split = run.queue.held_out_from is not None
-    figures = tuning_figures(run) if is_split else []
+    figures, behind = tuning_figures(run) if is_split else ([], False)
     wordings = _wordings(run)
     judges = [figure for figure in figures if not figure.judge.is_baseline]
     steps = variants.next_steps(run, [each.judge for each in judges])
     floating = floating_models(run)
+    answering = set(with_verdicts(run).values_list("pk", flat=True))
     rows = [
-        _row(run, each, steps, wordings) | {"note": floating.get(each.judge.pk, "")}
+        _row(run, each, steps, wordings)
+        | {"note": floating.get(each.judge.pk, ""), "asked": each.judge.pk in answering}
         for each in judges
     ]
     chosen = (request.GET or request.POST).get("judge", "")
@@ -196,6 +199,7 @@ def _page(
         "is_split": is_split,
         "is_tuning": run.queue.is_tuning,
         "rows": rows,
+        "behind": behind,
         "floor": [_floor(figure) for figure in figures if figure.judge.is_baseline],
         "looks": f"Held-out looked at {number_of(looks, 'time')}",
         "held": held and _held(held),
@@ -261,17 +265,16 @@ def _row(
     steps: Mapping[UUID, variants.NextStep],
     wordings: Mapping[str, Wording],
 ) -> Context:
-    judge, repeats = figure.judge, figure.repeats
+    judge, itself = figure.judge, figure.itself
     judge.run = run
     step = steps.get(judge.pk) if run.queue.is_tuning else None
     return {
         "judge": judge,
         "examples": wordings[str(judge.pk)].examples,
         "figure": _tuning_cell(figure, "not asked yet"),
-        "asked": figure.overall.n,
-        "itself": percent(repeats.share.value) if repeats.share.value is not None else "",
-        "itself_why": (repeats.share.n and repeats.share.why) or "",
-        "flips": [n + 1 for n in repeats.flips[: variants.FIRST_ITEMS]],
+        "itself": percent(itself.value) if itself.value is not None else "",
+        "itself_why": (itself.n and itself.why) or "",
+        "flips": [n + 1 for n in figure.flips[: variants.FIRST_ITEMS]],
         "step": _in_words(step) if step else "",
     }
 

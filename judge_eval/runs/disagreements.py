@@ -1,10 +1,11 @@
 """Where a variant and most people disagree on the tuning half, and what a person makes of it."""
 
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final
 from uuid import UUID
 
-from django.db.models import Count, F, Q, QuerySet
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
 
 from humanjudge.http import Problem
 from humanjudge.lib.strict_json import JsonObject
@@ -55,6 +56,12 @@ def visible_disagreements(reader: Reader, judge: Judge) -> list[Disagreement]:
     return [each for each in some if each.verdict.item_id not in closed]
 
 
+def with_verdicts(run: Run) -> QuerySet[Judge]:
+    """Return the judges of a run that have answered on its tuning half."""
+    own = Verdict.objects.filter(judge=OuterRef("pk"), item__is_held_out=False)
+    return run.judges.filter(Exists(own.exclude(winner="")))
+
+
 def _verdicts(judge: Judge) -> QuerySet[Verdict]:
     own = Verdict.objects.filter(judge=judge, item__is_held_out=False).exclude(winner="")
     return own.select_related("item__a", "item__b", "tag").order_by("item__position")
@@ -62,13 +69,12 @@ def _verdicts(judge: Judge) -> QuerySet[Verdict]:
 
 def _disagreements(verdicts: QuerySet[Verdict]) -> list[Disagreement]:
     votes = votes_on(Q(item__in=verdicts.order_by().values("item")))
-    chosen = ((verdict, majority(votes[verdict.item_id])) for verdict in verdicts)
-    some = [
-        Disagreement(verdict, short_name(people))
-        for verdict, people in chosen
-        if people not in ("", verdict.winner)
-    ]
-    return some[:MOST_DISAGREEMENTS]
+    rows = verdicts.values_list("pk", "item", "winner")
+    chosen = ((pk, winner, majority(votes[item])) for pk, item, winner in rows)
+    unlike = ((pk, people) for pk, winner, people in chosen if people not in ("", winner))
+    first = dict(islice(unlike, MOST_DISAGREEMENTS))
+    loaded = verdicts.in_bulk(list(first))
+    return [Disagreement(loaded[pk], short_name(people)) for pk, people in first.items()]
 
 
 def tag_disagreement(

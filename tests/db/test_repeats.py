@@ -17,7 +17,7 @@ from voting.models import Entry
 
 pytestmark = pytest.mark.django_db
 # Of the moment; and whoever reads figures is one more who might vote.
-LEFT_OUT = {"made_at", "computed_at", "head", "seq", "ledger_seq", "population"}
+LEFT_OUT = {"flips", "made_at", "computed_at", "head", "seq", "ledger_seq", "population"}
 WHOLE = ("jsonl", "ledger")
 
 

@@ -7,7 +7,7 @@ from django.test.utils import CaptureQueriesContext
 from humanjudge.http import Problem
 from judge_eval.exchange.export import export_run
 from judge_eval.findings.cache import request_findings
-from judge_eval.findings.workshop import look_at_held_out, tuning_figures
+from judge_eval.findings.workshop import look_at_held_out
 from judge_eval.models import REPEATED, Call, Verdict
 from judge_eval.prompts.judge import JudgeQuestion, messages, opening_of, schema
 from judge_eval.runs import variants
@@ -15,7 +15,7 @@ from tests.helpers import model_calls
 from tests.helpers.pages import text_of
 from tests.helpers.run_findings import compute
 from tests.helpers.run_maker import asked_of, go_on, make_provider
-from tests.helpers.tuned import fresh, joining, make_voted_run, opened
+from tests.helpers.tuned import counted, fresh, joining, make_voted_run, opened
 from tests.makers import user_client
 from tests.provider import provider
 from voting.ledger import ledger
@@ -43,7 +43,7 @@ def test_a_variant_is_asked_on_tuning_items_first_and_told_by_those_held_out(at)
     assert variants.ask(run, judge, "first") == 12
     run = go_on(run)
     assert not Verdict.objects.filter(judge=judge, item__is_held_out=True).exists()
-    [best] = tuning_figures(run)
+    [best] = counted(run)
     assert best.judge == judge
     assert best.overall.n == 12
     assert 0 < best.overall.value < 1
@@ -79,7 +79,10 @@ def test_the_workshop_goes_the_whole_way(at):
     assert "<ins>+ &lt;script&gt;</ins>" in wording
     assert client.post(f"{page}{judge.pk}/ask").status_code == 302
     go_on(run)
+    assert "are being counted" in text_of(client.get(page))
+    counted(run)
     shown = text_of(client.get(page))
+    assert "are being counted" not in shown
     assert run.calls.filter(state="failed").values_list("error", flat=True).first() is None
     assert "100 %" in shown
     assert "most people say" in shown

@@ -1,8 +1,11 @@
 """Runs that are open for tuning, with votes, and variants that join them."""
 
 from judge_eval.config.run_config import JoiningJudges
+from judge_eval.findings.filters import TUNING_HALF
+from judge_eval.findings.workshop import tuning_figures
 from judge_eval.models import Run
 from judge_eval.runs import variants
+from tests.helpers.run_findings import compute
 from tests.helpers.run_maker import make_provider
 from tests.makers import make_single_run, make_vote, make_voter, seal_all
 
@@ -33,6 +36,15 @@ def opened(at, **options):
 def fresh(run):
     seal_all(run.queue.project)
     return Run.objects.select_related("queue__project", "queue__rubric", "board").get(pk=run.pk)
+
+
+def counted(run):
+    """The figures of the tuning half, computed as a worker would."""
+    run = fresh(run)
+    compute(run, str(TUNING_HALF))
+    figures, behind = tuning_figures(run)
+    assert not behind
+    return figures
 
 
 def joining(*specs, **beside):
