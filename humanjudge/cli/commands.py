@@ -324,9 +324,8 @@ def variants(run: str, tuning: str | None, held_out: str | None) -> Printed:
         looked = client.post(run_path(run, "variants", "look"), {"variant": held_out})
         return looked, lines.held_out_lines(looked)
     if tuning:
-        workshop = client.post(run_path(run, "variants", "tuning"), {"open": tuning == "open"})
-    else:
-        workshop = _counted(client, run)
+        client.post(run_path(run, "variants", "tuning"), {"open": tuning == "open"})
+    workshop = _counted(client, run)
     return workshop, lines.variant_lines(workshop)
 
 
