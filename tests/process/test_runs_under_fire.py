@@ -127,7 +127,7 @@ def test_both_workers_go_to_work_and_a_second_run_need_not_wait_for_the_first(si
 @pytest.mark.timeout(600)
 def test_calls_that_outlast_their_leases_are_made_once_and_seals_go_on_meanwhile(site, model):
     """Every hand of both workers is held for longer than a lease; nobody else makes its call."""
-    model.control(mode="slow", slow_ms=2_200 * LEASE, times=8)
+    model.control(mode="slow", slow_ms=4_000 * LEASE, times=8)
     workers(site)
     # One may take much longer to start than the other.
     eventually(lambda: len(app.control.ping(timeout=0.5)) == 2)
