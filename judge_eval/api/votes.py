@@ -28,7 +28,7 @@ from judge_eval.api.access import (
     own_votes,
     run_of,
 )
-from judge_eval.findings.cache import request_findings
+from judge_eval.findings.cache import newer_votes, request_findings
 from judge_eval.findings.columns import terminal_row
 from judge_eval.findings.few import keep_few_from
 from judge_eval.findings.filters import LONGEST, Slice
@@ -403,13 +403,9 @@ def results_of(run: Run) -> JsonObject:
         "leaderboard": standings,
         "pending": counted.pending,
         "simulated": run.queue.is_simulated,
-        "overall_as_of": overall._asdict() | {"newer": _newer(run, counted.votes, overall.votes)},
+        "overall_as_of": overall._asdict()
+        | {"newer": newer_votes(run, counted.votes, overall.votes)},
     }
-
-
-def _newer(run: Run, votes: int, counted: int) -> int:
-    """Return how many votes figures lack; while judges are tuned they lack those held out, too."""
-    return 0 if run.queue.is_tuning else max(votes - counted, 0)
 
 
 @router.get(
@@ -451,7 +447,7 @@ def findings(request: HttpRequest, run_id: Prefix, part: Part = "") -> Any:
         "state": "ready",
         "computed_at": requested.row.computed_at,
         "behind": not is_sealed or is_behind,
-        "newer": _newer(run, run.board.votes, counted) if is_behind else 0,
+        "newer": newer_votes(run, run.board.votes, counted) if is_behind else 0,
         "ledger_seq": run.board.seq,
         "sealed": is_sealed,
         "disputed": [

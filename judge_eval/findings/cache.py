@@ -218,6 +218,11 @@ def is_sealing(run: Run) -> bool:
     return coming.filter(seq__isnull=True).exists()
 
 
+def newer_votes(run: Run, votes: int, counted: int) -> int:
+    """Return how many votes figures lack; while judges are tuned they lack those held out, too."""
+    return 0 if run.queue.is_tuning else max(votes - counted, 0)
+
+
 class PartUnknown(SliceInvalid):
     code = 404
 

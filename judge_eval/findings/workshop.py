@@ -41,15 +41,20 @@ class HeldOut:
 
 
 def tuning_figures(run: Run) -> TuningFigures:
-    """Return the judges of a run by their agreement on the tuning half, as workers compute it."""
+    """Return the judges of a run by their agreement on the tuning half, as workers compute it.
+
+    None before it was opened for tuning: it has no halves.
+    """
+    if run.queue.held_out_from is None:
+        return TuningFigures([], behind=False)
     row = findings_of(run, TUNING_HALF)
     computed = RunFindings.read(row.data)
     by_id = {each.id: each for each in computed.judges} if computed else {}
-    figures = [VariantFigure(judge) for judge in run.judges.order_by("position")]
-    for place, (judge, *_) in enumerate(figures):
-        if each := by_id.get(str(judge.pk)):
-            about = (each.overall, each.self_agreement, each.flips)
-            figures[place] = VariantFigure(judge, *about)
+    figures = []
+    for judge in run.judges.order_by("position"):
+        each = by_id.get(str(judge.pk))
+        about = (each.overall, each.self_agreement, each.flips) if each else ()
+        figures.append(VariantFigure(judge, *about))
     behind = computed is None or row.seq < run.board.seq or is_sealing(run)
     order = best_first([figure.overall.value for figure in figures])
     return TuningFigures([figures[place] for place in order], behind)

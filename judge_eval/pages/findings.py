@@ -14,7 +14,7 @@ from humanjudge.http import Context, HtmxRequest, Problem
 from humanjudge.lib.tables import as_csv
 from humanjudge.lib.text import duration, number_of
 from judge_eval import selectors
-from judge_eval.findings.cache import Request
+from judge_eval.findings.cache import Request, newer_votes
 from judge_eval.findings.columns import Value, file_rows
 from judge_eval.findings.corrected_table import corrected_file_rows
 from judge_eval.findings.few import findings_for
@@ -83,8 +83,7 @@ def findings_context(run: Run, request: Request, tab: str) -> Context:
             f"{of.comparisons:,} {run.queue.noun}s, ledger entry {of.seq:,}"
         )
         if row.seq < run.board.seq:
-            # While judges are tuned the board counts votes that are held out.
-            since = 0 if part.kind or run.queue.is_tuning else run.board.votes - of.votes
+            since = 0 if part.kind else newer_votes(run, run.board.votes, of.votes)
             newer = f"{since:,} newer {'vote' if since == 1 else 'votes'}"
             newer = newer if since > 0 else "The ledger has newer entries"
             behind = row.failure or f"{newer}; updating."

@@ -175,10 +175,12 @@ def _page(
     status: int = 200,
 ) -> HttpResponse:
     is_split = run.queue.held_out_from is not None
-    figures, behind = tuning_figures(run) if is_split else ([], False)
+    figures, behind = tuning_figures(run)
     wordings = _wordings(run)
     judges = [figure for figure in figures if not figure.judge.is_baseline]
-    steps = variants.next_steps(run, [each.judge for each in judges])
+    # None is asked anything here once the tuning has ended.
+    to_ask = [each.judge for each in judges if run.queue.is_tuning]
+    steps = variants.next_steps(run, to_ask)
     floating = floating_models(run)
     answering = set(with_verdicts(run).values_list("pk", flat=True))
     rows = [
@@ -267,7 +269,7 @@ def _row(
 ) -> Context:
     judge, itself = figure.judge, figure.itself
     judge.run = run
-    step = steps.get(judge.pk) if run.queue.is_tuning else None
+    step = steps.get(judge.pk)
     return {
         "judge": judge,
         "examples": wordings[str(judge.pk)].examples,
