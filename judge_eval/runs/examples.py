@@ -58,14 +58,16 @@ def _why_not(item: Item | None) -> str:
         return "is no item of this run"
     if item.is_held_out:
         return "is held out: examples are of the tuning half"
-    return f"cannot be shown: {item.unusable}" if item.unusable else ""
+    why = "its outputs are not here" if item.lacks_output else item.unusable
+    return f"cannot be shown: {why}" if why else ""
 
 
 def _drawn(queue: Queue, number: int, named: Collection[UUID]) -> list[UUID]:
     """Draw items with a clear majority, one of a prompt, by the numbers that made the halves."""
     if not number:
         return []
-    items = queue.items.filter(is_held_out=False, unusable="").exclude(pk__in=named)
+    items = queue.items.filter(is_held_out=False, unusable="", lacks_output=False)
+    items = items.exclude(pk__in=named)
     votes = votes_on(Q(queue=queue.pk, item__is_held_out=False))
     clear = {
         key: pk

@@ -151,6 +151,17 @@ def test_later_votes_change_no_example_and_other_examples_are_another_variant(at
     assert none.fingerprint not in (one.fingerprint, other.fingerprint)
 
 
+def test_an_item_without_outputs_is_no_example(at):
+    run = opened(at)
+    item, *others = halves(run)[0]
+    run.queue.items.filter(pk=item.pk).update(lacks_output=True)
+    with pytest.raises(ConfigInvalid, match="outputs are not here"):
+        add(run, {"id": "few", "model": "judge-careful", "examples": [str(item.pk)]})
+    run.queue.items.exclude(pk__in=[each.pk for each in others[:3]]).update(lacks_output=True)
+    with pytest.raises(ConfigInvalid, match="only 3 prompts"):
+        add(run, {"id": "few", "model": "judge-careful"}, draw_examples=4)
+
+
 def test_an_item_that_cannot_be_an_example_is_refused_by_name(at):
     run = opened(at)
     tuning, held_out = halves(run)
