@@ -5,7 +5,6 @@ import sys
 
 import hypothesis
 import pytest
-from django.conf import settings
 from django.db import transaction
 
 from tests.provider import provider
@@ -24,15 +23,6 @@ for name, examples in {"fast": 10, "humanjudge": 15, "ci": 50, "thorough": 1000}
         name, deadline=None, print_blob=True, max_examples=examples, derandomize=name == "ci"
     )
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "humanjudge"))
-
-
-def pytest_configure():
-    # Pages name their stylesheets without a manifest, which only a collected STATIC_ROOT has.
-    plain = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
-    settings.STORAGES = settings.STORAGES | {"staticfiles": plain}
-    settings.STATIC_ROOT.mkdir(exist_ok=True)
-    # Users of tests are many, and nobody guesses their passwords.
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 
 # Files whose tests take seconds together: `make test-fast` leaves them out, `make test` begins with

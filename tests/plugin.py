@@ -7,16 +7,17 @@ temp folder for each worker. TEST_DATABASE_URL and TEST_REDIS_URL name servers t
 
 import atexit
 import contextlib
+import importlib
 import os
 import shutil
 import signal
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
 import pytest
-from xdist.scheduler import LoadFileScheduling
 
-from tests import chromium, servers
+from tests import chromium, servers, workers
 from tests.server_programs import ServerError, only_wheels
 
 # As in the settings: plugins of pytest load numpy before these are read.
@@ -33,10 +34,8 @@ def pytest_load_initial_conftests(early_config, parser, args):
         return (yield)
     # A shell ignores it for what runs in the background, and so would every process of a test.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    worker = os.environ.get("PYTEST_XDIST_WORKER")
-    if not worker:
-        early_config.stash[_HEADER] = _start_servers(early_config)
-    _environment_of(worker or "main")
+    early_config.stash[_HEADER] = _start_servers(early_config)
+    _environment_of(0)
     result = yield
     if os.environ["DATABASE_URL"].startswith("sqlite"):
         _sqlite_in_a_file()
@@ -64,25 +63,30 @@ SHARING_A_PRODUCT = (
 )
 
 
-class ByWhatIsShared(LoadFileScheduling):
-    """A file stays on one worker, so that what its tests share is made once.
+
+def group_of(nodeid: str) -> str:
+    """What one worker does, so that what its tests share is made once: all tests of a file.
 
     So do all files that share a running product. Most tests of processes share nothing, and some
     wait for minutes: each goes where there is room.
     """
-
-    def _split_scope(self, nodeid):
-        file = super()._split_scope(nodeid)
-        if file.startswith("tests/browser/"):
-            return "tests/browser"
-        if file in SHARING_A_PRODUCT:
-            return "tests/process with a product"
-        return nodeid if file.startswith("tests/process/") else file
+    file = nodeid.partition("::")[0]
+    if file.startswith("tests/browser/"):
+        return "tests/browser"
+    if file in SHARING_A_PRODUCT:
+        return "tests/process with a product"
+    return nodeid if file.startswith("tests/process/") else file
 
 
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config, log):
-    return ByWhatIsShared(config, log) if config.getvalue("dist") == "loadfile" else None
+def pytest_addoption(parser):
+    parser.addoption("--workers", type=int, default=1, help="processes that run tests")
+
+
+def pytest_configure(config):
+    _adapt_settings()
+    count = config.getoption("--workers")
+    adopt = partial(_become_worker, config)
+    config.pluginmanager.register(workers.Distribution(count, group_of=group_of, adopt=adopt))
 
 
 def pytest_terminal_summary(terminalreporter):
@@ -129,13 +133,47 @@ def _start_broker(stack: contextlib.ExitStack) -> str:
     return f"broker of this run: {server.programs}"
 
 
-def _environment_of(worker: str) -> None:
-    data = Path(os.environ[servers.FOLDER], worker)
+def _environment_of(worker: int) -> None:
+    """Name a data folder and a database of the broker: 0 for who collects, 1 and on for workers."""
+    data = Path(os.environ[servers.FOLDER], f"worker-{worker}")
     data.mkdir(mode=0o700)
     # A .env file of this folder does not override what is set here.
     os.environ |= {"HUMANJUDGE_DATA": str(data), "DEBUG": "false", "HTTPS": "false"}
-    number = int(worker.removeprefix("gw")) + 1 if worker != "main" else 0
-    os.environ["REDIS_URL"] = numbered_broker(os.environ[_BROKER], number)
+    os.environ["REDIS_URL"] = numbered_broker(os.environ[_BROKER], worker)
+
+
+def _become_worker(config: pytest.Config, number: int) -> None:
+    """Give a forked worker what is its own: a data folder, databases, a place for files."""
+    from celery import current_app
+    from django.conf import settings
+    from django.test import override_settings
+
+    _environment_of(number + 1)
+    module = importlib.import_module(settings.SETTINGS_MODULE)
+    before = vars(module).copy()
+    now = vars(importlib.reload(module))
+    changed = {name: now[name] for name in before if name.isupper() and now[name] != before[name]}
+    del changed["DATABASES"]
+    override_settings(**changed).enable()
+    _adapt_settings()
+    current_app.conf.broker_url = settings.CELERY_BROKER_URL
+    if os.environ["DATABASE_URL"].startswith("sqlite"):
+        _sqlite_in_a_file()
+    # As pytest-django asks it of its workers, to name a database for each.
+    config.workerinput = {"workerid": f"worker_{number}"}
+    files = config._tmp_path_factory
+    files._given_basetemp, files._basetemp = files.getbasetemp() / f"worker-{number}", None
+
+
+def _adapt_settings() -> None:
+    from django.conf import settings
+
+    # Pages name their stylesheets without a manifest, which only a collected STATIC_ROOT has.
+    plain = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
+    settings.STORAGES = settings.STORAGES | {"staticfiles": plain}
+    settings.STATIC_ROOT.mkdir(exist_ok=True)
+    # Users of tests are many, and nobody guesses their passwords.
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 
 def numbered_broker(url: str, number: int) -> str:
