@@ -48,11 +48,15 @@ def pytest_report_header(config):
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):
-    """Leave out what this database cannot do, and begin with what takes long."""
+    """Leave out what is not asked for or not possible here, and begin with what takes long."""
+    left_out = set() if config.getoption("--thorough") else {"thorough"}
     if os.environ["DATABASE_URL"].startswith("sqlite"):
-        unable = [item for item in items if item.get_closest_marker("postgresql_only")]
-        items[:] = [item for item in items if not item.get_closest_marker("postgresql_only")]
-        config.hook.pytest_deselected(items=unable)
+        left_out.add("postgresql_only")
+    deselected = [item for item in items if any(map(item.get_closest_marker, left_out))]
+    if deselected:
+        gone = set(deselected)
+        items[:] = [item for item in items if item not in gone]
+        config.hook.pytest_deselected(items=deselected)
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
 
@@ -80,6 +84,7 @@ def group_of(nodeid: str) -> str:
 
 def pytest_addoption(parser):
     parser.addoption("--workers", type=int, default=1, help="processes that run tests")
+    parser.addoption("--thorough", action="store_true", help="also what is marked thorough")
 
 
 def pytest_configure(config):
