@@ -2,24 +2,21 @@
 # Every path here is relative, so that the folder's own name may hold spaces.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-fast check bench torture dist stats clean
+.PHONY: help run test test-fast test-thorough check bench torture dist stats clean
 MAKEFLAGS += --no-print-directory
 
 # Without its bytecode every process that is started compiles all it imports anew.
 unexport PYTHONDONTWRITEBYTECODE
 
 PY = .venv/bin/python
-PYTEST = $(PY) -m pytest --dist loadfile --no-loadscope-reorder --durations 10
-# Tests are sorted by what they need. What is in tests/both runs on either database. On SQLite each
-# product that tests start migrates; the tests' own database is made of the models, in no time.
-QUICK = -p no:schemathesis --nomigrations
-ON_SQLITE = $(QUICK) tests/pure tests/db tests/both
-ON_POSTGRESQL = tests/process tests/browser tests/both tests/real_data
+# Of tests/db, those files that are quick; and as many examples as show whether all is well.
+QUICK = -q --workers 2 -m 'not slow' -p no:schemathesis --nomigrations --hypothesis-profile fast
 
 help:
 	@echo 'make run        start HumanJudge here: make run [PORT=8000] [HOST=127.0.0.1] [HUMANJUDGE_DATA=var]'
 	@echo 'make test       every test, with real servers, processes and a browser'
 	@echo 'make test-fast  those that are quick and need no server, process or browser'
+	@echo 'make test-thorough  every test, with whole data sets and many more examples'
 	@echo 'make check      formats, types, imports, templates, migrations, deployment, known holes'
 	@echo 'make bench      measure: votes, seals, replay, pages, rendering'
 	@echo 'make torture    faults at full size, for hours: make torture [KILLS=1000] [HOURS=24] [SEED=1]'
@@ -30,18 +27,16 @@ help:
 run: .venv/.installed
 	@exec $(PY) manage.py up
 
-# Tests of processes wait for much of their time: what needs only SQLite runs meanwhile.
 test: .venv/.installed-dev
-	@log=$$(mktemp) && trap 'rm -f "$$log"' EXIT; failed=0; \
-	TEST_DATABASE=sqlite $(PYTEST) -n 2 $(ON_SQLITE) $(ARGS) >"$$log" 2>&1 & beside=$$!; \
-	printf '\n== on PostgreSQL, with processes and a browser ==\n'; \
-	TEST_DATABASE=postgresql $(PYTEST) -n 3 $(ON_POSTGRESQL) $(ARGS) || failed=1; \
-	wait $$beside || failed=1; \
-	printf '\n== on SQLite, at the same time ==\n'; cat "$$log"; \
-	[ $$failed = 0 ] && printf '\nPassed: every test.\n'
+	@$(PY) -m tests.suite $(ARGS)
+
+# Whole data sets, each hostile picture in each renderer, and the maths with a thousand examples.
+test-thorough: .venv/.installed-dev
+	@HYPOTHESIS_PROFILE=many $(PY) -m tests.suite --thorough $(ARGS)
+	@TEST_DATABASE=sqlite $(PY) -m pytest $(QUICK) --hypothesis-profile thorough tests/pure $(ARGS)
 
 test-fast: .venv/.installed-dev
-	@TEST_DATABASE=sqlite $(PYTEST) -n 2 -m 'not slow' $(QUICK) --hypothesis-profile fast tests/pure tests/db $(ARGS)
+	@TEST_DATABASE=sqlite $(PY) -m pytest $(QUICK) tests/pure tests/db $(ARGS)
 
 check: .venv/.installed-dev
 	$(PY) -m ruff check .

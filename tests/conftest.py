@@ -16,8 +16,9 @@ collect_ignore_glob = (
 
 # Other examples are tried each time; what failed is printed so that it can be run again. On CI they
 # follow from the tests, so that what is merged fails by its own changes and never by chance.
-# Whoever changes what is computed asks for more: make test ARGS='--hypothesis-profile thorough'.
-for name, examples in {"fast": 10, "humanjudge": 15, "ci": 50, "thorough": 1000}.items():
+# Whoever changes what is computed asks for more: make test ARGS='--hypothesis-profile many'.
+EXAMPLES = {"fast": 10, "humanjudge": 15, "ci": 15, "many": 50, "thorough": 1000}
+for name, examples in EXAMPLES.items():
     # A slow machine is no failure.
     hypothesis.settings.register_profile(
         name, deadline=None, print_blob=True, max_examples=examples, derandomize=name == "ci"

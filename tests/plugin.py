@@ -17,7 +17,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import pytest
 
-from tests import chromium, servers, workers
+from tests import chromium, progress, servers, workers
 from tests.server_programs import ServerError, only_wheels
 
 # As in the settings: plugins of pytest load numpy before these are read.
@@ -67,7 +67,6 @@ SHARING_A_PRODUCT = (
 )
 
 
-
 def group_of(nodeid: str) -> str:
     """What one worker does, so that what its tests share is made once: all tests of a file.
 
@@ -92,6 +91,9 @@ def pytest_configure(config):
     count = config.getoption("--workers")
     adopt = partial(_become_worker, config)
     config.pluginmanager.register(workers.Distribution(count, group_of=group_of, adopt=adopt))
+    if pipe := os.environ.pop(progress.PROGRESS, ""):
+        config.pluginmanager.register(progress.Costs())
+        config.pluginmanager.register(progress.Progress(int(pipe)), "progress")
 
 
 def pytest_terminal_summary(terminalreporter):

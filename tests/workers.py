@@ -24,6 +24,8 @@ from typing import Any
 import pytest
 
 CONTEXT = get_context("fork")
+# Plugins that show what is reported: once, by the process that all workers report to.
+SHOWING = ("terminalreporter", "progress")
 # A worker that is told to end has its fixtures to take down.
 END_SECONDS = 60
 
@@ -169,6 +171,7 @@ class Sender:
     def __init__(self, config: pytest.Config, connection: Connection) -> None:
         self.config, self.connection = config, connection
 
+    @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         hook = self.config.hook
         data = hook.pytest_report_to_serializable(config=self.config, report=report)
@@ -187,7 +190,9 @@ def _work(
     # Its own: the one it has inherited writes into the file of the process that forked it.
     capture.stop_global_capturing()
     capture.start_global_capturing()
-    plugins.unregister(name="terminalreporter")
+    for name in SHOWING:
+        if plugins.has_plugin(name):
+            plugins.unregister(name=name)
     plugins.register(Sender(config, connection))
     error = ""
     try:
@@ -196,7 +201,7 @@ def _work(
         session._setupstate.teardown_exact(None)
     except (EOFError, BrokenPipeError, KeyboardInterrupt):
         session._setupstate.teardown_exact(None)
-    except BaseException:  # whatever it is, it is shown
+    except BaseException:  # noqa: BLE001  whatever it is, it is shown
         error = traceback.format_exc()
     capture.stop_global_capturing()
     sys.stdout.flush()
