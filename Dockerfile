@@ -1,4 +1,3 @@
-# syntax=docker/dockerfile:1
 # HumanJudge with all that it needs, for any of its programs: `humanjudge serve web`, `… sealer`,
 # `… judging`, `… rendering`, `… beat`. compose.yaml runs them together.
 

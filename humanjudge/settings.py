@@ -145,9 +145,9 @@ if _bucket:
     }
 STORAGES = {
     "default": _pictures,
-    "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
+    "staticfiles": {"BACKEND": "humanjudge.lib.static_files.ReadableStaticFiles"},
 }
-# Django's own default lets everybody on the machine read them.
+# Pictures and uploads: Django's own default lets everybody on the machine read them.
 FILE_UPLOAD_PERMISSIONS = 0o600
 FILE_UPLOAD_DIRECTORY_PERMISSIONS = 0o700
 SVG_RENDERER = env.str("SVG_RENDERER", "resvg")

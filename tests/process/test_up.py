@@ -90,6 +90,8 @@ def test_the_first_start_ends_with_all_that_a_stranger_needs():
     assert re.search(r"API key +hj_\S+\n +may read and vote", shown)
     assert (data / "access.txt").read_text() == shown
     for made in (data, *data.rglob("*")):
+        if (data / "static") in (made, *made.parents):
+            continue  # they are no secret
         assert made.is_symlink() or made.lstat().st_mode & 0o077 == 0, made
     said = [line for line in screen.splitlines() if line.startswith("humanjudge: ")]
     assert said[0] == f"humanjudge: everything is kept in {data}"

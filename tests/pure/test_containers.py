@@ -100,12 +100,25 @@ def test_no_secret_stands_in_the_file():
 def test_volumes_and_secrets_that_are_used_are_there():
     for service in SERVICES.values():
         named = {each.partition(":")[0] for each in service.get("volumes", ())}
-        assert named <= set(COMPOSE["volumes"])
+        files = {name for name in named if name.startswith("./")}
+        assert named - files <= set(COMPOSE["volumes"])
+        assert all(ROOT.joinpath(name).is_file() for name in files)
         assert set(service.get("secrets", ())) <= set(COMPOSE["secrets"])
         assert set(service.get("depends_on", ())) <= set(SERVICES)
 
 
 def test_the_proxy_waits_for_bodies_and_leaves_compression_to_the_server():
-    text = COMPOSE["configs"]["caddyfile"]["content"]
+    text = (ROOT / "Caddyfile").read_text()
     assert "request_buffers" in text
     assert "encode" not in text, "what is compressed can tell a secret by its length"
+
+
+def test_nothing_is_written_into_a_container_that_cannot_be_written_and_no_registry_is_asked():
+    # An engine writes the content of a config into the container, and asks for a named syntax.
+    assert "configs" not in COMPOSE
+    assert "syntax=" not in DOCKERFILE
+
+
+def test_programs_have_time_to_end_and_the_database_ends_at_once():
+    assert SERVICES["database"]["stop_signal"] == "SIGINT"
+    assert all("stop_grace_period" in each for each in [*OWN.values(), SERVICES["database"]])

@@ -178,13 +178,19 @@ def close_connections() -> None:
 
 
 def collect_static() -> None:
-    """Collect static files, unless they are the ones of the last time."""
+    """Collect static files, unless they are the ones of the last time.
+
+    A folder that cannot be written was filled by whoever installed the product, as in a container.
+    """
+    folder = Path(settings.STATIC_ROOT)
+    if folder.joinpath("staticfiles.json").exists() and not os.access(folder, os.W_OK):
+        return
     digest = hashlib.sha256()
     for finder in get_finders():
         for name, storage in finder.list([]):
             seen = Path(storage.path(name)).stat()
             digest.update(f"{name} {seen.st_size} {seen.st_mtime_ns}\n".encode())
-    mark, now = Path(settings.STATIC_ROOT, ".collected"), digest.hexdigest()
+    mark, now = folder / ".collected", digest.hexdigest()
     if not mark.exists() or mark.read_text() != now:
         call_command("collectstatic", verbosity=0, interactive=False)
         mark.write_text(now)
