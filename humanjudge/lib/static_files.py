@@ -7,7 +7,7 @@ from typing import Any
 from whitenoise.storage import CompressedManifestStaticFilesStorage
 
 
-class ReadableStaticFiles(CompressedManifestStaticFilesStorage):
+class ReadableStaticFiles(CompressedManifestStaticFilesStorage):  # type: ignore[misc]
     """Compressed files under names with a hash, which everybody on the machine may read.
 
     They are no secret, and often one user collects them and another one serves them. The settings
