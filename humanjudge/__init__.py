@@ -7,9 +7,13 @@ from typing import Any
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is for notebooks when somebody uses it: the server never does."""
+    """Import what somebody uses: `load` for notebooks, which the server never does, and the version."""
     if name == "load":
         from humanjudge.notebook import load
 
         return load
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("humanjudge")
     raise AttributeError(f"module 'humanjudge' has no attribute {name!r}")

@@ -36,6 +36,7 @@ FORMATS = (
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="humanjudge", message="%(package)s %(version)s")
 def humanjudge() -> None:
     """Make runs, vote on them, read who judges like people.
 

@@ -10,6 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+import humanjudge
 from humanjudge.cli import client
 from humanjudge.cli.client import Client, Code, Failed
 from humanjudge.cli.main import main
@@ -246,3 +247,24 @@ def test_an_accident_is_one_line_too(root, monkeypatch, capsys):
         "",
         "error|ZeroDivisionError: integer division or modulo by zero\n",
     )
+
+
+def test_it_says_its_version(capsys):
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"humanjudge {humanjudge.__version__}\n"
+
+
+def test_a_shell_completes_commands(monkeypatch, capsys):
+    monkeypatch.setenv("_HUMANJUDGE_COMPLETE", "bash_source")
+    assert main([]) == 0
+    assert "complete" in capsys.readouterr().out
+    monkeypatch.setenv("_HUMANJUDGE_COMPLETE", "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", "humanjudge variant-a")
+    monkeypatch.setenv("COMP_CWORD", "1")
+    main([])
+    assert capsys.readouterr().out.split() == ["plain,variant-add", "plain,variant-ask"]
+
+
+def test_a_mistyped_command_names_the_nearest(capsys):
+    assert main(["import-ru"]) == 2
+    assert "Did you mean 'import'?" in capsys.readouterr().err
