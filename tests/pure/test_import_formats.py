@@ -269,6 +269,14 @@ def test_metaevaluator_columns_say_who_answered_and_when():
     assert (row.judge, row.labels) == ("haiku", {"hateful": "FALSE", "sexual": "sexual"})
 
 
+@pytest.mark.parametrize("name", ["run_1_haiku_state_data.json", "main_state_data.json"])
+def test_metaevaluator_rows_that_name_a_judge_are_verdicts_whatever_their_file_is_called(name):
+    judge = OF_THE_TOOL | {"judge_id": "haiku", "prompt": "Is it hateful?", "response": "No."}
+    row = one(metaevaluator(as_json([judge]), name))
+    assert (row.item, row.judge, row.labels["hateful"]) == ("60", "haiku", "FALSE")
+    assert detect(name, [judge]) == "metaevaluator"
+
+
 def test_metaevaluator_failures_and_what_was_not_answered():
     nothing = {"hateful": None, "sexual": None}
     said = [

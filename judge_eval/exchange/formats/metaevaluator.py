@@ -43,7 +43,8 @@ FAILED = ("llm_error", "parsing_error", "other_error")
 _OF_A_JUDGE = re.compile(r"judge|llm", re.IGNORECASE)
 _OF_A_PERSON = re.compile(r"human|annotat|person|rater|expert", re.IGNORECASE)
 _OF_STATE = re.compile(r".*(_state|_metadata)\.json", re.IGNORECASE)
-_OF_DATA = re.compile(r"(.*_)?state_data\.(json|csv|parquet)", re.IGNORECASE)
+# Others of that ending are of judges: the tool calls them by its runs.
+_OF_DATA = re.compile(r"main_state_data\.(json|csv|parquet)", re.IGNORECASE)
 _PROMPT = re.compile(r"prompt|question|instruction|input", re.IGNORECASE)
 _OUTPUT = re.compile(r"response|output|answer|completion", re.IGNORECASE)
 _moment = partial(fields.moment, zone=UTC)
@@ -94,7 +95,10 @@ def _item(name: str, values: Values) -> Values | None:
     stem, columns = PurePath(name).stem, [it for it in values if it not in SYSTEM]
     prompt, output = (next(filter(it.search, columns), "") for it in (_PROMPT, _OUTPUT))
     has_owner = values.get(JUDGE) is not None or values.get(PERSON) is not None
-    is_owned = has_owner or _OF_A_JUDGE.search(stem) or _OF_A_PERSON.search(stem)
+    # Who a row names says more than what its file is called.
+    if has_owner:
+        return None
+    is_owned = _OF_A_JUDGE.search(stem) or _OF_A_PERSON.search(stem)
     if not holds_data(name) and (is_owned or not prompt or not output):
         return None
     number = next(it for it in (ITEM, "id", *values) if it in values)
