@@ -27,6 +27,7 @@ from judge_eval.exchange.export_files import export as export_file
 from judge_eval.exchange.import_read import open_to_imports
 from judge_eval.exchange.import_report import ImportReport, json_text
 from judge_eval.models import Import, Run
+from judge_eval.runs import demo
 from voting.access import can_make_projects, projects_where
 from voting.models import ApiKey
 
@@ -54,6 +55,8 @@ class Imported(Schema):
 
 # Of a new run alone; they are needed but for a bundle, which brings its own.
 _LINE: Final = {"type": "string", "maxLength": LONGEST_NAME}
+# Of what is imported first, where its project is not named.
+FIRST_PROJECT: Final = "My project"
 _NEW: Final = {"name": _LINE | {"minLength": 1}, "project": _LINE}
 
 
@@ -91,7 +94,8 @@ def import_new(request: HttpRequest, response: HttpResponse) -> Any:
     """Make a run of files: rows of pairs or single items with verdicts and votes, or one bundle.
 
     `name` names the run and `project` its project, by name or identifier (a new one is made for a
-    key of all projects); a bundle brings both.
+    key of all projects); a bundle brings both. Where nothing but the demo is there, a run whose
+    project is not named is of "My project", which is made.
     `mapping` says which column is what, `options` how the run is made. A worker does it; the
     address in `Location` says how far it has come, and at last what was imported. Where one row is
     wrong, nothing is, unless the options say `"skip_errors": true`; a file that cannot be read to
@@ -113,8 +117,15 @@ def import_new(request: HttpRequest, response: HttpResponse) -> Any:
                 path, f"a line of {least} to {LONGEST_NAME} characters is needed"
             )
     job.form = _form(request, files)
-    job.project = project_for(api_key, project_name, may_be_new=True)
+    usual = "" if _has_own_projects(api_key) else FIRST_PROJECT
+    job.project = project_for(api_key, project_name, may_be_new=True, usual=usual)
     return _accepted(response, job, files)
+
+
+def _has_own_projects(api_key: ApiKey) -> bool:
+    """Say whether a key knows projects beside the demo's and the one of a first import."""
+    names = (*demo.PROJECTS, FIRST_PROJECT)
+    return projects_where(api_key, "run").exclude(name__in=names).exists()
 
 
 @router.post("/{run_id}/import", response=ACCEPTED, openapi_extra=_multipart({}))

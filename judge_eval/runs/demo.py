@@ -57,6 +57,7 @@ RUNS: dict[Kind, str] = {"svg": "Drawings", "text": "Answers"}
 JOKES = "Jokes"
 # Of the published labels, a project of its own too: its ledger holds votes from the beginning.
 PUBLISHED = "Published labels"
+PROJECTS = (PROJECT, JOKES, PUBLISHED)
 STUDIES = (content.PANDALM, content.XSTEST)
 # The finished run that the first page leads to, while it is there.
 FIRST_STUDY = content.XSTEST.number

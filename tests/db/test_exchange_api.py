@@ -9,6 +9,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 
 from judge_eval.exchange import import_jobs
 from judge_eval.models import Run
+from judge_eval.runs import demo
 from tests.helpers.bundles import empty_the_instance, facts_of
 from tests.helpers.imports import imported, pair, verdict, vote
 from tests.makers import (
@@ -118,6 +119,18 @@ def test_a_project_that_is_not_there_yet_is_made():
     make_project()
     job = done(manager(), file_of(pair(1)), name="First", project="New")
     assert Run.objects.get(pk=job["run_id"]).queue.project.name == "New"
+
+
+def test_beside_the_demo_alone_the_first_import_has_a_project_of_its_own():
+    for name in demo.PROJECTS:
+        make_project(name)
+    for name in ("First", "Second"):
+        job = done(manager(), file_of(pair(1)), name=name)
+        assert Run.objects.get(pk=job["run_id"]).queue.project.name == "My project"
+    make_project("Another")
+    answer = post(manager(), file_of(pair(1)), name="Third")
+    assert answer.status_code == 422
+    assert "which one?" in answer.json()["detail"][0]["message"]
 
 
 def test_rows_that_are_wrong_are_422_with_where_and_why():
