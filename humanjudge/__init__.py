@@ -7,7 +7,7 @@ from typing import Any
 
 
 def __getattr__(name: str) -> Any:
-    """Import what somebody uses: `load` for notebooks, which the server never does, and the version."""
+    """Import what only notebooks need, and look up the version, when somebody asks for it."""
     if name == "load":
         from humanjudge.notebook import load
 

@@ -22,7 +22,7 @@ def main() -> int:
         else:
             from humanjudge.cli.main import main as ask
 
-            return ask()
+            return ask(sys.argv[1:])
     except KeyboardInterrupt:  # before there was anything that could say so
         return 130
     return 0

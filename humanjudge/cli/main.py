@@ -12,19 +12,17 @@ from humanjudge.cli.client import Code, Failed
 from humanjudge.cli.commands import humanjudge
 from humanjudge.cli.lines import clean
 
-
 # What a shell sets that asks for completion: its script first, then words at each press of tab.
 COMPLETE = "_HUMANJUDGE_COMPLETE"
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str]) -> int:
     """Run a command and return its exit code; what went wrong is one line on stderr."""
     sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
-    words = sys.argv[1:] if arguments is None else arguments
     if instruction := os.environ.get(COMPLETE):
         return shell_complete(humanjudge, {}, "humanjudge", COMPLETE, instruction)
     try:
-        with humanjudge.make_context("humanjudge", list(words)) as context:
+        with humanjudge.make_context("humanjudge", list(arguments)) as context:
             humanjudge.invoke(context)
         sys.stdout.flush()
     except click.exceptions.Exit as done:
