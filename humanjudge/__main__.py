@@ -20,9 +20,11 @@ def main() -> int:
 
             return 0 if is_alive(*rest) else 1
         else:
+            from humanjudge.cli.main import COMPLETE, complete
             from humanjudge.cli.main import main as ask
 
-            return ask(sys.argv[1:])
+            instruction = os.environ.get(COMPLETE)
+            return complete(instruction) if instruction else ask(sys.argv[1:])
     except KeyboardInterrupt:  # before there was anything that could say so
         return 130
     return 0

@@ -16,11 +16,14 @@ from humanjudge.cli.lines import clean
 COMPLETE = "_HUMANJUDGE_COMPLETE"
 
 
+def complete(instruction: str) -> int:
+    """Print what a shell asks for: its script, or the words that may come next."""
+    return shell_complete(humanjudge, {}, "humanjudge", COMPLETE, instruction)
+
+
 def main(arguments: Sequence[str]) -> int:
     """Run a command and return its exit code; what went wrong is one line on stderr."""
     sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
-    if instruction := os.environ.get(COMPLETE):
-        return shell_complete(humanjudge, {}, "humanjudge", COMPLETE, instruction)
     try:
         with humanjudge.make_context("humanjudge", list(arguments)) as context:
             humanjudge.invoke(context)

@@ -13,7 +13,7 @@ import pytest
 import humanjudge
 from humanjudge.cli import client
 from humanjudge.cli.client import Client, Code, Failed
-from humanjudge.cli.main import main
+from humanjudge.cli.main import complete, main
 from humanjudge.lib import environment
 
 
@@ -255,13 +255,11 @@ def test_it_says_its_version(capsys):
 
 
 def test_a_shell_completes_commands(monkeypatch, capsys):
-    monkeypatch.setenv("_HUMANJUDGE_COMPLETE", "bash_source")
-    assert main([]) == 0
+    assert complete("bash_source") == 0
     assert "complete" in capsys.readouterr().out
-    monkeypatch.setenv("_HUMANJUDGE_COMPLETE", "bash_complete")
     monkeypatch.setenv("COMP_WORDS", "humanjudge variant-a")
     monkeypatch.setenv("COMP_CWORD", "1")
-    main([])
+    complete("bash_complete")
     assert capsys.readouterr().out.split() == ["plain,variant-add", "plain,variant-ask"]
 
 
