@@ -492,7 +492,7 @@ def terminal_row(judge: JudgeFindings) -> list[str]:
     shares = [end for s in (judge.overall, judge.agreement) for end in (s.value, s.low, s.high)]
     return [
         judge.name,
-        *("-" if end is None else f"{100 * end:.1f}" for end in (*shares, judge.coverage.value)),
+        *("-" if end is None else f"{100 * end:z.1f}" for end in (*shares, judge.coverage.value)),
         *("-" if end is None else f"{end:.0f}" for end in (rating.value, rating.low, rating.high)),
         "-".join(map(str, filter(None, ranks))) or "-",
         judge.ties or "-",

@@ -140,7 +140,7 @@ def _with_interval(figure: Estimate) -> str:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.1f}"
+    return f"{100 * share:z.1f}"
 
 
 def _short(share: float) -> str:

@@ -34,6 +34,11 @@ def test_a_wider_margin_never_turns_passed_into_failed(ends, margin):
     assert not (wide == Outcome.FAILED and narrow != Outcome.FAILED)
 
 
+def test_a_difference_that_rounds_to_zero_has_no_sign():
+    words = not_worse_than("other", Estimate(-0.0001, -0.0004, 0.0002), 0.05).words
+    assert "-0.0" not in words
+
+
 @given(OUTCOMES)
 def test_one_that_fails_decides_else_one_that_is_not_settled(outcomes):
     end = overall(outcomes)
