@@ -3,12 +3,14 @@
 import os
 import signal
 import socket
+import threading
 import time
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from statistics import median
 
 import psycopg
 import pytest
+from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
 from humanjudge.health import PROCESSES
 from tests.helpers.scene import assert_sound, make_scene
@@ -71,12 +73,12 @@ def votes_in_seconds(voter, number):
 
 
 def acknowledged_at_once(taken, before):
-    """Whether all votes but one took 200 ms at most.
+    """Whether votes did not wait for the broker: who waits for it does so each time, for seconds.
 
-    Where this machine is so busy that it took longer with a broker too, as long as then.
+    One does, before it is known that the broker is away; and a busy machine delays a few.
     """
-    late = [seconds for seconds in taken if seconds > max(0.2, *before)]
-    return len(late) <= 1 and median(taken) < 0.2 and max(taken) < 1
+    late = [seconds for seconds in taken if seconds > max(before) + 0.5]
+    return len(late) <= len(taken) / 4 and median(taken) < median(before) + 0.5
 
 
 def test_votes_are_taken_while_the_broker_is_stopped_and_sealed_when_it_is_back(
@@ -164,12 +166,38 @@ def test_a_process_that_hangs_is_missing_until_it_goes_on(site, broker):
         eventually(lambda: site.health()[0] == 200, 180)
 
 
-# A pool that backs off as it does by default tries again after 63 seconds, and then after 127.
-OUTAGE_SECONDS = 70
-BACK_SECONDS = 40  # 5 on a quiet machine, as the bench tells; a minute with the default
+# A pool that backs off as it does by default has tried seven times after 63 seconds, and the
+# eighth time after 127.
+TRIES, OUTAGE_SECONDS = 8, 70
+BACK_SECONDS = 100
 
 
-def test_votes_and_seals_go_on_after_a_long_outage_of_the_database(broker, static, tmp_path):
+def test_a_pool_tries_often_however_long_the_database_is_away(settings):
+    # Of one connection: a pool that may grow tries for each that it wants.
+    options = settings.DATABASES["default"]["OPTIONS"]["pool"] | {"max_size": 1}
+    with closing(socket.create_server(("127.0.0.1", 0), backlog=64)) as refusing:
+        refusing.settimeout(BACK_SECONDS)
+        host, port = refusing.getsockname()
+        address = f"host={host} port={port} dbname=x sslmode=disable gssencmode=disable"
+        with ConnectionPool(address, open=True, **options) as pool:
+            asking = threading.Thread(target=ask_again_and_again, args=[pool])
+            asking.start()
+            began = time.monotonic()
+            for _ in range(TRIES):
+                refusing.accept()[0].close()
+            assert time.monotonic() - began < BACK_SECONDS
+        asking.join()
+
+
+def ask_again_and_again(pool):
+    """Ask for a connection, as whoever votes does, until the pool is closed."""
+    while not pool.closed:
+        with suppress(PoolTimeout, PoolClosed), pool.connection(timeout=0.5):
+            pass
+
+
+@pytest.mark.parametrize("seconds", [3, pytest.param(OUTAGE_SECONDS, marks=pytest.mark.thorough)])
+def test_votes_and_seals_go_on_after_an_outage_of_the_database(seconds, broker, static, tmp_path):
     with postgres_server() as database, Site(tmp_path, database.url, broker.url) as site:
         site.manage("migrate", "--verbosity", "0")
         site.serve_static(static)
@@ -192,7 +220,7 @@ def test_votes_and_seals_go_on_after_a_long_outage_of_the_database(broker, stati
             assert "psycopg" not in refused.text
             assert (status, health["database"], health["broker"]) == (503, "unreachable", "ok")
 
-            until = time.monotonic() + OUTAGE_SECONDS
+            until = time.monotonic() + seconds
             while time.monotonic() < until:
                 assert voter.vote(second).status_code == 503
                 assert site.health()[1]["database"] == "unreachable"

@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 
+import httpx
 import pytest
 
 from tests.process.documents import Terminal, commands, matches, text_of
@@ -18,19 +19,14 @@ PAGES = {
     "quickstart-grandjury": (),
 }
 VOTE = "\n## 4. Vote"
-# Twelve questions, and a person who votes on them.
+# Twelve questions, for a person to vote on.
 STUDY_OF_PEOPLE = """
 cat >gated.json <<'END'
 {"project": "Demo", "name": "Gated", "kind": "text", "models": ["model-a", "model-b"],
  "judges": ["judge-one", "judge-two", "longer-wins"],
  "prompts": ["1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12"]}
 END
-made=$(humanjudge judge-eval-create --config gated.json --wait | grep '^created' | cut -d'|' -f2)
-for n in 1 2 3 4 5 6 7 8 9 10 11 12
-do
-  task=$(humanjudge judge-eval-status $made --blind | grep '^next-task' | cut -d'|' -f2)
-  humanjudge judge-eval-vote $made A --task $task
-done
+humanjudge judge-eval-create --config gated.json --wait | grep '^created' | cut -d'|' -f2
 """
 
 
@@ -91,7 +87,7 @@ def test_every_command_of_the_gate_works(up, tmp_path):
     plain["PATH"] = f"{up.folder}/.venv/bin:{plain['PATH']}"
     # A folder of its own: pytest would take the settings of this project.
     terminal = Terminal(tmp_path, plain)
-    terminal.run(STUDY_OF_PEOPLE)
+    vote_on_each(up, terminal.run(STUDY_OF_PEOPLE).strip())
     printed = "".join(terminal.run(command) for command, _ in commands(text))
     assert printed.count("gate|") >= 3, printed
     assert "judge:judge-three" in printed
@@ -102,6 +98,19 @@ def test_every_command_of_the_gate_works(up, tmp_path):
     assert (tmp_path / "gate.xml").read_text().startswith("<?xml")
     assert (tmp_path / "summary.md").read_text().startswith("### Gate: ")
     terminal.end()
+
+
+def vote_on_each(up, run):
+    """Vote as the command line does, but in one process."""
+    with httpx.Client(
+        base_url=f"{up.url}/api/runs/{run}/judge-eval/",
+        headers={"Authorization": f"Bearer {up.access()['cli_key']}"},
+        timeout=60,
+    ) as api:
+        tasks = api.get("pending", params={"limit": 20, "verdicts": False}).json()["tasks"]
+        for task in tasks:
+            reply = api.post("vote", json={"task_id": task["id"], "winner": "A"})
+            assert reply.status_code == 200, reply.text
 
 
 def test_the_page_says_what_the_client_is_pinned_to():

@@ -103,19 +103,19 @@ class Up:
         except httpx.TransportError:
             return False
 
-    def run_api(self, key: str = "api_key") -> httpx.Client:
-        """A client of the drawings' API, with the key of the first start, which votes blindly."""
-        [board] = [it for it in self.access()["board"] if it["name"] == "Drawings"]
-        run = board["path"].strip("/").split("/")[-1]
+    def run_api(self, key: str = "api_key", run: str = "Drawings") -> httpx.Client:
+        """A client of a run's API, with the key of the first start, which votes blindly."""
+        [board] = [it for it in self.access()["board"] if it["name"] == run]
+        number = board["path"].strip("/").split("/")[-1]
         return httpx.Client(
-            base_url=f"{self.url}/api/runs/{run}/judge-eval/",
+            base_url=f"{self.url}/api/runs/{number}/judge-eval/",
             headers={"Authorization": f"Bearer {self.access()[key]}"},
             timeout=30,
         )
 
-    def results(self) -> dict:
-        """What the drawings' API says of votes and judges, to a key that may see it."""
-        with self.run_api("cli_key") as reader:
+    def results(self, run: str = "Drawings") -> dict:
+        """What a run's API says of votes and judges, to a key that may see it."""
+        with self.run_api("cli_key", run) as reader:
             return reader.get("results").json()
 
     def tree(self, root: int | None = None) -> dict[int, str]:
