@@ -22,6 +22,7 @@ from reports.models import Delivery
 from reports.webhooks.services import make_webhook
 from tests.db.test_roles import API, PAGES, PROTOCOL, make_scene, page_address, requested, written
 from tests.helpers.held_out import ITEMS, Tuned
+from tests.helpers.scores import scored
 from tests.makers import make_vote, make_voter, seal_all
 from voting.choices import ONE
 from voting.kinds import Further
@@ -222,10 +223,9 @@ def of_commands(tuned, folder):
             written_by[command] = out.read_bytes()
         except CommandError as refused:
             written_by[command] = str(refused)
-    table = StringIO()
-    call_command("score", run, "--out", folder / "scores", stdout=table)
+    table = scored(tuned.run, folder / "scores")
     results = [path.read_text() for path in sorted(folder.glob("scores/scores/**/*.json"))]
-    return written_by | {("score", run): [table.getvalue().partition("written to")[0], *results]}
+    return written_by | {("score", run): [table.partition("written to")[0], *results]}
 
 
 @pytest.mark.parametrize("tuned", ["items"], indirect=True)
