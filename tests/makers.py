@@ -17,6 +17,7 @@ from judge_eval.runs.verdicts import record_changed, verdicts_entry
 from voting.assignment import ballot_for
 from voting.keys import create_key
 from voting.ledger import chain, ledger
+from voting.ledger.bulk_sql import insert_many
 from voting.models import (
     Entry,
     Exposure,
@@ -121,7 +122,7 @@ def make_run(
     run = Run.objects.create(
         queue=queue, name="A run of pairs", state=Run.State.VOTING, is_shared=shared
     )
-    Board.objects.create(run=run)
+    Board.objects.bulk_create([Board(run=run)])
     says = says or [[("A", "B")[n % 2] for n in range(judges)] for _ in range(pairs)]
     make_judges(run, names or [f"judge-{n}" for n in range(len(says[0]))], baselines=baselines)
     comparisons = make_items(queue, len(says), votes_wanted=votes_wanted)
@@ -148,7 +149,7 @@ def make_single_run(
         outputs = [f"Answer {n}" for n in range(len(says))]
     queue = make_queue(kind=kind, ballot=list(ballot), **queue_fields)
     run = Run.objects.create(queue=queue, name="A run of items", state="voting", is_shared=shared)
-    Board.objects.create(run=run)
+    Board.objects.bulk_create([Board(run=run)])
     items = [make_item(queue, out, prompt=f"Question {n}") for n, out in enumerate(outputs)]
     if says:
         make_judges(run, names or [f"judge-{n}" for n in range(len(says[0]))], baselines=())
@@ -183,11 +184,12 @@ def make_items(queue, number, *, votes_wanted=1, opened=True):
         )
         for n in range(2 * number)
     ]
-    Inference.objects.bulk_create(outputs)
-    return Item.objects.bulk_create(
+    _insert(outputs)
+    return _insert(
         Item(
             queue=queue,
             position=n,
+            external_id="",
             prompt_key=outputs[2 * n].prompt,
             turn=fresh_turn(queue.pk, outputs[2 * n].prompt),
             a=outputs[2 * n],
@@ -199,6 +201,15 @@ def make_items(queue, number, *, votes_wanted=1, opened=True):
     )
 
 
+def _insert(rows):
+    """Insert rows that have their keys, and return them as those that were read: it is cheap."""
+    rows = list(rows)
+    insert_many(rows)
+    for row in rows:
+        row._state.adding, row._state.db = False, "default"
+    return rows
+
+
 def _make_verdicts(run, said):
     judges = judges_of(run)
     rows = {
@@ -207,7 +218,7 @@ def _make_verdicts(run, said):
         ]
         for item, winners in said.items()
     }
-    Verdict.objects.bulk_create(verdict for verdicts in rows.values() for verdict in verdicts)
+    insert_many([verdict for verdicts in rows.values() for verdict in verdicts])
     Entry.objects.bulk_create(verdicts_entry(pair, verdicts) for pair, verdicts in rows.items())
 
 
@@ -382,7 +393,9 @@ def voter_client(voter, **options):
 
 def user_client(name="owner", **options):
     """A browser in which somebody is logged in who may do everything, in every project."""
-    user, _ = User.objects.update_or_create(username=name, defaults={"is_superuser": True})
+    user, _ = User.objects.get_or_create(username=name, defaults={"is_superuser": True})
+    if not user.is_superuser:
+        User.objects.filter(pk=user.pk).update(is_superuser=True)
     return _logged_in(user, options)
 
 

@@ -2,10 +2,13 @@
 
 import csv
 import io
+from copy import deepcopy
 
 import pytest
+import time_machine
 from django.core.cache import cache
 from django.test import Client
+from django.utils import timezone
 
 from judge_eval.models import Findings, Judge
 from reports.report.links import make_share
@@ -64,6 +67,26 @@ def passed(voted=120, outputs=240, **fields):
     return run
 
 
+@pytest.fixture(scope="module")
+def pairs_once(module_db):
+    return compared()
+
+
+@pytest.fixture
+def compared_run(pairs_once):
+    return deepcopy(pairs_once)
+
+
+@pytest.fixture(scope="module")
+def outputs_once(module_db):
+    return passed()
+
+
+@pytest.fixture
+def passed_run(outputs_once):
+    return deepcopy(outputs_once)
+
+
 def page(run, **query):
     response = user_client().get(f"/runs/{run.pk}/models/", query)
     assert response.status_code == 200
@@ -77,9 +100,8 @@ def rates_of(run):
 # --- findings -------------------------------------------------------------------------------------
 
 
-def test_the_rates_of_pairs():
-    run = compared()
-    [claude, gpt] = rates_of(run)
+def test_the_rates_compared_run(compared_run):
+    [claude, gpt] = rates_of(compared_run)
     assert (gpt["name"], gpt["votes"], gpt["people"]["value"]) == ("gpt-4o", 60, 0.5)
     by, always = gpt["judges"]
     assert by["is_own_family"] is True
@@ -111,26 +133,24 @@ def test_a_tie_is_half_a_win_and_both_bad_says_nothing():
     assert ada["judges"][0]["rates"]["error"]["value"] == pytest.approx((0 + 0.5 - 0.5 - 0.5) / 4)
 
 
-def test_the_rates_of_single_outputs():
-    run = passed()
-    for of in rates_of(run):
+def test_the_rates_of_single_outputs(passed_run):
+    for of in rates_of(passed_run):
         [by] = of["judges"]
         assert by["rates"]["unvoted"] == 60
         assert by["rates"]["error"]["value"] >= 0
-    assert rates_of(run)[0]["judges"][0]["rates"]["by_rates"] is not None
+    assert rates_of(passed_run)[0]["judges"][0]["rates"]["by_rates"] is not None
 
 
-def test_an_owner_sets_the_families_of_models_whose_names_do_not_tell():
-    run = compared()
-    assert [of["judges"][0]["is_own_family"] for of in rates_of(run)] == [False, True]
-    project = run.queue.project
+def test_an_owner_sets_the_families_of_models_whose_names_do_not_tell(compared_run):
+    assert [of["judges"][0]["is_own_family"] for of in rates_of(compared_run)] == [False, True]
+    project = compared_run.queue.project
     owner, where = member_client(project, "owner"), f"/projects/{project.pk}/settings/"
     fields = {"name": project.name, "families": "\nclaude = OpenAI\nhouse-=meta"}
     assert owner.post(f"{where}save", fields).status_code == 302
     assert "claude = openai\nhouse- = meta" in owner.get(where).content.decode()
-    assert Findings.objects.get(run=run).is_behind
-    compute(run)
-    assert [of["judges"][0]["is_own_family"] for of in rates_of(run)] == [True, True]
+    assert Findings.objects.get(run=compared_run).is_behind
+    compute(compared_run)
+    assert [of["judges"][0]["is_own_family"] for of in rates_of(compared_run)] == [True, True]
 
 
 @pytest.mark.parametrize("line", ["claude", "= meta", "claude =", "x" * 200 + " = meta"])
@@ -153,14 +173,13 @@ def test_baselines_are_left_out():
 # --- pages ----------------------------------------------------------------------------------------
 
 
-def test_the_page_has_the_corrected_rates_of_the_best_judge_and_of_any():
-    run = compared()
-    text = text_of(page(run))
+def test_the_page_has_the_corrected_rates_of_the_best_judge_and_of_any(compared_run):
+    text = text_of(page(compared_run))
     assert "Corrected by the votes" in text
     assert "gpt-5 rates gpt-4o (its own family) higher and claude-3 lower than people do." in text
     assert "gpt-5 saves up to" in text
     assert "gpt-4o own family 50.0" in text
-    other = text_of(page(run, by=str(judges_of(run)[1].pk)))
+    other = text_of(page(compared_run, by=str(judges_of(compared_run)[1].pk)))
     assert "always A rates" in other
     assert "always A saves nothing here" in other
     assert "saves up to" not in other
@@ -179,8 +198,8 @@ def test_too_few_labels_are_named_beneath_the_table():
     assert "There are too few votes yet to correct its figures by them." in text
 
 
-def test_the_page_of_pass_rates_has_both_estimates():
-    text = text_of(page(passed()))
+def test_the_page_of_pass_rates_has_both_estimates(passed_run):
+    text = text_of(page(passed_run))
     assert "How often the outputs of each model pass, with 95" in text
     assert "By its error rates" in text
 
@@ -193,31 +212,31 @@ def test_without_votes_or_judges_there_is_no_such_section():
     assert "Corrected by the votes" not in text_of(page(run))
 
 
-def test_more_generators_and_judges_take_no_more_queries():
-    few, many = compared(), passed()
+def test_more_generators_and_judges_take_no_more_queries(compared_run, passed_run):
     client = user_client()
-    for run in (few, many):
-        client.get(f"/runs/{run.pk}/models/")
-    counts = {queries_of(client, f"/runs/{run.pk}/models/") for run in (few, many)}
+    # That somebody looks at figures is noted now and then: the clock stands still.
+    with time_machine.travel(timezone.now(), tick=False):
+        addresses = [f"/runs/{run.pk}/models/" for run in (compared_run, passed_run)]
+        for address in addresses:
+            client.get(address)
+        counts = {queries_of(client, address) for address in addresses}
     assert len(counts) == 1
 
 
-def test_files_have_every_judge():
-    run = compared()
-    address = f"/runs/{run.pk}/tables/corrected"
+def test_files_have_every_judge(compared_run):
+    address = f"/runs/{compared_run.pk}/tables/corrected"
     rows = list(csv.DictReader(io.StringIO(user_client().get(f"{address}.csv").content.decode())))
     pairs = [(row["model"], row["judge"]) for row in rows]
     assert pairs == [(m, j) for m in ("claude-3", "gpt-4o") for j in ("gpt-5", "always A")]
-    by = rates_of(run)[1]["judges"][0]["rates"]
+    by = rates_of(compared_run)[1]["judges"][0]["rates"]
     assert float(rows[2]["corrected_low"]) == by["corrected"]["low"]
     assert rows[2]["votes_saved"] == str(round(60 * by["saving"] / (1 - by["saving"])))
     assert user_client().get(f"{address}.json").json()["rows"][2]["own_family"] is True
 
 
-def test_the_api_gives_what_the_page_shows():
-    run = compared()
-    reply = key_client(make_key("read")[1]).get(f"/api/runs/{run.pk}/findings").json()
-    assert reply["generators"] == rates_of(run)
+def test_the_api_gives_what_the_page_shows(compared_run):
+    reply = key_client(make_key("read")[1]).get(f"/api/runs/{compared_run.pk}/findings").json()
+    assert reply["generators"] == rates_of(compared_run)
 
 
 def test_a_report_shows_them_too():

@@ -2,6 +2,7 @@
 
 import json
 import re
+from copy import deepcopy
 
 import pytest
 
@@ -48,12 +49,23 @@ def tuned(at, name="strict", outputs=None):
     return run, run.judges.get(name=name)
 
 
+@pytest.fixture(scope="module")
+def made_once(module_db, server):
+    server.control(reset=True, mode="ok")
+    return tuned(server)
+
+
+@pytest.fixture
+def scene(made_once):
+    return deepcopy(made_once)
+
+
 def tag_page(run, judge):
     return f"/runs/{run.pk}/workshop/{judge.pk}/tag"
 
 
-def test_disagreements_are_tagged_on_the_page_and_counted_by_version_of_the_rubric(at):
-    run, judge = tuned(at)
+def test_disagreements_are_tagged_on_the_page_and_counted_by_version_of_the_rubric(at, scene):
+    run, judge = scene
     client = user_client()
     some = disagreements(judge)
     assert len(some) == 12
@@ -80,8 +92,8 @@ def test_disagreements_are_tagged_on_the_page_and_counted_by_version_of_the_rubr
     assert "strict v2 0 0 1 0" in text_of(client.get(page))
 
 
-def test_a_slip_of_a_vote_is_put_before_the_curators_once(at):
-    run, judge = tuned(at)
+def test_a_slip_of_a_vote_is_put_before_the_curators_once(at, scene):
+    run, judge = scene
     client, item = user_client(), disagreements(judge)[0].verdict.item
     for _ in range(2):
         client.post(tag_page(run, judge), {"item_id": item.pk, "tag": "vote_slip"})
@@ -96,8 +108,8 @@ def test_a_slip_of_a_vote_is_put_before_the_curators_once(at):
     assert Flag.objects.get(item=other).comment == "Mine."
 
 
-def test_what_is_held_out_agreed_on_or_unknown_is_not_tagged(at):
-    run, judge = tuned(at)
+def test_what_is_held_out_agreed_on_or_unknown_is_not_tagged(at, scene):
+    run, judge = scene
     client = user_client()
     held_out = run.queue.items.filter(is_held_out=True).first()
     *_, last = disagreements(judge)
@@ -123,8 +135,8 @@ def test_what_is_held_out_agreed_on_or_unknown_is_not_tagged(at):
     assert not DisagreementTag.objects.exists()
 
 
-def test_the_same_by_the_api(at):
-    run, judge = tuned(at)
+def test_the_same_by_the_api(at, scene):
+    run, judge = scene
     client = key_client(make_key("manage", project=run.queue.project)[1])
     address = f"/api/runs/{run.pk}/variants"
     listed = client.get(f"{address}/disagreements?variant=strict").json()
@@ -157,8 +169,8 @@ def make_call():
     worker.work(should_stop=time_passes)
 
 
-def test_a_suggested_wording_is_a_draft_of_a_new_variant(at):
-    run, judge = tuned(at)
+def test_a_suggested_wording_is_a_draft_of_a_new_variant(at, scene):
+    run, judge = scene
     tag_all(run, judge)
     client = user_client()
     page = f"/runs/{run.pk}/workshop/"
@@ -210,8 +222,8 @@ def test_nothing_that_is_held_out_is_in_any_request_for_a_wording(at):
     assert "Be strict." in text
 
 
-def test_why_no_wording_came_is_told(at):
-    run, judge = tuned(at)
+def test_why_no_wording_came_is_told(at, scene):
+    run, judge = scene
     client = user_client()
     with pytest.raises(LifecycleRefused, match="Tag some disagreements of strict first"):
         suggestion.suggest(run, judge, "default", "wordsmith")
@@ -235,8 +247,8 @@ def test_why_no_wording_came_is_told(at):
         suggestion.suggest(fresh(run), judge, "default", "wordsmith")
 
 
-def test_a_suggestion_keeps_to_the_budget(at):
-    run, judge = tuned(at)
+def test_a_suggestion_keeps_to_the_budget(at, scene):
+    run, judge = scene
     tag_all(run, judge)
     Run.objects.filter(pk=run.pk).update(budget_nano=1)
     suggestion.suggest(run, judge, "default", "wordsmith")
@@ -256,8 +268,8 @@ def test_a_suggestion_keeps_to_the_budget(at):
     assert Run.objects.get(pk=run.pk).spent_nano == 10 * 2_500 + 5 * 10_000
 
 
-def test_a_wording_is_suggested_by_the_api(at):
-    run, judge = tuned(at)
+def test_a_wording_is_suggested_by_the_api(at, scene):
+    run, judge = scene
     tag_all(run, judge)
     client = key_client(make_key("manage", project=run.queue.project)[1])
     address = f"/api/runs/{run.pk}/variants/suggestion"
@@ -270,8 +282,8 @@ def test_a_wording_is_suggested_by_the_api(at):
     assert client.get(address).json() == body | {"instructions": "By {rubric}.", "error": ""}
 
 
-def test_a_run_is_deleted_with_its_tags_and_its_suggestion(at):
-    run, judge = tuned(at)
+def test_a_run_is_deleted_with_its_tags_and_its_suggestion(at, scene):
+    run, judge = scene
     tag_all(run, judge)
     suggestion.suggest(run, judge, "default", "wordsmith")
     make_call()
@@ -281,8 +293,8 @@ def test_a_run_is_deleted_with_its_tags_and_its_suggestion(at):
     assert not Call.objects.exists()
 
 
-def test_two_wordings_are_compared_on_the_page(at):
-    run, judge = tuned(at)
+def test_two_wordings_are_compared_on_the_page(at, scene):
+    run, judge = scene
     [other] = variants.add(
         run, joining({"id": "mild", "model": "judge-long", "instructions": "Be <mild>.\n{rubric}"})
     )

@@ -1,17 +1,13 @@
-"""The gate: by REST, by the real command line against a server, and as a pytest fixture."""
+"""The gate by REST: what is decided and refused, who is asked, and what is written of it."""
 
-import json
-import os
-import subprocess
-import sys
+from copy import deepcopy
 from xml.etree import ElementTree
 
 import pytest
 
 from humanjudge.cli.gate import junit_xml, summary
-from humanjudge.cli.main import main
 from judge_eval.exchange.export import export_project
-from judge_eval.models import Board, Call, Findings, Judge, Run, Verdict
+from judge_eval.models import Board, Call, Judge, Run, Verdict
 from tests.helpers.board_rows import make_studied_run
 from tests.helpers.bundles import empty_the_instance, restored
 from tests.helpers.run_findings import compute, voted_run
@@ -24,7 +20,6 @@ from tests.makers import (
     pairs_of,
     seal_all,
 )
-from tests.process.up import ROOT
 from tests.provider import provider
 from voting.models import Project, Queue
 
@@ -45,11 +40,20 @@ def ends(run, judge="near-judge", **conditions):
     return reply["code"], [check["code"] for check in reply["checks"]]
 
 
+@pytest.fixture(scope="module")
+def made_once(module_db):
+    return voted_run()
+
+
+@pytest.fixture
+def run(made_once):
+    return deepcopy(made_once)
+
+
 # --- what is decided ------------------------------------------------------------------------------
 
 
-def test_agreement_passes_fails_or_is_not_settled():
-    run = voted_run()
+def test_agreement_passes_fails_or_is_not_settled(run):
     assert ends(run, min_agreement=0.8) == (0, [0])
     assert ends(run, "contrary-judge", min_agreement=0.8) == (1, [1])
     assert ends(run, min_agreement=0.9) == (3, [3])
@@ -73,8 +77,7 @@ def test_the_floor_passes_where_it_is_claimed_and_fails_where_a_judge_is_worse()
     assert reply["code"] == 1
 
 
-def test_another_judge_is_compared_by_the_paired_difference():
-    run = voted_run()
+def test_another_judge_is_compared_by_the_paired_difference(run):
     against = {"not_worse_than": "contrary-judge", "margin": 0.05}
     assert ends(run, **against) == (0, [0])
     assert ends(run, "contrary-judge", not_worse_than="near-judge", margin=0.05) == (1, [1])
@@ -82,8 +85,7 @@ def test_another_judge_is_compared_by_the_paired_difference():
     assert ends(run, not_worse_than="near-judge", margin=0.05) == (3, [3])
 
 
-def test_a_judge_like_people_passes_the_alt_test():
-    run = voted_run()
+def test_a_judge_like_people_passes_the_alt_test(run):
     assert ends(run, like_people="true") == (0, [0])
     assert ends(run, "contrary-judge", like_people="true", epsilon=0.3) == (1, [1])
     two = ask(voted_run(people=2), like_people="true").json()
@@ -91,8 +93,7 @@ def test_a_judge_like_people_passes_the_alt_test():
     assert "2 people voted" in two["checks"][0]["words"]
 
 
-def test_of_several_conditions_one_that_fails_decides_else_one_that_is_not_settled():
-    run = voted_run()
+def test_of_several_conditions_one_that_fails_decides_else_one_that_is_not_settled(run):
     both = {"min_agreement": 0.9, "like_people": "true"}
     assert ends(run, **both) == (3, [3, 0])
     assert ends(run, "contrary-judge", **both)[0] == 1
@@ -117,8 +118,7 @@ def test_later_votes_are_left_out_where_the_anchors_are_frozen():
     assert ask(run, min_agreement=0.8, at=10**6).status_code == 409
 
 
-def test_a_bundle_takes_the_anchors_along():
-    run = voted_run()
+def test_a_bundle_takes_the_anchors_along(run):
     at, conditions = head_of(run), {"min_agreement": 0.8, "beats_floor": "true"}
     compute(run, f"at:{at}")
     before = ask(run, at=at, **conditions).json()
@@ -161,8 +161,7 @@ def test_what_a_judge_did_not_answer_counts_against_it_and_is_said():
         ({"beats_floor": "true", "min_agrement": 0.8}, "min_agrement: there is no such condition"),
     ],
 )
-def test_what_is_not_asked_well_is_refused_with_the_reason(conditions, says):
-    run = voted_run()
+def test_what_is_not_asked_well_is_refused_with_the_reason(run, conditions, says):
     response = ask(run, **conditions)
     assert response.status_code in (404, 409, 422)
     why = response.json()["detail"]
@@ -171,8 +170,7 @@ def test_what_is_not_asked_well_is_refused_with_the_reason(conditions, says):
     assert says in why
 
 
-def test_simulated_votes_are_no_labels():
-    run = voted_run()
+def test_simulated_votes_are_no_labels(run):
     Queue.objects.filter(pk=run.queue_id).update(is_simulated=True)
     response = ask(run, min_agreement=0.8)
     assert response.status_code == 409
@@ -189,8 +187,7 @@ def test_a_key_needs_read_and_its_own_project_and_nothing_left_to_vote_on():
     assert ask(run, key=make_key("read", "vote")[1], min_agreement=0.8).status_code == 403
 
 
-def test_while_judges_are_asked_nothing_is_decided():
-    run = voted_run()
+def test_while_judges_are_asked_nothing_is_decided(run):
     Run.objects.filter(pk=run.pk).update(state="judging")
     assert ask(run, min_agreement=0.8).json() == {"state": "computing"}
 
@@ -249,148 +246,6 @@ def test_a_run_on_which_judges_are_tuned_takes_new_ones_in_its_workshop():
     run = voted_run(pairs=4, computed=False)
     Queue.objects.filter(pk=run.queue_id).update(is_tuning=True, held_out_from=0)
     assert "in its workshop" in request_missing(run, "judge-new", status=409)
-
-
-# --- the command line -----------------------------------------------------------------------------
-
-
-@pytest.fixture
-def cli(live_server, monkeypatch, capsys):
-    monkeypatch.setenv("HUMANJUDGE_URL", live_server.url)
-    monkeypatch.setenv("HUMANJUDGE_API_KEY", make_key("read")[1])
-
-    def run(*words):
-        code = main(["gate", *map(str, words)])
-        return (code, *capsys.readouterr())
-
-    return run
-
-
-AGREEMENT = ("--min-agreement", "0.8", "--timeout", "1")
-
-
-@pytest.mark.django_db(transaction=True)
-def test_the_exit_code_says_how_it_ends(cli):
-    run = voted_run()
-    code, out, err = cli(run.pk, "--judge", "near-judge", *AGREEMENT)
-    assert (code, err) == (0, "")
-    assert out.splitlines() == [
-        "gate|passed|judge:near-judge",
-        f"anchors|{str(run.pk)[:8]}|at|{head_of(run)}|votes|120|people|3|items|40",
-        "min-agreement|passed|overall agreement 95.0 % (81.1 to 98.8) must be above 80 %",
-    ]
-    assert cli(run.pk, "--judge", "contrary-judge", *AGREEMENT)[0] == 1
-    assert cli(run.pk, "--judge", "near-judge", "--min-agreement", "0.9")[0] == 3
-    assert cli(run.pk, "--judge", "nobody", *AGREEMENT)[0] == 2
-    assert cli(run.pk, "--judge", "near-judge")[0] == 2
-    assert cli(run.pk, "--judge", "near-judge", "--min-agreement", "80")[0] == 2
-    assert cli("ffffffff", "--judge", "near-judge", *AGREEMENT)[0] == 2
-    code, out, err = cli(voted_run(computed=False).pk, "--judge", "near-judge", *AGREEMENT)
-    assert (code, out) == (2, "")
-    assert "are the workers running?" in err
-    Queue.objects.filter(pk=run.queue_id).update(is_simulated=True)
-    code, out, err = cli(run.pk, "--judge", "near-judge", *AGREEMENT)
-    assert (code, out, "simulated" in err) == (2, "", True)
-
-
-@pytest.mark.django_db(transaction=True)
-def test_the_same_votes_and_answers_are_the_same_bytes(cli, tmp_path):
-    run = voted_run()
-
-    def files(name, *more):
-        junit, markdown = tmp_path / f"{name}.xml", tmp_path / f"{name}.md"
-        written = ("--junit", junit, "--markdown", markdown, "--json")
-        conditions = (*AGREEMENT, "--beats-floor", "--like-people", *more)
-        code, out, _ = cli(run.pk, "--judge", "near-judge", *conditions, *written)
-        return code, out, junit.read_bytes(), markdown.read_bytes()
-
-    first = files("first")
-    assert files("second") == first
-    compute(run, f"at:{head_of(run)}")
-    frozen = files("frozen", "--at", head_of(run))
-    assert json.loads(frozen[1])["checks"][0] == json.loads(first[1])["checks"][0]
-    pair = pairs_of(run)[0]
-    pair.votes_wanted = 9
-    pair.save()
-    at = head_of(run)
-    make_vote(make_voter(run), pair, "A")
-    seal_all(run.queue.project)
-    compute(run, f"at:{at}")
-    assert files("later", "--at", at) == frozen
-
-
-@pytest.mark.django_db(transaction=True)
-def test_another_process_with_another_order_of_sets_writes_the_same_bytes(live_server, tmp_path):
-    run = voted_run()
-    words = ["gate", run.pk, "--judge", "near-judge", *AGREEMENT, "--beats-floor", "--like-people"]
-
-    def written(seed, *more):
-        junit, markdown = tmp_path / f"{seed}.xml", tmp_path / f"{seed}.md"
-        command = ["-m", "humanjudge", *words, "--junit", junit, "--markdown", markdown, *more]
-        about = {"HUMANJUDGE_URL": live_server.url, "HUMANJUDGE_API_KEY": make_key("read")[1]}
-        done = subprocess.run(
-            [sys.executable, *map(str, command)],
-            cwd=ROOT,
-            capture_output=True,
-            env={**os.environ, **about, "PYTHONHASHSEED": seed},
-            timeout=120,
-        )
-        return done.returncode, done.stdout, junit.read_bytes(), markdown.read_bytes()
-
-    first = [written("1"), written("1", "--json")]
-    # What is kept is computed anew, as after a restart.
-    Findings.objects.all().delete()
-    compute(run)
-    assert [written("2"), written("2", "--json")] == first
-
-
-@pytest.mark.django_db(transaction=True)
-def test_asking_ends_with_2_where_a_judge_did_not_answer(cli, monkeypatch):
-    run = voted_run()
-    monkeypatch.setenv("HUMANJUDGE_API_KEY", make_key("read", "manage")[1])
-    assert cli(run.pk, "--judge", "near-judge", "--ask", *AGREEMENT)[0] == 0
-    judge = Judge.objects.get(run=run, name="near-judge")
-    judge.verdicts.filter(item__position__lt=10).update(
-        state="failed", winner="", score_a=None, score_b=None, error="no answer"
-    )
-    compute(run)
-    # Items without votes are no anchors.
-    run.queue.items.filter(position__lt=2).update(votes=0)
-    code, out, err = cli(run.pk, "--judge", "near-judge", "--ask", *AGREEMENT)
-    assert (code, out) == (2, "")
-    assert "no verdict on 8 items" in err
-
-
-@pytest.mark.django_db(transaction=True)
-def test_a_server_that_is_not_there_is_no_judge_that_failed(cli, monkeypatch):
-    monkeypatch.setenv("HUMANJUDGE_URL", "http://127.0.0.1:9")
-    assert cli("51b04665", "--judge", "x", *AGREEMENT)[0] == 2
-
-
-@pytest.mark.django_db(transaction=True)
-def test_a_pytest_fixture_fails_with_the_words_of_the_gate(cli, tmp_path):
-    run = voted_run()
-    (tmp_path / "conftest.py").write_text('pytest_plugins = ["humanjudge.gate"]\n')
-    (tmp_path / "test_judge.py").write_text(
-        "def test_near(gate):\n"
-        f"    assert gate('{run.pk}', 'near-judge', min_agreement=0.8)['code'] == 0\n"
-        "def test_contrary(gate):\n"
-        f"    gate('{run.pk}', 'contrary-judge', min_agreement=0.8, like_people=True)\n"
-        "def test_nobody(gate):\n"
-        f"    gate('{run.pk}', 'nobody', min_agreement=0.8)\n"
-    )
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", "."]
-    done = subprocess.run(
-        [*command, "-c", "/dev/null", "-p", "no:django"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        timeout=120,
-    )
-    assert "2 failed, 1 passed" in done.stdout, done.stdout + done.stderr
-    assert "min-agreement|failed|overall agreement" in done.stdout
-    assert "the gate could not be asked: judge: not on the board (near-judge" in done.stdout
 
 
 # --- what is written ------------------------------------------------------------------------------

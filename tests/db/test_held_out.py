@@ -22,6 +22,7 @@ from reports.models import Delivery
 from reports.webhooks.services import make_webhook
 from tests.db.test_roles import API, PAGES, PROTOCOL, make_scene, page_address, requested, written
 from tests.helpers.held_out import ITEMS, Tuned
+from tests.helpers.scores import scored
 from tests.makers import make_vote, make_voter, seal_all
 from voting.choices import ONE
 from voting.kinds import Further
@@ -71,6 +72,12 @@ MADE = {
 }
 DRAWN = re.compile(r'[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}|[\w:.=-]{20,}|_begins": "[\w-]{6}')
 CSRF = re.compile(r'name="csrfmiddlewaretoken" value="\w+"|"X-CSRFToken": "\w+"')
+# How a row of the admin leads to its item, by the field that it has.
+OF_HELD_OUT = {
+    "is_held_out": "is_held_out",
+    "item": "item__is_held_out",
+    "verdict": "verdict__item__is_held_out",
+}
 OWN_APPS = {"humanjudge", "voting", "judge_eval", "reports"}
 # Commands that read or compute something of votes; all others that are ours, and why they are not.
 READING = {"export_run", "export_ledger", "score"}
@@ -94,10 +101,11 @@ def read(answer, name=""):
     return f"{answer.status_code} {DRAWN.sub('', text) if name in MADE else text}"
 
 
-def pages(tuned):
-    for page, (methods, _) in PAGES.items():
-        for names in NAMES.get(page, [{}]):
-            address = page_address(tuned.world, page, **names)
+def pages(tuned, names):
+    for page in names:
+        methods, _ = PAGES[page]
+        for named in NAMES.get(page, [{}]):
+            address = page_address(tuned.world, page, **named)
             for query in ["", *QUERIES.get(page, [])]:
                 for person in ("superuser", "voter", "anonymous"):
                     if "GET" in methods or not methods:
@@ -107,8 +115,8 @@ def pages(tuned):
                 yield f"superuser POST {page}", "superuser", address, posted
 
 
-def of_pages(tuned):
-    for name, person, address, posted in pages(tuned):
+def of_pages(tuned, names=PAGES):
+    for name, person, address, posted in pages(tuned, names):
         client = tuned.clients[person]
         cookies = client.cookies.copy()
         with written():
@@ -130,12 +138,22 @@ def of_the_api(tuned):
 def of_the_admin(tuned):
     for model, page in admin.site._registry.items():
         name = f"admin:{page.opts.app_label}_{page.opts.model_name}"
-        newest = model._default_manager.order_by("-pk").values_list("pk", flat=True)[:20]
-        addresses = [reverse(f"{name}_change", args=[pk]) for pk in newest]
+        addresses = [reverse(f"{name}_change", args=[pk]) for pk in shown_rows(model)]
         for address in [reverse(f"{name}_changelist"), *addresses]:
             with written():
                 answer = tuned.clients["superuser"].get(address)
                 yield f"admin {model._meta.label_lower}", address, read(answer)
+
+
+def shown_rows(model):
+    """Keys of the newest rows of a model, and of the newest that are of items held out."""
+    newest = model._default_manager.order_by("-pk").values_list("pk", flat=True)
+    found = [*newest[:3]]
+    fields = {field.name for field in model._meta.get_fields()}
+    for field, path in OF_HELD_OUT.items():
+        if field in fields:
+            found += newest.filter(**{path: True})[:3]
+    return dict.fromkeys(found)
 
 
 def told(tuned):
@@ -161,8 +179,9 @@ def test_no_address_tells_a_vote_or_a_verdict_that_is_held_out(tuned):
     # Afterwards they are told: by these addresses it is seen that something was kept back.
     variants.end(tuned.run)
     seal_all(tuned.project)
-    later = {name for name, _, text in of_pages(tuned) if "changed" in text}
-    assert later >= {f"superuser GET {page}" for page in ("run-pair", "run-call", "review-item")}
+    telling = ("run-pair", "run-call", "review-item")
+    later = {name for name, _, text in of_pages(tuned, telling) if "changed" in text}
+    assert later >= {f"superuser GET {page}" for page in telling}
 
 
 @pytest.mark.parametrize("tuned", ["pairs"], indirect=True)
@@ -204,10 +223,9 @@ def of_commands(tuned, folder):
             written_by[command] = out.read_bytes()
         except CommandError as refused:
             written_by[command] = str(refused)
-    table = StringIO()
-    call_command("score", run, "--out", folder / "scores", stdout=table)
+    table = scored(tuned.run, folder / "scores")
     results = [path.read_text() for path in sorted(folder.glob("scores/scores/**/*.json"))]
-    return written_by | {("score", run): [table.getvalue().partition("written to")[0], *results]}
+    return written_by | {("score", run): [table.partition("written to")[0], *results]}
 
 
 @pytest.mark.parametrize("tuned", ["items"], indirect=True)

@@ -4,9 +4,11 @@ import re
 from dataclasses import replace
 
 import pytest
+import time_machine
+from django.utils import timezone
 
 from judge_eval.findings.generator_boards import boards_of
-from judge_eval.findings.model import Models
+from judge_eval.findings.model import MOST_MODELS, Models
 from judge_eval.models import Findings
 from judge_eval.stats.estimate import ModelBoard, Rating
 from tests.helpers import imports
@@ -253,31 +255,37 @@ def compared(models):
 
 
 @pytest.mark.slow
-def test_a_hundred_models_are_on_one_board_with_as_many_queries_as_ten():
-    few, many = compared(10), compared(100)
+@pytest.mark.parametrize("models", [30, pytest.param(MOST_MODELS, marks=[pytest.mark.thorough])])
+def test_as_many_models_as_fit_are_on_one_board_with_as_many_queries_as_ten(models, monkeypatch):
+    """As many as fit: a hundred, whose intervals take long, or fewer where fewer fit."""
+    for module in ("compute", "corrected"):
+        monkeypatch.setattr(f"judge_eval.findings.{module}.MOST_MODELS", models)
+    few, many = compared(10), compared(models)
     client = user_client()
-    for run in (few, many):
-        # That somebody looks at figures is noted now and then.
-        client.get(page_of(run))
-    assert queries_of(client, page_of(many)) == queries_of(client, page_of(few))
+    # That somebody looks at figures is noted now and then: the clock stands still.
+    with time_machine.travel(timezone.now(), tick=False):
+        for run in (few, many):
+            client.get(page_of(run))
+        assert queries_of(client, page_of(many)) == queries_of(client, page_of(few))
     response = shown(many)
     on_page = response.context["models"]
-    names = {f"model-{number:03}" for number in range(100)}
+    names = {f"model-{number:03}" for number in range(models)}
     assert {row.name for row in on_page["ranks"].rows} == names
     assert {name for name, *_ in on_page["chosen"]["rows"]} == names
     assert all(rating.n == 2 for _, rating, _ in on_page["chosen"]["rows"])
     [board, _] = Findings.objects.get(run=many).data["models"]["boards"]
-    assert sum(map(sum, board["wins"])) == 100
-    assert {len(row.cells) for row in on_page["chosen"]["heat"].rows} == {1 + 100}
+    assert sum(map(sum, board["wins"])) == models
+    assert {len(row.cells) for row in on_page["chosen"]["heat"].rows} == {1 + models}
     assert [head.title for head in on_page["ranks"].heads] == ["Model", "People", "judge"]
     heads = r'<th scope="row">(?:<span class="muted">\d+</span> )?model-\d{3}</th>'
-    assert len(re.findall(heads, response.content.decode())) == 400
+    assert len(re.findall(heads, response.content.decode())) == 4 * models
     assert shown(many, by=judges_of(many)[0].pk).context["models"]["chosen"]["title"] == (
         "As judge sees it"
     )
 
 
 def test_more_models_than_fit_on_a_board_are_said_to_be_too_many():
+    assert MOST_MODELS == 100
     run = make_run(pairs=51)
     for number, each in enumerate(pairs_of(run)):
         Inference.objects.filter(pk=each.a_id).update(generator=f"a-{number}")

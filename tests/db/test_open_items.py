@@ -167,7 +167,18 @@ def test_no_page_tells_a_member_of_items_that_they_have_to_vote_on(study):
     assert not wrong, "\n".join(map(str, wrong.items()))
 
 
-@pytest.mark.parametrize("scopes", [["read"], ["read", "manage"], ["read", "manage", "vote"]])
+READ, MANAGE, VOTE = ["read"], ["read", "manage"], ["read", "manage", "vote"]
+
+
+@pytest.mark.parametrize(
+    "study, scopes",
+    [
+        *((16, scopes) for scopes in (READ, MANAGE, VOTE)),
+        (6, MANAGE),
+        *(pytest.param(6, scopes, marks=pytest.mark.thorough) for scopes in (READ, VOTE)),
+    ],
+    indirect=["study"],
+)
 def test_no_operation_tells_the_key_of_a_member(study, scopes):
     client = key_client(make_key(*scopes, user=study.owner)[1])
     wrong = {}

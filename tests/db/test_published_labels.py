@@ -93,6 +93,7 @@ def test_its_board_has_the_published_figures():
     assert_whole(run.queue.project)
 
 
+@pytest.mark.thorough
 def test_the_board_of_xstest_has_a_winner_and_the_figures_that_can_be_counted():
     run = make_published(make_project(), XSTEST)
     data, judges = figures_of(run)

@@ -314,8 +314,8 @@ PROTOCOL = {
 # --- whatever addresses name, made once -----------------------------------------------------------
 
 
-@pytest.fixture
-def scene():
+@pytest.fixture(scope="module")
+def scene(module_db):
     return make_scene()
 
 
@@ -475,18 +475,40 @@ def test_every_page_has_its_line():
     assert described | own == operations
 
 
-def test_pages_open_to_whom_they_may(scene):
-    wrong = []
-    for page, (methods, what) in PAGES.items():
+class Answer(NamedTuple):
+    """What a page answered: whether it refused, what it wrote, the addresses that it offers."""
+
+    status_code: int
+    is_refused: bool
+    statements: list[str]
+    offered: list[tuple[str, str]]
+
+
+@pytest.fixture(scope="module")
+def answers(scene):
+    """What all pages answer everybody, by page, method and person: they are asked once."""
+    found = {}
+    for page, (methods, _) in PAGES.items():
         for method in methods.split():
             for person in PERSONS:
                 answer, statements = ask(scene, person, method, page)
-                if person in who_may(what):
-                    is_right = not is_refused(answer) and answer.status_code < 500
-                else:
-                    is_right = is_refused(answer) and not statements
-                if not is_right:
-                    wrong.append((page, method, person, answer.status_code, statements[:1]))
+                is_html = "text/html" in answer.headers.get("Content-Type", "")
+                offered = _OFFERED.findall(answer.getvalue().decode()) if is_html else []
+                found[page, method, person] = Answer(
+                    answer.status_code, is_refused(answer), statements, offered
+                )
+    return found
+
+
+def test_pages_open_to_whom_they_may(answers):
+    wrong = []
+    for (page, method, person), answer in answers.items():
+        if person in who_may(PAGES[page][1]):
+            is_right = not answer.is_refused and answer.status_code < 500
+        else:
+            is_right = answer.is_refused and not answer.statements
+        if not is_right:
+            wrong.append((page, method, person, answer.status_code, answer.statements[:1]))
     assert not wrong, "\n".join(map(str, wrong))
 
 
@@ -666,18 +688,16 @@ _OFFERED = re.compile(r'<(?:a\b[^>]* href|form\b[^>]* (action))="(/[^"]*)"')
 LEADS_ON = ("login", "logout", "home", "runs")
 
 
-def test_pages_offer_what_works_for_their_reader(scene):
+def test_pages_offer_what_works_for_their_reader(answers):
     wrong = set()
-    for page, (methods, what) in PAGES.items():
-        for person in {*PERSONS} & {*who_may(what)} if "GET" in methods else ():
-            answer, _ = ask(scene, person, "GET", page)
-            if "text/html" not in answer.headers.get("Content-Type", ""):
-                continue
-            for is_form, address in _OFFERED.findall(answer.content.decode()):
-                name = resolve(address.partition("?")[0].partition("#")[0]).url_name
-                takes = PAGES.get(name)
-                if takes and person not in who_may(takes[1]) and name not in LEADS_ON:
-                    wrong.add((page, person, "form" if is_form else "link", name))
+    for (page, method, person), answer in answers.items():
+        if method != "GET" or person not in who_may(PAGES[page][1]):
+            continue
+        for is_form, address in answer.offered:
+            name = resolve(address.partition("?")[0].partition("#")[0]).url_name
+            takes = PAGES.get(name)
+            if takes and person not in who_may(takes[1]) and name not in LEADS_ON:
+                wrong.add((page, person, "form" if is_form else "link", name))
     assert not wrong, "\n".join(map(str, sorted(wrong)))
 
 
@@ -723,6 +743,7 @@ def maker(**fields):
 
 
 def test_who_makes_a_project_becomes_its_owner():
+    before = Project.objects.count()
     client, user = maker()
     form = initial_values(DEFAULT) | {"name": "Mine"}
     form = {name: value for name, value in form.items() if value is not None}
@@ -733,11 +754,12 @@ def test_who_makes_a_project_becomes_its_owner():
     owned = Member.objects.filter(user=user, role="owner")
     names = {"Mine", "Mine too", "Models of maker"}
     assert {*owned.values_list("project__name", flat=True)} == names
-    assert Project.objects.count() == len(names)
+    assert Project.objects.count() - before == len(names)
 
 
 def test_who_may_make_none_is_told_so():
-    client = member_client(make_project("Here"), "evaluator")
+    client = member_client(make_project("Mine alone"), "evaluator", name="newcomer")
+    before = Project.objects.count()
     assert "Name of the new project" not in text_of(client.get("/runs/new/"))
     config = {"config": json.dumps(make_config().as_dict()), "new_project": "Mine"}
     for address, form in (
@@ -747,4 +769,4 @@ def test_who_may_make_none_is_told_so():
         answer = client.post(address, form)
         assert (answer.status_code, NO_NEW_PROJECTS in text_of(answer)) == (403, True)
     assert client.post("/models/new", {"model-name": "Bot"}).status_code == 422
-    assert Project.objects.count() == 1
+    assert Project.objects.count() == before

@@ -1,5 +1,6 @@
 """Figures of a run as files: `manage.py score`, as it is typed."""
 
+from copy import deepcopy
 from pathlib import Path
 
 import pytest
@@ -32,12 +33,22 @@ def _scorers(monkeypatch):
     monkeypatch.setitem(SCORERS, "more_as", MoreAs)
 
 
+@pytest.fixture(scope="module")
+def made_once(module_db):
+    return voted_run()
+
+
+@pytest.fixture
+def run(made_once):
+    return deepcopy(made_once)
+
+
 # --- the files ----------------------------------------------------------------------------------
 
 
-def test_the_figures_are_those_worked_out_by_hand(tmp_path):
+def test_the_figures_are_those_worked_out_by_hand(run, tmp_path):
     out = tmp_path / "out"
-    scored(voted_run(), out, [{"scorer": "classification"}])
+    scored(run, out, [{"scorer": "classification"}])
     assert read_csv(out) == [
         {"judge_id": "gpt", ACCURACY: str((3 / 4 + 2 / 4 + 2 / 4) / 3)},
         {"judge_id": "llama", ACCURACY: str((3 / 3 + 2 / 3 + 2 / 3) / 3)},
@@ -79,12 +90,12 @@ def test_a_part_of_a_run(tmp_path, by_config):
     assert "only votes and verdicts for A or B" in (out / "score_report.html").read_text("utf-8")
 
 
-def test_a_part_that_cannot_be(tmp_path):
+def test_a_part_that_cannot_be(run, tmp_path):
     with pytest.raises(CommandError, match="part: tag:…, generator:…, group:… or ballot:decided"):
-        scored(voted_run(), tmp_path / "out", [{"scorer": "classification"}], part="x")
+        scored(run, tmp_path / "out", [{"scorer": "classification"}], part="x")
 
 
-def test_the_folders_are_called_as_meta_evaluator_calls_them(tmp_path):
+def test_the_folders_are_called_as_meta_evaluator_calls_them(run, tmp_path):
     out = tmp_path / "out"
     config = [
         {"scorer": "classification", "task_names": ["rejection"]},
@@ -96,7 +107,7 @@ def test_the_folders_are_called_as_meta_evaluator_calls_them(tmp_path):
         },
         {"scorer": "text_similarity", "task_names": ["rejection"], "display_name": "how alike"},
     ]
-    scored(voted_run(), out, config, has_charts=True)
+    scored(run, out, config, has_charts=True)
     both = "cohens_kappa_2tasks_7330f83b_multitask"
     folders = {
         "classification_accuracy/classification_accuracy_1tasks_22e76eaf_single",
@@ -116,8 +127,8 @@ def test_the_folders_are_called_as_meta_evaluator_calls_them(tmp_path):
     assert set(multi["by_task"]) == {"winner", "rejection"}
 
 
-def test_the_time_the_ledger_and_what_was_not_counted(tmp_path):
-    run, out = voted_run(), tmp_path / "out"
+def test_the_time_the_ledger_and_what_was_not_counted(run, tmp_path):
+    out = tmp_path / "out"
     scored(run, out, [{"scorer": "classification"}])
     about = read_json(out / "report.json")
     project = run.queue.project
@@ -154,9 +165,9 @@ def test_votes_that_do_not_count_are_told(tmp_path):
     ]
 
 
-def test_what_is_scored_where_nobody_said_what(tmp_path):
+def test_what_is_scored_where_nobody_said_what(run, tmp_path):
     out = tmp_path / "out"
-    printed = scored(voted_run(), out)
+    printed = scored(run, out)
     assert sorted(path.name for path in (out / "scores").iterdir()) == [
         "alt_test",
         "classification_accuracy",
@@ -178,9 +189,9 @@ def test_what_is_scored_where_nobody_said_what(tmp_path):
     assert "they have fewer than 30 items to test on" in " ".join(page_of(out).texts)
 
 
-def test_people_stand_beneath_the_judges_and_their_alpha_is_told_once(tmp_path):
+def test_people_stand_beneath_the_judges_and_their_alpha_is_told_once(run, tmp_path):
     out = tmp_path / "out"
-    printed = scored(voted_run(), out, has_charts=True)
+    printed = scored(run, out, has_charts=True)
     assert printed.count("people among themselves") == 2
     assert "Krippendorff's alpha, winner: krippendorff_alpha_1tasks_978f6f60_single" in printed
     page = page_of(out)
@@ -194,10 +205,10 @@ def test_people_stand_beneath_the_judges_and_their_alpha_is_told_once(tmp_path):
     assert "gpt" not in drawing
 
 
-def test_notes_that_hold_for_all_judges_are_said_once(tmp_path):
+def test_notes_that_hold_for_all_judges_are_said_once(run, tmp_path):
     out = tmp_path / "out"
     metric = {"scorer": "cohen_kappa", "annotator_aggregation": "majority_vote"}
-    scored(voted_run(), out, [metric])
+    scored(run, out, [metric])
     texts = page_of(out).texts
     assert len([text for text in texts if "which their consensus hides" in text]) == 1
     assert "all judges" in texts
@@ -264,9 +275,9 @@ def test_a_scorer_of_one_s_own_is_in_every_report(tmp_path):
     assert f"{about}In the files:" in page.texts
 
 
-def test_the_best_value_is_marked_on_the_page_and_in_the_terminal(tmp_path):
+def test_the_best_value_is_marked_on_the_page_and_in_the_terminal(run, tmp_path):
     out = tmp_path / "out"
-    printed = scored(voted_run(), out, [{"scorer": "classification"}])
+    printed = scored(run, out, [{"scorer": "classification"}])
     lines = [(line.split()[0], line.endswith("*")) for line in printed.splitlines()[1:3]]
     assert lines == [("llama", True), ("gpt", False)]
     page = page_of(out)
@@ -278,9 +289,9 @@ def test_the_best_value_is_marked_on_the_page_and_in_the_terminal(tmp_path):
     assert [float(attrs["data-sort"]) for attrs in marked] == [pytest.approx(7 / 9)]
 
 
-def test_the_page_holds_every_chart_with_words_for_it(tmp_path):
+def test_the_page_holds_every_chart_with_words_for_it(run, tmp_path):
     out = tmp_path / "out"
-    scored(voted_run(), out, [{"scorer": "classification"}, {"scorer": "more_as"}], has_charts=True)
+    scored(run, out, [{"scorer": "classification"}, {"scorer": "more_as"}], has_charts=True)
     page = page_of(out)
     drawings = [attrs for tag, attrs in page.tags if tag == "img"]
     assert len(drawings) == 2
@@ -309,7 +320,7 @@ def test_a_style_sheet_restyles_the_charts(tmp_path):
         scored(run, tmp_path / "none", None, "--style", str(sheet), has_charts=True)
 
 
-def test_a_scorer_named_by_its_path(tmp_path):
+def test_a_scorer_named_by_its_path(run, tmp_path):
     (tmp_path / "scorers_by_path.py").write_text(
         "from judge_eval.stats import ClassificationScorer\n"
         "class Mine(ClassificationScorer):\n"
@@ -318,5 +329,5 @@ def test_a_scorer_named_by_its_path(tmp_path):
         "        self.scorer_name = 'mine'\n"
     )
     out = tmp_path / "out"
-    scored(voted_run(), out, [{"scorer": "scorers_by_path.Mine"}])
+    scored(run, out, [{"scorer": "scorers_by_path.Mine"}])
     assert "mine_1tasks_978f6f60_single" in read_csv(out)[0]

@@ -1,8 +1,8 @@
 """Score files over the web: asked for, made by a worker, fetched; by page and by REST."""
 
 import json
-import time
 import zipfile
+from copy import deepcopy
 from datetime import timedelta
 from io import BytesIO
 
@@ -56,6 +56,16 @@ def voted_run(**fields):
     return run
 
 
+@pytest.fixture(scope="module")
+def made_once(module_db):
+    return voted_run()
+
+
+@pytest.fixture
+def run(made_once):
+    return deepcopy(made_once)
+
+
 def manager(project=None):
     return key_client(make_key("manage", "read", project=project)[1])
 
@@ -85,8 +95,8 @@ def bytes_of(response):
 
 
 @pytest.mark.usefixtures("drawn")
-def test_asked_for_waited_for_and_fetched():
-    run, client = voted_run(), manager()
+def test_asked_for_waited_for_and_fetched(run):
+    client = manager()
     asked = post(client, run, ASKED)
     assert asked.status_code == 202
     location = asked["Location"]
@@ -111,8 +121,8 @@ def test_asked_for_waited_for_and_fetched():
     assert (result["scores"], result["counts"]) == ({"accuracy": 1.0}, {"accuracy": 2})
 
 
-def test_without_a_body_the_usual_metrics_are_computed():
-    run, client = voted_run(), manager()
+def test_without_a_body_the_usual_metrics_are_computed(run):
+    client = manager()
     location = post(client, run)["Location"]
     make_all()
     files = unpacked(bytes_of(client.get(f"{location}/download")))
@@ -133,8 +143,8 @@ def test_without_a_body_the_usual_metrics_are_computed():
         ({"metrics": ASKED["metrics"] * 2}, "metrics", "give one of them a display_name"),
     ],
 )
-def test_a_wrong_configuration_is_told_at_once_with_its_place(body, path, message):
-    response = post(manager(), voted_run(), body)
+def test_a_wrong_configuration_is_told_at_once_with_its_place(run, body, path, message):
+    response = post(manager(), run, body)
     assert response.status_code == 422
     [error] = response.json()["detail"]
     assert error["path"] == path
@@ -150,9 +160,9 @@ def test_a_wrong_configuration_is_told_at_once_with_its_place(body, path, messag
         ({"provider": "nobody", "model": "m"}, "provider"),
     ],
 )
-def test_what_only_a_worker_can_find_wrong_is_told_in_the_end(embedder, path):
+def test_what_only_a_worker_can_find_wrong_is_told_in_the_end(run, embedder, path):
     metric = {"scorer": "semantic_similarity", "options": {"embedder": embedder}}
-    run, client = voted_run(), manager()
+    client = manager()
     location = post(client, run, {"metrics": [metric]})["Location"]
     make_all()
     told = client.get(location).json()
@@ -161,10 +171,10 @@ def test_what_only_a_worker_can_find_wrong_is_told_in_the_end(embedder, path):
     assert client.get(f"{location}/download").status_code == 409
 
 
-def test_a_task_that_the_run_has_no_labels_of_is_told_in_the_end():
+def test_a_task_that_the_run_has_no_labels_of_is_told_in_the_end(run):
     metric = {"scorer": "classification", "task_names": ["stars"]}
     client = manager()
-    location = post(client, voted_run(), {"metrics": [metric]})["Location"]
+    location = post(client, run, {"metrics": [metric]})["Location"]
     make_all()
     assert "this run has no labels of the task 'stars'" in client.get(location).json()["error"]
 
@@ -188,7 +198,7 @@ register("named_by_the_setting", Always)
 """
 
 
-def test_a_scorer_of_the_setting_is_taken_by_its_name(tmp_path, monkeypatch, settings):
+def test_a_scorer_of_the_setting_is_taken_by_its_name(run, tmp_path, monkeypatch, settings):
     (tmp_path / "scorers_of_the_setting.py").write_text(MODULE)
     monkeypatch.syspath_prepend(tmp_path)
     # Whatever is registered here is gone after the test.
@@ -197,15 +207,14 @@ def test_a_scorer_of_the_setting_is_taken_by_its_name(tmp_path, monkeypatch, set
     settings.SCORER_MODULES = ["scorers_of_the_setting"]
     apps.get_app_config("reports").ready()
     client = manager()
-    location = post(client, voted_run(), {"metrics": ["named_by_the_setting"]})["Location"]
+    location = post(client, run, {"metrics": ["named_by_the_setting"]})["Location"]
     make_all()
     table = unpacked(bytes_of(client.get(f"{location}/download")))["score_report.csv"]
     assert table.splitlines()[1] == b"judge-0,1"
 
 
-def test_the_figures_are_on_the_page_and_in_the_answer_those_of_own_scorers_too(monkeypatch):
+def test_the_figures_are_on_the_page_and_in_the_answer_those_of_own_scorers_too(run, monkeypatch):
     monkeypatch.setitem(SCORERS, "more_as", MoreAs)
-    run = voted_run()
     client = manager()
     metrics = [*ASKED["metrics"], {"scorer": "more_as", "display_name": "how many more As"}]
     location = post(client, run, {"metrics": metrics}).json()["location"]
@@ -250,8 +259,8 @@ def test_people_stand_beneath_the_judges_and_are_rounded_as_in_the_files():
 
 
 @pytest.mark.parametrize("text", ["", json.dumps(ASKED), json.dumps(ASKED["metrics"])])
-def test_a_part_is_chosen_on_the_page(text):
-    run, browser = voted_run(), user_client()
+def test_a_part_is_chosen_on_the_page(run, text):
+    browser = user_client()
     address = f"/runs/{run.pk}/scores/"
     assert "<select" not in browser.get(address).content.decode(), "nothing is known of the run"
     compute(run)
@@ -266,14 +275,14 @@ def test_a_part_is_chosen_on_the_page(text):
     assert ("usual" in page) == (not text)
 
 
-def test_a_part_that_cannot_be_is_refused():
-    answer = user_client().post(f"/runs/{voted_run().pk}/scores/ask", {"part": "colour:red"})
+def test_a_part_that_cannot_be_is_refused(run):
+    answer = user_client().post(f"/runs/{run.pk}/scores/ask", {"part": "colour:red"})
     assert answer.status_code == 422
     assert "part: tag:" in text_of(answer)
 
 
-def test_the_page_costs_the_same_however_many_files_there_are():
-    run, client = voted_run(), user_client()
+def test_the_page_costs_the_same_however_many_files_there_are(run):
+    client = user_client()
     address = f"/runs/{run.pk}/scores/"
     few = queries_of(client, address)
     for _ in range(15):
@@ -323,8 +332,8 @@ def test_another_project_and_another_run_do_not_have_them():
     assert post(manager(make_project()), run, ASKED).status_code == 404
 
 
-def test_files_that_are_gone_are_told():
-    run, client = voted_run(), manager()
+def test_files_that_are_gone_are_told(run):
+    client = manager()
     location = post(client, run, ASKED)["Location"]
     make_all()
     scores.path_of(ScoreReport.objects.get()).unlink()
@@ -334,8 +343,8 @@ def test_files_that_are_gone_are_told():
 # --- the worker ---------------------------------------------------------------------------------
 
 
-def test_a_task_that_comes_twice_makes_them_once():
-    report = scores.request_scores(voted_run(), None)
+def test_a_task_that_comes_twice_makes_them_once(run):
+    report = scores.request_scores(run, None)
     scores.make(report.pk)
     path = scores.path_of(report)
     before = path.stat().st_mtime_ns
@@ -346,8 +355,8 @@ def test_a_task_that_comes_twice_makes_them_once():
     ]
 
 
-def test_a_worker_leaves_alone_what_another_is_at():
-    report = scores.request_scores(voted_run(), None)
+def test_a_worker_leaves_alone_what_another_is_at(run):
+    report = scores.request_scores(run, None)
     ScoreReport.objects.update(leased_until=timezone.now() + timedelta(minutes=1))
     scores.make(report.pk)
     assert not scores.path_of(report).exists()
@@ -356,8 +365,8 @@ def test_a_worker_leaves_alone_what_another_is_at():
     assert scores.path_of(report).exists()
 
 
-def test_who_was_overtaken_leaves_the_files_of_the_other_alone(monkeypatch):
-    report = scores.request_scores(voted_run(), None)
+def test_who_was_overtaken_leaves_the_files_of_the_other_alone(run, monkeypatch):
+    report = scores.request_scores(run, None)
     made = score_files.make_report
 
     def overtaken(*args, **options):
@@ -372,38 +381,17 @@ def test_who_was_overtaken_leaves_the_files_of_the_other_alone(monkeypatch):
     assert [file for file in folder.iterdir() if file.name.startswith(str(report.pk))] == []
 
 
-@pytest.mark.django_db(transaction=True)
-def test_a_lease_is_renewed_for_as_long_as_it_takes(monkeypatch):
-    monkeypatch.setattr(scores, "RENEWED_EVERY", timedelta(milliseconds=10))
-    report = scores.request_scores(voted_run(), None)
-    made, leases = score_files.make_report, []
-
-    def slow(*args, **options):
-        ScoreReport.objects.update(leased_until=timezone.now())
-        until = time.monotonic() + 30
-        while not leases or leases[-1] < timezone.now() + timedelta(seconds=60):
-            leases.append(ScoreReport.objects.get().leased_until)
-            assert time.monotonic() < until, "nobody renewed it"
-        return made(*args, **options)
-
-    monkeypatch.setattr(score_files, "make_report", slow)
-    scores.make(report.pk)
-    report.refresh_from_db()
-    assert (report.state, report.leased_until) == ("done", None)
-
-
-def test_what_breaks_off_again_and_again_fails_in_the_end():
-    report = scores.request_scores(voted_run(), None)
+def test_what_breaks_off_again_and_again_fails_in_the_end(run):
+    report = scores.request_scores(run, None)
     ScoreReport.objects.update(attempts=scores.MOST_ATTEMPTS)
     scores.make(report.pk)
     report.refresh_from_db()
     assert (report.state, report.error) == ("failed", "The job failed 3 times.")
 
 
-def test_what_fails_each_time_says_why_in_the_end(settings, tmp_path):
+def test_what_fails_each_time_says_why_in_the_end(run, settings, tmp_path):
     settings.DATA = tmp_path
     (tmp_path / "scores").write_text("a file where a folder belongs")
-    run = voted_run()
     report = scores.request_scores(run, None)
     for _ in range(scores.MOST_ATTEMPTS):
         ScoreReport.objects.update(leased_until=None)
@@ -430,8 +418,7 @@ def test_a_lost_task_is_asked_for_again(monkeypatch):
     assert str(fresh.pk) not in dict(published)
 
 
-def test_old_files_make_room():
-    run = voted_run()
+def test_old_files_make_room(run):
     ago = timezone.now() - timedelta(days=1)
     old = ScoreReport.objects.create(run=run, state="done", requested_at=ago)
     path = scores.path_of(old)
@@ -452,8 +439,8 @@ def test_the_database_refuses_a_failure_without_a_reason():
 # --- the page -----------------------------------------------------------------------------------
 
 
-def test_an_evaluator_presses_the_button_waits_and_fetches():
-    run, browser = voted_run(), user_client()
+def test_an_evaluator_presses_the_button_waits_and_fetches(run):
+    browser = user_client()
     page = f"/runs/{run.pk}/scores/"
     assert "Make score files" in text_of(browser.get(page))
     answer = browser.post(f"{page}ask")
@@ -471,8 +458,7 @@ def test_an_evaluator_presses_the_button_waits_and_fetches():
     assert "score_report.html" in unpacked(bytes_of(browser.get(address)))
 
 
-def test_a_wrong_configuration_stays_in_the_form_with_its_mistakes():
-    run = voted_run()
+def test_a_wrong_configuration_stays_in_the_form_with_its_mistakes(run):
     text = '{"metrics": [{"scorer": "<b>"}]}'
     answer = user_client().post(f"/runs/{run.pk}/scores/ask", {"config": text})
     assert answer.status_code == 422
@@ -483,8 +469,7 @@ def test_a_wrong_configuration_stays_in_the_form_with_its_mistakes():
     )
 
 
-def test_the_reason_of_a_failure_is_text():
-    run = voted_run()
+def test_the_reason_of_a_failure_is_text(run):
     ScoreReport.objects.create(run=run, state="failed", error="<script>x</script>")
     page = user_client().get(f"/runs/{run.pk}/scores/").content.decode()
     assert "failed: &lt;script&gt;x&lt;/script&gt;" in page

@@ -1,6 +1,7 @@
 """Scores as files: hostile names are text, a failure leaves nothing half done."""
 
 from base64 import b64decode, b64encode
+from copy import deepcopy
 from hashlib import sha256
 
 import pytest
@@ -42,6 +43,16 @@ class Unwritable(MoreAs):
 def _scorers(monkeypatch):
     for name, scorer in {"broken": Broken, "unwritable": Unwritable}.items():
         monkeypatch.setitem(SCORERS, name, scorer)
+
+
+@pytest.fixture(scope="module")
+def made_once(module_db):
+    return voted_run()
+
+
+@pytest.fixture
+def run(made_once):
+    return deepcopy(made_once)
 
 
 # --- hostile names ------------------------------------------------------------------------------
@@ -97,9 +108,9 @@ def test_no_name_is_anything_but_text_on_the_page(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_page_needs_nothing_else_and_runs_only_its_own_script(tmp_path):
+def test_the_page_needs_nothing_else_and_runs_only_its_own_script(run, tmp_path):
     out = tmp_path / "out"
-    scored(voted_run(), out, has_charts=True)
+    scored(run, out, has_charts=True)
     page = page_of(out)
     drawings = drawings_of(page)
     assert len(drawings) > 1
@@ -137,34 +148,33 @@ def refused(run, out, *args):
     return str(error.value)
 
 
-def test_a_wrong_configuration_is_told_with_its_place(tmp_path):
+def test_a_wrong_configuration_is_told_with_its_place(run, tmp_path):
     config = [{"scorer": "classification"}, {"scorer": "kapa"}]
-    told = refused(voted_run(), tmp_path / "out", config)
+    told = refused(run, tmp_path / "out", config)
     assert told.startswith("the configuration is wrong:\nmetrics[1].scorer: no scorer is called")
 
 
-def test_two_metrics_of_one_name_ask_for_a_display_name(tmp_path):
-    told = refused(voted_run(), tmp_path / "out", [{"scorer": "classification"}] * 2)
+def test_two_metrics_of_one_name_ask_for_a_display_name(run, tmp_path):
+    told = refused(run, tmp_path / "out", [{"scorer": "classification"}] * 2)
     assert f"two metrics are called {ACCURACY}: give one of them a display_name" in told
 
 
-def test_a_scorer_that_fails_leaves_no_half_report(tmp_path):
+def test_a_scorer_that_fails_leaves_no_half_report(run, tmp_path):
     config = [{"scorer": "classification"}, {"scorer": "broken"}]
-    told = refused(voted_run(), tmp_path / "out", config)
+    told = refused(run, tmp_path / "out", config)
     assert told == "while more_as scored gpt on winner: there is nothing to divide by"
 
 
-def test_a_result_that_is_no_json_leaves_no_half_report(tmp_path):
-    told = refused(voted_run(), tmp_path / "out", [{"scorer": "unwritable"}])
+def test_a_result_that_is_no_json_leaves_no_half_report(run, tmp_path):
+    told = refused(run, tmp_path / "out", [{"scorer": "unwritable"}])
     assert told.startswith("more_as_1tasks_978f6f60_single of gpt cannot be written as JSON")
 
 
 @pytest.mark.slow
-def test_a_folder_of_somebody_else_is_left_alone(tmp_path):
+def test_a_folder_of_somebody_else_is_left_alone(run, tmp_path):
     out = tmp_path / "out"
     out.mkdir()
     (out / "thesis.tex").write_text("mine")
-    run = voted_run()
     assert "--force" in refused(run, out)
     scored(run, out, None, "--force")
     assert (out / "score_report.csv").exists()
@@ -173,8 +183,8 @@ def test_a_folder_of_somebody_else_is_left_alone(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_report_is_made_again_in_its_place(tmp_path):
-    run, out = voted_run(), tmp_path / "out"
+def test_a_report_is_made_again_in_its_place(run, tmp_path):
+    out = tmp_path / "out"
     scored(run, out, has_charts=True)
     scored(run, out, [{"scorer": "classification"}], has_charts=True)
     assert [path.name for path in (out / "scores").iterdir()] == ["classification_accuracy"]

@@ -1,8 +1,10 @@
 """Every page about a run of single items, of each kind, before and after people vote."""
 
 import re
+from copy import deepcopy
 
 import pytest
+from django.db import transaction
 from django.test import Client
 from django.urls import reverse
 
@@ -50,11 +52,22 @@ SPOKEN = re.compile(r'\s(?:aria-label|alt|title|placeholder|data-summary)="([^"]
 PEOPLE = 3
 
 
-@pytest.fixture(params=STUDIES)
-def study(request):
+@pytest.fixture(scope="module", params=STUDIES)
+def made_once(request, module_db):
+    with transaction.atomic():
+        yield make_study(request.param)
+        transaction.set_rollback(True)
+
+
+@pytest.fixture
+def study(made_once):
+    return deepcopy(made_once)
+
+
+def make_study(name):
     """A run of twelve jokes that its baselines have judged, and what people say of them."""
-    ballot, options, said = STUDIES[request.param]
-    kind = "pass_flag" if request.param == "graded" else request.param
+    ballot, options, said = STUDIES[name]
+    kind = "pass_flag" if name == "graded" else name
     baselines = names_for_single(kind, ballot) if ballot else []
     run = create_run(
         make_project(),
@@ -115,7 +128,7 @@ def test_no_page_of_single_items_fails_or_speaks_of_pairs(study, are_there_votes
 
 
 @pytest.mark.parametrize(
-    "study, passed", [("pass_flag", {1 / 3, 2 / 3}), ("rating", {None})], indirect=["study"]
+    "made_once, passed", [("pass_flag", {1 / 3, 2 / 3}), ("rating", {None})], indirect=["made_once"]
 )
 def test_a_composite_of_single_items_starts_from_what_people_pass(study, passed):
     run, said = study
