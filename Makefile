@@ -13,8 +13,8 @@ PYTEST = $(PY) -m pytest --dist loadfile --no-loadscope-reorder --durations 10
 # Tests are sorted by what they need. What is in tests/both runs on either database. On SQLite each
 # product that tests start migrates; the tests' own database is made of the models, in no time.
 QUICK = -p no:schemathesis --nomigrations
-ON_SQLITE = $(QUICK) tests/pure tests/db tests/both
-ON_POSTGRESQL = tests/process tests/browser tests/both tests/real_data
+ON_SQLITE = $(QUICK) tests/pure tests/db tests/both tests/real_data
+ON_POSTGRESQL = tests/process tests/browser tests/both
 
 help:
 	@echo 'make run        start HumanJudge here: make run [PORT=8000] [HOST=127.0.0.1] [HUMANJUDGE_DATA=var]'
