@@ -10,8 +10,11 @@ unexport PYTHONDONTWRITEBYTECODE
 
 PY = .venv/bin/python
 PYTEST = $(PY) -m pytest --dist loadfile --no-loadscope-reorder --durations 10
-# Tests are sorted by what they need. What is in tests/both runs on either database. On SQLite each
-# product that tests start migrates; the tests' own database is made of the models, in no time.
+# Tests are sorted by what they need. PostgreSQL is asked only what needs it: what is in tests/both
+# runs on either database, and has SQL of its own, locks, writers at the same moment, query plans or
+# constraints. What uses the ORM as everybody does is in tests/db, whole data sets too are read on
+# SQLite. There each product that tests start migrates; the tests' own database is made of the
+# models, in no time.
 QUICK = -p no:schemathesis --nomigrations
 ON_SQLITE = $(QUICK) tests/pure tests/db tests/both tests/real_data
 ON_POSTGRESQL = tests/process tests/browser tests/both
