@@ -102,11 +102,20 @@ def kill_at(job, step):
         import_jobs.run(job)
 
 
+def cut_into(size, monkeypatch, settings):
+    settings.SEAL_BATCH = size
+    monkeypatch.setattr("judge_eval.exchange.import_scratch.MOST_ROWS", size)
+
+
 @pytest.fixture
 def small_chunks(monkeypatch, settings):
-    settings.SEAL_BATCH = 4
-    for name in ("import_scratch.MOST_ROWS",):
-        monkeypatch.setattr(f"judge_eval.exchange.{name}", 4)
+    cut_into(4, monkeypatch, settings)
+
+
+@pytest.fixture
+def chunks_of_seven(monkeypatch, settings):
+    """Still two of the verdicts and more of the ledger; each one is a step to die at."""
+    cut_into(7, monkeypatch, settings)
 
 
 def said_of(run):
@@ -324,7 +333,9 @@ def steps_of(lines):
         yield step
 
 
-def test_at_whatever_step_a_worker_dies_a_bundle_comes_back_as_one_of_which_none_did(small_chunks):
+def test_at_whatever_step_a_worker_dies_a_bundle_comes_back_as_one_of_which_none_did(
+    chunks_of_seven,
+):
     run = make_eventful_run()
     expected, lines = (facts_of(run), numbers_of(run)), list(export_run(run))
     reports = []
@@ -356,7 +367,9 @@ def test_a_copy_goes_on_with_the_numbers_it_began_with(small_chunks):
     assert Run.every.count() == 2
 
 
-def test_of_a_bundle_that_is_wrong_nothing_is_left_whoever_dies_removing_it(small_chunks):
+def test_of_a_bundle_that_is_wrong_nothing_is_left_whoever_dies_removing_it(
+    chunks_of_seven,
+):
     lines = list(export_run(make_eventful_run()))
     for _ in steps_of(changed(lines, "vote", -1, comment="never said")):
         worked()
