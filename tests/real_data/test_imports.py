@@ -373,7 +373,7 @@ def test_the_alt_test_of_a_run_shows_the_published_cells(study):
         *("--project", "Alt-Test", "--name", study, "--epsilon", str(epsilon)),
         stdout=io.StringIO(),
     )
-    run = Run.objects.select_related("queue__project").get()
+    run = Run.objects.select_related("queue__project").get(queue__name=study)
     assert (run.queue.kind, run.state, run.queue.is_open) == ("category", "complete", False)
     compute(run)
     response = user_client().get(f"/runs/{run.pk}/alt-test/")
