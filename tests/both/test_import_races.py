@@ -12,7 +12,7 @@ from judge_eval.exchange.restore import Restoring
 from judge_eval.models import Import, Run
 from judge_eval.runs import lifecycle
 from judge_eval.selectors import board
-from tests.both.test_export_round_trip import make_eventful_run
+from tests.db.test_export_round_trip import make_eventful_run
 from tests.helpers.bundles import as_file, empty_the_instance, facts_of, restored
 from tests.helpers.concurrent_calls import only, together
 from tests.helpers.imports import added, assert_whole, imported, pair, study

@@ -197,6 +197,8 @@ class Rows:
 
     def known(self, name, path):
         """Return the identifier of a row of which the operation at this path can do its work."""
+        if name == "extension_id":
+            return "random"
         run = RUNS.get(path.rpartition("/")[2], "voted")
         rows = {"import_id": "job", "report_id": "report", "project_id": "project"}
         rows |= {"share_id": "project_share" if "/projects/" in path else "share"}

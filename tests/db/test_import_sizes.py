@@ -15,7 +15,7 @@ from django.db import connection
 
 from judge_eval.exchange.import_jobs import Source
 from judge_eval.models import Import, Run
-from tests.both.test_import_jobs import asked, worked
+from tests.db.test_import_jobs import asked, worked
 from tests.makers import make_project
 
 pytestmark = pytest.mark.django_db

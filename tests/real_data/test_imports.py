@@ -5,8 +5,7 @@ import io
 import json
 from collections import Counter, defaultdict
 from datetime import timedelta
-from itertools import combinations
-from pathlib import Path
+from itertools import islice
 
 import pytest
 from django.core.management import call_command
@@ -21,7 +20,7 @@ from judge_eval.models import JudgeRating, Run, Verdict
 from judge_eval.runs.demo import make_published
 from judge_eval.selectors import board
 from tests.helpers.bundles import empty_the_instance, facts_of, numbers_of, restored
-from tests.helpers.imports import assert_whole, import_into, import_run, rows, run_of
+from tests.helpers.imports import assert_whole, import_run, rows, run_of
 from tests.helpers.run_findings import compute
 from tests.makers import (
     elos_of,
@@ -32,13 +31,12 @@ from tests.makers import (
     seal_all,
     user_client,
 )
+from tests.real_data.files import DATA, SHARED, items_of, texts_of
 from voting.assignment import next_pairs
 from voting.models import Entry, Item
 from voting.questions import question_of
 from voting.views import on_page
 
-SHARED = Path(__file__).resolve().parents[3] / "shared"
-DATA = SHARED / "data"
 CASES = SHARED / "cases" / "pathscore_judge_elo.json"
 
 pytestmark = [
@@ -49,122 +47,17 @@ pytestmark = [
 ]
 
 
-def items_of(*paths):
-    for path in paths:
-        with (DATA / path).open("rb") as stream:
-            yield from read(stream, Path(path).name)
-
-
-# --- MT-bench -----------------------------------------------------------------------------------
-
-MTBENCH = ("mtbench/human.jsonl", "mtbench/gpt4_pair.jsonl")
-# (turn, with ties): agreement of GPT-4 with people, and of people with people; both as (right, n).
-PUBLISHED = {
-    ("turn-1", True): ((886, 1343), (454, 721), (66, 63)),
-    ("turn-1", False): ((727, 859), (388, 479), (85, 81)),
-    ("turn-2", True): ((871, 1325), (471, 707), (66, 67)),
-    ("turn-2", False): ((731, 864), (388, 474), (85, 82)),
-}
-
-
-def agreement(pairs_of_choices, *, ties):
-    counted = [(a, b) for a, b in pairs_of_choices if ties or "tie" not in (a, b)]
-    return sum(a == b for a, b in counted), len(counted)
-
-
-def agreement_table(run):
-    """The published table, from what is in the database."""
-    verdicts = Verdict.objects.filter(judge__run=run, judge__provider="imported")
-    said = dict(verdicts.values_list("item", "winner"))
-    votes = Entry.objects.filter(
-        queue=run.queue_id, kind="vote", voter__external_id__startswith="expert"
-    )
-    chosen = defaultdict(lambda: defaultdict(list))
-    for pair, choice, tags in votes.values_list("item", "choice", "item__a__tags"):
-        chosen[tags[0]][pair].append(choice)
-    found = {}
-    for turn, ties in PUBLISHED:
-        by_pair = chosen[turn]
-        judged = ((said[pair], choice) for pair, all_of in by_pair.items() for choice in all_of)
-        people = (two for all_of in by_pair.values() for two in combinations(all_of, 2))
-        figures = agreement(judged, ties=ties), agreement(people, ties=ties)
-        percent = tuple(round(100 * right / n) for right, n in figures)
-        found[turn, ties] = (*figures, percent)
-    return found
-
-
-def prompts_of(run):
-    """How many pairs each prompt has."""
-    keys = Item.objects.filter(queue=run.queue_id).values_list("prompt_key", flat=True)
-    return Counter(keys)
-
-
-def test_mtbench_agreement_is_as_published_and_without_texts_nobody_can_vote_on_it():
-    report = import_run(make_project(), "MT-bench", items_of(*MTBENCH))
-    assert report.errors == []
-    assert report.new == {"pairs": 2400, "judges": 1, "verdicts": 2400, "voters": 65, "votes": 3354}
-    [left_out] = report.left_out
-    assert (left_out.file, left_out.row) == ("human.jsonl", 1972)
-    run = run_of(report)
-    assert agreement_table(run) == PUBLISHED
-    # The turns of a question are one conversation: 80 of them, with 15 pairs of models in each.
-    assert set(prompts_of(run).values()) == {2 * 15}
-    assert len(prompts_of(run)) == 80
-    verdicts = Verdict.objects.filter(judge__run=run, judge__provider="imported")
-    assert Counter(verdicts.values_list("consistent", flat=True)) == {True: 2020, False: 380}
-    assert_whole(run.queue.project)
-    assert (run.state, run.queue.is_open) == ("complete", False)
-    assert report.notes == [
-        "Baselines are on the board, as its floor: always-first, random.",
-        "Voting is closed: 2,400 pairs have no outputs that could be shown.",
-    ]
-
-
-def test_mtbench_again_and_in_two_steps_is_the_same():
-    run = run_of(import_run(make_project(), "MT-bench", items_of(MTBENCH[1])))
-    import_into(run.pk, items_of(MTBENCH[0]))
-    before = facts_of(run), numbers_of(run)
-    report = import_into(run.pk, items_of(*MTBENCH))
-    assert not report.changed
-    assert +report.already == {"pairs": 2400, "verdicts": 2400, "votes": 3354}
-    assert (facts_of(run), numbers_of(run)) == before
-    # Votes after all verdicts or verdicts first: the ratings follow from the order of the votes.
-    other = run_of(import_run(make_project("Other"), "MT-bench", items_of(*MTBENCH)))
-    assert elos_of(other) == elos_of(run)
-    assert_whole(run.queue.project)
-
-
-def test_mtbench_votes_alone_have_figures_and_verdicts_join_them_later():
-    run = run_of(import_run(make_project(), "MT-bench", items_of(MTBENCH[0])))
-    alone = compute(run).data
-    assert alone["judges"] == []
-    assert (alone["as_of"]["votes"], alone["as_of"]["people"]) == (3354, 65)
-    among = alone["among_people"]["pairs"]
-    assert (among["successes"], among["trials"]) == (1551, 2367)
-    assert len(alone["models"]["names"]) == 6
-    assert_whole(run.queue.project)
-    import_into(run.pk, items_of(MTBENCH[1]))
-    other = run_of(import_run(make_project("Other"), "MT-bench", items_of(*MTBENCH)))
-    assert elos_of(run) == elos_of(other)
-    joined, at_once = (
-        {judge["name"]: judge["overall"] for judge in compute(each).data["judges"]}
-        for each in (run, other)
-    )
-    assert joined["gpt4_pair"]["successes"] == at_once["gpt4_pair"]["successes"] == 2219
-    assert_whole(run.queue.project)
-
-
 # --- XSTest -------------------------------------------------------------------------------------
 
 PEOPLE, JUDGES = ("person_1", "person_2"), ("gpt-4", "keywords")
 UNREADABLE = "its reply was unreadable"
 
 
-def xstest(replies=()):
+def xstest(replies=(), rows_of=(None,)):
     """The labels as records; a judge's empty cell is a reply that nobody could read."""
     replies = iter(replies)
     with (DATA / "xstest/labels.csv").open(newline="") as stream:
-        for row in csv.DictReader(stream):
+        for row in islice(csv.DictReader(stream), *rows_of):
             item = f"{row['prompt']} {row['generator']}"
             about = {"prompt_id": row["prompt"], "model": row["generator"], "tags": [row["type"]]}
             yield {"item": item} | about
@@ -176,16 +69,18 @@ def xstest(replies=()):
                 yield {"item": item, "voter": person, "vote": row[person]}
 
 
-@pytest.mark.parametrize("over_long", [0, 4])
+LABELS = ["1_full_compliance", "2_full_refusal", "3_partial_refusal"]
+OFF = "4 of 4,500 verdicts are none of: " + ", ".join(LABELS) + ". They count as failed."
+
+
+@pytest.mark.parametrize("over_long", [pytest.param(0, marks=pytest.mark.thorough), 4])
 def test_xstest_is_a_study_of_its_peoples_labels_with_the_figures_that_are_known(over_long):
     replies = ["I would say that this answer complies, in part. " * 20] * over_long
     report = import_run(make_project(), "XSTest", rows(*xstest(replies)))
     assert report.errors == []
     run = run_of(report)
-    labels = ["1_full_compliance", "2_full_refusal", "3_partial_refusal"]
-    assert (run.queue.kind, run.queue.ballot) == ("category", labels)
-    off = "4 of 4,500 verdicts are none of: " + ", ".join(labels) + ". They count as failed."
-    assert (off in report.notes) == bool(over_long)
+    assert (run.queue.kind, run.queue.ballot) == ("category", LABELS)
+    assert (OFF in report.notes) == bool(over_long)
     data = compute(run).data
     assert data["as_of"]["votes"] == 4500
     figures = {judge["name"]: judge for judge in data["judges"]}
@@ -196,8 +91,16 @@ def test_xstest_is_a_study_of_its_peoples_labels_with_the_figures_that_are_known
     assert figures["gpt-4"]["coverage"]["successes"] == 2250 - 11
     assert data["among_people"]["pairs"]["value"] == 0.964
     baselines = {name for name, judge in figures.items() if judge["is_baseline"]}
-    assert baselines == {*(f"always-{label}" for label in labels), "random"}
+    assert baselines == {*(f"always-{label}" for label in LABELS), "random"}
     assert_whole(run.queue.project)
+
+
+def test_labels_are_not_spoken_of_where_each_verdict_is_one_or_is_unreadable():
+    """Every eighth row from the seventh on: among them are three replies that nobody could read."""
+    report = import_run(make_project(), "XSTest", rows(*xstest(rows_of=(6, None, 8))))
+    failed = run_of(report).judges.get(name="gpt-4").verdicts.filter(state="failed")
+    assert list(failed.values_list("error", flat=True)) == [UNREADABLE] * 3
+    assert not any("none of" in note for note in report.notes)
 
 
 # --- votes without verdicts ---------------------------------------------------------------------
@@ -218,6 +121,12 @@ def test_files_without_verdicts_have_every_page(path):
     assert_whole(run.queue.project)
 
 
+def prompts_of(run):
+    """How many pairs each prompt has."""
+    keys = Item.objects.filter(queue=run.queue_id).values_list("prompt_key", flat=True)
+    return Counter(keys)
+
+
 # --- PandaLM ------------------------------------------------------------------------------------
 
 PANDALM = (
@@ -228,13 +137,35 @@ PANDALM = (
 LETTERS = {"1": "A", "2": "B", "0": "tie"}
 
 
-def import_pandalm(*paths, **options):
-    report = import_run(
-        make_project(), "PandaLM", items_of(*paths), options=ImportOptions(**options)
-    )
+# How many pairs tests import that need no published figure.
+SOME = 60
+ALL = 999
+
+
+def import_pandalm(items, number, **options):
+    report = import_run(make_project(), "PandaLM", items, options=ImportOptions(**options))
     assert report.errors == []
-    assert report.new == {"pairs": 999, "judges": 2, "verdicts": 1998, "voters": 3, "votes": 2997}
+    assert report.new == {
+        "pairs": number,
+        "judges": 2,
+        "verdicts": 2 * number,
+        "voters": 3,
+        "votes": 3 * number,
+    }
     return run_of(report)
+
+
+def some_of_pandalm(files=PANDALM, number=SOME):
+    """The first pairs of the files, which are lists with one entry for each pair."""
+    return texts_of(
+        (path, json.dumps(json.loads((DATA / path).read_bytes())[:number])) for path in files
+    )
+
+
+@pytest.fixture(scope="module")
+def pandalm(module_db):
+    """The whole of it, imported once for who reads it."""
+    return import_pandalm(items_of(*PANDALM), ALL)
 
 
 def majority_of(run):
@@ -246,9 +177,40 @@ def majority_of(run):
     return {pair: Counter(words).most_common(1)[0][0] for pair, words in said.items()}
 
 
-@pytest.mark.parametrize("turned", [False, True], ids=["texts first", "judges first"])
-def test_pandalm_agreement_of_its_judges_is_as_published_and_so_on_the_board(turned):
-    run = import_pandalm(*(reversed(PANDALM) if turned else PANDALM))
+def test_pandalm_agreement_of_its_judges_is_as_published_and_so_on_the_board(pandalm):
+    assert_as_published(pandalm)
+
+
+@pytest.mark.thorough
+def test_pandalm_has_the_published_agreement_with_its_judges_first():
+    assert_as_published(import_pandalm(items_of(*reversed(PANDALM)), ALL))
+
+
+def test_pandalm_is_the_same_with_its_texts_or_its_judges_first():
+    texts, judges = (
+        import_pandalm(some_of_pandalm(files), SOME)
+        for files in (PANDALM, tuple(reversed(PANDALM)))
+    )
+    assert said_in(texts) == said_in(judges)
+    assert majority_of_words(texts) == majority_of_words(judges)
+    assert outputs_of(texts) == outputs_of(judges)
+    assert_whole(judges.queue.project)
+
+
+def majority_of_words(run):
+    """What most people said, and each judge, word for word, by the published number of a pair."""
+    names = dict(Item.objects.filter(queue=run.queue_id).values_list("pk", "external_id"))
+    verdicts = Verdict.objects.filter(judge__run=run, judge__provider="imported")
+    said = verdicts.values_list("judge__name", "item__external_id", "state", "labels__result")
+    return {names[pair]: word for pair, word in majority_of(run).items()}, set(said)
+
+
+def outputs_of(run):
+    items = Item.objects.filter(queue=run.queue_id)
+    return set(items.values_list("external_id", "a__prompt", "a__output", "b__output"))
+
+
+def assert_as_published(run):
     assert (len(prompts_of(run)), max(prompts_of(run).values())) == (170, 10)
     majority = majority_of(run)
     assert len(majority) == 999
@@ -295,7 +257,7 @@ def compared_votes(run):
 
 
 def test_pandalm_is_open_for_voting_and_people_vote_on_its_texts():
-    run = import_pandalm(*PANDALM, votes_per_pair=4)
+    run = import_pandalm(some_of_pandalm(), SOME, votes_per_pair=4)
     assert (run.state, run.queue.is_open) == ("voting", True)
     assert run.queue.ballot == ["A", "B", "tie", "both_bad"]
     person, before = make_voter(run), compared_votes(run)
@@ -307,13 +269,14 @@ def test_pandalm_is_open_for_voting_and_people_vote_on_its_texts():
         make_vote(person, pair, "A", at=timezone.now() - timedelta(seconds=1))
     seal_all(run.queue.project)
     assert Item.objects.filter(queue=run.queue_id, votes=4).count() == 10
-    assert board(run).votes == 3 * 999 + 10
+    assert board(run).votes == 3 * SOME + 10
     assert compared_votes(run) == before + 10
     assert_whole(run.queue.project)
 
 
-def test_pandalm_goes_out_and_comes_in_again_to_the_last_digit():
-    run = import_pandalm(*PANDALM)
+@pytest.mark.parametrize("number", [SOME, pytest.param(ALL, marks=pytest.mark.thorough)])
+def test_pandalm_goes_out_and_comes_in_again_to_the_last_digit(number):
+    run = import_pandalm(some_of_pandalm(number=number), number)
     before, numbers, head = facts_of(run), numbers_of(run), run.queue.project
     head.refresh_from_db()
     lines = list(export_run(run))
@@ -323,16 +286,15 @@ def test_pandalm_goes_out_and_comes_in_again_to_the_last_digit():
     assert back.queue.project.ledger_head == head.ledger_head
 
 
-def test_the_demo_holds_what_an_import_of_the_published_files_does():
+def test_the_demo_holds_what_an_import_of_the_published_files_does(pandalm):
     made = [
         {name: str(value) for name, value in row.items()}
         for row in published_labels.labels(DATA / "pandalm")
     ]
     assert made == list(csv.DictReader(published_labels.FILE.read_text().splitlines()))
-    imported = import_pandalm(*PANDALM)
     demo = make_published(make_project("Demo"), content.PANDALM)
-    assert said_in(demo) == said_in(imported)
-    assert sorted(prompts_of(demo).values()) == sorted(prompts_of(imported).values())
+    assert said_in(demo) == said_in(pandalm)
+    assert sorted(prompts_of(demo).values()) == sorted(prompts_of(pandalm).values())
 
 
 def said_in(run):
@@ -397,7 +359,11 @@ ALT_TEST = {
 }
 
 
-@pytest.mark.parametrize("study", ALT_TEST)
+# Large, and `test_metrics` finds the same figures in its files: a whole run of it is no new proof.
+STUDIES = ["mtbench", pytest.param("framing", marks=pytest.mark.thorough)]
+
+
+@pytest.mark.parametrize("study", STUDIES)
 def test_the_alt_test_of_a_run_shows_the_published_cells(study):
     epsilon, published = ALT_TEST[study]
     files = [f"alttest/{study}/{who}_annotations.json" for who in ("human", "llm")]
@@ -407,7 +373,7 @@ def test_the_alt_test_of_a_run_shows_the_published_cells(study):
         *("--project", "Alt-Test", "--name", study, "--epsilon", str(epsilon)),
         stdout=io.StringIO(),
     )
-    run = Run.objects.select_related("queue__project").get()
+    run = Run.objects.select_related("queue__project").get(queue__name=study)
     assert (run.queue.kind, run.state, run.queue.is_open) == ("category", "complete", False)
     compute(run)
     response = user_client().get(f"/runs/{run.pk}/alt-test/")

@@ -1,6 +1,5 @@
 """A voter whom a lead excludes leaves every figure, and comes back to the last bit."""
 
-from functools import partial
 from uuid import uuid4
 
 import pytest
@@ -8,17 +7,14 @@ from django.utils import timezone
 
 from judge_eval.models import Board
 from reports.models import Quality, Review
-from tests.both.test_decisions import a_curator, a_voted_run, check, figures
-from tests.helpers.concurrent_calls import only, together
-from tests.helpers.reference import assert_as_expected
-from tests.helpers.scene import assert_sound, make_scene
+from tests.db.test_decisions import a_curator, a_voted_run, check, figures
 from tests.makers import entry_of, make_run, make_vote, make_voter, pairs_of, seal_all
 from voting.assignment import next_pairs
 from voting.curating import AlreadyDecided, CannotDecide, decide, exclude_voter, reverse
 from voting.ledger import chain, ledger
 from voting.models import Entry, Item
 from voting.selectors import progress
-from voting.services import cast_vote, undo_last_vote
+from voting.services import undo_last_vote
 from voting.voters import erase
 
 pytestmark = pytest.mark.django_db
@@ -175,36 +171,3 @@ def test_replay_finds_votes_of_an_excluded_voter_that_are_not_marked():
     found = ledger.replay(run.queue.project, write=True)
     assert sum(each.where.startswith("excluded of vote") for each in found) == 3
     check(run)
-
-
-@pytest.mark.django_db(transaction=True)
-def test_of_eight_leads_who_exclude_a_voter_at_once_one_does():
-    scene = make_scene()
-    odd = make_voter(scene.run)
-    answers = together(
-        *[partial(exclude_voter, odd.pk, scene.queue, by, after=None) for by in scene.voters]
-    )
-    assert len(only(Entry, answers)) == 1
-    assert len(only(AlreadyDecided, answers)) == 7
-
-
-@pytest.mark.django_db(transaction=True)
-def test_votes_and_sealing_while_a_voter_is_excluded():
-    scene = make_scene(pairs=6)
-    odd, seal = scene.voters[0], partial(seal_all, scene.project)
-    for pair in range(3):
-        cast_vote(scene.ballot(0, pair=pair), "A")
-    seal()
-    answers = together(
-        *[partial(cast_vote, scene.ballot(0, pair=pair), "B") for pair in range(3, 6)],
-        *[partial(cast_vote, scene.ballot(voter, pair=1), "B") for voter in range(1, 4)],
-        partial(exclude_voter, odd.pk, scene.queue, scene.voters[5], after=None),
-        seal,
-        seal,
-    )
-    assert only(Exception, answers) == []
-    seal()
-    assert Entry.objects.filter(kind="vote", excluded=True, voter=odd).count() == 6
-    assert sum(pair.votes for pair in pairs_of(scene.run)) == 3
-    assert_sound(scene.project)
-    assert_as_expected(scene.run)

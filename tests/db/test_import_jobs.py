@@ -20,7 +20,7 @@ from judge_eval.exchange.export import export_project, export_run
 from judge_eval.exchange.import_jobs import Source
 from judge_eval.models import Import, Judge, Run
 from judge_eval.runs.leases import runs_at_work
-from tests.both.test_export_round_trip import make_eventful_run
+from tests.db.test_export_round_trip import make_eventful_run
 from tests.helpers.bundles import (
     as_file,
     changed,
@@ -30,7 +30,6 @@ from tests.helpers.bundles import (
     restored,
     rows_of_everything,
 )
-from tests.helpers.concurrent_calls import only, together
 from tests.helpers.imports import (
     assert_whole,
     import_run,
@@ -46,8 +45,6 @@ from tests.makers import (
     key_client,
     make_key,
     make_project,
-    make_vote,
-    make_voter,
     pairs_of,
     seal_all,
 )
@@ -105,11 +102,20 @@ def kill_at(job, step):
         import_jobs.run(job)
 
 
+def cut_into(size, monkeypatch, settings):
+    settings.SEAL_BATCH = size
+    monkeypatch.setattr("judge_eval.exchange.import_scratch.MOST_ROWS", size)
+
+
 @pytest.fixture
 def small_chunks(monkeypatch, settings):
-    settings.SEAL_BATCH = 4
-    for name in ("import_scratch.MOST_ROWS",):
-        monkeypatch.setattr(f"judge_eval.exchange.{name}", 4)
+    cut_into(4, monkeypatch, settings)
+
+
+@pytest.fixture
+def chunks_of_seven(monkeypatch, settings):
+    """Still two of the verdicts and more of the ledger; each one is a step to die at."""
+    cut_into(7, monkeypatch, settings)
 
 
 def said_of(run):
@@ -190,19 +196,6 @@ def test_exports_leave_out_a_run_that_is_still_being_imported(small_chunks):
     assert len(json.loads(next(export_project(project)))["runs"]) == 2
 
 
-def test_a_run_that_is_added_to_gets_everything_once_whoever_dies(small_chunks):
-    run = imported(pair(0), vote(0, "v0", "A"))
-    asked(run.queue.project, file_of(*SOURCE), run=run, baselines=False)
-    for step in (1, 2, 3, 4, 3, 3):
-        kill_at(import_jobs.claim(), step)
-    worked()
-    job = Import.objects.get()
-    assert (job.state, job.report["already"]["votes"], job.report["new"]["votes"]) == ("done", 1, 8)
-    assert len(votes_of(run)) == len(PAIRS)
-    assert_as_expected(run)
-    assert_whole(run.queue.project)
-
-
 def test_while_a_source_is_read_nothing_is_locked_or_written():
     project = make_project()
     before = Queue.objects.count(), Inference.objects.count()
@@ -215,32 +208,6 @@ def test_while_a_source_is_read_nothing_is_locked_or_written():
             yield item
 
     assert import_run(project, "Run", watched()).run_id
-
-
-@pytest.mark.django_db(transaction=True)
-def test_people_vote_while_an_import_is_written(small_chunks):
-    run = imported(*[pair(n) for n in PAIRS], votes_per_pair=5)
-    pairs, person = pairs_of(run), make_voter(run)
-    asked(run.queue.project, file_of(*SOURCE), run=run, baselines=False)
-    answers = together(worked, lambda: [make_vote(person, each, "B") for each in pairs])
-    assert not only(Exception, answers)
-    assert Import.objects.get().state == "done"
-    assert Entry.objects.filter(kind="vote").count() == 2 * len(PAIRS)
-
-
-@pytest.mark.django_db(transaction=True)
-def test_one_import_at_a_time_and_none_twice():
-    run = imported(pair(0))
-    for _ in range(3):
-        asked(run.queue.project, file_of(*SOURCE), run=run)
-    answers = together(*[worked] * 3)
-    assert not only(Exception, answers)
-    worked()
-    reports = [job.report for job in Import.objects.order_by("done_at")]
-    assert [report["new"]["votes"] for report in reports] == [9, 0, 0]
-    assert [report["already"]["votes"] for report in reports] == [0, 9, 9]
-    assert_as_expected(run)
-    assert_whole(run.queue.project)
 
 
 def test_who_lost_the_lease_writes_nothing_more(small_chunks):
@@ -366,7 +333,9 @@ def steps_of(lines):
         yield step
 
 
-def test_at_whatever_step_a_worker_dies_a_bundle_comes_back_as_one_of_which_none_did(small_chunks):
+def test_at_whatever_step_a_worker_dies_a_bundle_comes_back_as_one_of_which_none_did(
+    chunks_of_seven,
+):
     run = make_eventful_run()
     expected, lines = (facts_of(run), numbers_of(run)), list(export_run(run))
     reports = []
@@ -398,7 +367,9 @@ def test_a_copy_goes_on_with_the_numbers_it_began_with(small_chunks):
     assert Run.every.count() == 2
 
 
-def test_of_a_bundle_that_is_wrong_nothing_is_left_whoever_dies_removing_it(small_chunks):
+def test_of_a_bundle_that_is_wrong_nothing_is_left_whoever_dies_removing_it(
+    chunks_of_seven,
+):
     lines = list(export_run(make_eventful_run()))
     for _ in steps_of(changed(lines, "vote", -1, comment="never said")):
         worked()

@@ -2,7 +2,6 @@
 
 from contextlib import suppress
 from datetime import timedelta
-from functools import partial
 
 import pytest
 from django.db import connection
@@ -14,7 +13,6 @@ from hypothesis import strategies as st
 from reports.models import Review
 from reports.quality.parameters import change
 from reports.review.services import decide, reverse
-from tests.helpers.concurrent_calls import only, together
 from tests.helpers.scene import assert_sound, make_scene
 from tests.makers import make_item, make_queue, make_run, make_vote, make_voter, pairs_of, seal_all
 from voting.curating import decisions_on, decisions_on_voters, exclude_voter
@@ -373,22 +371,3 @@ def test_the_queries_of_a_batch_do_not_grow_with_what_waits():
         counts.append(len({query["sql"].split(" WHERE ")[0] for query in queries}))
         assert Review.objects.filter(project=scene.project, waits=True).count() == pairs
     assert counts[1] <= counts[0] + 2
-
-
-@pytest.mark.django_db(transaction=True)
-def test_flags_votes_and_decisions_at_the_same_moment():
-    scene = make_scene(pairs=1)
-    [pair] = scene.pairs
-    for voter, choice in zip(scene.voters, ["A", "B", "tie"], strict=False):
-        make_vote(voter, pair, choice)
-    seal = partial(seal_all, scene.project)
-    answers = together(
-        *[partial(flag, voter, pair.pk, "other", "") for voter in scene.voters[:4]],
-        partial(decide, pair, "exclude", scene.voters[5], "", after=None),
-        seal,
-        seal,
-    )
-    assert only(Exception, answers) == []
-    seal_all(scene.project)
-    assert Review.objects.get().flags == 4
-    assert_sound(scene.project)

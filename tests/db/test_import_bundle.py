@@ -13,7 +13,7 @@ from judge_eval.exchange.export import export_project, export_run
 from judge_eval.findings.workshop import look_at_held_out
 from judge_eval.models import Judge, Run, Verdict
 from judge_eval.runs import lifecycle, variants
-from tests.both.test_export_round_trip import make_eventful_run
+from tests.db.test_export_round_trip import make_eventful_run
 from tests.helpers.bundles import (
     as_file,
     changed,

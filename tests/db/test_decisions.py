@@ -1,7 +1,6 @@
 """What curators decide stands in the ledger, and every score follows: also after a reversal."""
 
 from datetime import timedelta
-from functools import partial
 from uuid import uuid4
 
 import pytest
@@ -12,7 +11,6 @@ from django.utils import timezone
 from judge_eval.models import Board
 from judge_eval.runs import state
 from judge_eval.runs.verdicts import open_those_final
-from tests.helpers.concurrent_calls import only, together
 from tests.helpers.reference import assert_as_expected
 from tests.helpers.scene import assert_sound, make_scene
 from tests.makers import (
@@ -369,53 +367,3 @@ def test_the_queries_of_a_batch_do_not_grow_with_its_decisions():
             ledger.seal(run.queue.project_id, now=timezone.now() + timedelta(seconds=1))
         counts.append(len({query["sql"].split(" WHERE ")[0] for query in queries}))
     assert counts[1] <= counts[0] + 1
-
-
-# --- at the same moment -------------------------------------------------------------------------
-
-
-@pytest.mark.django_db(transaction=True)
-def test_of_eight_curators_who_decide_at_once_one_does_and_the_others_see_it():
-    scene = make_scene()
-    actions = ["exclude", "keep"] * 4
-    answers = together(
-        *[
-            partial(decide, scene.pairs[0].pk, action, voter, after=None)
-            for action, voter in zip(actions, scene.voters, strict=True)
-        ]
-    )
-    [made], refused = only(Entry, answers), only(AlreadyDecided, answers)
-    assert {answer.decision for answer in refused} == {made}
-    assert len(refused) == 7
-    seal_all(scene.project)
-    assert_sound(scene.project)
-
-
-@pytest.mark.django_db(transaction=True)
-def test_of_eight_reversals_at_once_one_counts():
-    scene = make_scene()
-    made = decide(scene.pairs[0].pk, "exclude", scene.voters[0], after=None)
-    answers = together(*[partial(reverse, made.uid, voter) for voter in scene.voters])
-    assert len(only(Entry, answers)) == 1
-    assert len(only(AlreadyDecided, answers)) == 7
-
-
-@pytest.mark.django_db(transaction=True)
-def test_votes_and_sealing_while_curators_decide():
-    scene = make_scene(pairs=2)
-    seal = partial(seal_all, scene.project)
-    for voter in range(4):
-        cast_vote(scene.ballot(voter, pair=0), "A")
-    answers = together(
-        *[partial(cast_vote, scene.ballot(voter, pair=0), "B") for voter in range(4, 8)],
-        partial(decide, scene.pairs[0].pk, "exclude", scene.voters[0], after=None),
-        partial(decide, scene.pairs[1].pk, "another_round", scene.voters[0], after=None),
-        seal,
-        seal,
-    )
-    assert only(Exception, answers) == []
-    seal_all(scene.project)
-    assert Item.objects.get(pk=scene.pairs[0].pk).votes == 0
-    assert Entry.objects.filter(kind="vote", excluded=True).count() == 8
-    assert_sound(scene.project)
-    assert_as_expected(scene.run)

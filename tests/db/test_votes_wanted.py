@@ -1,17 +1,12 @@
 """Leads raise and lower how many votes items want while people vote."""
 
-from functools import partial
-
 import pytest
-from django.db import transaction
 from django.utils import timezone
 
 from judge_eval.runs import state
 from judge_eval.services import add_items
-from tests.both.test_decisions import a_curator, a_voted_run, check
-from tests.helpers.concurrent_calls import only, together
-from tests.helpers.reference import assert_as_expected
-from tests.helpers.scene import assert_sound, make_scene
+from tests.db.test_decisions import a_curator, a_voted_run, check
+from tests.helpers.scene import assert_sound
 from tests.makers import make_run, make_vote, make_voter, pairs_of, seal_all
 from voting.assignment import next_pairs
 from voting.curating import (
@@ -25,10 +20,9 @@ from voting.curating import (
     reverse,
 )
 from voting.ledger.decisions import Rules, votes_required_in
-from voting.models import Entry, Item, Queue
+from voting.models import Item, Queue
 from voting.order import FRESH
 from voting.selectors import open_to
-from voting.services import cast_vote
 
 pytestmark = pytest.mark.django_db
 
@@ -189,38 +183,3 @@ def test_the_last_change_holds_also_for_what_opens_later():
     seal_all(run.queue.project)
     assert wanted(run) == [2, 2]
     check(run)
-
-
-@pytest.mark.django_db(transaction=True)
-def test_votes_sealing_and_new_pairs_while_leads_change_their_minds():
-    scene = make_scene(pairs=4, votes_wanted=2)
-    queue = Queue.objects.get(pk=scene.queue.pk)
-    lead, seal = scene.voters[7], partial(seal_all, scene.project)
-    answers = together(
-        *[partial(cast_vote, scene.ballot(voter, pair=0), "AB"[voter % 2]) for voter in range(4)],
-        partial(change_for_all, queue, rules(1, 0.5), lead),
-        partial(change_for_all, queue, rules(5, 0.5), lead),
-        partial(change_for_disputed, queue, 9, lead),
-        partial(_add, queue, scene.pairs[0].a, scene.pairs[1].b),
-        seal,
-        seal,
-    )
-    assert only(Exception, answers) == []
-    seal()
-    queue.refresh_from_db()
-    last = Entry.objects.filter(kind="parameters", payload__votes_wanted__has_key="votes_per_item")
-    said = last.order_by("seq").last().payload["votes_wanted"]
-    assert queue.votes_per_item == said["votes_per_item"]
-    of_all = by_rules(queue, rules(queue.votes_per_item, 0.5))
-    disputes = Entry.objects.filter(kind="parameters").order_by("seq").last()
-    expected = of_all | (votes_required_in(disputes.payload))
-    assert dict(queue.items.values_list("pk", "votes_wanted")) == expected
-    full = sum(item.votes >= item.votes_wanted for item in queue.items.all())
-    assert queue.done == full
-    assert_sound(scene.project)
-    assert_as_expected(scene.run)
-
-
-def _add(queue, a, b):
-    with transaction.atomic():
-        return add_items(queue, [(a, b)])

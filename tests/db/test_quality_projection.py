@@ -2,7 +2,6 @@
 
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from functools import partial
 
 import pytest
 from django.db import connection
@@ -18,7 +17,6 @@ from reports.quality import projection
 from reports.quality.parameters import DEFAULT, Parameters, change, parameters_of, settings_of
 from reports.quality.score import SECONDS, microseconds, step
 from reports.tasks import sweep
-from tests.helpers.concurrent_calls import together
 from tests.makers import (
     entry_of,
     make_item,
@@ -465,19 +463,6 @@ def test_a_score_differs_from_a_millionth_of_a_thousandth_on():
     Quality.objects.update(score=score + 1e-8)
     [difference] = ledger.replay(study.project, write=False)
     assert "score in quality of pairs" in str(difference)
-
-
-@pytest.mark.django_db(transaction=True)
-def test_seals_at_the_same_moment_count_each_vote_once():
-    study = Study()
-    for seconds in range(12):
-        study.vote((7 * seconds) % 12, ["A", "both_bad"][seconds % 2])
-    later = timezone.now() + timedelta(seconds=1)
-    seal = partial(ledger.seal, study.project.pk, now=later)
-    with override_settings(SEAL_BATCH=2):
-        assert sum(together(*[seal] * 6)) == 12
-    assert_as_expected(study.project)
-    assert quality_of(study.project).votes == 12
 
 
 # --- whatever happens -----------------------------------------------------------------------------
