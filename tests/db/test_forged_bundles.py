@@ -113,6 +113,7 @@ FORGED = {
     "items left out": first("comparison", unusable="A could not be drawn"),
     "an item that is closed": first("comparison", opened_at=None),
     "places exchanged": exchanged("comparison", "position"),
+    "another hash of an entry": first("entry", hash="0" * 64),
     "another salt": first("run", salt="0" * 32),
     "no salt": first("run", salt=""),
 }
@@ -172,7 +173,7 @@ NOT_FOUND = {
     "vote.category",
     *("voter.reputation", "vote.salt", "entry.salt", "flag.created_at"),
     # What the report prints is the head, and how many entries there are is counted.
-    "header.project.head_seq",
+    *("header.project.head", "header.project.head_seq"),
     # Quality scores begin then: a project's report shows these, and is found out by them.
     "header.project.created_at",
 }
@@ -195,6 +196,8 @@ def changed(value):
         return [*value, *value[:1]] or ["x"]
     if value is None:
         return 1
+    if re.fullmatch("[0-9a-f]{32,}", value):
+        return value[::-1]  # a hash still
     is_time = value[:2] == "20" and value.endswith("Z")
     return value.replace("20", "19", 1) if is_time else f"{value}x"
 

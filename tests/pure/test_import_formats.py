@@ -301,6 +301,21 @@ def test_metaevaluator_file_that_does_not_say_whose_it_is_is_one_error(name):
     assert error.why.endswith("whose it is: call it judge_… or annotator_…")
 
 
+# --- Arena --------------------------------------------------------------------------------------
+
+
+def test_arena_two_winners_of_one_battle_are_an_error():
+    texts = {"prompt": '["Hi"]', "response_a": '["Hello."]', "response_b": '["Yo."]'}
+    winners = {"winner_model_a": 1, "winner_model_b": 1, "winner_tie": 0}
+    battle = {"id": 1, "model_a": "ada", "model_b": "bob"} | texts | winners
+    error = one(read(jsonl(battle), "battles.jsonl"))
+    assert (error.field, error.row, error.why) == (
+        "winner_tie",
+        1,
+        "more than one winner is marked",
+    )
+
+
 # --- PathScore ----------------------------------------------------------------------------------
 
 

@@ -128,6 +128,13 @@ def test_a_request_is_told_as_it_came(ask, environs):
     assert "HTTP_X_FORWARDED_PROTO" not in environ
 
 
+def test_a_body_that_trickles_has_no_more_time_than_one_that_stops(ask, settings):
+    settings.BODY_SECONDS = 0.05
+    pieces = [b"a" * rsgi.IN_MEMORY, *[b"b"] * 2_000]
+    status, *_ = ask(scope("/api/runs"), *pieces, seconds=0.01)
+    assert status == 408
+
+
 @pytest.mark.parametrize("length", [50, 500_000])
 def test_a_body_that_comes_too_slowly_is_refused(ask, settings, length):
     settings.BODY_SECONDS = 0.05
