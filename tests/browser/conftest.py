@@ -1,5 +1,6 @@
 """A running product and a browser, once for these tests; a fresh window for each."""
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -54,9 +55,10 @@ def windows(chromium, product):
 
 
 @pytest.fixture
-def window(windows):
+def window(windows, request):
     """Open a browser window of somebody new; at the end nothing may have gone wrong in it."""
-    yield windows.open
+    intercepts = request.node.get_closest_marker("intercepts") is not None
+    yield partial(windows.open, intercepts=intercepts)
     windows.close()
     said, windows.complaints = windows.complaints, []
     assert [line for line in said if not any(word in line for word in EXPECTED)] == []

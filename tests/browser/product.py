@@ -85,11 +85,14 @@ class Windows:
         self._used: list[tuple[str, BrowserContext]] = []
         self.complaints: list[str] = []
 
-    def open(self, *, again: bool = True, **options: object) -> Page:
-        """Open a window; `again` says whether the next test may have its context."""
-        kind = json.dumps(options, sort_keys=True)
+    def open(self, *, again: bool = True, intercepts: bool = False, **options: object) -> Page:
+        """Open a window; `again` says whether the next test may have its context.
+
+        Only where a test `intercepts` requests can they be held up: such a browser keeps no file.
+        """
+        kind = json.dumps([intercepts, options], sort_keys=True)
         free = self._free.setdefault(kind, [])
-        context = free.pop() if free and again else self._context(options)
+        context = free.pop() if free and again else self._context(options, intercepts)
         self._used.append((kind if again else "", context))
         return context.new_page()
 
@@ -103,12 +106,13 @@ class Windows:
             else:
                 context.close()
 
-    def _context(self, options: dict) -> BrowserContext:
+    def _context(self, options: dict, intercepts: bool) -> BrowserContext:
         context = self._browser.new_context(**{"base_url": self._url} | DESK | options)
         context.set_default_timeout(self._patience_ms)
         context.on("page", self._watch)
-        # Every request can be held up: turned on later, that would miss the first.
-        context.route("**/nothing", lambda route: route.abort())
+        if intercepts:
+            # Turned on later, that would miss the first request.
+            context.route("**/nothing", lambda route: route.abort())
         context.new_page().goto("/healthz")
         return context
 

@@ -9,6 +9,8 @@ from tests.browser.test_access import log_in
 from tests.browser.test_keys import first_pair, vote
 from tests.helpers.waiting import eventually
 
+pytestmark = pytest.mark.intercepts
+
 STUDY = {
     "says": [["A", "B", "A"] if n % 4 else ["B", "A", "A"] for n in range(12)],
     "names": ["judge-often", "judge-seldom", "judge-a"],

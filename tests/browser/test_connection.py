@@ -12,6 +12,8 @@ from tests.browser.product import Gate
 from tests.browser.test_keys import auto_advance, first_pair
 from tests.helpers.waiting import eventually
 
+pytestmark = pytest.mark.intercepts
+
 
 def problem(status, message):
     body = f'<div class="problem"><h1>No</h1><p data-message>{message}</p></div>'

@@ -7,6 +7,8 @@ from tests.browser.product import Gate
 from tests.browser.test_access import PHONE, Finger, middle_of, violations
 from tests.browser.test_keys import auto_advance, first_pair
 
+pytestmark = pytest.mark.intercepts
+
 JOKES = [f"Joke {n}" for n in range(6)]
 CRITERIA = {
     "criteria": [

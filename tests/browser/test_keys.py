@@ -2,10 +2,13 @@
 
 import random
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.product import Gate
 from tests.helpers.waiting import eventually
+
+pytestmark = pytest.mark.intercepts
 
 KEYS = {
     "ArrowLeft": "left", "1": "left", "ArrowRight": "right", "2": "right",
