@@ -11,6 +11,7 @@ import importlib
 import os
 import shutil
 import signal
+import sys
 from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
@@ -24,6 +25,8 @@ from tests.server_programs import ServerError, only_wheels
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 _BROKER = "HUMANJUDGE_TEST_BROKER"
+# For modules that make their tests when they are imported.
+IS_THOROUGH = "--thorough" in sys.argv
 _HEADER = pytest.StashKey[list[str]]()
 
 

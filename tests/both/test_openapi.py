@@ -34,6 +34,7 @@ from tests.makers import (
     pairs_of,
     seal_all,
 )
+from tests.plugin import IS_THOROUGH
 from voting.models import ApiKey
 from voting.services import flag
 
@@ -49,15 +50,23 @@ RULED = (
     "|^POST .*/shares$|^PUT |^GET /api/planner$"
 )
 ACCEPTED = ["2xx", "3xx", "401", "403", "404", "409", "422", "429"]
+# They take what `POST /api/runs` and `POST /api/runs/{run_id}/variants` take: its values are tried
+# there, and here in the thorough run.
+TRIED_ELSEWHERE = "^POST /api/runs/(estimate|{run_id}/judges)$"
 SECRET = "of all scopes"
 CONFIG = schemathesis.Config.from_dict(
     {
         "auth": {"openapi": {"KeyAuth": {"bearer": f"hj_12345678_{SECRET}"}}},
         "operations": [
             {
+                "include-name-regex": TRIED_ELSEWHERE,
+                "phases": {"coverage": {"enabled": IS_THOROUGH}},
+                "checks": {"positive_data_acceptance": {"expected-statuses": ACCEPTED}},
+            },
+            {
                 "include-name-regex": RULED,
                 "checks": {"positive_data_acceptance": {"expected-statuses": ACCEPTED}},
-            }
+            },
         ],
     }
 )
@@ -259,7 +268,12 @@ def test_answers_are_what_the_document_says(case, reached_rows):
     reached_rows.answer(case)
 
 
-class Machine(schema.as_state_machine()):
+# Where runs and imports are made, and what is done with one: all that the document links.
+LINKED = r"^/api/(runs|runs/import|runs/\{run_id\}|imports/.*)$"
+linked = schema if IS_THOROUGH else schema.include(path_regex=LINKED)
+
+
+class Machine(linked.as_state_machine()):
     """Goes on with what an operation has made, as the document says where it is."""
 
     def setup(self):
