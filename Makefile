@@ -9,13 +9,13 @@ MAKEFLAGS += --no-print-directory
 unexport PYTHONDONTWRITEBYTECODE
 
 PY = .venv/bin/python
-# Of tests/db, those files that are quick; and as many examples as show whether all is well.
-QUICK = -q --workers 2 -m 'not slow' -p no:schemathesis --nomigrations --hypothesis-profile fast
+# On SQLite alone: no server but the broker, no process, no browser.
+ON_SQLITE = -q --workers 2 -p no:schemathesis --nomigrations
 
 help:
 	@echo 'make run        start HumanJudge here: make run [PORT=8000] [HOST=127.0.0.1] [HUMANJUDGE_DATA=var]'
 	@echo 'make test       every test, with real servers, processes and a browser'
-	@echo 'make test-fast  those that are quick and need no server, process or browser'
+	@echo 'make test-fast  a minute: the maths, and the first tests of each file of tests/db'
 	@echo 'make test-thorough  every test, with whole data sets and many more examples'
 	@echo 'make check      formats, types, imports, templates, migrations, deployment, known holes'
 	@echo 'make bench      measure: votes, seals, replay, pages, rendering'
@@ -33,10 +33,10 @@ test: .venv/.installed-dev
 # Whole data sets, each hostile picture in each renderer, and the maths with a thousand examples.
 test-thorough: .venv/.installed-dev
 	@HYPOTHESIS_PROFILE=many $(PY) -m tests.suite --thorough $(ARGS)
-	@TEST_DATABASE=sqlite $(PY) -m pytest $(QUICK) --hypothesis-profile thorough tests/pure $(ARGS)
+	@TEST_DATABASE=sqlite $(PY) -m pytest $(ON_SQLITE) --hypothesis-profile thorough tests/pure $(ARGS)
 
 test-fast: .venv/.installed-dev
-	@TEST_DATABASE=sqlite $(PY) -m pytest $(QUICK) tests/pure tests/db $(ARGS)
+	@TEST_DATABASE=sqlite $(PY) -m pytest $(ON_SQLITE) --quick --hypothesis-profile fast tests/pure tests/db $(ARGS)
 
 check: .venv/.installed-dev
 	$(PY) -m ruff check .

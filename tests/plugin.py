@@ -12,6 +12,7 @@ import os
 import shutil
 import signal
 import sys
+from collections import Counter
 from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
@@ -25,6 +26,7 @@ from tests.server_programs import ServerError, only_wheels
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 _BROKER = "HUMANJUDGE_TEST_BROKER"
+QUICK_TESTS_OF_A_FILE = 2
 # For modules that make their tests when they are imported.
 IS_THOROUGH = "--thorough" in sys.argv
 _HEADER = pytest.StashKey[list[str]]()
@@ -49,10 +51,26 @@ def pytest_report_header(config):
     return config.stash.get(_HEADER, None)
 
 
+class QuickTests:
+    """Of a file of tests/db its first tests, and no slow one: every file, but not all of it."""
+
+    # Before they are shuffled.
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_modifyitems(self, config, items):
+        seen = Counter()
+        for item in items[:]:
+            file = item.nodeid.partition("::")[0]
+            seen[file] += file.startswith("tests/db/") and "thorough" not in item.keywords
+            if seen[file] > QUICK_TESTS_OF_A_FILE:
+                items.remove(item)
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):
     """Leave out what is not asked for or not possible here, and begin with what takes long."""
     left_out = set() if config.getoption("--thorough") else {"thorough"}
+    if config.getoption("--quick"):
+        left_out.add("slow")
     if os.environ["DATABASE_URL"].startswith("sqlite"):
         left_out.add("postgresql_only")
     deselected = [item for item in items if any(map(item.get_closest_marker, left_out))]
@@ -96,10 +114,13 @@ def group_of(nodeid: str) -> str:
 def pytest_addoption(parser):
     parser.addoption("--workers", type=int, default=1, help="processes that run tests")
     parser.addoption("--thorough", action="store_true", help="also what is marked thorough")
+    parser.addoption("--quick", action="store_true", help="what takes a minute: make test-fast")
 
 
 def pytest_configure(config):
     _adapt_settings()
+    if config.getoption("--quick"):
+        config.pluginmanager.register(QuickTests())
     count = config.getoption("--workers")
     adopt = partial(_become_worker, config)
     config.pluginmanager.register(workers.Distribution(count, group_of=group_of, adopt=adopt))
