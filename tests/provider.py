@@ -35,7 +35,7 @@ from pathlib import Path
 from tests.provider_server import HOST, Server
 
 ROOT = Path(__file__).resolve().parents[1]
-START_SECONDS = 20
+START_SECONDS = 180
 
 
 class Provider:

@@ -31,8 +31,8 @@ from tests.server_programs import Programs, ServerError, find_postgres, find_val
 
 # Names the folder of a test run in the environment of all its workers.
 FOLDER = "HUMANJUDGE_TEST_FOLDER"
-START_SECONDS = 30
-STOP_SECONDS = 10
+START_SECONDS = 180
+STOP_SECONDS = 60
 
 
 @functools.cache

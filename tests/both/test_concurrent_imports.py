@@ -16,6 +16,7 @@ from judge_eval.management.commands.import_waiting import do_all
 from judge_eval.models import Import, Run
 from tests.helpers.concurrent_calls import only, together
 from tests.helpers.imports import assert_whole, study
+from tests.helpers.waiting import PATIENCE
 from tests.makers import key_client, make_key, make_project
 from voting.models import Entry
 
@@ -91,13 +92,13 @@ def test_while_somebody_else_writes_a_command_says_that_it_waits(source):
         with closing(sqlite3.connect(connection.settings_dict["NAME"])) as other:
             other.execute("BEGIN IMMEDIATE")
             holds.set()
-            assert complaints.written.wait(timeout=60)
+            assert complaints.written.wait(timeout=PATIENCE)
             other.rollback()
 
     holds = threading.Event()
     writer = threading.Thread(target=write_until_it_waits)
     writer.start()
-    assert holds.wait(timeout=60)
+    assert holds.wait(timeout=PATIENCE)
     answers = together(impatient)
     writer.join()
     assert not only(Exception, answers)

@@ -12,7 +12,7 @@ from judge_eval.models import Call
 from judge_eval.runs import leases, lifecycle, worker
 from tests.db.test_worker_pool import MODELS
 from tests.helpers.run_maker import go_on, make_started
-from tests.helpers.waiting import eventually
+from tests.helpers.waiting import PATIENCE, eventually
 
 
 @pytest.mark.django_db
@@ -81,7 +81,7 @@ def test_a_second_crew_goes_home_and_what_the_first_is_making_is_not_made_again(
     held = Call.objects.filter(run=run, lease__isnull=False)
     assert held.update(leased_until=timezone.now() - timedelta(seconds=1)) == 2
     at.control(mode="ok")
-    first.join(30)
+    first.join(PATIENCE)
     assert not first.is_alive()
     assert not Call.objects.filter(state="waiting").exists()
     assert set(at.log()["counts"].values()) == {1}

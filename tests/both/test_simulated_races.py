@@ -11,6 +11,7 @@ from django.db import connection, transaction
 from judge_eval.runs.demo import Simulated, simulate
 from tests.helpers.concurrent_calls import only, together
 from tests.helpers.scene import assert_sound, make_scene
+from tests.helpers.waiting import PATIENCE
 from tests.makers import make_voter, seal_all
 from voting import services
 from voting.kinds import Answer
@@ -71,12 +72,12 @@ def in_another_connection(call):
 
     thread = Thread(target=run)
     thread.start()
-    pid = box.get(timeout=30)
+    pid = box.get(timeout=PATIENCE)
     deadline = time.monotonic() + 30
     while not is_blocked(pid):
         assert time.monotonic() < deadline, "it does not wait"
         time.sleep(0.01)
-    return lambda: (thread.join(30), box.get(timeout=30))[1]
+    return lambda: (thread.join(PATIENCE), box.get(timeout=PATIENCE))[1]
 
 
 def is_blocked(pid):

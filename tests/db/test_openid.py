@@ -13,6 +13,7 @@ from django.test import Client
 from joserfc import jwk
 
 from tests.helpers.pages import text_of
+from tests.helpers.waiting import PATIENCE
 from tests.makers import make_run
 from tests.openid_server import ADA, CLIENT, OpenIDServer
 from voting import members, openid
@@ -40,7 +41,9 @@ def begin(client, wanted=""):
     """Go to the provider and come back; return the address that it sends the browser to."""
     answer = client.get(START, {"next": wanted})
     assert answer.status_code == 302, text_of(answer)
-    return requests.get(answer["Location"], allow_redirects=False, timeout=5).headers["Location"]
+    return requests.get(answer["Location"], allow_redirects=False, timeout=PATIENCE).headers[
+        "Location"
+    ]
 
 
 def arrive(client, address):

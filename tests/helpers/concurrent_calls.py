@@ -9,6 +9,8 @@ from typing import Any
 
 from django.db import connection
 
+from tests.helpers.waiting import PATIENCE
+
 
 def together(*calls: Callable[[], Any]) -> list[Any]:
     """Make all calls at once; return what each returned, or the exception it raised."""
@@ -16,7 +18,7 @@ def together(*calls: Callable[[], Any]) -> list[Any]:
 
     def make(call: Callable[[], Any]) -> Any:
         connection.ensure_connection()
-        barrier.wait(timeout=30)
+        barrier.wait(timeout=PATIENCE)
         try:
             return call()
         except Exception as error:  # noqa: BLE001  a refused call is an answer too

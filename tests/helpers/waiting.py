@@ -4,8 +4,12 @@ import os
 import time
 from pathlib import Path
 
+# What takes a second or two here, a machine that is busy or ten times slower has time for. Whoever
+# waits for a condition waits no longer than it takes.
+PATIENCE = 300
 
-def eventually(condition, seconds=90):
+
+def eventually(condition, seconds=PATIENCE):
     """The first true value of `condition()`, or a failure when the time is over."""
     deadline, pause = time.monotonic() + seconds, 0.02
     while not (value := condition()):

@@ -22,7 +22,7 @@ from tests.process.nursery import ROOT, Nursery
 from tests.servers import lifeline
 
 HOST = "127.0.0.1"
-START_SECONDS = 60
+START_SECONDS = 180
 
 
 def test_database_url() -> str:

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from judge_eval.models import RunEvent
 from tests.helpers.scene import make_scene
-from tests.helpers.waiting import eventually
+from tests.helpers.waiting import PATIENCE, eventually
 from tests.makers import make_invite, make_key
 from tests.process.http_voter import HttpVoter
 from tests.process.nursery import CONSTANTS
@@ -55,7 +55,9 @@ def site(scene, tmp_path, static, settings):
 def listener(site):
     """A client of the API that asks for streams."""
     headers = {"Authorization": f"Bearer {make_key('read')[1]}", "Accept": "text/event-stream"}
-    with httpx.Client(base_url=f"{site.url}/api/runs/", headers=headers, timeout=60) as client:
+    with httpx.Client(
+        base_url=f"{site.url}/api/runs/", headers=headers, timeout=PATIENCE
+    ) as client:
         yield client
 
 
@@ -144,7 +146,7 @@ def test_twenty_listeners_do_not_stop_votes_and_pages(scene, site, listener):
         finally:
             crowd.stop.set()
         for future in listening:
-            future.result(timeout=60)
+            future.result(timeout=PATIENCE)
     assert crowd.told[True] >= 1
     assert replies == Counter({200: VOTES})
     assert Entry.objects.filter(kind="vote").count() == VOTES

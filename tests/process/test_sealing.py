@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from tests.helpers.concurrent_calls import only, together
 from tests.helpers.scene import assert_sound, assert_whole, make_scene
+from tests.helpers.waiting import PATIENCE
 from tests.makers import seal_all
 from tests.process.processes import ROOT, test_database_url
 from voting import services
@@ -91,11 +92,11 @@ def test_a_vote_that_commits_late_is_sealed_behind_votes_with_larger_ids():
         with transaction.atomic():
             recorded = services.cast_vote(scene.ballot(voter=1), "B")
             inserted.set()
-            assert may_commit.wait(timeout=30)
+            assert may_commit.wait(timeout=PATIENCE)
         return recorded
 
     def vote_meanwhile():
-        assert inserted.wait(timeout=30)
+        assert inserted.wait(timeout=PATIENCE)
         try:
             vote_on_everything(scene, [0])
             seal_all(scene.project)
@@ -124,11 +125,11 @@ def test_a_sealer_that_waited_for_the_lock_sees_what_the_other_one_sealed():
         with transaction.atomic():
             Project.objects.select_for_update(no_key=True).get(pk=scene.project.pk)
             locked.set()
-            assert may_seal.wait(timeout=30)
+            assert may_seal.wait(timeout=PATIENCE)
             return ledger.seal(scene.project.pk, now=later())
 
     def seal_second():
-        assert locked.wait(timeout=30)
+        assert locked.wait(timeout=PATIENCE)
         threading.Timer(0.2, may_seal.set).start()
         return ledger.seal(scene.project.pk, now=later())
 
@@ -163,7 +164,7 @@ def test_a_process_killed_in_the_middle_of_sealing_leaves_nothing_half_written()
         text=True,
     )
     vote_on_everything(scene, range(4, 8))
-    output, _ = sealer.communicate(timeout=90)
+    output, _ = sealer.communicate(timeout=PATIENCE)
 
     assert sealer.returncode == 0
     assert output.split() == ["killed", "20"]

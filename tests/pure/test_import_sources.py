@@ -14,6 +14,7 @@ from humanjudge.lib.strict_json import MAX_RECORD
 from judge_eval.exchange.containers import UnknownFormat, format_of
 from judge_eval.exchange.row_models import Note, RowError
 from judge_eval.exchange.sources import Record, records
+from tests.helpers.waiting import PATIENCE
 
 TOO_LARGE = "x" * (MAX_RECORD + 1)
 
@@ -401,4 +402,4 @@ def test_only_parquet_pays_for_pyarrow():
         "assert not {'pyarrow', 'django'} & set(sys.modules)\n"
     )
     root = Path(__file__).resolve().parents[2]
-    subprocess.run([sys.executable, "-c", script], cwd=root, check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", script], cwd=root, check=True, timeout=PATIENCE)

@@ -11,6 +11,7 @@ import pytest
 
 from judge_eval.stats import semantic_similarity
 from judge_eval.stats.similarity import EncoderMissing, LocalEncoder
+from tests.helpers.waiting import PATIENCE
 
 ROOT = Path(__file__).resolve().parents[2]
 NOT_INSTALLED = "not run: model2vec is not installed (requirements-local-embeddings.txt)"
@@ -75,7 +76,11 @@ print(len(LocalEncoder({str(folder)!r})(["cat"])[0]))
 assert "django" not in sys.modules
 """
         done = subprocess.run(
-            [sys.executable, "-c", watched], cwd=ROOT, capture_output=True, text=True, timeout=60
+            [sys.executable, "-c", watched],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
         )
         assert (done.stdout, done.stderr) == ("2\n", "")
 

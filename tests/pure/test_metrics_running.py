@@ -27,6 +27,7 @@ from judge_eval.stats import (
     score_async,
 )
 from judge_eval.stats.estimate import wilson
+from tests.helpers.waiting import PATIENCE
 
 HUMANS = {
     "ann": {
@@ -429,7 +430,7 @@ class Slow(MoreAs):
         self.left -= 1
         if not self.left:
             self.everybody.set()
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE):
             await self.everybody.wait()
         return super().compute_score(*about)
 

@@ -3,9 +3,10 @@
 import threading
 from uuid import UUID
 
+from tests.helpers.waiting import PATIENCE
 from voting.ledger.scheduler import CROWD, CROWD_WINDOWS, Nudger
 
-WAIT = 30
+WAIT = PATIENCE
 
 
 class Broker:
