@@ -320,7 +320,7 @@ def test_settings_go_through_the_ledger_unharmed():
 
 @pytest.fixture
 def soon_thinned(monkeypatch):
-    """Keep every point of the first 16 votes, and every second, fourth… of later ones: not of 128."""
+    """Drop points of a score behind 16 votes already, as it does behind 128."""
     monkeypatch.setattr(projection, "graph_stride", partial(graph_stride, points=16))
 
 
