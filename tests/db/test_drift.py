@@ -93,7 +93,7 @@ def test_a_few_are_frozen_and_asked_again_once_in_each_freezing(model, monkeypat
 def test_a_judge_that_changes_is_told_once_on_the_board_by_webhook_and_in_the_gate(
     model, monkeypatch
 ):
-    run, judge = watched(model, pairs=40, a_day=10)
+    run, judge = watched(model, pairs=24, a_day=6)
     compute(run)
     make_webhook(
         run.queue.project, "https://8.8.8.8/hook", ["judge_drift"], None, "http://testserver"

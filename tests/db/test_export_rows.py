@@ -95,15 +95,13 @@ def test_a_row_for_each_vote_and_verdict_with_its_item():
     }
 
 
-@pytest.mark.parametrize("lines, name", [(run_csv, "run.csv"), (run_rows, "run.jsonl")])
-def test_pairs_come_back_with_their_votes_and_verdicts(lines, name):
+def test_pairs_come_back_with_their_votes_and_verdicts():
     run = a_run_of_pairs()
     before = content_of(run)
-    after = content_of(brought_back(lines(run), name))
-    if name == "run.csv":
-        # What a spreadsheet would take for a formula keeps the apostrophe before it.
-        before[0] = [row.replace("'- a list'", '"\'- a list"') for row in before[0]]
-    assert after == before
+    assert content_of(brought_back(run_rows(run), "run.jsonl")) == before
+    # What a spreadsheet would take for a formula keeps the apostrophe before it.
+    before[0] = [row.replace("'- a list'", '"\'- a list"') for row in before[0]]
+    assert content_of(brought_back(run_csv(run), "run.csv")) == before
 
 
 SAID = {
@@ -115,11 +113,10 @@ SAID = {
 }
 
 
-@pytest.mark.parametrize("lines, name", [(run_csv, "run.csv"), (run_rows, "run.jsonl")])
 @pytest.mark.parametrize("kind", SAID)
-def test_single_items_come_back_with_their_votes_and_verdicts(kind, lines, name):
+def test_single_items_come_back_with_their_votes_and_verdicts(kind):
     records = []
-    for n in range(12):
+    for n in range(6):
         item = {"item": f"i{n}", "output": f"Answer {n}", "prompt": f"Q{n}", "model": "ada"}
         records.append(item | {"tags": ["easy"], "time": AT})
         for who in ("ann", "bob"):
@@ -131,9 +128,10 @@ def test_single_items_come_back_with_their_votes_and_verdicts(kind, lines, name)
     before = content_of(run)
     # In a cell of CSV a set is a text, so it does not tell which labels there are.
     ballot = {"ballot": ["x", "y"]} if kind == "labels" else {}
-    back = brought_back(lines(run), name, vote_kind=kind, **ballot)
-    assert content_of(back) == before
-    assert back.queue.options == run.queue.options
+    for lines, name in ((run_csv, "run.csv"), (run_rows, "run.jsonl")):
+        back = brought_back(lines(run), name, vote_kind=kind, **ballot)
+        assert content_of(back) == before
+        assert back.queue.options == run.queue.options
 
 
 def test_grades_by_criteria_come_back():
@@ -147,16 +145,20 @@ def test_grades_by_criteria_come_back():
     assert (row["vote"], row["labels.short"]) == ("0.75", "0.5")
 
 
-@pytest.mark.parametrize("first", ["=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "  ="])
-def test_no_cell_is_calculated_by_a_spreadsheet(first):
-    evil = f'{first}HYPERLINK("http://evil.example")'
-    said = {"prompt": evil, "output_a": evil, "generator_a": evil}
-    run = imported(pair(1, **said), vote(1, "v", "A", comment=evil, labels={evil: evil}))
-    [row] = table(run)
-    assert [row["output_a"], row["prompt"], row["comment"]] == [f"'{evil}"] * 3
-    assert row[f"labels.{evil}"] == f"'{evil}"
-    item, ballot = map(json.loads, run_rows(run))
-    assert (item["output_a"], ballot["comment"]) == (evil, evil)
+def test_no_cell_is_calculated_by_a_spreadsheet():
+    begins = ["=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "  ="]
+    cells = [f'{first}HYPERLINK("http://evil.example")' for first in begins]
+    records = []
+    for n, evil in enumerate(cells, start=1):
+        records.append(pair(n, prompt=evil, output_a=evil, generator_a=evil))
+        records.append(vote(n, "v", "A", comment=evil, labels={evil: evil}))
+    run = imported(*records)
+    for evil, row in zip(cells, table(run), strict=True):
+        assert [row["output_a"], row["prompt"], row["comment"]] == [f"'{evil}"] * 3
+        assert row[f"labels.{evil}"] == f"'{evil}"
+    lines = [*map(json.loads, run_rows(run))]
+    assert [line["output_a"] for line in lines if "output_a" in line] == cells
+    assert [line["comment"] for line in lines if "comment" in line] == cells
 
 
 def test_outputs_that_were_not_imported_stay_away():

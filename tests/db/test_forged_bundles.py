@@ -29,7 +29,7 @@ CONFIG = {"judges": [{"id": "jury", "options": {"instructions": "Be strict"}}]}
 @pytest.fixture(scope="module")
 def made_once(module_db):
     cache.clear()
-    run = voted_run(pairs=8)
+    run = voted_run(pairs=4)
     Verdict.objects.filter(judge__run=run).update(latency_ms=1250.5, cost_nano=3_000)
     restate(run)
     compute(run)
@@ -245,7 +245,7 @@ def test_a_bundle_of_before_rows_were_covered_verifies_as_far_as_it_goes(run, tm
     write(path, members, records)
     assert verify(path, head).gaps == [
         "settings and names of judges of 1 run, made before the ledger covered them",
-        "outputs of 8 items and details of verdicts on them, made before the ledger covered them",
+        "outputs of 4 items and details of verdicts on them, made before the ledger covered them",
     ]
     FORGED["all verdicts turned round"](records)
     write(path, members, records)

@@ -117,17 +117,24 @@ STUDY = [
 ]
 
 
+ODD_REPLIES = [
+    "As an AI model I cannot decide whether this " + "one complies, " * 30,
+    "perhaps",
+    0.5,
+    ["yes", "no"],
+    "",
+]
+
+
+# Each reply stands before the people's rows or behind them; thoroughly it does both.
 @pytest.mark.parametrize(
-    "reply",
+    "reply, is_first",
     [
-        "As an AI model I cannot decide whether this " + "one complies, " * 30,
-        "perhaps",
-        0.5,
-        ["yes", "no"],
-        "",
+        pytest.param(reply, is_first, marks=[] if is_first == place % 2 else pytest.mark.thorough)
+        for place, reply in enumerate(ODD_REPLIES)
+        for is_first in (True, False)
     ],
 )
-@pytest.mark.parametrize("is_first", [True, False])
 def test_the_kind_is_decided_by_people_and_a_reply_outside_it_has_failed(reply, is_first):
     odd = [verdict(n, "odd", reply) for n in (1, 2)]
     if reply == "":

@@ -255,7 +255,7 @@ def compared(models):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("models", [30, pytest.param(MOST_MODELS, marks=[pytest.mark.thorough])])
+@pytest.mark.parametrize("models", [16, pytest.param(MOST_MODELS, marks=[pytest.mark.thorough])])
 def test_as_many_models_as_fit_are_on_one_board_with_as_many_queries_as_ten(models, monkeypatch):
     """As many as fit: a hundred, whose intervals take long, or fewer where fewer fit."""
     for module in ("compute", "corrected"):

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db
 def run(at):
     """A run in voting of which one judge has failed throughout."""
     at.control(mode="insufficient_quota", models=["judge-hash"])
-    run = go_on(make_started(at, prompts=["One.", "Two.", "Three."]))
+    run = go_on(make_started(at, prompts=["One.", "Two."]))
     at.control(mode="ok", reset=True)
     return run
 
@@ -31,13 +31,13 @@ def entries_of(run):
 
 def test_only_what_failed_is_asked_and_the_rest_stays_as_it_was(at, run):
     before = list(verdicts_of("judge-long").order_by("pk").values())
-    assert lifecycle.retry_failed(run.pk) == 6
+    assert lifecycle.retry_failed(run.pk) == 4
     run = Run.objects.get(pk=run.pk)
     assert (run.state, run.queue.is_open) == ("judging", True)
     event = run.events.filter(kind="retried").get()
-    assert event.text == "6 failed calls are made again."
+    assert event.text == "4 failed calls are made again."
     assert go_on(run).state == "voting"
-    assert [request["model"] for request in at.requests] == ["judge-hash"] * 6
+    assert [request["model"] for request in at.requests] == ["judge-hash"] * 4
     assert set(verdicts_of("judge-hash").values_list("state", flat=True)) == {"done"}
     assert list(verdicts_of("judge-long").order_by("pk").values()) == before
 
@@ -59,14 +59,14 @@ def test_a_later_verdict_is_a_second_entry_and_the_ratings_are_folded_anew(at, r
         make_vote(voter, pair, "A")
     seal_all(run.queue.project)
     failed = JudgeRating.objects.get(judge__name="judge-hash")
-    assert (failed.elo, failed.requested, failed.answered) == (1000, 3, 0)
+    assert (failed.elo, failed.requested, failed.answered) == (1000, 2, 0)
     before = elos_of(run)
 
     lifecycle.retry_failed(run.pk)
     seal_all(run.queue.project)
     assert ledger.replay(run.queue.project, write=False) == [], "while they are asked again"
     run = go_on(run)
-    assert entries_of(run).count() == 6
+    assert entries_of(run).count() == 4
     seal_all(run.queue.project)
 
     for pair in pairs_of(run):
@@ -76,23 +76,23 @@ def test_a_later_verdict_is_a_second_entry_and_the_ratings_are_folded_anew(at, r
         said = Verdict.objects.get(item=pair, judge__name="judge-hash").winner
         assert second.payload["verdicts"][position]["winner"] == said != ""
     rating = JudgeRating.objects.get(judge__name="judge-hash")
-    assert (rating.agree + rating.disagree, rating.requested, rating.answered) == (3, 3, 3)
+    assert (rating.agree + rating.disagree, rating.requested, rating.answered) == (2, 2, 2)
     agreed = verdicts_of("judge-hash").filter(winner="A").count()
     assert rating.agree == agreed
     assert elos_of(run) != before
     assert sum(elos_of(run)) == pytest.approx(3000)
     project = run.queue.project
     assert ledger.replay(project, write=False) == []
-    assert chain.verify(ledger.export(project), project.ledger_head).entries == 15
+    assert chain.verify(ledger.export(project), project.ledger_head).entries == 12
     votes = Entry.objects.filter(kind="vote", retracted=False, seq__isnull=False)
-    assert votes.count() == 3
+    assert votes.count() == 2
 
 
 def test_failing_again_for_the_same_reason_writes_no_entry(at, run):
     at.control(mode="insufficient_quota", models=["judge-hash"])
     lifecycle.retry_failed(run.pk)
     run = go_on(run)
-    assert (run.state, entries_of(run).count()) == ("voting", 3)
+    assert (run.state, entries_of(run).count()) == ("voting", 2)
     assert set(verdicts_of("judge-hash").values_list("state", flat=True)) == {"failed"}
 
 
@@ -106,7 +106,7 @@ def test_with_nothing_failed_nothing_happens(at):
 
 def test_a_complete_run_is_judged_and_voted_on_again(at, run):
     Run.objects.filter(pk=run.pk).update(state="complete")
-    assert lifecycle.retry_failed(run.pk) == 6
+    assert lifecycle.retry_failed(run.pk) == 4
     assert go_on(run).state == "voting"
 
 

@@ -160,10 +160,10 @@ def test_a_filter_that_is_none_is_named(query):
 def test_the_pages_cost_the_same_whatever_waits():
     disputed()
     few = queries_of(user_client(), "/review/")
-    pairs = disputed(pairs=200)
+    pairs = disputed(pairs=60)
     assert queries_of(user_client(), "/review/") == few <= 9
     alone = queries_of(user_client(), page_of(disputed()[0]))
-    assert queries_of(user_client(), page_of(pairs[100])) == alone
+    assert queries_of(user_client(), page_of(pairs[30])) == alone
 
 
 def test_many_are_decided_at_once():

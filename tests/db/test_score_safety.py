@@ -185,7 +185,8 @@ def test_a_folder_of_somebody_else_is_left_alone(run, tmp_path):
 @pytest.mark.slow
 def test_a_report_is_made_again_in_its_place(run, tmp_path):
     out = tmp_path / "out"
-    scored(run, out, has_charts=True)
+    scored(run, out, [{"scorer": "cohen_kappa"}], has_charts=True)
+    assert [path.name for path in (out / "scores").iterdir()] == ["cohens_kappa"]
     scored(run, out, [{"scorer": "classification"}], has_charts=True)
     assert [path.name for path in (out / "scores").iterdir()] == ["classification_accuracy"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["metrics.json", "out"]

@@ -153,22 +153,22 @@ def test_the_examples_of_the_documentation_run():
 # --- styles ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "style, seen",
-    [
-        ('axes.facecolor: "#ff0000"  # red', "#ff0000"),
-        ("axes.facecolor: 00ff00\n\n# a comment\nfont.size: 14", "#00ff00"),
-        ("axes.prop_cycle: cycler('color', ['123456', 'k'])", "#123456"),
-        ({"axes.prop_cycle": ["#123456"]}, "#123456"),
-        ({"font.family": "serif", "font.serif": ["Liberation Serif"]}, "Liberation Serif"),
-        ({"figure.figsize": [3, 2]}, 'width="216pt"'),
-        ("lines.linewidth: 7\naxes.spines.left: True", "stroke-width: 0.8"),
-    ],
-)
-def test_a_style_restyles_and_leaves_nothing_behind(plain, style, seen):
+STYLES = [
+    ('axes.facecolor: "#ff0000"  # red', "#ff0000"),
+    ("axes.facecolor: 00ff00\n\n# a comment\nfont.size: 14", "#00ff00"),
+    ("axes.prop_cycle: cycler('color', ['123456', 'k'])", "#123456"),
+    ({"axes.prop_cycle": ["#123456"]}, "#123456"),
+    ({"font.family": "serif", "font.serif": ["Liberation Serif"]}, "Liberation Serif"),
+    ({"figure.figsize": [3, 2]}, 'width="216pt"'),
+    ("lines.linewidth: 7\naxes.spines.left: True", "stroke-width: 0.8"),
+]
+
+
+def test_a_style_restyles_and_leaves_nothing_behind(plain):
     settings = dict(mpl.rcParams)
-    assert seen in pictures(PLAIN["bars"], ["svg"], style)["svg"].decode()
-    assert dict(mpl.rcParams) == settings
+    for style, seen in STYLES:
+        assert seen in pictures(PLAIN["bars"], ["svg"], style)["svg"].decode(), style
+        assert dict(mpl.rcParams) == settings, style
     assert pictures(PLAIN["bars"], ["svg"]) == plain
 
 

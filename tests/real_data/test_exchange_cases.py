@@ -15,7 +15,7 @@ from django.db import transaction
 from judge_eval.exchange import import_write
 from judge_eval.models import Judge, Run, Verdict
 from tests.helpers.run_findings import compute
-from tests.makers import seal_all, user_client
+from tests.makers import seal_all
 from voting.conversations import messages_of
 from voting.models import Entry, Item
 
@@ -58,12 +58,10 @@ def outputs_of(run):
 
 
 @pytest.mark.parametrize("name", ["votes-only.csv", "one-pair-without-verdict.csv"])
-def test_votes_alone_make_a_board_and_a_report(name, client):
+def test_votes_alone_have_figures(name):
+    """Of these files `test_imports` opens every page."""
     run, _ = imported(f"00-votes-without-verdicts/{name}")
-    assert compute(run).data["as_of"]["votes"] == len(votes_of(run))
-    client = user_client()
-    for page in ("", "alt-test/", "models/", "people/"):
-        assert client.get(f"/runs/{run.pk}/{page}").status_code == 200
+    assert compute(run).data["as_of"]["votes"] == len(votes_of(run)) > 0
 
 
 def test_outputs_alone_are_a_run_that_can_be_voted_on():

@@ -73,7 +73,8 @@ LABELS = ["1_full_compliance", "2_full_refusal", "3_partial_refusal"]
 OFF = "4 of 4,500 verdicts are none of: " + ", ".join(LABELS) + ". They count as failed."
 
 
-@pytest.mark.parametrize("over_long", [pytest.param(0, marks=pytest.mark.thorough), 4])
+@pytest.mark.thorough
+@pytest.mark.parametrize("over_long", [0, 4])
 def test_xstest_is_a_study_of_its_peoples_labels_with_the_figures_that_are_known(over_long):
     replies = ["I would say that this answer complies, in part. " * 20] * over_long
     report = import_run(make_project(), "XSTest", rows(*xstest(replies)))
@@ -95,12 +96,50 @@ def test_xstest_is_a_study_of_its_peoples_labels_with_the_figures_that_are_known
     assert_whole(run.queue.project)
 
 
+# Every eighth row from the seventh on: among them are three replies that nobody could read.
+EIGHTH = (6, None, 8)
+
+
 def test_labels_are_not_spoken_of_where_each_verdict_is_one_or_is_unreadable():
-    """Every eighth row from the seventh on: among them are three replies that nobody could read."""
-    report = import_run(make_project(), "XSTest", rows(*xstest(rows_of=(6, None, 8))))
+    report = import_run(make_project(), "XSTest", rows(*xstest(rows_of=EIGHTH)))
     failed = run_of(report).judges.get(name="gpt-4").verdicts.filter(state="failed")
     assert list(failed.values_list("error", flat=True)) == [UNREADABLE] * 3
     assert not any("none of" in note for note in report.notes)
+
+
+def test_a_part_of_xstest_has_the_figures_that_are_counted_in_its_file():
+    """The whole is imported thoroughly, and `test_published_labels` finds its figures in the file.
+
+    One of the three unreadable replies is replaced by one that is too long.
+    """
+    with (DATA / "xstest/labels.csv").open(newline="") as stream:
+        lines = list(islice(csv.DictReader(stream), *EIGHTH))
+    number = len(lines)
+    said = [(line, line[person]) for line in lines for person in PEOPLE]
+    replies = ["I would say that this answer complies, in part. " * 20]
+    report = import_run(make_project(), "XSTest", rows(*xstest(replies, EIGHTH)))
+    assert report.errors == []
+    run = run_of(report)
+    assert (run.queue.kind, run.queue.ballot) == ("category", LABELS)
+    off = OFF.replace("4 of 4,500", f"1 of {2 * number}")
+    assert off in report.notes
+    data = compute(run).data
+    assert data["as_of"]["votes"] == 2 * number
+    figures = {judge["name"]: judge for judge in data["judges"]}
+    assert {judge["overall"]["trials"] for judge in figures.values()} == {2 * number}
+    for judge in JUDGES:
+        right = sum(line[judge] == word for line, word in said)
+        assert figures[judge]["overall"]["successes"] == right > number
+    for label in LABELS:
+        right = sum(word == label for _, word in said)
+        assert figures[f"always-{label}"]["overall"]["successes"] == right
+    assert figures["gpt-4"]["coverage"]["successes"] == number - 3
+    same = sum(line[PEOPLE[0]] == line[PEOPLE[1]] for line in lines)
+    among = data["among_people"]["pairs"]
+    assert (among["successes"], among["trials"]) == (same, number)
+    baselines = {name for name, judge in figures.items() if judge["is_baseline"]}
+    assert baselines == {*(f"always-{label}" for label in LABELS), "random"}
+    assert_whole(run.queue.project)
 
 
 # --- votes without verdicts ---------------------------------------------------------------------
