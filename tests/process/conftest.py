@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from tests.process.documents import commands, text_of
-from tests.process.processes import ROOT
-from tests.process.up import Up, first_start
+from tests.process.up import INSTALLED, ROOT, Up, environment, first_start
 from tests.provider import provider
 from tests.servers import once
 
 PROVIDER = "https://openrouter.ai/api/v1"
 # Models of the provider that never answer within a test.
 SILENT_MODELS = ("silent-a", "silent-b")
+SOMEBODY_ELSE = 65534
 
 
 def pytest_collection_modifyitems(items):
@@ -30,17 +30,23 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(scope="session")
 def static():
-    """A folder of collected static files, as pages name them on a real server."""
+    """Static files that another user has collected under a strict umask, as an image is built."""
 
     def collect(folder: Path) -> str:
-        data = folder / "data"
+        static = folder / "static"
         subprocess.run(
-            [sys.executable, "manage.py", "collectstatic", "--noinput", "--verbosity", "0"],
+            [*INSTALLED, "manage", "collectstatic", "--noinput", "--verbosity", "0"],
             cwd=ROOT,
-            env={**os.environ, "HUMANJUDGE_DATA": str(data)},
+            env=environment(folder / "data", STATIC_ROOT=str(static)),
+            umask=0o077,
             check=True,
         )
-        return str(data / "static")
+        # Its own mode is that of whoever makes the folder, as a Dockerfile does.
+        static.chmod(0o755)
+        if os.geteuid() == 0:
+            for path in (static, *static.rglob("*")):
+                os.chown(path, SOMEBODY_ELSE, SOMEBODY_ELSE)
+        return str(static)
 
     return Path(once("static", collect))
 

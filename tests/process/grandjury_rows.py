@@ -1,5 +1,7 @@
 """Makes rows for the GrandJury client in a running product: a function's name, and arguments.
 
+They are given on the command line, or one call a line on standard input.
+
 It is a process of its own because its settings are the product's, not those of the test run.
 """
 
@@ -81,6 +83,12 @@ def many(slug, number):
     seal_all(model.project)
 
 
+def made(name, arguments):
+    return json.dumps(globals()[name](*arguments))
+
+
 if __name__ == "__main__":
-    name, arguments = sys.argv[1], json.loads(sys.argv[2])
-    print(json.dumps(globals()[name](*arguments)))
+    if len(sys.argv) > 1:
+        print(made(sys.argv[1], json.loads(sys.argv[2])))
+    for line in sys.stdin if len(sys.argv) == 1 else ():
+        print(made(*json.loads(line)), flush=True)

@@ -1,8 +1,5 @@
 """Pictures in a bucket, on a real S3 server, with the settings that an administrator sets."""
 
-import os
-import subprocess
-import sys
 from hashlib import sha256
 
 import boto3
@@ -20,7 +17,17 @@ pytestmark = [
     pytest.mark.django_db(transaction=True),
 ]
 DRAWING = '<svg xmlns="http://www.w3.org/2000/svg" width="40" height="30"><circle r="9"/></svg>'
-RENDER = "from voting.pictures.store import render_picture; render_picture({})"
+RENDER_AND_BACK_UP = """
+from django.core.management import call_command
+from voting.pictures.store import render_picture
+render_picture({!r})
+call_command("backup", {!r})
+"""
+MIGRATE_AND_RESTORE = """
+from django.core.management import call_command
+call_command("migrate", verbosity=0, interactive=False)
+call_command("restore", {!r})
+"""
 KEYS = {
     "AWS_ACCESS_KEY_ID": "a-key",
     "AWS_SECRET_ACCESS_KEY": "a-secret",
@@ -53,7 +60,9 @@ def test_drawings_are_kept_in_a_bucket_and_served_and_backed_up_from_it(
     picture = make_picture_that_waits()
     with Site(tmp_path, test_database_url(), settings.CELERY_BROKER_URL, **variables) as site:
         site.serve_static(static)
-        site.manage("shell", "-c", RENDER.format(picture.pk))
+        backup = str(tmp_path / "a.backup")
+        code = RENDER_AND_BACK_UP.format(picture.pk, backup)
+        site.manage("shell", "--no-imports", "-c", code)
         picture.refresh_from_db()
         address = picture.png_sha256
         names = sorted(each.key for each in kept.objects.all())
@@ -66,18 +75,11 @@ def test_drawings_are_kept_in_a_bucket_and_served_and_backed_up_from_it(
         assert sha256(shown.content).hexdigest() == address
         assert httpx.get(f"{site.url}/pictures/{'0' * 64}.png").status_code == 404
 
-        site.manage("backup", str(tmp_path / "a.backup"))
         # Whoever takes it away behind the product's back is told so, and no page breaks.
         kept.objects.delete()
         assert httpx.get(f"{site.url}/pictures/{address}.png").status_code == 404
-        restored = {"DATABASE_URL": f"sqlite:///{tmp_path}/restored.sqlite3"}
-        for command in (["migrate"], ["restore", str(tmp_path / "a.backup")]):
-            subprocess.run(
-                [sys.executable, "manage.py", *command],
-                env={**os.environ, **site.environment, **restored},
-                check=True,
-                capture_output=True,
-            )
+        site.environment["DATABASE_URL"] = f"sqlite:///{tmp_path}/restored.sqlite3"
+        site.manage("shell", "--no-imports", "-c", MIGRATE_AND_RESTORE.format(backup))
         assert sorted(each.key for each in kept.objects.all()) == names
 
 

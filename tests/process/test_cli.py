@@ -94,6 +94,13 @@ def new_run(shell, *words):
     return created(shell.lines("judge-eval-create", "--kind", "text", "--wait", *words))
 
 
+@pytest.fixture(scope="module")
+def some_run(up, tmp_path_factory):
+    """A run with tasks, for tests that leave it as it is."""
+    launcher = wheel_and_programs()[1] / "humanjudge"
+    return new_run(Shell(launcher, tmp_path_factory.mktemp("shell"), up.data))
+
+
 # --- the whole pipeline, with no person and no network ------------------------------------------
 
 
@@ -204,8 +211,8 @@ def test_a_run_is_stopped_and_goes_on(shell):
     assert len(shell.lines("list-runs", "--limit", "1")) == 1
 
 
-def test_a_report_is_shared_and_not_any_more(shell):
-    run = new_run(shell)
+def test_a_report_is_shared_and_not_any_more(shell, some_run):
+    run = some_run
     [shared] = shell.lines("share", run, "--label", "press", "--days", "7")
     number, link = re.fullmatch(r"shared\|(\d+)\|(http://.+/r/[\w-]{43}/)", shared).groups()
     [listed] = shell.lines("list-shares", run)
@@ -389,8 +396,10 @@ def test_every_command_prints_json_when_asked(shell):
         assert json.loads("\n".join(shell.lines(*words, "--json")))
 
 
-def test_each_kind_of_failure_has_its_exit_code_and_one_line(shell, launcher, up, tmp_path):
-    missing, run = "00000000", new_run(shell)
+def test_each_kind_of_failure_has_its_exit_code_and_one_line(
+    shell, some_run, launcher, up, tmp_path
+):
+    missing, run = "00000000", some_run
     assert "there is no run" in shell.refused(5, "judge-eval-status", missing)
     assert "Missing argument" in shell.refused(2, "judge-eval-vote")
     assert "No such option" in shell.refused(2, "list-runs", "--everything")
@@ -442,8 +451,8 @@ def test_a_second_start_is_refused_in_one_line(up):
     assert up.healthy()
 
 
+@pytest.mark.usefixtures("some_run")
 def test_a_reader_who_has_enough_ends_it_quietly(shell):
-    new_run(shell)
     reading = shell.start("list-runs", "--json")
     with reading:
         reading.stdout.close()

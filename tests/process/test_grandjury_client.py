@@ -17,27 +17,38 @@ from tests.process.up import ROOT, environment
 
 pytestmark = [pytest.mark.fault, pytest.mark.slow, pytest.mark.timeout(300)]
 
-MANY = 2_600
+# More than two pages of a thousand hold.
+MANY = 2_010
 PATIENCE = 60
 
 
 @pytest.fixture(scope="module")
-def made(up):
-    """Make rows in the product's database."""
-
-    def make(what, *arguments):
-        done = subprocess.run(
-            [sys.executable, "-m", "tests.process.grandjury_rows", what, json.dumps(arguments)],
+def made(up, tmp_path_factory):
+    """Make rows in the product's database, in one process for all tests."""
+    errors = tmp_path_factory.mktemp("rows") / "errors"
+    with (
+        errors.open("w") as file,
+        subprocess.Popen(
+            [sys.executable, "-m", "tests.process.grandjury_rows"],
             cwd=ROOT,
             env=environment(up.data),
-            capture_output=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=file,
             text=True,
-            timeout=200,
-        )
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout)
+        ) as process,
+    ):
 
-    return make
+        def make(what, *arguments):
+            process.stdin.write(f"{json.dumps([what, arguments])}\n")
+            process.stdin.flush()
+            answer = process.stdout.readline()
+            assert answer, errors.read_text()
+            return json.loads(answer)
+
+        yield make
+        process.stdin.close()
+        assert process.wait(60) == 0, errors.read_text()
 
 
 @pytest.fixture(autouse=True)

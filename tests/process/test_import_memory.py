@@ -18,11 +18,11 @@ from tests.makers import make_project
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow, pytest.mark.timeout(400)]
 
-# With pieces of twenty, a hundred rows take as much as they ever will.
-PIECE, FEW, MANY = 20, 100, 300
+# With pieces of ten, fifty rows take as much as they ever will.
+PIECE, FEW, MANY = 10, 50, 150
 LOOKS = 25
 # Long enough that rows which are held are far more than all else that comes and goes.
-LONG = "An answer of an unusual length. " * 320
+LONG = "An answer of an unusual length. " * 640
 # What is added when all rows are held, be it their texts alone.
 FAULT = (MANY - FEW) * len(LONG)
 

@@ -21,10 +21,16 @@ PRODUCTION = {
     "CSRF_TRUSTED_ORIGINS": "https://judge.example.org",
 }
 HSTS = ["SECURE_HSTS_SECONDS", "SECURE_HSTS_INCLUDE_SUBDOMAINS", "SECURE_HSTS_PRELOAD"]
+# Settings are read anew for each set of variables.
 READ = f"""
-import json
+import importlib, json, os, sys
 from humanjudge import settings
-print(json.dumps([getattr(settings, name) for name in {HSTS}]))
+before = dict(os.environ)
+for more in json.loads(sys.argv[1]):
+    os.environ.clear()
+    os.environ.update(before | more)
+    importlib.reload(settings)
+    print(json.dumps([getattr(settings, name) for name in {HSTS}]))
 """
 
 
@@ -39,16 +45,19 @@ def run(tmp_path, *command, **more):
     )
 
 
-def hsts(tmp_path, **more):
-    return json.loads(run(tmp_path, "-c", READ, **PRODUCTION | more).stdout)
-
-
 def test_hsts_is_for_a_year_and_for_this_host_alone_unless_it_is_asked_for(tmp_path):
-    assert hsts(tmp_path) == [31_536_000, False, False]
-    assert hsts(tmp_path, HSTS_SECONDS="0") == [0, False, False]
-    assert hsts(tmp_path, HSTS_SECONDS="9", HSTS_SUBDOMAINS="true") == [9, True, False]
-    assert hsts(tmp_path, HSTS_SECONDS="9", HSTS_PRELOAD="true") == [9, False, True]
-    assert hsts(tmp_path, HTTPS="false")[0] == 0
+    expected = [
+        ({}, [31_536_000, False, False]),
+        ({"HSTS_SECONDS": "0"}, [0, False, False]),
+        ({"HSTS_SECONDS": "9", "HSTS_SUBDOMAINS": "true"}, [9, True, False]),
+        ({"HSTS_SECONDS": "9", "HSTS_PRELOAD": "true"}, [9, False, True]),
+        ({"HTTPS": "false"}, [0, False, False]),
+    ]
+    asked = json.dumps([more for more, _ in expected])
+    read = run(tmp_path, "-c", READ, asked, **PRODUCTION)
+    assert [json.loads(line) for line in read.stdout.splitlines()] == [
+        settings for _, settings in expected
+    ], read.stderr
 
 
 @pytest.mark.parametrize("more", [{}, {"HSTS_SUBDOMAINS": "true"}], ids=["this host", "subdomains"])

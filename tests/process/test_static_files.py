@@ -10,8 +10,8 @@ import httpx
 import pytest
 
 from tests.helpers.waiting import eventually
-from tests.process.test_serve import PROGRAM, deployed
-from tests.process.up import ROOT, START_SECONDS, Up, first_start, free_port
+from tests.process.test_serve import deployed
+from tests.process.up import INSTALLED, ROOT, START_SECONDS, Up, first_start, free_port
 
 pytestmark = [
     pytest.mark.slow,
@@ -23,48 +23,32 @@ pytestmark = [
 ]
 # Root without its capabilities may read and write no more than its modes say.
 WITHOUT_RIGHTS = ("setpriv", "--bounding-set=-all", "--inh-caps=-all", "--no-new-privs")
-SOMEBODY_ELSE = 65534
-
-
-@pytest.fixture
-def collected(tmp_path):
-    """Static files that somebody else has collected under a strict umask."""
-    folder = tmp_path / "static"
-    subprocess.run(
-        [sys.executable, "manage.py", "collectstatic", "--noinput", "--verbosity", "0"],
-        cwd=ROOT,
-        env={**os.environ, "STATIC_ROOT": str(folder)},
-        umask=0o077,
-        check=True,
-    )
-    # Its own mode is that of whoever makes the folder, as a Dockerfile does.
-    folder.chmod(0o755)
-    for path in (folder, *folder.rglob("*")):
-        os.chown(path, SOMEBODY_ELSE, SOMEBODY_ELSE)
-    return folder
 
 
 def style_of(page):
     return re.search(r'href="(/static/[^"]+\.css)"', page.text)[1]
 
 
-def test_up_starts_on_them(tmp_path, collected):
+def test_up_starts_on_them(tmp_path, static):
     data = first_start().copied(tmp_path / "data")
-    before = {path: path.stat().st_mtime_ns for path in collected.rglob("*")}
+    before = {path: path.stat().st_mtime_ns for path in static.rglob("*")}
     program = [*WITHOUT_RIGHTS, sys.executable, "manage.py"]
-    with Up(data, program=program, STATIC_ROOT=str(collected)) as up:
+    with Up(data, program=program, STATIC_ROOT=str(static)) as up:
         page = httpx.get(f"{up.ready().url}/", follow_redirects=True, timeout=30)
         assert httpx.get(up.url + style_of(page), timeout=30).status_code == 200
         assert up.stop(15) == 0, up.shown()
-    assert {path: path.stat().st_mtime_ns for path in collected.rglob("*")} == before
+    assert {path: path.stat().st_mtime_ns for path in static.rglob("*")} == before
 
 
-def test_a_web_server_serves_them(tmp_path, collected):
+def test_a_web_server_serves_them(tmp_path, static):
     port = free_port()
     url = f"sqlite:///{first_start().copied(tmp_path / 'data') / 'humanjudge.sqlite3'}"
-    env = deployed(tmp_path, port, DATABASE_URL=url) | {"STATIC_ROOT": str(collected)}
+    env = deployed(tmp_path, port, DATABASE_URL=url) | {
+        "STATIC_ROOT": str(static),
+        "WEB_PROCESSES": "1",
+    }
     with (tmp_path / "log").open("w") as log:
-        words = [*WITHOUT_RIGHTS, *PROGRAM, "serve", "web"]
+        words = [*WITHOUT_RIGHTS, *INSTALLED, "serve", "web"]
         server = subprocess.Popen(words, cwd=ROOT, env=env, stdout=log, stderr=log)
     headers = {"Host": "judge.example.org", "X-Forwarded-Proto": "https"}
     try:

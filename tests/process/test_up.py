@@ -16,7 +16,6 @@ from humanjudge.launcher.supervisor import CAN_FORK
 from humanjudge.management.commands.up import port as port_of
 from tests.helpers.waiting import eventually
 from tests.process.up import Up, all_gone, first_start, free_port, try_up
-from tests.servers import postgres_server, valkey_server
 
 pytestmark = [
     pytest.mark.fault,
@@ -52,30 +51,51 @@ def ratings(up: Up) -> list:
 
 
 # Among processes of one name, the first is the one that the supervisor started.
+# Those of a row are killed together: the supervisor looks after them in one way.
 VICTIMS = [
-    ("lifeline", 0),
-    ("valkey-server", 0),
-    ("granian", -1),
-    ("granian", 0),
-    ("sealer@", 0),
-    ("worker@", 0),
-    ("celery beat", 0),
+    [("lifeline", 0)],
+    [("valkey-server", 0)],
+    [("granian", -1)],
+    [("granian", 0)],
+    [("sealer@", 0), ("worker@", 0), ("celery beat", 0)],
 ]
 
 
 def kill_each_in_turn(up: Up) -> None:
     """Kill each process; everything goes on, and votes count."""
     with up.run_api() as api:
-        for name, which in VICTIMS:
-            victim = eventually(lambda name=name: up.processes(name))[which]
-            # A web server's processes outlive it for a moment, in which they still answer.
-            below = up.tree(victim)
-            os.kill(victim, signal.SIGKILL)
+        for row in VICTIMS:
+            below = {}
+            for name, which in row:
+                victim = eventually(lambda name=name: up.processes(name))[which]
+                # A web server's processes outlive it for a moment, in which they still answer.
+                below |= up.tree(victim)
+                os.kill(victim, signal.SIGKILL)
             eventually(lambda below=below: all_gone(below))
             eventually(up.healthy, 180)
             vote(up, api)
     assert up.shown().count("died (SIGKILL); restarting it in") == 5, up.shown()
-    eventually(lambda: all(up.processes(name) for name, _ in VICTIMS))
+    eventually(lambda: all(up.processes(name) for row in VICTIMS for name, _ in row))
+
+
+def a_killed_supervisor_takes_its_children_along_and_a_killed_tree_its_data_not(up: Up) -> None:
+    tree = up.tree()
+    os.kill(up.process.pid, signal.SIGKILL)
+    with Up(up.data, up.port) as second:
+        second.ready()
+        assert all_gone(tree)
+        with second.run_api() as api:
+            vote(second, api)
+        votes = second.results()["votes"]
+        for pid in second.tree():
+            os.kill(pid, signal.SIGKILL)
+    with Up(up.data, up.port) as third:
+        with third.ready().run_api() as api:
+            assert third.results()["votes"] == votes
+            vote(third, api)
+        tree = third.tree()
+        assert third.stop(signal.SIGTERM) == 0, third.shown()
+        assert all_gone(tree)
 
 
 def test_the_first_start_ends_with_all_that_a_stranger_needs():
@@ -100,7 +120,7 @@ def test_the_first_start_ends_with_all_that_a_stranger_needs():
     assert not [line for line in said if "WARNING" in line or "ERROR" in line], screen
 
 
-def test_pages_answer_a_vote_is_kept_and_whatever_is_killed_comes_back(data):
+def test_pages_answer_votes_are_kept_and_whatever_is_killed_comes_back(data):
     with Up(data) as up:
         up.ready()
         for path in ("/", "/api/docs", up.access()["invites"][0]["path"]):
@@ -108,39 +128,21 @@ def test_pages_answer_a_vote_is_kept_and_whatever_is_killed_comes_back(data):
             assert page.status_code == 200, path
         style = re.search(r'href="(/static/[^"]+\.css)"', get(f"{up.url}/").text)[1]
         assert get(up.url + style).headers["content-type"].startswith("text/css")
-        with up.run_api() as api:
-            vote(up, api)
-            board = ratings(up)
-        tree = up.tree()
         if CAN_FORK:  # which takes one thread, and not one connection
             own = Path(f"/proc/{up.process.pid}")
             assert len(list(own.joinpath("task").iterdir())) == 1
             assert not [
                 fd for fd in own.joinpath("fd").iterdir() if "socket:" in str(fd.readlink())
             ]
+        kill_each_in_turn(up)
+        board = ratings(up)
+        tree = up.tree()
         assert up.stop(signal.SIGINT) == 0, up.shown()
         assert all_gone(tree)
     with Up(data) as again:
         again.ready()
         assert ratings(again) == board
-        kill_each_in_turn(again)
-        tree = again.tree()
-        assert again.stop(signal.SIGTERM) == 0, again.shown()
-        assert all_gone(tree)
-
-
-def test_it_runs_on_a_given_postgresql_and_redis(tmp_path):
-    with (
-        postgres_server() as database,
-        valkey_server() as broker,
-        Up(tmp_path / "data", DATABASE_URL=database.url, REDIS_URL=broker.url) as up,
-    ):
-        # Of the run that need not wait until all drawings of the demo are drawn.
-        with up.ready().run_api(run="Answers") as api:
-            vote(up, api, "Answers")
-        assert not up.processes("valkey-server")
-        assert not (up.data / "humanjudge.sqlite3").exists()
-        assert up.stop(signal.SIGTERM) == 0, up.shown()
+        a_killed_supervisor_takes_its_children_along_and_a_killed_tree_its_data_not(again)
 
 
 def test_a_database_that_an_earlier_version_left_half_way_is_not_started_on(data):
@@ -183,21 +185,3 @@ def test_a_data_folder_that_is_a_file_is_refused_in_one_line(tmp_path, below):
     assert refused.stderr.startswith("humanjudge: ")
     assert refused.stderr.count("\n") == 1
     assert (tmp_path / "file").read_text() == "I was here first"
-
-
-def test_a_killed_supervisor_takes_its_children_along_and_a_killed_tree_its_data_not(data):
-    with Up(data) as up:
-        up.ready()
-        tree = up.tree()
-        os.kill(up.process.pid, signal.SIGKILL)
-        with Up(data, up.port) as second:
-            second.ready()
-            assert all_gone(tree)
-            with second.run_api() as api:
-                vote(second, api)
-            votes = second.results()["votes"]
-            for pid in second.tree():
-                os.kill(pid, signal.SIGKILL)
-            with Up(data, up.port) as third, third.ready().run_api() as api:
-                assert third.results()["votes"] == votes
-                vote(third, api)

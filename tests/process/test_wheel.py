@@ -1,4 +1,7 @@
-"""The wheel is whole: it starts in an empty environment, from any folder, and a vote counts."""
+"""The wheel is whole: it starts in an empty environment, from any folder, and a vote counts.
+
+It is given a PostgreSQL and a Redis, as whoever installs it may do.
+"""
 
 import os
 import signal
@@ -13,6 +16,7 @@ import pytest
 from tests.helpers.waiting import eventually
 from tests.process.up import ROOT, START_SECONDS, Up, all_gone, environment
 from tests.process.wheel import files, wheel_and_programs
+from tests.servers import postgres_server, valkey_server
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -71,14 +75,25 @@ def test_scorers_are_a_library_that_needs_no_settings(programs, tmp_path):
     assert django.strip() == "False"
 
 
-def test_it_starts_from_any_folder_and_counts_a_vote(programs, tmp_path):
+@pytest.fixture(params=["given servers", pytest.param("its own", marks=pytest.mark.thorough)])
+def servers(request):
+    """What the product is told of a database and a broker: those that it is given, or nothing."""
+    if request.param == "its own":
+        yield {}
+        return
+    with postgres_server() as database, valkey_server() as broker:
+        yield {"DATABASE_URL": database.url, "REDIS_URL": broker.url}
+
+
+def test_it_starts_from_any_folder_and_counts_a_vote(programs, tmp_path, servers):
+    """The first start in this environment; other tests start on servers of its own."""
     home = tmp_path / "home"
     # Where its user keeps such things, as nothing else is named.
     data = home / "humanjudge"
     if sys.platform == "darwin":
         data = home / "Library" / "Application Support" / "humanjudge"
     home.mkdir()
-    more = {"HUMANJUDGE_DATA": "", "XDG_DATA_HOME": str(home), "HOME": str(home)}
+    more = {"HUMANJUDGE_DATA": "", "XDG_DATA_HOME": str(home), "HOME": str(home), **servers}
     with Up(data, program=[programs / "humanjudge"], folder=tmp_path, **more) as up:
         shown = up.ready().shown()
         assert shown.startswith(f"humanjudge: everything is kept in {data}\n")
@@ -103,6 +118,8 @@ def test_it_starts_from_any_folder_and_counts_a_vote(programs, tmp_path):
             text=True,
         )
         assert "Drawings" in listed.stdout, listed.stderr
+        assert bool(up.processes("valkey-server")) is not bool(servers)
+        assert (up.data / "humanjudge.sqlite3").exists() is not bool(servers)
         tree = up.tree()
         assert up.stop(signal.SIGTERM) == 0, up.shown()
         assert all_gone(tree)

@@ -22,6 +22,8 @@ ROOT = Path(__file__).resolve().parents[2]
 START_SECONDS = 180
 # As `make run` starts it.
 PROGRAM = (sys.executable, "manage.py")
+# The command `humanjudge`, as containers call it.
+INSTALLED = (sys.executable, "-m", "humanjudge")
 
 
 def free_port() -> int:
