@@ -19,7 +19,7 @@ from typing import Final
 from pydantic import BaseModel
 
 from humanjudge.lib import extensions
-from judge_eval.exchange import bundle, containers, fields, mapping
+from judge_eval.exchange import containers, fields, mapping
 from judge_eval.exchange.containers import Source
 from judge_eval.exchange.drafts import (
     PairDraft,
@@ -327,6 +327,8 @@ def grouped(errors: Iterable[RowError | LeftOut]) -> list[Fault]:
 
 
 def _look_at_bundle(path: Path, name: str, result: Preview) -> None:
+    from judge_eval.exchange import bundle  # a third of the start of this process
+
     result.formats[name] = "bundle"
     with path.open("rb") as stream:
         try:

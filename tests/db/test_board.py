@@ -1,5 +1,7 @@
 """The board of a run: what stands on it and who may see it."""
 
+from copy import deepcopy
+
 import pytest
 from django.test import Client
 from django.urls import reverse
@@ -210,9 +212,23 @@ SAYS = {
 }
 
 
+# Boards that more than one test reads.
+READ_AGAIN = ("only_baselines", "after_an_exclusion", "twelve_judges")
+
+
+@pytest.fixture(scope="module")
+def read_again(module_db):
+    return {name: BOARDS[name]() for name in READ_AGAIN}
+
+
+@pytest.fixture
+def board(read_again):
+    return lambda name: deepcopy(read_again[name]) if name in read_again else BOARDS[name]()
+
+
 @pytest.mark.parametrize("name", [*SAYS, "ratings", "imported_ties", "flagged_items"])
-def test_a_board_says_it_in_forty_words_and_three_points(name):
-    data = Findings.objects.get(run=BOARDS[name](), part="").data
+def test_a_board_says_it_in_forty_words_and_three_points(name, board):
+    data = Findings.objects.get(run=board(name), part="").data
     assert data["words"].startswith(SAYS.get(name, ""))
     assert len(data["words"].split()) <= 40
     assert data["words"].count(". ") <= 1
@@ -230,19 +246,15 @@ def test_a_board_says_it_in_forty_words_and_three_points(name):
         assert text.endswith(".")
 
 
-def test_whoever_runs_it_is_led_to_add_judges_where_there_are_only_baselines():
-    run = BOARDS["only_baselines"]()
+def test_whoever_runs_it_is_led_to_add_judges_where_there_are_only_baselines(board):
+    run = board("only_baselines")
     page = user_client().get(reverse("run", args=[run.pk]))
     button = words_in(page, 'id="add-judges" href="', '"')
     assert 'id="join-title"' in user_client().get(button).content.decode()
 
 
-@pytest.fixture(scope="module")
-def twelve_judges(module_db):
-    return BOARDS["twelve_judges"]()
-
-
-def test_how_a_judge_stands_to_the_baselines_is_in_its_row(twelve_judges):
+def test_how_a_judge_stands_to_the_baselines_is_in_its_row(board):
+    twelve_judges = board("twelve_judges")
     response = user_client().get(reverse("run", args=[twelve_judges.pk]))
     cells = [
         cells_of(response, name)["beats"]
@@ -256,10 +268,10 @@ def test_how_a_judge_stands_to_the_baselines_is_in_its_row(twelve_judges):
     assert cells[2].small == "worse than random or longer-wins"
 
 
-def test_judges_that_fail_are_named_before_all_else_and_what_changed_after_them(twelve_judges):
-    failing = Findings.objects.get(run=twelve_judges).data["more"]
+def test_judges_that_fail_are_named_before_all_else_and_what_changed_after_them(board):
+    failing = Findings.objects.get(run=board("twelve_judges")).data["more"]
     assert failing[0].startswith(
         "Unanswered: vendor-0/preview and vendor-4/judge-xl have no verdict"
     )
-    changed = Findings.objects.get(run=BOARDS["after_an_exclusion"]()).data["more"]
+    changed = Findings.objects.get(run=board("after_an_exclusion")).data["more"]
     assert changed[0].startswith("Changed: A voter was excluded: ")

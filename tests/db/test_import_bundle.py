@@ -361,8 +361,7 @@ def test_a_bundle_of_which_only_some_runs_are_here_is_refused():
 
 
 def test_a_rubric_of_the_same_version_with_another_text_is_a_new_version():
-    run = make_eventful_run()
-    lines = exported(run)
+    lines = exported()
     project = make_project()
     VoterPrompt.objects.create(project=project, text="Something else", version=1)
     [back] = restored(lines, project)

@@ -6,6 +6,7 @@ import sqlite3
 import sys
 from contextlib import suppress
 from datetime import timedelta
+from functools import cache
 from itertools import count
 
 import pytest
@@ -52,7 +53,7 @@ from voting.models import Entry, Inference, Item, Queue, Voter
 
 pytestmark = pytest.mark.django_db
 
-PAIRS = range(9)
+PAIRS = range(6)
 SOURCE = study(PAIRS, voters=4)
 ITEMS = [
     record
@@ -113,9 +114,9 @@ def small_chunks(monkeypatch, settings):
 
 
 @pytest.fixture
-def chunks_of_seven(monkeypatch, settings):
+def chunks_of_eleven(monkeypatch, settings):
     """Still two of the verdicts and more of the ledger; each one is a step to die at."""
-    cut_into(7, monkeypatch, settings)
+    cut_into(11, monkeypatch, settings)
 
 
 def said_of(run):
@@ -311,6 +312,15 @@ def test_of_what_is_stopped_before_it_is_read_no_file_is_left():
 # --- bundles ------------------------------------------------------------------------------------
 
 
+@cache
+def eventful():
+    """What an eventful run shows, its numbers and its lines; the run itself is gone."""
+    run = make_eventful_run()
+    told = facts_of(run), numbers_of(run), list(export_run(run))
+    empty_the_instance()
+    return told
+
+
 def bundle_of(lines, project=None):
     key, _ = make_key("manage")
     job = Import(project=project, is_bundle=True, form={}, api_key=key)
@@ -334,17 +344,16 @@ def steps_of(lines):
 
 
 def test_at_whatever_step_a_worker_dies_a_bundle_comes_back_as_one_of_which_none_did(
-    chunks_of_seven,
+    chunks_of_eleven,
 ):
-    run = make_eventful_run()
-    expected, lines = (facts_of(run), numbers_of(run)), list(export_run(run))
+    facts, numbers, lines = eventful()
     reports = []
     for _ in steps_of(lines):
         assert not Run.objects.exists()
         assert not Queue.objects.filter(is_open=True).exists()
         worked()
         back = Run.objects.select_related("queue__project").get()
-        assert (facts_of(back), numbers_of(back)) == expected
+        assert (facts_of(back), numbers_of(back)) == (facts, numbers)
         assert_whole(back.queue.project)
         reports.append(Import.objects.get().report)
     assert reports[0]["new"] == {"pairs": 4, "judges": 3, "verdicts": 12, "voters": 2, "votes": 8}
@@ -368,9 +377,9 @@ def test_a_copy_goes_on_with_the_numbers_it_began_with(small_chunks):
 
 
 def test_of_a_bundle_that_is_wrong_nothing_is_left_whoever_dies_removing_it(
-    chunks_of_seven,
+    chunks_of_eleven,
 ):
-    lines = list(export_run(make_eventful_run()))
+    *_, lines = eventful()
     for _ in steps_of(changed(lines, "vote", -1, comment="never said")):
         worked()
         assert not any(rows_of_everything().values())
@@ -380,9 +389,7 @@ def test_of_a_bundle_that_is_wrong_nothing_is_left_whoever_dies_removing_it(
 
 
 def test_who_asked_may_die_over_a_bundle_as_soon_as_all_of_it_was_read(small_chunks, tmp_path):
-    run = make_eventful_run()
-    expected, lines = facts_of(run), list(export_run(run))
-    empty_the_instance()
+    expected, _, lines = eventful()
     job = Import(is_bundle=True, is_local=True, form={})
     job = import_jobs.claim(import_jobs.submit(job, [Source("run.jsonl", as_file(lines))]).pk)
     job.on_progress = lambda: job.written and sys.exit()
@@ -403,17 +410,14 @@ def broken_off(lines, project, *, ledger):
 
 
 def test_a_bundle_that_breaks_off_again_and_again_is_removed(small_chunks):
-    lines = list(export_run(make_eventful_run()))
-    empty_the_instance()
+    *_, lines = eventful()
     before = rows_of_everything()
     assert broken_off(lines, None, ledger=False) == "The import failed 3 times."
     assert rows_of_everything() == before
 
 
 def test_what_the_ledger_holds_of_a_bundle_stays_unseen_and_is_in_nobodys_way(small_chunks):
-    run = make_eventful_run()
-    expected, lines = facts_of(run), list(export_run(run))
-    empty_the_instance()
+    expected, _, lines = eventful()
     project = make_project()
     detail = broken_off(lines, project, ledger=True)
     assert detail.endswith("Its votes are in the ledger, so its rows are kept, but not shown.")

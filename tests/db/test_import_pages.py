@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import transaction
 from django.utils import timezone
 
 from judge_eval.exchange import import_jobs
@@ -221,25 +222,31 @@ def test_a_bundle_is_no_part_of_a_run_and_a_run_that_generates_takes_nothing():
     assert (answer.status_code, "its own pairs come first" in text_of(answer)) == (409, True)
 
 
-@pytest.mark.parametrize(
-    "more, said",
-    [
-        ({"name": " "}, "Name the run."),
-        ({"project": ""}, "Name the new project, or choose one."),
-        ({"votes_per_pair": "0"}, "greater than or equal to 1"),
-        ({"roles": {"one": "pair"}}, "pair: chosen again for 'one'"),
-        ({"read_as": "item", "roles": ROLES}, "choose the column that names the item"),
-    ],
-)
-def test_a_choice_that_is_wrong_is_422_and_the_others_are_kept(more, said):
+WRONG_CHOICES = [
+    ({"name": " "}, "Name the run."),
+    ({"project": ""}, "Name the new project, or choose one."),
+    ({"votes_per_pair": "0"}, "greater than or equal to 1"),
+    ({"roles": {"one": "pair"}}, "pair: chosen again for 'one'"),
+    ({"read_as": "item", "roles": ROLES}, "choose the column that names the item"),
+]
+
+
+def test_a_choice_that_is_wrong_is_422_and_the_others_are_kept():
     client, _ = user_client(), make_project()
     address = brought(client, csv_of(ROWS))
-    roles = ROLES | more.pop("roles", {})
-    sent = fields_of(client, address, roles=roles, rubric="Which is shorter?") | {"do": "import"}
-    answer = client.post(address, sent | more)
-    assert (answer.status_code, said in text_of(answer)) == (422, True)
-    assert "Which is shorter?" in text_of(answer)
-    assert not Run.every.exists()
+    for wrong, said in WRONG_CHOICES:
+        with transaction.atomic():
+            roles = ROLES | wrong.get("roles", {})
+            sent = fields_of(client, address, roles=roles, rubric="Which is shorter?")
+            answer = client.post(address, sent | {"do": "import"} | _without_roles(wrong))
+            assert (answer.status_code, said in text_of(answer)) == (422, True), wrong
+            assert "Which is shorter?" in text_of(answer)
+            assert not Run.every.exists()
+            transaction.set_rollback(True)
+
+
+def _without_roles(fields):
+    return {name: value for name, value in fields.items() if name != "roles"}
 
 
 def test_what_is_refused_keeps_its_files_and_choices_to_be_changed():

@@ -42,7 +42,44 @@ def figures_of(run):
     return data, {judge["name"]: judge for judge in data["judges"]}
 
 
-def test_its_board_has_the_published_figures():
+def assert_an_elo_of_the_files_order_is_marked(run):
+    """On the board, in its files, in the API, on the command line and in a report."""
+    reader = user_client()
+    figures = Findings.objects.get(run=run, part="").data["judges"]
+    [judge] = [judge for judge in figures if judge["name"] == "gpt-3.5-turbo"]
+    low, high = (round(judge[f"elo_other_orders_{end}"]) for end in ("low", "high"))
+    range_in_words = f"in other orders {low:,} to {high:,}, unusual order"
+    board = text_of(reader.get(reverse("run", args=[run.pk])))
+    assert range_in_words in board
+    assert f"{IN_FILE[:1].upper()}{IN_FILE[1:]}." in board
+    rows = reader.get(reverse("run-table", args=[run.pk, "board", "json"])).json()["rows"]
+    assert [(row["elo"] and round(row["elo"]), row["elo_note"]) for row in rows] == [
+        (1212, IN_FILE),
+        (788, IN_FILE),
+        *[(None, BASELINE)] * 3,
+        (None, None),
+    ]
+    key = key_client(make_key("read")[1])
+    results = key.get(f"/api/runs/{run.pk}/judge-eval/results").json()
+    names = ("judge", "rank", "elo", "elo_note")
+    assert [tuple(row[name] for name in names) for row in results["leaderboard"]] == [
+        ("gpt-3.5-turbo", 1, 1212, IN_FILE),
+        ("pandalm-7b", 2, 788, IN_FILE),
+        ("longer-wins", 3, None, BASELINE),
+        ("random", 4, None, BASELINE),
+        ("always-first", 5, None, BASELINE),
+    ]
+    first = next(result_lines(results)).split("\t")
+    assert (first[2], *first[9:]) == ("1212", f"{low}", f"{high}", IN_FILE)
+    report = report_context(report_of(run.queue.project, run), is_frozen=False, outputs={})
+    tables = [of["table"] for _, of in report["sections"] if "table" in of]
+    cells = [cell for table in tables for row in table.rows for cell in row.cells]
+    shown = [(cell.main, cell.small) for cell in cells if cell.figure == "elo"]
+    assert shown[0] == ("1,212", range_in_words)
+    assert [main for main, _ in shown[1:]] == ["788", "", "", "", ""]
+
+
+def test_its_board_has_the_published_figures_and_marks_an_elo_of_the_files_order():
     run = make_published(make_project(), PANDALM)
     data, judges = figures_of(run)
     items = Item.objects.filter(queue=run.queue, opened_at__isnull=False, votes=3)
@@ -91,6 +128,7 @@ def test_its_board_has_the_published_figures():
     assert "69.77 %" in run.note
     assert "66.77 %" in run.note
     assert_whole(run.queue.project)
+    assert_an_elo_of_the_files_order_is_marked(run)
 
 
 @pytest.mark.thorough
@@ -186,42 +224,3 @@ def test_its_draws_and_the_order_of_its_prompts_are_the_same_everywhere(few_labe
     assert (run.pk, run.queue_id) == (number, number)
     for item in run.queue.items.all():
         assert item.turn == fresh_turn(number, item.prompt_key)
-
-
-def test_an_elo_of_the_files_order_is_marked_wherever_it_stands():
-    """On the board, in its files, in the API, on the command line and in a report."""
-    run = make_published(make_project(), PANDALM)
-    compute(run)
-    reader = user_client()
-    figures = Findings.objects.get(run=run, part="").data["judges"]
-    [judge] = [judge for judge in figures if judge["name"] == "gpt-3.5-turbo"]
-    low, high = (round(judge[f"elo_other_orders_{end}"]) for end in ("low", "high"))
-    range_in_words = f"in other orders {low:,} to {high:,}, unusual order"
-    board = text_of(reader.get(reverse("run", args=[run.pk])))
-    assert range_in_words in board
-    assert f"{IN_FILE[:1].upper()}{IN_FILE[1:]}." in board
-    rows = reader.get(reverse("run-table", args=[run.pk, "board", "json"])).json()["rows"]
-    assert [(row["elo"] and round(row["elo"]), row["elo_note"]) for row in rows] == [
-        (1212, IN_FILE),
-        (788, IN_FILE),
-        *[(None, BASELINE)] * 3,
-        (None, None),
-    ]
-    key = key_client(make_key("read")[1])
-    results = key.get(f"/api/runs/{run.pk}/judge-eval/results").json()
-    names = ("judge", "rank", "elo", "elo_note")
-    assert [tuple(row[name] for name in names) for row in results["leaderboard"]] == [
-        ("gpt-3.5-turbo", 1, 1212, IN_FILE),
-        ("pandalm-7b", 2, 788, IN_FILE),
-        ("longer-wins", 3, None, BASELINE),
-        ("random", 4, None, BASELINE),
-        ("always-first", 5, None, BASELINE),
-    ]
-    first = next(result_lines(results)).split("\t")
-    assert (first[2], *first[9:]) == ("1212", f"{low}", f"{high}", IN_FILE)
-    report = report_context(report_of(run.queue.project, run), is_frozen=False, outputs={})
-    tables = [of["table"] for _, of in report["sections"] if "table" in of]
-    cells = [cell for table in tables for row in table.rows for cell in row.cells]
-    shown = [(cell.main, cell.small) for cell in cells if cell.figure == "elo"]
-    assert shown[0] == ("1,212", range_in_words)
-    assert [main for main, _ in shown[1:]] == ["788", "", "", "", ""]

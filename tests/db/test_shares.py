@@ -555,15 +555,16 @@ def test_names_in_pictures_are_text(run):
     assert read(link, "card.png").status_code == 200
 
 
-@pytest.mark.parametrize("of_project", [False, True])
-def test_a_report_costs_the_same_however_much_it_is_of(of_project):
+def test_a_report_costs_the_same_however_much_it_is_of():
     few, many = voted_run(pairs=12), voted_run(pairs=60, people=5)
     for _ in range(3):
         voted_run(pairs=12, project=many.queue.project)
-    costs = []
-    for run in (few, many):
-        _, link = share(run, of_project=of_project)
-        cold = queries_of(Client(), link)
-        costs.append((cold, queries_of(Client(), link)))
-    assert costs[0] == costs[1]
-    assert costs[0][1] <= 5
+    for of_project in (False, True):
+        costs = []
+        for run in (few, many):
+            cache.clear()
+            _, link = share(run, of_project=of_project)
+            cold = queries_of(Client(), link)
+            costs.append((cold, queries_of(Client(), link)))
+        assert costs[0] == costs[1]
+        assert costs[0][1] <= 5
