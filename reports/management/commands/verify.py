@@ -24,7 +24,10 @@ class Command(BaseCommand):
         if connection.introspection.table_names():
             call_command("migrate", verbosity=0)
         else:
-            _make_tables()
+            # As they are now: to make them by migrations takes seconds.
+            with connection.schema_editor() as editor:
+                for model in apps.get_models():
+                    editor.create_model(model)
         if Project.objects.exists():
             raise CommandError(
                 "This database has projects. `humanjudge verify` makes an empty one."
@@ -47,11 +50,3 @@ class Command(BaseCommand):
         self.stdout.write("Not covered by any ledger:")
         for what in NOT_COVERED:
             self.stdout.write(f"- {what}")
-
-
-def _make_tables() -> None:
-    """Make all tables as they are now: to make them by migrations takes seconds."""
-    with connection.schema_editor() as editor:
-        for model in apps.get_models():
-            if model._meta.managed and not model._meta.proxy:
-                editor.create_model(model)
