@@ -7,6 +7,7 @@ import hypothesis
 import pytest
 from django.db import transaction
 
+from humanjudge import metrics
 from tests.provider import provider
 
 # PostgreSQL alone is asked what they ask, and each worker that collects them takes ten seconds.
@@ -58,6 +59,12 @@ SLOW_FILES = {
     "pure/test_reader_memory.py",
     "pure/test_score_charts.py",
 }
+
+
+@pytest.fixture(scope="session", autouse=True)
+def nothing_is_flushed_beside_a_test():
+    """What a test counts is handed over when it is asked for, and not by a thread in between."""
+    metrics._flushing = os.getpid()
 
 
 @pytest.fixture(scope="module")
