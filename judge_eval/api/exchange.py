@@ -117,15 +117,10 @@ def import_new(request: HttpRequest, response: HttpResponse) -> Any:
                 path, f"a line of {least} to {LONGEST_NAME} characters is needed"
             )
     job.form = _form(request, files)
-    usual = "" if _has_own_projects(api_key) else FIRST_PROJECT
+    own = projects_where(api_key, "run").exclude(name__in=(*demo.PROJECTS, FIRST_PROJECT))
+    usual = "" if own.exists() else FIRST_PROJECT
     job.project = project_for(api_key, project_name, may_be_new=True, usual=usual)
     return _accepted(response, job, files)
-
-
-def _has_own_projects(api_key: ApiKey) -> bool:
-    """Say whether a key knows projects beside the demo's and the one of a first import."""
-    names = (*demo.PROJECTS, FIRST_PROJECT)
-    return projects_where(api_key, "run").exclude(name__in=names).exists()
 
 
 @router.post("/{run_id}/import", response=ACCEPTED, openapi_extra=_multipart({}))
