@@ -15,7 +15,7 @@ ON_SQLITE = -q --workers 2 -p no:schemathesis --nomigrations
 help:
 	@echo 'make run        start HumanJudge here: make run [PORT=8000] [HOST=127.0.0.1] [HUMANJUDGE_DATA=var]'
 	@echo 'make test       every test, with real servers, processes and a browser'
-	@echo 'make test-fast  a minute: the maths, and the first tests of each file of tests/db'
+	@echo 'make test-fast  a minute: the maths, and the first test of each file of tests/db'
 	@echo 'make test-thorough  every test, with whole data sets and many more examples'
 	@echo 'make check      formats, types, imports, templates, migrations, deployment, known holes'
 	@echo 'make bench      measure: votes, seals, replay, pages, rendering'

@@ -26,7 +26,7 @@ from tests.server_programs import ServerError, only_wheels
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 _BROKER = "HUMANJUDGE_TEST_BROKER"
-QUICK_TESTS_OF_A_FILE = 2
+QUICK_TESTS_OF_A_FILE = 1
 # For modules that make their tests when they are imported.
 IS_THOROUGH = "--thorough" in sys.argv
 _HEADER = pytest.StashKey[list[str]]()
@@ -52,7 +52,7 @@ def pytest_report_header(config):
 
 
 class QuickTests:
-    """Of a file of tests/db its first tests, and no slow one: every file, but not all of it."""
+    """Of a file of tests/db its first test, and no slow one: every file, but not all of it."""
 
     # Before they are shuffled.
     @pytest.hookimpl(tryfirst=True)
