@@ -205,13 +205,13 @@ def disagreement_lines(reply: Reply) -> Iterator[str]:
 def held_out_lines(looked: Reply) -> Iterator[str]:
     figure, gap = looked["held_out"], looked["gap"]
     shares = [_percent(figure[name]) for name in ("value", "low", "high")]
-    points = "-" if gap is None else f"{gap:z.1f}"
+    points = "-" if gap is None else fixed(gap, 1)
     yield "\t".join([clean(looked["name"]), *shares, str(figure["n"]), points])
     yield line("held-out-looks", looked["held_out_looks"])
 
 
 def _percent(share: float | None) -> str:
-    return "-" if share is None else f"{100 * share:z.1f}"
+    return "-" if share is None else fixed(100 * share, 1)
 
 
 def plan_lines(plans: Reply) -> Iterator[str]:

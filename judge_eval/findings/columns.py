@@ -11,7 +11,7 @@ from operator import attrgetter
 from typing import Final, Literal
 
 from humanjudge.lib.tables import DASH, Cell, missing, percent, percent_span, span
-from humanjudge.lib.text import listed, odds, usd
+from humanjudge.lib.text import fixed, listed, odds, usd
 from judge_eval.findings.model import JudgeFindings, RunFindings
 from judge_eval.findings.ranking import Elo, elo_of
 from judge_eval.stats.elo import BASELINE
@@ -492,7 +492,7 @@ def terminal_row(judge: JudgeFindings) -> list[str]:
     shares = [end for s in (judge.overall, judge.agreement) for end in (s.value, s.low, s.high)]
     return [
         judge.name,
-        *("-" if end is None else f"{100 * end:z.1f}" for end in (*shares, judge.coverage.value)),
+        *("-" if end is None else fixed(100 * end, 1) for end in (*shares, judge.coverage.value)),
         *("-" if end is None else f"{end:.0f}" for end in (rating.value, rating.low, rating.high)),
         "-".join(map(str, filter(None, ranks))) or "-",
         judge.ties or "-",

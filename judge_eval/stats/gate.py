@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final, Literal, TypeAlias
 
+from humanjudge.lib.text import fixed
 from judge_eval.stats.estimate import Estimate
 
 WITHHELD: Final = "there is no interval"
@@ -140,7 +141,7 @@ def _with_interval(figure: Estimate) -> str:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:z.1f}"
+    return fixed(100 * share, 1)
 
 
 def _short(share: float) -> str:
