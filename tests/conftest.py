@@ -10,7 +10,7 @@ from django.db import transaction
 from humanjudge import metrics
 from tests.provider import provider
 
-# PostgreSQL alone is asked what they ask, and each worker that collects them takes ten seconds.
+# PostgreSQL alone is asked what they ask, and to collect them takes seconds.
 collect_ignore_glob = (
     ["both/test_openapi*"] if os.environ["DATABASE_URL"].startswith("sqlite") else []
 )

@@ -393,9 +393,7 @@ def voter_client(voter, **options):
 
 def user_client(name="owner", **options):
     """A browser in which somebody is logged in who may do everything, in every project."""
-    user, _ = User.objects.get_or_create(username=name, defaults={"is_superuser": True})
-    if not user.is_superuser:
-        User.objects.filter(pk=user.pk).update(is_superuser=True)
+    user, _ = User.objects.update_or_create(username=name, defaults={"is_superuser": True})
     return _logged_in(user, options)
 
 

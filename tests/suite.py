@@ -175,10 +175,12 @@ def follow(runs: list[Run]) -> None:
 
 def costs(runs: list[Run]) -> dict[str, Any]:
     """Processor seconds of a whole run of the suite: by half and phase, and by file."""
-    by_phase = {run.half.name: {**run.by_phase, "total": run.total} for run in runs}
-    for phases in by_phase.values():
-        # Servers, programs that nobody waited for in a test, and pytest itself.
-        phases["servers and the rest"] = 2 * phases["total"] - sum(phases.values())
+    by_phase = {}
+    for run in runs:
+        # The rest: servers, programs that no test has waited for, and pytest itself.
+        rest = run.total - sum(run.by_phase.values())
+        more = {"total": run.total, "servers and the rest": rest}
+        by_phase[run.half.name] = {**run.by_phase, **more}
     by_file = sum((run.by_file for run in runs), Counter[str]())
     return {"halves": by_phase, "files": dict(by_file.most_common())}
 

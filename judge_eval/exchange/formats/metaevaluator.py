@@ -92,12 +92,11 @@ def _made(name: str, record: Record) -> Iterator[Values | str]:
 
 def _item(name: str, values: Values) -> Values | None:
     """Return the item that a record of the data is; None where it holds answers."""
+    # Who a row names says more than what its file is called.
+    if values.get(JUDGE) is not None or values.get(PERSON) is not None:
+        return None
     stem, columns = PurePath(name).stem, [it for it in values if it not in SYSTEM]
     prompt, output = (next(filter(it.search, columns), "") for it in (_PROMPT, _OUTPUT))
-    has_owner = values.get(JUDGE) is not None or values.get(PERSON) is not None
-    # Who a row names says more than what its file is called.
-    if has_owner:
-        return None
     is_owned = _OF_A_JUDGE.search(stem) or _OF_A_PERSON.search(stem)
     if not holds_data(name) and (is_owned or not prompt or not output):
         return None
