@@ -231,11 +231,13 @@ class JudgeRates(Figures):
 class GeneratorRates(Figures):
     """How often the outputs of one generator win, a tie being 1/2, or pass, per pair or output.
 
-    By the majority of people, of so many `votes`, and by the judges that are no baselines.
+    By the majority of people, of so many `votes`, and by the judges that are no baselines. Pairs of
+    which most say that both are bad are in no rate of people's.
     """
 
     name: str
     votes: int
+    both_bad: int = 0
     people: Share
     judges: list[JudgeRates]
 
