@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
-from django.db.models import Exists, Model, OuterRef, QuerySet
+from django.db.models import Exists, Model, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from humanjudge.lib.strict_json import JsonObject
@@ -25,7 +25,7 @@ from voting.ledger import ledger
 from voting.ledger.chain import salted_hash, timestamp
 from voting.ledger.decisions import EXCLUDED
 from voting.ledger.ledger import Difference, Projection
-from voting.models import Entry, Item, Picture, Queue
+from voting.models import Entry, Item, Picture, Project, Queue
 from voting.selectors import chunks
 
 # The fields that are covered, by the names of their models.
@@ -240,14 +240,17 @@ class Objects(Projection):
     """
 
     def rebuild(self, *, write: bool) -> Iterator[Difference]:
-        for run in Run.objects.filter(queue__project=self.project).order_by("pk"):
+        runs = Run.objects.filter(queue__project=self.project)
+        # A draft has no items, and is in no entry yet.
+        known = runs.filter(~Q(state=Run.State.DRAFT) | Q(queue__items__isnull=False))
+        for run in known.distinct().order_by("pk"):
             yield from _differences(run)
+        yield from _emptied(self.project)
 
     def gaps(self) -> list[str]:
         """Say what was sealed before there were hashes, and which configs are not stored here."""
         runs = Run.objects.filter(queue__project=self.project)
         objects = Entry.objects.filter(kind=Entry.Kind.OBJECT, queue=OuterRef("queue"))
-        # A draft has no items, and its judges are in no entry yet.
         old = runs.filter(~Exists(objects), queue__items__isnull=False).distinct()
         entries = Entry.objects.filter(kind=Entry.Kind.VERDICTS, item=OuterRef("pk"))
         hashed = entries.filter(payload__has_key="item")
@@ -259,11 +262,15 @@ class Objects(Projection):
             for run in without
             if last_objects(run).get(str(run.pk), {}).get("config") != config_hash(run)
         ]
+        closed = Item.objects.filter(~Exists(entries), queue__run__in=runs, opened_at=None)
+        unopened = unsealed_verdicts(self.project).filter(item__in=closed).count()
         early = "made before the ledger covered them"
         gaps = {
             "settings and names of judges of {}": (old.count(), "run", early),
             "outputs of {} and details of verdicts on them": (items.count(), "item", early),
             "outputs of {} without any entry": (unknown.count(), "open item", early),
+            "{} without any entry": (closed.count(), "item", "not open and in no figure"),
+            "{} on them": (unopened, "verdict", "in no figure either"),
             "configs of {}": (len(elsewhere), "run", "which are not stored here"),
         }
         return [
@@ -271,6 +278,13 @@ class Objects(Projection):
             for what, (number, noun, why) in gaps.items()
             if number
         ]
+
+
+def unsealed_verdicts(project: Project) -> QuerySet[Verdict]:
+    """Return the verdicts of which no entry tells: on items that have none, or still to come."""
+    entries = Entry.objects.filter(kind=Entry.Kind.VERDICTS, item=OuterRef("item"))
+    to_come = Q(state=WAITING) | Q(error=UNASKED)
+    return Verdict.objects.filter(~Exists(entries) | to_come, item__queue__project=project)
 
 
 def _differences(run: Run) -> Iterator[Difference]:
@@ -287,16 +301,42 @@ def _differences(run: Run) -> Iterator[Difference]:
 def _of_run(run: Run) -> Iterator[Difference]:
     last = last_objects(run)
     if str(run.pk) not in last:
+        of_before = Entry.objects.filter(kind=Entry.Kind.VERDICTS, queue=run.queue_id)
+        if last or not of_before.exists():
+            yield Difference(f"run {run.name}", str(run.pk), None, is_correctable=False)
         return
     names = {str(judge.pk): f"judge {judge.name}" for judge in run.judges.all()}
     parts = {"config": "config of ", "project": "name of the project of "}
     for payload in _payloads(run, dict(last)):
         where = names.get(payload["id"], f"run {run.name}")
         # None states the project if it went into one of another name.
-        for field, sealed in last.pop(payload["id"], {"sha256": ""}).items():
+        for field, sealed in last.pop(payload["id"], {"sha256": None}).items():
             yield from _different(f"{parts.get(field, '')}{where}", payload[field], sealed)
     for number, gone in last.items():
         yield from _different(f"judge {number} of run {run.name}", None, gone["sha256"])
+
+
+def _emptied(project: Project) -> Iterator[Difference]:
+    """Name what was said and is gone, unless an entry tells that its voter or run was erased."""
+    entries: Any = Entry.objects.filter(project=project)
+    erasures = entries.filter(kind=Entry.Kind.ERASURE).values_list("payload", flat=True)
+    erased = {payload.get("voter", payload.get("queue")) for payload in erasures}
+    said = Q(payload__isnull=False, kind=Entry.Kind.VOTE) | Q(kind=Entry.Kind.DECISION)
+    rows = entries.filter(said | ~Q(comment_sha256=""), seq__isnull=False).order_by("seq")
+    names = ("payload", "labels", "comment", "comment_sha256", "queue__run__private_salt")
+    for seq, kind, queue, voter, payload, labels, comment, comment_sha256, salt in rows.values_list(
+        "seq", "kind", "queue", "voter__pseudonym", *names
+    ).iterator():
+        said_in = payload or {}
+        is_vote = kind == Entry.Kind.VOTE
+        sealed = comment_sha256 if is_vote else said_in.get("why")
+        if erased & {str(queue), voter if is_vote else said_in.get("by")}:
+            continue
+        if said_in.get("labels_sha256") and not labels:
+            yield Difference(f"the answers of entry {seq}", None, "", is_correctable=False)
+        # A run of a public bundle has no private salt, and its comments are not here.
+        if sealed and not comment and salt != "":
+            yield Difference(f"the comment of entry {seq}", None, "", is_correctable=False)
 
 
 def _of_items(run: Run, items: QuerySet[Item]) -> Iterator[Difference]:
@@ -315,7 +355,7 @@ def _of_items(run: Run, items: QuerySet[Item]) -> Iterator[Difference]:
         if "item" in payload:
             yield from _of_item(where, item, verdicts[item.pk], payload, has_texts=not again)
         elif item.opened_at and item.pk not in last and is_covered:
-            yield Difference(f"{where} is open", True, False, is_correctable=False)
+            yield Difference(f"{where} is open", True, None, is_correctable=False)
         # Before it opens, verdicts come one by one and are in no entry.
         if item.pk in last or item.opened_at:
             final = {s["judge"]: s for s in payload["verdicts"] if UUID(s["judge"]) not in again}

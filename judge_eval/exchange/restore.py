@@ -232,11 +232,19 @@ class Ledger:
         self._last = 0
 
     def append(self, lines: Lines) -> None:
+        lines = self._new(lines)
         entries = list(self._entries(lines))
         ledger.append(self._rows.project.pk, entries)
         for (line, record), entry in zip(lines, entries, strict=True) if self._is_checked else ():
             if entry.seq != record.seq or bytes(entry.hash or b"").hex() != record.hash:
                 raise BundleError(line, "hash", _ANOTHER.format(record.seq))
+
+    def _new(self, lines: Lines) -> Lines:
+        """Leave out what is of no run and came with another run of the same project."""
+        shared = {self._rows.number(record.id) for _, record in lines if record.run is None}
+        here = Entry.objects.filter(project=self._rows.project, uid__in=shared)
+        known = set(here.values_list("uid", flat=True))
+        return [line for line in lines if self._rows.number(line[1].id) not in known]
 
     def note(self) -> str:
         self._rows.project.refresh_from_db()
@@ -322,6 +330,10 @@ class Ledger:
         payload = dict(record.payload)
         existing = self._rows.runs if payload["type"] == "run" else self._rows.judges
         here = existing.get(UUID(payload["id"])) or lacks(line, "payload.id", payload["id"])
+        # The chain names the queue alone: so it is bound to its run, and the run to its judges.
+        own = record.run and self._rows.runs.get(record.run)
+        if own not in (here, getattr(here, "run", None)):
+            raise BundleError(line, "payload.id", f"is no {payload['type']} of this entry's queue")
         if self._rows.project.name != self._rows.header.project.name:
             payload.pop("project", None)
         return payload | {"id": str(here.pk)}
@@ -332,6 +344,8 @@ class Ledger:
             run = self._rows.runs[UUID(record.payload["run"])]
         except (KeyError, TypeError, ValueError) as error:
             raise BundleError(line, "payload", "is not what verdicts are written as") from error
+        if UUID(record.payload["run"]) != record.run:
+            raise BundleError(line, "payload.run", "is another run than that of its item")
         # What claims are made of beside the verdicts.
         if [type(record.payload.get(name)) for name in ("prompt", "votes_wanted")] != [str, int]:
             raise BundleError(line, "payload", "names no prompt, or no number of votes wanted")
@@ -387,6 +401,7 @@ class Rehearsal(Ledger):
         self._db.close()
 
     def append(self, lines: Lines) -> None:
+        lines = self._new(lines)
         # What stands in the ledger already and could contradict these lines.
         entries, number = Entry.objects.select_related("voter"), self._rows.number
         self._keep_existing(entries.filter(uid__in=[number(record.id) for _, record in lines]))

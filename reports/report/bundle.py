@@ -11,7 +11,7 @@ of its own: see the command `verify`.
 import gzip
 import json
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import ExitStack
 from hashlib import file_digest, sha256
 from itertools import chain
@@ -23,6 +23,7 @@ from uuid import UUID
 from zipfile import ZIP_DEFLATED, ZipExtFile, ZipFile
 
 from django.db import transaction
+from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 from pydantic import BaseModel
 
@@ -31,12 +32,12 @@ from judge_eval.exchange.bundle import BundleError, End
 from judge_eval.exchange.export import LedgerNotWhole, project_ledger, project_rows
 from judge_eval.exchange.restore import Restoring
 from judge_eval.findings import cache
-from judge_eval.models import Findings, Import, Run
-from judge_eval.objects import Objects
+from judge_eval.models import Findings, Import, Run, Verdict
+from judge_eval.objects import UNASKED, Objects, unsealed_verdicts
 from judge_eval.runs.lifecycle import OUTPUT_ABSENT
 from reports.report.make import NotComputed, define_again, is_current, report_of
 from reports.report.model import Report
-from voting.models import Project
+from voting.models import NO_VOTE, Entry, Item, Project
 from voting.tuning import refuse_whole_ledgers
 
 REPORT: Final = "report.json"
@@ -55,6 +56,9 @@ _MOVED: Final = "Votes or verdicts are coming in while the bundle is made. Try a
 _NOT_WHOLE: Final = (
     "A run of this project was deleted or is being imported, so there is no whole ledger for a "
     "bundle."
+)
+_ERASED: Final = (
+    "Answers of a person who was erased since are gone, so the bundle would not verify."
 )
 
 TOLERANCE: Final = 1e-9
@@ -76,7 +80,7 @@ class NoBundle(NotComputed):
 def frozen_rows(project: Project) -> bytes:
     """Return what stands beside the ledger of a project now, for the bundle of a frozen report."""
     refuse_whole_ledgers(project.pk)
-    lines = "".join(f"{_public(line)}\n" for line in project_rows(project))
+    lines = "".join(f"{public}\n" for line in project_rows(project) if (public := _public(line)))
     return gzip.compress(lines.encode(), mtime=0)
 
 
@@ -89,6 +93,8 @@ def bundle_file(report: Report, project: Project, rows: bytes | None = None) -> 
     refuse_whole_ledgers(project.pk)
     if rows is None and not is_current(report):
         raise NoBundle(_MOVED)
+    if _lacks_answers(project, report.head.seq):
+        raise NoBundle(_ERASED)
     before = iter(gzip.decompress(rows).decode().splitlines()) if rows else project_rows(project)
     with ExitStack() as on_error:
         file = on_error.enter_context(TemporaryFile())
@@ -108,6 +114,16 @@ def bundle_file(report: Report, project: Project, rows: bytes | None = None) -> 
     return file
 
 
+def _lacks_answers(project: Project, last: int) -> bool:
+    """Say whether somebody was erased behind an entry whose answers stood in it or before it."""
+    entries = Entry.objects.filter(project=project)
+    behind = entries.filter(NO_VOTE, kind=Entry.Kind.ERASURE, payload__has_key="voter")
+    behind = behind.filter(Q(seq__gt=last) | Q(seq=None))
+    gone = list(behind.values_list("payload__voter", flat=True))
+    answered = Q(kind=Entry.Kind.VOTE, payload__isnull=False, voter__pseudonym__in=gone)
+    return bool(gone) and entries.filter(answered, seq__lte=last).exists()
+
+
 def _written(archive: ZipFile, name: str, lines: Iterable[str]) -> str:
     digest = sha256()
     with archive.open(name, "w", force_zip64=True) as member:
@@ -124,18 +140,27 @@ def _lines(report: Report, project: Project, before: Iterator[str]) -> Iterator[
     if header["project"]["head"] != report.head.hash:
         raise NoBundle(_MOVED)
     ledger = project_ledger(project, list(map(UUID, header["runs"])), report.head.seq)
+    # Of what judges say there no ledger tells yet, and no figure.
+    unopened = Item.objects.filter(queue__project=project).exclude(
+        Exists(Entry.objects.filter(item=OuterRef("pk"), kind="verdicts", seq__lte=report.head.seq))
+    )
+    unknown = set(map(str, unopened.values_list("pk", flat=True)))
     try:
         for line in chain([first], before, ledger):
-            number += 1
-            yield _public(line)
+            if (public := _public(line, unknown)) is not None:
+                number += 1
+                yield public
     except LedgerNotWhole:
         raise NoBundle(_NOT_WHOLE) from None
     yield End(lines=number).model_dump_json()
 
 
-def _public(line: str) -> str:
-    """Return a line of a bundle without what is private."""
+def _public(line: str, unknown: Collection[str] = ()) -> str | None:
+    """Return a line of a bundle without what is private; None of a verdict no entry tells of."""
     record = json.loads(line)
+    is_to_come = record.get("state") == Verdict.State.WAITING or record.get("error") == UNASKED
+    if record["type"] == "verdict" and (is_to_come or record["comparison"] in unknown):
+        return None
     private = PRIVATE.get(record["type"], ())
     if not any(record[name] for name in private) and record["type"] != "vote":
         return line
@@ -214,6 +239,10 @@ def _compared(report: Report, project: Project, head: str) -> Verified:
     with transaction.atomic():
         for change in Objects(project).rebuild(write=False):
             raise NotVerified(f"a row is not the one that its ledger holds: {change}")
+    if unknown := unsealed_verdicts(project).select_related("judge").first():
+        raise NotVerified(f"no ledger entry is about a verdict of {unknown.judge.name}")
+    if draft := Run.objects.filter(state=Run.State.DRAFT).first():
+        raise NotVerified(f"no ledger entry is about the draft {draft.name}")
     unchecked = _leave_out(report)
     for difference in differences(report, project):
         raise NotVerified(str(difference))

@@ -99,6 +99,8 @@ class Difference:
     is_correctable: bool = True
 
     def __str__(self) -> str:
+        if not self.is_correctable and self.replayed is None and self.stored is not None:
+            return f"{self.where}: no ledger entry is about it"
         if not self.is_correctable:
             return f"{self.where}: not as the last ledger entry about it has it"
         return f"{self.where}: stored {self.stored!r}, replayed {self.replayed!r}"
