@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -37,10 +38,11 @@ def test_the_exit_code_says_how_it_ends(cli):
     run = voted_run()
     code, out, err = cli(run.pk, "--judge", "near-judge", *AGREEMENT)
     assert (code, err) == (0, "")
-    assert out.splitlines() == [
+    # In which order prompts enter, and so what the interval has been, is drawn for each run.
+    assert re.sub(r"\(7[78]\.\d to 9[89]\.\d\)", "(low to high)", out).splitlines() == [
         "gate|passed|judge:near-judge",
         f"anchors|{str(run.pk)[:8]}|at|{head_of(run)}|votes|120|people|3|items|40",
-        "min-agreement|passed|overall agreement 95.0 % (77.8 to 99.4) must be above 70 %",
+        "min-agreement|passed|overall agreement 95.0 % (low to high) must be above 70 %",
         "note|Best of 2 wordings tried on these votes.",
     ]
     assert cli(run.pk, "--judge", "contrary-judge", *AGREEMENT)[0] == 1
