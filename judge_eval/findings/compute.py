@@ -76,8 +76,10 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
     most = most_over_floor(floor, by_order=is_order)
     claimed = claims_of(ranked.entered, is_baseline, agreement, history.votes_left, most)
     by_construction = np.array([share.why == BY_CONSTRUCTION for share in overall], dtype=bool)
-    always = np.where(by_construction[:, None], np.nan, claimed.always)
-    claims = claims_model(claimed, ranked.differences, outcomes, before)
+    lopsided = np.array(ranked.entered.lopsided or [""] * len(judges), dtype=object)
+    withheld = np.where(by_construction, BY_CONSTRUCTION, lopsided)
+    always = np.where(withheld[:, None] != "", np.nan, claimed.always)
+    claims = claims_model(claimed, ranked, outcomes, before)
     order = best_first([share.value for share in overall])
     ranks, floors = claimed.ranks(), claimed.beats_floor()
     letters = claimed.letters([n for n in order if overall[n].n])
@@ -100,6 +102,7 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
             overall=overall[place],
             always_low=always[place, 0],
             always_high=always[place, 1],
+            always_why=withheld[place],
             two_way_low=ranked.two_way[0, place],
             two_way_high=ranked.two_way[1, place],
             rank_low=rank and rank[0],

@@ -1,15 +1,18 @@
 """What is known of a run's votes and verdicts: as it is computed, stored, shown and given away."""
 
+from dataclasses import replace
 from typing import Annotated, Any, Final, NamedTuple, Self
 
 from pydantic import BaseModel, BeforeValidator, ValidationError
 
 from humanjudge.lib.strict_json import JsonObject
+from humanjudge.lib.text import listed
 from judge_eval.findings.filters import Parts
 from judge_eval.stats import elo
 from judge_eval.stats.estimate import (
     AmongPeople,
     Corrected,
+    Estimate,
     LabelRates,
     McNemar,
     ModelBoard,
@@ -88,6 +91,8 @@ class JudgeFindings(Figures):
     # the way that no value fits all of it.
     always_low: Number
     always_high: Number
+    # Why it is withheld, where it is.
+    always_why: str = ""
     # By prompts and people, where enough of both voted.
     two_way_low: Number
     two_way_high: Number
@@ -126,6 +131,13 @@ class JudgeFindings(Figures):
     cost_why: str | None
     # Where judges are ranked by the order of ratings.
     of_ratings: OfRatings = OfRatings()
+
+    @property
+    def always(self) -> Share:
+        """Overall agreement with the interval that holds however often one looks."""
+        why = self.overall.why if self.overall.value is None else self.always_why
+        low, high = self.always_low, self.always_high
+        return replace(self.overall, low=low, high=high, why=why or None)
 
 
 class AsOf(Figures):
@@ -167,6 +179,9 @@ class Claims(Figures):
     difference: Matrix
     difference_low: Matrix
     difference_high: Matrix
+    # The ends of the interval of the difference that holds however often one looks.
+    difference_always_low: Matrix
+    difference_always_high: Matrix
     # From how many to how many more votes; null is an open end.
     forecast: list[list[tuple[int, int | None] | None]]
     since: list[list[int | None]]
@@ -282,6 +297,8 @@ class AltTestJudge(Figures):
     passes: bool | None
     advantage: float | None
     advantage_interval: tuple[float, float] | None
+    # On how much more of the items the person left out is closer to the others than the judge.
+    shortfall: Estimate = Estimate(None, why="it was not computed")
     words: str
     humans: list[AgainstPerson]
     tested: int
@@ -370,6 +387,15 @@ class RunFindings(RankedJudges, extra="allow"):
         """The points of `more`, by the words that lead them."""
         parts = (point.partition(": ") for point in self.more)
         return [(lead, text) for lead, _, text in parts]
+
+    @property
+    def without_thin(self) -> list[str]:
+        """Say which judges have no thin line in the picture of agreement, and why."""
+        names: dict[str, list[str]] = {}
+        for judge in self.judges:
+            if judge.always_why and not judge.is_baseline:
+                names.setdefault(judge.always_why, []).append(judge.name)
+        return [f"No thin line of {listed(own)}: {why}." for why, own in names.items()]
 
     @property
     def unrated(self) -> dict[str, str]:

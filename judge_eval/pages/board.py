@@ -105,6 +105,7 @@ def _headline(
         "words": _unbroken(words),
         "points": points,
         "notes": figures.notes if figures else [],
+        "without_thin": figures.without_thin if figures else [],
         "is_computing": is_begun and not figures,
         "spoken": words or f"{number_of(board.votes, 'vote')}.",
     }

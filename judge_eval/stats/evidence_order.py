@@ -15,6 +15,7 @@ from typing import Final, NamedTuple, Self, TypeAlias
 
 import numpy as np
 
+from humanjudge.lib.text import fixed
 from judge_eval.stats.bootstrap import BoolArray, FloatArray, IntArray
 from judge_eval.stats.estimate import require
 from judge_eval.stats.judge_figures import ratio
@@ -90,7 +91,9 @@ class Entered:
 
     `all_votes` are all first wanted votes on the prompts that entered. `planned` are the votes with
     which each open prompt may enter, and `cut` is how many prompts that leaves out votes of; each
-    has so many `required` votes.
+    has so many `required` votes. `lopsided` says of each judge which part of its votes is on
+    prompts that are cut, so that what entered says something else than all of them; empty where
+    none is.
     """
 
     prompts: tuple[int, ...]
@@ -104,6 +107,7 @@ class Entered:
     planned: IntArray
     required: IntArray
     cut: int = 0
+    lopsided: tuple[str, ...] = ()
 
     @property
     def n_judges(self) -> int:
@@ -160,6 +164,7 @@ class EnteredPrompt(NamedTuple):
     seq: int
     most_votes: int
     votes: list[tuple[int, list[int]]]
+    is_cut: bool
 
 
 class PromptQueue:
@@ -263,13 +268,14 @@ class PromptQueue:
         _, prompt = self.waiting.pop(0)
         left, most = self._most()
         left = self.sizes[prompt] if self.are_units else left
+        is_cut = self.sizes[prompt] > left
         self.most_votes = max(self.most_votes, most)
         votes = []
         for number in self._in_order(self.of_prompt[prompt]):
             one = self.comparisons[number]
             votes.append((number, one.choices[: min(one.votes_wanted, left)]))
             left -= len(votes[-1][1])
-        self.entries[prompt] = EnteredPrompt(seq, self.most_votes, votes)
+        self.entries[prompt] = EnteredPrompt(seq, self.most_votes, votes, is_cut)
 
     def _in_order(self, comparisons: Iterable[int]) -> list[int]:
         order = self.comparison_order
@@ -302,7 +308,24 @@ class PromptQueue:
             planned=np.minimum(required, most),
             required=required,
             cut=int((required > most).sum()),
+            lopsided=self._lopsided(most),
         )
+
+    def _lopsided(self, most: int) -> tuple[str, ...]:
+        cut = {prompt for prompt, entry in self.entries.items() if entry.is_cut}
+        cut |= {prompt for prompt in self.sizes.keys() - self.entries if self.sizes[prompt] > most}
+        voted = {number: one for number, one in self.comparisons.items() if one.choices}
+        if not cut & {one.prompt for one in voted.values()}:
+            return ()
+        prompts = np.array([one.prompt for one in voted.values()])
+        sizes = np.array([len(one.choices) for one in voted.values()])
+        is_cut, words = np.isin(prompts, [*cut]), []
+        for was_asked in (self._verdicts([*voted]) != UNASSIGNED).T:
+            large = was_asked & is_cut
+            number, share = len(set(prompts[large])), sizes[large].sum() / sizes[was_asked].sum()
+            who = "one prompt holds" if number == 1 else f"{number} prompts hold"
+            words.append(f"{who} {fixed(100 * share, 0)} % of the votes" if number else "")
+        return tuple(words)
 
     def _verdicts(self, numbers: Sequence[int]) -> Codes:
         widths = {len(one.verdicts) for one in self.comparisons.values()}

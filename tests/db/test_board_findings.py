@@ -15,6 +15,7 @@ from judge_eval.findings import cache
 from judge_eval.findings.columns import PENDING
 from judge_eval.models import Findings, Judge, JudgeRating, Run
 from judge_eval.pages.board import MOST_DISPUTED, MOST_IN_FRONT
+from reports.report.links import make_share
 from tests.helpers.board_rows import (
     PAIRS,
     board_of,
@@ -558,3 +559,27 @@ def test_what_is_not_blind_is_in_no_figure(voted_once):
     compute(voted_once)
     assert cells_of(get(voted_once), "good")["overall"].title.startswith(f"36 of {PAIRS} votes")
     assert truth(0) == "A"
+
+
+def test_beside_a_prompt_that_is_cut_the_thin_interval_is_withheld_wherever_it_is_shown():
+    run = make_studied_run(people=1)
+    large = run.queue.items.filter(position__lt=PAIRS * 6 // 10)
+    opened = Entry.objects.filter(kind=Entry.Kind.VERDICTS, item__in=large)
+    for entry in opened:
+        Entry.objects.filter(pk=entry.pk).update(payload=entry.payload | {"prompt": "large"})
+    large.update(prompt_key="large")
+    figures = compute(run).data
+    why = "one prompt holds 60 % of the votes"
+    for judge in figures["judges"]:
+        assert (judge["always_low"], judge["always_high"], judge["always_why"]) == (None, None, why)
+    response = get(run)
+    assert [row.thin for row in response.context["pictures"][0].rows] == [None, None]
+    text = text_of(response)
+    assert f"No thin line of good and weak: {why}." in text
+    assert "One prompt holds 60 % of the votes." in text
+    client = key_client(make_key("read")[1])
+    rows = client.get(f"/api/runs/{run.pk}/findings").json()["judges"]
+    assert {row["always_why"] for row in rows} == {why}
+    assert why in user_client().get(f"{board_of(run)}tables/board.csv").content.decode()
+    _, token = make_share(run.queue.project, run, None)
+    assert why in text_of(Client().get(f"/r/{token}/"))
