@@ -176,8 +176,9 @@ class _Reading:
                 raise RowsWrong(self._report, is_cut=True)
 
     def _with_voter(self, row: Row) -> Row:
-        voter = row.voter
-        if voter and self._options.separate_voters:
+        if not (voter := row.voter):
+            return row
+        if self._options.separate_voters:
             voter = f"{PurePath(row.file).stem}: {voter}"[: fields.MAX_NAME]
         if isinstance(row.voter, MadeUp):
             # The run that is made is numbered as its import.
