@@ -52,6 +52,7 @@ from judge_eval.exchange.row_models import (
     Item,
     JudgeOrder,
     LeftOut,
+    MadeUp,
     Misfit,
     Row,
     RowError,
@@ -133,6 +134,7 @@ class _Reading:
     ) -> None:
         self._project, self._form, self._run, self._options = job.project_id, job.form, run, options
         self._queue = run.queue if run else None
+        self._scope = run.pk if run else job.pk
         self._scratch, self._report = scratch, ImportReport()
         # The record that was read last, and those of which a row was wrong.
         self._record, self._has_row = ("", 0), False
@@ -174,10 +176,14 @@ class _Reading:
                 raise RowsWrong(self._report, is_cut=True)
 
     def _with_voter(self, row: Row) -> Row:
-        if not row.voter or not self._options.separate_voters:
+        if not (voter := row.voter):
             return row
-        voter = f"{PurePath(row.file).stem}: {row.voter}"
-        return replace(row, voter=voter[: fields.MAX_NAME])
+        if self._options.separate_voters:
+            voter = f"{PurePath(row.file).stem}: {voter}"[: fields.MAX_NAME]
+        if isinstance(row.voter, MadeUp):
+            # The run that is made is numbered as its import.
+            voter = f"{voter[: fields.MAX_NAME - 11]} ({self._scope.hex[:8]})"
+        return row if voter == row.voter else replace(row, voter=voter)
 
     def _count(self, item: Item) -> None:
         """Count the records, which come one after another, and those that hold a row."""

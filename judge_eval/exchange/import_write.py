@@ -146,7 +146,8 @@ class Writing:
             **rules,
         )
         state = Run.State.IMPORTING
-        run = Run.every.create(queue=queue, name=name, state=state, epsilon=options.epsilon)
+        facts = {"pk": self._job.pk, "state": state, "epsilon": options.epsilon}
+        run = Run.every.create(queue=queue, name=name, **facts)
         Board.objects.create(run=run)
         return run
 

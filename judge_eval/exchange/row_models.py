@@ -103,6 +103,12 @@ def exchanged(name: str) -> str:
     return f"{stem}_{'b' if side == 'a' else 'a'}" if stem and side in ("a", "b") else name
 
 
+class MadeUp(str):
+    """What a reader calls somebody whom a file does not name: in another run it is another one."""
+
+    __slots__ = ()
+
+
 # The answer to what a queue asks, among answers to further tasks.
 MAIN: Final = ""
 OUTPUTS: Final = ("output_a", "output_b")
