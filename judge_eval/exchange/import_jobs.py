@@ -270,9 +270,22 @@ def do_in_a_process() -> None:
         return
     try:
         if unfinished().exists() and not _is_at_work():
-            manage("import_waiting")
+            lease = uuid4()
+            ended = manage("import_waiting", "--lease", str(lease))
+            if ended.code and not Import.objects.filter(lease=lease).exists():
+                _note_failed_start(ended.last_line)
     finally:
         _starting.release()
+
+
+def _note_failed_start(why: str) -> None:
+    """Give up the import whose turn it is when none of some processes came as far as claiming it."""
+    job = claim()
+    if job and job.attempts >= MOST_ATTEMPTS:
+        note(job, status=503, detail=f"The process that reads files cannot start: {why}")
+        run(job)
+    elif job:
+        leases.release(mine(job))
 
 
 def when_unlocked(do: Callable[[], Result], tell: Callable[[str], object]) -> Result:
@@ -292,7 +305,7 @@ def when_unlocked(do: Callable[[], Result], tell: Callable[[str], object]) -> Re
         time.sleep(PAUSE_SECONDS)
 
 
-def claim(only: UUID | None = None) -> Import | None:
+def claim(only: UUID | None = None, lease: UUID | None = None) -> Import | None:
     """Lease the import whose turn it is; None while another is at work.
 
     One at a time: two that are read before either is written could contradict each other, and each
@@ -304,7 +317,7 @@ def claim(only: UUID | None = None) -> Import | None:
         job = (unfinished().filter(pk=only) if only else unfinished()).first()
         if job is None or _is_at_work():
             return None
-        job.lease, job.leased_until = uuid4(), timezone.now() + LEASE
+        job.lease, job.leased_until = lease or uuid4(), timezone.now() + LEASE
         job.attempts += 1
         job.save(update_fields=["lease", "leased_until", "attempts"])
         return job
@@ -445,7 +458,7 @@ def _fail(job: Import, **facts: Any) -> None:
     except Exception:
         logger.exception("import %s", job.pk)
         left = " Not all that was written could be removed."
-    is_fault = job.status == 422 and job.report is None
+    is_fault = job.status in (422, 503) and job.report is None
     state = Import.State.FAILED if is_fault else Import.State.REFUSED
     note(job, state=state, detail=job.detail + left, done_at=timezone.now())
 

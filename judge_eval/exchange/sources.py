@@ -55,20 +55,15 @@ def records(
     >>> list(records(BytesIO(b"pair,vote\\n7,A\\n8\\n"), "votes.csv"))  # doctest: +ELLIPSIS
     [Record(line=2, values={'pair': '7', 'vote': 'A'}), RowError(file='votes.csv', row=3, ...)]
     """
-    chosen = containers.format_of(name, file_format)
-    if chosen == "parquet":
-        # Imported here: who reads no Parquet does not wait for it.
-        from judge_eval.exchange.parquet import parquet_rows
-
-        return _checked(parquet_rows(stream), name)
     readers: dict[str, Callable[[BinaryIO], Numbered]] = {
         "csv": _csv,
         "jsonl": _json_lines,
         "json": lambda file: enumerate(_json_values(Cursor(file, has_nan=True)), start=1),
         "xlsx": _workbook,
         "eval": containers.log_records,
+        "parquet": _parquet,
     }
-    return _checked(readers[chosen](stream), name)
+    return _checked(readers[containers.format_of(name, file_format)](stream), name)
 
 
 def _checked(numbered: Numbered, name: str) -> Iterator[Record | RowError | Note]:
@@ -182,6 +177,13 @@ def _csv_rows(lines: _CsvLines, reader: Iterator[list[str]]) -> Iterator[tuple[i
         yield start, ValueError(lines.wrong) if lines.wrong else cells
         lines.reset()
         start = lines.number + 1
+
+
+def _parquet(stream: BinaryIO) -> Numbered:
+    # Imported here: who reads no Parquet neither waits for it nor needs it.
+    from judge_eval.exchange.parquet import parquet_rows
+
+    yield from parquet_rows(stream)
 
 
 def _workbook(stream: BinaryIO) -> Numbered:
