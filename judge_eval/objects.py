@@ -51,22 +51,6 @@ PRIVATE: Final[Mapping[str, tuple[str, ...]]] = {
     "Inference": ("output", "metadata"),
     "Verdict": ("feedback",),
 }
-# In the words of docs/sharing.md; tests/db/test_covered_rows.py says which fields these are.
-NOT_COVERED: Final = (
-    "the state of a run, its note, its budget and what it has spent",
-    "whether a run is shared, archived or open for votes",
-    "the name of a run on its voting page",
-    "the version number of a rubric and when it was written",
-    "when an item opened, and the order in which items are handed out",
-    "the places of items that were logged as traces",
-    "when a verdict was given",
-    "how many votes an item wants now",
-    "pictures that were rendered from outputs",
-    "flags that voters raised, and the present weights of voters",
-    "single calls to models with their replies, tokens and times",
-    "definitions of composites",
-    "a category given with a vote on a pair",
-)
 # What is left of the private fields of an output in a public bundle.
 LEFT_OUT: Final = {"output": "", "metadata": {"output_absent": True}}
 # A verdict or an item of a bundle whose judges had not answered yet.

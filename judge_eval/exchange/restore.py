@@ -248,8 +248,11 @@ class Ledger:
 
     def note(self) -> str:
         self._rows.project.refresh_from_db()
-        head = self._rows.project.ledger_head
-        if head == self._rows.header.project.head:
+        head, given = self._rows.project.ledger_head, self._rows.header.project
+        is_same = (head, self._rows.project.head_seq) == (given.head, given.head_seq)
+        if self._is_checked and not is_same:
+            raise BundleError(1, "project.head", f"the entries of the file end at {head}")
+        if head == given.head:
             return f"The ledger is the exported one; its head is {head}."
         return f"The entries have new numbers; the head is {head}."
 
