@@ -5,10 +5,11 @@ from collections.abc import Collection, Iterator
 from math import isclose
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from judge_eval.findings.filters import WHOLE, Slice
+from judge_eval.findings.filters import Slice
 from judge_eval.findings.model import Before, RunFindings
 from judge_eval.models import Run
 from reports.report.not_covered import NOT_COMPARED
+from voting.kinds import kind_of
 
 if TYPE_CHECKING:
     from judge_eval.findings.load import RunOutcomes
@@ -30,7 +31,7 @@ class Difference(NamedTuple):
         return f"{self.path}: the report says {given}, its ledger {computed}"
 
 
-def computed_again(run: Run, said: RunFindings | None, part: Slice = WHOLE) -> RunFindings:
+def computed_again(run: Run, said: RunFindings | None, part: str = "") -> RunFindings:
     """Compute the findings of a run as they were `said`, but for what is not compared.
 
     Whether judges repeat themselves, and which claims were made before, are sentences' sources that
@@ -40,7 +41,7 @@ def computed_again(run: Run, said: RunFindings | None, part: Slice = WHOLE) -> R
     from judge_eval.findings.compute import findings
     from judge_eval.findings.load import outcomes_of
 
-    outcomes, before = outcomes_of(run, part), None
+    outcomes, before = outcomes_of(run, Slice.stored(part, kind_of(run.queue).noun)), None
     if said is not None:
         before = Before([judge.id for judge in said.judges], said.claims, said.as_of.seq)
         outcomes = outcomes._replace(repeats=_repeats_said(outcomes, said))

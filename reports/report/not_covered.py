@@ -89,6 +89,11 @@ NOT_COVERED: Final = (
         is_compared=False,
     ),
     NotCovered("definitions of composites", figures=("runs[].composite",)),
+    NotCovered(
+        "outputs that stand in no item, which a composite counts",
+        figures=("runs[].composite.outputs", "runs[].composite.without"),
+        is_compared=False,
+    ),
     NotCovered("a category given with a vote on a pair", rows=("vote.category",)),
     NotCovered(
         "what public bundles leave out: texts of outputs, configs, reasons and comments, and what "

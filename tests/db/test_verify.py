@@ -181,6 +181,7 @@ def test_the_command_uses_a_database_of_its_own(study, tmp_path):
 
 # Beside no single value of the page, which lists them.
 LISTED_ALONE = {
+    *("runs[].composite.outputs", "runs[].composite.without"),
     *("since", "counted.items", "runs[].findings.claims.votes_left"),
     *("runs[].findings.claims.forecast", "runs[].findings.claims.withdrawn"),
     *("runs[].findings.judges[].self_agreement", "runs[].findings.judges[].flips"),
