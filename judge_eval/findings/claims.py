@@ -5,6 +5,7 @@ from dataclasses import asdict
 
 import numpy as np
 
+from judge_eval.findings import history
 from judge_eval.findings.history import JOINED
 from judge_eval.findings.load import RunOutcomes
 from judge_eval.findings.model import Before, Claims, Withdrawn
@@ -13,6 +14,11 @@ from judge_eval.stats.bootstrap import FloatArray
 
 RECOUNTED = "the votes that count have changed"
 BOTH_WAYS = "the evidence points both ways now"
+# Why a claim may be said to hold no longer, and nothing else.
+REASONS = {
+    *(RECOUNTED, BOTH_WAYS, history.TAKEN_BACK, history.EXCLUDED, history.VOTER_EXCLUDED),
+    *(history.INCLUDED, history.CHANGED, JOINED),
+}
 
 
 def claims_model(

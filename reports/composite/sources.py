@@ -314,9 +314,9 @@ def offered(run: Run) -> list[dict[str, str]]:
 
 
 def _verdicts(run: Run) -> QuerySet[Verdict]:
-    given = Verdict.objects.filter(judge__run=run, state=Verdict.State.DONE)
+    verdicts = Verdict.objects.filter(judge__run=run, state=Verdict.State.DONE)
     # What judges say of items that are not open yet is in no ledger.
-    return given.filter(item__opened_at__isnull=False).exclude(HIDDEN)
+    return verdicts.filter(item__opened_at__isnull=False).exclude(HIDDEN)
 
 
 def judge_names(run: Run) -> list[str]:

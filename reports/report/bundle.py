@@ -243,9 +243,9 @@ def _report_in(archive: ZipFile) -> Report:
             raise NotVerified(f"{name} is not the file that its manifest names")
     text = read(archive, REPORT, MOST_OF_REPORT)
     report = Report.model_validate_json(text)
-    for each in unequal(loads(text.decode()), report.model_dump(mode="json"), beside=()):
-        if each.given is not ABSENT:
-            raise NotVerified(f"{REPORT}: {each.path} is nothing that a report says")
+    for difference in unequal(loads(text.decode()), report.model_dump(mode="json"), beside=()):
+        if difference.reported is not ABSENT:
+            raise NotVerified(f"{REPORT}: {difference.path} is nothing that a report says")
     if manifest != _manifest(report, sums):
         raise NotVerified(f"{MANIFEST} says something else than {REPORT}")
     return report
@@ -277,12 +277,12 @@ def _leave_out(report: Report) -> list[str]:
 
 def differences(report: Report, project: Project) -> Iterator[Difference]:
     """Compute a report anew, and yield what in it is different."""
-    said = {run.id: run.findings for run in report.runs}
+    reported = {run.id: run.findings for run in report.runs}
     runs = Run.objects.filter(queue__project=project)
     # Which runs are archived no ledger says.
-    runs.exclude(pk__in=said).update(archived_at=report.made_at)
+    runs.exclude(pk__in=reported).update(archived_at=report.made_at)
     for run in runs.select_related("queue__project"):
-        data = computed_again(run, said.get(str(run.pk))).stored()
+        data = computed_again(run, reported.get(str(run.pk))).stored()
         Findings.objects.update_or_create({"data": data}, run=run, part=str(WHOLE))
     of_run = None if report.counted else Run.objects.get(pk=report.runs[0].id)
     computed = report_of(project, of_run)

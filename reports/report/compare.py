@@ -3,16 +3,13 @@
 import re
 from collections.abc import Collection, Iterator
 from math import isclose
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from judge_eval.findings.filters import Slice
 from judge_eval.findings.model import Before, RunFindings
 from judge_eval.models import Run
 from reports.report.not_covered import NOT_COMPARED
 from voting.kinds import kind_of
-
-if TYPE_CHECKING:
-    from judge_eval.findings.load import RunOutcomes
 
 TOLERANCE: Final = 1e-9
 # The value of a name that is not there; JSON has none like it.
@@ -23,40 +20,39 @@ class Difference(NamedTuple):
     """A value of a report that does not follow from its ledger, its place, and what does."""
 
     path: str
-    given: object
+    reported: object
     computed: object
 
     def __str__(self) -> str:
-        given, computed = ("nothing" if it is ABSENT else repr(it) for it in self[1:])
-        return f"{self.path}: the report says {given}, its ledger {computed}"
+        values = ("nothing" if value is ABSENT else repr(value) for value in self[1:])
+        return "{}: the report says {}, its ledger {}".format(self.path, *values)
 
 
-def computed_again(run: Run, said: RunFindings | None, part: str = "") -> RunFindings:
-    """Compute the findings of a run as they were `said`, but for what is not compared.
+def computed_again(run: Run, reported: RunFindings | None, part: str = "") -> RunFindings:
+    """Compute the findings of a run, or of a part of it, with what no ledger has as reported.
 
-    Whether judges repeat themselves, and which claims were made before, are sentences' sources that
-    no ledger has: they are taken from what was said.
+    That is whether judges repeat themselves and which claims were made before: sentences tell it.
     """
     # Web processes import this module and never compute.
+    from judge_eval.findings.claims import REASONS
     from judge_eval.findings.compute import findings
     from judge_eval.findings.load import outcomes_of
-
-    outcomes, before = outcomes_of(run, Slice.stored(part, kind_of(run.queue).noun)), None
-    if said is not None:
-        before = Before([judge.id for judge in said.judges], said.claims, said.as_of.seq)
-        outcomes = outcomes._replace(repeats=_repeats_said(outcomes, said))
-    return findings(outcomes, before)
-
-
-def _repeats_said(outcomes: "RunOutcomes", said: RunFindings) -> list[Any]:
     from judge_eval.findings.repeats import Repeats
 
-    of = {judge.id: Repeats(judge.self_agreement, judge.flips) for judge in said.judges}
-    return [of.get(str(judge.pk), Repeats()) for judge in outcomes.judges]
+    outcomes = outcomes_of(run, Slice.stored(part, kind_of(run.queue).noun))
+    if reported is None:
+        return findings(outcomes)
+    judges, seq, claims = reported.judges, reported.as_of.seq, reported.claims
+    withdrawn = [claim for claim in claims.withdrawn if claim.why in REASONS]
+    of = {judge.id: Repeats(judge.self_agreement, judge.flips) for judge in judges}
+    repeats = [of.get(str(judge.pk), Repeats()) for judge in outcomes.judges]
+    claims = claims.model_copy(update={"withdrawn": withdrawn})
+    before = Before([judge.id for judge in judges], claims, seq)
+    return findings(outcomes._replace(repeats=repeats), before)
 
 
 def unequal(
-    given: Any, computed: Any, path: str = "", *, beside: Collection[str] = NOT_COMPARED
+    reported: Any, computed: Any, path: str = "", *, beside: Collection[str] = NOT_COMPARED
 ) -> Iterator[Difference]:
     """Yield what is not the same in two values of JSON, but for the places `beside`.
 
@@ -65,14 +61,16 @@ def unequal(
     """
     if re.sub(r"\[\d+\]", "[]", path) in beside:
         return
-    if isinstance(given, dict) and isinstance(computed, dict):
-        for name in sorted({*given, *computed}):
-            pair = given.get(name, ABSENT), computed.get(name, ABSENT)
+    if isinstance(reported, dict) and isinstance(computed, dict):
+        for name in sorted({*reported, *computed}):
+            pair = reported.get(name, ABSENT), computed.get(name, ABSENT)
             yield from unequal(*pair, f"{path}.{name}".removeprefix("."), beside=beside)
-    elif isinstance(given, list) and isinstance(computed, list) and len(given) == len(computed):
-        for place, pair in enumerate(zip(given, computed, strict=True)):
+    elif (
+        isinstance(reported, list) and isinstance(computed, list) and len(reported) == len(computed)
+    ):
+        for place, pair in enumerate(zip(reported, computed, strict=True)):
             yield from unequal(*pair, f"{path}[{place}]", beside=beside)
-    elif given != computed:
-        are_numbers = isinstance(given, float) and isinstance(computed, float)
-        if not (are_numbers and isclose(given, computed, rel_tol=TOLERANCE, abs_tol=TOLERANCE)):
-            yield Difference(path, given, computed)
+    elif reported != computed:
+        are_numbers = isinstance(reported, float) and isinstance(computed, float)
+        if not (are_numbers and isclose(reported, computed, rel_tol=TOLERANCE, abs_tol=TOLERANCE)):
+            yield Difference(path, reported, computed)

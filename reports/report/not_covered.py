@@ -13,7 +13,7 @@ class NotCovered(NamedTuple):
     that show it. These are compared with the rows, unless a bundle has none to compare them with.
     """
 
-    what: str
+    subject: str
     rows: tuple[str, ...] = ()
     figures: tuple[str, ...] = ()
     is_compared: bool = True
@@ -103,7 +103,7 @@ NOT_COVERED: Final = (
 )
 
 # Places in report.json, of lists each member.
-UNCOVERED_FIGURES: Final = {figure for each in NOT_COVERED for figure in each.figures}
+UNCOVERED_FIGURES: Final = {figure for subject in NOT_COVERED for figure in subject.figures}
 NOT_COMPARED: Final = {
-    figure for each in NOT_COVERED if not each.is_compared for figure in each.figures
+    figure for subject in NOT_COVERED if not subject.is_compared for figure in subject.figures
 }

@@ -89,7 +89,7 @@ def named(fields):
 def test_every_field_is_covered_or_named_as_not_covered():
     listed = [*named(COVERED), *named(PRIVATE), *COVERED_OTHERWISE, *COUNTED]
     listed += [field for fields in FIELDS_NOT_COVERED.values() for field in fields]
-    assert FIELDS_NOT_COVERED.keys() <= {each.what for each in NOT_COVERED}
+    assert FIELDS_NOT_COVERED.keys() <= {each.subject for each in NOT_COVERED}
     fields = {
         f"{name}.{field.name}"
         for name, model in MODELS.items()
@@ -102,7 +102,7 @@ def test_every_field_is_covered_or_named_as_not_covered():
 def test_the_documentation_has_the_list_of_what_is_not_covered():
     text = DOCS.read_text(encoding="utf-8").partition("Not covered, as `verify` says each time:")[2]
     listed = text.strip().partition("\n\n")[0]
-    assert listed == "\n".join(f"- {each.what}" for each in NOT_COVERED)
+    assert listed == "\n".join(f"- {each.subject}" for each in NOT_COVERED)
 
 
 @pytest.fixture(scope="module")

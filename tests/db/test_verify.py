@@ -174,7 +174,7 @@ def test_the_command_uses_a_database_of_its_own(study, tmp_path):
     assert f"every figure of {study.name!r} follows from its ledger" in done.stdout
     assert "compare it with one you know" in done.stdout
     assert "Not covered by any ledger:" in done.stdout
-    assert all(f"- {each.what}\n" in done.stdout for each in NOT_COVERED)
+    assert all(f"- {each.subject}\n" in done.stdout for each in NOT_COVERED)
     with pytest.raises(CommandError, match="This database has projects"):
         call_command("verify", str(path))
 
@@ -196,7 +196,7 @@ def test_a_report_marks_and_lists_what_its_head_does_not_cover(study):
     Run.objects.update(note="Imported from elsewhere.")
     for of_project, marks in ((False, 4), (True, 8)):
         text = text_of(Client().get(link_of(study, of_project=of_project)))
-        assert all(each.what in text for each in NOT_COVERED)
+        assert all(each.subject in text for each in NOT_COVERED)
         assert text.count("(not covered by the head)") == marks
 
 

@@ -4,6 +4,7 @@ import json
 
 import pytest
 from django.core.cache import cache
+from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from judge_eval.findings.model import RunFindings
@@ -18,8 +19,9 @@ from judge_eval.models import (
 )
 from judge_eval.runs import lifecycle, variants
 from reports.composite import sources
-from reports.report.bundle import verify
-from tests.db.test_verify import bundle_behind, link_of
+from reports.models import Share
+from reports.report.bundle import NotVerified, verify
+from tests.db.test_verify import bundle_behind, link_of, members_of, zipped
 from tests.helpers.bundles import empty_the_instance
 from tests.helpers.run_findings import compute, voted_run
 from tests.helpers.run_rows import make_calls, make_config
@@ -173,6 +175,38 @@ def test_the_scene_has_every_feature(study):
     assert Judge.objects.filter(is_tuned=True).exists()
     assert Item.objects.filter(opened_at=None).exists()
     assert {test.is_own_family for of in findings.generators for test in of.judges} != {None}
+
+
+def test_a_reason_that_no_claim_ever_has_is_found(study, tmp_path):
+    path, head = tmp_path / "bundle.zip", study.queue.project.ledger_head
+    members = members_of(bundle_behind(link_of(study)))
+    text = members["report.json"].decode()
+    [gone, *_] = json.loads(text)["runs"][0]["findings"]["claims"]["withdrawn"]
+    members["report.json"] = text.replace(gone["why"], "NIST found fraud").encode()
+    zipped(members, path)
+    empty_the_instance()
+    with pytest.raises(NotVerified, match="the report says"):
+        verify(path, head)
+
+
+def test_stored_figures_are_what_the_ledger_says(study, capsys):
+    link_of(study, is_frozen=True)
+    call_command("replay", "--check", "--chain")
+    row = Findings.objects.get(run=study, part="")
+    row.data["judges"][0]["overall"]["value"] += 0.1
+    row.save()
+    share = Share.objects.get(frozen__isnull=False)
+    share.frozen["runs"][0]["findings"]["judges"][1]["overall"]["value"] += 0.1
+    share.save()
+    with pytest.raises(CommandError, match="2 values are not what the ledger says"):
+        call_command("replay", "--check")
+    said = capsys.readouterr().out
+    assert f"judges[0].overall.value of {study.name} (all pairs): stored" in said
+    assert f"frozen report {share.prefix}…: CommandError: NOT verified: runs[0]" in said
+    share.frozen["head"]["hash"] = "0" * 64
+    share.save()
+    with pytest.raises(CommandError, match="2 values are not what the ledger says"):
+        call_command("replay", "--check")
 
 
 @pytest.mark.parametrize("is_frozen", [False, True])

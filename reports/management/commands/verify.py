@@ -48,5 +48,5 @@ class Command(BaseCommand):
         for gap in gaps:
             self.stdout.write(f"Not compared: {gap}.")
         self.stdout.write("Not covered by any ledger:")
-        for each in NOT_COVERED:
-            self.stdout.write(f"- {each.what}")
+        for not_covered in NOT_COVERED:
+            self.stdout.write(f"- {not_covered.subject}")
