@@ -228,6 +228,7 @@ LEDGER_PROJECTIONS = [
     "reports.quality.projection.QualityScore",
     "reports.review.projection.ReviewList",
     "judge_eval.objects.Objects",
+    "reports.report.stored.StoredFigures",
 ]
 
 VOTES_PER_SECOND = env.float("VOTES_PER_SECOND", 10.0)

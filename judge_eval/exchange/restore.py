@@ -242,14 +242,17 @@ class Ledger:
     def _new(self, lines: Lines) -> Lines:
         """Leave out what is of no run and came with another run of the same project."""
         shared = {self._rows.number(record.id) for _, record in lines if record.run is None}
-        here = Entry.objects.filter(project=self._rows.project, uid__in=shared)
-        known = set(here.values_list("uid", flat=True))
-        return [line for line in lines if self._rows.number(line[1].id) not in known]
+        rows = Entry.objects.filter(project=self._rows.project, uid__in=shared)
+        existing = set(rows.values_list("uid", flat=True))
+        return [line for line in lines if self._rows.number(line[1].id) not in existing]
 
     def note(self) -> str:
         self._rows.project.refresh_from_db()
-        head = self._rows.project.ledger_head
-        if head == self._rows.header.project.head:
+        head, exported = self._rows.project.ledger_head, self._rows.header.project
+        is_same = (head, self._rows.project.head_seq) == (exported.head, exported.head_seq)
+        if self._is_checked and not is_same:
+            raise BundleError(1, "project.head", f"the entries of the file end at {head}")
+        if head == exported.head:
             return f"The ledger is the exported one; its head is {head}."
         return f"The entries have new numbers; the head is {head}."
 
@@ -331,8 +334,8 @@ class Ledger:
         existing = self._rows.runs if payload["type"] == "run" else self._rows.judges
         here = existing.get(UUID(payload["id"])) or lacks(line, "payload.id", payload["id"])
         # The chain names the queue alone: so it is bound to its run, and the run to its judges.
-        own = record.run and self._rows.runs.get(record.run)
-        if own not in (here, getattr(here, "run", None)):
+        run = record.run and self._rows.runs.get(record.run)
+        if run not in (here, getattr(here, "run", None)):
             raise BundleError(line, "payload.id", f"is no {payload['type']} of this entry's queue")
         if self._rows.project.name != self._rows.header.project.name:
             payload.pop("project", None)

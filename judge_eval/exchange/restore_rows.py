@@ -245,11 +245,11 @@ class Rows:
 
     def _write_voters(self, lines: Lines) -> None:
         # Of a voter whose group came with another run of the project.
-        groups, now = groups_at(self.project.pk), self.start.at
+        groups, joined_at = groups_at(self.project.pk), self.start.at
         Voter.objects.bulk_create(
             Voter(
                 project=self.project,
-                created_at=now,
+                created_at=joined_at,
                 group=groups.get(record.pseudonym, ""),
                 **self.columns(line, record),
             )

@@ -5,6 +5,7 @@ from dataclasses import asdict
 
 import numpy as np
 
+from judge_eval.findings import history
 from judge_eval.findings.agreement import Agreement
 from judge_eval.findings.history import JOINED
 from judge_eval.findings.load import RunOutcomes
@@ -13,6 +14,11 @@ from judge_eval.stats import claims as pure
 
 RECOUNTED = "the votes that count have changed"
 BOTH_WAYS = "the evidence points both ways now"
+# Why a claim may be said to hold no longer, and nothing else.
+REASONS = {
+    *(RECOUNTED, BOTH_WAYS, history.TAKEN_BACK, history.EXCLUDED, history.VOTER_EXCLUDED),
+    *(history.INCLUDED, history.CHANGED, JOINED),
+}
 
 
 def claims_model(

@@ -328,8 +328,8 @@ def _spent(run: Run, judges: list[Judge]) -> Iterator[Spent]:
         nano=Sum("cost_nano"),
         without=Sum("unpriced", default=0),
     )
-    own = {f"verdict__{name}": value for name, value in OPEN_ITEM.items()}
-    made = Call.objects.exclude(REPEATED).filter(verdict__judge__run=run, **own)
+    of_open = {f"verdict__{name}": value for name, value in OPEN_ITEM.items()}
+    made = Call.objects.exclude(REPEATED).filter(verdict__judge__run=run, **of_open)
     calls = made.exclude(state=Call.State.WAITING)
     paying = calls.values_list("verdict__judge").annotate(
         nano=Sum("cost_nano"), without=Count("pk", filter=UNPRICED)

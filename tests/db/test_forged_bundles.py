@@ -15,7 +15,9 @@ from judge_eval.models import Findings, Run, Verdict
 from judge_eval.objects import UNASKED, config_hash
 from judge_eval.runs import lifecycle
 from reports.report.bundle import LEDGER, REPORT, NotVerified, verify
+from reports.report.compare import unequal
 from reports.report.make import report_of
+from reports.report.not_covered import NOT_COMPARED, NOT_COVERED
 from tests.db.test_verify import (
     bundle_behind,
     bundle_of,
@@ -307,21 +309,6 @@ def test_a_report_of_a_run_that_a_bundle_brought_is_verified(run, tmp_path):
     assert verify(path, head).gaps == [NO_CONFIG]
 
 
-# Fields of a public bundle that are not shown, or are named as not covered.
-NOT_FOUND = {
-    *("run.note", "run.is_open", "run.budget_nano", "run.spent_nano", "run.private_salt"),
-    # No public bundle holds one, and none is taken from it.
-    "run.config",
-    *("rubric.created_at", "comparison.opened_at", "comparison.votes_wanted"),
-    "vote.category",
-    *("voter.reputation", "vote.salt", "entry.salt", "flag.created_at"),
-    # What the report prints is the head, and how many entries there are is counted.
-    *("header.project.head", "header.project.head_seq"),
-    # Quality scores begin then: a project's report shows these, and is found out by them.
-    "header.project.created_at",
-}
-
-
 def leaves(value, path=()):
     if isinstance(value, dict):
         for name, inner in value.items():
@@ -345,11 +332,17 @@ def changed(value):
     return value.replace("20", "19", 1) if is_time else f"{value}x"
 
 
-@pytest.mark.parametrize(
+EVERY_FIFTH = pytest.mark.parametrize(
     "step", [5, pytest.param(1, marks=[pytest.mark.thorough, pytest.mark.timeout(400)])]
 )
-def test_any_value_that_is_changed_in_a_bundle_is_found(bundle, step):
-    """Of each kind of record the first value and every fifth, or all."""
+
+
+@EVERY_FIFTH
+def test_any_value_that_is_changed_in_a_bundle_is_found_or_listed(bundle, step):
+    """Of each kind of record the first value and every fifth, or all.
+
+    What only figures tell does not count: whoever forges a bundle computes these anew.
+    """
     path, members, head = bundle
     records = records_of(members)
     not_found, places = set(), {}
@@ -361,18 +354,67 @@ def test_any_value_that_is_changed_in_a_bundle_is_found(bundle, step):
     kinds = {kind: [place for place in places if place[0] == kind] for kind, *_ in places}
     for place in chain.from_iterable(of[::step] for of in kinds.values()):
         kind, (number, leaf) = place[0], places[place]
-        forged = holder = deepcopy(records[number])
-        for name in leaf[:-1]:
-            holder = holder[name]
-        holder[leaf[-1]] = changed(holder[leaf[-1]])
+        forged = deepcopy(records[number])
+        alter(forged, leaf)
         write(path, members, [*records[:number], forged, *records[number + 1 :]])
         empty_the_instance()
-        try:
-            verify(path, head)
-        except NotVerified:
+        if is_found_by_its_ledger(path, head):
             continue
         not_found.add(".".join((kind, *leaf)))
-    assert not_found <= NOT_FOUND
+    assert not_found <= {row for each in NOT_COVERED for row in each.rows}
+
+
+def alter(holder, leaf):
+    for name in leaf[:-1]:
+        holder = holder[name]
+    holder[leaf[-1]] = changed(holder[leaf[-1]])
+
+
+def is_found_by_its_ledger(path, head):
+    try:
+        verify(path, head)
+    except NotVerified as wrong:
+        return ": the report says" not in str(wrong)
+    return False
+
+
+def places_of(value, path=()):
+    """The places of all values in JSON, those of lists by their first member."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from places_of(inner, (*path, name))
+    elif isinstance(value, list) and value:
+        yield from places_of(value[0], (*path, 0))
+    else:
+        yield path
+
+
+def test_any_value_that_is_changed_in_a_report_is_found_or_listed(bundle):
+    """One file is restored, its figures computed once, and each value of its report compared."""
+    path, members, head = bundle
+    write(path, members, records_of(members))
+    report = verify(path, head).report.model_dump(mode="json")
+    not_found = set()
+    for place in places_of(report):
+        forged = deepcopy(report)
+        alter(forged, place)
+        if not [*unequal(forged, report)]:
+            not_found.add(".".join(map(str, place)).replace(".0", "[]"))
+    listed = [each.replace("[].", r"[].") for each in NOT_COMPARED]
+    assert not_found
+    assert not [each for each in not_found if not each.startswith(tuple(listed))]
+
+
+@pytest.mark.parametrize("where", ["report.json", "manifest.json"])
+@pytest.mark.parametrize("holder", ["", "head"])
+def test_what_no_report_says_is_refused(bundle, where, holder):
+    path, members, head = bundle
+    said = json.loads(members[where])
+    (said[holder] if holder else said)["audited_by"] = None
+    members = members | {where: json.dumps(said).encode()}
+    write(path, members, records_of(members))
+    with pytest.raises(NotVerified, match=r"nothing that a report says|says something else"):
+        verify(path, head)
 
 
 def test_a_bundle_of_before_rows_were_covered_verifies_as_far_as_it_goes(run, tmp_path):
