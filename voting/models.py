@@ -247,6 +247,13 @@ class Queue(Identified):
     def figures(self) -> tuple[Figure, ...]:
         return kind_of(self).figures
 
+    @cached_property
+    def turned_prompts(self) -> frozenset[int]:
+        """The numbers of prompts in the other half than `held_out_from` says: see voting.tuning."""
+        changes = Entry.objects.filter(project=self.project_id, queue=self, kind="parameters")
+        turned = changes.values_list("payload__tuning__turned", flat=True)
+        return frozenset(number for numbers in turned for number in numbers or ())
+
 
 def prompt_key(prompt: str) -> str:
     return sha256(prompt.encode()).hexdigest()

@@ -53,12 +53,17 @@ from judge_eval.stats.outcomes_table import Codes, OutcomesTable
 from judge_eval.stats.wording import Words
 from voting.choices import LABELS
 from voting.kinds import is_ordered, kind_of
+from voting.models import Queue
 
 MOST_DISPUTED = 12
 MOST_LABELS = 12
 # Of fewer votes no figures of a group are shown.
 LEAST_OF_GROUP = 10
 NO_RATINGS = OfRatings()
+FREE_TEXT = (
+    "People answer in their own words here, so there is no agreement to count. The answers stand "
+    "with each item, and score files compare them with judges' texts."
+)
 NO_FLAGS = Share(None, why="items are not passed or flagged here")
 
 
@@ -162,10 +167,11 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
         outcomes.run, judges, outcomes.tasks, outcomes.as_of.votes
     )
     alike: Any = same_verdict(table.verdicts)
+    is_free = outcomes.run.queue.kind == Queue.Kind.TEXT and outcomes.as_of.votes > 0
     return RunFindings(
         as_of=outcomes.as_of,
-        words=" ".join(words.headline()),
-        more=[f"{lead}: {text}" for lead, text in words.points()],
+        words=FREE_TEXT if is_free else " ".join(words.headline()),
+        more=[] if is_free else [f"{lead}: {text}" for lead, text in words.points()],
         notes=[*words.notes(), *about_order(ranked, words), *_about_tuning(outcomes)],
         judges=studied,
         claims=claims,

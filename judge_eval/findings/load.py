@@ -115,6 +115,8 @@ def outcomes_of(run: Run, part: Slice = WHOLE) -> RunOutcomes:
     voters = dict(
         votes.order_by().values_list("voter__group").annotate(Count("voter", distinct=True))
     )
+    # Texts are no choices that a table could count.
+    texts = votes if run.queue.kind == Queue.Kind.TEXT else None
     repeats = repeats_of(run, part.pairs(run))
     generators = sorted({name for pair in writers for name in pair if name})
     number = {name: n for n, name in enumerate(generators)} | {"": -1}
@@ -123,11 +125,11 @@ def outcomes_of(run: Run, part: Slice = WHOLE) -> RunOutcomes:
         choices=choices,
         as_of=AsOf(
             seq=seq,
-            votes=int(tally.sum()),
+            votes=int(tally.sum()) if texts is None else texts.count(),
             people=sum(voters.values()),
             comparisons=run.queue.items.count(),
             open=len(rows),
-            voted=int(tally.any(axis=1).sum()),
+            voted=int(tally.any(axis=1).sum()) if texts is None else part.voted(run).count(),
             simulated=run.queue.is_simulated,
             part=part.in_words,
         ),

@@ -41,12 +41,13 @@ from judge_eval.stats import (
     among_people,
     score,
 )
+from judge_eval.stats.labels import kind_of
 from reports.report.model import PEOPLE, Source
 from reports.report.score_config import NOTHING, Reach, default_metrics, parse
 from reports.report.score_page import Drawing, as_html
 from reports.report.score_table import ScoreResults, in_words, is_of_people, table_csv
 from voting.ledger.counts import counted_in
-from voting.models import Entry
+from voting.models import Entry, Queue
 
 MANIFEST: Final = "report.json"
 MADE_BY: Final = "HumanJudge scores"
@@ -75,10 +76,17 @@ def make_report(run: Run, data: object, folder: Path, reach: Reach = NOTHING) ->
     """
     project = run.queue.project
     labels = labels_of(run, up_to=project.head_seq)
-    config = parse(data, labels.tasks, reach)
+    ordered = {
+        task
+        for task in labels.tasks
+        if {kind_of(x) for own in labels.humans.values() for x in own.get(task, {}).values()}
+        == {"number"}
+    }
+    ordered |= {WINNER} if run.queue.kind == Queue.Kind.RATING else set()
+    config = parse(data, labels.tasks, reach, ordered)
     if config.part.kind:
         labels = labels_of(run, config.part, up_to=project.head_seq)
-    metrics = config.metrics or default_metrics(len(labels.humans), reach.off)
+    metrics = config.metrics or default_metrics(len(labels.humans), reach.off, ordered)
     names = judge_names(labels.names)
     scores_folder = folder / "scores"
     for metric in metrics:

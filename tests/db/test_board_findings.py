@@ -34,6 +34,7 @@ from tests.makers import (
     make_judges,
     make_key,
     make_run,
+    make_single_run,
     make_vote,
     make_voter,
     pairs_of,
@@ -41,7 +42,8 @@ from tests.makers import (
     user_client,
     voter_client,
 )
-from voting.models import Entry
+from voting.kinds import Further, options_of
+from voting.models import Entry, Queue
 from voting.services import undo_last_vote
 
 pytestmark = pytest.mark.django_db
@@ -583,3 +585,27 @@ def test_beside_a_prompt_that_is_cut_the_thin_interval_is_withheld_wherever_it_i
     assert why in user_client().get(f"{board_of(run)}tables/board.csv").content.decode()
     _, token = make_share(run.queue.project, run, None)
     assert why in text_of(Client().get(f"/r/{token}/"))
+
+
+def test_figures_that_a_study_cannot_have_are_said_and_never_awaited():
+    """Of free texts nothing is counted, and of votes that are all held out nothing is shown."""
+    free = make_single_run(outputs=["one", "two"], kind="text", ballot=[])
+    task, voter = options_of(free.queue).task, make_voter(free)
+    for item in pairs_of(free):
+        make_vote(voter, item, "", further=Further(labels={task: "Well put"}))
+    seal_all(free.queue.project)
+    compute(free)
+    board = get(free)
+    assert "in their own words" in text_of(board)
+    assert "being computed" not in text_of(board)
+    assert "Add judges" not in text_of(board)
+    answer = key_client(make_key("read")[1]).get(f"/api/runs/{free.pk}/findings").json()
+    assert (answer["as_of"]["votes"], answer["as_of"]["voted"]) == (2, 2)
+    assert "in their own words" in answer["words"]
+    tuned = make_run(pairs=2)
+    make_vote(make_voter(tuned), pairs_of(tuned)[0])
+    seal_all(tuned.queue.project)
+    tuned.queue.items.filter(position=0).update(is_held_out=True)
+    Queue.objects.filter(pk=tuned.queue_id).update(is_tuning=True, held_out_from=0)
+    compute(tuned)
+    assert "being computed" not in text_of(get(tuned))

@@ -19,7 +19,14 @@ from tests.helpers.scores import (
     scored,
     voted_run,
 )
-from tests.makers import make_run, make_vote, make_voter, pairs_of, seal_all
+from tests.makers import (
+    make_run,
+    make_single_run,
+    make_vote,
+    make_voter,
+    pairs_of,
+    seal_all,
+)
 from voting.models import Voter
 
 SHARED = Path(__file__).resolve().parents[3] / "shared"
@@ -338,3 +345,26 @@ def test_a_scorer_named_by_its_path(run, tmp_path):
     out = tmp_path / "out"
     scored(run, out, [{"scorer": "scorers_by_path.Mine"}])
     assert "mine_1tasks_978f6f60_single" in read_csv(out)[0]
+
+
+def test_ratings_are_in_an_order_so_their_alpha_is_ordinal_unless_another_is_asked_for(tmp_path):
+    run = make_single_run([["1"], ["3"], ["5"]], kind="rating", ballot=list("12345"))
+    for ratings in ("135", "244"):
+        voter = make_voter(run)
+        for item, rating in zip(pairs_of(run), ratings, strict=True):
+            make_vote(voter, item, rating)
+    seal_all(run.queue.project)
+    alpha = {"scorer": "krippendorff_alpha"}
+    figures = {}
+    for number, metrics in enumerate([None, [alpha], [alpha | {"options": {"level": "nominal"}}]]):
+        out = tmp_path / str(number)
+        scored(run, out, metrics) if metrics else scored(run, out)
+        for path in (out / "scores").glob("krippendorff_alpha*/*/*.json"):
+            found = read_json(path)
+            figures[number] = (found["scorer_name"], found["scores"]["krippendorff_alpha"])
+    assert [name for name, _ in figures.values()] == [
+        "krippendorff_alpha_ordinal",
+        "krippendorff_alpha_ordinal",
+        "krippendorff_alpha",
+    ]
+    assert figures[0][1] > 0.5 > figures[2][1]
