@@ -194,7 +194,7 @@ class Queue(Identified):
         COMPARISON = "comparison", "which of two outputs is better"
         PASS_FLAG = "pass_flag", "pass or flag one output"
         CATEGORY = "category", "one category for each output"
-        RATING = "rating", "a rating from 1 to 5"
+        RATING = "rating", "a rating"
         LABELS = "labels", "a set of labels for each output"
         TEXT = "text", "a free text about each output"
 

@@ -3,7 +3,7 @@ as people write it."""
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cached_property, lru_cache, partial
 from typing import Annotated, Any, BinaryIO, Final, Literal
@@ -81,6 +81,9 @@ class Column:
             named = "" if names == [self.field] else f" (column {', '.join(map(repr, names))})"
             raise Misfit(self.field, f"{error}{named}") from error
 
+    def is_empty(self, record: Values) -> bool:
+        return all(source.of(record) in (None, "") for source in self.sources)
+
 
 def _looked_up(meanings: Values, raw: object) -> object:
     word = fields.plain(raw)
@@ -153,6 +156,11 @@ class ColumnMapping:
                 yield from assemble(shape, file, line, values, groups[LABELS], self._constants)
             for statement in wide:
                 yield from assemble(shape, file, line, statement, {}, ())
+            name = shape.name
+            cells = [(judge, it) for (group, judge), it in self.columns.items() if group == JUDGES]
+            for judge, column in cells:
+                if judge not in groups[JUDGES] and column.is_empty(raw):
+                    yield Row(file, line, values[name], shape=name, judge=judge, is_blank=True)
         except Misfit as error:
             yield RowError(file, line, error.field, error.why)
 
@@ -165,6 +173,10 @@ class ColumnMapping:
         for (group, name), column in self.columns.items():
             if (value := column.read(record)) is not None:
                 groups[group][name] = value
+        verdict, is_said = self.columns.get(("", "verdict")), groups[""].keys() & {*self.shape.says}
+        if verdict and not is_said and not verdict.is_empty(record):
+            # What the mapping takes for nothing is no empty cell: the judge was not asked.
+            groups[""].pop("judge", None)
         return groups
 
     def _inner(self, group: str, inner: object) -> Values:
@@ -233,8 +245,10 @@ def rows_of(
 
 def own_rows(file: str, line: int, values: Values) -> Iterator[Row | LeftOut | RowError]:
     """Build rows from raw values by field, with every check that a file of ours gets."""
+    asks = values.pop("vote_kind", None)
     mapping = own_names(shape_of(values) or PAIRS, tuple(values))
-    return mapping.rows(file, Record(line, dict(values)))
+    for row in mapping.rows(file, Record(line, dict(values))):
+        yield replace(row, asks=asks) if asks and isinstance(row, Row) else row
 
 
 # --- a whole file -----------------------------------------------------------------------------
@@ -500,7 +514,8 @@ def parse(config: object, shape: Shape | None = None) -> ColumnMapping:
     """
     if not isinstance(config, Mapping):
         raise ConfigInvalid.at("mapping", "must be an object of columns by field")
-    shape, parser = shape or shape_of(config) or _fitting(config), _Parser()
+    shape = shape or shape_of(config) or _fitting(config)
+    parser = _Parser(shape)
     names = [*shape.fields, *shape.groups, EACH]
     for name in config:
         if name not in names:
@@ -532,8 +547,9 @@ def _fitting(config: Mapping[str, object]) -> Shape:
 class _Parser:
     """Goes on behind a mistake, so that all of them are found at once."""
 
-    def __init__(self) -> None:
+    def __init__(self, shape: Shape) -> None:
         self.errors: list[ConfigError] = []
+        self._shape = shape
 
     def refuse(self, path: str, why: str) -> None:
         self.errors.append(ConfigError(f"mapping.{path}", why))
@@ -565,6 +581,8 @@ class _Parser:
         sources = [self.expression(field, text) for text in filter(None, source.expressions)]
         is_winner = source.scores or source.one_hot or source.threshold is not None
         find = partial(_winner, source, sources) if is_winner else None
+        if find and self._shape is ITEMS:
+            find = partial(_mark, source, sources)
         return Column(field, sources, convert, find)
 
     def expression(self, path: str, text: object) -> Expression:
@@ -579,6 +597,7 @@ class _Parser:
 
     def _refuse_misplaced(self, field: str, source: _Source) -> None:
         given, is_label = source.model_fields_set, field.startswith(f"{LABELS}.")
+        is_single = self._shape is ITEMS
         if len(given & {"column", "value", "scores", "one_hot"}) != 1:
             choices = ", scores and one_hot" if field in _WINNERS else " and value"
             self.refuse(field, f"needs one of column{', value' if ',' in choices else ''}{choices}")
@@ -588,9 +607,10 @@ class _Parser:
             "separator": is_label or field == "tags",
             "timezone": field in ("voted_at", "time"),
             "type": is_label,
-            **dict.fromkeys(("scores", "one_hot", "threshold"), field in _WINNERS),
-            "tie_within": bool({"scores", "threshold"} & given),
-            "larger": "threshold" in given,
+            **dict.fromkeys(("scores", "one_hot"), field in _WINNERS and not is_single),
+            "threshold": field in _WINNERS or field.startswith((f"{JUDGES}.", f"{VOTERS}.")),
+            "tie_within": bool({"scores", "threshold"} & given) and not is_single,
+            "larger": "threshold" in given and not is_single,
         }
         for setting in [name for name, belongs in allowed.items() if not belongs]:
             if setting in given:
@@ -605,6 +625,12 @@ class _Parser:
         if value is None:
             self.refuse(path, "must not be empty")
         return value
+
+
+def _mark(source: _Source, expressions: Sequence[Expression], record: Values) -> str | None:
+    """Return whether a single output passes, by a number from which on it does."""
+    number = fields.number(raw) if (raw := expressions[0].of(record)) is not None else None
+    return None if number is None else "pass" if number >= (source.threshold or 0) else "flag"
 
 
 def _winner(source: _Source, expressions: Sequence[Expression], record: Values) -> str | None:

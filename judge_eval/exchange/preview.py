@@ -243,7 +243,8 @@ class _Rows:
 
     def take(self, item: Item) -> None:
         if isinstance(item, Row):
-            self._take_row(item)
+            if not item.is_blank:
+                self._take_row(item)
         elif not isinstance(item, JudgeOrder):
             self.report.add(item)
 

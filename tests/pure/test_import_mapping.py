@@ -135,7 +135,6 @@ def test_what_is_no_row(values, field, why):
         (VOTE | {"vote": None}, "a voter without a vote"),
         ({"pair": "7", "left_side": "A"}, "a voter without a vote"),
         (VERDICT | {"judge": None}, "a verdict without its judge"),
-        (VERDICT | {"verdict": None}, "a judge without a verdict"),
         ({"pair": "7", "score_a": 3}, "a judge without a verdict"),
     ],
 )
@@ -143,6 +142,25 @@ def test_a_statement_that_lacks_a_part_is_left_out_and_its_item_kept(values, why
     row, left_out = own_names(PAIRS, tuple(values)).rows("f", Record(3, values))
     assert row == Row("f", 3, "7")
     assert left_out == LeftOut("f", 3, why)
+
+
+def test_an_empty_cell_of_a_judge_is_told_beside_its_item():
+    row, blank = own_names(PAIRS, ("pair", "judge", "verdict")).rows(
+        "f", Record(3, VERDICT | {"verdict": None})
+    )
+    assert row == Row("f", 3, "7")
+    assert blank == Row("f", 3, "7", judge=VERDICT["judge"], is_blank=True)
+
+
+def test_what_a_mapping_takes_for_nothing_is_no_empty_cell():
+    spec = {"column": "c", "values": {"1": "A", "?": None}}
+    for mapping in (
+        {"pair": "id", "judges": {"j": spec}},
+        {"pair": "id", "judge": {"value": "j"}, "verdict": spec},
+    ):
+        for raw, are_blank in (("?", [False]), ("", [False, True]), (None, [False, True])):
+            found = parse(mapping).rows("f", Record(1, {"id": 7, "c": raw}))
+            assert [row.is_blank for row in found] == are_blank
 
 
 def test_a_failed_verdict_keeps_what_the_judge_wrote():
@@ -382,6 +400,9 @@ def test_rows_of_a_file_without_ids_are_of_one_pair_where_their_content_is():
 def test_several_judges_stand_beside_each_other():
     header = "pair,prompt,cluster,verdict.gpt,verdict.x y,voter,vote"
     wide = table(f"{header}\n7,p,c,A,,ann,B\n8,p,c,A,tie,,\n")
+    blank = [row for row in wide if row.is_blank]
+    assert [(row.item, row.judge) for row in blank] == [("7", "x y")]
+    wide = [row for row in wide if not row.is_blank]
     said = [(row.item, row.verdict and (row.judge, row.verdict), bool(row.vote)) for row in wide]
     assert said == [
         ("7", None, True),

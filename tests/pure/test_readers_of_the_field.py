@@ -275,7 +275,7 @@ STARS = {"stars": [{"rating": 4}]}
 
 
 @pytest.mark.parametrize(
-    ("record", "labels"),
+    "record, labels",
     [
         ({"id": 5, "text": "It works.", "mood": "good"}, {"mood": "good"}),
         ({"id": 5, "source": "wiki", "text": "It works.", **STARS}, {"stars": 4}),

@@ -38,7 +38,7 @@ def read(record: Values, name: str) -> Iterator[Values | str]:
     item = single(prompt, completion, **names)
     scores = record.get("scores") or {}
     for scorer, score in scores.items():
-        yield item | {"judge": scorer, **_verdict(score)}
+        yield item | {"judge": scorer, "vote_kind": "graded", **_verdict(score)}
         yield from (item | vote for vote in _votes(score))
     if not scores:
         yield item

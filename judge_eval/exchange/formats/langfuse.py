@@ -63,7 +63,7 @@ def _add(together: _Together, line: int, score: Values) -> str:
     if about is None:
         return f"{label} is of no trace"
     who, answer = _score(score)
-    first = {"item": about, **who, "labels": {}}
+    first = {"item": about, "vote_kind": "graded", **who, "labels": {}}
     _, statement = together.setdefault((str(about), str(who)), (line, first))
     if answer is None or label in statement["labels"]:
         return f"{label} of {about} {'has no value' if answer is None else 'was given before'}"

@@ -39,7 +39,8 @@ def read(record: Values, name: str) -> Iterator[Values | str]:
             of.setdefault("comment" if is_person else "feedback", each["comment"])
     for (field, who), of in statements.items():
         failed = {"error": "no feedback has a value"}
-        yield item | {field: who} | (of if of["labels"] or field == "voter" else failed)
+        about = item | {"vote_kind": "graded", field: who}
+        yield about | (of if of["labels"] or field == "voter" else failed)
     if not statements:
         yield item
 
