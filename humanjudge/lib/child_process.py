@@ -1,36 +1,48 @@
 """Work that a worker starts a process for, which gives its memory back and takes no thread."""
 
 import os
+import select
 import subprocess
 import sys
+from collections.abc import Callable
 from subprocess import DEVNULL, PIPE
 from typing import NamedTuple
 
 from django.conf import settings
 
 _LONGEST_LINE = 200
+_TOLD_EVERY_SECONDS = 20
 
 
 class Ended(NamedTuple):
-    """How a process ended: 0 or another exit code, minus the signal that ended it, its last line."""
+    """How a process ended: its exit code, or minus the signal that ended it; what it said last."""
 
     code: int
     last_line: str
 
 
-def manage(*words: str) -> Ended:
+def manage(*words: str, still_running: Callable[[], object] = lambda: None) -> Ended:
     """Run a management command in a process of its own, and return how it ended.
 
-    What it says of faults is in the log of this process, as if it were said here.
+    What it says of faults is in the log of this process, as if it were said here. Meanwhile
+    `still_running` is called now and then.
     """
     command = [sys.executable, "-m", "humanjudge", "manage", *words]
-    last = ""
+    said = b""
     try:
         with subprocess.Popen(command, stdin=DEVNULL, stderr=PIPE, cwd=settings.BASE_DIR) as child:
-            for line in child.stderr or ():
-                os.write(2, line)
-                last = line.decode(errors="replace").strip() or last
+            assert child.stderr is not None  # it is a pipe
+            pipe = child.stderr.fileno()
+            while True:
+                if not select.select([pipe], [], [], _TOLD_EVERY_SECONDS)[0]:
+                    still_running()
+                elif piece := os.read(pipe, 1 << 16):
+                    os.write(2, piece)
+                    said = (said + piece)[-1 << 12 :]
+                else:
+                    break
     except OSError as error:
         return Ended(1, f"no process can be started: {error}")
-    last = last or f"its process ended with {child.returncode} and said nothing"
+    lines = said.decode(errors="replace").strip().splitlines()
+    last = lines[-1] if lines else f"it ended with {child.returncode} and said nothing"
     return Ended(child.returncode, last[:_LONGEST_LINE])

@@ -5,6 +5,7 @@ the verdicts on its pair, whatever stood first in the files.
 """
 
 import json
+import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -68,6 +69,12 @@ KEPT: Final = (OUTPUT_ABSENT, CHANGES, *NOTED)
 # Of a queue that asks for a free text.
 OPEN_QUESTION: Final = "What is right and what is wrong with this? Say it in a sentence or two."
 
+# How long others wait for what is written in one transaction: the first are few, since nobody
+# knows yet how long rows take here.
+SECONDS_AT_ONCE: Final = 0.2
+FIRST_ROWS: Final = 50
+LEAST_ROWS: Final = 25
+
 # Rows of a table of the scratch file.
 Rows: TypeAlias = Sequence[tuple[Any, ...]]
 
@@ -95,17 +102,21 @@ class Writing:
         writers = (self._pairs, self._verdicts, self._enter, self._votes)
         before = 0
         for table, write in zip(WRITTEN, writers, strict=True):
-            number = self._scratch.count(table)
+            number, at_once = self._scratch.count(table), FIRST_ROWS
             while job.written < before + number:
                 with self._step() as run:
+                    began = time.monotonic()
                     if write in (self._enter, self._votes) and job.written == before:
                         # Not before: a run that is not in the ledger can still be removed.
                         record_objects(run, append=True)
                     if table == VOTES and job.written == before:
                         self._note_in_ledger(run, IMPORT_BEGINS)
-                    rows = self._scratch.after(table, job.written - before)
+                    rows = self._scratch.after(table, job.written - before)[:at_once]
                     write(run, rows)
                     note(job, written=job.written + len(rows), attempts=0)
+                    # As many as take so long, but never many more than went well.
+                    seconds = max(time.monotonic() - began, SECONDS_AT_ONCE / 2)
+                    at_once = int(max(len(rows) * SECONDS_AT_ONCE / seconds, LEAST_ROWS))
             before += number
         with self._step() as run:
             if self._scratch.count(VOTES):

@@ -1,5 +1,6 @@
 """Files to import that are small and hold very much."""
 
+import gzip
 import io
 import os
 import re
@@ -17,6 +18,7 @@ from judge_eval.exchange import import_jobs
 from judge_eval.exchange.import_jobs import Source
 from judge_eval.models import Import, Run
 from tests.db.test_import_jobs import asked, worked
+from tests.helpers.workbooks import HIDDEN_BOMB, workbook
 from tests.makers import make_project
 
 pytestmark = pytest.mark.django_db
@@ -92,6 +94,28 @@ def test_an_import_whose_process_cannot_start_fails_and_says_why(tmp_path, monke
         "The process that reads files cannot start: ImportError: libxyz.so.1: not found"
     )
     assert not import_jobs.unfinished().exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_reading_dies_of_is_not_tried_again(monkeypatch):
+    project = make_project()
+    bombs = {
+        "b.xlsx": workbook(HIDDEN_BOMB),
+        # Blank lines are no rows: nothing else would stop it.
+        "b.jsonl.gz": gzip.compress(b"\n" * 30_000_000),
+    }
+    for name, content in bombs.items():
+        asked(project, Source(name, io.BytesIO(content)), name=name)
+    for name, value in environment(IMPORT_MAX_SECONDS="2").items():
+        monkeypatch.setenv(name, value)
+    for _ in bombs:
+        import_jobs.do_in_a_process()
+    jobs = {job.name: (job.state, job.status, job.detail) for job in Import.objects.all()}
+    memory, seconds = jobs["b.xlsx"], jobs["b.jsonl.gz"]
+    assert memory == ("refused", 413, "Reading it takes more memory than an import may use.")
+    assert seconds[:2] == ("refused", 413)
+    assert seconds[2] == "Reading it takes more time of a processor than an import may use."
+    assert [job.attempts for job in Import.objects.all()] == [1, 1]
 
 
 @pytest.mark.slow

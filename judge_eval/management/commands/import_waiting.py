@@ -1,7 +1,9 @@
 import logging
 import os
+import resource
 import signal
 import sys
+import time
 from argparse import ArgumentParser
 from typing import Any
 from uuid import UUID
@@ -10,6 +12,7 @@ from django.core.management.base import BaseCommand
 from django.db import connection
 
 from judge_eval.exchange import import_jobs, preview
+from judge_eval.models import Import
 
 # How much more an import may take than this process takes by itself.
 MEMORY = 150 << 20
@@ -44,4 +47,21 @@ def do_all(lease: UUID | None = None) -> None:
         is_parquet = job.form.get("format") == "parquet"
         if is_parquet or any(it.lower().endswith(MAY_BE_PARQUET) for it in job.form["files"]):
             preview.load_parquet()
+        limit_reading(job)
         import_jobs.run(job)
+
+
+def limit_reading(job: Import) -> None:
+    """Let this process end by SIGXCPU when it reads for too long; writing takes its time."""
+
+    def limit(seconds: int) -> None:
+        hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, hard))
+
+    def end_limit_when_read() -> None:
+        if job.state == Import.State.WRITING:
+            limit(resource.RLIM_INFINITY)
+
+    if not job.is_local:
+        limit(int(time.process_time()) + import_jobs.seconds_to_read(job))
+        job.on_progress = end_limit_when_read
