@@ -134,7 +134,7 @@ class JudgeFindings(Figures):
 
     @property
     def always(self) -> Share:
-        """Overall agreement with the interval that holds however often one looks."""
+        """Overall agreement with its interval that is valid even if you look every day."""
         why = self.overall.why if self.overall.value is None else self.always_why
         low, high = self.always_low, self.always_high
         return replace(self.overall, low=low, high=high, why=why or None)
@@ -179,7 +179,7 @@ class Claims(Figures):
     difference: Matrix
     difference_low: Matrix
     difference_high: Matrix
-    # The ends of the interval of the difference that holds however often one looks.
+    # The ends of the difference's interval that is valid even if you look every day.
     difference_always_low: Matrix
     difference_always_high: Matrix
     # From how many to how many more votes; null is an open end.

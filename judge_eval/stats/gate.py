@@ -1,8 +1,8 @@
 """May a judge go on? Conditions on figures with intervals, each passed, failed or not settled.
 
 Pure and without numpy: the figures come from the findings of a run, the answer goes into an exit
-code. An interval that is withheld settles nothing. Whoever weighs gives the interval that holds
-however often one looks, or the one for a number of votes that was fixed beforehand.
+code. An interval that is withheld settles nothing. Whoever weighs gives the one that is valid
+even if you look every day, or that of a number of votes that was fixed beforehand.
 """
 
 from collections.abc import Sequence

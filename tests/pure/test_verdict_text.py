@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from judge_eval.prompts.judge import JudgeQuestion
 from judge_eval.prompts.parse import ParsedVerdict, ReplyUnreadable, parse_verdict
+from tests.helpers.growth import assert_linear
 
 ALL = ("A", "B", "tie", "both_bad")
 NASTY = [
@@ -424,10 +425,12 @@ def test_twice_the_reply_is_at_most_twice_the_work(bit):
     assert twice <= 2 * once + 50
 
 
-@pytest.mark.timeout(15)
 @pytest.mark.parametrize("front", ["", '{"a":"', '{"winner":"A","score_a":', '{"a":['])
 def test_a_long_reply_of_anything_is_read_through(front):
     """The decoder runs in C, where no call is counted: a quadratic scan takes half a minute."""
-    for bit in NASTY:
-        reason = refused(f"{front}{bit * (250_000 // len(bit))}?{{")
+
+    def read(bits):
+        reason = refused(f"{front}{bits}?{{")
         assert reason.startswith(("its last JSON object is broken", "its JSON is", "the reply is"))
+
+    assert_linear(read, NASTY)
