@@ -229,7 +229,7 @@ def corrected(
     if both.any():
         mean = mean_by_prompt(apart[both], number[both])
         error = _estimate(mean, number[both], "prompts", least=-1.0)
-    few = min(np.count_nonzero(apart[both]), _rarer(people[both])) < FEWEST_ITEMS
+    few = min(int(np.count_nonzero(apart[both])), _rarer(people[both])) < FEWEST_ITEMS
     rates, saving = None, None
     # One prompt without votes does not tell how much such prompts vary.
     if len(np.unique(number[unvoted & judged])) < 2:
