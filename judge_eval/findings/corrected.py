@@ -10,7 +10,7 @@ from judge_eval.findings.load import RunOutcomes
 from judge_eval.findings.model import MOST_MODELS, GeneratorRates, JudgeRates
 from judge_eval.stats.bootstrap import FloatArray, IntArray
 from judge_eval.stats.corrected import corrected, share_of_grades
-from judge_eval.stats.outcomes_table import UNASSIGNED, Codes
+from judge_eval.stats.outcomes_table import UNASSIGNED
 from voting.choices import row_of
 
 
@@ -32,8 +32,10 @@ def generator_rates(outcomes: RunOutcomes) -> list[GeneratorRates]:
         for side in sides
     ]
     people = [_majority(outcomes.table.votes, of) for of in values]
-    judges = [_grades(outcomes.table.verdicts[:, judging], of) for of in values]
-    asked = outcomes.table.verdicts[:, judging] != UNASSIGNED
+    verdicts = outcomes.table.verdicts[:, judging]
+    # A verdict that failed, or is right for nobody, has no grade.
+    codes = np.where(verdicts < 0, len(outcomes.choices), verdicts)
+    judges = [np.append(of, np.nan)[codes] for of in values]
     votes = outcomes.table.votes.sum(axis=1)
     rates = []
     for number, name in enumerate(outcomes.generators):
@@ -58,14 +60,14 @@ def generator_rates(outcomes: RunOutcomes) -> list[GeneratorRates]:
                             grades,
                             prompts,
                             both_bad=both_bad,
-                            asked=was_asked,
+                            is_asked=is_asked,
                             are_passes=not is_paired,
                         ),
                     )
-                    for judge, grades, was_asked in zip(
+                    for judge, grades, is_asked in zip(
                         (outcomes.judges[place] for place in judging),
                         by_judges.T,
-                        asked[every].T,
+                        (verdicts[every] != UNASSIGNED).T,
                         strict=True,
                     )
                 ],
@@ -80,8 +82,3 @@ def _majority(votes: IntArray, values: FloatArray) -> FloatArray:
     is_most = votes == most[:, None]
     grades = np.where(is_most.sum(axis=1) == 1, values[is_most.argmax(axis=1)], 0.5)
     return np.where(most > 0, grades, np.nan)
-
-
-def _grades(verdicts: Codes, values: FloatArray) -> FloatArray:
-    """Return the grades that verdicts say; NaN of one that failed, or is right for nobody."""
-    return np.append(values, np.nan)[np.where(verdicts < 0, len(values), verdicts)]

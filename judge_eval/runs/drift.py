@@ -133,8 +133,8 @@ def why_unwatched(run: Run) -> str:
 
 def _ask_due(watch: Watch, now: datetime, until: float) -> bool:
     """Ask what is due of one judge; say whether its yardstick wants more."""
-    own = Watch.objects.filter(pk=watch.pk, ended_at=None)
-    if not claim(own, LEASE):
+    lease = Watch.objects.filter(pk=watch.pk, ended_at=None)
+    if not claim(lease, LEASE):
         return False  # another worker asks
     try:
         watch.refresh_from_db(fields=["began_at"])
@@ -149,7 +149,7 @@ def _ask_due(watch: Watch, now: datetime, until: float) -> bool:
         # One judge that cannot be asked must not hold up the others.
         logger.exception("anchors of judge %s", watch.judge_id)
     finally:
-        release(own)
+        release(lease)
     return False
 
 
@@ -163,15 +163,15 @@ def _take_yardstick(watch: Watch, until: float) -> bool:
         for item in watch.anchors
         if (number, item) not in stored
     ]
-    asked = 0
+    answers = 0
     for (number, item), (winner, model) in _answers(watch.judge, left[:AT_ONCE], until):
         Anchor.objects.create(
             watch=watch, number=number, item_id=item, stored=winner, stored_model=model
         )
-        asked += 1
-    if asked == len(left):
+        answers += 1
+    if answers == len(left):
         Watch.objects.filter(pk=watch.pk).update(began_at=timezone.now())
-    return 0 < asked < len(left)
+    return 0 < answers < len(left)
 
 
 def _ask_again(watch: Watch, now: datetime, until: float) -> None:
@@ -287,8 +287,8 @@ def set_anchors(run: Run, a_day: int, by: User | None) -> None:
     )
     anchors = [str(item) for item in drawn[:MOST_ANCHORS]]
     with transaction.atomic():
-        for each in new:
-            Watch.objects.create(judge=each.judge, anchors=anchors, repeats=each.repeats)
+        for first in new:
+            Watch.objects.create(judge=first.judge, anchors=anchors, repeats=first.repeats)
         if run.anchors_a_day != a_day:
             Run.objects.filter(pk=run.pk).update(anchors_a_day=a_day)
             words = f"{run.name}: {number_of(a_day, 'anchor')} a day are asked again."
@@ -323,7 +323,7 @@ def watches_of(run: Run, judge: UUID | None = None) -> list[Watch]:
     rows = rows.filter(judge=judge) if judge else rows
     watches = list(rows.order_by("judge__position", "pk"))
     last = {watch.judge_id: watch.pk for watch in watches}
-    return [each for each in watches if each.direction or last[each.judge_id] == each.pk]
+    return [watch for watch in watches if watch.direction or last[watch.judge_id] == watch.pk]
 
 
 def floating_models(run: Run) -> dict[UUID, str]:
@@ -382,7 +382,7 @@ def _questions(verdict: Verdict) -> dict[JudgePart, list[Question]]:
     for model in verdicts.spec_of(verdict.judge).models:
         provider = providers.find(model.provider, run.queue.project_id)
         # Repeats say whether a judge agrees with itself: here they would be paid for nothing.
-        calls = [each for each in verdicts.calls_for(verdict, [model]) if not each.is_repeat]
+        calls = [call for call in verdicts.calls_for(verdict, [model]) if not call.is_repeat]
         questions[model] = [question_of(call, provider) for call in calls]
         if why := providers.lacks_key(questions[model][0].provider):
             raise CallFailed(why, was_sent=False)

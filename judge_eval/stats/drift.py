@@ -69,7 +69,7 @@ def drift(differences: Sequence[float], days: Sequence[int], judges: int = 1) ->
     >>> drift([0] * 20 + [-1] * 20, range(40)).since, drift([-1] * 13, range(13), 5).direction
     (14, '')
     """
-    bets = np.array([[-each, each] for each in differences], dtype=float).reshape(-1, 2)
+    bets = np.array([[-change, change] for change in differences], dtype=float).reshape(-1, 2)
     starts = np.searchsorted(np.asarray(days), START_DAYS)
     reached = evidence(bets, starts)
     ends = reached.max(axis=0, initial=1.0).tolist()
@@ -78,8 +78,8 @@ def drift(differences: Sequence[float], days: Sequence[int], judges: int = 1) ->
         return Drift("", None, None, *ends)
     at = int(settled.any(axis=1).argmax())
     side = int(settled[at].argmax())
-    own = np.where(np.arange(at + 1)[:, None] >= starts, bets[: at + 1, side, None], 0)
-    won = log_wealth(own)[-1].round(9).tolist()
+    by_start = np.where(np.arange(at + 1)[:, None] >= starts, bets[: at + 1, side, None], 0)
+    won = log_wealth(by_start)[-1].round(9).tolist()
     # Of equal ones the last: nothing came between them.
     since = max(zip(won, START_DAYS.tolist(), strict=True))[1]
     return Drift("better" if side else "worse", at, since, *ends)
