@@ -41,36 +41,31 @@ def generator_rates(outcomes: RunOutcomes) -> list[GeneratorRates]:
     for number, name in enumerate(outcomes.generators):
         rows = [np.flatnonzero(counted & (models[:, side] == number)) for side in sides]
         every = np.concatenate(rows)
-        prompts = outcomes.prompts[every]
         by_people = np.concatenate([people[side][rows[side]] for side in sides])
         by_judges = np.concatenate([judges[side][rows[side]] for side in sides])
-        both_bad = np.isnan(by_people) & (votes[every] > 0)
+        prompts, both_bad = outcomes.prompts[every], np.isnan(by_people) & (votes[every] > 0)
+        by_judge = [
+            JudgeRates(
+                judge=str(judge.pk),
+                is_own_family=share_family(name, judge.model_names, families),
+                rates=corrected(
+                    by_people,
+                    by_judges[:, column],
+                    prompts,
+                    both_bad=both_bad,
+                    is_asked=verdicts[every, column] != UNASSIGNED,
+                    are_passes=not is_paired,
+                ),
+            )
+            for column, judge in enumerate(outcomes.judges[place] for place in judging)
+        ]
         rates.append(
             GeneratorRates(
                 name=name,
                 votes=int(votes[every].sum()),
                 both_bad=int(both_bad.sum()),
                 people=share_of_grades(by_people, prompts),
-                judges=[
-                    JudgeRates(
-                        judge=str(judge.pk),
-                        is_own_family=share_family(name, judge.model_names, families),
-                        rates=corrected(
-                            by_people,
-                            grades,
-                            prompts,
-                            both_bad=both_bad,
-                            is_asked=is_asked,
-                            are_passes=not is_paired,
-                        ),
-                    )
-                    for judge, grades, is_asked in zip(
-                        (outcomes.judges[place] for place in judging),
-                        by_judges.T,
-                        (verdicts[every] != UNASSIGNED).T,
-                        strict=True,
-                    )
-                ],
+                judges=by_judge,
             )
         )
     return rates

@@ -288,7 +288,9 @@ def set_anchors(run: Run, a_day: int, by: User | None) -> None:
     anchors = [str(item) for item in drawn[:MOST_ANCHORS]]
     with transaction.atomic():
         for first in new:
-            Watch.objects.create(judge=first.judge, anchors=anchors, repeats=first.repeats)
+            fields = {"anchors": anchors, "repeats": first.repeats}
+            # Somebody else may have pressed it too.
+            Watch.objects.get_or_create(judge=first.judge, ended_at=None, defaults=fields)
         if run.anchors_a_day != a_day:
             Run.objects.filter(pk=run.pk).update(anchors_a_day=a_day)
             words = f"{run.name}: {number_of(a_day, 'anchor')} a day are asked again."

@@ -234,8 +234,9 @@ def corrected(
     rates, saving = None, None
     # One prompt without votes does not tell how much such prompts vary.
     if len(np.unique(number[unvoted & judged])) < 2:
-        own = share_of_grades(people, number)
-        figure = Estimate(own.value, own.low, own.high, own.n, "people", own.why or NOTHING_LEFT)
+        alone = share_of_grades(people, number)
+        why = alone.why or NOTHING_LEFT
+        figure = Estimate(alone.value, alone.low, alone.high, alone.n, "people", why)
     elif few or _few(number[labelled]):
         figure = no_figure(TOO_FEW_LABELS, int(labelled.sum()))
     else:

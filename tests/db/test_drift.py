@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from judge_eval import tasks
 from judge_eval.config.judge_types import JUDGE_TYPES, JudgeType
 from judge_eval.config.run_config import JoiningJudges
 from judge_eval.models import Anchor, Call, Judge, Provider, Run, Verdict, Watch
@@ -189,6 +190,15 @@ def test_a_watch_that_another_worker_asks_for_is_left_alone(model, monkeypatch):
     days(1, monkeypatch, 1)
     assert Anchor.objects.count() == 12
     assert Watch.objects.get().leased_until is None
+
+
+@pytest.mark.parametrize("is_more", [True, False])
+def test_a_yardstick_goes_on_behind_what_others_wait_for(monkeypatch, is_more):
+    submitted = []
+    monkeypatch.setattr(drift, "ask_anchors", lambda now: is_more)
+    monkeypatch.setattr(tasks.ask_anchors, "delay", lambda: submitted.append(1))
+    tasks.ask_anchors()
+    assert submitted == [1] * is_more
 
 
 def test_repeats_of_a_judge_are_not_asked_for(model, monkeypatch):
