@@ -273,7 +273,7 @@ def _notes(run: Run, judge: JudgeFindings, conditions: Conditions) -> Iterator[s
     if coverage is not None and coverage < WELL_COVERED:
         missing = number_of(round(judge.coverage.n * (1 - coverage)), "item")
         yield f"It gave no verdict on {missing}; votes there count against it."
-    yield from drift.changes_of(run, UUID(judge.id))
+    yield from map(drift.state_of, drift.watches_of(run, UUID(judge.id)))
     yield from filter(None, [drift.floating_models(run).get(UUID(judge.id))])
 
 

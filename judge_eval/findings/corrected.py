@@ -10,7 +10,7 @@ from judge_eval.findings.load import RunOutcomes
 from judge_eval.findings.model import MOST_MODELS, GeneratorRates, JudgeRates
 from judge_eval.stats.bootstrap import FloatArray, IntArray
 from judge_eval.stats.corrected import corrected, share_of_grades
-from judge_eval.stats.outcomes_table import UNASSIGNED, Codes
+from judge_eval.stats.outcomes_table import UNASSIGNED
 from voting.choices import row_of
 
 
@@ -32,43 +32,40 @@ def generator_rates(outcomes: RunOutcomes) -> list[GeneratorRates]:
         for side in sides
     ]
     people = [_majority(outcomes.table.votes, of) for of in values]
-    judges = [_grades(outcomes.table.verdicts[:, judging], of) for of in values]
-    asked = outcomes.table.verdicts[:, judging] != UNASSIGNED
+    verdicts = outcomes.table.verdicts[:, judging]
+    # A verdict that failed, or is right for nobody, has no grade.
+    codes = np.where(verdicts < 0, len(outcomes.choices), verdicts)
+    judges = [np.append(of, np.nan)[codes] for of in values]
     votes = outcomes.table.votes.sum(axis=1)
     rates = []
     for number, name in enumerate(outcomes.generators):
         rows = [np.flatnonzero(counted & (models[:, side] == number)) for side in sides]
         every = np.concatenate(rows)
-        prompts = outcomes.prompts[every]
         by_people = np.concatenate([people[side][rows[side]] for side in sides])
         by_judges = np.concatenate([judges[side][rows[side]] for side in sides])
-        both_bad = np.isnan(by_people) & (votes[every] > 0)
+        prompts, both_bad = outcomes.prompts[every], np.isnan(by_people) & (votes[every] > 0)
+        by_judge = [
+            JudgeRates(
+                judge=str(judge.pk),
+                is_own_family=share_family(name, judge.model_names, families),
+                rates=corrected(
+                    by_people,
+                    by_judges[:, column],
+                    prompts,
+                    both_bad=both_bad,
+                    is_asked=verdicts[every, column] != UNASSIGNED,
+                    are_passes=not is_paired,
+                ),
+            )
+            for column, judge in enumerate(outcomes.judges[place] for place in judging)
+        ]
         rates.append(
             GeneratorRates(
                 name=name,
                 votes=int(votes[every].sum()),
                 both_bad=int(both_bad.sum()),
                 people=share_of_grades(by_people, prompts),
-                judges=[
-                    JudgeRates(
-                        judge=str(judge.pk),
-                        is_own_family=share_family(name, judge.model_names, families),
-                        rates=corrected(
-                            by_people,
-                            grades,
-                            prompts,
-                            both_bad=both_bad,
-                            asked=was_asked,
-                            are_passes=not is_paired,
-                        ),
-                    )
-                    for judge, grades, was_asked in zip(
-                        (outcomes.judges[place] for place in judging),
-                        by_judges.T,
-                        asked[every].T,
-                        strict=True,
-                    )
-                ],
+                judges=by_judge,
             )
         )
     return rates
@@ -80,8 +77,3 @@ def _majority(votes: IntArray, values: FloatArray) -> FloatArray:
     is_most = votes == most[:, None]
     grades = np.where(is_most.sum(axis=1) == 1, values[is_most.argmax(axis=1)], 0.5)
     return np.where(most > 0, grades, np.nan)
-
-
-def _grades(verdicts: Codes, values: FloatArray) -> FloatArray:
-    """Return the grades that verdicts say; NaN of one that failed, or is right for nobody."""
-    return np.append(values, np.nan)[np.where(verdicts < 0, len(values), verdicts)]

@@ -24,7 +24,7 @@ from judge_eval.findings.model import RunFindings
 from judge_eval.findings.ranking import BoardLine, Ranking, ranking
 from judge_eval.models import Run, Verdict
 from judge_eval.pages.findings import DISPUTED, findings_context, live_page, pairs_query, seen_of
-from judge_eval.runs.drift import changes_of
+from judge_eval.runs.drift import state_of, watches_of
 from judge_eval.selectors import BoardView
 from judge_eval.web import citation_of, invites_address, run_page
 from voting.choices import short_name
@@ -88,9 +88,11 @@ def _context(
 
 
 def _changed(run: Run, part: Slice) -> list[tuple[str, str]]:
-    """Return the point that judges have changed, where they are looked at for it."""
-    changes = changes_of(run) if run.anchors_a_day and not part.kind else []
-    return [("Changed", " ".join(changes))] if changes else []
+    """Return the points that judges have changed, and which are watched for it."""
+    states: dict[str, list[str]] = {}
+    for watch in [] if part.kind else watches_of(run):
+        states.setdefault("Changed" if watch.direction else "Watched", []).append(state_of(watch))
+    return [(lead, " ".join(states[lead])) for lead in sorted(states)]
 
 
 def _headline(

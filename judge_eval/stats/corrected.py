@@ -195,14 +195,14 @@ def corrected(
     prompts: IntArray,
     *,
     both_bad: BoolArray | None = None,
-    asked: BoolArray | None = None,
+    is_asked: BoolArray | None = None,
     are_passes: bool = False,
 ) -> Corrected:
     """Set a judge's grades of some outputs beside people's, and correct them by these.
 
     The grades, of shape (n_items,), are NaN where nobody voted, where people say `both_bad`, or
-    where the judge has no verdict; `prompts` are numbered. What the judge was not `asked` about
-    corrects nothing; without that it was asked about all. `are_passes` asks for `rogan_gladen` too.
+    where the judge has no verdict; `prompts` are numbered. What the judge was not asked about, by
+    `is_asked`, corrects nothing. `are_passes` asks for `rogan_gladen` too.
 
     Examples
     --------
@@ -220,8 +220,8 @@ def corrected(
     """
     judged = ~np.isnan(judge)
     voted = ~np.isnan(people) if both_bad is None else ~np.isnan(people) | both_bad
-    asked = np.ones(len(judge), dtype=bool) if asked is None else asked
-    unvoted, labelled = asked & ~voted, asked & voted
+    is_asked = np.ones(len(judge), dtype=bool) if is_asked is None else is_asked
+    unvoted, labelled = is_asked & ~voted, is_asked & voted
     number = np.unique(prompts, return_inverse=True)[1]
     apart = judge - people
     both = ~np.isnan(apart)
@@ -229,18 +229,20 @@ def corrected(
     if both.any():
         mean = mean_by_prompt(apart[both], number[both])
         error = _estimate(mean, number[both], "prompts", least=-1.0)
-    few = min(np.count_nonzero(apart[both]), _rarer(people[both])) < FEWEST_ITEMS
+    most_frequent = np.unique(people[both], return_counts=True)[1].max(initial=0)
+    few = min(np.count_nonzero(apart[both]), both.sum() - most_frequent) < FEWEST_ITEMS
     rates, saving = None, None
     # One prompt without votes does not tell how much such prompts vary.
     if len(np.unique(number[unvoted & judged])) < 2:
-        own = share_of_grades(people, number)
-        figure = Estimate(own.value, own.low, own.high, own.n, "people", own.why or NOTHING_LEFT)
+        alone = share_of_grades(people, number)
+        why = alone.why or NOTHING_LEFT
+        figure = Estimate(alone.value, alone.low, alone.high, alone.n, "people", why)
     elif few or _few(number[labelled]):
         figure = no_figure(TOO_FEW_LABELS, int(labelled.sum()))
     else:
-        said = np.nan_to_num(judge, nan=0.5)
+        filled = np.nan_to_num(judge, nan=0.5)
         grades = Grades(
-            people[labelled], said[labelled], number[labelled], said[unvoted], number[unvoted]
+            people[labelled], filled[labelled], number[labelled], filled[unvoted], number[unvoted]
         )
         mean = ppi(grades, crossfitted_weights(grades))
         figure = _estimate(mean, number[labelled], "ppi++")
@@ -248,7 +250,7 @@ def corrected(
         votes = mean_by_prompt(people[graded], number[graded])
         saving = 1 - (mean.error / votes.error) ** 2 if votes.error else None
         if are_passes:
-            rates = _by_rates(grades, float(np.mean(judged[asked])))
+            rates = _by_rates(grades, float(np.mean(judged[is_asked])))
     return Corrected(
         judge=share_of_grades(judge, number),
         error=error,
@@ -269,11 +271,6 @@ def _by_rates(grades: Grades, answered: float) -> Estimate:
 
 def _few(prompts: IntArray) -> bool:
     return len(np.unique(prompts)) < FEWEST_PROMPTS
-
-
-def _rarer(grades: FloatArray) -> int:
-    """Count the grades that are not the most frequent one."""
-    return int(len(grades) - np.unique(grades, return_counts=True)[1].max(initial=0))
 
 
 def share_of_grades(grades: FloatArray, prompts: IntArray) -> Share:

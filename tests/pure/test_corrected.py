@@ -186,9 +186,9 @@ def test_a_judge_that_fails_on_bad_outputs_does_not_shift_the_figure():
 def test_what_it_was_not_asked_about_corrects_nothing():
     people, judge = (np.array(of) for of in voted(40, 10))
     asked = np.arange(100) < 90
-    result = study(people, judge, asked=asked)
+    result = study(people, judge, is_asked=asked)
     assert (result.unvoted, result.corrected) == (40, study(people[:90], judge[:90]).corrected)
-    nothing = study(people, judge, asked=np.arange(100) < 50)
+    nothing = study(people, judge, is_asked=np.arange(100) < 50)
     assert (nothing.unvoted, nothing.corrected.method) == (0, "people")
     assert nothing.corrected.value == near(np.nanmean(people))
 
