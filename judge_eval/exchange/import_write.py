@@ -5,6 +5,7 @@ the verdicts on its pair, whatever stood first in the files.
 """
 
 import json
+import re
 import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -63,6 +64,7 @@ MOST_FLOORS: Final = 9
 NOTED: Final = ("prompt_id", "cluster")
 # What was changed in it before it was stored, in words, as a call keeps it of what it brought.
 CHANGES: Final = "changes"
+_PSEUDONYM: Final = re.compile("[0-9a-f]{16}")
 # All that is kept there beside what sources say of an output.
 KEPT: Final = (OUTPUT_ABSENT, CHANGES, *NOTED)
 
@@ -421,9 +423,15 @@ def _vote(given: Columns, now: datetime) -> Entry:
 
 
 def voters_of(project: UUID | None, names: Collection[str]) -> dict[str, Voter]:
+    """Return the voters of a project by what they are called: elsewhere, or as it was exported."""
     # The first condition is that of the index on the names.
     stored = Voter.objects.filter(~Q(external_id=""), project=project, external_id__in=names)
-    return {voter.external_id: voter for voter in stored}
+    voters = {voter.external_id: voter for voter in stored}
+    pseudonyms = {name for name in names if _PSEUDONYM.fullmatch(name)} - voters.keys()
+    if pseudonyms:
+        known = Voter.objects.filter(project=project, pseudonym__in=pseudonyms)
+        voters |= {voter.pseudonym: voter for voter in known}
+    return voters
 
 
 def lacking_text(number: int, noun: str) -> str:

@@ -1,6 +1,7 @@
 """Which column of a file is which field of a row, how its values read, and the mapping of these
 as people write it."""
 
+import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,13 +12,15 @@ from typing import Annotated, Any, BinaryIO, Final, Literal
 from pydantic import AfterValidator, Field
 
 from humanjudge.lib.validation import ConfigError, ConfigInvalid, Part, meant, validated
+from judge_eval.baselines import BASELINES, LONGER_HIGHER, RANDOM, always
 from judge_eval.exchange import fields
-from judge_eval.exchange.expressions import Expression
+from judge_eval.exchange.expressions import Expression, paths_of
 from judge_eval.exchange.fields import Converter
 from judge_eval.exchange.row_models import (
     ITEMS,
     JUDGES,
     LABELS,
+    MAIN,
     METADATA,
     PAIRS,
     VOTERS,
@@ -198,10 +201,10 @@ class ColumnMapping:
         return column is not None and any(source.text in raw for source in column.sources)
 
     def expressions(self) -> list[Expression]:
-        return [source for column in self.columns.values() for source in column.sources]
+        return [*self.each, *(it for column in self.columns.values() for it in column.sources)]
 
     def unused(self, columns: Iterable[str]) -> list[str]:
-        roots = {*self.nested}.union(*(each.roots for each in (*self.expressions(), *self.each)))
+        roots = {*self.nested}.union(*(each.roots for each in self.expressions()))
         return [column for column in columns if column not in roots]
 
 
@@ -276,12 +279,25 @@ def rows(
             yield fault
         else:
             made = list(watched.mapping.rows(file, record))
+            if watched.has_own_names:
+                made = [_without_baselines(row) for row in made]
             yield from made or [LeftOut(file, line, "it holds no row")]
-    for column in sorted({each.text for each in unmet}) if line else ():
-        why = f"no record has a column {column!r}{_guess(column, watched.last)}"
+    for each in {each.text: each for each in unmet}.values() if line else ():
+        why = f"no record has a column {each.text!r}{_guess(each.text, watched.last)}"
+        why += f", and it is no expression: {each.fault}" if each.fault else ""
         yield RowError(file, line, None, why, is_fatal=True)
     if watched.unread:
         yield Note(file, f"not read: {_listed([*watched.unread])}{watched.guess()}")
+
+
+def _without_baselines(row: Row | LeftOut | RowError) -> Row | LeftOut | RowError:
+    """Leave out what a baseline said, as our own exports tell it: it answers here by itself."""
+    if not isinstance(row, Row) or not row.judge or row.voter:
+        return row
+    known = {RANDOM, LONGER_HIGHER, always(str(row.labels.get(MAIN)))}
+    if row.judge not in (known if row.shape == "item" else BASELINES):
+        return row
+    return LeftOut(row.file, row.line, f"{row.judge} is a baseline, which answers here by itself")
 
 
 def _is_met(source: Expression, mapping: ColumnMapping, record: Values) -> bool:
@@ -289,7 +305,7 @@ def _is_met(source: Expression, mapping: ColumnMapping, record: Values) -> bool:
     try:
         return any(
             source.text in part or (source.is_path and source.of(part) is not None)
-            for part in mapping.parts(record)
+            for part in (record, *mapping.parts(record))
         )
     except ValueError:
         return False
@@ -301,20 +317,25 @@ class _Columns:
     def __init__(self, mapping: ColumnMapping | Shape) -> None:
         self._own, self._faults = mapping if isinstance(mapping, Shape) else None, set[str]()
         self.mapping = own_names(mapping, ()) if isinstance(mapping, Shape) else mapping
+        self.has_own_names = self._own is not None
         self.last: list[str] = []
+        self._nested: list[str] = []
         self._why = ""
         self.unread: dict[str, None] = {}
 
     def fault_of(self, file: str, record: Record) -> RowError | LeftOut | None:
         """Return why no row can be made of the columns of a record: an error where it is news."""
         columns = [*record.values]
+        nested = [it for it in _TELLING if isinstance(record.values.get(it), dict | list)]
         # Nearly always they are: rows of a table all have the same.
-        if columns != self.last:
-            self.last = columns
+        if columns != self.last or nested != self._nested:
+            self.last, self._nested = columns, nested
             if self._own:
                 self.mapping = own_names(self._own, tuple(columns))
             unread = self.mapping.unused(columns)
             self._why = self._fault(unread)
+            if self._why and self._own and (config := proposal(record.values, self._own)):
+                self._why += f"; a mapping may be: {json.dumps(config)}"
             if not self._why and len(self.unread) <= MOST_NAMED:
                 self.unread |= dict.fromkeys(unread)
             if self._why and self._why not in self._faults:
@@ -341,7 +362,10 @@ class _Columns:
             if name in present and not present & {*needed}:
                 near = _guess(needed[0], unread)
                 return f"beside {name!r} there is no column {needed[0]!r}{near}"
-        return ""
+        # Nobody is to vote on outputs whose prompt was there, nor miss the votes that were.
+        is_asked = "prompt" in present or not present & {*shape.outputs}
+        lost = [it for it in unread if it in self._nested or (not is_asked and it in _PROMPTS)]
+        return f"nothing is read of {_listed(lost)}" if lost else ""
 
     def guess(self) -> str:
         """Return what the first misspelt column may mean."""
@@ -392,15 +416,15 @@ def roles_of(columns: Collection[str], shape: Shape) -> dict[str, str]:
 
 # What others call our fields, by the last step of a path; the first that fits is proposed.
 _SPELLINGS: Final = {
-    "prompt": "question instruction query user_prompt",
+    "prompt": "question instruction query user_prompt user_input opening_prompt input inputs",
     "output_a": "response_a answer_a completion_a response_1 response1 output_1 output1 answer1 "
     "conversation_a conv_a messages_a",
     "output_b": "response_b answer_b completion_b response_2 response2 output_2 output2 answer2 "
     "conversation_b conv_b messages_b",
     "generator_a": "model_a model_1 model1 generator_1 system_a",
     "generator_b": "model_b model_2 model2 generator_2 system_b",
-    "output": "response answer completion model_output",
-    "generator": "model_name model_id system",
+    "output": "response answer completion model_output model_response",
+    "generator": "model_name model_id model system",
     "vote": "winner preference human_winner human_label choice",
     "voter": "annotator annotator_id rater rater_id user user_id worker_id evaluator",
     "verdict": "judge_winner llm_winner judge_label judgment",
@@ -410,6 +434,12 @@ _SPELLINGS: Final = {
 }
 
 
+_BY_WORD: Final = {word: field for field, words in _SPELLINGS.items() for word in words.split()}
+_PROMPTS: Final = _SPELLINGS["prompt"].split()
+# What holds what somebody says, in a list of what people say.
+_ANSWERS: Final = ("vote", "label", "value", "rating", "score")
+# What holds prompts, votes and verdicts in other tools' records.
+_TELLING: Final = ("input", "inputs", "scores", "feedback", "assessments", "annotations")
 _LAST_MESSAGE: Final = re.compile(r"\[-1\]\.(content|value)$")
 
 
@@ -423,18 +453,48 @@ def usual_roles(paths: Collection[str], shape: Shape) -> dict[str, str]:
     """
     roles, taken = roles_of(paths, shape), set[str]()
     if {shape.name, *shape.outputs} & {*roles.values()}:
-        return roles
-    by_word = {word: field for field, words in _SPELLINGS.items() for word in words.split()}
+        # Columns are called as ours are; but a prompt that is not must not be lost.
+        prompts = [it for it in paths if it.split(".")[-1] in _PROMPTS and not roles[it]]
+        return roles | dict.fromkeys(
+            prompts[:1] if "prompt" not in roles.values() else (), "prompt"
+        )
     for path, role in roles.items():
         if any(f"{path}{end}" in roles for end in ("[-1].content", "[-1].value")):
             continue
         # Of a conversation the last message is compared, and what stands before it is the prompt.
         bare = re.sub(r"(?<=\w)\[:-1\]$", ".prompt", re.sub(_LAST_MESSAGE, "", path.lower()))
+        bare = bare.removesuffix(".text")
         last = re.split(r"[.\[\]]+", bare)[-1].strip('"')
-        field = role or (last if last in shape.fields else by_word.get(last, ""))
+        field = role or (last if last in shape.fields else _BY_WORD.get(last, ""))
         roles[path] = "" if field in taken or field not in (*shape.fields, role) else field
         taken |= {field} if field in shape.fields else set()
     return roles
+
+
+def proposal(record: Values, shape: Shape) -> Values:
+    """Return the mapping that may read a record of other names; empty where none finds outputs.
+
+    Examples
+    --------
+    >>> record = {"inputs": {"query": "Why?"}, "answer": {"text": "So."}}
+    >>> proposal(record | {"said": [{"user": "ann", "label": "good"}]}, ITEMS)["rows"]
+    'said[]'
+    """
+    found = [(path, value) for path, value in paths_of(record) if not isinstance(value, dict)]
+    for each in (shape, ITEMS):
+        roles = usual_roles([path for path, _ in found], each)
+        config: Values = {role: path for path, role in roles.items() if role in each.fields}
+        if not {*each.outputs} <= config.keys():
+            continue
+        for path, value in found:
+            # People who each say something.
+            inner = value[0] if isinstance(value, list) and value else None
+            said = {_BY_WORD.get(it): it for it in inner} if isinstance(inner, dict) else {}
+            answer = next((it for it in _ANSWERS if it in (inner or ())), said.get("vote"))
+            if "voter" in said and answer:
+                return config | {EACH: f"{path}[]", "voter": said["voter"], "vote": answer}
+        return config
+    return {}
 
 
 def fits(config: Values, columns: Collection[str]) -> bool:
@@ -514,7 +574,7 @@ def parse(config: object, shape: Shape | None = None) -> ColumnMapping:
     """
     if not isinstance(config, Mapping):
         raise ConfigInvalid.at("mapping", "must be an object of columns by field")
-    shape = shape or shape_of(config) or _fitting(config)
+    shape, config = _shaped(config, shape or shape_of(config))
     parser = _Parser(shape)
     names = [*shape.fields, *shape.groups, EACH]
     for name in config:
@@ -538,10 +598,19 @@ def parse(config: object, shape: Shape | None = None) -> ColumnMapping:
     return ColumnMapping(columns, shape, each=each)
 
 
-def _fitting(config: Mapping[str, object]) -> Shape:
-    """Return the shape that knows all fields of a mapping; of pairs, where neither does."""
-    shapes = (PAIRS, ITEMS)
-    return next((s for s in shapes if {*s.fields, *s.groups, EACH} >= config.keys()), PAIRS)
+def _shaped(
+    config: Mapping[str, object], shape: Shape | None
+) -> tuple[Shape, Mapping[str, object]]:
+    """Return the shape of a mapping, and its fields by our names.
+
+    Where nothing else says it, it is the shape that knows all fields; of pairs, where neither does.
+    """
+    extra = {PAIRS: {EACH}, ITEMS: {EACH, *_ALIASES.values()}}
+    fitting = (s for s in extra if {*s.fields, *s.groups} | extra[s] >= config.keys())
+    shape = shape or next(fitting, PAIRS)
+    own = {alias: name for name, alias in _ALIASES.items() if name not in config}
+    own = own if shape is ITEMS else {}
+    return shape, {own.get(name, name): spec for name, spec in config.items()}
 
 
 class _Parser:

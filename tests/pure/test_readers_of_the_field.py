@@ -43,6 +43,7 @@ KNOWN = {
     "langfuse_traces.json": ("langfuse", 2, 2, 0, 0, 0, 0),
     "langsmith.csv": ("langsmith", 1, 1, 0, 1, 0, 1),
     "langsmith_runs.jsonl": ("langsmith", 1, 1, 1, 1, 1, 0),
+    "mlflow.json": ("mlflow", 1, 1, 1, 1, 0, 0),
     "mtbench.jsonl": ("mtbench", 2, 4, 2, 1, 0, 0),
     "pandalm.json": ("pandalm", 1, 2, 3, 0, 0, 0),
     "pathscore_export.json": ("pathscore", 1, 2, 1, 1, 0, 1),
@@ -142,6 +143,16 @@ EXACT = {
     "langsmith_runs.jsonl": (
         0,
         {"voter": "ann", "labels": {"correctness": 1}, "comment": "Indeed."},
+    ),
+    "mlflow.json": (
+        0,
+        {
+            "voter": "ann",
+            "labels": {"polite": "yes"},
+            "comment": "It is.",
+            "output_a": "In Norway.",
+            "prompt": "Where is Oslo?",
+        },
     ),
     "mtbench.jsonl": (
         0,

@@ -148,7 +148,7 @@ def test_exchanged_pairs_have_the_figures_of_pairs_that_are_not(monkeypatch):
 def test_scores_alone_make_a_verdict():
     run, said = imported("08-scores-no-verdict/scores.csv")
     assert verdicts_of(run) == ["A", "B", "tie", "A", ""]
-    assert "1 of j's 5 cells are empty: counted as not answered" in said
+    assert "1 of ultra's 5 cells are empty: counted as not answered" in said
 
 
 def test_the_spellings_of_choices_are_understood_and_the_others_can_be_mapped(tmp_path):
