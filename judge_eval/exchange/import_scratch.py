@@ -178,14 +178,18 @@ def text_of(item: Item) -> int:
     return sum(len(text) for text in chain(texts, beside) if text)
 
 
-def pieces(items: Iterable[AnyItem], text_of: Callable[[AnyItem], int]) -> Iterator[list[AnyItem]]:
+def pieces(
+    items: Iterable[AnyItem],
+    text_of: Callable[[AnyItem], int],
+    most: Callable[[], int] = lambda: MOST_ROWS,
+) -> Iterator[list[AnyItem]]:
     """Group items; a group ends with the one that makes it too many, or their text too long."""
     piece: list[AnyItem] = []
     size = 0
     for item in items:
         piece.append(item)
         size += text_of(item)
-        if len(piece) == MOST_ROWS or size > MOST_TEXT:
+        if len(piece) >= min(most(), MOST_ROWS) or size > MOST_TEXT:
             yield piece
             piece, size = [], 0
     if piece:

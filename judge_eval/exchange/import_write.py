@@ -30,7 +30,7 @@ from judge_eval.exchange.import_report import (
     ImportReport,
 )
 from judge_eval.exchange.import_scratch import DRAFT, VOTES, WRITTEN, Scratch
-from judge_eval.exchange.import_steps import close_undrawn, finish, give_pictures, note, step
+from judge_eval.exchange.import_steps import Pace, close_undrawn, finish, give_pictures, note, step
 from judge_eval.exchange.question import NONE_OF, Columns, question_of
 from judge_eval.models import Board, Import, Judge, Run, Verdict
 from judge_eval.objects import record_objects, verdicts_by_item
@@ -71,12 +71,6 @@ KEPT: Final = (OUTPUT_ABSENT, CHANGES, *NOTED)
 # Of a queue that asks for a free text.
 OPEN_QUESTION: Final = "What is right and what is wrong with this? Say it in a sentence or two."
 
-# How long others wait for what is written in one transaction: the first are few, since nobody
-# knows yet how long rows take here.
-SECONDS_AT_ONCE: Final = 0.2
-FIRST_ROWS: Final = 50
-LEAST_ROWS: Final = 25
-
 # Rows of a table of the scratch file.
 Rows: TypeAlias = Sequence[tuple[Any, ...]]
 
@@ -104,7 +98,7 @@ class Writing:
         writers = (self._pairs, self._verdicts, self._enter, self._votes)
         before = 0
         for table, write in zip(WRITTEN, writers, strict=True):
-            number, at_once = self._scratch.count(table), FIRST_ROWS
+            number, pace = self._scratch.count(table), Pace()
             while job.written < before + number:
                 with self._step() as run:
                     began = time.monotonic()
@@ -113,12 +107,10 @@ class Writing:
                         record_objects(run, append=True)
                     if table == VOTES and job.written == before:
                         self._note_in_ledger(run, IMPORT_BEGINS)
-                    rows = self._scratch.after(table, job.written - before)[:at_once]
+                    rows = self._scratch.after(table, job.written - before)[: pace.rows]
                     write(run, rows)
                     note(job, written=job.written + len(rows), attempts=0)
-                    # As many as take so long, but never many more than went well.
-                    seconds = max(time.monotonic() - began, SECONDS_AT_ONCE / 2)
-                    at_once = int(max(len(rows) * SECONDS_AT_ONCE / seconds, LEAST_ROWS))
+                    pace.note(len(rows), time.monotonic() - began)
             before += number
         with self._step() as run:
             if self._scratch.count(VOTES):

@@ -6,6 +6,7 @@ when all of it is there.
 """
 
 import sqlite3
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from itertools import groupby, islice
@@ -22,7 +23,15 @@ from judge_eval.exchange import bundle
 from judge_eval.exchange.bundle import BundleError
 from judge_eval.exchange.import_report import ImportReport
 from judge_eval.exchange.import_scratch import pieces
-from judge_eval.exchange.import_steps import counted, finish, note, remove, remove_unused, step
+from judge_eval.exchange.import_steps import (
+    Pace,
+    counted,
+    finish,
+    note,
+    remove,
+    remove_unused,
+    step,
+)
 from judge_eval.exchange.question import Columns
 from judge_eval.exchange.restore_rows import Lines, Rows, Start, lacks
 from judge_eval.models import Import, Run
@@ -47,7 +56,7 @@ class Restoring:
 
     def __init__(self, job: Import, stream: BinaryIO, *, is_at_once: bool = False) -> None:
         self._job, self._stream, self._is_at_once = job, stream, is_at_once
-        self._report = ImportReport()
+        self._report, self._pace = ImportReport(), Pace()
 
     def read(self) -> JsonObject:
         """Look at all of it before anything is written, for which nobody waits."""
@@ -128,8 +137,10 @@ class Restoring:
         if last > self._job.written:
             try:
                 with step(start.project):
+                    began = time.monotonic()
                     write(chunk)
                     note(self._job, written=last, attempts=0)
+                    self._pace.note(len(chunk), time.monotonic() - began)
             except (IntegrityError, DataError) as error:
                 reason = str(error).partition("\n")[0]
                 why = f"lines {first} to {last} cannot be stored: {reason}"
@@ -179,7 +190,7 @@ class Restoring:
             return bundle.is_of_ledger(line[1]), line[0] <= self._job.written
 
         for _, alike in groupby(lines, key=kind):
-            yield from pieces(alike, _text_of)
+            yield from pieces(alike, _text_of, lambda: self._pace.rows)
 
 
 def _counted_as(record: Any) -> str | None:

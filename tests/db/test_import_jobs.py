@@ -16,7 +16,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django.utils import timezone
 
-from judge_eval.exchange import import_jobs, import_write
+from judge_eval.exchange import import_jobs, import_steps
 from judge_eval.exchange.export import export_project, export_run
 from judge_eval.exchange.import_jobs import Source
 from judge_eval.models import Import, Judge, Run
@@ -298,7 +298,7 @@ def test_projects_take_turns():
 @pytest.mark.parametrize("seconds, first_pieces", [(1e-6, [4, 2, 2]), (60, [4, 8, 16])])
 def test_as_much_is_written_at_once_as_takes_little_time(monkeypatch, seconds, first_pieces):
     for name, value in {"FIRST_ROWS": 4, "LEAST_ROWS": 2, "SECONDS_AT_ONCE": seconds}.items():
-        monkeypatch.setattr(import_write, name, value)
+        monkeypatch.setattr(import_steps, name, value)
     asked(make_project(), file_of(*(pair(n) for n in range(40))), baselines=False)
     job, written = import_jobs.claim(), []
     job.on_progress = lambda: written.append(job.written)

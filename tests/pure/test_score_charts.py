@@ -237,6 +237,7 @@ for _ in range(5000):
         ({"axes.facecolor": {"a": 1}}, "must be text, a number"),
         ({"axes.prop_cycle": DEEP}, "must be text, a number"),
         ("# " + "x" * 60_000, "at most 50,000 characters"),
+        ("figure.subplot.left: 0.9\nfigure.subplot.right: 0.2", "no chart can be drawn with it"),
     ],
 )
 def test_a_style_that_would_harm_is_refused_in_a_line(style, why):
