@@ -16,7 +16,7 @@ from uuid import UUID
 
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.contrib.auth.models import AnonymousUser, User
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils import timezone
@@ -169,11 +169,16 @@ def closed_to(reader: Reader, items: Collection[UUID], *projects: UUID) -> set[U
 
 def to_vote_on(reader: Reader, items: Collection[UUID], *projects: UUID) -> set[UUID]:
     """Return those items, of these projects, that a reader could still vote on, blind."""
-    voters = voters_of(reader, *projects) if items else []
+    open_ones = open_items(reader, *projects) if items else Item.objects.none()
+    return set(open_ones.filter(pk__in=items).values_list("pk", flat=True))
+
+
+def open_items(reader: Reader, *projects: UUID) -> QuerySet[Item]:
+    """Return all items of some projects that a reader could still vote on, blind."""
+    voters = voters_of(reader, *projects)
     if isinstance(reader, ApiKey) and ApiKey.Scope.VERDICTS in reader.scopes:
         voters = [voter for voter in voters if voter.api_key_id is None]
-    left = left_to(voters).filter(pk__in=items).values_list("pk", flat=True)
-    return set(left) if voters else set()
+    return left_to(voters) if voters else Item.objects.none()
 
 
 def has_pairs_left(voters: Collection[Voter], run: Run) -> bool:
@@ -181,9 +186,9 @@ def has_pairs_left(voters: Collection[Voter], run: Run) -> bool:
     return bool(voters) and left.exists()
 
 
-def is_voting(request: HttpRequest, run: Run) -> bool:
+def is_voting(reader: Reader, run: Run) -> bool:
     """Say whether somebody was handed pairs of the run and could still vote on some."""
-    voters = voters_of(request, run.queue.project_id)
+    voters = voters_of(reader, run.queue.project_id)
     handed = Assignment.objects.filter(voter__in=voters, item__queue=run.queue_id)
     return bool(voters) and handed.exists() and has_pairs_left(voters, run)
 

@@ -114,12 +114,12 @@ class BoardView(NamedTuple):
     total: int
     preparing: int
     unusable: int
+    withheld: str = ""
 
     @property
     def elo(self) -> dict[str, float]:
-        """The ELO of each judge; of none while half of the votes that made it are held out."""
-        is_shown = not self.run.queue.is_tuning
-        return {str(row.judge.pk): row.elo for row in self.rows if is_shown}
+        """The ELO of each judge; of none where it would tell single votes."""
+        return {str(row.judge.pk): row.elo for row in self.rows if not self.withheld}
 
     @property
     def pending(self) -> int:
@@ -144,16 +144,23 @@ def stands_on_board(run: Run, judge: str = "") -> Q:
     return untuned | Q(Exists(judged.exclude(state=Verdict.State.WAITING)))
 
 
-def board(run: Run, counted: tuple[int, int, int] | None = None) -> BoardView:
-    """Return the board of a run; `counted` are its items, where they were counted already."""
+def board(
+    run: Run, counted: tuple[int, int, int] | None = None, *, is_live: bool = True
+) -> BoardView:
+    """Return the board of a run; `counted` are its items, where they were counted already.
+
+    What moves with every vote is withheld unless it `is_live`, and while judges are tuned.
+    """
+    withheld = elo.TUNED if run.queue.is_tuning else "" if is_live else elo.VOTE_FIRST
     ratings = JudgeRating.objects.filter(judge__run=run).select_related("judge")
     rows = list(ratings.filter(stands_on_board(run, "judge__")).order_by("judge__position"))
-    if run.queue.is_tuning:
-        for row in rows:  # they would tell each vote on the half held out as it comes
+    if withheld:
+        for row in rows:  # they would tell each vote as it comes
             row.agree = row.disagree = 0
     counts, unusable = Board.objects.get(run=run), unusable_pairs(run.queue).count()
     votes = (counts.votes, counts.unblinded, counts.seq)
-    return BoardView(run, rows, *votes, *(counted or queue_counts(run.queue)), unusable)
+    counted = counted or queue_counts(run.queue)
+    return BoardView(run, rows, *votes, *counted, unusable, withheld)
 
 
 def voted_items(run: Run, up_to: int | None = None) -> QuerySet[Item]:

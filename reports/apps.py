@@ -36,7 +36,7 @@ def _site_pages(request: HttpRequest) -> tuple[tuple[str, str, object, bool], ..
     from voting.access import can_anywhere
 
     user = request.user
-    waiting = SimpleLazyObject(lambda: count_waiting(user))
+    waiting = SimpleLazyObject(lambda: count_waiting(request))
     pages = (
         ("Runs", "runs", 0, False, True),
         ("Projects", "projects", 0, False, True),

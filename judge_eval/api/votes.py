@@ -17,7 +17,7 @@ from pydantic import BeforeValidator, ConfigDict, WithJsonSchema
 
 from humanjudge.lib.ratelimit import RateLimit
 from humanjudge.lib.strict_json import JsonObject
-from judge_eval.access import note_seen, visible
+from judge_eval.access import is_voting, note_seen, visible
 from judge_eval.api.access import (
     Counts,
     KeyRouter,
@@ -388,12 +388,13 @@ def results(request: HttpRequest, run_id: Prefix) -> Any:
     computed; `agree` counts equal ratings, and nobody has an ELO.
     """
     run, is_sealed = run_to_read(request, run_id)
-    return results_of(run) | {"sealed": is_sealed}
+    reader = key_of(request, ApiKey.Scope.READ)
+    return results_of(run, is_live=not is_voting(reader, run)) | {"sealed": is_sealed}
 
 
-def results_of(run: Run) -> JsonObject:
+def results_of(run: Run, *, is_live: bool = True) -> JsonObject:
     """Return what `Results` holds of a run, but for what depends on who asks."""
-    counted, computed = board(run), stored_ranking(run)
+    counted, computed = board(run, is_live=is_live), stored_ranking(run)
     overall, intervals = ranking(counted, computed), agreement_intervals(counted, computed)
     standings = [
         SimpleNamespace(**line._asdict(), interval=intervals.get(line.row.judge.pk))

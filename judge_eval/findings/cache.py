@@ -244,6 +244,8 @@ class Request:
     part: Slice
     row: Findings
     whole: Findings
+    # Whether its reader may see what moves with every vote.
+    is_live: bool = True
 
     @cached_property
     def findings(self) -> RunFindings | None:

@@ -1,12 +1,13 @@
 """Figures over few items tell what people and judges chose on single ones: who may see them."""
 
+from dataclasses import replace
 from typing import Final
 from uuid import UUID
 
 from django.db.models import QuerySet
 
 from humanjudge.http import Problem
-from judge_eval.access import Reader, hidden_from
+from judge_eval.access import Reader, hidden_from, is_voting, open_items
 from judge_eval.findings.cache import Request, request_findings
 from judge_eval.findings.filters import DECIDED, WHOLE, Slice
 from judge_eval.models import Findings, Run
@@ -15,6 +16,11 @@ from voting.models import Entry, Item, Project
 DECIDED_PART: Final = str(Slice("ballot", DECIDED))
 # Over so many items with votes, figures tell of none of them.
 LEAST_ITEMS: Final = 10
+# What moves with every vote would tell the next one on an item.
+LIVE_WORDS: Final = (
+    "This is not shown while you have {noun}s to vote on: it moves with every vote, and would tell "
+    "you what others think. Vote first."
+)
 WORDS: Final = (
     "This is not shown while you have {noun}s to vote on: figures of fewer than ten would tell you "
     "what others think of them. Vote first."
@@ -32,6 +38,8 @@ def keep_few_from(reader: Reader, run: Run, part: Slice = WHOLE) -> None:
     """
     if not run.board.votes:
         return
+    if part.up_to is not None:
+        keep_live_from(reader, run)
     # Known in advance where there are many votes: to find ten different items takes longer.
     computed = Findings.objects.filter(run=run, part=str(part))
     voted = computed.values_list("data__as_of__voted", flat=True).first()
@@ -49,13 +57,22 @@ def findings_for(reader: Reader, run: Run, part: str | None) -> Request:
     if part is None and requested.findings and requested.findings.unanswerable:
         requested = request_findings(run, DECIDED_PART)
     keep_few_from(reader, run, requested.part)
-    return requested
+    return replace(requested, is_live=not is_voting(reader, run))
 
 
 def keep_few_of_project_from(reader: Reader, project: Project) -> None:
-    """Refuse figures over all votes of a project in the same way."""
+    """Refuse figures over all votes of a project in the same way: they move with every vote."""
+    if open_items(reader, project.pk).filter(votes__gt=0).exists():
+        raise VotesFirst(403, LIVE_WORDS.format(noun="item"))
     voted = Item.objects.filter(queue__project=project, votes__gt=0).order_by()
     _refuse(reader, project, voted.values_list("pk", flat=True), "item")
+
+
+def keep_live_from(reader: Reader, run: Run) -> None:
+    """Refuse what tells single votes of a run to a reader who has such items to vote on."""
+    voted = open_items(reader, run.queue.project_id).filter(queue=run.queue_id, votes__gt=0)
+    if voted.exists():
+        raise VotesFirst(403, LIVE_WORDS.format(noun=run.queue.noun))
 
 
 def _refuse(

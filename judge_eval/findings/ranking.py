@@ -38,8 +38,7 @@ class Ranking(NamedTuple):
         """Return the best judge first, and baselines last; a judge without a value is behind."""
         baselines = {str(row.judge.pk): row.judge.is_baseline for row in board.rows}
         queue, ratings = board.run.queue, board.elo
-        how = {"are_ratings": is_ordered(queue), "is_tuning": queue.is_tuning}
-        unrated = elo.unrated(baselines, **how)
+        unrated = elo.unrated(baselines, are_ratings=is_ordered(queue), withheld=board.withheld)
         places, lines = sorted(map(self._place, board.rows)), []
         for row in sorted(board.rows, key=self._place):
             judge, rank = str(row.judge.pk), 1 + places.index(self._place(row))
@@ -106,8 +105,8 @@ def ranking(board: BoardView, findings: RankedJudges | None, part: Slice = WHOLE
         values = {name: judge.overall.value for name, judge in judges.items()}
         return Ranking(values, judges, as_of.votes, as_of.seq, is_computed=True)
     final = Verdict.objects.filter(judge__run=board.run).exclude(state=Verdict.State.WAITING)
-    if is_ordered(board.run.queue) or board.run.queue.is_tuning:
-        # Counts of equal ratings say nothing of their order, and there are none while tuning.
+    if is_ordered(board.run.queue) or board.withheld:
+        # Counts of equal ratings say nothing of their order; others may be withheld.
         final = final.none()
     votes = dict(final.order_by().values_list("judge").annotate(Sum("item__votes")))
     values = {

@@ -13,7 +13,7 @@ from humanjudge.http import Context, HtmxRequest, Problem
 from humanjudge.lib.tables import Table, sort_link
 from humanjudge.lib.text import listed, number_of
 from judge_eval import selectors
-from judge_eval.access import can, is_voting
+from judge_eval.access import can
 from judge_eval.findings.board_parts import comparisons, elo_graph, judge_tables
 from judge_eval.findings.cache import Request
 from judge_eval.findings.columns import COLUMNS, Column
@@ -54,8 +54,8 @@ def _context(
     request: HtmxRequest, run: Run, requested: Request, counts: tuple[int, int, int], order: str
 ) -> Context:
     # On which pairs people and judges disagree says what to look for on the next one.
-    hides, runs_it = is_voting(request, run), can(request, "see calls", run)
-    board = selectors.board(run, counts)
+    hides, runs_it = not requested.is_live, can(request, "see calls", run)
+    board = selectors.board(run, counts, is_live=requested.is_live)
     left_out = selectors.left_out(run) if board.unusable else []
     part = requested.part
     ranked = ranking(board, requested.findings, part)

@@ -155,7 +155,9 @@ def _attached(answer: HttpResponse, run: Run, requested: Request, name: str) -> 
 
 def _board_rows(run: Run, requested: Request, figures: RunFindings) -> list[FileRow]:
     # A part has no ELO of its own.
-    return file_rows(figures, {} if requested.part.kind else selectors.board(run).elo)
+    return file_rows(
+        figures, {} if requested.part.kind else selectors.board(run, is_live=requested.is_live).elo
+    )
 
 
 def _alt_test_rows(run: Run, requested: Request, figures: RunFindings) -> list[FileRow]:

@@ -21,15 +21,16 @@ Key = TypeVar("Key", bound=Hashable)
 BASELINE = "baselines have no ELO: the judges play among themselves"
 ALONE = "there is no other judge to play against"
 RATINGS = "ratings have no ELO: a single rating is neither right nor wrong"
+VOTE_FIRST = "it moves with every vote, so it waits until you have none left to cast here"
 TUNED = "while judges are tuned no ELO is shown: it is of votes that are held out, too"
 
 
 def unrated(
-    judges: Mapping[Key, bool], *, are_ratings: bool = False, is_tuning: bool = False
+    judges: Mapping[Key, bool], *, are_ratings: bool = False, withheld: str = ""
 ) -> dict[Key, str]:
     """Return why judges have no ELO, of those that have none; `judges` tells which are baselines.
 
-    Where votes `are_ratings` nobody has one, nor while judges are tuned on half of the votes.
+    Where votes `are_ratings` nobody has one, nor where it is `withheld` for a reason.
 
     Examples
     --------
@@ -38,8 +39,8 @@ def unrated(
     >>> unrated({"a": False})
     {'a': 'there is no other judge to play against'}
     """
-    if are_ratings or is_tuning:
-        return dict.fromkeys(judges, RATINGS if are_ratings else TUNED)
+    if are_ratings or withheld:
+        return dict.fromkeys(judges, RATINGS if are_ratings else withheld)
     players = [key for key, is_baseline in judges.items() if not is_baseline] or list(judges)
     reasons = {key: BASELINE for key in judges if key not in players}
     return reasons | ({players[0]: ALONE} if len(players) == 1 else {})

@@ -19,6 +19,7 @@ from django.views.decorators.http import require_safe
 
 from humanjudge.http import Context
 from humanjudge.lib.text import number_of
+from judge_eval.access import open_items
 from judge_eval.findings.cache import request_findings
 from judge_eval.findings.pictures import pictures_of
 from judge_eval.models import Findings, Run
@@ -73,8 +74,8 @@ def home(request: HttpRequest) -> HttpResponse:
         mine = projects_where(request.user, "see")
         projects = list(mine.order_by("-created_at")[: MOST_PROJECTS + 1])
         context |= {
-            "waiting": [line for of in WAITING for line in of(request.user)],
-            "projects": in_short(projects[:MOST_PROJECTS]),
+            "waiting": [*_reviews(request), *(line for of in WAITING for line in of(request.user))],
+            "projects": in_short(request.user, projects[:MOST_PROJECTS]),
             "has_runs": Run.objects.filter(queue__project__in=mine).exists(),
             "has_more_projects": len(projects) > MOST_PROJECTS,
             "may_make": can_make_runs(request.user),
@@ -112,8 +113,8 @@ def favicon(request: HttpRequest) -> HttpResponse:
 # --- what waits -----------------------------------------------------------------------------------
 
 
-def _reviews(user: User) -> list[Waiting]:
-    waiting = reviews("waits").filter(project__in=projects_where(user, "decide"))
+def _reviews(request: HttpRequest) -> list[Waiting]:
+    waiting = reviews("waits", request, projects_where(request.user, "decide"))
     number = waiting.values("pk")[:MANY].count()
     words = f"{number:,}{' or more' * (number == MANY)} waiting for a decision"
     return [Waiting("Review", words, reverse("review"))] if number else []
@@ -173,21 +174,23 @@ def _shares(user: User) -> list[Waiting]:
     ]
 
 
-WAITING: Final = (_reviews, _stuck_runs, _votes, _shares)
+WAITING: Final = (_stuck_runs, _votes, _shares)
 
 
 # --- projects and their runs ----------------------------------------------------------------------
 
 
-def in_short(projects: Sequence[Project]) -> list[ProjectInShort]:
-    """Return projects with their pass rates and their newest runs."""
+def in_short(user: User, projects: Sequence[Project]) -> list[ProjectInShort]:
+    """Return projects with their newest runs, and pass rates that tell the user of no vote."""
     runs = _newest_runs(projects)
     figures = Findings.objects.filter(part="", run__in=[r.pk for own in runs.values() for r in own])
     rows = figures.values_list("run", "run__state", "data__claims__best", "data__words")
     over = Run.State.COMPLETE
     headlines = {run: says for run, state, best, says in rows if state == over or best is not None}
     qualities = defaultdict[UUID, list[Quality]](list)
+    voting = open_items(user, *(project.pk for project in projects)).filter(votes__gt=0)
     shown = Quality.objects.filter(project__in=projects).exclude(OF_TUNED)
+    shown = shown.exclude(project__in=voting.values("queue__project"))
     for each in shown.order_by("series"):
         qualities[each.project_id].append(each)
     return [

@@ -21,6 +21,7 @@ from humanjudge.lib.tables import DASH, Cell, percent, percent_span
 from humanjudge.lib.text import duration, number_of
 from humanjudge.lib.validation import ConfigInvalid, validated
 from humanjudge.listing import Column, Listing
+from judge_eval.access import open_items
 from judge_eval.findings.few import keep_few_of_project_from
 from judge_eval.stats.estimate import wilson
 from judge_eval.web import find_run
@@ -75,7 +76,11 @@ TITLES: Final = {
 def projects(request: HttpRequest) -> HttpResponse:
     require_login(request)
     tuned = Queue.objects.filter(project=OuterRef("pk"), is_tuning=True)
-    visible = projects_where(request.user, "see").annotate(is_tuned=Exists(tuned))
+    visible = projects_where(request.user, "see")
+    # A pass rate moves with every vote: it would tell the next one on an item.
+    voting = open_items(request, *visible.values_list("pk", flat=True)).filter(votes__gt=0)
+    voting = voting.filter(queue__project=OuterRef("pk"))
+    visible = visible.annotate(is_withheld=Exists(tuned) | Exists(voting))
     visible = visible.prefetch_related("qualities")
     context: Context = {"may_make": can_make_projects(request.user)}
     context |= PROJECTS.context(visible.order_by("-created_at", "pk"), request.GET)
@@ -104,7 +109,7 @@ def pass_rates(qualities: Iterable[Quality]) -> str:
 
 
 def _pass_rate(project: Any) -> str:
-    return "" if project.is_tuned else pass_rates(project.qualities.all()) or DASH
+    return "" if project.is_withheld else pass_rates(project.qualities.all()) or DASH
 
 
 PROJECTS: Final = Listing[Project](

@@ -1,12 +1,11 @@
 """What curators do with what waits for them: decide, and reverse what was decided."""
 
-from collections.abc import Collection
 from uuid import UUID
 
 from django.db import transaction
 from django.db.models import OuterRef, QuerySet, Subquery
 
-from judge_eval.access import Reader, closed_to
+from judge_eval.access import Reader, open_items
 from judge_eval.models import Run
 from reports.models import Review
 from reports.review.projection import touch
@@ -15,28 +14,25 @@ from voting import curating
 from voting.curating import decisions_on
 from voting.ledger import ledger
 from voting.ledger.decisions import Action
-from voting.models import Entry, Flag, Item, Queue, Voter
+from voting.models import Entry, Flag, Item, Project, Queue, Voter
 from voting.tuning import HIDDEN
 
 LONGEST_WHY = 2_000
+AFTER = Subquery(decisions_on(OuterRef("item_id")).values("uid")[:1])
 
 
-def reviews(state: str) -> QuerySet[Review]:
+def reviews(state: str, reader: Reader, projects: QuerySet[Project]) -> QuerySet[Review]:
     """Return what waits, what was decided on, or both: with `after`, the latest decision on it.
 
-    Items that are held out while judges are tuned are not on the list: votes have put them there.
+    Votes and flags have put items on the list, so that those on which the reader has to vote first,
+    and those that are held out while judges are tuned, are not on it.
     """
-    newest = decisions_on(OuterRef("item_id")).values("uid")[:1]
-    rows = Review.objects.exclude(HIDDEN).annotate(after=Subquery(newest))
+    rows = Review.objects.exclude(HIDDEN).filter(project__in=projects)
+    of = rows.order_by().values_list("project", flat=True).distinct()
+    rows = rows.exclude(item__in=open_items(reader, *of)).annotate(after=AFTER)
     if state == "waits":
         return rows.filter(waits=True)
     return rows.filter(waits=False).exclude(decided="") if state == "decided" else rows
-
-
-def hidden_reviews(reader: Reader, reviews: Collection[Review]) -> set[UUID]:
-    """Return the items of some reviews that their reader has to vote on first."""
-    projects = {review.project_id for review in reviews}
-    return closed_to(reader, [review.item_id for review in reviews], *projects)
 
 
 def run_of(queue: Queue) -> Run:

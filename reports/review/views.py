@@ -1,6 +1,6 @@
 """The pages of curators: the list of what waits, one item of it, and what they decide."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final, cast
@@ -10,7 +10,7 @@ from uuid import UUID, uuid4
 from django import forms
 from django.contrib import messages
 from django.db.models import Exists, OuterRef, Q, QuerySet
-from django.http import HttpRequest, HttpResponse, QueryDict
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
@@ -85,16 +85,17 @@ class Filters(forms.Form):
         min_value=0, max_value=0.25, required=False, label="Variance from", step_size=0.01
     )
 
-    def __init__(self, data: QueryDict, user: Who) -> None:
-        super().__init__(data)
-        self._projects = projects_where(user, "see people")
+    def __init__(self, request: HttpRequest) -> None:
+        super().__init__(request.GET)
+        self._request = request
+        self._projects = projects_where(request.user, "see people")
         project = cast("ProjectField", self.fields["project"])
         project.queryset = self._projects.order_by("name")
 
     def reviews(self) -> QuerySet[Review]:
         """Return what is asked for, the longest waiting first."""
         cleaned = self.cleaned_data
-        rows = services.reviews(cleaned["state"] or "waits").filter(project__in=self._projects)
+        rows = services.reviews(cleaned["state"] or "waits", self._request, self._projects)
         rows = rows.order_by("since", "pk")
         if cleaned["project"]:
             rows = rows.filter(project=cleaned["project"])
@@ -117,7 +118,7 @@ class Filters(forms.Form):
 
 
 def _filters(request: HttpRequest) -> Filters:
-    filters = Filters(request.GET, request.user)
+    filters = Filters(request)
     if not filters.is_valid():
         mistakes = (f"{name}: {errors[0]}" for name, errors in filters.errors.items())
         raise Problem(400, " ".join(mistakes))
@@ -137,11 +138,11 @@ class DecisionForm(forms.Form):
             self.add_error("why", "Write the note first.")
 
 
-def count_waiting(user: Who) -> str:
+def count_waiting(request: HttpRequest) -> str:
     """Return what stands on the badge of every page; nothing where nothing waits for somebody."""
-    if not can_anywhere(user, "decide"):
+    if not can_anywhere(request.user, "decide"):
         return ""
-    mine = services.reviews("waits").filter(project__in=projects_where(user, "decide"))
+    mine = services.reviews("waits", request, projects_where(request.user, "decide"))
     waiting = mine.values("pk")[:MANY].count()
     return f"{MANY - 1}+" if waiting == MANY else str(waiting or "")
 
@@ -156,14 +157,13 @@ class ReviewLine:
     # With its prompt's beginning and the latest decision on it.
     review: Any
     title: str
-    reasons: Sequence[str]
     href: str
-    is_closed: bool
+    may_decide: bool
 
 
 def _choose_cell(line: ReviewLine) -> Cell:
     box = '<input type="checkbox" name="item" value="{}:{}" aria-label="Choose {}"{}>'
-    review, closed = line.review, SafeString(" disabled" if line.is_closed else "")
+    review, closed = line.review, SafeString("" if line.may_decide else " disabled")
     title = Truncator(line.title).chars(60)
     return Cell(format_html(box, review.item_id, review.after or "", title, closed), css="")
 
@@ -186,7 +186,7 @@ REVIEWS: Final = Listing[ReviewLine](
         Column("Queue", lambda line: line.review.item.queue.name),
         Column(
             "Why it is here",
-            lambda line: format_html_join(SafeString("<br>"), "{}", zip(line.reasons)),
+            lambda line: format_html_join(SafeString("<br>"), "{}", zip(_reasons(line.review))),
         ),
         Column(
             "Votes",
@@ -219,17 +219,16 @@ def review_list(request: HtmxRequest) -> HttpResponse:
 
 
 def _lines(request: HttpRequest, keys: list[int], query: str) -> list[ReviewLine]:
-    listed = services.reviews("all").filter(pk__in=keys).order_by("since", "pk")
+    listed = Review.objects.filter(pk__in=keys).annotate(after=services.AFTER)
+    listed = listed.order_by("since", "pk")
     with_prompts = listed.annotate(prompt=beginning("item__a__prompt", LETTERS))
     reviews: list[Any] = list(with_prompts.select_related("project", "item__queue"))
-    closed = services.hidden_reviews(request, reviews)
     return [
         ReviewLine(
             review,
             latest(review.prompt)[:LETTERS] or f"Item {review.item.position + 1}",
-            [_WARNED] if review.item_id in closed else _reasons(review),
             reverse("review-item", args=[review.item_id]) + query,
-            review.item_id in closed or not can(request.user, "decide", review.project_id),
+            can(request.user, "decide", review.project_id),
         )
         for review in reviews
     ]
@@ -290,7 +289,7 @@ def _keys(chosen: Iterable[str], user: Who) -> list[tuple[Item, UUID | None]]:
 
 def _query_of(request: HttpRequest) -> str:
     """Return the filters that a form has kept."""
-    return Filters(request.GET, request.user).query()
+    return Filters(request).query()
 
 
 def _decide(

@@ -5,6 +5,7 @@ by key. What others think of each item is in words that occur nowhere else.
 """
 
 import json
+import re
 from functools import partial
 from io import BytesIO
 from types import SimpleNamespace
@@ -12,21 +13,24 @@ from unittest.mock import patch
 from zipfile import ZipFile
 
 import pytest
+import time_machine
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
 from django_htmx.middleware import HtmxDetails
 
-from judge_eval.models import Verdict
+from judge_eval.access import open_items
+from judge_eval.models import Board, Verdict
 from reports.grandjury import services as grandjury
 from reports.report.files import FILES
 from tests.db.test_blindness import decoded, everything_in
-from tests.db.test_roles import API, PAGES, PROTOCOL, make_scene, page_address, requested
+from tests.db.test_roles import API, PAGES, PROTOCOL, make_scene, page_address, requested, written
 from tests.helpers.grandjury import Model
 from tests.helpers.grandjury import vote as vote_on
 from tests.helpers.pages import HTMX, text_of
 from tests.helpers.run_findings import compute
 from tests.makers import key_client, make_key, make_vote, make_voter, pairs_of, seal_all
+from voting.ledger import ledger
 from voting.models import ApiKey, Assignment, Entry, Exposure, Inference, Item, Queue
 from voting.services import flag
 from voting.voters import voter_of_user
@@ -243,10 +247,18 @@ def test_figures_of_few_items_are_refused_while_one_of_these_is_open(study):
     assert figures_of(study, study.client, "", FIGURES) == answers
     # Invites stand beside the figures of voters.
     people = study.client.get(f"/runs/{study.run.pk}/people/").content.decode()
-    assert ('id="voters"' in people) != is_few
+    assert 'id="voters"' not in people
     board = text_of(study.client.get(f"/runs/{study.run.pk}/"))
     assert ("This is not shown while you have pairs to vote on" in board) == is_few
-    assert figures_of(study, key, "/api", ("judge-eval/results", "findings", "people")) == answers
+    assert figures_of(study, key, "/api", ("judge-eval/results", "findings")) == answers
+    # What tells single votes waits, over however many items it is.
+    at = Board.objects.get(run=study.run).seq
+    live = (f"findings?part=at:{at}", "people")
+    assert figures_of(study, key, "/api", live) == {403}
+    results = key.get(f"/api/runs/{study.run.pk}/judge-eval/results").json()
+    if not is_few:
+        assert {judge["elo"] for judge in results["leaderboard"]} == {None}
+        assert {judge["agree"] for judge in results["leaderboard"]} == {0}
     other = study.scene.clients["evaluator"]
     reader = voter_of_user(study.scene.project, User.objects.get(username="evaluator"))
     assert figures_of(study, other, "", FIGURES) == {200}
@@ -306,3 +318,65 @@ def test_reading_before_voting_is_noted_and_the_votes_are_kept_apart(study):
     seal_all(study.scene.project)
     votes = Entry.objects.filter(voter=study.voter, queue=study.run.queue, kind="vote")
     assert votes.filter(unblinded=True).count() == 12
+
+
+# --- other votes ----------------------------------------------------------------------------------
+
+OVER_MANY = "Figures over ten items or more; of fewer they are refused."
+TAKEN = "All votes and verdicts, for whoever takes them away: later votes are then not blind."
+# Whose answers move with votes on open items, and why. Those of all others stay to the last byte.
+MOVING = {
+    **dict.fromkeys(("run", "run-table", "run-chart", "run-models"), OVER_MANY),
+    "GET /api/runs/{run_id}/findings": OVER_MANY,
+    "GET /api/runs/{run_id}/judge-eval/results": OVER_MANY,
+    **dict.fromkeys(("run-file", "GET /api/runs/{run_id}/export"), TAKEN),
+}
+DRAWN = re.compile(
+    r'name="csrfmiddlewaretoken" value="\w+"|"X-CSRFToken": "\w+"'
+    r"|[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}|[\w:.=-]{20,}"
+    r'|_begins": "[\w-]{6}|"id": \d+'
+)
+
+
+def told(study, key):
+    """Return what each page and operation answers to a member who has items to vote on."""
+    answers = {}
+    for page, (methods, _) in PAGES.items():
+        for names in NAMES.get(page, [{}]) if "GET" in methods or not methods else ():
+            address = page_address(study.scene, page, **names)
+            for query in ("", *QUERIES.get(page, [])):
+                with written():
+                    answer = study.client.get(address + query)
+                    answers[page, address + query] = everything_in(answer)
+    for operation, takes in API.items():
+        with written():
+            answer = requested(study.scene, key, operation, takes.body)
+            answers[operation, ""] = everything_in(answer)
+    return {at: DRAWN.sub("", text) for at, text in answers.items()}
+
+
+def turn(study):
+    """Let votes and verdicts on items that the member has to vote on be others."""
+    other = {"A": "B", "B": "A"}
+    open_ones = open_items(study.owner, study.scene.project.pk).filter(queue=study.run.queue)
+    votes = Entry.objects.filter(item__in=open_ones, kind="vote").order_by("pk")
+    for place, vote in enumerate(votes):
+        choice = other.get(vote.choice, "A") if place % 3 else vote.choice
+        Entry.objects.filter(pk=vote.pk).update(choice=choice, comment="turned")
+    for place, verdict in enumerate(Verdict.objects.filter(item__in=open_ones).order_by("pk")):
+        winner = other.get(verdict.winner, "A") if place % 4 else verdict.winner
+        Verdict.objects.filter(pk=verdict.pk).update(winner=winner, feedback="turned")
+    ledger.replay(study.scene.project, write=True)
+    compute(study.run)
+
+
+@of_many
+def test_votes_on_open_items_move_no_byte_of_what_a_member_reads(study):
+    key = key_client(make_key("read", "manage", user=study.owner)[1])
+    with time_machine.travel(timezone.now(), tick=False):
+        compute(study.run)
+        before = told(study, key)
+        turn(study)
+        after = told(study, key)
+    moved = {at[0] for at, text in before.items() if text != after[at]}
+    assert moved == MOVING.keys()
