@@ -70,7 +70,10 @@ MADE = {
     *(f"POST {what}" for what in ("/api/projects/{project_id}/shares", "/api/v1/models")),
     f"POST {RUN}/judge-eval/vote",
 }
-DRAWN = re.compile(r'[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}|[\w:.=-]{20,}|_begins": "[\w-]{6}')
+DRAWN = re.compile(
+    r'[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}|[\w:.=-]{20,}|_begins": "[\w-]{6}'
+    r'|"id": \d+'  # a row that was taken back may have used a number up
+)
 CSRF = re.compile(r'name="csrfmiddlewaretoken" value="\w+"|"X-CSRFToken": "\w+"')
 # How a row of the admin leads to its item, by the field that it has.
 OF_HELD_OUT = {
