@@ -16,7 +16,7 @@ from reports.review import services
 from voting.access import projects_where
 from voting.curating import MOST_VOTES, decisions_on
 from voting.ledger.decisions import Action
-from voting.models import ApiKey, Entry
+from voting.models import ApiKey, Entry, Item
 from voting.voters import voter_of_key
 
 router = KeyRouter("review")
@@ -127,10 +127,14 @@ def decide(request: HttpRequest, item_id: UUID, body: Annotated[DecisionIn, Body
 
 
 def _review(api_key: ApiKey, item_id: UUID) -> Review:
-    review = _reviews(api_key).filter(item=item_id).first()
+    readable = projects_where(api_key, "see people")
+    items = Item.objects.filter(queue__project__in=readable).select_related("queue")
+    # Before the list is read: whether an item is on it tells of its votes.
+    if item := items.filter(pk=item_id).first():
+        insist(api_key, "decide", item.queue.project_id)
+    review = _reviews(api_key).filter(item=item).first() if item else None
     if review is None:
         raise HttpError(404, f"the item {item_id} was never on the list")
-    insist(api_key, "decide", review.project_id)
     keep_blind(api_key, services.run_of(review.item.queue))
     return review
 
