@@ -8,7 +8,7 @@ import codecs
 import os
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from datetime import date, datetime, time
 from functools import partial, reduce
 from gzip import BadGzipFile, GzipFile
@@ -46,6 +46,9 @@ _CELL: Final = re.compile(
 )
 _SAMPLE: Final = 1 << 16
 _BLOCK: Final = 1 << 20
+# What Excel writes in the West: single letters among plain ones, never whole words of others.
+WESTERN: Final = "cp1252"
+_FOREIGN: Final = re.compile(rb"[\x80-\xff]{4}")
 DAMAGED: Final = (*UNREADABLE, BadGzipFile, LZMAError, ValueError)
 # The longer ones first: one begins as the other does.
 _MARKS: Final = (
@@ -214,7 +217,8 @@ def _as_utf8(name: str, stream: BinaryIO, encoding: str | None, copies: ExitStac
             near = ", ".join(guesses)
             return Source(name, stream, f"not UTF-8; as `encoding` say which it is: {near} …")
         [chosen] = guesses
-        note = f"not UTF-8: read as {chosen}; if that is wrong, say its `encoding`"
+        named = "Windows-1252" if chosen == WESTERN else chosen
+        note = f"not UTF-8: read as {named}; if that is wrong, say its `encoding`"
     if chosen is None or codecs.lookup(chosen).name == "utf-8":
         return Source(name, stream)
     texts = codecs.iterdecode(_blocks(stream), chosen, "replace")
@@ -225,16 +229,21 @@ def _as_utf8(name: str, stream: BinaryIO, encoding: str | None, copies: ExitStac
 def guessed_encodings(sample: bytes) -> list[str]:
     """Return the encodings that a text may have, the likeliest first; none where it is UTF-8.
 
+    Windows-1252 is tried first: short texts in it look like many others to whoever counts letters.
+
     Examples
     --------
-    >>> guessed_encodings("Grüße".encode()), bool(guessed_encodings("Grüße".encode("cp1252")))
-    ([], True)
+    >>> guessed_encodings("Grüße".encode()), guessed_encodings("Grüße".encode("cp1252"))
+    ([], ['cp1252'])
     """
     text = codecs.getincrementaldecoder("utf-8")("replace").decode(sample)
     wrong = text.count("\ufffd")
     # UTF-8, perhaps damaged, where more of it is right than wrong.
     if not wrong or sum(not character.isascii() for character in text) > 2 * wrong:
         return []
+    with suppress(UnicodeDecodeError):
+        if not _FOREIGN.search(sample):
+            return [WESTERN] if sample.decode(WESTERN) else []
     # Imported here: it takes long, and nearly every file is UTF-8.
     from charset_normalizer import from_bytes
 

@@ -48,7 +48,7 @@ from judge_eval.exchange.import_steps import LEASE, LeaseLost, mine, note, remov
 from judge_eval.exchange.import_write import Writing
 from judge_eval.exchange.preview import PreviewRequest, preview
 from judge_eval.exchange.restore import Restoring
-from judge_eval.exchange.row_models import SHAPES, Broken, Item, Note, RowError, Shape
+from judge_eval.exchange.row_models import ITEMS, SHAPES, Broken, Item, Note, RowError, Shape
 from judge_eval.models import UPLOADED, Import, Run
 from judge_eval.selectors import switched_off
 from voting.access import projects_where
@@ -140,10 +140,14 @@ def save_upload(job: Import, sources: Sequence[Source]) -> Import:
     job.form |= {"found": seen, "preview": seen}
     if earlier := _earlier_import(job):
         job.form |= {"mapping": earlier.form["mapping"], "known": earlier.form["files"][0]}
-    elif seen["faults"] and not seen["formats"]:
-        # Columns in other words than ours, as the page chooses at first.
-        roles = mapping.usual_roles(seen["columns"], SHAPES[seen["shape"]])
-        job.form["mapping"] = mapping.chosen(roles, {}) or None
+    elif seen["proposed"] and seen["faults"]:
+        job.form["mapping"] = seen["proposed"]
+    elif not seen["formats"]:
+        shape = SHAPES[seen["shape"]]
+        roles, of_items = (mapping.usual_roles(seen["columns"], it) for it in (shape, ITEMS))
+        if "output" in of_items.values() and not {shape.name, *shape.outputs} & {*roles.values()}:
+            # In other words than ours.
+            seen["shape"] = ITEMS.name
     if job.form["mapping"]:
         job.form["preview"] = _preview(job, job.form["mapping"])
     job.save(update_fields=["form"])
@@ -179,10 +183,13 @@ def change(job: Import, form: JsonObject, **facts: Any) -> bool:
     """Note what is chosen for a draft, or for what was refused: it is a draft again."""
     kept = ("files", "found", "preview", "known")
     whole = {name: job.form[name] for name in kept if name in job.form} | form
+    encoding = job.form["options"].get("encoding")
     changed_reading = [form["mapping"], form["options"].get("encoding")]
-    if changed_reading != [job.form["mapping"], job.form["options"].get("encoding")]:
+    if changed_reading != [job.form["mapping"], encoding]:
         job.form |= form
         whole["preview"] = _preview(job, form["mapping"])
+        if changed_reading[1] != encoding:
+            whole["found"] = _preview(job, None)
     again = {"state": Import.State.DRAFT, "status": None, "detail": "", "report": None}
     changed = _idle(job).update(form=whole, rows_read=0, done_at=None, **again, **facts)
     job.refresh_from_db()

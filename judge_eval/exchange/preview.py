@@ -127,6 +127,8 @@ class Preview(BaseModel):
     faults: list[Fault] = []
     left_out: list[Fault] = []
     notes: list[str] = []
+    # The mapping that finds statements of people in lists, where a first record has such.
+    proposed: Values = {}
     # Of a bundle.
     project: str = ""
     runs: list[str] = []
@@ -184,6 +186,8 @@ def look(request: PreviewRequest) -> Preview:
             result.shape = "item" if row_shape is ITEMS else "pair"
             if public := detect(name, first[:LOOKED_AT_FIRST]):
                 result.formats[name] = public
+            elif mapping.EACH in (config := mapping.proposal(first[0], ITEMS) if first else {}):
+                result.proposed = config
             for item in islice(read(stream, name, columns, None, shape, request.off), LOOKED_AT):
                 rows.take(item)
                 if rows.text > MOST_TEXT:

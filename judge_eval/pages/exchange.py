@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from typing import Any, Final, NamedTuple, cast
 from uuid import UUID
 
@@ -67,6 +68,16 @@ CHOICE_ROLES: Final = (
     VOTERS,
 )
 NOTHING: Final = "-"
+GRADED: Final = "graded"
+ASKED: Final = (
+    ("comparison", "compare two outputs"),
+    ("pass_flag", "pass or flag one output"),
+    (GRADED, "grade one output from 0 to 1"),
+    ("rating", "rate one output"),
+    ("category", "say which label fits"),
+    ("labels", "say which labels fit"),
+    ("text", "write about one output"),
+)
 MOST_FAULTS: Final = 100
 LISTED: Final = 10
 
@@ -145,6 +156,20 @@ class ImportForm(ProjectForm):
         help_text="What people are asked. The usual question, if you leave it empty.",
         widget=forms.Textarea(attrs={"rows": 2}),
     )
+    vote_kind = forms.ChoiceField(
+        label="What people are asked to do",
+        required=False,
+        choices=[("", "as their answers tell"), *ASKED],
+    )
+    empty_cells = forms.ChoiceField(
+        label="Empty cells of a judge",
+        required=False,
+        choices=[
+            ("", "as most of its cells tell"),
+            ("failed", "it did not answer"),
+            ("not_asked", "it was not asked"),
+        ],
+    )
     votes_per_pair = forms.IntegerField(
         label="Votes per item",
         required=False,
@@ -180,7 +205,8 @@ class ImportForm(ProjectForm):
         shape = SHAPES.get(self.shape_name)
         self.usual = mapping.usual_roles(paths, shape) if shape else {}
         self.columns = [self._column(n, it) for n, it in enumerate(self.preview.columns)]
-        if "known" in job.form and "choices" not in job.form:
+        is_proposed = "known" in job.form or mapping.EACH in (job.form["mapping"] or {})
+        if is_proposed and "choices" not in job.form:
             self.initial["written"] = json.dumps(job.form["mapping"], indent=1)
         self.initial.setdefault("name", job.form["files"][0].rsplit(".", 1)[0][:200])
 
@@ -192,6 +218,7 @@ class ImportForm(ProjectForm):
             cast("ProjectField", self.fields["project"]).empty_label = empty
         elif job.run is not None:
             left_out = {"project", "new_project", "name", "kind", "rubric", "votes_per_pair"}
+            left_out |= {"vote_kind"}
         for name in left_out & self.fields.keys():
             del self.fields[name]
 
@@ -231,7 +258,7 @@ class ImportForm(ProjectForm):
             for n, (value, selected) in enumerate(zip(values, chosen, strict=True))
         ]
 
-    def _mapping(self, voter: str, judge: str) -> Values | None:
+    def chosen_mapping(self, voter: str, judge: str) -> Values | None:
         """Return the mapping that is chosen, or None where names of columns say it all."""
         roles = {column.role.of: column.role.chosen for column in self.columns}
         meanings = {
@@ -272,9 +299,16 @@ class ImportForm(ProjectForm):
     def _import_form(self) -> Values:
         """Return what an import is told, checked as by the API."""
         cleaned = self.cleaned_data
-        names = ("kind", "rubric", "votes_per_pair", "skip_errors", "separate_voters", "encoding")
-        options = {name: cleaned[name] for name in names if cleaned.get(name)}
-        columns = self._mapping(cleaned["voter"], cleaned["judge"]) if self.shape_name else None
+        options = {
+            name: cleaned[name]
+            for name in import_report.ImportOptions.model_fields
+            if cleaned.get(name)
+        }
+        if options.get("vote_kind") == GRADED:
+            options |= {"vote_kind": "pass_flag", "graded": True}
+        columns = (
+            self.chosen_mapping(cleaned["voter"], cleaned["judge"]) if self.shape_name else None
+        )
         if written := cleaned.get("written"):
             columns = cast(Values, import_report.json_text("written", written))
         return import_jobs.form_of([], options, columns, None)
@@ -351,7 +385,13 @@ def _brought(request: HttpRequest, run: Run | None) -> Import:
     job = Import(user=user_of(request))
     if run is not None:
         job.run, job.project = open_to_imports(Run.objects.filter(pk=run.pk)), run.queue.project
-    return import_jobs.save_upload(job, sources)
+    import_jobs.save_upload(job, sources)
+    form = ImportForm(job, None, user=user_of(request))
+    if form.shape_name and not job.form["mapping"]:
+        # What is shown is read as the columns are chosen at first.
+        with suppress(ConfigInvalid):
+            import_jobs.change(job, job.form | {"mapping": form.chosen_mapping("", "")})
+    return job
 
 
 # --- one import ---------------------------------------------------------------------------------

@@ -1,15 +1,20 @@
 """The composite of a run by REST: what it is made of, read and replaced."""
 
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
+from uuid import UUID
 
+from django.core.paginator import Paginator
 from django.http import HttpRequest
 from ninja import Schema
 from ninja.errors import HttpError
+from pydantic import Field
 
 from humanjudge.lib.strict_json import JsonObject
 from humanjudge.lib.validation import json_schema
+from judge_eval.access import hidden_from
 from judge_eval.api.access import KeyRouter, Prefix, json_of, key_of, run_of
+from judge_eval.findings.few import keep_few_from
 from reports.composite.config import CompositeConfig
 from voting.models import ApiKey
 
@@ -32,17 +37,96 @@ class CompositeOut(Schema):
     config: JsonObject
 
 
-@router.get("/{run_id}/composite", response=CompositeOut)
-def composite(request: HttpRequest, run_id: Prefix) -> Any:
-    """What the composite of a run is made of; 404 where it has none."""
-    # Here: what computes composites needs NumPy, which web processes start without.
-    from reports.composite import sources
+class GateOut(Schema):
+    """On how many outputs a gate is below 1, and on how many it has no value."""
 
-    run = run_of(key_of(request, ApiKey.Scope.READ), run_id)
+    failed: int
+    no_value: int
+
+
+class OutputOut(Schema):
+    id: UUID
+    value: float | None
+    reason: str
+    # Whether the gate that makes it 0 has no value.
+    is_missing: bool
+    components: dict[str, float | None]
+
+
+class QuarterOut(Schema):
+    """Spearman's correlation of the composite with people's votes of a quarter."""
+
+    quarter: str
+    votes: int
+    outputs: int
+    correlation: float | None
+    interval: tuple[float, float] | None
+    note: str
+
+
+class CompositeFigures(CompositeOut):
+    """What it comes to: outputs with open items of the key's own are left out of the list."""
+
+    mean: float | None
+    with_value: int
+    without_value: int
+    gates: dict[str, GateOut]
+    drift: list[QuarterOut]
+    drift_in_words: str
+    outputs: list[OutputOut]
+    pages: int
+
+
+@router.get("/{run_id}/composite", response=CompositeFigures)
+def composite(request: HttpRequest, run_id: Prefix, page: Annotated[int, Field(ge=1)] = 1) -> Any:
+    """What the composite of a run is made of and comes to, its outputs 200 a page, the highest
+    first; 404 where it has none.
+    """
+    # Here: what computes composites needs NumPy, which web processes start without.
+    from reports.composite import compute, sources, views
+
+    api_key = key_of(request, ApiKey.Scope.READ)
+    run = run_of(api_key, run_id)
+    keep_few_from(api_key, run)
     versions = sources.versions_of(run, 1)
     if not versions:
         raise HttpError(404, "this run has no composite")
-    return _out(*versions[0])
+    definition, config = versions[0]
+    read = sources.Outputs(run, [config])
+    components = read.components(config)
+    ranked = views.ranked_by(components, config)
+    whole, check = compute.whole(ranked.values()), views.check_of(config, ranked, read)
+    pages = Paginator(list(ranked), 200)
+    listed = pages.get_page(page)
+    pairs = {pair for output in listed for pair in read.pairs[output]}
+    closed = hidden_from(api_key, run.queue.project, pairs)
+    return _out(definition, config).model_dump() | {
+        "mean": whole.mean,
+        "with_value": whole.items,
+        "without_value": whole.without,
+        "gates": {
+            name: {"failed": whole.failed[name], "no_value": whole.missing[name]}
+            for name in config.gates
+        },
+        "drift": [
+            {
+                "quarter": each.quarter,
+                "votes": each.votes,
+                "outputs": each.figure.n,
+                "correlation": each.figure.value,
+                "interval": each.figure.interval,
+                "note": each.note,
+            }
+            for each in check.get("quarters", [])
+        ],
+        "drift_in_words": check["result"],
+        "outputs": [
+            {"id": output, "components": components[output], **ranked[output]._asdict()}
+            for output in listed
+            if closed.isdisjoint(read.pairs[output])
+        ],
+        "pages": pages.num_pages,
+    }
 
 
 @router.put("/{run_id}/composite", response=CompositeOut, openapi_extra=_CONFIG)

@@ -33,6 +33,8 @@ class Composite(NamedTuple):
     value: float | None
     reason: str = OK
     failed_gate: str | None = None
+    # Whether that gate has no value.
+    is_missing: bool = False
 
 
 def composite_of_item(
@@ -53,7 +55,7 @@ def composite_of_item(
     >>> round(composite_of_item(item, weights, gates).value, 12)
     0.82
     >>> composite_of_item(item | {"safety": 0}, weights, gates)
-    Composite(value=0.0, reason='hard-gate fail: safety', failed_gate='safety')
+    Composite(value=0.0, reason='hard-gate fail: safety', failed_gate='safety', is_missing=False)
     """
     present = {name: value for name, value in components.items() if value is not None}
     for name, value in present.items():
@@ -62,7 +64,7 @@ def composite_of_item(
         present[name] = min(max(value, 0.0), 1.0)
     for gate in gates:
         if present.get(gate, 0) < 1:
-            return Composite(0.0, f"hard-gate fail: {gate}", gate)
+            return Composite(0.0, f"hard-gate fail: {gate}", gate, gate not in present)
     for name in weights:
         if name not in present:
             return Composite(None, f"component {name!r} is missing")
@@ -72,12 +74,15 @@ def composite_of_item(
 
 
 class Whole(NamedTuple):
-    """The composites of many items: the mean of those that have one, and which gates failed."""
+    """The composites of many items: the mean of those that have one, and on how many each gate
+    failed, or had no value.
+    """
 
     mean: float | None
     items: int
     without: int
     failed: Counter[str]
+    missing: Counter[str]
 
 
 def whole(composites: Collection[Composite]) -> Whole:
@@ -86,12 +91,17 @@ def whole(composites: Collection[Composite]) -> Whole:
     Examples
     --------
     >>> whole([Composite(0.82), Composite(0.0, "hard-gate fail: safe", "safe"), Composite(None)])
-    Whole(mean=0.41, items=2, without=1, failed=Counter({'safe': 1}))
+    Whole(mean=0.41, items=2, without=1, failed=Counter({'safe': 1}), missing=Counter())
     """
     values = [each.value for each in composites if each.value is not None]
-    failed = Counter(each.failed_gate for each in composites if each.failed_gate)
+    failed, missing = (
+        Counter(
+            it.failed_gate for it in composites if it.failed_gate and it.is_missing == is_missing
+        )
+        for is_missing in (False, True)
+    )
     mean = fsum(values) / len(values) if values else None
-    return Whole(mean, len(values), len(composites) - len(values), failed)
+    return Whole(mean, len(values), len(composites) - len(values), failed, missing)
 
 
 class Tally(NamedTuple):

@@ -75,7 +75,21 @@ class OfVerdicts(Part):
     judge: Line = Field(max_length=200)
 
 
+def _told(value: object) -> object:
+    """Return the number, or the truth, that a text of a table writes; anything else as it is.
+
+    >>> _told(" 0,9 "), _told("True"), _told("4 stars"), _told("nan")
+    (0.9, True, '4 stars', 'nan')
+    """
+    word = value.strip().lower() if isinstance(value, str) else ""
+    if word in ("true", "false"):
+        return word == "true"
+    is_number = re.fullmatch(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)(e[+-]?\d{1,3})?", word, re.ASCII)
+    return float(word.replace(",", ".")) if is_number else value
+
+
 def _scaled(value: object, ends: tuple[float, float]) -> float | None:
+    value = _told(value)
     if isinstance(value, bool):
         return float(value)
     return (value - ends[0]) / (ends[1] - ends[0]) if isinstance(value, int | float) else None
@@ -105,7 +119,9 @@ class _Value(Part):
         """Return what a value comes to, None for one that is neither a number nor compared."""
         if self.range is not None:
             return _scaled(value, self.range)
-        # 1 and 1.0 are the same, 1 and true are not.
+        # 1 and 1.0 are the same, 1 and true are not. In a table all is text.
+        if not isinstance(self.equals, str):
+            value = _told(value)
         is_same = value == self.equals and isinstance(value, bool) == isinstance(self.equals, bool)
         return None if value is None else float(is_same)
 

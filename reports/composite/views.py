@@ -92,7 +92,7 @@ def _composite(request: HttpRequest, run: Run, configs: Sequence[CompositeConfig
             {
                 "components": components[0][output],
                 "composite": ranked[0][output].value,
-                "note": ranked[0][output].reason.removeprefix(compute.OK),
+                "note": _note(ranked[0][output]),
                 "output": rows[output],
                 "pair": next(iter(outputs.pairs[output]), None),
                 "is_closed": not closed.isdisjoint(outputs.pairs[output]),
@@ -104,6 +104,12 @@ def _composite(request: HttpRequest, run: Run, configs: Sequence[CompositeConfig
         "parts": _parts(run),
         "chosen_part": str(part),
     }
+
+
+def _note(composite: compute.Composite) -> str:
+    if composite.is_missing:
+        return f"gate without a value: {composite.failed_gate}"
+    return composite.reason.removeprefix(compute.OK)
 
 
 def ranked_by(
@@ -123,6 +129,9 @@ def _whole(whole: compute.Whole) -> Context:
     """Say what the composites of all outputs come to, which gates failed, and what has none."""
     failed = [f"{name} on {number_of(n, 'output')}" for name, n in whole.failed.most_common()]
     lines = [f"Gates that failed, which makes a composite 0: {listed(failed)}."] if failed else []
+    missing = [f"{name} on {number_of(n, 'output')}" for name, n in whole.missing.most_common()]
+    if missing:
+        lines.append(f"Gates without a value, which makes a composite 0 too: {listed(missing)}.")
     if whole.without:
         has = "has" if whole.without == 1 else "have"
         lines.append(f"{number_of(whole.without, 'output')} {has} no composite; the list says why.")

@@ -172,7 +172,8 @@ def _composite(run: Run, definition: CompositeDefinition) -> CompositeResults:
         mean=whole.mean,
         outputs=len(values),
         without=whole.without,
-        failed=dict(whole.failed.most_common()),
+        failed=dict(whole.failed.most_common())
+        | {f"{name} (no value)": n for name, n in whole.missing.most_common()},
         components=components,
         check=check_of(config, ranked, outputs)["result"],
     )

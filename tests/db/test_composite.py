@@ -31,7 +31,7 @@ from tests.makers import (
     voter_client,
 )
 from voting.models import Assignment, Entry, Exposure, Inference
-from voting.voters import voter_of_user
+from voting.voters import voter_of_key, voter_of_user
 
 pytestmark = pytest.mark.django_db
 
@@ -276,10 +276,42 @@ class TestApi:
         assert reader.get(address(plain)).status_code == 404
         response = self.put(plain, CONFIG)
         assert response.status_code == 200
-        assert reader.get(address(plain)).json() == response.json()
+        told = reader.get(address(plain)).json()
+        assert {name: told[name] for name in response.json()} == response.json()
         assert parse(response.json()["config"]) == parse(CONFIG)
         assert response.json()["version"] == parse(CONFIG).version
         assert "first try" in text_of(user_client().get(page_of(plain)))
+
+    def test_get_tells_values_components_gates_and_drift(self):
+        about = {"quality": CONFIG["weights"]["quality"]}
+        sources = {name: CONFIG["sources"][name] for name in ("quality", "safe")}
+        run = make_scored(weights=about, sources=sources, check="win_rate")
+        safe = Inference.objects.filter(project=run.queue.project, metadata={"safe": True})
+        safe.filter(pk=pairs_of(run)[1].a_id).update(metadata={})
+        safe.filter(pk=pairs_of(run)[1].b_id).update(metadata={"safe": "True"})
+        told = key_client(make_key("read")[1]).get(address(run)).json()
+        assert told["gates"]["safe"] == {"failed": 1, "no_value": 1}
+        assert (told["with_value"], told["without_value"], told["pages"]) == (4, 0, 1)
+        reasons = sorted(each["reason"] for each in told["outputs"])
+        assert reasons == ["hard-gate fail: safe", "hard-gate fail: safe", "ok", "ok"]
+        assert sum(each["is_missing"] for each in told["outputs"]) == 1
+        best = told["outputs"][0]
+        assert best["components"]["safe"] == 1
+        assert best["value"] == max(each["value"] for each in told["outputs"])
+        assert told["mean"] == sum(each["value"] for each in told["outputs"]) / 4
+        assert [each["outputs"] for each in told["drift"]] == [4]
+        page = text_of(user_client().get(page_of(run)))
+        assert "which makes a composite 0: safe on 1 output." in page
+        assert "Gates without a value, which makes a composite 0 too: safe on 1 output." in page
+
+    def test_get_leaves_out_what_the_key_may_vote_on(self):
+        run = make_scored(pairs=10)
+        key, secret = make_key("read", "vote")
+        voter = voter_of_key(run.queue.project_id, key)
+        pair = pairs_of(run)[0]
+        Assignment.objects.create(voter=voter, item=pair, leased_until=timezone.now())
+        told = key_client(secret).get(address(run)).json()
+        assert {str(pair.a_id), str(pair.b_id)}.isdisjoint(each["id"] for each in told["outputs"])
 
     def test_mistakes_are_named_by_their_path_and_nothing_is_stored(self, plain):
         response = self.put(plain, CONFIG | {"gates": ["safe", "tasty"], "chek": 1})

@@ -109,6 +109,49 @@ def test_columns_are_chosen_and_their_values_and_a_worker_imports_them():
     assert list(votes.values_list("choice", flat=True)) == ["B", "A", "B"]
 
 
+def test_what_is_shown_is_read_as_the_columns_are_chosen_at_first():
+    client = user_client()
+    rich = {
+        "question": "Why?",
+        "response_a": "So.",
+        "response_b": "No.",
+        "user": "ann",
+        "winner": 2,
+    }
+    shown = text_of(
+        client.get(brought(client, lines_of(rich, rich | {"winner": 1, "user": "bob"})))
+    )
+    assert "So." in shown
+    assert "not read:" not in shown
+    assert "What is wrong" not in shown
+    one = {"user_input": "Why?", "response": "So."}
+    address = brought(client, csv_of([one]))
+    shown = text_of(client.get(address))
+    assert "Recognised as single items" in shown
+    assert "So." in shown
+    people = [{"user": "ann", "label": "good"}, {"user": "bob", "label": "bad"}]
+    address = brought(
+        client, lines_of({"inputs": {"query": "Why?"}, "answer": {"text": "So."}, "said": people})
+    )
+    assert '"rows": "said[]"' in client.get(address).content.decode().replace("&quot;", '"')
+    make_project()
+    done = imported_by(client, address)
+    assert "New: 1 item, 2 voters, 2 votes." in text_of(done)
+
+
+def test_an_encoding_is_said_and_can_be_changed():
+    client, _ = user_client(), make_project()
+    text = "pair,voter,vote,größer\n1,ann,A,naïve\n".encode("cp1252")
+    address = brought(client, SimpleUploadedFile("v.csv", text))
+    shown = client.get(address)
+    assert "read as Windows-1252" in text_of(shown)
+    assert "größer" in text_of(shown)
+    client.post(address, fields_of(client, address, encoding="cp1251"))
+    assert "grц" in text_of(client.get(address))
+    done = imported_by(client, address, encoding="cp1252", vote_kind="comparison")
+    assert "1 vote" in text_of(done)
+
+
 def test_one_voter_and_one_judge_may_be_said_for_the_whole_file():
     client, _ = user_client(), make_project()
     rows = [{"pair": n, "vote": "A", "verdict": "B"} for n in (1, 2)]
@@ -334,7 +377,7 @@ def test_nothing_in_a_file_is_markup_on_the_page():
 @pytest.mark.parametrize(
     "name, content, said",
     [
-        ("v.csv", b"pair,prompt\n1,caf\xe9\n", "v.csv, row 2 : not UTF-8"),
+        ("v.csv", "pair,prompt\n1,größer caf".encode() + b"\xe9\n", "v.csv, row 2 : not UTF-8"),
         ("v.csv", b'pair,prompt\n1,"open\n', "v.csv, row"),
         ("v.csv", b"pair,prompt\n1," + b"x" * 2_100_000 + b"\n", "a record of more than 2,000,000"),
         ("v.csv", b"", "the file is empty"),

@@ -43,7 +43,7 @@ class TestWorked:
     @pytest.mark.parametrize("safety", [0, 0.999999, None, False])
     def test_a_gate_that_is_not_fully_met(self, safety):
         found = composite_of_item(GOOD | {"safety": safety}, WEIGHTS, GATES)
-        assert found == Composite(0.0, "hard-gate fail: safety", "safety")
+        assert found == Composite(0.0, "hard-gate fail: safety", "safety", safety is None)
 
     def test_a_gate_that_nobody_measured(self):
         item = {"correctness": 0.9, "brevity": 0.7, "safety": 1}

@@ -197,7 +197,19 @@ class TestVersion:
 
 class TestScaling:
     @pytest.mark.parametrize(
-        "value,expected", [(1, 0.0), (3, 0.5), (5, 1.0), (7, 1.5), (True, 1.0), ("5", None)]
+        "value,expected",
+        [
+            (1, 0.0),
+            (3, 0.5),
+            (5, 1.0),
+            (7, 1.5),
+            (True, 1.0),
+            ("5", 1.0),
+            (" 2,0", 0.25),
+            ("true", 1.0),
+            ("5 stars", None),
+            ("nan", None),
+        ],
     )
     def test_by_a_range(self, value, expected):
         assert source("label", task="stars", range=[1, 5]).scaled(value) == expected
@@ -211,6 +223,10 @@ class TestScaling:
             (True, True, 1.0),
             (True, 1, 0.0),
             (1, 1.0, 1.0),
+            (1, "1.0", 1.0),
+            (True, "TRUE", 1.0),
+            (True, "false", 0.0),
+            ("1", "1", 1.0),
             ("yes", None, None),
             ("yes", ["yes"], 0.0),
         ],

@@ -42,14 +42,24 @@ def test_the_same_rows_come_out_of_every_container(name, data):
     ]
 
 
-def test_an_encoding_may_be_said_and_is_not_guessed_where_it_is_not_clear():
-    data = "pair,voter,vote,comment\n7,ann,A,naïve\n".encode("cp1252")
-    assert rows_in("v.csv", data, encoding="cp1252")[0].comment == "naïve"
+def test_windows_1252_is_tried_first_after_utf_8_and_may_be_said_otherwise():
+    text = "pair,voter,vote,comment\n7,ann,A,naïve “Größe”\n"
+    data = text.encode("cp1252")
     with ExitStack() as copies:
         [source] = unpacked([Source("v.csv", io.BytesIO(data))], copies).tables
-        assert "cp1252" in source.note
-        [error] = read(source.stream, "v.csv")
-    assert "not UTF-8" in error.why
+        assert "not UTF-8: read as Windows-1252; if that is wrong, say its" in source.note
+        [row] = read(source.stream, "v.csv")
+    assert row.comment == "naïve “Größe”"
+    assert rows_in("v.csv", text.encode("cp1250", "replace"), encoding="cp1250")[0].vote == "A"
+
+
+def test_words_of_other_letters_are_not_taken_for_windows_1252():
+    data = "pair,voter,vote,comment\n7,ann,A,Привет\n".encode("cp1251")
+    with ExitStack() as copies:
+        [source] = unpacked([Source("v.csv", io.BytesIO(data))], copies).tables
+    assert source.note.startswith("not UTF-8")
+    assert "1252" not in source.note
+    assert rows_in("v.csv", data, encoding="cp1251")[0].comment == "Привет"
 
 
 def test_a_workbook_is_read_as_its_cells_are_shown():
