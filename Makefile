@@ -2,7 +2,7 @@
 # Every path here is relative, so that the folder's own name may hold spaces.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-fast test-thorough check bench torture dist stats clean
+.PHONY: help run test test-fast test-thorough test-containers check bench torture dist stats clean
 MAKEFLAGS += --no-print-directory
 
 # Without its bytecode every process that is started compiles all it imports anew.
@@ -17,6 +17,7 @@ help:
 	@echo 'make test       every test, with real servers, processes and a browser'
 	@echo 'make test-fast  a minute: the maths, and the first test of each file of tests/db'
 	@echo 'make test-thorough  every test, with whole data sets and many more examples'
+	@echo 'make test-containers  build the image, start both container ways, vote, kill, replay: needs Docker'
 	@echo 'make check      formats, types, imports, templates, migrations, deployment, known holes'
 	@echo 'make bench      measure: votes, seals, replay, pages, rendering'
 	@echo 'make torture    faults at full size, for hours: make torture [KILLS=1000] [HOURS=24] [SEED=1]'
@@ -34,6 +35,10 @@ test: .venv/.installed-dev
 test-thorough: .venv/.installed-dev
 	@HYPOTHESIS_PROFILE=many $(PY) -m tests.suite --thorough $(ARGS)
 	@TEST_DATABASE=sqlite $(PY) -m pytest $(ON_SQLITE) --hypothesis-profile thorough tests/pure $(ARGS)
+
+# On demand: it needs an engine with compose, and ports 80 and 443.
+test-containers: .venv/.installed-dev
+	@TEST_CONTAINERS=1 TEST_DATABASE=sqlite $(PY) -m pytest -q --workers 1 -p no:schemathesis tests/process/test_containers.py $(ARGS)
 
 test-fast: .venv/.installed-dev
 	@TEST_DATABASE=sqlite $(PY) -m pytest $(ON_SQLITE) --quick --hypothesis-profile fast tests/pure tests/db $(ARGS)
