@@ -19,16 +19,15 @@ import numpy as np
 from bench.lib.report import figure, note
 from judge_eval.stats.bootstrap import BoolArray, FloatArray, IntArray
 from judge_eval.stats.claims import always_valid
-from judge_eval.stats.estimate import SIGNIFICANCE
+from judge_eval.stats.estimate import LEADS, SIGNIFICANCE
 from judge_eval.stats.evidence import (
-    LEADS,
     best_threshold,
     evidence,
     forecast,
     log_wealth,
     thresholds,
 )
-from judge_eval.stats.evidence_order import Entered, Event, Opened, Voted, enter
+from judge_eval.stats.evidence_order import NOBODY, Entered, Event, Opened, Voted, enter
 from judge_eval.stats.judge_figures import shares_by_prompt
 from judge_eval.stats.mcnemar import mcnemar
 from voting.order import SHUFFLED_PROMPTS, arrange
@@ -326,6 +325,9 @@ def one_vote_each(right: IntArray) -> Entered:
     return Entered(
         *(prompts, numbers, right, votes, ones, shared, apart.astype(float), len(right), ones),
         required=ones,
+        rest=ones[:0],
+        vote_numbers=1 + numbers,
+        carriers=np.full((right.shape[1],) * 2, NOBODY),
     )
 
 

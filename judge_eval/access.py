@@ -188,6 +188,16 @@ def is_voting(request: HttpRequest, run: Run) -> bool:
     return bool(voters) and handed.exists() and has_pairs_left(voters, run)
 
 
+def may_be_stopped(reader: HttpRequest | ApiKey, run: Run) -> bool:
+    """Say whether somebody runs an open study, or votes in it, and may be told that it is enough.
+
+    Whoever reads what a closed one has found never is.
+    """
+    if not run.queue.is_open:
+        return False
+    return can(reader, "run", run) or bool(voters_of(reader, run.queue.project_id))
+
+
 def board_address(queue: Queue, user: AbstractBaseUser | AnonymousUser) -> str:
     run = Run.objects.filter(queue=queue).first()
     is_readable = run is not None and (run.is_shared or access.can(user, "see", queue.project_id))

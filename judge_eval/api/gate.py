@@ -186,7 +186,7 @@ def _decided(run: Run, figures: RunFindings, conditions: Conditions) -> JsonObje
         "code": end,
         "result": end.in_words,
         "checks": checks,
-        "notes": list(_notes(run, judge)),
+        "notes": [*_of_one_voter(figures, judge, conditions), *_notes(run, judge)],
         "seq": as_of.seq,
         "ledger_seq": run.board.seq,
     }
@@ -240,6 +240,16 @@ def _like_people(
         grid = listed([fixed(each, 2) for each in sorted(rates)])
         raise _refused("epsilon", f"must be one of {grid}")
     return gate.like_people(rates[epsilon], PASSES, epsilon, tested.words)
+
+
+def _of_one_voter(
+    figures: RunFindings, judge: JudgeFindings, conditions: Conditions
+) -> Iterator[str]:
+    """Say of a claim that is asked for that it depends on the votes of one voter."""
+    by_one = figures.claims.by_one[figures.judges.index(judge)]
+    over = [n for n, other in enumerate(figures.judges) if other.is_baseline and by_one[n]]
+    if conditions.beats_floor and judge.beats_floor and over:
+        yield "It beats the baselines by one voter's votes alone."
 
 
 def _notes(run: Run, judge: JudgeFindings) -> Iterator[str]:

@@ -170,6 +170,7 @@ def compute(run_id: UUID, part: str) -> bool:
         row.update(
             data=computed.stored(),
             people=people and people._asdict(),
+            carrier=computed.carrier,
             seq=computed.as_of.seq,
             seconds=seconds,
             is_behind=Board.objects.filter(run=run, seq__gt=computed.as_of.seq).exists(),

@@ -39,11 +39,14 @@ class Ranking(NamedTuple):
         baselines = {str(row.judge.pk): row.judge.is_baseline for row in board.rows}
         queue, ratings = board.run.queue, board.elo
         how = {"are_ratings": is_ordered(queue), "is_tuning": queue.is_tuning}
-        unrated = elo.unrated(baselines, **how)
+        left_out = {pk: each.without_elo for pk, each in self.findings.items() if each.without_elo}
+        unrated = elo.unrated(baselines, left_out, **how)
         places, lines = sorted(map(self._place, board.rows)), []
         for row in sorted(board.rows, key=self._place):
-            judge, rank = str(row.judge.pk), 1 + places.index(self._place(row))
+            judge = str(row.judge.pk)
             findings = self.findings.get(judge)
+            is_silent = findings is not None and findings.is_silent
+            rank = None if is_silent else 1 + places.index(self._place(row))
             live = elo_of(ratings.get(judge), unrated.get(judge, ""), findings)
             lines.append(BoardLine(row, findings, self.values.get(judge), live, rank))
         return lines
@@ -68,14 +71,14 @@ class Elo(NamedTuple):
 class BoardLine(NamedTuple):
     """A judge on the board: its rating of this moment, its findings and agreement.
 
-    Judges of equal agreement share a `rank`.
+    Judges of equal agreement share a `rank`, and those without a verdict have none.
     """
 
     row: JudgeRating
     findings: JudgeFindings | None
     share: float | None
     elo: Elo
-    rank: int
+    rank: int | None
 
     @property
     def id(self) -> str:

@@ -21,15 +21,22 @@ Key = TypeVar("Key", bound=Hashable)
 BASELINE = "baselines have no ELO: the judges play among themselves"
 ALONE = "there is no other judge to play against"
 RATINGS = "ratings have no ELO: a single rating is neither right nor wrong"
+SILENT = "it has no verdict on what people voted on"
+TUNED_JUDGE = "it was tuned on votes of this run"
 TUNED = "while judges are tuned no ELO is shown: it is of votes that are held out, too"
 
 
 def unrated(
-    judges: Mapping[Key, bool], *, are_ratings: bool = False, is_tuning: bool = False
+    judges: Mapping[Key, bool],
+    left_out: Mapping[Key, str] | None = None,
+    *,
+    are_ratings: bool = False,
+    is_tuning: bool = False,
 ) -> dict[Key, str]:
     """Return why judges have no ELO, of those that have none; `judges` tells which are baselines.
 
-    Where votes `are_ratings` nobody has one, nor while judges are tuned on half of the votes.
+    Where votes `are_ratings` nobody has one, nor while judges are tuned on half of the votes. Those
+    that are `left_out`, each with the reason, are no players.
 
     Examples
     --------
@@ -37,11 +44,15 @@ def unrated(
     (['c'], {})
     >>> unrated({"a": False})
     {'a': 'there is no other judge to play against'}
+    >>> unrated({"a": False, "b": False, "c": False}, {"c": SILENT})
+    {'c': 'it has no verdict on what people voted on'}
     """
     if are_ratings or is_tuning:
         return dict.fromkeys(judges, RATINGS if are_ratings else TUNED)
-    players = [key for key, is_baseline in judges.items() if not is_baseline] or list(judges)
-    reasons = {key: BASELINE for key in judges if key not in players}
+    left_out = left_out or {}
+    named = [key for key, is_baseline in judges.items() if not is_baseline]
+    players = [key for key in named or judges if key not in left_out]
+    reasons = {key: left_out.get(key, BASELINE) for key in judges if key not in players}
     return reasons | ({players[0]: ALONE} if len(players) == 1 else {})
 
 

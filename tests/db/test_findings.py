@@ -209,11 +209,11 @@ def test_who_has_given_no_verdict_is_told_apart_from_whoever_has():
     vote_in(run, people=1)
     Judge.objects.filter(run=run).update(provider="imported")
     data = computed(run).data
-    one, other = data["judges"]
+    _, other = data["judges"]
     assert (other["rating"]["rank"], other["rating"]["value"]) == (None, None)
-    assert data["words"].startswith(f"{one['name']} is the only judge with verdicts")
-    nothing = f"{other['name']} has no verdict on any pair that people voted on."
-    assert data["more"][0] == f"Unanswered: {nothing}"
+    assert "It is the only judge: " in data["words"]
+    assert data["more"][0] == f"Unanswered: {other['name']} answered nothing."
+    assert (other["overall"]["value"], other["rank_low"], other["is_silent"]) == (None, None, True)
 
 
 def test_without_a_vote_nobody_has_a_letter():
@@ -226,7 +226,11 @@ def test_a_single_judge_stands_beside_people_and_floor():
     vote_in(run, people=3)
     Judge.objects.filter(run=run).update(provider="imported")
     data = computed(run).data
-    assert "it agrees with people on 75 % (people among themselves: 100 %)" in data["words"]
+    assert data["words"] == (
+        "judge-0 agrees with people on 75 %. "
+        "It is the only judge: 36 votes of 3 people on 12 prompts."
+    )
+    assert data["more"] == ["People: Among themselves they agree on 100 %."]
     assert "No baseline is on the board, so the floor is not known." in data["notes"]
     beside = data["judges"][0]["beside_people"]
     assert (beside["trials"], data["among_people"]["votes"]["trials"]) == (36, 36)
@@ -403,5 +407,5 @@ def test_it_takes_as_many_queries_for_many_rows(django_assert_max_num_queries):
     make_judges(larger, ["late"], first=len(judges_of(larger)))
     for which in (run, larger):
         Findings.objects.create(run=which)
-        with django_assert_max_num_queries(25):
+        with django_assert_max_num_queries(26):
             assert cache.compute(which.pk, "")
