@@ -186,7 +186,7 @@ def _decided(run: Run, figures: RunFindings, conditions: Conditions) -> JsonObje
         "code": end,
         "result": end.in_words,
         "checks": checks,
-        "notes": [*_of_one_voter(figures, judge, conditions), *_notes(run, judge)],
+        "notes": list(_notes(run, figures, judge, conditions)),
         "seq": as_of.seq,
         "ledger_seq": run.board.seq,
     }
@@ -242,17 +242,13 @@ def _like_people(
     return gate.like_people(rates[epsilon], PASSES, epsilon, tested.words)
 
 
-def _of_one_voter(
-    figures: RunFindings, judge: JudgeFindings, conditions: Conditions
+def _notes(
+    run: Run, figures: RunFindings, judge: JudgeFindings, conditions: Conditions
 ) -> Iterator[str]:
-    """Say of a claim that is asked for that it depends on the votes of one voter."""
-    by_one = figures.claims.by_one[figures.judges.index(judge)]
-    over = [n for n, other in enumerate(figures.judges) if other.is_baseline and by_one[n]]
-    if conditions.beats_floor and judge.beats_floor and over:
+    by_one_voter = figures.claims.by_one[figures.judges.index(judge)]
+    floor = [place for place, each in enumerate(figures.judges) if each.is_baseline]
+    if conditions.beats_floor and judge.beats_floor and any(by_one_voter[n] for n in floor):
         yield "It beats the baselines by one voter's votes alone."
-
-
-def _notes(run: Run, judge: JudgeFindings) -> Iterator[str]:
     coverage = judge.coverage.value
     if coverage is not None and coverage < WELL_COVERED:
         missing = number_of(round(judge.coverage.n * (1 - coverage)), "item")

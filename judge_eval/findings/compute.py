@@ -33,8 +33,8 @@ from judge_eval.models import Judge
 from judge_eval.stats import elo
 from judge_eval.stats.bootstrap import BoolArray, FloatArray
 from judge_eval.stats.bradley_terry import as_votes, model_board
+from judge_eval.stats.claims import MARGIN
 from judge_eval.stats.claims import claims as claims_of
-from judge_eval.stats.claims import margin_above
 from judge_eval.stats.elo_orders import SEED, elo_range
 from judge_eval.stats.estimate import LabelRates, Share, best_first
 from judge_eval.stats.judge_figures import (
@@ -85,7 +85,7 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
         history.votes_left,
         most,
         is_silent=np.isin(np.arange(len(judges)), [*silent]),
-        margin=history.margin or margin_above(agreement[is_baseline]),
+        margin=history.margin or MARGIN,
         by_answer=ranked.by_answer,
     )
     by_construction = np.array([share.why == BY_CONSTRUCTION for share in overall], dtype=bool)

@@ -379,18 +379,17 @@ def _low_after(gain: FloatArray, share: FloatArray, taken: IntArray) -> FloatArr
     return np.asarray(np.exp(find_root(above_bound, bracket, args=(columns * 1.0,)).x))
 
 
-def margin_above(baselines: FloatArray) -> float:
-    """Return the margin of a run whose `baselines` agree with people so often, NaN where unknown.
+def margin_above(baselines: Sequence[float]) -> float:
+    """Return the margin of a run whose `baselines` agree with people so often.
 
     It is never more than half of what lies between the best of them and 1.
 
     Examples
     --------
-    >>> margin_above(np.array([0.5, np.nan])), round(margin_above(np.array([0.5, 0.94])), 6)
-    (0.1, 0.03)
+    >>> margin_above([]), margin_above([0.25, 0.5]), round(margin_above([0.5, 0.94]), 6)
+    (0.1, 0.1, 0.03)
     """
-    best = np.nan_to_num(baselines).max(initial=0.0)
-    return min(MARGIN, float(1 - best) / 2)
+    return min(MARGIN, (1 - max(baselines, default=0.0)) / 2)
 
 
 def practically_same(entered: Entered, is_baseline: BoolArray, margin: float = MARGIN) -> BoolArray:

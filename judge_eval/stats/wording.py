@@ -192,7 +192,9 @@ class Words:
 
     def points(self) -> list[tuple[str, str]]:
         """Return what may need somebody's hand, the most urgent first, each with its lead."""
-        headline = self.headline()
+        headline, people = self.headline(), ""
+        if self.people is not None:
+            people = f"Among themselves they agree on {_percent(self.people)}."
         every = [
             ("Unanswered", self._unanswered()),
             ("Changed", self._changed()),
@@ -201,7 +203,7 @@ class Words:
             ("Same", " ".join(self._equals(headline))),
             ("Lost to contradiction", self._contradicting()),
             ("Self-agreement", self._flipping()),
-            ("People", self._among_people()),
+            ("People", people if self._tells and not self._by_chance() else ""),
         ]
         points = [(lead, text) for lead, text in every if text and text not in headline]
         return points[:MOST_POINTS]
@@ -268,26 +270,26 @@ class Words:
         against = [*others] or self.floor
         rank = f"Best of {len(self.judges)} judges" if others else "It is the only judge"
         rank += ", by one voter's votes alone" if self.carried and not self._one_voted else ""
-        said = self._share_of(first)
+        sentence = self._share_of(first)
         if against:
-            said = self._effect(first, self._weakest_of([first], against)[1])
-        return [f"{said}.", f"{rank}: {self._basis}{self._one_voted}."]
+            sentence = self._effect(first, self._weakest_of([first], against)[1])
+        return [f"{sentence}.", f"{rank}: {self._basis}{self._one_voted}."]
 
     def _share_of(self, judge: int) -> str:
         return f"{self.names[judge]} {self.agrees} {_percent(self.agreement[judge])}"
 
-    def _effect(self, one: int, other: int) -> str:
-        """Say by how many points one that beats another agrees more than it."""
-        points, interval = self._difference(one, other)
-        evidence = f"evidence {odds(self.claims.evidence[one, other])}"
+    def _effect(self, winner: int, loser: int) -> str:
+        """Say by how many points the winner agrees more than the loser."""
+        points, interval = self._difference(winner, loser)
+        evidence = f"evidence {odds(self.claims.evidence[winner, loser])}"
         beside = f"{interval}; {evidence}" if interval else evidence
-        on = f"{self.names[other]} on {_percent(self.agreement[other])}"
-        return f"{self._share_of(one)}, {on}: {points} more ({beside})"
+        against = f"{self.names[loser]} on {_percent(self.agreement[loser])}"
+        return f"{self._share_of(winner)}, {against}: {points} more ({beside})"
 
-    def _difference(self, one: int, other: int) -> tuple[str, str]:
+    def _difference(self, judge: int, rival: int) -> tuple[str, str]:
         if self.differences is not None:
-            return difference_in_words(*self.differences[:, one, other].tolist())
-        value = (self.agreement[one] or 0) - (self.agreement[other] or 0)
+            return difference_in_words(*self.differences[:, judge, rival].tolist())
+        value = (self.agreement[judge] or 0) - (self.agreement[rival] or 0)
         return difference_in_words(value, None, None)
 
     @cached_property
@@ -320,8 +322,8 @@ class Words:
             left = [n for n in left if n not in tier]
         return tiers
 
-    def _is_near(self, one: int, other: int) -> bool:
-        return bool(self.claims.evidence_now[one, other] < LEADS) or self._is_equal(one, other)
+    def _is_near(self, judge: int, rival: int) -> bool:
+        return bool(self.claims.evidence_now[judge, rival] < LEADS) or self._is_equal(judge, rival)
 
     def _weakest_of(self, some: Sequence[int], others: Sequence[int]) -> tuple[int, int]:
         """Of those and the others, the two with the least evidence between them."""
@@ -350,62 +352,62 @@ class Words:
         ending = f"{self._basis}{self._one_voted}{outlook}."
         if is_settled:
             return [*(alike[:1] or [f"{self._share_of(first)}."]), ending]
-        said = self._standing(has_shares=True)
-        if len(f"{self._about} {said} {ending}".split()) > MOST_WORDS:
-            said = self._standing(has_shares=False)
-        if len(f"{self._about} {said} {ending}".split()) > MOST_WORDS:
+        sentence = self._standing(has_shares=True)
+        if len(f"{self._about} {sentence} {ending}".split()) > MOST_WORDS:
+            sentence = self._standing(has_shares=False)
+        if len(f"{self._about} {sentence} {ending}".split()) > MOST_WORDS:
             ending = f"{number_of(self.votes, 'vote')}{outlook}."
-        return [f"{said}.", ending]
+        return [f"{sentence}.", ending]
 
     def _standing(self, *, has_shares: bool) -> str:
         """Say how the first judges stand to the next ones, or to the floor."""
-        (first, *_), (one, other) = self.judges, self._compared
+        (first, *_), (judge, rival) = self.judges, self._compared
         name = self._with_shares if has_shares else self._so_many
         if self._worse:
             return f"{self._share_of(first)}, but is worse than {self._names(self._worse, 'or')}"
         if self._points_both_ways:
             both = f"{name([first])} agrees most, but the evidence points both ways."
             return (self._turned() or both).removesuffix(".")
-        if not self._rivals and self.claims.evidence_now[one, other] < LEADS:
-            than = f"nothing shows that it is better than {self.names[other]}"
+        if not self._rivals and self.claims.evidence_now[judge, rival] < LEADS:
+            than = f"nothing shows that it is better than {self.names[rival]}"
             return f"{name([first])} agrees most, but {than}"
-        by_order = "By people's order, " if self.by_order else ""
-        return by_order + self._by_groups(name, self._tiers if self._rivals else [[first], [other]])
+        order = "By people's order, " if self.by_order else ""
+        return order + self._by_groups(name, self._tiers if self._rivals else [[first], [rival]])
 
     def _by_groups(self, name: Callable[[Sequence[int]], str], groups: Sequence[list[int]]) -> str:
         """Say who of the first group leads the next one, by the nearest two of them."""
         top, *rest = groups
         if not rest:
             return f"{name(top)} cannot be told apart yet"
-        one, other = self._weakest_of(top, rest[0])
-        if self.claims.evidence_now[one, other] < LEADS:
+        judge, rival = self._weakest_of(top, rest[0])
+        if self.claims.evidence_now[judge, rival] < LEADS:
             # Of the first one alone it is known that it leads them all.
-            one, other = self._weakest_of(top[:1], rest[0])
+            judge, rival = self._weakest_of(top[:1], rest[0])
             leading = f"{self.names[top[0]]} leads"
         else:
             leading = "both lead" if len(top) == 2 else "all lead"
-        points, interval = self._difference(one, other)
-        by = f"by {points}" + (f" ({interval})" if interval else "")
-        is_claimed = self.claims.beats[one, other] or self.claims.ahead[one, other]
-        strength = f"evidence {odds(self.claims.evidence[one, other])}"
+        points, interval = self._difference(judge, rival)
+        lead = f"by {points}" + (f" ({interval})" if interval else "")
+        is_claimed = self.claims.beats[judge, rival] or self.claims.ahead[judge, rival]
+        strength = f"evidence {odds(self.claims.evidence[judge, rival])}"
         if len(top) == 1:
             verb = "beats" if is_claimed else "leads"
-            strength = strength if is_claimed else f"not settled ({self._enough(one, other)})"
-            return f"{name(top)} {verb} {name(rest[0])} {by}, {strength}"
+            strength = strength if is_claimed else f"not settled ({self._enough(judge, rival)})"
+            return f"{name(top)} {verb} {name(rest[0])} {lead}, {strength}"
         if is_claimed:
             leading, strength = (
                 leading.replace("lead", "beat"),
-                f"{self.names[one]} {by}; {strength}",
+                f"{self.names[judge]} {lead}; {strength}",
             )
         else:
-            strength = self._enough(one, other)
+            strength = self._enough(judge, rival)
         apart = f"{name(top)} cannot be told apart yet"
         return f"{apart}; {leading} {self._names(rest[0])} ({strength})"
 
-    def _enough(self, one: int, other: int) -> str:
+    def _enough(self, judge: int, rival: int) -> str:
         """Set the evidence beside what is needed."""
         return " of ".join(
-            odds(of[one, other]) for of in (self.claims.evidence, self.claims.needed)
+            odds(of[judge, rival]) for of in (self.claims.evidence, self.claims.needed)
         )
 
     def _with_shares(self, judges: Sequence[int]) -> str:
@@ -501,10 +503,12 @@ class Words:
         if worse:
             than = self._names([low for low in floor if beats[low, worse].any()], "or")
             parts.append(f"{self._so_many(worse)} {_are(worse)} worse than {than}")
-        said = "; ".join(parts)
+        sentence = "; ".join(parts)
         # What begins with a name is written as that is.
         return (
-            f"Nothing{said.removeprefix('nothing')}." if said.startswith("nothing ") else f"{said}."
+            f"Nothing{sentence.removeprefix('nothing')}."
+            if sentence.startswith("nothing ")
+            else f"{sentence}."
         )
 
     def _unsure(self, judges: Sequence[int]) -> Iterator[str]:
@@ -546,9 +550,9 @@ class Words:
         is_alike = any(self.judges[0] in group for group, _ in self._groups)
         if claims.too_few_prompts or not self._open or is_alike or self._worse:
             return claims.too_few_prompts or ""
-        one, other = self._compared
+        judge, rival = self._compared
         if self._points_both_ways:
-            return f"The evidence on {self.names[one]} and {self.names[other]} points both ways."
+            return f"The evidence on {self.names[judge]} and {self.names[rival]} points both ways."
         if claims.has_all_prompts and claims.entered < FEWEST_FOR_FORECAST:
             few = f"{number_of(claims.prompts, 'prompt')} {_are(range(claims.prompts))} few"
             count = f": {self.votes:,} votes on them count as {claims.prompts}"
@@ -559,11 +563,11 @@ class Words:
         """Name a judge that was ahead, of the first or the first itself, until later votes."""
         first, *others = self.judges
         for low in [*others, *self.floor]:
-            for one, other in ((first, low), (low, first)):
-                if self.claims.standing(one, other) == "was ahead":
-                    beside = f"Beside {self.names[other]}, " if len(self.judges) > 2 else ""
-                    until = f"until vote {self.claims.until[one][other]:,}"
-                    ahead = f"{beside}{self.names[one]} was ahead {until}"
+            for judge, rival in ((first, low), (low, first)):
+                if self.claims.standing(judge, rival) == "was ahead":
+                    beside = f"Beside {self.names[rival]}, " if len(self.judges) > 2 else ""
+                    until = f"until vote {self.claims.until[judge][rival]:,}"
+                    ahead = f"{beside}{self.names[judge]} was ahead {until}"
                     return f"{ahead}; the later votes speak against it."
         return ""
 
@@ -607,11 +611,6 @@ class Words:
         flip = [n for n in self.judges if self.itself.get(n, 1) < NAMED_SELF_AGREEMENT]
         texts = [f"{self.names[n]} on {_percent(self.itself[n])}" for n in flip]
         return f"Asked again, they answer alike: {listed(_first(texts, 'more'))}." if texts else ""
-
-    def _among_people(self) -> str:
-        if self.people is None or self._by_chance() or not self._tells:
-            return ""
-        return f"Among themselves they agree on {_percent(self.people)}."
 
     # --- the notes ------------------------------------------------------------------------------
 
