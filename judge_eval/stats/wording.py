@@ -370,7 +370,9 @@ class Words:
             return (self._turned() or both).removesuffix(".")
         if not self._rivals and self.claims.evidence_now[judge, rival] < LEADS:
             than = f"nothing shows that it is better than {self.names[rival]}"
-            return f"{name([first])} agrees most, but {than}"
+            is_alone = len(self.judges) == 1
+            most = self._share_of(first) if is_alone else f"{name([first])} agrees most"
+            return f"{most}, but {than}"
         order = "By people's order, " if self.by_order else ""
         return order + self._by_groups(name, self._tiers if self._rivals else [[first], [rival]])
 
