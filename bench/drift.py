@@ -1,99 +1,135 @@
 """How often a judge that stays as it is is said to have changed, and how soon a loss is found.
 
 A judge is right on an item or not, and turns its answer with some chance each time that it is
-asked. Anchors are frozen, and a few a day asked again for a year; when all were used they are
-frozen anew. Looked at after every anchor. Everything is seeded.
+asked. It answers about each anchor as often as a year takes, and then about a few a day, each
+answer being set against one of the first that was not used yet. Losses come on a day drawn from the
+year, at once, or grow from the first day to the last. Looked at after every answer, by judges
+watched alone and by five of a run. Everything is seeded.
+
+A loss of the last weeks leaves too few answers to be found, so the share of those with 90 days left
+stands beside that of all.
 """
 
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
 
 from bench.lib.report import figure, note
-from judge_eval.stats.bootstrap import BoolArray, FloatArray
-from judge_eval.stats.drift import THRESHOLD, largest_evidence
+from judge_eval.stats.bootstrap import FloatArray, IntArray
+from judge_eval.stats.drift import DAYS, START_DAYS, THRESHOLD, evidence, yardstick
 
 RUNS = int(os.environ.get("BENCH_RUNS", "1000"))
 SEED = 17
-DAYS, A_DAY = 365, 3
 RIGHT = 0.8
-JUDGES = 20
-FLIPS, SIZES = (0.05, 0.10, 0.20), (100, 400)
+JUDGES = (1, 5)
+SIZES, A_DAY, FLIPS = (100, 400), (3, 10), (0.05, 0.10, 0.20)
+# Points lost, whether from one day to the next, and how often that is to be found.
+LOSSES = ((20, True, 95), (10, True, 75), (20, False, 90))
+LEFT = 90
+HEAD = (
+    "anchors  a day  flips  judges  false alarms  20 at once  days  in time  10 at once  days  "
+    "in time  20 slowly  days"
+)
+
+
+@dataclass(frozen=True)
+class Watch:
+    anchors: int
+    a_day: int
+    flip: float
+
+    @property
+    def days(self) -> IntArray:
+        """The day of each later answer."""
+        return np.repeat(np.arange(DAYS), self.a_day)
 
 
 def main() -> None:
-    note(f"{RUNS:,} runs a cell, {A_DAY} anchors a day for {DAYS} days, seed {SEED}")
-    rng = np.random.default_rng(SEED)
-    for flip, size in product(FLIPS, SIZES):
-        cell = f"answers flip on {100 * flip:.0f} %, {size} anchors"
-        for name, aim, each in (
-            ("unchanged", "at most 5 %", unchanged(rng, flip, size)),
-            ("unchanged, best of 20", "at most 5 %", best_of_twenty(rng, flip, size, anew=True)),
-            ("its study's answers frozen", "", best_of_twenty(rng, flip, size, anew=False)),
-        ):
-            share = 100 * float(np.mean(alarms(each) < len(each)))
-            figure(f"{cell}: {name}, false alarms", share, "% of runs", aim)
-        for loss in (10, 20):
-            found = alarms(falling(rng, flip, size, loss / 100))
-            share = 100 * float(np.mean(found < size))
-            figure(f"{cell}: {loss} points lost, found in one freezing", share, "% of runs")
-            if share >= 50:
-                median = float(np.median(found)) + 1
-                figure(f"{cell}: {loss} points lost, median", median, "anchors")
+    note(f"{RUNS:,} runs a cell, {DAYS} days, seed {SEED}")
+    lines = []
+    for cell in (Watch(*each) for each in product(SIZES, A_DAY, FLIPS)):
+        lines += show(cell)
+    note(HEAD)
+    for line in lines:
+        note(line)
 
 
-def asked(rng: np.random.Generator, base: BoolArray, flip: float) -> BoolArray:
-    """Ask about every anchor once; `base` is whether the judge is right as a rule."""
-    return np.asarray(base ^ (rng.random(base.shape) < flip))
-
-
-def unchanged(rng: np.random.Generator, flip: float, size: int) -> FloatArray:
-    return year(rng, rng.random((size, RUNS)) < RIGHT, flip)
-
-
-def year(
-    rng: np.random.Generator, base: BoolArray, flip: float, frozen: BoolArray | None = None
-) -> FloatArray:
-    """Return the differences of a year, shape (anchors asked again, runs)."""
-    total, rounds = DAYS * A_DAY, []
-    for place in range(-(-total // len(base))):
-        is_given = frozen is not None and not place
-        before = frozen if is_given else asked(rng, base, flip)
-        assert before is not None  # it is given
-        apart = asked(rng, base, flip).astype(float) - before
-        rounds.append(rng.permuted(apart, axis=0))
-    return np.concatenate(rounds)[:total]
-
-
-def best_of_twenty(rng: np.random.Generator, flip: float, size: int, *, anew: bool) -> FloatArray:
-    """Choose of equal judges the one that was right most often on the anchors themselves."""
-    base = rng.random((JUDGES, size, RUNS)) < RIGHT
-    study = asked(rng, base, flip)
-    best = study.sum(axis=1).argmax(axis=0)
-    chosen, answers = (
-        np.stack([each[judge, :, run] for run, judge in enumerate(best)], axis=1)
-        for each in (base, study)
+def show(cell: Watch) -> list[str]:
+    """Print the figures of a cell; return them as lines of the table."""
+    rng = np.random.default_rng((SEED, cell.anchors, cell.a_day, round(100 * cell.flip)))
+    none = np.zeros(RUNS)
+    unchanged = np.array(
+        [
+            np.maximum(weigh(cell, now), weigh(cell, -now)).max(axis=0)
+            for now in (differences(rng, cell, none, is_sudden=True) for _ in range(max(JUDGES)))
+        ]
     )
-    return year(rng, chosen, flip, None if anew else answers)
+    lost = []
+    for points, is_sudden, aim in LOSSES:
+        first = rng.integers(0, DAYS, RUNS) if is_sudden else np.zeros(RUNS, dtype=np.int64)
+        worse = -differences(rng, cell, np.full(RUNS, points / 100), first, is_sudden=is_sudden)
+        lost.append((points, is_sudden, aim, first, weigh(cell, worse)))
+    lines = []
+    for judges in JUDGES:
+        name = f"{cell.anchors} anchors, {cell.a_day} a day, flips of {100 * cell.flip:.0f} %"
+        name += f", {judges} watched"
+        alarms = 100 * float((unchanged[:judges].max(axis=0) >= THRESHOLD * judges).mean())
+        figure(f"{name}: false alarms", alarms, "% of runs", "at most 5 %")
+        line = f"{cell.anchors:7}{cell.a_day:7}{100 * cell.flip:5.0f} %{judges:8}{alarms:12.1f} %"
+        for points, is_sudden, aim, first, reached in lost:
+            how = f"{points} points lost {'at once' if is_sudden else 'over the year'}"
+            found = reached >= THRESHOLD * judges
+            is_found = np.asarray(found.any(axis=0))
+            share = 100 * float(is_found.mean())
+            took = np.asarray(cell.days[found.argmax(axis=0)] - first)
+            days = float(np.median(took[is_found]))
+            figure(f"{name}: {how}, found within the year", share, "%", f"at least {aim} %")
+            figure(f"{name}: {how}, median of those found", days, "days")
+            line += f"{share:10.1f} %{days:6.0f}"
+            if is_sudden:
+                in_time = 100 * float(is_found[first < DAYS - LEFT].mean())
+                figure(f"{name}: {how}, found with {LEFT} days left", in_time, "%")
+                line += f"{in_time:7.1f} %"
+        lines.append(line)
+    return lines
 
 
-def falling(rng: np.random.Generator, flip: float, size: int, loss: float) -> FloatArray:
-    """Freeze the anchors, then let the judge be right on so many fewer; one freezing."""
-    base = rng.random((size, RUNS)) < RIGHT
-    # What it says as a rule is right 1 - flip of the times.
-    kept = rng.random(base.shape) >= loss / (1 - 2 * flip) / RIGHT
-    apart = asked(rng, base & kept, flip).astype(float) - asked(rng, base, flip)
-    return np.asarray(rng.permuted(apart, axis=0))
+def differences(
+    rng: np.random.Generator,
+    cell: Watch,
+    lost: FloatArray,
+    first: IntArray | None = None,
+    *,
+    is_sudden: bool,
+) -> FloatArray:
+    """Return how much more the later answers are right, shape (answers of a year, runs)."""
+    rounds = yardstick(cell.a_day, cell.anchors)
+    shape = (cell.anchors, len(lost))
+    order = np.concatenate([rng.permuted(_rows(shape), axis=0) for _ in range(rounds)])
+    order = order[: DAYS * cell.a_day]
+    # What it says as a rule; an anchor that is lost stays lost.
+    base = np.take_along_axis(rng.random(shape) < RIGHT, order, axis=0)
+    chance = np.take_along_axis(rng.random(shape), order, axis=0)
+    day = cell.days[:, None]
+    lost_by_now = lost * (day >= (0 if first is None else first))
+    if not is_sudden:
+        lost_by_now = lost * (day + 1) / DAYS
+    kept = chance >= lost_by_now / (1 - 2 * cell.flip) / RIGHT
+    then = base ^ (rng.random(base.shape) < cell.flip)
+    now = (base & kept) ^ (rng.random(base.shape) < cell.flip)
+    return now.astype(float) - then
 
 
-def alarms(differences: FloatArray) -> FloatArray:
-    """Return after which anchor a judge is said to have changed, infinite where it never is."""
-    evidence = np.maximum(largest_evidence(differences), largest_evidence(-differences))
-    reached = evidence >= THRESHOLD
-    return np.where(reached.any(axis=0), reached.argmax(axis=0), np.inf)
+def _rows(shape: tuple[int, int]) -> IntArray:
+    return np.tile(np.arange(shape[0])[:, None], shape[1])
+
+
+def weigh(cell: Watch, bets: FloatArray) -> FloatArray:
+    return evidence(bets, np.searchsorted(cell.days, START_DAYS))
 
 
 if __name__ == "__main__":

@@ -1,12 +1,14 @@
 """Imports beside voting, on `make run` as it is: small files that hold very much, and a large one.
 
 A script votes all the while: how long does each vote wait, and is any of them refused? How long is
-SQLite's lock held at most? And how much memory does the largest process take?
+SQLite's lock held at most? For how long does a file hold the imports of others? And how much memory
+does the largest process take?
 """
 
 from __future__ import annotations
 
 import contextlib
+import gzip
 import io
 import json
 import os
@@ -20,6 +22,7 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -33,6 +36,7 @@ from bench.lib.installation import NO_LIMIT
 from bench.lib.report import figure, note, quantile
 from judge_eval.exchange.preview import PreviewRequest, preview
 from tests.helpers.waiting import eventually
+from tests.helpers.workbooks import BOMB, HIDDEN_BOMB, workbook
 from tests.process.up import ROOT, Up, environment
 
 ROWS = int(os.environ.get("BENCH_IMPORT_BESIDE", "30000"))
@@ -41,7 +45,16 @@ PAUSE = 0.05
 AT_WORK = ("waiting", "reading", "writing")
 
 
-def bombs() -> Iterator[tuple[str, bytes]]:
+def bombs() -> Iterator[tuple[str, str, bytes]]:
+    """Yield what each holds, its name as a file, and the file."""
+    yield "a workbook with cells A1 and XFD1048576", "bomb.xlsx", workbook(BOMB)
+    yield "a workbook that does not say its last cell", "bomb.xlsx", workbook(HIDDEN_BOMB)
+    yield "600,000,000 blank lines", "bomb.jsonl.gz", gzip.compress(b"\n" * 600_000_000)
+    for name, content in parquet_bombs():
+        yield name, "bomb.parquet", content
+
+
+def parquet_bombs() -> Iterator[tuple[str, bytes]]:
     million = 1_000_000
     columns = (("pair", "p"), ("voter", "v"), ("vote", "A"))
     same = {name: _repeated(text, million) for name, text in columns}
@@ -160,21 +173,19 @@ def measure(up: Up) -> None:
         memory.start()
         key = manage_key(up)
         beside(client, "nothing else", lambda: time.sleep(5))
-        for name, content in bombs():
-            note(f"{name}: {len(content) / 1000:,.0f} kB")
-            look_at(name, content)
-            beside(client, name, lambda content=content: said(up, key, "bomb.parquet", content))
+        for name, file, content in bombs():
+            note(f"{name}: {len(content) / 1000:,.1f} kB")
+            look_at(name, file, content)
+            began = time.perf_counter()
+            beside(client, name, partial(said, up, key, file, content))
+            figure(f"others wait for {name}", time.perf_counter() - began, "s", "under 150")
         lines = b"".join(islice(records(ROWS), ROWS))
         began = time.perf_counter()
-        run = beside(client, f"{ROWS:,} rows", lambda: said(up, key, "rows.jsonl", lines))
+        run = locking(up, client, f"{ROWS:,} rows", partial(said, up, key, "rows.jsonl", lines))
         figure("import of them beside votes", ROWS / (time.perf_counter() - began), "rows/s")
         bundle = exported(up, key, run)
         name = f"a bundle of {len(bundle.splitlines()):,} lines"
-        lock = Lock(up.data / "humanjudge.sqlite3")
-        lock.start()
-        beside(client, name, lambda: said(up, key, "run.jsonl", bundle, project="Copy"))
-        lock.end()
-        figure(f"SQLite's lock beside {name}, held longest", lock.longest * 1000, "ms", "under 200")
+        locking(up, client, name, partial(said, up, key, "run.jsonl", bundle, project="Copy"))
         memory.end()
     for kind, most in memory.most.items():
         idle = memory.idle.get(kind, 0.0)
@@ -183,13 +194,22 @@ def measure(up: Up) -> None:
         figure(f"{kind} grew by", most - idle, "MB", aim)
 
 
-def look_at(name: str, content: bytes) -> None:
+def locking(up: Up, client: httpx.Client, name: str, do: Any) -> Any:
+    lock = Lock(up.data / "humanjudge.sqlite3")
+    lock.start()
+    result = beside(client, name, do)
+    lock.end()
+    figure(f"SQLite's lock beside {name}, held longest", lock.longest * 1000, "ms", "under 200")
+    return result
+
+
+def look_at(name: str, file_name: str, content: bytes) -> None:
     """Say how long the page waits until it can say what a file is, or that it is too much."""
     with tempfile.NamedTemporaryFile() as file:
         file.write(content)
         file.flush()
         began = time.perf_counter()
-        found = preview(PreviewRequest(files=[(Path(file.name), "bomb.parquet")]))
+        found = preview(PreviewRequest(files=[(Path(file.name), file_name)]))
     figure(f"preview of {name}", (time.perf_counter() - began) * 1000, "ms")
     note("; ".join(fault.why for fault in found.faults) or f"{len(found.items)} items shown")
 

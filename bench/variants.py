@@ -13,7 +13,7 @@ import numpy as np
 
 from judge_eval.stats.judge_figures import overall_agreement
 from judge_eval.stats.outcomes_table import OutcomesTable
-from voting.order import half_number
+from voting.order import held_out_half
 
 STUDIES: Final = 2_000
 VARIANTS: Final = 20
@@ -29,8 +29,8 @@ def study(rng: np.random.Generator, queue: int) -> tuple[float, float, float]:
     alone = rng.random((PROMPTS, VARIANTS)) < TRUTH
     right = np.where(together[:, None], (rng.random(PROMPTS) < TRUTH)[:, None], alone)
     votes = np.tile(np.array([1, 0]), (PROMPTS, 1))
-    numbers = np.array([half_number(queue, str(n)) for n in range(PROMPTS)])
-    held_out = numbers >= np.sort(numbers)[PROMPTS // 2]
+    half = held_out_half(queue, {str(n): 1 for n in range(PROMPTS)})
+    held_out = np.array([str(n) in half for n in range(PROMPTS)])
     here, there = (agreement(votes[half], right[half]) for half in (~held_out, held_out))
     best, other = int(here.argmax()), int(there.argmax())
     return tuple(100 * (figure - TRUTH) for figure in (here[best], there[best], there[other]))  # type: ignore[return-value]

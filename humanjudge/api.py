@@ -19,6 +19,7 @@ from judge_eval.api.exchange import router as transfer
 from judge_eval.api.extensions import router as extensions
 from judge_eval.api.gate import router as gate
 from judge_eval.api.planner import router as planner
+from judge_eval.api.prompts import router as prompts
 from judge_eval.api.runs import router as runs
 from judge_eval.api.variants import router as variants
 from judge_eval.api.votes import router as judge_eval
@@ -62,6 +63,7 @@ api = Api(
 # Django takes the first address that fits: fixed words stand before `/runs/{run_id}`.
 for router in (judge_eval, gate, events, transfer, variants, runs, report.of_scores, composite):
     api.add_router("/runs", router)
+api.add_router("/default-prompts", prompts)
 api.add_router("/extensions", extensions)
 api.add_router("/imports", imports)
 api.add_router("/planner", planner)

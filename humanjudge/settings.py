@@ -209,6 +209,8 @@ IMPORT_MAX_MB = env.int("IMPORT_MAX_MB", 64)
 IMPORT_MAX_TOTAL_MB = 4 * IMPORT_MAX_MB
 IMPORT_MAX_UNPACKED_MB = env.int("IMPORT_MAX_UNPACKED_MB", 1024)
 IMPORT_MAX_ROWS = env.int("IMPORT_MAX_ROWS", 500_000)
+# Of a processor, for reading; for each MB of the files there are 10 more.
+IMPORT_MAX_SECONDS = env.int("IMPORT_MAX_SECONDS", 120)
 
 # Modules with scorers of one's own, imported when a process starts: each registers its scorers,
 # which reports then take by name, over the web too.
@@ -228,6 +230,7 @@ LEDGER_PROJECTIONS = [
     "reports.quality.projection.QualityScore",
     "reports.review.projection.ReviewList",
     "judge_eval.objects.Objects",
+    "reports.report.stored.StoredFigures",
 ]
 
 VOTES_PER_SECOND = env.float("VOTES_PER_SECOND", 10.0)

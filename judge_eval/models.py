@@ -458,30 +458,56 @@ SAMPLES_APART: Final = 1000
 REPEATED: Final = Q(purpose="judge", sample__gte=REPEATS_APART, sample__lt=SAMPLES_APART)
 
 
+class Watch(models.Model):
+    """That a judge is asked about anchors again and again, to notice that it changes.
+
+    It answers about each so many times at once, which is its yardstick; see judge_eval.runs.drift.
+    """
+
+    judge = models.ForeignKey(Judge, models.CASCADE, related_name="watches")
+    # Numbers of items.
+    anchors = models.JSONField()
+    repeats = models.PositiveIntegerField()
+    started_at = models.DateTimeField(default=timezone.now)
+    # When its yardstick was complete.
+    began_at = models.DateTimeField(null=True)
+    # When the judge had changed, or all of its yardstick was used.
+    ended_at = models.DateTimeField(null=True)
+    # "worse" or "better", and since about when.
+    direction = models.CharField(max_length=6, blank=True)
+    since = models.DateField(null=True)
+    leased_until = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["judge"], condition=Q(ended_at=None), name="one_watch_at_a_time"
+            )
+        ]
+
+
 class Anchor(models.Model):
-    """An item about which a judge was asked once more, when it was frozen, and again later.
+    """An answer of a yardstick, and later the one that is set against it.
 
     It is in no figure of agreement: only how the two answers differ is looked at.
     """
 
-    judge = models.ForeignKey(Judge, models.CASCADE, related_name="anchors", db_index=False)
+    watch = models.ForeignKey(Watch, models.CASCADE, related_name="answers", db_index=False)
     item = models.ForeignKey(Item, models.CASCADE, related_name="+", db_index=False)
-    freezing = models.PositiveIntegerField()
-    # Its verdict; empty where there was none.
-    frozen = models.CharField(max_length=LONGEST_CHOICE, blank=True)
-    frozen_at = models.DateTimeField()
-    frozen_model = models.CharField(max_length=200, blank=True)
+    # Of those on the same item.
+    number = models.PositiveIntegerField()
+    # Verdicts; empty where there was none.
+    stored = models.CharField(max_length=LONGEST_CHOICE, blank=True)
+    stored_model = models.CharField(max_length=200, blank=True)
     answer = models.CharField(max_length=LONGEST_CHOICE, blank=True)
     answered_at = models.DateTimeField(null=True)
     answered_model = models.CharField(max_length=200, blank=True)
-    # Of the votes on the item, how many more the answer equals now, as a share.
+    # Of the votes on the item, how many more the later answer equals, as a share.
     difference = models.FloatField(null=True)
-    # "worse" or "better", where this answer settled that the judge has changed.
-    settles = models.CharField(max_length=6, blank=True)
 
     class Meta:
         constraints: ClassVar = [
-            models.UniqueConstraint(fields=["judge", "freezing", "item"], name="anchor_once")
+            models.UniqueConstraint(fields=["watch", "number", "item"], name="anchor_once")
         ]
 
 

@@ -14,18 +14,18 @@ from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
-from django.db.models import Exists, Model, OuterRef, QuerySet
+from django.db.models import Exists, Model, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from humanjudge.lib.strict_json import JsonObject
 from humanjudge.lib.text import number_of
-from judge_eval.models import Run, Verdict
+from judge_eval.models import Findings, Run, Verdict
 from judge_eval.selectors import with_costs
 from voting.ledger import ledger
 from voting.ledger.chain import salted_hash, timestamp
 from voting.ledger.decisions import EXCLUDED
 from voting.ledger.ledger import Difference, Projection
-from voting.models import Entry, Item, Picture, Queue
+from voting.models import Entry, Item, Picture, Project, Queue
 from voting.selectors import chunks
 
 # The fields that are covered, by the names of their models.
@@ -51,22 +51,6 @@ PRIVATE: Final[Mapping[str, tuple[str, ...]]] = {
     "Inference": ("output", "metadata"),
     "Verdict": ("feedback",),
 }
-# In the words of docs/sharing.md; tests/db/test_covered_rows.py says which fields these are.
-NOT_COVERED: Final = (
-    "the state of a run, its note, its budget and what it has spent",
-    "whether a run is shared, archived or open for votes",
-    "the name of a run on its voting page",
-    "the version number of a rubric and when it was written",
-    "when an item opened, and the order in which items are handed out",
-    "the places of items that were logged as traces",
-    "when a verdict was given",
-    "how many votes an item wants now",
-    "pictures that were rendered from outputs",
-    "flags that voters raised, and the present weights of voters",
-    "single calls to models with their replies, tokens and times",
-    "definitions of composites",
-    "a category given with a vote on a pair",
-)
 # What is left of the private fields of an output in a public bundle.
 LEFT_OUT: Final = {"output": "", "metadata": {"output_absent": True}}
 # A verdict or an item of a bundle whose judges had not answered yet.
@@ -116,23 +100,11 @@ def _fields(row: Model, names: Mapping[str, tuple[str, ...]] = COVERED) -> JsonO
     return {name: it if type(it) in _PLAIN else plain(it) for name, it in fields}
 
 
-def _run_form(run: Run) -> JsonObject:
-    return _fields(run) | {"queue": _fields(run.queue), "rubric": _fields(run.queue.rubric)}
-
-
 def _item_form(item: Item) -> JsonObject:
     # Whether a curator excluded an item follows from decisions in the ledger.
     unusable = "" if item.unusable in (EXCLUDED, UNASKED) else item.unusable
     outputs = [_fields(output) for output in item.outputs]
     return _fields(item) | {"unusable": unusable, "outputs": outputs}
-
-
-def _verdict_form(verdict: Verdict) -> JsonObject:
-    # `with_costs` adds what calls cost that were made here.
-    return _fields(verdict) | {
-        "cost_nano": getattr(verdict, "all_nano", verdict.cost_nano),
-        "unpriced": getattr(verdict, "all_unpriced", verdict.unpriced),
-    }
 
 
 def _texts(item: Item, verdicts: Iterable[Verdict]) -> dict[str, str]:
@@ -154,7 +126,12 @@ def item_hashes(item: Item, verdicts: Iterable[Verdict]) -> dict[str, str]:
 
 
 def verdict_hash(run: Run, verdict: Verdict) -> str:
-    return _hashed(run.salt, _verdict_form(verdict))
+    # `with_costs` adds what calls cost that were made here.
+    form = _fields(verdict) | {
+        "cost_nano": getattr(verdict, "all_nano", verdict.cost_nano),
+        "unpriced": getattr(verdict, "all_unpriced", verdict.unpriced),
+    }
+    return _hashed(run.salt, form)
 
 
 def config_hash(run: Run) -> str:
@@ -183,6 +160,8 @@ def record_objects(run: Run, *, append: bool = False) -> None:
 
 def record_changed_queues(queues: QuerySet[Queue]) -> None:
     """Do so for the runs of queues that were changed, unless the ledger does not know them yet."""
+    # Whether people may vote is in no entry, and how many votes are awaited follows from it.
+    Findings.objects.filter(run__queue__in=queues).update(is_behind=True)
     recorded = Entry.objects.filter(kind=Entry.Kind.OBJECT, queue=OuterRef("queue"))
     for run in Run.objects.filter(Exists(recorded), queue__in=queues):
         record_objects(run)
@@ -203,7 +182,8 @@ def last_objects(run: Run) -> dict[str, dict[str, str]]:
 
 
 def _payloads(run: Run, last: Mapping[str, JsonObject]) -> Iterator[dict[str, str]]:
-    of_run = {"type": "run", "id": str(run.pk), "sha256": _hashed(run.salt, _run_form(run))}
+    form = _fields(run) | {"queue": _fields(run.queue), "rubric": _fields(run.queue.rubric)}
+    of_run = {"type": "run", "id": str(run.pk), "sha256": _hashed(run.salt, form)}
     if run.config is None and "config" in last.get(str(run.pk), ()):
         # A bundle brought the run; its config stayed where it came from.
         config = last[str(run.pk)]["config"]
@@ -240,14 +220,17 @@ class Objects(Projection):
     """
 
     def rebuild(self, *, write: bool) -> Iterator[Difference]:
-        for run in Run.objects.filter(queue__project=self.project).order_by("pk"):
+        runs = Run.objects.filter(queue__project=self.project)
+        # A draft has no items, and is in no entry yet.
+        recorded = runs.filter(~Q(state=Run.State.DRAFT) | Q(queue__items__isnull=False))
+        for run in recorded.distinct().order_by("pk"):
             yield from _differences(run)
+        yield from _emptied(self.project)
 
     def gaps(self) -> list[str]:
         """Say what was sealed before there were hashes, and which configs are not stored here."""
         runs = Run.objects.filter(queue__project=self.project)
         objects = Entry.objects.filter(kind=Entry.Kind.OBJECT, queue=OuterRef("queue"))
-        # A draft has no items, and its judges are in no entry yet.
         old = runs.filter(~Exists(objects), queue__items__isnull=False).distinct()
         entries = Entry.objects.filter(kind=Entry.Kind.VERDICTS, item=OuterRef("pk"))
         hashed = entries.filter(payload__has_key="item")
@@ -259,11 +242,15 @@ class Objects(Projection):
             for run in without
             if last_objects(run).get(str(run.pk), {}).get("config") != config_hash(run)
         ]
+        closed = Item.objects.filter(~Exists(entries), queue__run__in=runs, opened_at=None)
+        unopened = unsealed_verdicts(self.project).filter(item__in=closed).count()
         early = "made before the ledger covered them"
         gaps = {
             "settings and names of judges of {}": (old.count(), "run", early),
             "outputs of {} and details of verdicts on them": (items.count(), "item", early),
             "outputs of {} without any entry": (unknown.count(), "open item", early),
+            "{} without any entry": (closed.count(), "item", "not open and in no figure"),
+            "{} on them": (unopened, "verdict", "in no figure either"),
             "configs of {}": (len(elsewhere), "run", "which are not stored here"),
         }
         return [
@@ -271,6 +258,13 @@ class Objects(Projection):
             for what, (number, noun, why) in gaps.items()
             if number
         ]
+
+
+def unsealed_verdicts(project: Project) -> QuerySet[Verdict]:
+    """Return the verdicts of which no entry tells: on items that have none, or still to come."""
+    entries = Entry.objects.filter(kind=Entry.Kind.VERDICTS, item=OuterRef("item"))
+    to_come = Q(state=WAITING) | Q(error=UNASKED)
+    return Verdict.objects.filter(~Exists(entries) | to_come, item__queue__project=project)
 
 
 def _differences(run: Run) -> Iterator[Difference]:
@@ -287,16 +281,42 @@ def _differences(run: Run) -> Iterator[Difference]:
 def _of_run(run: Run) -> Iterator[Difference]:
     last = last_objects(run)
     if str(run.pk) not in last:
+        of_before = Entry.objects.filter(kind=Entry.Kind.VERDICTS, queue=run.queue_id)
+        if last or not of_before.exists():
+            yield Difference(f"run {run.name}", str(run.pk), None, is_correctable=False)
         return
     names = {str(judge.pk): f"judge {judge.name}" for judge in run.judges.all()}
     parts = {"config": "config of ", "project": "name of the project of "}
     for payload in _payloads(run, dict(last)):
         where = names.get(payload["id"], f"run {run.name}")
         # None states the project if it went into one of another name.
-        for field, sealed in last.pop(payload["id"], {"sha256": ""}).items():
+        for field, sealed in last.pop(payload["id"], {"sha256": None}).items():
             yield from _different(f"{parts.get(field, '')}{where}", payload[field], sealed)
     for number, gone in last.items():
         yield from _different(f"judge {number} of run {run.name}", None, gone["sha256"])
+
+
+def _emptied(project: Project) -> Iterator[Difference]:
+    """Name what was said and is gone, unless an entry tells that its voter or run was erased."""
+    entries: Any = Entry.objects.filter(project=project)
+    erasures = entries.filter(kind=Entry.Kind.ERASURE).values_list("payload", flat=True)
+    erased = {payload.get("voter", payload.get("queue")) for payload in erasures}
+    has_text = Q(payload__isnull=False, kind=Entry.Kind.VOTE) | Q(kind=Entry.Kind.DECISION)
+    rows = entries.filter(has_text | ~Q(comment_sha256=""), seq__isnull=False).order_by("seq")
+    names = ("payload", "labels", "comment", "comment_sha256", "queue__run__private_salt")
+    for seq, kind, queue, voter, payload, labels, comment, comment_sha256, salt in rows.values_list(
+        "seq", "kind", "queue", "voter__pseudonym", *names
+    ).iterator():
+        content = payload or {}
+        is_vote = kind == Entry.Kind.VOTE
+        sealed = comment_sha256 if is_vote else content.get("why")
+        if erased & {str(queue), voter if is_vote else content.get("by")}:
+            continue
+        if content.get("labels_sha256") and not labels:
+            yield Difference(f"the answers of entry {seq}", None, "", is_correctable=False)
+        # A run of a public bundle has no private salt, and its comments are not here.
+        if sealed and not comment and salt != "":
+            yield Difference(f"the comment of entry {seq}", None, "", is_correctable=False)
 
 
 def _of_items(run: Run, items: QuerySet[Item]) -> Iterator[Difference]:
@@ -315,7 +335,7 @@ def _of_items(run: Run, items: QuerySet[Item]) -> Iterator[Difference]:
         if "item" in payload:
             yield from _of_item(where, item, verdicts[item.pk], payload, has_texts=not again)
         elif item.opened_at and item.pk not in last and is_covered:
-            yield Difference(f"{where} is open", True, False, is_correctable=False)
+            yield Difference(f"{where} is open", True, None, is_correctable=False)
         # Before it opens, verdicts come one by one and are in no entry.
         if item.pk in last or item.opened_at:
             final = {s["judge"]: s for s in payload["verdicts"] if UUID(s["judge"]) not in again}

@@ -73,10 +73,13 @@ def project_of(text: str) -> Project | None:
 
 
 def used_pictures(run: Run) -> QuerySet[Picture]:
+    """Return the pictures of a run's items, and of outputs that are still to be paired."""
     # One list, read once: asked of every picture anew, an item with either takes seconds.
     items = Item.objects.filter(queue=run.queue_id)
     a, b = (items.filter(**{f"{side}__picture__isnull": False}) for side in ("a", "b"))
-    return Picture.objects.filter(pk__in=a.values("a__picture").union(b.values("b__picture")))
+    to_pair = run.calls.filter(is_paired=False, inference__picture__isnull=False)
+    pairs = a.values("a__picture").union(b.values("b__picture"))
+    return Picture.objects.filter(pk__in=pairs.union(to_pair.values("inference__picture")))
 
 
 def is_drawn(item: str = "") -> Q:

@@ -83,7 +83,8 @@ def remove_old_replies() -> None:
 
 @shared_task
 def ask_anchors() -> None:
-    drift.ask_anchors(timezone.now())
+    if drift.ask_anchors(timezone.now()):
+        ask_anchors.delay()  # behind what others wait for
 
 
 @shared_task

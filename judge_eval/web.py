@@ -198,7 +198,9 @@ def _about(run: Run) -> str:
     examples, baselines = counts["examples"], counts["baselines"]
     judges = counts["every"] - examples - baselines
     numbers = {"judge": judges, "example judge": examples, "baseline": baselines}
-    question = run.queue.get_kind_display()
+    queue, question = run.queue, run.queue.get_kind_display()
+    if queue.kind == "rating" and queue.ballot:
+        question += f" from {queue.ballot[0]} to {queue.ballot[-1]}"
     parts = [number_of(number, thing) for thing, number in numbers.items() if number]
     return f"{question[0].upper()}{question[1:]} · {listed(parts) if parts else 'no judges'}"
 

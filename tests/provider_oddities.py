@@ -3,7 +3,9 @@
 Each is what some server of the field does; the test that reads them says what comes of it.
 """
 
+import gzip
 import json
+import zlib
 from collections.abc import Callable
 
 from tests.provider_models import Answer, Request, chat, error, reply, verdict
@@ -126,6 +128,77 @@ def _refusal(message: dict, text: str) -> None:
     message |= {"content": None, "refusal": "I cannot compare these."}
 
 
+def _packed(encoding: str, pack: Callable[[bytes], bytes]) -> Mode:
+    """Send a good answer packed, whatever the request accepts."""
+
+    def mode(request: Request, conduct: object, make: Make) -> Answer:
+        made = make(request)
+        made.content = pack(made.content)
+        made.headers["Content-Encoding"] = encoding
+        return made
+
+    return mode
+
+
+# What judges write in place of the object that they were asked for: A by all of them.
+PLAIN_VERDICTS = {
+    "score above ten": '{"winner": "A", "score_a": 85, "score_b": 40}',
+    "score below zero": '{"winner": "A", "score_a": -1, "score_b": 3}',
+    "score in words": '{"winner": "A", "score_a": "high", "score_b": "low"}',
+    "winner as a number": '{"winner": 1}',
+    "winner as a digit": '{"winner": "1"}',
+    "winner as first": '{"winner": "first"}',
+    "winner as the first": '{"winner": "The first"}',
+    "winner as Response A": '{"winner": "Response A"}',
+    "winner as Assistant A": '{"winner": "Assistant A"}',
+    "winner as model 1": '{"winner": "model 1"}',
+    "winner as first response": '{"winner": "first response"}',
+    "winner in brackets": '{"winner": "[[A]]"}',
+    "winner by a sign": '{"winner": "A > B"}',
+    "winner by two signs": '{"winner": "B<<A"}',
+    "key Winner": '{"Winner": "A"}',
+    "key Verdict": '{"Verdict": "a"}',
+    "key verdict": '{"verdict": "A", "reason": "Fuller."}',
+    "key choice": '{"choice": "A"}',
+    "key decision": '{"decision": "Output A"}',
+    "verdict in words beside the winner": '{"winner": "A", "verdict": "It is fuller."}',
+    "nested": '{"evaluation": {"winner": "A", "score_a": 8}}',
+    "nested under the key": '{"winner": {"verdict": "A"}}',
+    "nested twice": '{"result": {"final": {"winner": "A"}}}',
+    "list of one": '[{"winner": "A"}]',
+    "encoded twice": json.dumps('{"winner": "A"}'),
+    "encoded twice, in a fence": f"```json\n{json.dumps(json.dumps({'winner': 'A'}))}\n```",
+    "encoded within": json.dumps({"output": json.dumps({"winner": "A"})}),
+    "brackets": "[[A]]",
+    "brackets behind reasons": "The first is fuller.\n\n[[A]]",
+    "brackets behind a sentence": "The first is fuller. [[A]]",
+    "brackets in bold": "**[[A]]**",
+    "brackets behind a label": "It is fuller. My final verdict is: [[A]]",
+    "brackets with a sign": "[[A>B]]",
+    "brackets with two signs": "My final verdict is: [[A>>B]]",
+    "bare letter": "A",
+    "bare letter in bold": "**A**",
+    "bare letter with a stop": "A.",
+    "bare letter as JSON": '"A"',
+    "bare letter in a fence": "```\nA\n```",
+    "bare output": "Output A",
+    "labelled": "Winner: A",
+    "labelled behind reasons": "It is fuller.\n\n**Final verdict:** Output A",
+    "labelled with is": "Both try.\nThe winner is A.",
+}
+# What is no verdict of the judge's own, or not the only one.
+UNCLEAR_VERDICTS = {
+    "quotes brackets": "Output A says '[[A]]'",
+    "quotes brackets on a line": "Output A ends so:\n[[A]]",
+    "two brackets": "The output says [[A]]. I say [[B]]",
+    "letter in prose": "A is better than B in some ways.",
+    "two keys apart": '{"winner": "A", "verdict": "B"}',
+    "two objects apart": '{"one": {"winner": "A"}, "two": {"winner": "B"}}',
+    "brackets against its object": '{"winner": "A"}\n\n[[B]]',
+    "winner as both": '{"winner": "both"}',
+    "winner as a list": '{"winner": ["A"]}',
+    "winner in a sentence": '{"winner": "A, by a little"}',
+}
 VALIDATOR = {"detail": [{"loc": ["body", "temperature"], "msg": "Extra inputs are not permitted"}]}
 ODD: dict[str, Mode] = {
     "content parts": _message(_parts),
@@ -178,4 +251,19 @@ ODD: dict[str, Mode] = {
     "trailing commas": _wrote('{"winner": "A", "score_a": 8, "score_b": 5,\n}'),
     "commas inside strings": _wrote('{"reason": "A,} then ,]", "winner": "A",}'),
     "broken": _wrote('{"winner": A}'),
+    "refuses a word of the schema": _refuses(
+        400, "'additionalProperties' is not supported in this position", "response_format"
+    ),
+    "refuses the schema": _refuses(400, "Failed to parse the JSON schema.", "response_format"),
+    "refuses guided decoding": _refuses(
+        400, "guided_json needs another backend", "response_format"
+    ),
+    "refuses strict": _refuses(422, "Unknown keyword: `strict`", "response_format"),
+    "gzip unasked": _packed("gzip", gzip.compress),
+    "deflate unasked": _packed("deflate", zlib.compress),
+    "gzip that is none": _packed("gzip", bytes),
+    "gzip that ends early": _packed("gzip", lambda content: gzip.compress(content)[:-9]),
+    "gzip bomb": _packed("gzip", lambda _: gzip.compress(b" " * (11 << 20))),
+    "brotli unasked": _packed("br", bytes),
+    **{name: _wrote(text) for name, text in {**PLAIN_VERDICTS, **UNCLEAR_VERDICTS}.items()},
 }

@@ -209,7 +209,7 @@ class Kind:
         """Return what the config of a run says of such items."""
         return {"items": {"kind": self.name, **options}, "ballot": []}
 
-    def buttons(self, ballot: Collection[str]) -> Sequence[ChoiceRow | Button]:
+    def buttons(self, ballot: Sequence[str]) -> Sequence[ChoiceRow | Button]:
         """Return the choices in their order; the first nine have keys."""
         keys = "123456789"[: len(ballot)]
         return [Button(word, word, key) for word, key in zip_longest(ballot, keys, fillvalue="")]
@@ -279,7 +279,7 @@ class Comparison(Kind):
     def config(self, ballot: Sequence[str], options: StoredOptions) -> ItemsConfig:
         return {"items": None, "ballot": ballot}
 
-    def buttons(self, ballot: Collection[str]) -> Sequence[ChoiceRow]:
+    def buttons(self, ballot: Sequence[str]) -> Sequence[ChoiceRow]:
         """Return the choices of a ballot in the order of the page: a side's stands on that side."""
         return [row_of(choice) for choice in ("A", *WITHOUT_SIDE, "B") if choice in ballot]
 
@@ -369,7 +369,7 @@ class PassFlag(Kind):
     def labelled(self, choice: str, options: Options) -> dict[str, Label]:
         return {}
 
-    def buttons(self, ballot: Collection[str]) -> Sequence[ChoiceRow | Button]:
+    def buttons(self, ballot: Sequence[str]) -> Sequence[ChoiceRow | Button]:
         return [row_of(choice) for choice in ("flag", "pass")]
 
     def spoken(self, choice: str, left: str) -> str:
@@ -396,25 +396,26 @@ class Category(Kind):
 
 
 class Rating(Kind):
-    """One output, and how good it is from 1 to 5."""
+    """One output, and how good it is: mostly from 1 to 5."""
 
     name = "rating"
 
     def request(self, ballot: Sequence[str], options: Options) -> str:
-        return _of_one("rate it, from 1, the lowest, to 5, the highest")
+        return _of_one(f"rate it, from {ballot[0]}, the lowest, to {ballot[-1]}, the highest")
 
     def is_ordered(self, options: Options) -> bool:
         return True
 
-    def buttons(self, ballot: Collection[str]) -> Sequence[ChoiceRow | Button]:
-        ends = {"1": "lowest", "5": "highest"}
+    def buttons(self, ballot: Sequence[str]) -> Sequence[ChoiceRow | Button]:
+        ends = {ballot[0]: "lowest", ballot[-1]: "highest"}
         return [Button(word, word, word, ends.get(word, "")) for word in ballot]
 
     def labelled(self, choice: str, options: Options) -> dict[str, Label]:
-        return {options.task: int(choice)}
+        return {options.task: self.typed(choice)}
 
-    def typed(self, label: Label) -> int:
-        return int(cast(str, label))
+    def typed(self, label: Label) -> float:
+        number = float(cast(str, label))
+        return int(number) if number.is_integer() else number
 
 
 class Labels(Category):
@@ -495,7 +496,7 @@ def grade_of(choice: str, score: int | None) -> float:
     """
     if choice in PASS_FLAG:
         return row_of(choice).quality if score is None else score / ONE
-    return int(choice) + (score or 0) / (2 * ONE)
+    return float(choice) + (score or 0) / (100 * ONE)
 
 
 def joined(labels: Iterable[str]) -> str:

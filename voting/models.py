@@ -194,7 +194,7 @@ class Queue(Identified):
         COMPARISON = "comparison", "which of two outputs is better"
         PASS_FLAG = "pass_flag", "pass or flag one output"
         CATEGORY = "category", "one category for each output"
-        RATING = "rating", "a rating from 1 to 5"
+        RATING = "rating", "a rating"
         LABELS = "labels", "a set of labels for each output"
         TEXT = "text", "a free text about each output"
 
@@ -246,6 +246,13 @@ class Queue(Identified):
     @property
     def figures(self) -> tuple[Figure, ...]:
         return kind_of(self).figures
+
+    @cached_property
+    def turned_prompts(self) -> frozenset[int]:
+        """The numbers of prompts in the other half than `held_out_from` says: see voting.tuning."""
+        changes = Entry.objects.filter(project=self.project_id, queue=self, kind="parameters")
+        turned = changes.values_list("payload__tuning__turned", flat=True)
+        return frozenset(number for numbers in turned for number in numbers or ())
 
 
 def prompt_key(prompt: str) -> str:

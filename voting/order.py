@@ -5,7 +5,7 @@ None has to do with who is right.
 """
 
 import hmac
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from hashlib import sha256
 from typing import Final, TypeVar
 
@@ -16,6 +16,8 @@ Pair = TypeVar("Pair", bound=Hashable)
 # Pairs of prompts that nobody has voted on wait behind this number, in the order of the keyed
 # hash. As soon as a prompt is begun its pairs get the number of that batch in the ledger.
 FRESH: Final = 2**62
+# A prompt that nothing else decides about is held out from this number on.
+COIN: Final = 2**61
 # So many prompts are shuffled for each voter.
 SHUFFLED_PROMPTS: Final = 10
 
@@ -59,6 +61,25 @@ def half_number(queue: object, prompt_key: str) -> int:
     It has nothing to do with the order in which prompts enter.
     """
     return keyed_number(str(queue), "half", prompt_key) >> 2
+
+
+def held_out_half(queue: object, voted: Mapping[str, int]) -> set[str]:
+    """Return the prompts to hold out, so that both halves have about as many items with votes.
+
+    `voted` has their number by prompt. Of each two that follow each other by it, the one with the
+    larger `half_number` is held out; one that is left over draws its own coin.
+
+    >>> sizes = {"a": 10, "b": 1, "c": 9, "d": 1, "e": 1}
+    >>> sorted(held_out_half("a queue", sizes))
+    ['a', 'd', 'e']
+    """
+    line = sorted(voted, key=lambda key: (-voted[key], prompt_order(queue, key)))
+    numbers = {key: half_number(queue, key) for key in line}
+    held_out = {
+        max(pair, key=numbers.__getitem__) for pair in zip(line[::2], line[1::2], strict=False)
+    }
+    alone = line[-1:] if len(line) % 2 else []
+    return held_out | {key for key in alone if numbers[key] >= COIN}
 
 
 def couples(prompts: Sequence[str], waiting: str = "") -> dict[str, str]:

@@ -2,13 +2,14 @@
 
 A `parameters` entry of the queue says that tuning was opened, looked at or ended::
 
-    {"tuning": {"event": "opened", "held_out_from": 2305843009213693951}}
+    {"tuning": {"event": "opened", "held_out_from": 2305843009213693952, "turned": [17]}}
     {"tuning": {"event": "looked", "judge": JUDGE}}
     {"tuning": {"event": "ended"}}
 
-A prompt is held out if its keyed number (`voting.order.half_number`) is that number or larger: the
-median of those there were, so that the halves are equal, anybody can check them, and what is added
-later has its half too. The halves are set once.
+A prompt is held out if its keyed number (`voting.order.half_number`) is that number or larger: a
+coin, also for what is added later. Of prompts that there were, of each two with as many items that
+have votes one is held out (`voting.order.held_out_half`): `turned` are the numbers of those that
+are in the other half than their coin says. The halves are set once.
 
 While tuning is open nobody is shown votes or verdicts on items that are held out, nor a figure that
 moves with them. Whoever shows single ones asks `kept_back` or leaves `HIDDEN` out; figures of a run
@@ -19,18 +20,19 @@ go on voting, and to a voter the voter's own votes, which the voter knows. A bac
 
 from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
+from itertools import chain
 from typing import Any, Final, Literal
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Count, Q
 from django.utils import timezone
 
 from humanjudge.http import Problem
 from voting.ledger import ledger
 from voting.ledger.counts import counted_in
 from voting.models import Entry, Item, Queue, Voter
-from voting.order import half_number
+from voting.order import COIN, half_number, held_out_half
 
 TUNING: Final = "tuning"
 
@@ -83,8 +85,10 @@ def refuse_whole_ledgers(project: UUID) -> None:
 
 
 def is_held_out(queue: Queue, prompt_key: str) -> bool:
-    start = queue.held_out_from
-    return start is not None and half_number(queue.pk, prompt_key) >= start
+    if queue.held_out_from is None:
+        return False
+    number = half_number(queue.pk, prompt_key)
+    return (number >= queue.held_out_from) != (number in queue.turned_prompts)
 
 
 def open_tuning(queue: Queue, by: Voter | None = None) -> None:
@@ -94,11 +98,16 @@ def open_tuning(queue: Queue, by: Voter | None = None) -> None:
         queue = Queue.objects.select_for_update(no_key=True).get(pk=queue.pk)
         if queue.held_out_from is not None:
             raise CannotTune("This run was opened for tuning before; its halves are set once.")
-        keys = queue.items.order_by().values_list("prompt_key", flat=True).distinct()
-        numbers = sorted(half_number(queue.pk, key) for key in keys)
-        if len(numbers) < _FEWEST_PROMPTS:
+        counts = queue.items.order_by().values_list("prompt_key")
+        voted = dict(counts.annotate(voted=Count("pk", filter=Q(votes__gt=0))))
+        if len(voted) < _FEWEST_PROMPTS:
             raise CannotTune("Tuning needs two prompts or more: one half of them is held out.")
-        _record(queue, "opened", by, held_out_from=numbers[len(numbers) // 2])
+        half = held_out_half(queue.pk, voted)
+        numbers = {key: half_number(queue.pk, key) for key in voted}
+        turned = sorted(
+            number for key, number in numbers.items() if (number >= COIN) != (key in half)
+        )
+        _record(queue, "opened", by, held_out_from=COIN, turned=turned)
 
 
 def end_tuning(queue: Queue, by: Voter | None = None) -> None:
@@ -136,7 +145,7 @@ def _record(
     queue: Queue,
     event: Literal["opened", "looked", "ended"],
     by: Voter | None,
-    **about: int | str,
+    **about: int | str | list[int],
 ) -> None:
     entry = Entry(
         project_id=queue.project_id,
@@ -157,6 +166,9 @@ def _apply(queue: Queue, payloads: Sequence[Any]) -> None:
     queue.held_out_from = start
     queue.save(update_fields=["is_tuning", "held_out_from"])
     if start != before:
+        # A bundle's entries are not stored yet.
+        turned = (payload[TUNING].get("turned", ()) for payload in payloads)
+        queue.turned_prompts = frozenset(chain.from_iterable(turned))
         _place(queue)
 
 
@@ -201,7 +213,7 @@ class Halves(ledger.Projection):
             replayed = {"held_out_from": start, "is_tuning": is_open}
             yield from ledger.correct(queue, f"queue {queue.pk}", replayed, write=write)
             halves = queue.items.order_by().values_list("prompt_key", "is_held_out").distinct()
-            expected = Queue(pk=queue.pk, held_out_from=start)
+            expected = Queue(pk=queue.pk, project_id=queue.project_id, held_out_from=start)
             wrong = [key for key, half in halves if half != is_held_out(expected, key)]
             for key in wrong:
                 about = f"half of prompt {key} of queue {queue.pk}"

@@ -106,15 +106,15 @@ def pictures(
     with _settings(style, theme), warnings.catch_warnings():
         # Of letters that no font has, and of labels that a style leaves no room for.
         warnings.simplefilter("ignore")
-        figure = Figure(figsize=_size_of(chart, style), layout="constrained")
         try:
+            figure = Figure(figsize=_size_of(chart, style), layout="constrained")
             FigureCanvasAgg(figure)
             chart.draw(figure.add_subplot())
             lines = textwrap.wrap(clean(chart.title), _TITLE_LETTERS, max_lines=3, placeholder=" …")
             figure.suptitle("\n".join(lines), x=0.01, horizontalalignment="left")
             return {form: _saved(figure, form) for form in forms}
-        except (ValueError, ArithmeticError, MemoryError) as error:
-            if not style:
+        except (ValueError, TypeError, LookupError, ArithmeticError, MemoryError) as error:
+            if not style or isinstance(error, StyleRefused):
                 raise
             why = " ".join(str(error).split())[:300]
             raise StyleRefused(f"no chart can be drawn with it: {why}") from error

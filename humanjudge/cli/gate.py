@@ -7,7 +7,7 @@ from contextlib import closing
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any, TypeAlias
-from xml.sax.saxutils import quoteattr
+from xml.sax.saxutils import escape, quoteattr
 
 import click
 
@@ -19,7 +19,7 @@ from humanjudge.lib.text import number_of
 SHARE = click.FloatRange(0, 1)
 Condition: TypeAlias = str | float | None
 # What changes while the votes and verdicts stay.
-_OF_THE_MOMENT = ("state", "seq", "ledger_seq")
+_OF_THE_MOMENT = ("state", "seq")
 _MARKS = re.compile(r"[^\w\s.,%()+-]|_|\.(?=[^\W\d])")
 
 
@@ -50,15 +50,15 @@ def decided(
     client: Client, run: str, timeout: float, query: Mapping[str, Condition]
 ) -> lines.Reply:
     """Return what a server decides by figures of all votes and verdicts that there are by now."""
-    until, seq = monotonic() + timeout, None
+    until = monotonic() + timeout
     # 0 is a condition too.
     sent = {name: str(value) for name, value in query.items() if value is not None}
     while True:
         reply: lines.Reply = client.get(run_path(run, "gate"), **sent)
         if reply["state"] == "ready":
-            seq = reply["ledger_seq"] if seq is None else seq
-            if reply["seq"] >= seq:
-                return {name: reply[name] for name in reply if name not in _OF_THE_MOMENT}
+            return {name: reply[name] for name in reply if name not in _OF_THE_MOMENT}
+        # Votes that are sealed while it waits must not have it wait for ever.
+        sent.setdefault("known", str(reply["ledger_seq"]))
         if monotonic() >= until:
             raise Failed(Code.TIMED_OUT, "no figures of all votes yet: are the workers running?")
         sleep(LOOK_SECONDS)
@@ -119,13 +119,15 @@ def junit_xml(reply: lines.Reply) -> str:
     Examples
     --------
     >>> check = {"name": "beats-floor", "code": 1, "result": "failed", "words": "worse than <b>"}
-    >>> print(junit_xml({"judge_name": 'a"b', "run": "7", "at": 9, "checks": [check]}))
+    >>> reply = {"judge_name": 'a"b', "run": "7", "at": 9, "notes": ["Best of 2 wordings."]}
+    >>> print(junit_xml({**reply, "checks": [check]}))
     <?xml version="1.0" encoding="UTF-8"?>
     <testsuites>
     <testsuite name="humanjudge gate" tests="1" failures="1" errors="0" time="0">
     <testcase classname='run 7 at entry 9: a"b' name="beats-floor" time="0">
     <failure message="worse than &lt;b&gt;" type="failed"/>
     </testcase>
+    <system-out>Best of 2 wordings.</system-out>
     </testsuite>
     </testsuites>
     <BLANKLINE>
@@ -134,6 +136,8 @@ def junit_xml(reply: lines.Reply) -> str:
     about = f"run {reply['run']} at entry {reply['at']}: {reply['judge_name']}"
     cases = "".join(_case(_attribute(about), check) for check in reply["checks"])
     counts = f'tests="{len(codes)}" failures="{codes.count(1)}" errors="{codes.count(3)}"'
+    notes = escape("\n".join(map(lines.clean, reply["notes"])))
+    cases += f"<system-out>{notes}</system-out>\n"
     suite = f'<testsuite name="humanjudge gate" {counts} time="0">\n{cases}</testsuite>'
     return f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites>\n{suite}\n</testsuites>\n'
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
+from django.db.models import Exists, OuterRef
 from django.http import HttpRequest
 from ninja import Field, Query, Schema
 from ninja.errors import HttpError
@@ -18,7 +19,7 @@ from judge_eval.config.run_config import DEFAULT_PROVIDER, JoiningJudges
 from judge_eval.findings.cache import is_sealing, request_findings
 from judge_eval.findings.filters import Slice
 from judge_eval.findings.model import JudgeFindings, RunFindings
-from judge_eval.models import Run, Verdict
+from judge_eval.models import Judge, Run, Verdict
 from judge_eval.runs import drift
 from judge_eval.runs.lifecycle import add_judges_to, ask_missing
 from judge_eval.selectors import by_prefix, stands_on_board, voted_items
@@ -43,7 +44,8 @@ Name = Annotated[str, Field(max_length=200), WithJsonSchema({"type": "string", "
 class Conditions(Schema):
     """What is asked of a judge: names or identifiers of judges, and shares between 0 and 1.
 
-    `at` is the last entry of the ledger whose votes count; without it all do.
+    `at` is the last entry of the ledger whose votes count; without it all do. `known` is the entry
+    that figures need to know before anything is decided; without it, the run's last.
     """
 
     judge: Name = ""
@@ -54,6 +56,7 @@ class Conditions(Schema):
     like_people: bool = False
     epsilon: Annotated[float, Field(ge=0, lt=1)] | None = None
     at: Entries | None = None
+    known: Entries | None = None
 
 
 class CheckOut(Schema):
@@ -71,8 +74,8 @@ class Decided(Schema):
     """How it ends: `code` is 0 where all passed, else 1 where one failed, else 3.
 
     The votes are those up to entry `at` that still stand, on `items`; on `unanswered` of these the
-    judge came to no verdict. `seq` is the entry that these figures know, and `ledger_seq`
-    the run's last: where it is larger, ask again.
+    judge came to no verdict. It is one of so many `wordings` tried on these votes: judges that were
+    asked and are no baselines. `seq` is the entry that these figures know.
     """
 
     state: Literal["ready"]
@@ -85,11 +88,17 @@ class Decided(Schema):
     people: int
     items: int
     unanswered: int
+    wordings: int
     code: Outcome
     result: Result
     checks: list[CheckOut]
     notes: list[str]
     seq: int
+
+
+class GateComputing(Computing):
+    """Nothing can be decided yet. Where votes keep coming, ask with `ledger_seq` as `known`."""
+
     ledger_seq: int
 
 
@@ -107,18 +116,21 @@ class Requested(Schema):
     verdicts: int
 
 
-@router.get("/{run_id}/gate", response=Decided | Computing)
+@router.get("/{run_id}/gate", response=Decided | GateComputing)
 def decide(request: HttpRequest, run_id: Prefix, conditions: Query[Conditions]) -> Any:
     """Whether a judge meets conditions on the votes of a run, for a build that waits for it.
 
-    `min_agreement` passes where the lower end of the 95 % interval of overall agreement is above
-    it, and fails where the upper end is below. `beats_floor` passes where that is claimed, and
-    fails where the judge is shown to be worse than a baseline. `not_worse_than` another judge
-    passes where the whole 95 % interval of the paired difference is above minus `margin`, and fails
-    where it is below. `like_people` is the Alt-Test, by the run's epsilon or another of its grid.
-    Everything else is too few votes to say. Simulated votes are refused with 409.
+    `min_agreement` passes where the lower end of the interval of overall agreement is above it, and
+    fails where the upper end is below. `beats_floor` passes where that is claimed, and fails where
+    the judge is shown to be worse than a baseline. `not_worse_than` another judge passes where the
+    whole interval of the paired difference is above minus `margin`, and fails where it is below.
+    These intervals hold however often one looks; with `at`, which fixes the votes, they are the
+    95 % intervals. `like_people` is the Alt-Test, by the run's epsilon or another of its grid; it
+    fails where the judge is shown to be worse than that allows. Everything else is too few votes to
+    say, an interval that is withheld too. Simulated votes are refused with 409.
 
-    `state` is `computing` until the figures know every vote, or while judges are being asked.
+    `state` is `computing` until the figures know every sealed vote, or while judges are being
+    asked.
     """
     run, is_sealed = run_to_read(request, run_id, _part(conditions.at))
     _require_consistent(request, conditions)
@@ -132,8 +144,11 @@ def decide(request: HttpRequest, run_id: Prefix, conditions: Query[Conditions]) 
     # Until something is known of the whole run, nothing is of a part.
     is_it = str(requested.part) == requested.row.part
     figures = requested.findings if is_it else None
-    if figures is None or not is_sealed or _is_answering(run, figures):
-        return {"state": "computing"}
+    last = run.board.seq
+    known = last if conditions.known is None else min(conditions.known, last)
+    is_known = figures is not None and figures.as_of.seq >= known
+    if figures is None or not (is_known and is_sealed) or _is_answering(run, figures):
+        return {"state": "computing", "ledger_seq": last}
     return _decided(run, figures, conditions)
 
 
@@ -172,6 +187,8 @@ def _decided(run: Run, figures: RunFindings, conditions: Conditions) -> JsonObje
     checks = list(_checks(run, figures, judge, conditions))
     end = gate.overall([check.outcome for check in checks])
     failed = Verdict.objects.filter(judge=UUID(judge.id), state=Verdict.State.FAILED)
+    given = Verdict.objects.filter(judge=OuterRef("pk"), state=Verdict.State.DONE)
+    wordings = run.judges.exclude(provider=Judge.BASELINE).filter(Exists(given)).count()
     return {
         "state": "ready",
         "run": str(run.pk),
@@ -183,12 +200,12 @@ def _decided(run: Run, figures: RunFindings, conditions: Conditions) -> JsonObje
         "people": as_of.people,
         "items": as_of.voted,
         "unanswered": failed.filter(item__in=voted_items(run, conditions.at)).count(),
+        "wordings": wordings,
         "code": end,
         "result": end.in_words,
         "checks": checks,
-        "notes": list(_notes(run, figures, judge, conditions)),
+        "notes": [gate.wordings_tried(wordings), *_notes(run, figures, judge, conditions)],
         "seq": as_of.seq,
-        "ledger_seq": run.board.seq,
     }
 
 
@@ -207,9 +224,10 @@ def _named(figures: RunFindings, field: str, name: str) -> JudgeFindings:
 def _checks(
     run: Run, figures: RunFindings, judge: JudgeFindings, conditions: Conditions
 ) -> Iterator[gate.Check]:
-    place, claims = figures.judges.index(judge), figures.claims
+    place, claims, is_fixed = figures.judges.index(judge), figures.claims, conditions.at is not None
     if conditions.min_agreement is not None:
-        yield gate.min_agreement(judge.overall, conditions.min_agreement)
+        figure = judge.overall if is_fixed else judge.always
+        yield gate.min_agreement(figure, conditions.min_agreement)
     if conditions.beats_floor:
         floor = [(n, other) for n, other in enumerate(figures.judges) if other.is_baseline]
         worse_than = [other.name for n, other in floor if claims.beats[n][place]]
@@ -217,9 +235,13 @@ def _checks(
     if conditions.not_worse_than is not None and conditions.margin is not None:
         other = _named(figures, "not_worse_than", conditions.not_worse_than)
         column = figures.judges.index(other)
-        parts = (claims.difference, claims.difference_low, claims.difference_high)
-        value, low, high = (matrix[place][column] for matrix in parts)
-        why = "no vote on an item that both were asked about" if value is None else None
+        ends = (claims.difference_low, claims.difference_high)
+        if not is_fixed:
+            ends = (claims.difference_always_low, claims.difference_always_high)
+        value, low, high = (matrix[place][column] for matrix in (claims.difference, *ends))
+        why = judge.always_why or other.always_why or None
+        if value is None:
+            why = "no vote on an item that both were asked about"
         difference = Estimate(value, low, high, why=why)
         yield gate.not_worse_than(other.name, difference, conditions.margin)
     if conditions.like_people:
@@ -234,12 +256,12 @@ def _like_people(
     epsilon = run.epsilon if own_epsilon is None else own_epsilon
     if test is None or tested is None or tested.winning_rates is None:
         why = tested.words if tested else figures.alt_test_why or ""
-        return gate.like_people(None, PASSES, epsilon, why)
+        return gate.like_people(None, PASSES, epsilon, Estimate(None, why=why or "not tested"))
     rates = {float(key): rate for key, rate in tested.winning_rates.items()}
     if epsilon not in rates:
         grid = listed([fixed(each, 2) for each in sorted(rates)])
         raise _refused("epsilon", f"must be one of {grid}")
-    return gate.like_people(rates[epsilon], PASSES, epsilon, tested.words)
+    return gate.like_people(rates[epsilon], PASSES, epsilon, tested.shortfall)
 
 
 def _notes(
@@ -249,11 +271,15 @@ def _notes(
     floor = [place for place, each in enumerate(figures.judges) if each.is_baseline]
     if conditions.beats_floor and judge.beats_floor and any(by_one_voter[n] for n in floor):
         yield "It beats the baselines by one voter's votes alone."
+    if judge.is_tuned:
+        yield "It was tuned here: its figures are of the half that was held out."
+    if conditions.like_people and conditions.at is None:
+        yield "The Alt-Test holds for one look: freeze the votes with `at` to look again."
     coverage = judge.coverage.value
     if coverage is not None and coverage < WELL_COVERED:
         missing = number_of(round(judge.coverage.n * (1 - coverage)), "item")
         yield f"It gave no verdict on {missing}; votes there count against it."
-    yield from drift.changes_of(run, UUID(judge.id))
+    yield from map(drift.state_of, drift.watches_of(run, UUID(judge.id)))
     yield from filter(None, [drift.floating_models(run).get(UUID(judge.id))])
 
 

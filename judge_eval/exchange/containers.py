@@ -6,10 +6,11 @@ it may breaks off with an error, whatever its header claims.
 
 import codecs
 import os
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from datetime import date, datetime, time
-from functools import partial
+from functools import partial, reduce
 from gzip import BadGzipFile, GzipFile
 from lzma import LZMAError
 from pathlib import PurePath
@@ -37,6 +38,12 @@ MOST_MEMBERS: Final = 20_000
 MOST_UNPACKED: Final = 1 << 30
 # A workbook is read as a whole, by a library that takes twice what its members unpack to.
 MOST_WORKBOOK: Final = 64 << 20
+# Such a library holds every cell before the last one, also those that are empty.
+MOST_CELLS: Final = 2_000_000
+# A cell with something in it, by its column and row.
+_CELL: Final = re.compile(
+    rb"""<(?:\w+:)?c\s[^<>]*?\br\s*=\s*["']([A-Za-z]{1,3})(\d{1,7})["'][^<>]*(?<!/)>"""
+)
 _SAMPLE: Final = 1 << 16
 _BLOCK: Final = 1 << 20
 DAMAGED: Final = (*UNREADABLE, BadGzipFile, LZMAError, ValueError)
@@ -250,10 +257,7 @@ def workbook_rows(stream: BinaryIO) -> tuple[list[str], Iterator[tuple[int, list
             size = 0
             for member in archive.infolist():
                 with archive.open(member) as inner:
-                    while size <= MOST_WORKBOOK and (block := inner.read(_BLOCK)):
-                        size += len(block)
-        if size > MOST_WORKBOOK:
-            raise Broken(f"a workbook of more than {MOST_WORKBOOK >> 20} MB: save it as CSV")
+                    size = _check_sheet(inner, size)
         stream.seek(0)
         book = load_workbook(stream)
         sheet = book.get_sheet_by_index(0)
@@ -263,6 +267,32 @@ def workbook_rows(stream: BinaryIO) -> tuple[list[str], Iterator[tuple[int, list
         if isinstance(error, Broken):
             raise
         raise Broken(f"no workbook that can be read: {error}") from error
+
+
+def _check_sheet(member: IO[bytes], size: int) -> int:
+    """Refuse a workbook that is too large, or of which a sheet has cells that lie far out.
+
+    Return its size with this member of it.
+    """
+    rest, row, column = b"", 0, b""
+    while block := member.read(_BLOCK):
+        size += len(block)
+        if size > MOST_WORKBOOK:
+            raise Broken(f"a workbook of more than {MOST_WORKBOOK >> 20} MB: save it as CSV")
+        text = rest + block
+        if cells := _CELL.findall(text):
+            columns, rows = map(set, zip(*cells, strict=True))
+            row = max(row, *map(int, rows))
+            column = max(column, *(letters.rjust(3).upper() for letters in columns))
+        # The tag at its end may go on in the next block.
+        rest = text[text.rfind(b"<") :][:_SAMPLE]
+    width = reduce(lambda number, letter: 26 * number + letter - 64, column.strip(), 0)
+    if row * width > MOST_CELLS:
+        raise Broken(
+            f"its last cell is {column.decode().strip()}{row}, so {row * width:,} cells would be"
+            f" read, and at most {MOST_CELLS:,} are: delete what lies far out, or save it as CSV"
+        )
+    return size
 
 
 def _cell(value: object) -> str:

@@ -46,7 +46,7 @@ def export_run(run: Run) -> Iterator[str]:
     """Yield the lines of a bundle of one run, without their ends."""
     project = Project.objects.get(queues__run=run)
     refuse_whole_ledgers(project.pk)
-    of_run = Q(queue=run.queue_id) | STATES_GROUPS
+    of_run = Q(queue=run.queue_id) | STATES_GROUPS | Q(kind=Entry.Kind.ERASURE, queue=None)
     sealed = Entry.objects.filter(of_run, project=project, seq__lte=project.head_seq)
     return _lines(project, [run], sealed)
 
@@ -62,8 +62,9 @@ def export_project(project: Project) -> Iterator[str]:
 
 
 def project_rows(project: Project) -> Iterator[str]:
-    """Yield the lines of a project's bundle that stand before the ledger."""
+    """Yield the lines of a project's bundle that stand before the ledger, without its drafts."""
     fresh, runs = _project_with_runs(project)
+    runs = [run for run in runs if run.state != Run.State.DRAFT]
     for record in _rows(fresh, runs, _sealed(fresh, runs)):
         yield record.model_dump_json()
 

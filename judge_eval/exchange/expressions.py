@@ -56,7 +56,7 @@ class Expression:
     """
 
     def __init__(self, text: str, *, is_name: bool = False) -> None:
-        self.text = text
+        self.text, self.fault = text, ""
         self._parsed: Any = None
         if is_name:
             return
@@ -64,7 +64,8 @@ class Expression:
             raise TooMuch(f"longer than {LONGEST:,} characters")
         try:
             parsed = jmespath.compile(text).parsed
-        except (JMESPathError, RecursionError):
+        except (JMESPathError, RecursionError) as error:
+            self.fault = " ".join(str(error).split())[:200]
             return  # a column with such a name
         if parsed["type"] != "field":
             self._parsed = parsed

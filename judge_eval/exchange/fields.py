@@ -16,6 +16,9 @@ _LARGEST = 2**63 - 1
 
 _DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}", re.ASCII)
+_SINCE_1970 = re.compile(r"[1-9]\d{8,18}(\.\d+)?", re.ASCII)
+# In seconds since 1970: the year 1973, and 5138.
+_EARLIEST, _LATEST = 10**8, 10**11
 _OFFSET = re.compile(r"([+-])(\d\d):(\d\d)", re.ASCII)
 
 _KINDS_OF: Final[dict[type, str]] = {
@@ -192,6 +195,8 @@ share: Final = within(1)
 def moment(raw: object, zone: tzinfo | None = None) -> datetime | None:
     """Return in UTC an ISO 8601 time of a day; `zone` is that of times that name none."""
     at = _parsed(raw) if isinstance(raw, str) else raw
+    if isinstance(at, int | float) and not isinstance(at, bool):
+        at = _since_1970(number(at) or 0)
     if at is None:
         return None
     if not isinstance(at, datetime):
@@ -206,10 +211,22 @@ def moment(raw: object, zone: tzinfo | None = None) -> datetime | None:
         raise Unfit(f"{at.isoformat()} is out of range in UTC") from error
 
 
-def _parsed(raw: str) -> datetime | None:
+def _since_1970(number: float) -> datetime:
+    """Return the time of a number of seconds, or of thousandths, millionths … of one."""
+    seconds = number
+    while seconds >= _LATEST:
+        seconds /= 1000
+    if seconds < _EARLIEST:
+        raise Unfit(f"{number} is no time since 1970")
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+def _parsed(raw: str) -> datetime | float | None:
     bare = raw.strip()
     if not bare:
         return None
+    if _SINCE_1970.fullmatch(bare):
+        return float(bare)
     try:
         at = datetime.fromisoformat(bare)
     except ValueError as error:

@@ -6,12 +6,13 @@ writes renews or fails by; so what is written is written once, whoever goes on w
 
 import logging
 import shutil
+import signal
 import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, Final, TypeVar, cast
@@ -20,7 +21,7 @@ from uuid import UUID, uuid4
 from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
 from django.db import Error, OperationalError, transaction
-from django.db.models import Q, QuerySet
+from django.db.models import Max, Q, QuerySet
 from django.utils import timezone
 
 from humanjudge.celery import enqueue
@@ -55,14 +56,24 @@ from voting.kinds import KINDS
 from voting.models import Entry
 
 MOST_ATTEMPTS: Final = 3
+_LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)
 # What no worker has taken up by then was lost on its way to the workers.
 TAKEN_UP_WITHIN: Final = timedelta(seconds=5)
 KEPT: Final = timedelta(days=30)
 # Files that were brought on the page and not imported.
 FILES_KEPT: Final = timedelta(days=1)
 MOST_WAITING: Final = 20
+# Of a processor; a megabyte may be packed, and hold ten.
+_SECONDS_FOR_A_MB: Final = 10
 _TASK: Final = "judge_eval.tasks.import_next"
 _BLOCK: Final = 1 << 20
+# What the process that reads a file dies of, and would die of again.
+_TOO_MUCH_MEMORY: Final = "Reading it takes more memory than an import may use."
+_DEADLY: Final[dict[int, str]] = {
+    signal.SIGXCPU: "Reading it takes more time of a processor than an import may use.",
+    signal.SIGABRT: _TOO_MUCH_MEMORY,
+    signal.SIGSEGV: "Reading it ends the process that reads files.",
+}
 # While an import waits for another one, or for the database.
 PAUSE_SECONDS: Final = 0.5
 Result = TypeVar("Result")
@@ -252,6 +263,12 @@ def _is_at_work() -> bool:
     return unfinished().filter(leases.held()).exists()
 
 
+def seconds_to_read(job: Import) -> int:
+    """Return how long a processor may be at reading an import, by the size of its files."""
+    size = sum(file.stat().st_size for file in _folder(job).iterdir())
+    return settings.IMPORT_MAX_SECONDS + (size >> 20) * _SECONDS_FOR_A_MB
+
+
 def _folder(job: Import) -> Path:
     return settings.DATA / "imports" / str(job.pk)
 
@@ -270,9 +287,35 @@ def do_in_a_process() -> None:
         return
     try:
         if unfinished().exists() and not _is_at_work():
-            manage("import_waiting")
+            lease = uuid4()
+            reading = Import.objects.filter(lease=lease, state=Import.State.READING)
+
+            def keep_lease() -> None:
+                # A reader may pass over much that is no row, and tells nothing meanwhile.
+                with suppress(OperationalError):
+                    leases.renew(reading, LEASE)
+
+            ended = manage("import_waiting", "--lease", str(lease), still_running=keep_lease)
+            if ended.code:
+                _note_death(lease, *ended)
     finally:
         _starting.release()
+
+
+def _note_death(lease: UUID, code: int, last_line: str) -> None:
+    """Give up what a process died of, or what several processes could not even start for."""
+    if Import.objects.filter(lease=lease).exists():
+        job, status, why = unfinished().filter(lease=lease).first(), 413, _DEADLY.get(-code)
+    else:
+        job, status, why = claim(), 503, None
+        if job and job.attempts >= MOST_ATTEMPTS:
+            why = f"The process that reads files cannot start: {last_line}"
+    if job and why:
+        note(job, status=status, detail=why)
+        run(job)
+    elif job:
+        # Tried again by the next sweep.
+        leases.release(mine(job))
 
 
 def when_unlocked(do: Callable[[], Result], tell: Callable[[str], object]) -> Result:
@@ -292,19 +335,24 @@ def when_unlocked(do: Callable[[], Result], tell: Callable[[str], object]) -> Re
         time.sleep(PAUSE_SECONDS)
 
 
-def claim(only: UUID | None = None) -> Import | None:
+def claim(only: UUID | None = None, lease: UUID | None = None) -> Import | None:
     """Lease the import whose turn it is; None while another is at work.
 
     One at a time: two that are read before either is written could contradict each other, and each
-    takes a processor for as long as it lasts.
+    takes a processor for as long as it lasts. Projects take turns: the one whose last import ended
+    longest ago comes first.
     """
     with transaction.atomic():
         # All rows are locked, so that nobody else finds that it is their turn.
-        list(unfinished().select_for_update(no_key=True).values_list("pk"))
-        job = (unfinished().filter(pk=only) if only else unfinished()).first()
-        if job is None or _is_at_work():
+        jobs = list(unfinished().select_for_update(no_key=True))
+        jobs = [job for job in jobs if only in (None, job.pk)]
+        if not jobs or _is_at_work():
             return None
-        job.lease, job.leased_until = uuid4(), timezone.now() + LEASE
+        of_projects = Import.objects.exclude(done_at=None).order_by().values_list("project")
+        last = dict(of_projects.annotate(Max("done_at")))
+        # `min` takes the first of several: within a project, what was asked for first.
+        job = min(jobs, key=lambda job: last.get(job.project_id) or _LONG_AGO)
+        job.lease, job.leased_until = lease or uuid4(), timezone.now() + LEASE
         job.attempts += 1
         job.save(update_fields=["lease", "leased_until", "attempts"])
         return job
@@ -339,7 +387,7 @@ def _do_or_give_up(job: Import) -> None:
         # The last is the scratch file's, on a full disk: tried anew when the lease is over.
         raise
     except MemoryError:
-        _fail(job, status=413, detail="Reading it takes more memory than an import may use.")
+        _fail(job, status=413, detail=_TOO_MUCH_MEMORY)
     except (BundleError, ImportRefused) as error:
         refused = _of_bundle(job, error) if isinstance(error, BundleError) else error
         facts = {"report": refused.report.model_dump(mode="json")} if refused.report else {}
@@ -445,7 +493,7 @@ def _fail(job: Import, **facts: Any) -> None:
     except Exception:
         logger.exception("import %s", job.pk)
         left = " Not all that was written could be removed."
-    is_fault = job.status == 422 and job.report is None
+    is_fault = job.status in (422, 503) and job.report is None
     state = Import.State.FAILED if is_fault else Import.State.REFUSED
     note(job, state=state, detail=job.detail + left, done_at=timezone.now())
 

@@ -52,6 +52,7 @@ from judge_eval.exchange.row_models import (
     Item,
     JudgeOrder,
     LeftOut,
+    MadeUp,
     Misfit,
     Row,
     RowError,
@@ -65,6 +66,9 @@ from voting.models import Entry, Queue
 from voting.models import Item as Pair
 
 LOOKED_AT: Final = 20
+# The error of a verdict whose cell is empty, and what an empty cell may count as.
+EMPTY: Final = "its cell is empty"
+RULES_OF_EMPTY: Final = {"failed": "not answered", "not_asked": "not asked"}
 # A whole number, as people, spreadsheets and data frames write it.
 _NUMBER: Final = re.compile(r"0*(\d+)(?:\.0+)?", re.ASCII)
 # Statements that the run holds, by the item and who makes them.
@@ -133,6 +137,7 @@ class _Reading:
     ) -> None:
         self._project, self._form, self._run, self._options = job.project_id, job.form, run, options
         self._queue = run.queue if run else None
+        self._scope = run.pk if run else job.pk
         self._scratch, self._report = scratch, ImportReport()
         # The record that was read last, and those of which a row was wrong.
         self._record, self._has_row = ("", 0), False
@@ -174,10 +179,14 @@ class _Reading:
                 raise RowsWrong(self._report, is_cut=True)
 
     def _with_voter(self, row: Row) -> Row:
-        if not row.voter or not self._options.separate_voters:
+        if not (voter := row.voter):
             return row
-        voter = f"{PurePath(row.file).stem}: {row.voter}"
-        return replace(row, voter=voter[: fields.MAX_NAME])
+        if self._options.separate_voters:
+            voter = f"{PurePath(row.file).stem}: {voter}"[: fields.MAX_NAME]
+        if isinstance(row.voter, MadeUp):
+            # The run that is made is numbered as its import.
+            voter = f"{voter[: fields.MAX_NAME - 11]} ({self._scope.hex[:8]})"
+        return row if voter == row.voter else replace(row, voter=voter)
 
     def _count(self, item: Item) -> None:
         """Count the records, which come one after another, and those that hold a row."""
@@ -216,7 +225,7 @@ class _Reading:
                 except fields.Unfit as error:
                     raise Misfit("labels", f"the name of a task {error}") from error
             question.take(row)
-            if row.judge:
+            if row.judge and not row.is_blank:
                 verdict_of(row, self._options.inconsistent, None)
                 if self._judge(row.judge) is None:
                     why = f"more than {MOST_JUDGES} judges in one run: is it the right column?"
@@ -227,12 +236,16 @@ class _Reading:
         taken = self._pairs(rows)
         for _, pair in taken:
             self._scratch.insert("entered", pair.hex)
-        self._verdicts([(row, pair, row.judge) for row, pair in taken if row.judge])
+        judged = [(row, pair, row.judge) for row, pair in taken if row.judge]
+        for _, pair, judge in (each for each in judged if each[0].is_blank):
+            self._scratch.insert("blank", judge, pair.hex)
+        self._verdicts([each for each in judged if not each[0].is_blank])
         self._votes([(row, pair, row.voter) for row, pair in taken if row.voter])
 
     def finish(self) -> JsonObject:
         report, given = self._report, self._options.open_for_voting
         report.used -= len(self._unfit)
+        self._fill_blanks()
         report.with_outputs = self._scratch.pairs_with_outputs_and_votes()[0]
         has_stored = bool(self._queue and self._queue.items.exists())
         has_pairs = has_stored or self._scratch.count("pair") > 0
@@ -284,12 +297,14 @@ class _Reading:
 
     def _rules(self) -> Columns:
         """Return what a new run's queue asks, as its columns hold it."""
-        if self._queue or self._question is None:
+        if self._question is None:
             return {}
         try:
-            return self._question.rules()
+            rules = self._question.rules()
         except fields.Unfit as error:
             raise self._wrong(str(error)) from error
+        self._report.notes += self._question.notes
+        return {} if self._queue else rules
 
     # --- pairs ------------------------------------------------------------------------------------
 
@@ -438,6 +453,28 @@ class _Reading:
             judge = self._judges[imported_fingerprint(name, self._options.source)]
             with self._reported(row):
                 self._settle("verdict", row, name, pair, existing.get((pair, judge)))
+
+    def _fill_blanks(self) -> None:
+        """Take empty cells of judges that answer most of their others for failed verdicts."""
+        for name, blank, answered in self._scratch.blanks():
+            if (judge := imported_fingerprint(name, self._options.source)) not in self._judges:
+                continue
+            stored = dict(
+                Verdict.objects.filter(judge=self._judges[judge]).values_list("item_id", "state")
+            )
+            all_answered = answered + [*stored.values()].count(Verdict.State.DONE)
+            usual = "failed" if all_answered > blank else "not_asked"
+            rule = self._options.empty_cells or usual
+            if rule == "failed":
+                row = Row("", 0, "", judge=name, error=EMPTY)
+                failed = json.dumps(verdict_of(row, "tie", None))
+                filled = self._scratch.fill_blanks(name, failed, (pk.hex for pk in stored))
+                self._report.new["verdicts"] += filled
+            other = "not_asked" if rule == "failed" else "failed"
+            self._report.notes.append(
+                f"{blank:,} of {name}'s {blank + all_answered:,} cells are empty: counted as "
+                f"{RULES_OF_EMPTY[rule]}. The option empty_cells={other} says otherwise."
+            )
 
     # --- votes ------------------------------------------------------------------------------------
 

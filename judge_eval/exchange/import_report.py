@@ -129,6 +129,9 @@ class ImportOptions(Part):
     inconsistent: Literal["tie", "wrong", "decided"] = Field(
         "tie", description="what a judge says whose two orders disagree"
     )
+    empty_cells: Literal["failed", "not_asked"] | None = Field(
+        None, description="what empty cells of a judge are; told from how many there are"
+    )
     source: Annotated[str, StringConstraints(max_length=200)] = Field(
         "", description="where the verdicts come from, such as MT-bench"
     )

@@ -27,6 +27,8 @@ _TABLES: Final = (
     "pair (name TEXT PRIMARY KEY, facts TEXT, output_a TEXT, output_b TEXT)",
     "verdict (name TEXT, pair TEXT, statement TEXT, PRIMARY KEY (name, pair))",
     "vote (name TEXT, pair TEXT, statement TEXT, PRIMARY KEY (name, pair))",
+    # Empty cells of judges.
+    "blank (name TEXT, pair TEXT, PRIMARY KEY (name, pair))",
     "entered (pair TEXT PRIMARY KEY)",
     # Other names of an item, and whether its A and B are exchanged there.
     "alias (name TEXT PRIMARY KEY, item TEXT, is_turned INTEGER)",
@@ -121,6 +123,22 @@ class Scratch:
         select = f"SELECT {voted}, {voted} FILTER (WHERE {has_output}) FROM vote"  # noqa: S608
         return (self._one(f"SELECT count(*) {from_pairs}"), *self._db.execute(select).fetchone())
 
+    def blanks(self) -> list[tuple[str, int, int]]:
+        """Return each judge that has empty cells, with their number and that of its verdicts."""
+        said = "SELECT 1 FROM verdict v WHERE v.name = b.name AND v.pair = b.pair"
+        self._db.execute(f"DELETE FROM blank AS b WHERE EXISTS ({said})")  # noqa: S608
+        verdicts = "SELECT count(*) FROM verdict v WHERE v.name = b.name"
+        select = f"SELECT name, count(*), ({verdicts}) FROM blank b GROUP BY name"  # noqa: S608
+        return list(self._db.execute(select))
+
+    def fill_blanks(self, judge: str, statement: str, but: Iterable[str]) -> int:
+        """Take a judge's empty cells for a statement, but for those of some pairs; count them."""
+        self._db.executemany(
+            "DELETE FROM blank WHERE pair = ? AND name = ?", ((it, judge) for it in but)
+        )
+        insert = "INSERT INTO verdict SELECT name, pair, ? FROM blank WHERE name = ? ORDER BY rowid"
+        return self._db.execute(insert, [statement, judge]).rowcount
+
     def judges(self) -> list[str]:
         return [name for (name,) in self._db.execute("SELECT name FROM judge ORDER BY rowid")]
 
@@ -160,14 +178,18 @@ def text_of(item: Item) -> int:
     return sum(len(text) for text in chain(texts, beside) if text)
 
 
-def pieces(items: Iterable[AnyItem], text_of: Callable[[AnyItem], int]) -> Iterator[list[AnyItem]]:
+def pieces(
+    items: Iterable[AnyItem],
+    text_of: Callable[[AnyItem], int],
+    most: Callable[[], int] = lambda: MOST_ROWS,
+) -> Iterator[list[AnyItem]]:
     """Group items; a group ends with the one that makes it too many, or their text too long."""
     piece: list[AnyItem] = []
     size = 0
     for item in items:
         piece.append(item)
         size += text_of(item)
-        if len(piece) == MOST_ROWS or size > MOST_TEXT:
+        if len(piece) >= min(most(), MOST_ROWS) or size > MOST_TEXT:
             yield piece
             piece, size = [], 0
     if piece:

@@ -29,6 +29,23 @@ LEAST_PAUSE: Final = 0.12
 AnyItem = TypeVar("AnyItem")
 
 
+# How long others wait for what is written in one transaction: the first rows are few, since nobody
+# knows yet how long they take here.
+SECONDS_AT_ONCE: Final = 0.2
+FIRST_ROWS: Final = 50
+LEAST_ROWS: Final = 25
+
+
+class Pace:
+    """How many rows are written at once: as many as take little time, never many more than did."""
+
+    def __init__(self) -> None:
+        self.rows = FIRST_ROWS
+
+    def note(self, rows: int, seconds: float) -> None:
+        self.rows = int(max(rows * SECONDS_AT_ONCE / max(seconds, SECONDS_AT_ONCE / 2), LEAST_ROWS))
+
+
 class LeaseLost(Exception):
     """Somebody else goes on with the import by now, or it was stopped."""
 

@@ -5,6 +5,8 @@ the verdicts on its pair, whatever stood first in the files.
 """
 
 import json
+import re
+import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -28,7 +30,7 @@ from judge_eval.exchange.import_report import (
     ImportReport,
 )
 from judge_eval.exchange.import_scratch import DRAFT, VOTES, WRITTEN, Scratch
-from judge_eval.exchange.import_steps import close_undrawn, finish, give_pictures, note, step
+from judge_eval.exchange.import_steps import Pace, close_undrawn, finish, give_pictures, note, step
 from judge_eval.exchange.question import NONE_OF, Columns, question_of
 from judge_eval.models import Board, Import, Judge, Run, Verdict
 from judge_eval.objects import record_objects, verdicts_by_item
@@ -62,6 +64,7 @@ MOST_FLOORS: Final = 9
 NOTED: Final = ("prompt_id", "cluster")
 # What was changed in it before it was stored, in words, as a call keeps it of what it brought.
 CHANGES: Final = "changes"
+_PSEUDONYM: Final = re.compile("[0-9a-f]{16}")
 # All that is kept there beside what sources say of an output.
 KEPT: Final = (OUTPUT_ABSENT, CHANGES, *NOTED)
 
@@ -95,17 +98,19 @@ class Writing:
         writers = (self._pairs, self._verdicts, self._enter, self._votes)
         before = 0
         for table, write in zip(WRITTEN, writers, strict=True):
-            number = self._scratch.count(table)
+            number, pace = self._scratch.count(table), Pace()
             while job.written < before + number:
                 with self._step() as run:
+                    began = time.monotonic()
                     if write in (self._enter, self._votes) and job.written == before:
                         # Not before: a run that is not in the ledger can still be removed.
                         record_objects(run, append=True)
                     if table == VOTES and job.written == before:
                         self._note_in_ledger(run, IMPORT_BEGINS)
-                    rows = self._scratch.after(table, job.written - before)
+                    rows = self._scratch.after(table, job.written - before)[: pace.rows]
                     write(run, rows)
                     note(job, written=job.written + len(rows), attempts=0)
+                    pace.note(len(rows), time.monotonic() - began)
             before += number
         with self._step() as run:
             if self._scratch.count(VOTES):
@@ -146,7 +151,8 @@ class Writing:
             **rules,
         )
         state = Run.State.IMPORTING
-        run = Run.every.create(queue=queue, name=name, state=state, epsilon=options.epsilon)
+        facts = {"pk": self._job.pk, "state": state, "epsilon": options.epsilon}
+        run = Run.every.create(queue=queue, name=name, **facts)
         Board.objects.create(run=run)
         return run
 
@@ -409,9 +415,15 @@ def _vote(given: Columns, now: datetime) -> Entry:
 
 
 def voters_of(project: UUID | None, names: Collection[str]) -> dict[str, Voter]:
+    """Return the voters of a project by what they are called: elsewhere, or as it was exported."""
     # The first condition is that of the index on the names.
     stored = Voter.objects.filter(~Q(external_id=""), project=project, external_id__in=names)
-    return {voter.external_id: voter for voter in stored}
+    voters = {voter.external_id: voter for voter in stored}
+    pseudonyms = {name for name in names if _PSEUDONYM.fullmatch(name)} - voters.keys()
+    if pseudonyms:
+        known = Voter.objects.filter(project=project, pseudonym__in=pseudonyms)
+        voters |= {voter.pseudonym: voter for voter in known}
+    return voters
 
 
 def lacking_text(number: int, noun: str) -> str:

@@ -1,9 +1,10 @@
 """Which column of a file is which field of a row, how its values read, and the mapping of these
 as people write it."""
 
+import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cached_property, lru_cache, partial
 from typing import Annotated, Any, BinaryIO, Final, Literal
@@ -11,13 +12,15 @@ from typing import Annotated, Any, BinaryIO, Final, Literal
 from pydantic import AfterValidator, Field
 
 from humanjudge.lib.validation import ConfigError, ConfigInvalid, Part, meant, validated
+from judge_eval.baselines import BASELINES, LONGER_HIGHER, RANDOM, always
 from judge_eval.exchange import fields
-from judge_eval.exchange.expressions import Expression
+from judge_eval.exchange.expressions import Expression, paths_of
 from judge_eval.exchange.fields import Converter
 from judge_eval.exchange.row_models import (
     ITEMS,
     JUDGES,
     LABELS,
+    MAIN,
     METADATA,
     PAIRS,
     VOTERS,
@@ -80,6 +83,9 @@ class Column:
             names = [source.text for source in self.sources]
             named = "" if names == [self.field] else f" (column {', '.join(map(repr, names))})"
             raise Misfit(self.field, f"{error}{named}") from error
+
+    def is_empty(self, record: Values) -> bool:
+        return all(source.of(record) in (None, "") for source in self.sources)
 
 
 def _looked_up(meanings: Values, raw: object) -> object:
@@ -153,6 +159,11 @@ class ColumnMapping:
                 yield from assemble(shape, file, line, values, groups[LABELS], self._constants)
             for statement in wide:
                 yield from assemble(shape, file, line, statement, {}, ())
+            name = shape.name
+            cells = [(judge, it) for (group, judge), it in self.columns.items() if group == JUDGES]
+            for judge, column in cells:
+                if judge not in groups[JUDGES] and column.is_empty(raw):
+                    yield Row(file, line, values[name], shape=name, judge=judge, is_blank=True)
         except Misfit as error:
             yield RowError(file, line, error.field, error.why)
 
@@ -165,6 +176,10 @@ class ColumnMapping:
         for (group, name), column in self.columns.items():
             if (value := column.read(record)) is not None:
                 groups[group][name] = value
+        verdict, is_said = self.columns.get(("", "verdict")), groups[""].keys() & {*self.shape.says}
+        if verdict and not is_said and not verdict.is_empty(record):
+            # What the mapping takes for nothing is no empty cell: the judge was not asked.
+            groups[""].pop("judge", None)
         return groups
 
     def _inner(self, group: str, inner: object) -> Values:
@@ -186,10 +201,10 @@ class ColumnMapping:
         return column is not None and any(source.text in raw for source in column.sources)
 
     def expressions(self) -> list[Expression]:
-        return [source for column in self.columns.values() for source in column.sources]
+        return [*self.each, *(it for column in self.columns.values() for it in column.sources)]
 
     def unused(self, columns: Iterable[str]) -> list[str]:
-        roots = {*self.nested}.union(*(each.roots for each in (*self.expressions(), *self.each)))
+        roots = {*self.nested}.union(*(each.roots for each in self.expressions()))
         return [column for column in columns if column not in roots]
 
 
@@ -233,8 +248,10 @@ def rows_of(
 
 def own_rows(file: str, line: int, values: Values) -> Iterator[Row | LeftOut | RowError]:
     """Build rows from raw values by field, with every check that a file of ours gets."""
+    asks = values.pop("vote_kind", None)
     mapping = own_names(shape_of(values) or PAIRS, tuple(values))
-    return mapping.rows(file, Record(line, dict(values)))
+    for row in mapping.rows(file, Record(line, dict(values))):
+        yield replace(row, asks=asks) if asks and isinstance(row, Row) else row
 
 
 # --- a whole file -----------------------------------------------------------------------------
@@ -262,12 +279,25 @@ def rows(
             yield fault
         else:
             made = list(watched.mapping.rows(file, record))
+            if watched.has_own_names:
+                made = [_without_baselines(row) for row in made]
             yield from made or [LeftOut(file, line, "it holds no row")]
-    for column in sorted({each.text for each in unmet}) if line else ():
-        why = f"no record has a column {column!r}{_guess(column, watched.last)}"
+    for each in {each.text: each for each in unmet}.values() if line else ():
+        why = f"no record has a column {each.text!r}{_guess(each.text, watched.last)}"
+        why += f", and it is no expression: {each.fault}" if each.fault else ""
         yield RowError(file, line, None, why, is_fatal=True)
     if watched.unread:
         yield Note(file, f"not read: {_listed([*watched.unread])}{watched.guess()}")
+
+
+def _without_baselines(row: Row | LeftOut | RowError) -> Row | LeftOut | RowError:
+    """Leave out what a baseline said, as our own exports tell it: it answers here by itself."""
+    if not isinstance(row, Row) or not row.judge or row.voter:
+        return row
+    known = {RANDOM, LONGER_HIGHER, always(str(row.labels.get(MAIN)))}
+    if row.judge not in (known if row.shape == "item" else BASELINES):
+        return row
+    return LeftOut(row.file, row.line, f"{row.judge} is a baseline, which answers here by itself")
 
 
 def _is_met(source: Expression, mapping: ColumnMapping, record: Values) -> bool:
@@ -275,7 +305,7 @@ def _is_met(source: Expression, mapping: ColumnMapping, record: Values) -> bool:
     try:
         return any(
             source.text in part or (source.is_path and source.of(part) is not None)
-            for part in mapping.parts(record)
+            for part in (record, *mapping.parts(record))
         )
     except ValueError:
         return False
@@ -287,20 +317,25 @@ class _Columns:
     def __init__(self, mapping: ColumnMapping | Shape) -> None:
         self._own, self._faults = mapping if isinstance(mapping, Shape) else None, set[str]()
         self.mapping = own_names(mapping, ()) if isinstance(mapping, Shape) else mapping
+        self.has_own_names = self._own is not None
         self.last: list[str] = []
+        self._nested: list[str] = []
         self._why = ""
         self.unread: dict[str, None] = {}
 
     def fault_of(self, file: str, record: Record) -> RowError | LeftOut | None:
         """Return why no row can be made of the columns of a record: an error where it is news."""
         columns = [*record.values]
+        nested = [it for it in _TELLING if isinstance(record.values.get(it), dict | list)]
         # Nearly always they are: rows of a table all have the same.
-        if columns != self.last:
-            self.last = columns
+        if columns != self.last or nested != self._nested:
+            self.last, self._nested = columns, nested
             if self._own:
                 self.mapping = own_names(self._own, tuple(columns))
             unread = self.mapping.unused(columns)
             self._why = self._fault(unread)
+            if self._why and self._own and (config := proposal(record.values, self._own)):
+                self._why += f"; a mapping may be: {json.dumps(config)}"
             if not self._why and len(self.unread) <= MOST_NAMED:
                 self.unread |= dict.fromkeys(unread)
             if self._why and self._why not in self._faults:
@@ -327,7 +362,10 @@ class _Columns:
             if name in present and not present & {*needed}:
                 near = _guess(needed[0], unread)
                 return f"beside {name!r} there is no column {needed[0]!r}{near}"
-        return ""
+        # Nobody is to vote on outputs whose prompt was there, nor miss the votes that were.
+        is_asked = "prompt" in present or not present & {*shape.outputs}
+        lost = [it for it in unread if it in self._nested or (not is_asked and it in _PROMPTS)]
+        return f"nothing is read of {_listed(lost)}" if lost else ""
 
     def guess(self) -> str:
         """Return what the first misspelt column may mean."""
@@ -378,15 +416,15 @@ def roles_of(columns: Collection[str], shape: Shape) -> dict[str, str]:
 
 # What others call our fields, by the last step of a path; the first that fits is proposed.
 _SPELLINGS: Final = {
-    "prompt": "question instruction query user_prompt",
+    "prompt": "question instruction query user_prompt user_input opening_prompt input inputs",
     "output_a": "response_a answer_a completion_a response_1 response1 output_1 output1 answer1 "
     "conversation_a conv_a messages_a",
     "output_b": "response_b answer_b completion_b response_2 response2 output_2 output2 answer2 "
     "conversation_b conv_b messages_b",
     "generator_a": "model_a model_1 model1 generator_1 system_a",
     "generator_b": "model_b model_2 model2 generator_2 system_b",
-    "output": "response answer completion model_output",
-    "generator": "model_name model_id system",
+    "output": "response answer completion model_output model_response",
+    "generator": "model_name model_id model system",
     "vote": "winner preference human_winner human_label choice",
     "voter": "annotator annotator_id rater rater_id user user_id worker_id evaluator",
     "verdict": "judge_winner llm_winner judge_label judgment",
@@ -396,6 +434,12 @@ _SPELLINGS: Final = {
 }
 
 
+_BY_WORD: Final = {word: field for field, words in _SPELLINGS.items() for word in words.split()}
+_PROMPTS: Final = _SPELLINGS["prompt"].split()
+# What holds what somebody says, in a list of what people say.
+_ANSWERS: Final = ("vote", "label", "value", "rating", "score")
+# What holds prompts, votes and verdicts in other tools' records.
+_TELLING: Final = ("input", "inputs", "scores", "feedback", "assessments", "annotations")
 _LAST_MESSAGE: Final = re.compile(r"\[-1\]\.(content|value)$")
 
 
@@ -409,18 +453,48 @@ def usual_roles(paths: Collection[str], shape: Shape) -> dict[str, str]:
     """
     roles, taken = roles_of(paths, shape), set[str]()
     if {shape.name, *shape.outputs} & {*roles.values()}:
-        return roles
-    by_word = {word: field for field, words in _SPELLINGS.items() for word in words.split()}
+        # Columns are called as ours are; but a prompt that is not must not be lost.
+        prompts = [it for it in paths if it.split(".")[-1] in _PROMPTS and not roles[it]]
+        return roles | dict.fromkeys(
+            prompts[:1] if "prompt" not in roles.values() else (), "prompt"
+        )
     for path, role in roles.items():
         if any(f"{path}{end}" in roles for end in ("[-1].content", "[-1].value")):
             continue
         # Of a conversation the last message is compared, and what stands before it is the prompt.
         bare = re.sub(r"(?<=\w)\[:-1\]$", ".prompt", re.sub(_LAST_MESSAGE, "", path.lower()))
+        bare = bare.removesuffix(".text")
         last = re.split(r"[.\[\]]+", bare)[-1].strip('"')
-        field = role or (last if last in shape.fields else by_word.get(last, ""))
+        field = role or (last if last in shape.fields else _BY_WORD.get(last, ""))
         roles[path] = "" if field in taken or field not in (*shape.fields, role) else field
         taken |= {field} if field in shape.fields else set()
     return roles
+
+
+def proposal(record: Values, shape: Shape) -> Values:
+    """Return the mapping that may read a record of other names; empty where none finds outputs.
+
+    Examples
+    --------
+    >>> record = {"inputs": {"query": "Why?"}, "answer": {"text": "So."}}
+    >>> proposal(record | {"said": [{"user": "ann", "label": "good"}]}, ITEMS)["rows"]
+    'said[]'
+    """
+    found = [(path, value) for path, value in paths_of(record) if not isinstance(value, dict)]
+    for each in (shape, ITEMS):
+        roles = usual_roles([path for path, _ in found], each)
+        config: Values = {role: path for path, role in roles.items() if role in each.fields}
+        if not {*each.outputs} <= config.keys():
+            continue
+        for path, value in found:
+            # People who each say something.
+            inner = value[0] if isinstance(value, list) and value else None
+            said = {_BY_WORD.get(it): it for it in inner} if isinstance(inner, dict) else {}
+            answer = next((it for it in _ANSWERS if it in (inner or ())), said.get("vote"))
+            if "voter" in said and answer:
+                return config | {EACH: f"{path}[]", "voter": said["voter"], "vote": answer}
+        return config
+    return {}
 
 
 def fits(config: Values, columns: Collection[str]) -> bool:
@@ -500,7 +574,8 @@ def parse(config: object, shape: Shape | None = None) -> ColumnMapping:
     """
     if not isinstance(config, Mapping):
         raise ConfigInvalid.at("mapping", "must be an object of columns by field")
-    shape, parser = shape or shape_of(config) or _fitting(config), _Parser()
+    shape, config = _shaped(config, shape or shape_of(config))
+    parser = _Parser(shape)
     names = [*shape.fields, *shape.groups, EACH]
     for name in config:
         if name not in names:
@@ -523,17 +598,27 @@ def parse(config: object, shape: Shape | None = None) -> ColumnMapping:
     return ColumnMapping(columns, shape, each=each)
 
 
-def _fitting(config: Mapping[str, object]) -> Shape:
-    """Return the shape that knows all fields of a mapping; of pairs, where neither does."""
-    shapes = (PAIRS, ITEMS)
-    return next((s for s in shapes if {*s.fields, *s.groups, EACH} >= config.keys()), PAIRS)
+def _shaped(
+    config: Mapping[str, object], shape: Shape | None
+) -> tuple[Shape, Mapping[str, object]]:
+    """Return the shape of a mapping, and its fields by our names.
+
+    Where nothing else says it, it is the shape that knows all fields; of pairs, where neither does.
+    """
+    extra = {PAIRS: {EACH}, ITEMS: {EACH, *_ALIASES.values()}}
+    fitting = (s for s in extra if {*s.fields, *s.groups} | extra[s] >= config.keys())
+    shape = shape or next(fitting, PAIRS)
+    own = {alias: name for name, alias in _ALIASES.items() if name not in config}
+    own = own if shape is ITEMS else {}
+    return shape, {own.get(name, name): spec for name, spec in config.items()}
 
 
 class _Parser:
     """Goes on behind a mistake, so that all of them are found at once."""
 
-    def __init__(self) -> None:
+    def __init__(self, shape: Shape) -> None:
         self.errors: list[ConfigError] = []
+        self._shape = shape
 
     def refuse(self, path: str, why: str) -> None:
         self.errors.append(ConfigError(f"mapping.{path}", why))
@@ -565,6 +650,8 @@ class _Parser:
         sources = [self.expression(field, text) for text in filter(None, source.expressions)]
         is_winner = source.scores or source.one_hot or source.threshold is not None
         find = partial(_winner, source, sources) if is_winner else None
+        if find and self._shape is ITEMS:
+            find = partial(_mark, source, sources)
         return Column(field, sources, convert, find)
 
     def expression(self, path: str, text: object) -> Expression:
@@ -579,6 +666,7 @@ class _Parser:
 
     def _refuse_misplaced(self, field: str, source: _Source) -> None:
         given, is_label = source.model_fields_set, field.startswith(f"{LABELS}.")
+        is_single = self._shape is ITEMS
         if len(given & {"column", "value", "scores", "one_hot"}) != 1:
             choices = ", scores and one_hot" if field in _WINNERS else " and value"
             self.refuse(field, f"needs one of column{', value' if ',' in choices else ''}{choices}")
@@ -588,9 +676,10 @@ class _Parser:
             "separator": is_label or field == "tags",
             "timezone": field in ("voted_at", "time"),
             "type": is_label,
-            **dict.fromkeys(("scores", "one_hot", "threshold"), field in _WINNERS),
-            "tie_within": bool({"scores", "threshold"} & given),
-            "larger": "threshold" in given,
+            **dict.fromkeys(("scores", "one_hot"), field in _WINNERS and not is_single),
+            "threshold": field in _WINNERS or field.startswith((f"{JUDGES}.", f"{VOTERS}.")),
+            "tie_within": bool({"scores", "threshold"} & given) and not is_single,
+            "larger": "threshold" in given and not is_single,
         }
         for setting in [name for name, belongs in allowed.items() if not belongs]:
             if setting in given:
@@ -605,6 +694,12 @@ class _Parser:
         if value is None:
             self.refuse(path, "must not be empty")
         return value
+
+
+def _mark(source: _Source, expressions: Sequence[Expression], record: Values) -> str | None:
+    """Return whether a single output passes, by a number from which on it does."""
+    number = fields.number(raw) if (raw := expressions[0].of(record)) is not None else None
+    return None if number is None else "pass" if number >= (source.threshold or 0) else "flag"
 
 
 def _winner(source: _Source, expressions: Sequence[Expression], record: Values) -> str | None:

@@ -5,11 +5,15 @@ from io import RawIOBase
 from itertools import islice
 from typing import Any, BinaryIO
 
-import pyarrow as pa  # type: ignore[import-untyped]
-import pyarrow.parquet as pq  # type: ignore[import-untyped]
-
 from humanjudge.lib.strict_json import MAX_RECORD, MOST_COLUMNS
 from judge_eval.exchange.row_models import Broken
+
+try:
+    import pyarrow as pa  # type: ignore[import-untyped]
+    import pyarrow.parquet as pq  # type: ignore[import-untyped]
+except ImportError as missing:
+    why = f"Parquet is read and written by pyarrow, which cannot be loaded here: {missing}"
+    raise Broken(why) from missing
 
 # A record may have 2 MB, and is held twice while it is read.
 _ROWS = 16

@@ -243,7 +243,8 @@ class _Rows:
 
     def take(self, item: Item) -> None:
         if isinstance(item, Row):
-            self._take_row(item)
+            if not item.is_blank:
+                self._take_row(item)
         elif not isinstance(item, JudgeOrder):
             self.report.add(item)
 
@@ -343,18 +344,36 @@ def _look_at_bundle(path: Path, name: str, result: Preview) -> None:
 
 def limit_memory(more: int) -> None:
     """Refuse this process more memory than so much beyond what it has."""
-    # Linux counts what a process may write to; elsewhere there is no such limit.
-    with suppress(OSError, ValueError):
-        status = Path("/proc/self/status").read_text()
-        if size := re.search(r"VmData:\s+(\d+) kB", status):
-            most = int(size[1]) * 1024 + more
-            resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+    # Elsewhere than on Linux there is no such limit.
+    if size := _data_size():
+        with suppress(OSError, ValueError):
+            hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
+            resource.setrlimit(resource.RLIMIT_DATA, (size + more, hard))
+
+
+def load_parquet() -> None:
+    """Load what reads Parquet, if it is here: what that takes is allowed beside the files' own."""
+    before = _data_size()
+    with suppress(Broken):
+        import judge_eval.exchange.parquet  # noqa: F401
+    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    if soft != resource.RLIM_INFINITY:
+        soft += max(_data_size() - before, 0)
+        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
+
+
+def _data_size() -> int:
+    """Return how much memory this process may write to, or 0 where nothing tells it."""
+    with suppress(OSError):
+        if size := re.search(r"VmData:\s+(\d+) kB", Path("/proc/self/status").read_text()):
+            return int(size[1]) * 1024
+    return 0
 
 
 def main() -> None:
     request = PreviewRequest.model_validate_json(sys.stdin.buffer.read())
     if any(name.lower().endswith((".parquet", ".pq", ".zip")) for _, name in request.files):
-        import judge_eval.exchange.parquet  # noqa: F401  what it takes is not the files'
+        load_parquet()
     # This process has no Django, which loads them elsewhere.
     extensions.load(request.extensions)
     limit_memory(_MEMORY)

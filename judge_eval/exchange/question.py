@@ -3,8 +3,11 @@
 Where an import does not state what is asked, the answers themselves tell: `Answers` looks at each.
 """
 
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import partial
+from math import inf
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 from humanjudge.lib.strict_json import JsonObject
@@ -29,10 +32,14 @@ Columns: TypeAlias = JsonObject
 PASS, FLAG = PASS_FLAG
 # More different answers, or longer ones, are texts of people's own.
 MOST_CATEGORIES: Final = 20
+MOST_NAMED: Final = 5
 MOST_CHOICES: Final = 200
 MOST_FLAG_CATEGORIES: Final = 9
-HIGHEST_RATING: Final = 10
 USUAL_RATING: Final = 5
+# Ratings from 0 to 100 are so where they are beyond the first.
+HIGHEST_SHORT, HIGHEST_LONG = 10, 100
+# How far apart ratings are: the widest that all of them fit, and how often it is in 1.
+_STEPS: Final = (1, 2, 10, 20)
 # In the error of a verdict that is outside the choices, which follow.
 NONE_OF: Final = "none of: "
 _USUAL_JSON: Final = Options().model_dump(mode="json")
@@ -82,12 +89,23 @@ def _pass_flag(raw: Label) -> Answer:
     return Answer(PASS if 2 * value >= ONE else FLAG, value=value)
 
 
+# Words that can mean nothing else, and those that are taken for such beside them alone: where all
+# is yes or no, what is asked may be whether something is wrong.
+_MARKS: Final = {
+    **dict.fromkeys((PASS, "passed", "\N{THUMBS UP SIGN}"), 1.0),
+    **dict.fromkeys((FLAG, "flagged", "fail", "failed", "\N{THUMBS DOWN SIGN}"), 0.0),
+}
+_TRUTHS: Final = {
+    **dict.fromkeys(("true", "yes", "correct"), 1.0),
+    **dict.fromkeys(("false", "no", "incorrect"), 0.0),
+}
+
+
 def _worth(raw: Label) -> float | None:
     if isinstance(raw, bool):
         return float(raw)
-    if isinstance(raw, str) and raw.strip().lower() in (PASS, FLAG):
-        return float(raw.strip().lower() == PASS)
-    return _number(raw)
+    word = raw.strip().lower() if isinstance(raw, str) else ""
+    return (_MARKS | _TRUTHS).get(word) if word in _MARKS or word in _TRUTHS else _number(raw)
 
 
 def _number(raw: Label) -> float | None:
@@ -125,9 +143,9 @@ def _spelt(raw: Label) -> str:
 
 def _rating(raw: Label) -> Answer:
     number = _number(raw)
-    if number is None or int(number) != number:
-        raise Unfit(f"{shorten(str(raw))!r} is not a whole number")
-    return Answer(str(int(number)), int(number))
+    if number is None:
+        raise Unfit(f"{shorten(str(raw))!r} is not a number")
+    return Answer(f"{number:.10g}", int(number) if number == int(number) else number)
 
 
 def _labels(raw: Label) -> Answer:
@@ -173,8 +191,10 @@ class Answers:
         self.graded = False
         self.number = 0
         self._words: set[str] = set()
-        self._lowest, self._highest = 1, USUAL_RATING
-        self._has_lists = False
+        self._lowest, self._highest = inf, -inf
+        # Of the steps that ratings are apart, the first that may still be right.
+        self._step = 0
+        self._has_lists = self._has_mark = False
         self._are_marks = self._are_ratings = self._are_words = self._are_short = True
 
     def take(self, label: Label) -> None:
@@ -182,11 +202,13 @@ class Answers:
         self.number += 1
         self._has_lists |= isinstance(label, tuple)
         self._are_marks &= not isinstance(label, bool) and worth is not None and 0 <= worth <= 1
-        self._are_ratings &= number in range(HIGHEST_RATING + 1)
+        self._has_mark |= number is not None or str(label).strip().lower() in _MARKS
+        self._are_ratings &= number is not None
         self._are_words &= number is None
-        if number is not None and self._are_ratings:
-            self._lowest = min(self._lowest, int(number))
-            self._highest = max(self._highest, int(number))
+        if number is not None:
+            self._lowest, self._highest = min(self._lowest, number), max(self._highest, number)
+            while self._step < len(_STEPS) and round(number * _STEPS[self._step], 6) % 1:
+                self._step += 1
         self.graded |= number is not None and 0 < number < 1
         for word in label if isinstance(label, tuple) else (_spelt(label),):
             self._are_short &= _is_short(word)
@@ -194,33 +216,56 @@ class Answers:
                 self._words.add(word[:LONGEST_WORD])
 
     @property
+    def words(self) -> list[str]:
+        return sorted(self._words)
+
+    @property
     def kind(self) -> VoteKind:
         """What was asked.
 
-        A set of labels where any answer is a list; pass or flag where all are these words or
-        numbers from 0 to 1, or where there is none; a rating where all are whole numbers from 0 to
-        10; a category where there are few different ones and none is long; else a text.
+        A set of labels where any answer is a list; pass or flag where all are these words, in any
+        of their spellings, or numbers from 0 to 1, or where there is none; a rating where all are
+        numbers; a category where there are few different ones and none is long; else a text. Raises
+        Unfit where only some of few short answers are numbers.
         """
         if self._has_lists:
             return "labels"
-        if self._are_marks:
+        if self._are_marks and (self._has_mark or not self.number):
             return "pass_flag"
         if self._are_ratings:
             return "rating"
         are_few = len(self._words) <= MOST_CATEGORIES and self._are_short
-        return "category" if self._are_words and are_few else "text"
+        if are_few and not self._are_words:
+            words = ", ".join(sorted(map(shorten, self._words))[:MOST_NAMED])
+            raise Unfit(f"some answers are numbers, and some are not: {words}; say vote_kind")
+        return "category" if are_few else "text"
 
     def ballot(self, kind: VoteKind) -> list[str]:
         """Return the choices that occur; raises Unfit where they are too many to choose from."""
         if kind == "pass_flag":
             return [*PASS_FLAG]
         if kind == "rating":
-            return [str(number) for number in range(self._lowest, self._highest + 1)]
+            return self._scale()
         if kind == "text":
             return []
         if len(self._words) > MOST_CHOICES:
             raise Unfit(f"more than {MOST_CHOICES} different answers: is it the right task?")
         return sorted(self._words)
+
+    def _scale(self) -> list[str]:
+        lowest, highest = self._lowest, self._highest
+        if lowest < 0:
+            lowest, highest = min(lowest, -highest), max(highest, -lowest)
+        elif HIGHEST_SHORT < highest <= HIGHEST_LONG:
+            lowest, highest = 0, HIGHEST_LONG
+        else:
+            lowest, highest = min(lowest, 1), max(highest, USUAL_RATING)
+        per_step = _STEPS[self._step] if self._step < len(_STEPS) else 0
+        number = round((highest - lowest) * per_step) + 1
+        if not 0 < number - 1 <= MOST_CHOICES:
+            seen = f"{lowest:.10g} to {highest:.10g}"
+            raise Unfit(f"too many ratings lie within {seen}: round them, or map them to fewer")
+        return [f"{lowest + place / per_step:.10g}" for place in range(number)]
 
 
 # --- what is asked --------------------------------------------------------------------------------
@@ -235,9 +280,14 @@ class Question:
     """
 
     def __init__(self, options: ImportOptions, queue: Queued | None = None) -> None:
+        # What a person should know of how answers are read.
+        self.notes: list[str] = []
         self._is_fixed = queue is not None
         self._of_people, self._of_judges = Answers(), Answers()
+        # By judge: its verdicts, those that are numbers, and those that lie between 0 and 1.
+        self._verdicts, self._numbers, self._shares = Counter[str](), Counter[str](), Counter[str]()
         self._has_others = False
+        self._asks: Any = None
         self._kind: VoteKind | None = options.single_kind
         self._task, self._ballot, self._is_graded = options.task, options.ballot, options.graded
         self._more = options.further
@@ -249,6 +299,7 @@ class Question:
 
     def take(self, row: Row) -> None:
         """Check what a row answers, and learn from it; raises Misfit."""
+        self._asks = self._asks or row.asks
         if not row.labels or row.error:
             return
         main = self._main(row)
@@ -258,6 +309,10 @@ class Question:
         if row.judge:
             # A judge that answers anything else has failed, and its file is right.
             self._of_judges.take(main)
+            number = _number(main)
+            self._verdicts[row.judge] += 1
+            self._numbers[row.judge] += number is not None
+            self._shares[row.judge] += number is not None and 0 < number < 1
             return
         self._of_people.take(main)
         if self._kind:
@@ -343,6 +398,8 @@ class Question:
             no_answer = {"labels": None, "score_a": None, "score_b": None}
             return columns | {"state": "failed", "error": why} | no_answer
         answer = answer_of(self._kind, raw)
+        if choice == "winner" and self._more.takes_grades and columns.get("score_a") is None:
+            columns = columns | {"score_a": _number(raw)}
         if answer.label is not None:
             labels = {self._task or self._more.task: answer.label, **labels}
         settled_columns = columns | {choice: answer.choice, "labels": labels or None}
@@ -353,38 +410,90 @@ class Question:
 
     def _why_failed(self, kind: VoteKind, raw: Label) -> str:
         """Return the error of a verdict that is no answer here, empty where it is one."""
-        try:
-            if self._not_offered(kind, answer_of(kind, raw)) is None:
+        number = _number(raw)
+        is_between = number is not None and 0 < number < 1
+        with suppress(Unfit):
+            if kind == "rating" and self._ballot and number is not None:
+                is_answer = float(self._ballot[0]) <= number <= float(self._ballot[-1])
+            elif kind == "pass_flag" and is_between:
+                is_answer = self._more.takes_grades
+            else:
+                is_answer = self._not_offered(kind, answer_of(kind, raw)) is None
+            if is_answer:
                 return ""
-        except Unfit:
-            pass
         quoted = shorten(SEPARATOR.join(raw) if isinstance(raw, tuple) else str(raw))
         return f"{quoted!r} is {NONE_OF}{', '.join(self._ballot or ())}"
 
     def rules(self) -> Columns:
-        """Return what a new queue is to ask, as its columns hold it; raises Unfit."""
+        """Return what a new queue is to ask, as its columns hold it; raises Unfit, also where
+        verdicts are no answers to what is asked.
+        """
+        if self._is_fixed:
+            self._refuse_numbers(self._kind, takes_grades=self._more.takes_grades)
+            return {}
         if self._has_others and not self._answers.number:
             raise Unfit(f"no row answers {self._task!r}, which is asked")
-        kind = self._kind or self._answers.kind
+        is_graded_there = self._asks == "graded" and any(self._shares.values())
+        kind = self._kind or (None if self._of_people.number else self._asks)
+        kind = "pass_flag" if kind == "graded" else kind
+        if not kind:
+            kind, of_judges = self._of_people.kind, self._of_judges.kind
+            if not self._of_people.number and of_judges != kind:
+                why = "nobody votes here, and what judges say does not tell what is asked"
+                raise Unfit(f"{why}: say vote_kind, for instance {of_judges}")
         # Grades of single criteria make a value that lies between.
-        is_seen = self._answers.graded and not self._criteria
+        is_seen = (self._of_people.graded or is_graded_there) and not self._criteria
         is_graded = is_seen if self._is_graded is None else self._is_graded
+        self._refuse_numbers(kind, takes_grades=is_graded or bool(self._criteria))
         options = self._more.model_dump(mode="json") | {
             "task": self._task or self._more.task,
             "graded": kind == "pass_flag" and is_graded,
             "flag_categories": self._categories,
         }
+        ballot = self._ballot or self._answers.ballot(kind)
+        self._note_how_read(kind, ballot)
         return {
             "kind": kind,
-            "ballot": self._ballot or self._answers.ballot(kind),
+            "ballot": ballot,
             "options": {
                 name: value for name, value in options.items() if value != _USUAL_JSON[name]
             },
         }
 
+    def _note_how_read(self, kind: VoteKind, ballot: Sequence[str]) -> None:
+        if kind == "rating" and ballot != [f"{number}" for number in range(1, USUAL_RATING + 1)]:
+            self.notes.append(f"What people say are ratings from {ballot[0]} to {ballot[-1]}.")
+        read_as: dict[float, list[str]] = {1.0: [], 0.0: []}
+        for word in self._of_people.words if kind == "pass_flag" else ():
+            if word.lower() not in PASS_FLAG and _number(word) is None:
+                read_as[_worth(word) or 0.0].append(word)
+        for worth, choice in ((1.0, PASS), (0.0, FLAG)):
+            if read_as[worth]:
+                self.notes.append(f"Read as {choice}: {', '.join(read_as[worth])}.")
+
+    def _refuse_numbers(self, kind: VoteKind | None, *, takes_grades: bool) -> None:
+        """Refuse verdicts that are numbers where answers are none; raises Unfit.
+
+        A few of a judge's are failed verdicts, as is all else that is no answer.
+        """
+        if kind == "rating" or takes_grades:
+            return
+        numbers = self._shares if kind == "pass_flag" else self._numbers
+        for judge, number in numbers.items():
+            if 2 * number > self._verdicts[judge]:
+                column = f'{{"judges": {{"{judge}": {{"column": "verdict.{judge}", '
+                how = (
+                    '"threshold": 0.5}}}, or say graded'
+                    if kind == "pass_flag"
+                    else ('"values": {"1": "…"}}}}')
+                )
+                raise Unfit(f"{judge} says numbers, and what is asked is {kind}: map {column}{how}")
+
 
 class PairQuestion:
     """The same of pairs, whose choices are few and known."""
+
+    notes: Sequence[str] = ()
 
     def __init__(self, options: ImportOptions, queue: Queued | None = None) -> None:
         # Of a new run without a stated ballot, every choice that occurs is on it.

@@ -6,6 +6,7 @@ when all of it is there.
 """
 
 import sqlite3
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from itertools import groupby, islice
@@ -22,7 +23,15 @@ from judge_eval.exchange import bundle
 from judge_eval.exchange.bundle import BundleError
 from judge_eval.exchange.import_report import ImportReport
 from judge_eval.exchange.import_scratch import pieces
-from judge_eval.exchange.import_steps import counted, finish, note, remove, remove_unused, step
+from judge_eval.exchange.import_steps import (
+    Pace,
+    counted,
+    finish,
+    note,
+    remove,
+    remove_unused,
+    step,
+)
 from judge_eval.exchange.question import Columns
 from judge_eval.exchange.restore_rows import Lines, Rows, Start, lacks
 from judge_eval.models import Import, Run
@@ -47,7 +56,7 @@ class Restoring:
 
     def __init__(self, job: Import, stream: BinaryIO, *, is_at_once: bool = False) -> None:
         self._job, self._stream, self._is_at_once = job, stream, is_at_once
-        self._report = ImportReport()
+        self._report, self._pace = ImportReport(), Pace()
 
     def read(self) -> JsonObject:
         """Look at all of it before anything is written, for which nobody waits."""
@@ -128,8 +137,10 @@ class Restoring:
         if last > self._job.written:
             try:
                 with step(start.project):
+                    began = time.monotonic()
                     write(chunk)
                     note(self._job, written=last, attempts=0)
+                    self._pace.note(len(chunk), time.monotonic() - began)
             except (IntegrityError, DataError) as error:
                 reason = str(error).partition("\n")[0]
                 why = f"lines {first} to {last} cannot be stored: {reason}"
@@ -179,7 +190,7 @@ class Restoring:
             return bundle.is_of_ledger(line[1]), line[0] <= self._job.written
 
         for _, alike in groupby(lines, key=kind):
-            yield from pieces(alike, _text_of)
+            yield from pieces(alike, _text_of, lambda: self._pace.rows)
 
 
 def _counted_as(record: Any) -> str | None:
@@ -232,16 +243,27 @@ class Ledger:
         self._last = 0
 
     def append(self, lines: Lines) -> None:
+        lines = self._new(lines)
         entries = list(self._entries(lines))
         ledger.append(self._rows.project.pk, entries)
         for (line, record), entry in zip(lines, entries, strict=True) if self._is_checked else ():
             if entry.seq != record.seq or bytes(entry.hash or b"").hex() != record.hash:
                 raise BundleError(line, "hash", _ANOTHER.format(record.seq))
 
+    def _new(self, lines: Lines) -> Lines:
+        """Leave out what is of no run and came with another run of the same project."""
+        shared = {self._rows.number(record.id) for _, record in lines if record.run is None}
+        rows = Entry.objects.filter(project=self._rows.project, uid__in=shared)
+        existing = set(rows.values_list("uid", flat=True))
+        return [line for line in lines if self._rows.number(line[1].id) not in existing]
+
     def note(self) -> str:
         self._rows.project.refresh_from_db()
-        head = self._rows.project.ledger_head
-        if head == self._rows.header.project.head:
+        head, exported = self._rows.project.ledger_head, self._rows.header.project
+        is_same = (head, self._rows.project.head_seq) == (exported.head, exported.head_seq)
+        if self._is_checked and not is_same:
+            raise BundleError(1, "project.head", f"the entries of the file end at {head}")
+        if head == exported.head:
             return f"The ledger is the exported one; its head is {head}."
         return f"The entries have new numbers; the head is {head}."
 
@@ -322,6 +344,10 @@ class Ledger:
         payload = dict(record.payload)
         existing = self._rows.runs if payload["type"] == "run" else self._rows.judges
         here = existing.get(UUID(payload["id"])) or lacks(line, "payload.id", payload["id"])
+        # The chain names the queue alone: so it is bound to its run, and the run to its judges.
+        run = record.run and self._rows.runs.get(record.run)
+        if run not in (here, getattr(here, "run", None)):
+            raise BundleError(line, "payload.id", f"is no {payload['type']} of this entry's queue")
         if self._rows.project.name != self._rows.header.project.name:
             payload.pop("project", None)
         return payload | {"id": str(here.pk)}
@@ -332,6 +358,8 @@ class Ledger:
             run = self._rows.runs[UUID(record.payload["run"])]
         except (KeyError, TypeError, ValueError) as error:
             raise BundleError(line, "payload", "is not what verdicts are written as") from error
+        if UUID(record.payload["run"]) != record.run:
+            raise BundleError(line, "payload.run", "is another run than that of its item")
         # What claims are made of beside the verdicts.
         if [type(record.payload.get(name)) for name in ("prompt", "votes_wanted")] != [str, int]:
             raise BundleError(line, "payload", "names no prompt, or no number of votes wanted")
@@ -387,6 +415,7 @@ class Rehearsal(Ledger):
         self._db.close()
 
     def append(self, lines: Lines) -> None:
+        lines = self._new(lines)
         # What stands in the ledger already and could contradict these lines.
         entries, number = Entry.objects.select_related("voter"), self._rows.number
         self._keep_existing(entries.filter(uid__in=[number(record.id) for _, record in lines]))

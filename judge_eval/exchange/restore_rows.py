@@ -19,6 +19,7 @@ from judge_eval.models import Board, Judge, JudgeRating, Run, Verdict
 from judge_eval.objects import UNASKED
 from judge_eval.runs.lifecycle import mark_lacking
 from voting.ledger.decisions import EXCLUDED
+from voting.ledger.groups import groups_at
 from voting.models import Flag, Inference, Item, Project, Queue, Voter, VoterPrompt
 from voting.order import fresh_turn
 from voting.pictures.images import NoPicture, kept
@@ -243,8 +244,15 @@ class Rows:
         closed.update(unusable=UNASKED)
 
     def _write_voters(self, lines: Lines) -> None:
+        # Of a voter whose group came with another run of the project.
+        groups, joined_at = groups_at(self.project.pk), self.start.at
         Voter.objects.bulk_create(
-            Voter(project=self.project, created_at=self.start.at, **self.columns(line, record))
+            Voter(
+                project=self.project,
+                created_at=joined_at,
+                group=groups.get(record.pseudonym, ""),
+                **self.columns(line, record),
+            )
             for line, record in lines
             if record.pseudonym not in self.voters
         )

@@ -79,6 +79,10 @@ class Row:
     made_at: datetime | None = None
     metadata: Mapping[str, object] = field(default_factory=dict)
     category: str | None = None
+    # What its format asks of people, where none answer: a kind, or "graded" if judges give numbers.
+    asks: str | None = None
+    # Names a judge that says nothing: its cell is empty.
+    is_blank: bool = False
 
     def turned(self) -> "Row":
         """Return the same statement about the pair with A and B exchanged."""
@@ -101,6 +105,12 @@ def exchanged(name: str) -> str:
     """
     stem, _, side = name.rpartition("_")
     return f"{stem}_{'b' if side == 'a' else 'a'}" if stem and side in ("a", "b") else name
+
+
+class MadeUp(str):
+    """What a reader calls somebody whom a file does not name: in another run it is another one."""
+
+    __slots__ = ()
 
 
 # The answer to what a queue asks, among answers to further tasks.
@@ -334,6 +344,8 @@ def assemble(
     claims = _claims(shape, given, labels)
     if claims[0] and "judge" in given:
         _check_verdict(given, constants)
+    is_blank = not claims[0] and not given.keys() & {*shape.verdict[1:]} - {*constants}
+    blank = given.pop("judge", None) if is_blank else None
     given, left_out = _completed(shape, given, claims, constants)
     labels = labels if given.keys() & {"judge", "voter"} else {}
     row = partial(Row, file, line, shape=shape.name)
@@ -341,6 +353,9 @@ def assemble(
     for one, answers in statements:
         stored = {_STORED_AS.get(name, name): value for name, value in one.items()}
         yield row(**stored, labels=dict(answers))
+    if blank:
+        # Whether the judge was not asked, or did not answer, all its cells tell.
+        yield row(item=given[shape.name], judge=blank, is_blank=True)
     for why in left_out:
         yield LeftOut(file, line, why)
 

@@ -2,7 +2,7 @@
 
 import csv
 import re
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from itertools import chain
 from typing import Any, BinaryIO, Final, NamedTuple, TypeAlias
 
@@ -55,20 +55,15 @@ def records(
     >>> list(records(BytesIO(b"pair,vote\\n7,A\\n8\\n"), "votes.csv"))  # doctest: +ELLIPSIS
     [Record(line=2, values={'pair': '7', 'vote': 'A'}), RowError(file='votes.csv', row=3, ...)]
     """
-    chosen = containers.format_of(name, file_format)
-    if chosen == "parquet":
-        # Imported here: who reads no Parquet does not wait for it.
-        from judge_eval.exchange.parquet import parquet_rows
-
-        return _checked(parquet_rows(stream), name)
     readers: dict[str, Callable[[BinaryIO], Numbered]] = {
         "csv": _csv,
         "jsonl": _json_lines,
-        "json": lambda file: enumerate(_json_values(Cursor(file, has_nan=True)), start=1),
+        "json": lambda file: enumerate(_json_values(file), start=1),
         "xlsx": _workbook,
         "eval": containers.log_records,
+        "parquet": _parquet,
     }
-    return _checked(readers[chosen](stream), name)
+    return _checked(readers[containers.format_of(name, file_format)](stream), name)
 
 
 def _checked(numbered: Numbered, name: str) -> Iterator[Record | RowError | Note]:
@@ -184,6 +179,13 @@ def _csv_rows(lines: _CsvLines, reader: Iterator[list[str]]) -> Iterator[tuple[i
         start = lines.number + 1
 
 
+def _parquet(stream: BinaryIO) -> Numbered:
+    # Imported here: who reads no Parquet neither waits for it nor needs it.
+    from judge_eval.exchange.parquet import parquet_rows
+
+    yield from parquet_rows(stream)
+
+
 def _workbook(stream: BinaryIO) -> Numbered:
     sheets, rows = containers.workbook_rows(stream)
     yield from _table(rows)
@@ -238,37 +240,51 @@ def _json_lines(stream: BinaryIO) -> Numbered:
             yield number, value
 
 
-def _json_values(cursor: Cursor) -> Iterator[object]:
+def _json_values(stream: BinaryIO, lists: Sequence[str] = LISTS) -> Iterator[object]:
+    cursor, others = Cursor(stream, has_nan=True), list[str]()
     start = cursor.peek()
     if start == "[":
         for _ in cursor.elements():
             yield cursor.value()
     elif start == "{":
-        if not (yield from _in_object(cursor, {}, may_nest=True)):
-            raise NotJson(f"the object holds no list named {', '.join(LISTS)}")
+        if not (yield from _in_object(cursor, {}, lists, others)):
+            if len(others) != 1:
+                named = f"; its lists are {', '.join(others)}" if others else ""
+                raise NotJson(f"the object holds no list named {', '.join(LISTS)}{named}")
+            # Called as somebody likes, it can be nothing but the records.
+            stream.seek(0)
+            yield from _json_values(stream, others)
+            return
     else:
         raise NotJson("neither an array of objects nor an object that holds one")
     cursor.end()
 
 
-def _in_object(cursor: Cursor, of_all: Values, *, may_nest: bool) -> Generator[object, None, str]:
-    """Yield the records of the one list of an object; return what the list is called."""
+def _in_object(
+    cursor: Cursor, of_all: Values, lists: Sequence[str], others: list[str] | None
+) -> Generator[object, None, str]:
+    """Yield the records of the one list of an object; return what the list is called.
+
+    `others` takes the names of all other lists, of the outermost object alone.
+    """
     taken = ""
     for key in cursor.members():
         start = cursor.peek()
         name = ""
         if key == _OF_ALL and start == "{":
             of_all[key] = cursor.value()
-        elif key in LISTS and start == "[" and not taken:
+        elif key in lists and start == "[" and not taken:
             name = key
             for _ in cursor.elements():
                 record = cursor.value()
                 yield of_all | record if isinstance(record, dict) else record
-        elif key in LISTS and start == "[":
+        elif key in lists and start == "[":
             raise NotJson(f"two lists, {taken!r} and {key!r}: put each into a file of its own")
-        elif key in LISTS and start == "{" and may_nest and not taken:
-            name = yield from _in_object(cursor, of_all, may_nest=False)
+        elif key in lists and start == "{" and others is not None and not taken:
+            name = yield from _in_object(cursor, of_all, lists, None)
         else:
+            if start == "[" and others is not None:
+                others.append(key)
             cursor.skip()
         taken = taken or name
     return taken

@@ -184,6 +184,7 @@ def _of_judge(judge: Judge, result: AltTestResult) -> AltTestJudge:
         passes=result.passes,
         advantage=result.advantage_probability.value,
         advantage_interval=result.advantage_probability.interval or None,
+        shortfall=result.shortfall,
         words=in_words(result),
         humans=sorted(listed, key=lambda person: person.name),
         tested=len(result.by_human),

@@ -129,8 +129,8 @@ def compute_apart_if_large(run_id: UUID, part: str) -> None:
     """Compute findings here, or in a process of its own (`compute_findings`) if votes are many."""
     if not Board.objects.filter(run=run_id, votes__gt=MOST_VOTES_IN_A_WORKER).exists():
         compute(run_id, part)
-    elif code := manage("compute_findings", str(run_id), part):
-        logger.error("findings of run %s, part %r: their process ended with %s", run_id, part, code)
+    elif (ended := manage("compute_findings", str(run_id), part)).code:
+        logger.error("findings of run %s, part %r: their process %s", run_id, part, ended)
 
 
 def compute(run_id: UUID, part: str) -> bool:

@@ -5,24 +5,35 @@ from dataclasses import asdict
 
 import numpy as np
 
+from judge_eval.findings import history
+from judge_eval.findings.agreement import Agreement
 from judge_eval.findings.history import JOINED
 from judge_eval.findings.load import RunOutcomes
 from judge_eval.findings.model import Before, Claims, Withdrawn
 from judge_eval.stats import claims as pure
-from judge_eval.stats.bootstrap import FloatArray
 
 RECOUNTED = "the votes that count have changed"
 BOTH_WAYS = "the evidence points both ways now"
 LATER_VOTES = "later votes speak against it"
+# Why a claim may be said to hold no longer, and nothing else.
+REASONS = {
+    *(RECOUNTED, BOTH_WAYS, history.TAKEN_BACK, history.EXCLUDED, history.VOTER_EXCLUDED),
+    *(history.INCLUDED, history.CHANGED, JOINED, LATER_VOTES),
+}
 
 
 def claims_model(
-    computed: pure.Claims, differences: FloatArray, outcomes: RunOutcomes, before: Before | None
+    computed: pure.Claims, ranked: Agreement, outcomes: RunOutcomes, before: Before | None
 ) -> Claims:
     """Return claims as they are stored, with those that were made before and hold no longer."""
     gone = [] if before is None else _withdrawn(computed, outcomes, before)
-    names = ("difference", "difference_low", "difference_high")
-    beside = dict(zip(names, differences, strict=True)) | {"withdrawn": gone}
+    names = ["difference", *(f"difference_{end}" for end in ("low", "high"))]
+    names += [f"difference_always_{end}" for end in ("low", "high")]
+    always = pure.differences_always_valid(ranked.entered)
+    lopsided = np.array(ranked.entered.lopsided, dtype=bool)
+    always[:, lopsided], always[:, :, lopsided] = np.nan, np.nan
+    matrices = (*ranked.differences, *always)
+    beside = dict(zip(names, matrices, strict=True)) | {"withdrawn": gone}
     return Claims.model_validate(asdict(computed) | beside)
 
 

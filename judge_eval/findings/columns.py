@@ -139,7 +139,7 @@ def _overall_within(judge: JudgeFindings, low: float | None, high: float | None)
         return missing(UNVOTED)
     main = percent(judge.overall.value, 1)
     if low is None or high is None:
-        return Cell(main, why=_sentence(judge.overall.why) if judge.overall.why else _NO_VALUE)
+        return Cell(main, why=_sentence(judge.always_why) if judge.always_why else _NO_VALUE)
     return Cell(main, percent_span(low, high))
 
 
@@ -331,7 +331,7 @@ FURTHER: Final = (
         "how-overall",
         lambda judge: _overall_within(judge, judge.always_low, judge.always_high),
         "overall.value",
-        {f"overall_agreement_always_{end}": f"always_{end}" for end in ("low", "high")},
+        {f"overall_agreement_always_{end}": f"always_{end}" for end in ("low", "high", "why")},
     ),
     Column(
         *("two-way", "Agreement", "%, other people"),

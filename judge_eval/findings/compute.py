@@ -54,12 +54,17 @@ from judge_eval.stats.outcomes_table import Codes, OutcomesTable
 from judge_eval.stats.wording import Words
 from voting.choices import LABELS
 from voting.kinds import is_ordered, kind_of
+from voting.models import Queue
 
 MOST_DISPUTED = 12
 MOST_LABELS = 12
 # Of fewer votes no figures of a group are shown.
 LEAST_OF_GROUP = 10
 NO_RATINGS = OfRatings()
+FREE_TEXT = (
+    "People answer in their own words here, so there is no agreement to count. The answers stand "
+    "with each item, and score files compare them with judges' texts."
+)
 NO_FLAGS = Share(None, why="items are not passed or flagged here")
 NO_VERDICT = Share(None, why=elo.SILENT)
 
@@ -89,8 +94,10 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
         by_answer=ranked.by_answer,
     )
     by_construction = np.array([share.why == BY_CONSTRUCTION for share in overall], dtype=bool)
-    always = np.where(by_construction[:, None], np.nan, claimed.always)
-    claims = claims_model(claimed, ranked.differences, outcomes, before)
+    lopsided = np.array(ranked.entered.lopsided or [""] * len(judges), dtype=object)
+    withheld = np.where(by_construction, BY_CONSTRUCTION, lopsided)
+    always = np.where(withheld[:, None] != "", np.nan, claimed.always)
+    claims = claims_model(claimed, ranked, outcomes, before)
     order = best_first([share.value for share in overall])
     ranks, floors = claimed.ranks(), claimed.beats_floor()
     letters = claimed.letters([n for n in order if overall[n].n])
@@ -116,6 +123,7 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
             overall=overall[place],
             always_low=always[place, 0],
             always_high=always[place, 1],
+            always_why=withheld[place],
             two_way_low=ranked.two_way[0, place],
             two_way_high=ranked.two_way[1, place],
             rank_low=rank and rank[0],
@@ -182,12 +190,13 @@ def findings(outcomes: RunOutcomes, before: Before | None = None) -> RunFindings
         outcomes.run, judges, outcomes.tasks, outcomes.as_of.votes
     )
     alike: Any = same_verdict(table.verdicts)
+    is_free = outcomes.run.queue.kind == Queue.Kind.TEXT and outcomes.as_of.votes > 0
     return RunFindings(
         as_of=outcomes.as_of,
-        words=" ".join(words.headline()),
-        may_stop=words.may_stop,
+        words=FREE_TEXT if is_free else " ".join(words.headline()),
+        may_stop=words.may_stop and not is_free,
         carrier=words.carried and history.people[claimed.carriers[words.carried]],
-        more=[f"{lead}: {text}" for lead, text in words.points()],
+        more=[] if is_free else [f"{lead}: {text}" for lead, text in words.points()],
         notes=[*words.notes(), *about_order(ranked, words), *_about_tuning(outcomes)],
         judges=studied,
         claims=claims,

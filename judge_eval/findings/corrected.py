@@ -10,7 +10,7 @@ from judge_eval.findings.load import RunOutcomes
 from judge_eval.findings.model import MOST_MODELS, GeneratorRates, JudgeRates
 from judge_eval.stats.bootstrap import FloatArray, IntArray
 from judge_eval.stats.corrected import corrected, share_of_grades
-from judge_eval.stats.outcomes_table import Codes
+from judge_eval.stats.outcomes_table import UNASSIGNED
 from voting.choices import row_of
 
 
@@ -26,36 +26,46 @@ def generator_rates(outcomes: RunOutcomes) -> list[GeneratorRates]:
     counted = compared if is_paired else np.ones(len(models), dtype=bool)
     judging = [place for place, judge in enumerate(outcomes.judges) if not judge.is_baseline]
     sides = range(1 + is_paired)
-    # Both bad does not say which is better.
+    # Both bad does not say which is better, and is a vote all the same.
     values = [
         np.array([np.nan if c == "both_bad" else row_of(c).grades[side] for c in outcomes.choices])
         for side in sides
     ]
     people = [_majority(outcomes.table.votes, of) for of in values]
-    judges = [_grades(outcomes.table.verdicts[:, judging], of) for of in values]
-    graded = outcomes.table.votes @ ~np.isnan(values[0])
+    verdicts = outcomes.table.verdicts[:, judging]
+    # A verdict that failed, or is right for nobody, has no grade.
+    codes = np.where(verdicts < 0, len(outcomes.choices), verdicts)
+    judges = [np.append(of, np.nan)[codes] for of in values]
+    votes = outcomes.table.votes.sum(axis=1)
     rates = []
     for number, name in enumerate(outcomes.generators):
         rows = [np.flatnonzero(counted & (models[:, side] == number)) for side in sides]
         every = np.concatenate(rows)
-        prompts = outcomes.prompts[every]
         by_people = np.concatenate([people[side][rows[side]] for side in sides])
         by_judges = np.concatenate([judges[side][rows[side]] for side in sides])
+        prompts, both_bad = outcomes.prompts[every], np.isnan(by_people) & (votes[every] > 0)
+        by_judge = [
+            JudgeRates(
+                judge=str(judge.pk),
+                is_own_family=share_family(name, judge.model_names, families),
+                rates=corrected(
+                    by_people,
+                    by_judges[:, column],
+                    prompts,
+                    both_bad=both_bad,
+                    is_asked=verdicts[every, column] != UNASSIGNED,
+                    are_passes=not is_paired,
+                ),
+            )
+            for column, judge in enumerate(outcomes.judges[place] for place in judging)
+        ]
         rates.append(
             GeneratorRates(
                 name=name,
-                votes=int(graded[every].sum()),
+                votes=int(votes[every].sum()),
+                both_bad=int(both_bad.sum()),
                 people=share_of_grades(by_people, prompts),
-                judges=[
-                    JudgeRates(
-                        judge=str(judge.pk),
-                        is_own_family=share_family(name, judge.model_names, families),
-                        rates=corrected(by_people, grades, prompts, are_passes=not is_paired),
-                    )
-                    for judge, grades in zip(
-                        (outcomes.judges[place] for place in judging), by_judges.T, strict=True
-                    )
-                ],
+                judges=by_judge,
             )
         )
     return rates
@@ -63,15 +73,7 @@ def generator_rates(outcomes: RunOutcomes) -> list[GeneratorRates]:
 
 def _majority(votes: IntArray, values: FloatArray) -> FloatArray:
     """Return the grade by most people; 1/2 where as many say otherwise, NaN without votes."""
-    telling = votes[:, ~np.isnan(values)]
-    most = telling.max(axis=1, initial=0)
-    is_most = telling == most[:, None]
-    grades = np.where(
-        is_most.sum(axis=1) == 1, values[~np.isnan(values)][is_most.argmax(axis=1)], 0.5
-    )
+    most = votes.max(axis=1, initial=0)
+    is_most = votes == most[:, None]
+    grades = np.where(is_most.sum(axis=1) == 1, values[is_most.argmax(axis=1)], 0.5)
     return np.where(most > 0, grades, np.nan)
-
-
-def _grades(verdicts: Codes, values: FloatArray) -> FloatArray:
-    """Return the grades that verdicts say; NaN of one that failed, or is right for nobody."""
-    return np.append(values, np.nan)[np.where(verdicts < 0, len(values), verdicts)]

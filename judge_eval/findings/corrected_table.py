@@ -1,6 +1,7 @@
 """Each generator by people, by one judge and corrected: a table, words and rows of files."""
 
 from collections.abc import Sequence
+from statistics import median
 from typing import Final, TypeAlias
 
 from humanjudge.http import Context
@@ -44,7 +45,7 @@ def corrected_rates(figures: RunFindings, by: str = "") -> Context | None:
         "verb": "win, a tie being half a win" if is_paired else "pass",
         "judge": judge,
         "judges": judges,
-        "words": [_errors(judge.name, rows), _saving(judge.name, rows)],
+        "words": [_errors(judge.name, rows), _saving(judge.name, rows), *_both_bad(rows)],
         "table": _table(judge.name, rows, is_paired=is_paired),
     }
 
@@ -149,10 +150,22 @@ def _saving(judge: str, rows: Sequence[Rates]) -> str:
     savings = [each.rates.saving for _, each in rows if each.rates.saving is not None]
     if not savings:
         return "There are too few votes yet to correct its figures by them."
-    if max(savings) < LEAST_SAVING:
+    # The largest of several would promise by chance.
+    saving = median(savings)
+    if saving < LEAST_SAVING:
         return f"{judge} saves nothing here: the votes alone are as sure as its verdicts with them."
-    up_to = "up to " if len(savings) > 1 else ""
-    return f"{judge} saves {up_to}{percent(max(savings))} of the votes: see the last column."
+    which = f" (median of {number_of(len(savings), 'model')})" if len(savings) > 1 else ""
+    return f"{judge} saves {percent(saving)} of the votes{which}: see the last column."
+
+
+def _both_bad(rows: Sequence[Rates]) -> list[str]:
+    """Say how many of the pairs are in no rate; nothing where none are."""
+    both_bad = sum(of.both_bad for of, _ in rows)
+    voted = both_bad + sum(of.people.n for of, _ in rows)
+    if not both_bad:
+        return []
+    share = percent(both_bad / voted)
+    return [f"{share} of the pairs were both bad: the rates are those among the others."]
 
 
 def corrected_file_rows(figures: RunFindings) -> list[dict[str, Value]]:
@@ -168,6 +181,7 @@ def corrected_file_rows(figures: RunFindings) -> list[dict[str, Value]]:
                 "judge": names[by.judge],
                 "own_family": by.is_own_family,
                 "votes": of.votes,
+                "both_bad": of.both_bad,
                 "unvoted": rates.unvoted,
             }
             for name, each in {

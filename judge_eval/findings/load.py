@@ -16,6 +16,7 @@ from judge_eval.findings.history import History, history_of
 from judge_eval.findings.model import WINNER, AsOf
 from judge_eval.findings.repeats import Repeats, repeats_of
 from judge_eval.models import REPEATED, Board, Call, Judge, Run, Verdict
+from judge_eval.objects import UNASKED
 from judge_eval.selectors import TUNED_ON, UNPRICED, failures_of, stands_on_board
 from judge_eval.stats import Annotations
 from judge_eval.stats.outcomes_table import FAILED, UNASSIGNED, Codes, Counts, OutcomesTable
@@ -30,6 +31,8 @@ ROWS_AT_ONCE = 20_000
 # Calls are paid for the whole run: set against a part's agreement that is no price of it.
 OF_THE_WHOLE = "Prices and times are those of the whole run; a part has none of its own."
 SCORE: Final = "score"
+# Of rows that are about an item: that this is in the figures.
+OPEN_ITEM: Final = {"item__opened_at__isnull": False, "item__unusable": ""}
 MOST_GROUPS: Final = 20
 # Parts whose votes are counted one by one: what is kept with each item is of all of its votes.
 SOME_VOTES: Final = ("group", "at")
@@ -113,6 +116,8 @@ def outcomes_of(run: Run, part: Slice = WHOLE) -> RunOutcomes:
     voters = dict(
         votes.order_by().values_list("voter__group").annotate(Count("voter", distinct=True))
     )
+    # Texts are no choices that a table could count.
+    texts = votes if run.queue.kind == Queue.Kind.TEXT else None
     repeats = repeats_of(run, part.pairs(run))
     generators = sorted({name for pair in writers for name in pair if name})
     number = {name: n for n, name in enumerate(generators)} | {"": -1}
@@ -121,16 +126,16 @@ def outcomes_of(run: Run, part: Slice = WHOLE) -> RunOutcomes:
         choices=choices,
         as_of=AsOf(
             seq=seq,
-            votes=int(tally.sum()),
+            votes=int(tally.sum()) if texts is None else texts.count(),
             people=sum(voters.values()),
             comparisons=run.queue.items.count(),
             open=len(rows),
-            voted=int(tally.any(axis=1).sum()),
+            voted=int(tally.any(axis=1).sum()) if texts is None else part.voted(run).count(),
             simulated=run.queue.is_simulated,
             part=part.in_words,
         ),
         judges=judges,
-        spent=[Spent() for _ in judges] if part.kind else list(_spent(judges)),
+        spent=[Spent() for _ in judges] if part.kind else list(_spent(run, judges)),
         positions=inside,
         prompts=prompts,
         table=OutcomesTable(tally, codes.astype(np.int16)),
@@ -192,7 +197,7 @@ def _choices(run: Run, part: Slice, votes: QuerySet[Entry]) -> tuple[str, ...]:
     queue = run.queue
     if fixed := kind_of(queue).choices:
         return fixed
-    given = Verdict.objects.filter(judge__run=run)
+    given = Verdict.objects.filter(judge__run=run, **OPEN_ITEM)
     if run.queue.is_tuning:
         given = given.filter(item__in=part.pairs(run))
     by_judges = given.values_list("winner", flat=True).distinct()
@@ -293,9 +298,8 @@ def _verdicts(
     if part.kind != HALF:
         final = final.exclude(TUNED_ON)
     names = ("winner", "consistent", "first_picks", "picks", "order")
-    rows = final.exclude(state=Verdict.State.WAITING).values_list(
-        "item__position", "judge__position", *names
-    )
+    final = final.exclude(state=Verdict.State.WAITING).exclude(error=UNASKED)
+    rows = final.values_list("item__position", "judge__position", *names)
     for place, judge, winner, consistent, first, picks, order in rows.iterator(ROWS_AT_ONCE):
         if judge not in columns:
             continue
@@ -315,11 +319,12 @@ def _verdicts(
     return table
 
 
-def _spent(judges: list[Judge]) -> Iterator[Spent]:
+def _spent(run: Run, judges: list[Judge]) -> Iterator[Spent]:
+    """Return what verdicts took on items in the figures: of others no ledger tells."""
     is_done = Q(state=Verdict.State.DONE)
     # Whole numbers: their sum is the same in whatever order the database meets them.
     microseconds = Cast(Round(F("latency_ms") * 1000), BigIntegerField())
-    verdicts = Verdict.objects.filter(judge__in=judges).values_list("judge")
+    verdicts = Verdict.objects.filter(judge__run=run, **OPEN_ITEM).values_list("judge")
     given = verdicts.annotate(
         number=Count("pk", filter=is_done),
         timed=Count("latency_ms", filter=is_done),
@@ -327,7 +332,8 @@ def _spent(judges: list[Judge]) -> Iterator[Spent]:
         nano=Sum("cost_nano"),
         without=Sum("unpriced", default=0),
     )
-    made = Call.objects.exclude(REPEATED).filter(verdict__judge__in=judges)
+    of_open = {f"verdict__{name}": value for name, value in OPEN_ITEM.items()}
+    made = Call.objects.exclude(REPEATED).filter(verdict__judge__run=run, **of_open)
     calls = made.exclude(state=Call.State.WAITING)
     paying = calls.values_list("verdict__judge").annotate(
         nano=Sum("cost_nano"), without=Count("pk", filter=UNPRICED)

@@ -1,16 +1,19 @@
 """What is known of a run's votes and verdicts: as it is computed, stored, shown and given away."""
 
+from dataclasses import replace
 from typing import Annotated, Any, Final, NamedTuple, Self
 from uuid import UUID
 
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
 from humanjudge.lib.strict_json import JsonObject
+from humanjudge.lib.text import listed
 from judge_eval.findings.filters import Parts
 from judge_eval.stats import elo
 from judge_eval.stats.estimate import (
     AmongPeople,
     Corrected,
+    Estimate,
     LabelRates,
     McNemar,
     ModelBoard,
@@ -89,6 +92,8 @@ class JudgeFindings(Figures):
     # the way that no value fits all of it.
     always_low: Number
     always_high: Number
+    # Why it is withheld, where it is.
+    always_why: str = ""
     # By prompts and people, where enough of both voted.
     two_way_low: Number
     two_way_high: Number
@@ -136,6 +141,13 @@ class JudgeFindings(Figures):
         """Why it has no ELO on its own account; empty where it may have one."""
         return elo.SILENT if self.is_silent else elo.TUNED_JUDGE if self.is_tuned else ""
 
+    @property
+    def always(self) -> Share:
+        """Overall agreement with its interval that is valid even if you look every day."""
+        why = self.overall.why if self.overall.value is None else self.always_why
+        low, high = self.always_low, self.always_high
+        return replace(self.overall, low=low, high=high, why=why or None)
+
 
 class AsOf(Figures):
     """Which votes are in it, and on what."""
@@ -176,6 +188,9 @@ class Claims(Figures):
     difference: Matrix
     difference_low: Matrix
     difference_high: Matrix
+    # The ends of the difference's interval that is valid even if you look every day.
+    difference_always_low: Matrix
+    difference_always_high: Matrix
     # From how many to how many more votes; null is an open end.
     forecast: list[list[tuple[int, int | None] | None]]
     since: list[list[int | None]]
@@ -246,11 +261,13 @@ class JudgeRates(Figures):
 class GeneratorRates(Figures):
     """How often the outputs of one generator win, a tie being 1/2, or pass, per pair or output.
 
-    By the majority of people, of so many `votes`, and by the judges that are no baselines.
+    By the majority of people, of so many `votes`, and by the judges that are no baselines. Pairs of
+    which most say that both are bad are in no rate of people's.
     """
 
     name: str
     votes: int
+    both_bad: int = 0
     people: Share
     judges: list[JudgeRates]
 
@@ -295,6 +312,8 @@ class AltTestJudge(Figures):
     passes: bool | None
     advantage: float | None
     advantage_interval: tuple[float, float] | None
+    # On how much more of the items the person left out is closer to the others than the judge.
+    shortfall: Estimate = Estimate(None, why="it was not computed")
     words: str
     humans: list[AgainstPerson]
     tested: int
@@ -396,6 +415,15 @@ class RunFindings(RankedJudges, extra="allow"):
         """The points of `more`, by the words that lead them."""
         parts = (point.partition(": ") for point in self.more)
         return [(lead, text) for lead, _, text in parts]
+
+    @property
+    def without_thin(self) -> list[str]:
+        """Say which judges have no thin line in the picture of agreement, and why."""
+        names: dict[str, list[str]] = {}
+        for judge in self.judges:
+            if judge.always_why and not judge.is_baseline:
+                names.setdefault(judge.always_why, []).append(judge.name)
+        return [f"No thin line of {listed(own)}: {why}." for why, own in names.items()]
 
     @property
     def unrated(self) -> dict[str, str]:

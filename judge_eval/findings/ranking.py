@@ -101,8 +101,10 @@ def elo_of(value: float | None, why: str, judge: JudgeFindings | None) -> Elo:
 
 def ranking(board: BoardView, findings: RankedJudges | None, part: Slice = WHOLE) -> Ranking:
     """Return what the findings say; until there are any, the shares of this moment alone."""
-    # What was computed of a run before anybody voted says nothing of the votes since.
-    if findings and (findings.as_of.votes or part.kind or not board.votes):
+    # What was computed of a run before anybody voted says nothing of the votes since; where it
+    # knows them all, there is nothing to wait for.
+    is_whole = findings and (findings.as_of.votes or findings.as_of.seq >= board.seq)
+    if findings and (is_whole or part.kind or not board.votes):
         judges, as_of = {judge.id: judge for judge in findings.judges}, findings.as_of
         values = {name: judge.overall.value for name, judge in judges.items()}
         return Ranking(values, judges, as_of.votes, as_of.seq, is_computed=True)

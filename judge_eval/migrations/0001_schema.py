@@ -560,6 +560,42 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name="Watch",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("anchors", models.JSONField()),
+                ("repeats", models.PositiveIntegerField()),
+                ("started_at", models.DateTimeField(default=django.utils.timezone.now)),
+                ("began_at", models.DateTimeField(null=True)),
+                ("ended_at", models.DateTimeField(null=True)),
+                ("direction", models.CharField(blank=True, max_length=6)),
+                ("since", models.DateField(null=True)),
+                ("leased_until", models.DateTimeField(null=True)),
+                (
+                    "judge",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="watches",
+                        to="judge_eval.judge",
+                    ),
+                ),
+            ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("ended_at", None)),
+                        fields=("judge",),
+                        name="one_watch_at_a_time",
+                    )
+                ],
+            },
+        ),
+        migrations.CreateModel(
             name="Anchor",
             fields=[
                 (
@@ -568,15 +604,13 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
-                ("freezing", models.PositiveIntegerField()),
-                ("frozen", models.CharField(blank=True, max_length=500)),
-                ("frozen_at", models.DateTimeField()),
-                ("frozen_model", models.CharField(blank=True, max_length=200)),
+                ("number", models.PositiveIntegerField()),
+                ("stored", models.CharField(blank=True, max_length=500)),
+                ("stored_model", models.CharField(blank=True, max_length=200)),
                 ("answer", models.CharField(blank=True, max_length=500)),
                 ("answered_at", models.DateTimeField(null=True)),
                 ("answered_model", models.CharField(blank=True, max_length=200)),
                 ("difference", models.FloatField(null=True)),
-                ("settles", models.CharField(blank=True, max_length=6)),
                 (
                     "item",
                     models.ForeignKey(
@@ -587,20 +621,18 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 (
-                    "judge",
+                    "watch",
                     models.ForeignKey(
                         db_index=False,
                         on_delete=django.db.models.deletion.CASCADE,
-                        related_name="anchors",
-                        to="judge_eval.judge",
+                        related_name="answers",
+                        to="judge_eval.watch",
                     ),
                 ),
             ],
             options={
                 "constraints": [
-                    models.UniqueConstraint(
-                        fields=("judge", "freezing", "item"), name="anchor_once"
-                    )
+                    models.UniqueConstraint(fields=("watch", "number", "item"), name="anchor_once")
                 ],
             },
         ),

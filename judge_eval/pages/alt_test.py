@@ -37,6 +37,7 @@ from judge_eval.stats import (
     epsilon_advice,
     epsilon_key,
     items_needed,
+    outcome_of,
 )
 from judge_eval.web import run_page
 
@@ -53,7 +54,12 @@ MOST_NAMES = 6
 # With more people than these left out, they are only counted.
 MOST_LEFT_OUT = 12
 # The class of the cell that says it.
-OUTCOMES = {"passes": "nowrap strong", "fails": "nowrap", "not tested": "nowrap muted"}
+OUTCOMES = {
+    "passes": "nowrap strong",
+    "not shown": "nowrap",
+    "fails": "nowrap",
+    "not tested": "nowrap muted",
+}
 MISSING = Cell(DASH, css="num muted")
 # To simulate tests takes up to 0.15 s of a web process.
 limit = RateLimit(per_second=1, burst=8)
@@ -165,16 +171,14 @@ def _rate(judge: AltTestJudge, epsilon: str) -> float | None:
     return (judge.winning_rates or {}).get(epsilon)
 
 
-def _outcome(rate: float | None) -> str:
-    if rate is None:
-        return "not tested"
-    return "passes" if rate >= PASSES else "fails"
+def _outcome(judge: AltTestJudge, epsilon: str) -> str:
+    return outcome_of(_rate(judge, epsilon), judge.shortfall, epsilon)
 
 
 def _line(judge: AltTestJudge, epsilon: str) -> Context:
     """Return the figures of a judge at an epsilon, as the first table shows them."""
     rate, interval = _rate(judge, epsilon), judge.advantage_interval
-    outcome = _outcome(rate)
+    outcome = _outcome(judge, epsilon)
     return {
         "name": judge.name,
         "outcome": outcome,
@@ -211,7 +215,8 @@ def _chosen(judge: AltTestJudge, test: AltTest, epsilon: str) -> Context:
     rate, words, against = _rate(judge, epsilon), judge.words, []
     if rate is not None:
         wins = f"{round(rate * judge.tested)} of {judge.tested} people"
-        words = f"{_outcome(rate).capitalize()} at epsilon {epsilon}: it wins against {wins}."
+        outcome = _outcome(judge, epsilon).capitalize()
+        words = f"{outcome} at epsilon {epsilon}: it wins against {wins}."
         for human in people:
             p, is_won = (human.p or {})[epsilon], (human.rejected or {})[epsilon]
             against.append((human, p_text(p), is_won))
@@ -238,17 +243,21 @@ def _summary(judges: Sequence[AltTestJudge], epsilon: str) -> str:
     parts = []
     for is_baseline, kind in ((False, "judge"), (True, "baseline")):
         of_kind = [judge for judge in judges if judge.is_baseline is is_baseline]
-        passing, failing = (
-            [judge.name for judge in of_kind if _outcome(_rate(judge, epsilon)) == outcome]
-            for outcome in ("passes", "fails")
+        passing, failing, open_ones = (
+            [judge.name for judge in of_kind if _outcome(judge, epsilon) == outcome]
+            for outcome in ("passes", "fails", "not shown")
         )
-        number = len(passing) + len(failing)
+        number = len(passing) + len(failing) + len(open_ones)
         if number > MOST_NAMES:
             parts.append(f"{len(passing)} of {number} {kind}s pass")
-        elif is_baseline and failing and not passing:
+        elif is_baseline and number and not passing:
             parts.append("no baseline passes")
         else:
-            for some, one, many in ((passing, "passes", "pass"), (failing, "fails", "fail")):
+            for some, one, many in (
+                (passing, "passes", "pass"),
+                (failing, "fails", "fail"),
+                (open_ones, "is not shown to pass", "are not shown to pass"),
+            ):
                 ending, verb = ("", one) if len(some) == 1 else ("s", many)
                 who = f"the baseline{ending} " if is_baseline else ""
                 parts += [f"{who}{listed(some)} {verb}"] if some else []

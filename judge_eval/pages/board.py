@@ -23,7 +23,7 @@ from judge_eval.findings.model import RunFindings
 from judge_eval.findings.ranking import BoardLine, Ranking, ranking
 from judge_eval.models import Run
 from judge_eval.pages.findings import DISPUTED, findings_context, live_page, pairs_query, seen_of
-from judge_eval.runs.drift import changes_of
+from judge_eval.runs.drift import state_of, watches_of
 from judge_eval.selectors import BoardView
 from judge_eval.web import citation_of, invites_address, run_page
 from voting.choices import short_name
@@ -88,12 +88,14 @@ def _context(
 
 
 def _beside(request: HtmxRequest, run: Run, requested: Request) -> list[tuple[str, str]]:
-    """Return points that findings do not say: that judges have changed, and on whom it depends.
+    """Return points that findings do not say: how watched judges do, and on whom a lead depends.
 
     Whose votes carry a lead is for leads alone who have nothing left to vote on.
     """
-    changes = changes_of(run) if run.anchors_a_day and not requested.part.kind else []
-    points = [("Changed", " ".join(changes))] if changes else []
+    states: dict[str, list[str]] = {}
+    for watch in [] if requested.part.kind else watches_of(run):
+        states.setdefault("Changed" if watch.direction else "Watched", []).append(state_of(watch))
+    points = [(lead, " ".join(states[lead])) for lead in sorted(states)]
     carrier = requested.row.carrier if can(request, "run", run) else None
     if carrier and not has_pairs_left(voters_of(request, run.queue.project_id), run):
         words = f"Without the votes of {carrier} the first judge is no longer ahead."
@@ -118,6 +120,7 @@ def _headline(
         "words": _unbroken(words),
         "points": points,
         "notes": figures.notes if figures else [],
+        "without_thin": figures.without_thin if figures else [],
         "is_computing": bool(board.votes or part.kind) and not figures,
         "spoken": words or f"{number_of(board.votes, 'vote')}.",
     }

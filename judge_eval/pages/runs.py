@@ -212,7 +212,7 @@ class AnchorsForm(forms.Form):
         min_value=0,
         max_value=drift.MOST_A_DAY,
         label="Items to ask each judge about again, a day",
-        help_text="0: none. They are paid from the run's budget.",
+        help_text="0: none. What is asked is paid from the run's budget.",
     )
 
 
@@ -221,17 +221,29 @@ def _watching(request: HttpRequest, run: Run) -> Context:
         return {}
     if why := drift.why_unwatched(run):
         return {"unwatched": why}
-    return {"watching": AnchorsForm(initial={"anchors": run.anchors_a_day}, label_suffix="")}
+    return {
+        "watching": AnchorsForm(initial={"anchors": run.anchors_a_day}, label_suffix=""),
+        "watches": [drift.state_of(watch) for watch in drift.watches_of(run)],
+    }
 
 
 @run_action("run")
 def change_anchors(request: HttpRequest, run: Run) -> HttpResponse:
-    """Say how many items with votes each judge is asked about again, to notice that it changes."""
+    """Say how many items with votes each judge is asked about again, to notice that it changes.
+
+    What new yardsticks take is shown first; whoever wants that says so with `asked`.
+    """
     form = AnchorsForm(request.POST, label_suffix="")
-    if not form.is_valid():
-        context = _context(run) | {"watching": form, "joining": _joining(request, run)}
-        return render(request, "judge_eval/run_progress.html", context, status=422)
-    drift.set_anchors(run, form.cleaned_data["anchors"], user_of(request))
+    is_valid = form.is_valid()
+    a_day = form.cleaned_data.get("anchors", 0)
+    yardsticks = drift.yardsticks(run, a_day) if not drift.why_unwatched(run) else []
+    if not is_valid or (yardsticks and "asked" not in request.POST):
+        context = _context(run) | {"joining": _joining(request, run), **_watching(request, run)}
+        context |= {"watching": form, "yardsticks": yardsticks, "a_day": a_day}
+        return render(
+            request, "judge_eval/run_progress.html", context, status=200 if is_valid else 422
+        )
+    drift.set_anchors(run, a_day, user_of(request))
     return redirect("run-progress", run.pk)
 
 

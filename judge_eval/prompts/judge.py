@@ -4,6 +4,7 @@ What a judge is told is versioned: a change of wording is a change of competitor
 is a new entry in ``VERSIONS``. "Output A" is what stands first *here*.
 """
 
+import json
 import re
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
@@ -81,6 +82,8 @@ class Wording:
 
 # With these words the fence around outputs begins, in every wording.
 _FENCE: Final = "The prompt and the output"
+# Kinds whose choices are words that others wrote.
+OWN_LABELS: Final = ("category", "labels")
 # What instructions may have filled in; the last two are appended where they leave them out.
 PLACEHOLDERS: Final = ("kind", "task", "choices", "rubric")
 
@@ -265,14 +268,18 @@ def messages(
     wording = VERSIONS[version][kind_of(question).noun]
     criteria = "\n".join(f"- {each}" for each in question.criteria)
     own = [each for each in (criteria, question.instructions) if each]
-    examples = [text for each in question.examples for text in (each.prompt, *each.outputs)]
-    boundary = boundary_for(prompt, *outputs, *own, *examples)
+    labels = question.ballot if question.kind in OWN_LABELS else ()
+    examples = [t for each in question.examples for t in (each.prompt, *each.outputs, *each.answer)]
+    boundary = boundary_for(prompt, *outputs, *own, *examples, *labels)
     fence = Fence(boundary, outputs_have_turns=kind == "text")
-    winners = ", ".join(f'"{choice}"' for choice in question.ballot)
+    winners = quoted(question.ballot)
+    choices = "\n".join(_offered(wording, question))
+    if labels:
+        winners, choices = "the choices, written as there", fence.around(choices, "the choices")
     filled = {
         "kind": wording.kinds[kind],
         "task": wording.tasks.get(question.kind, "decide which of these holds"),
-        "choices": "\n".join(_offered(wording, question)),
+        "choices": choices,
         "rubric": rubric,
     }
     opening = instructed(question.instructions or wording.opening, filled)
@@ -314,8 +321,7 @@ def _examples(wording: Wording, examples: Sequence[Example], fence: Fence) -> li
         name = f"example {number}"
         parts.append(fence.around(each.prompt, f"{name}, the prompt", has_turns=True))
         parts += _outputs([f"{name}, {one}" for one in wording.outputs], each.outputs, fence)
-        answer = ", ".join(f'"{choice}"' for choice in each.answer) or "none of them"
-        parts.append(f"Most people on {name}: {answer}")
+        parts.append(fence.around(quoted(each.answer), f"{name}, what most people answered"))
     return [*parts, _AFTER_EXAMPLES]
 
 
@@ -363,7 +369,16 @@ def opening_of(version: str, question: JudgeQuestion) -> str:
 def _offered(wording: Wording, question: JudgeQuestion) -> list[str]:
     if kind_of(question).choices:
         return [f'- "{choice}": {wording.choices[choice]}' for choice in question.ballot]
-    return [f'- "{choice}"' for choice in question.ballot]
+    return [f"- {quoted([choice])}" for choice in question.ballot]
+
+
+def quoted(labels: Sequence[str]) -> str:
+    r"""Write labels as JSON strings, on one line whatever they say.
+
+    >>> print(quoted(["long", "a\nb"]), quoted([]))
+    "long", "a\nb" none of them
+    """
+    return ", ".join(json.dumps(each, ensure_ascii=False) for each in labels) or "none of them"
 
 
 def boundary_for(*contents: str | bytes) -> str:

@@ -3,7 +3,8 @@
 Models wrap both in prose, fences, escapes and thinking. An output is exactly what the model wrote,
 or every change is listed: nothing is repaired silently, and a drawing that is cut off is a failure.
 A verdict is the last JSON object of the reply; where that is broken or cut there is none, whatever
-stands before it: a draft is not an answer. What cannot be read is never guessed.
+stands before it: a draft is not an answer. A reply without JSON has a verdict where it ends with
+one and says no other. What cannot be read is never guessed.
 
 A reply is hostile text: every scan goes forward only and no expression here backtracks, so that
 time is linear in its length.
@@ -12,7 +13,8 @@ time is linear in its length.
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from html import unescape
 from typing import Any, Final, NamedTuple
 
@@ -46,10 +48,39 @@ _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _THINK: Final = re.compile(r"<(/?)think(?:ing)?>", re.IGNORECASE)
 _FENCE_LINE: Final = re.compile(r"[ \t]*+(`{3,}+(?=[^`]*$)|~{3,}+)(.*+)")
 LONGEST_REASON: Final = 500
-# "both bad" is how people say it, "Output A" how the prompt calls it; nothing else is stretched.
-_WINNERS: Final = {
-    name.lower(): choice for choice in CHOICES for name in (choice, TABLE[choice].short)
-} | {f"output {side}".lower(): side for side in SIDES}
+# Under which names a reply may state its choice: the first of them is asked for.
+_NAMES: Final[Mapping[Noun, tuple[str, ...]]] = {
+    "pair": ("winner", "verdict", "choice", "decision"),
+    "item": ("answer", "verdict", "label", "rating"),
+}
+# Objects within objects are looked into so deeply.
+_DEPTH: Final = 3
+_NOUNS: Final = ("output", "response", "answer", "assistant", "model", "candidate", "option")
+# "both bad" is how people say it, the others are how judges do; nothing else is stretched.
+_WINNERS: Final = (
+    {name.lower(): choice for choice in CHOICES for name in (choice, TABLE[choice].short)}
+    | dict.fromkeys(("draw", "equal", "a=b", "b=a"), "tie")
+    | {
+        name.lower(): side
+        for side, other, number, ordinal in zip(SIDES, "BA", "12", ("first", "second"), strict=True)
+        for name in (
+            *(number, ordinal, f"the {ordinal}"),
+            *(f"{noun} {called}" for noun in _NOUNS for called in (side, number)),
+            *(f"{the}{ordinal} {noun}" for noun in _NOUNS for the in ("", "the ")),
+            *(f"{side}>{other}", f"{side}>>{other}", f"{other}<{side}", f"{other}<<{side}"),
+        )
+    }
+)
+# As prompts of the field ask for it: [[A]] or [[A>B]].
+_MARKED: Final = re.compile(r"\[\[([^\[\]\n]{1,30})\]\]")
+_LONGEST_LINE: Final = 300
+_LABEL: Final = r"(?:(?:my|the) )?(?:final |overall )?(?:verdict|winner|answer|decision|rating)"
+_STATED: Final = re.compile(rf"{_LABEL}(?: ?[:=]| is:?) ?(.{{1,30}})", re.IGNORECASE)
+# What may lead to a verdict: a sentence, or words that call it the judge's own.
+_SO: Final = r"(?:.*[.,;!?] ?)?(?:(?:so|thus|hence|therefore),? )?"
+_LEADS_TO_IT: Final = re.compile(rf".*[.!?]|{_SO}{_LABEL}(?: is)?(?: \w+)?:?", re.IGNORECASE)
+# A text within a text: JSON that was written as a string.
+_ENCODED: Final = re.compile(r'"(?=[ \t\r\n]*+\{)')
 _OUT_OF_TEN: Final = re.compile(r"\s*+(\d++(?:\.\d++)?+)\s*+(?:/\s*+10(?:\.0*+)?+\s*+)?+")
 # A string, whatever it holds, or a comma behind the last value of an object or a list.
 _TRAILING: Final = re.compile(r'("(?:[^"\\]|\\.)*+")|,(?=\s*+[}\]])', re.DOTALL)
@@ -343,12 +374,13 @@ class ParsedVerdict(NamedTuple):
 def parse_verdict(reply: str, question: JudgeQuestion) -> ParsedVerdict:
     """Return the verdict of a reply: one choice of the ballot; anything else is ReplyUnreadable.
 
-    ``winner`` may be in any case, ``both bad`` is ``both_bad`` and ``Output A`` is ``A``. Scores
-    (0 to 10) and reason may be left out or null; ``"8"`` and ``"8/10"`` are scores too. Line breaks
-    inside strings and commas behind the last value do no harm. Keys that nobody asked for are
-    ignored; a key that is given twice is not. Of a single item ``answer`` may be in any case too,
-    and a rating a number; a score that was asked for must be there, and must not contradict the
-    answer.
+    ``winner`` may be in any case, ``both bad`` is ``both_bad``, ``Output A`` and ``first`` are
+    ``A``; it may stand in an object within the last one, or be called ``verdict``. Scores (0 to 10)
+    and reason may be left out or null; ``"8"`` and ``"8/10"`` are scores too, and any other score
+    is none. Line breaks inside strings and commas behind the last value do no harm; other keys are
+    ignored. Of a single item a rating may be a number; a score that was asked for must be there and
+    go with the answer. Without JSON, a reply that is nothing but a choice is one, and so is one
+    that ends with ``[[A]]`` or ``Winner: A`` and states no other.
 
     >>> parse_verdict(
     ...     'Well. {"winner": "a", "score_a": 8, "reason": "Fuller."}', JudgeQuestion("AB")
@@ -359,23 +391,115 @@ def parse_verdict(reply: str, question: JudgeQuestion) -> ParsedVerdict:
     ... ).winner
     'long;rude'
     """
-    return _READERS[kind_of(question).noun](_last_object(_answer_text(reply)), question)
+    text = _answer_text(reply)
+    last, rest = _last_object(text)
+    if last is None and (encoded := _ENCODED.search(text)):
+        with suppress(ValueError, RecursionError):
+            inner, end = _decoder.raw_decode(text, encoded.start())
+            last, rest = _last_object(inner)[0], text[end:]
+    verdict, choice = ({}, _plain_choice(text, question)) if last is None else _of(last, question)
+    if choice is None:
+        raise ReplyUnreadable(f"it has no JSON object: {excerpt(text)}")
+    if last is not None and _plain_choice(rest, question) not in (None, choice):
+        raise ReplyUnreadable(f"it says {choice}, and something else at its end: {excerpt(rest)}")
+    if kind_of(question).noun == "item":
+        return ParsedVerdict(choice, _grade(verdict, choice, question), None, _reason(verdict))
+    scores = _score_of_ten(verdict, "score_a"), _score_of_ten(verdict, "score_b")
+    return ParsedVerdict(choice, *scores, _reason(verdict))
 
 
-def _of_pair(verdict: JsonObject, question: JudgeQuestion) -> ParsedVerdict:
-    scores = _score(verdict, "score_a"), _score(verdict, "score_b")
-    return ParsedVerdict(_winner(verdict, question), *scores, _reason(verdict))
+def _of(last: JsonObject, question: JudgeQuestion) -> tuple[JsonObject, str]:
+    """Return the object that states the choice, and the choice: all that is stated must agree."""
+    names = _NAMES[kind_of(question).noun]
+    stated = _statements(last, names, _DEPTH)
+    if not stated:
+        raise ReplyUnreadable(f"its JSON object has no {names[0]}: {excerpt(json.dumps(last))}")
+    read, faults = dict[str, JsonObject](), list[ReplyUnreadable]()
+    for verdict, name, value in stated:
+        if isinstance(verdict, _Repeated):
+            raise ReplyUnreadable("a key is given twice in its JSON object")
+        try:
+            read.setdefault(_choice_of(value, question), verdict)
+        except ReplyUnreadable as fault:
+            if name == names[0]:
+                raise
+            faults.append(fault)
+    if not read:
+        raise faults[0]
+    if len(read) > 1:
+        raise ReplyUnreadable(f"its JSON object says {' and '.join(read)}")
+    [(choice, verdict)] = read.items()
+    return verdict, choice
 
 
-def _of_item(verdict: JsonObject, question: JudgeQuestion) -> ParsedVerdict:
-    answer = _answer(verdict, question)
-    return ParsedVerdict(answer, _grade(verdict, answer, question), None, _reason(verdict))
+def _statements(
+    value: object, names: Collection[str], depth: int
+) -> list[tuple[JsonObject, str, object]]:
+    """Return what an object states under these names; else what those within it do."""
+    if isinstance(value, str) and value.lstrip().startswith("{"):
+        with suppress(ValueError, RecursionError):
+            value = _decoder.decode(value)
+    if not isinstance(value, dict) or not depth:
+        return []
+    own, within = [], []
+    for key, said in value.items():
+        name = key.strip().lower()
+        if inner := _statements(said, names, depth - 1):
+            within += inner
+        elif name in names:
+            own.append((value, name, said))
+    return own + within
 
 
-_READERS: Final[Mapping[Noun, Callable[[JsonObject, JudgeQuestion], ParsedVerdict]]] = {
-    "pair": _of_pair,
-    "item": _of_item,
-}
+def _plain_choice(text: str, question: JudgeQuestion) -> str | None:
+    """Return the choice that a text without JSON is, or ends with; None where it states none.
+
+    A judge may quote what an output says. So a choice counts only in the last line, and only where
+    no other one is stated anywhere.
+    """
+    lines = [line.strip()[-_LONGEST_LINE:] for line in text.replace("*", "").splitlines()]
+    lines = list(filter(None, lines))
+    if len(lines) == 3 and _FENCE.fullmatch(lines[0]) and _FENCE.fullmatch(lines[2]):
+        lines = lines[1:2]
+    if not lines:
+        return None
+    last = lines[-1].rstrip(".")
+    if len(lines) == 1 and not last.isdecimal() and (bare := _read(last.strip('"'), question)):
+        return bare
+    labelled = filter(None, (_STATED.fullmatch(line.rstrip(".")) for line in lines))
+    words = [*_MARKED.findall(text), *(stated[1] for stated in labelled)]
+    choices = {choice for word in words if (choice := _read(word, question))}
+    is_clear = len(choices) == 1 and _is_final(last, lines[-2] if len(lines) > 1 else "")
+    return choices.pop() if is_clear else None
+
+
+def _is_final(last: str, above: str) -> bool:
+    """Say whether a last line states a verdict that is not led to as a quotation is."""
+    before, marked, _ = last.rpartition("[[")
+    if marked and not last.endswith("]]"):
+        return False
+    if before.strip():
+        return bool(_LEADS_TO_IT.fullmatch(before.strip()))
+    if not marked and not _STATED.fullmatch(last):
+        return False
+    return not above.endswith(":") or bool(_LEADS_TO_IT.fullmatch(above))
+
+
+def _read(word: str, question: JudgeQuestion) -> str | None:
+    try:
+        return _choice_of(word.strip(), question)
+    except ReplyUnreadable:
+        return None
+
+
+def _choice_of(value: object, question: JudgeQuestion) -> str:
+    if kind_of(question).noun == "pair":
+        return _winner(value, question)
+    if question.kind != "labels":
+        return _choice(value, question)
+    if not isinstance(value, list):
+        raise ReplyUnreadable(f"its answer is not a list of labels: {excerpt(str(value), 40)}")
+    return joined({_choice(label, question) for label in value})
 
 
 class _Repeated(JsonObject):
@@ -396,26 +520,29 @@ _decoder: Final = json.JSONDecoder(object_pairs_hook=_object, parse_int=_integer
 
 
 class _Scanned(NamedTuple):
-    """The last JSON object of a text, and what is wrong behind it, from where on."""
+    """The last JSON object of a text and where it ends, and what is wrong behind it, from where."""
 
     last: JsonObject | None
     problem: str
     broken_from: int
+    end: int = 0
 
 
-def _last_object(text: str) -> JsonObject:
-    last, problem, broken_from = _scanned(text)
-    if problem:
+def _last_object(text: str) -> tuple[JsonObject | None, str]:
+    """Return the last JSON object of a text, if there is one, and what stands behind it."""
+    scanned = _scanned(text)
+    if scanned.problem:
         # Commas behind last values are taken out only where the text cannot be read with them.
-        again = _scanned(_TRAILING.sub(r"\1", text[broken_from:]))
-        last, problem = (again.last, "") if again.last and not again.problem else (None, problem)
-    if problem:
-        raise ReplyUnreadable(f"its last JSON object is broken: {problem}")
-    if last is None:
-        raise ReplyUnreadable(f"it has no JSON object: {excerpt(text)}")
-    if isinstance(last, _Repeated):
+        broken = text[scanned.broken_from :]
+        text = _TRAILING.sub(r"\1", broken)
+        again = _scanned(text)
+        if again.last is None or again.problem:
+            why = f"its last JSON object is broken: {scanned.problem}: {excerpt(broken, 60)}"
+            raise ReplyUnreadable(why)
+        scanned = again
+    if isinstance(scanned.last, _Repeated):
         raise ReplyUnreadable("a key is given twice in its JSON object")
-    return last
+    return scanned.last, text[scanned.end :]
 
 
 def _scanned(text: str) -> _Scanned:
@@ -424,7 +551,7 @@ def _scanned(text: str) -> _Scanned:
     while (brace := _BRACE.search(text, at)) and faults < _MOST_FAULTS:
         try:
             last, at = _decoder.raw_decode(text, brace.start())
-            scanned = _Scanned(last, "", 0)
+            scanned = _Scanned(last, "", 0, at)
         except json.JSONDecodeError as error:
             # On behind the fault, not behind the brace: what is inside a broken object is no
             # answer, and hardly a character is read twice.
@@ -438,12 +565,19 @@ def _scanned(text: str) -> _Scanned:
     return scanned
 
 
-def _winner(verdict: JsonObject, question: JudgeQuestion) -> str:
-    if "winner" not in verdict:
-        raise ReplyUnreadable("its JSON object has no winner")
-    given = verdict["winner"]
-    winner = _WINNERS.get(given.strip().lower()) if isinstance(given, str) else None
-    quoted = excerpt(given, 40) if isinstance(given, str) else "it gives"
+def _winner(given: object, question: JudgeQuestion) -> str:
+    is_number = isinstance(given, int) and not isinstance(given, bool)
+    written = str(given) if is_number or isinstance(given, str) else ""
+    name = written.strip().lower()
+    if marked := _MARKED.fullmatch(name):
+        name = marked[1].strip()
+    if {*name} & {*"<=>"}:
+        name = name.replace(" ", "")
+    winner = _WINNERS.get(name)
+    if name == "neither":
+        # Neither is good; where that cannot be said, neither is better.
+        winner = "both_bad" if "both_bad" in question.ballot else "tie"
+    quoted = excerpt(written or json.dumps(given), 40)
     offered = ", ".join(question.ballot)
     if winner is None:
         raise ReplyUnreadable(f"the winner {quoted} must be one of {offered}")
@@ -452,22 +586,11 @@ def _winner(verdict: JsonObject, question: JudgeQuestion) -> str:
     return winner
 
 
-def _answer(verdict: JsonObject, question: JudgeQuestion) -> str:
-    if "answer" not in verdict:
-        raise ReplyUnreadable("its JSON object has no answer")
-    given = verdict["answer"]
-    if question.kind != "labels":
-        return _choice(given, question)
-    if not isinstance(given, list):
-        raise ReplyUnreadable("its answer is not a list of labels")
-    return joined({_choice(label, question) for label in given})
-
-
 def _choice(given: object, question: JudgeQuestion) -> str:
     """Return the choice of the ballot that was stated, in any case where that is unmistakable."""
     text = str(given) if isinstance(given, int) and not isinstance(given, bool) else given
     if not isinstance(text, str):
-        raise ReplyUnreadable("the answer it gives is not text")
+        raise ReplyUnreadable(f"the answer it gives is not text: {excerpt(json.dumps(given), 40)}")
     word = text.strip()
     same = [choice for choice in question.ballot if choice.casefold() == word.casefold()]
     if word not in question.ballot and len(same) != 1:
@@ -487,17 +610,24 @@ def _grade(verdict: JsonObject, answer: str, question: JudgeQuestion) -> float |
     return score
 
 
-def _score(verdict: JsonObject, key: str, most: int = 10) -> float | None:
+def _score(verdict: JsonObject, key: str, most: int) -> float | None:
     score = verdict.get(key)
     if score is None:
         return None
-    if most == 10 and isinstance(score, str) and (written := _OUT_OF_TEN.fullmatch(score)):
-        score = float(written[1])
     if isinstance(score, bool) or not isinstance(score, int | float) or math.isnan(score):
-        raise ReplyUnreadable(f"its {key} is not a number")
+        raise ReplyUnreadable(f"its {key} is not a number: {excerpt(json.dumps(score), 40)}")
     if not 0 <= score <= most:
-        raise ReplyUnreadable(f"its {key} is not between 0 and {most}")
+        raise ReplyUnreadable(f"its {key} {score:g} is not between 0 and {most}")
     return float(score)
+
+
+def _score_of_ten(verdict: JsonObject, key: str) -> float | None:
+    """Return a score of an output; one that cannot be read says nothing against the winner."""
+    score = verdict.get(key)
+    written = _OUT_OF_TEN.fullmatch(score) if isinstance(score, str) else None
+    with suppress(ReplyUnreadable):
+        return _score({key: float(written[1]) if written else score}, key, most=10)
+    return None
 
 
 def _reason(verdict: JsonObject) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from judge_eval.prompts.judge import PLACEHOLDERS, Fence, Message, boundary_for
+from judge_eval.prompts.judge import PLACEHOLDERS, Fence, Message, boundary_for, quoted
 
 # Of a prompt, an output or a reason.
 LONGEST_TEXT: Final = 2_000
@@ -40,10 +40,10 @@ def suggestion_messages(rubric: str, instructions: str, cases: Sequence[Case]) -
 
     >>> case = Case("Hi", ["Hello"], "flag", "Too short.", "pass", "judge wrong")
     >>> system, user = suggestion_messages("Be kind.", "By {rubric}:", [case])
-    >>> print(user["content"].splitlines()[-1])
-    The judge: flag. Most people: pass. judge wrong
+    >>> print(user["content"].splitlines()[-4], "|", user["content"].splitlines()[-1])
+    judge: "flag", most people: "pass" | Case 1: judge wrong
     """
-    texts = [text for case in cases for text in (case.prompt, *case.outputs, case.reason)]
+    texts = [t for c in cases for t in (c.prompt, *c.outputs, c.reason, c.judge, c.people)]
     fence = Fence(boundary_for(rubric, instructions, *texts))
     parts = [fence.around(rubric, "the rubric"), fence.around(instructions, "the instructions")]
     for number, case in enumerate(cases, start=1):
@@ -51,7 +51,8 @@ def suggestion_messages(rubric: str, instructions: str, cases: Sequence[Case]) -
         names = ("the prompt", *outputs, "the judge's reason")
         given = zip(names, (case.prompt, *case.outputs, case.reason), strict=True)
         parts += [fence.around(t[:LONGEST_TEXT], f"case {number}, {name}") for name, t in given]
-        parts.append(f"The judge: {case.judge}. Most people: {case.people}. {case.tag}")
+        said = f"judge: {quoted([case.judge])}, most people: {quoted([case.people])}"
+        parts += [fence.around(said, f"case {number}, the answers"), f"Case {number}: {case.tag}"]
     placeholders = ", ".join(f"{{{name}}}" for name in PLACEHOLDERS)
     system = _SYSTEM.format(placeholders=placeholders, boundary=fence.boundary)
     return [{"role": "system", "content": system}, {"role": "user", "content": "\n\n".join(parts)}]

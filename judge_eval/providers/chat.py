@@ -29,7 +29,12 @@ _LARGEST_COUNT = 2**31 - 1
 _line = functools.lru_cache(maxsize=CLIENTS)(Line)
 # How refusals speak of what can be left out, where they do not name it as the protocol does.
 _SPOKEN_OF = {
-    "response_format": re.compile("response_format|json_schema|structured.output", re.IGNORECASE),
+    # Some name no field, but a word of the schema that they do not know.
+    "response_format": re.compile(
+        r"response.?format|schema|structured.?output|guided.?(?:json|decoding)|grammar"
+        r"|additional.?properties|['\"`](?:enum|strict|anyOf|minimum|maximum)['\"`]",
+        re.IGNORECASE,
+    ),
     "max_tokens": re.compile("max_tokens|max_completion_tokens"),
     SYSTEM: re.compile(r"system|developer.instruct|\broles?\b", re.IGNORECASE),
     STREAM: re.compile("stream", re.IGNORECASE),

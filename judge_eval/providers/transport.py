@@ -10,6 +10,7 @@ import ssl
 import threading
 import time
 import weakref
+import zlib
 from collections import deque
 from collections.abc import Iterable
 from http.client import HTTPConnection, HTTPException, HTTPResponse
@@ -17,12 +18,16 @@ from typing import TypeAlias
 from urllib.parse import quote, urlsplit
 
 from humanjudge.lib.strict_json import JsonObject
+from humanjudge.lib.text import excerpt
 from judge_eval.providers.errors import CallFailed
 
 REPLY_LIMIT = 10 * 1024 * 1024
 CONNECT_S = 10.0
 # Shorter than the five seconds after which common servers (uvicorn, Node) hang up an idle line.
 IDLE_S = 4.0
+# How a reply may be packed, though nobody asked for it, as zlib calls it; 0 is not at all.
+_EITHER = 32 + zlib.MAX_WBITS
+_ENCODINGS = {"identity": 0, "": 0, "gzip": _EITHER, "x-gzip": _EITHER, "deflate": _EITHER}
 _IN_PATHS = "/%:@!$&'()*+,;=~"
 _IN_QUERIES = f"{_IN_PATHS}?"
 
@@ -246,11 +251,20 @@ def _encoded(body: JsonObject) -> bytes | None:
 
 def _read(response: HTTPResponse) -> Reply:
     headers = {name.lower(): value for name, value in response.getheaders()}
-    if headers.get("content-encoding", "identity").lower() != "identity":
-        # Unasked for, and a few kilobytes may unpack to gigabytes.
-        refused = "the reply is compressed, which was not asked for"
+    encoding = headers.get("content-encoding", "identity").strip().lower()
+    if encoding not in _ENCODINGS:
+        refused = f"the reply is compressed ({excerpt(encoding, 20)}), which was not asked for"
         raise CallFailed(refused, status=response.status)
     content = response.read(REPLY_LIMIT + 1)
+    if _ENCODINGS[encoding] and len(content) <= REPLY_LIMIT:
+        # Unasked for. A few kilobytes may unpack to gigabytes: no more is unpacked than is taken.
+        unpacking = zlib.decompressobj(_ENCODINGS[encoding])
+        try:
+            content = unpacking.decompress(content, REPLY_LIMIT + 1)
+        except zlib.error as error:
+            raise HTTPException("it cannot be unpacked") from error
+        if not unpacking.eof and len(content) <= REPLY_LIMIT:
+            raise HTTPException("it ended early")
     if len(content) > REPLY_LIMIT:
         limit = f"the reply is larger than {REPLY_LIMIT // 1024**2} MB"
         raise CallFailed(limit, status=response.status)

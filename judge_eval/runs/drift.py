@@ -1,4 +1,9 @@
-"""Has a judge changed since it was chosen? A few items with votes are asked about again each day.
+"""Has a judge changed since it was watched? A few items with votes are asked about again each day.
+
+A judge that is watched answers about its anchors so many times at once that the answers last for a
+year: its yardstick, which is paid first and never renewed. Each later answer is set against one of
+it that was not used yet. Where all are used the watch ends; another one begins with a new yardstick
+when somebody wants it.
 
 They are asked about by the run's own words, beside its calls: nothing is read from stored replies,
 nothing becomes a verdict, and no figure of agreement has them. An outage is no change, so what
@@ -10,26 +15,29 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
+from decimal import Decimal
 from itertools import chain
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 from uuid import UUID, uuid4
 
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import DatabaseError, transaction
-from django.db.models import F, Max, Q, QuerySet
+from django.db.models import F, Q, QuerySet
 from django.urls import reverse
 from django.utils import timezone
 
 from humanjudge.lib.domain_events import Announcement, announce
 from humanjudge.lib.extensions import HookFailed
-from humanjudge.lib.text import listed, number_of, odds
+from humanjudge.lib.leases import claim, release
+from humanjudge.lib.text import listed, number_of, odds, usd
 from judge_eval.config.judge_types import NoVerdict
 from judge_eval.config.run_config import JudgePart
-from judge_eval.models import Anchor, Call, Judge, Provider, Run, Verdict
+from judge_eval.models import Anchor, Call, Judge, Provider, Run, Verdict, Watch
 from judge_eval.providers import protocols
 from judge_eval.providers.errors import CallFailed
-from judge_eval.runs import extension_check, leases, providers, verdicts
+from judge_eval.runs import extension_check, leases, providers, variants, verdicts
 from judge_eval.runs.hook_api import Asks
 from judge_eval.runs.lifecycle import JOINABLE, LifecycleRefused
 from judge_eval.runs.requests import Question, question_of
@@ -38,19 +46,21 @@ from judge_eval.selectors import voted_items
 from voting.changes import note_change
 from voting.ledger.counts import votes_on
 from voting.models import Item
+from voting.order import keyed_number
 
 MOST_ANCHORS: Final = 400
 MOST_A_DAY: Final = 100
-# For each one that is asked about again in a day so many are frozen, until all are.
-FROZEN_A_DAY: Final = 10
 # A worker goes on with other things after so many answers of a judge, or so many seconds.
 AT_ONCE: Final = 20
 LONGEST_SECONDS: Final = 30.0
+# Longer than any answer takes: no other worker asks the same meanwhile.
+LEASE: Final = timedelta(minutes=10)
 EVENT: Final = "judge_drift"
 _FLOATS: Final = "-latest"
 # A provider says by these that it does not answer this one: no verdict, as it is in the run.
 _OF_THE_ITEM: Final = (400, 413, 422)
 
+_Place = TypeVar("_Place")
 _at_work = threading.Lock()
 logger = logging.getLogger(__name__)
 
@@ -62,23 +72,46 @@ class AnchorAnswer(NamedTuple):
     model: str
 
 
-def ask_anchors(now: datetime) -> None:
-    """Ask what is due of every run that wants it; a worker process does so once at a time."""
+class Yardstick(NamedTuple):
+    """What watching a judge begins with: so many answers about each anchor, and their cost."""
+
+    judge: Judge
+    anchors: int
+    repeats: int
+    calls: int
+    most_usd: Decimal | None
+
+    def __str__(self) -> str:
+        price = usd(self.most_usd) + " at most" if self.most_usd is not None else "price not known"
+        items = number_of(self.anchors, self.judge.run.queue.noun)
+        calls = number_of(self.calls, "call")
+        return f"{self.judge.name}: {self.repeats} times about each of {items}, {calls}, {price}."
+
+
+def ask_anchors(now: datetime) -> bool:
+    """Ask what is due of every judge that is watched, one process of a worker once at a time.
+
+    Say whether a yardstick wants more right away.
+    """
     if not _at_work.acquire(blocking=False):
-        return
-    until = time.monotonic() + LONGEST_SECONDS
+        return False
+    until, is_more = time.monotonic() + LONGEST_SECONDS, False
     try:
         # While judges are tuned an alarm would tell of votes that are held out.
-        runs = Run.objects.filter(anchors_a_day__gt=0, state__in=JOINABLE, config__isnull=False)
-        runs = runs.filter(queue__is_tuning=False)
-        for run in runs.select_related("queue"):
-            if why_unwatched(run) or extension_check.why_not(run):
-                continue
-            for judge in watched_judges(run):
-                judge.run = run
-                _ask_due(judge, now, until)
+        watches = Watch.objects.filter(
+            ended_at=None,
+            judge__run__anchors_a_day__gt=0,
+            judge__run__state__in=JOINABLE,
+            judge__run__queue__is_tuning=False,
+        ).select_related("judge__run__queue")
+        # A yardstick may take hours: what is due today comes first.
+        for watch in watches.order_by(F("began_at").asc(nulls_last=True), "pk"):
+            run = watch.judge.run
+            if time.monotonic() < until and not why_unwatched(run):
+                is_more |= not extension_check.why_not(run) and _ask_due(watch, now, until)
     finally:
         _at_work.release()
+    return is_more
 
 
 def watched_judges(run: Run) -> QuerySet[Judge]:
@@ -92,113 +125,131 @@ def why_unwatched(run: Run) -> str:
         return "Votes here are simulated, so no judge is watched."
     if not run.queue.ballot:
         return "No vote says whether a free text is right, so no judge is watched."
-    has_judges = watched_judges(run).exists()
-    return "" if has_judges else "No judge of this run is asked here, so none can be watched."
+    if not watched_judges(run).exists():
+        return "No judge of this run is asked here, so none can be watched."
+    has_votes = voted_items(run).exists()
+    return "" if has_votes else "Nobody has voted yet, so there is nothing to ask judges again."
 
 
-def _ask_due(judge: Judge, now: datetime, until: float) -> None:
+def _ask_due(watch: Watch, now: datetime, until: float) -> bool:
+    """Ask what is due of one judge; say whether its yardstick wants more."""
+    lease = Watch.objects.filter(pk=watch.pk, ended_at=None)
+    if not claim(lease, LEASE):
+        return False  # another worker asks
     try:
-        _freeze(judge, now, until)
-        _ask_again(judge, now, until)
+        watch.refresh_from_db(fields=["began_at"])
+        if watch.began_at is None:
+            return _take_yardstick(watch, until)
+        _ask_again(watch, now, until)
     except DatabaseError:
         raise
     except CallFailed as failed:
-        logger.info("anchors of %s wait: %s", judge, failed.reason)
+        logger.info("anchors of %s wait: %s", watch.judge, failed.reason)
     except Exception:
         # One judge that cannot be asked must not hold up the others.
-        logger.exception("anchors of judge %s", judge.pk)
+        logger.exception("anchors of judge %s", watch.judge_id)
+    finally:
+        release(lease)
+    return False
 
 
-def _freeze(judge: Judge, now: datetime, until: float) -> None:
-    """Ask about anchors that this freezing lacks; where all were asked again, start the next."""
-    from judge_eval.stats.drift import draw
+def _take_yardstick(watch: Watch, until: float) -> bool:
+    """Ask about all anchors so many times; say whether more is to be asked."""
+    stored = {(number, str(item)) for number, item in watch.answers.values_list("number", "item")}
+    rounds = range(1, watch.repeats + 1)
+    left = [
+        ((number, item), UUID(item))
+        for number in rounds
+        for item in watch.anchors
+        if (number, item) not in stored
+    ]
+    answers = 0
+    for (number, item), (winner, model) in _answers(watch.judge, left[:AT_ONCE], until):
+        Anchor.objects.create(
+            watch=watch, number=number, item_id=item, stored=winner, stored_model=model
+        )
+        answers += 1
+    if answers == len(left):
+        Watch.objects.filter(pk=watch.pk).update(began_at=timezone.now())
+    return 0 < answers < len(left)
 
-    voted = map(str, voted_items(judge.run).values_list("pk", flat=True))
-    anchors = draw(str(judge.run_id), 0, voted, [], MOST_ANCHORS)
-    rows = Anchor.objects.filter(judge=judge)
-    freezing = rows.aggregate(last=Max("freezing"))["last"] or 1
-    current = rows.filter(freezing=freezing)
-    frozen = {str(item) for item in current.values_list("item", flat=True)}
-    if frozen and frozen >= {*anchors} and not current.filter(answered_at=None).exists():
-        freezing, frozen = freezing + 1, set()
-    today = rows.filter(frozen_at__gte=_midnight(now)).count()
-    left = min(FROZEN_A_DAY * judge.run.anchors_a_day - today, AT_ONCE)
-    due = draw(str(judge.pk), freezing, anchors, frozen, max(0, left))
-    for item, answer in _answers(judge, due, until):
-        winner, model = answer
-        fields = {"frozen": winner, "frozen_model": model, "frozen_at": timezone.now()}
-        Anchor.objects.get_or_create(judge=judge, freezing=freezing, item=item, defaults=fields)
 
-
-def _ask_again(judge: Judge, now: datetime, until: float) -> None:
-    """Ask about anchors that were frozen on a day before, each once."""
-    from judge_eval.stats.drift import draw
-
-    rows = Anchor.objects.filter(judge=judge)
-    today = rows.filter(answered_at__gte=_midnight(now)).count()
-    left = min(judge.run.anchors_a_day - today, AT_ONCE)
-    waiting = rows.filter(answered_at=None, frozen_at__lt=_midnight(now))
-    numbers = {str(item): pk for item, pk in waiting.values_list("item", "pk")}
-    due = draw(str(judge.pk), 0, numbers, [], max(0, left))
-    for item, answer in _answers(judge, due, until):
-        _write(judge, numbers[str(item.pk)], answer)
+def _ask_again(watch: Watch, now: datetime, until: float) -> None:
+    """Ask about some anchors once more, from the day after the yardstick on, and weigh it."""
+    midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    assert watch.began_at is not None  # else its yardstick is asked
+    today = watch.answers.filter(answered_at__gte=midnight).count()
+    left = min(watch.judge.run.anchors_a_day - today, AT_ONCE)
+    if watch.began_at >= midnight or left <= 0:
+        return
+    # An answer that failed makes no difference.
+    unused = watch.answers.filter(answered_at=None).exclude(stored="").order_by("number")
+    rows = list(unused.values_list("number", "item", "pk")[: left + len(watch.anchors)])
+    rows.sort(
+        key=lambda row: (row[0], keyed_number(settings.SECRET_KEY, "anchor", watch.pk, *row[:2]))
+    )
+    due = [(pk, item) for _, item, pk in rows[:left]]
+    try:
+        for pk, (winner, model) in _answers(watch.judge, due, until):
+            row = Anchor.objects.get(pk=pk)
+            row.answer, row.answered_model, row.answered_at = winner, model, timezone.now()
+            votes = [choice for choice, _ in votes_on(Q(item=row.item_id))[row.item_id]]
+            if winner:
+                # By the votes that each of the two equals.
+                apart = votes.count(winner) - votes.count(row.stored)
+                row.difference = apart / (len(votes) or 1)
+            row.save()
+    finally:
+        _settle(watch, is_used_up=not unused.exists())
 
 
 def _answers(
-    judge: Judge, items: Sequence[str], until: float
-) -> Iterator[tuple[Item, AnchorAnswer]]:
+    judge: Judge, due: Sequence[tuple[_Place, UUID]], until: float
+) -> Iterator[tuple[_Place, AnchorAnswer]]:
     """Ask about some items one by one, until it is too late."""
     rows = Item.objects.select_related("queue", "a__picture", "b__picture")
-    by_number = rows.in_bulk(map(UUID, items))
-    for number in items:
+    by_number = rows.in_bulk({item for _, item in due})
+    for place, item in due:
         if time.monotonic() > until:
             return
-        yield by_number[UUID(number)], _ask(judge, by_number[UUID(number)])
+        yield place, _ask(judge, by_number[item])
 
 
-def _write(judge: Judge, number: int, answer: AnchorAnswer) -> None:
-    from judge_eval.stats.drift import share_right
-
-    with transaction.atomic():
-        row = Anchor.objects.select_for_update(no_key=True).get(pk=number)
-        if row.answered_at is not None:
-            return  # another worker was quicker
-        row.answer, row.answered_model = answer
-        row.answered_at = timezone.now()
-        votes = [choice for choice, _ in votes_on(Q(item=row.item_id))[row.item_id]]
-        row.difference = share_right(votes, row.answer) - share_right(votes, row.frozen)
-        row.save()
-        _settle(judge, row)
-
-
-def _settle(judge: Judge, row: Anchor) -> None:
-    """Announce that a judge has changed where this answer settles it, once."""
+def _settle(watch: Watch, *, is_used_up: bool) -> None:
+    """End a watch, and say so, where the judge has changed or nothing is left to compare with."""
     from judge_eval.stats.drift import drift
 
-    rows = Anchor.objects.filter(judge=judge, difference__isnull=False)
-    if rows.exclude(settles="").exists():
+    rows = watch.answers.filter(difference__isnull=False).order_by("answered_at", "pk")
+    compared = list(rows.values_list("difference", "answered_at"))
+    days = [(at - watch.began_at).days for _, at in compared if at and watch.began_at]
+    run = watch.judge.run
+    judges = Watch.objects.filter(judge__run=run).values("judge").distinct().count()
+    change = drift([difference or 0.0 for difference, _ in compared], days, judges)
+    if not change.direction and not is_used_up:
         return
-    ordered = rows.order_by("answered_at", "pk").values_list("difference", flat=True)
-    differences = [difference or 0.0 for difference in ordered]
-    change = drift(differences)
-    if change.direction:
-        row.settles = change.direction
-        row.save(update_fields=["settles"])
-        evidence = change.worse if change.direction == "worse" else change.better
-        _announce(judge, row, evidence, len(differences))
+    watch.ended_at, watch.direction = timezone.now(), change.direction
+    if change.since is not None and watch.began_at:
+        watch.since = (watch.began_at + timedelta(days=change.since)).date()
+    with transaction.atomic():
+        watch.save(update_fields=["ended_at", "direction", "since"])
+        if change.direction:
+            _announce(watch, max(change.worse, change.better), len(compared))
+        else:
+            run.record("watch_ended", state_of(watch), judge=str(watch.judge_id))
 
 
-def _announce(judge: Judge, row: Anchor, evidence: float, anchors: int) -> None:
-    run = judge.run
-    words = f"{in_words(judge, row)} (evidence {odds(evidence)}, {number_of(anchors, 'anchor')})."
-    run.record(EVENT, words, judge=str(judge.pk), direction=row.settles)
+def _announce(watch: Watch, evidence: float, anchors: int) -> None:
+    judge, run = watch.judge, watch.judge.run
+    basis = f"(evidence {odds(evidence)}, {number_of(anchors, 'anchor')})"
+    words = f"{_changed(watch)} {basis}."
+    run.record(EVENT, words, judge=str(judge.pk), direction=watch.direction)
     about = {"run": str(run.pk), "name": run.name, "judge": str(judge.pk)}
-    about |= {"judge_name": judge.name, "direction": row.settles}
+    about |= {"judge_name": judge.name, "direction": watch.direction, "since": str(watch.since)}
     announce(
         Announcement(
             EVENT,
             run.queue.project_id,
-            f"{EVENT}:{judge.pk}",
+            f"{EVENT}:{watch.pk}",
             f"{run.name}: {words}",
             reverse("run", args=[run.pk]),
             {**about, "evidence": evidence, "anchors": anchors},
@@ -206,31 +257,75 @@ def _announce(judge: Judge, row: Anchor, evidence: float, anchors: int) -> None:
     )
 
 
+def yardsticks(run: Run, a_day: int) -> list[Yardstick]:
+    """Return what it takes to watch the judges that are not watched yet, at so many a day."""
+    from judge_eval.stats.drift import yardstick
+
+    if not a_day:
+        return []
+    watched = Watch.objects.filter(judge__run=run, ended_at=None)
+    judges = watched_judges(run).exclude(pk__in=watched.values("judge"))
+    anchors = min(voted_items(run).count(), MOST_ANCHORS)
+    repeats = yardstick(a_day, anchors)
+    most = variants.cost_of_asking(run, dict.fromkeys(judges, repeats * anchors))
+    return [Yardstick(judge, anchors, repeats, *most[judge]) for judge in most]
+
+
 def set_anchors(run: Run, a_day: int, by: User | None) -> None:
-    """Ask about so many anchors again each day, of each judge; 0 is none."""
+    """Ask about so many anchors again each day, of each judge; 0 is none.
+
+    Judges that are not watched are from now on: their yardsticks are asked first.
+    """
     if a_day and (why := why_unwatched(run)):
         raise LifecycleRefused(why)
-    if run.anchors_a_day == a_day:
-        return
+    new = yardsticks(run, a_day)
+    if a_day and not new and not Watch.objects.filter(judge__run=run, ended_at=None).exists():
+        raise LifecycleRefused("Nobody has voted yet, so there is nothing to ask judges again.")
+    items = voted_items(run).values_list("pk", flat=True)
+    drawn = sorted(
+        items, key=lambda item: keyed_number(settings.SECRET_KEY, "anchors", run.pk, item)
+    )
+    anchors = [str(item) for item in drawn[:MOST_ANCHORS]]
     with transaction.atomic():
-        Run.objects.filter(pk=run.pk).update(anchors_a_day=a_day)
-        words = f"{run.name}: {number_of(a_day, 'anchor')} a day are asked again."
-        note_change(run.queue.project, by, words)
+        for first in new:
+            fields = {"anchors": anchors, "repeats": first.repeats}
+            # Somebody else may have pressed it too.
+            Watch.objects.get_or_create(judge=first.judge, ended_at=None, defaults=fields)
+        if run.anchors_a_day != a_day:
+            Run.objects.filter(pk=run.pk).update(anchors_a_day=a_day)
+            words = f"{run.name}: {number_of(a_day, 'anchor')} a day are asked again."
+            note_change(run.queue.project, by, words)
     run.anchors_a_day = a_day
 
 
-def in_words(judge: Judge, row: Anchor) -> str:
-    return f"{judge.name} has changed: it is {row.settles} since {row.answered_at:%-d %B %Y}"
+def _changed(watch: Watch) -> str:
+    since = f"since about {watch.since:%-d %B %Y}"
+    return f"{watch.judge.name} has changed: it is {watch.direction} {since}"
 
 
-def changes_of(run: Run, judge: UUID | None = None) -> list[str]:
-    """Say which judges of a run have changed, or of one judge; on the board and in the gate."""
-    rows = Anchor.objects.exclude(settles="").filter(judge__run=run).select_related("judge")
+def state_of(watch: Watch) -> str:
+    """Say what a watch has found."""
+    name = watch.judge.name
+    if watch.direction:
+        return f"{_changed(watch)}. What the board says of it is of its earlier answers."
+    if watch.ended_at:
+        ended = f"{watch.ended_at:%-d %B %Y}"
+        return (
+            f"The watch of {name} ended on {ended}: its yardstick is used up, and no change was "
+            "found. Later ones are not looked for."
+        )
+    if watch.began_at is None:
+        return f"{name} is not watched yet: its yardstick is being asked."
+    return f"{name} is watched since {watch.began_at:%-d %B %Y}: no change is shown."
+
+
+def watches_of(run: Run, judge: UUID | None = None) -> list[Watch]:
+    """Return the watches of a run's judges, or of one: the last of each, and any with a change."""
+    rows = Watch.objects.filter(judge__run=run).select_related("judge").defer("anchors")
     rows = rows.filter(judge=judge) if judge else rows
-    consequence = "What the board says of it is of its earlier answers."
-    return [
-        f"{in_words(row.judge, row)}. {consequence}" for row in rows.order_by("judge__position")
-    ]
+    watches = list(rows.order_by("judge__position", "pk"))
+    last = {watch.judge_id: watch.pk for watch in watches}
+    return [watch for watch in watches if watch.direction or last[watch.judge_id] == watch.pk]
 
 
 def floating_models(run: Run) -> dict[UUID, str]:
@@ -238,9 +333,9 @@ def floating_models(run: Run) -> dict[UUID, str]:
     judges, names = list(run.judges.all()), defaultdict[tuple[str, str], set[str]](set)
     for judge in judges:
         names[judge.provider, judge.model].add(judge.reported_model)
-    rows = Anchor.objects.filter(judge__run=run).order_by().distinct()
+    rows = Anchor.objects.filter(watch__judge__run=run).order_by().distinct()
     for provider, model, *reported in rows.values_list(
-        "judge__provider", "judge__model", "frozen_model", "answered_model"
+        "watch__judge__provider", "watch__judge__model", "stored_model", "answered_model"
     ):
         names[provider, model].update(reported)
     notes = {
@@ -288,7 +383,8 @@ def _questions(verdict: Verdict) -> dict[JudgePart, list[Question]]:
     run, questions = verdict.judge.run, dict[JudgePart, list[Question]]()
     for model in verdicts.spec_of(verdict.judge).models:
         provider = providers.find(model.provider, run.queue.project_id)
-        calls = verdicts.calls_for(verdict, [model])
+        # Repeats say whether a judge agrees with itself: here they would be paid for nothing.
+        calls = [call for call in verdicts.calls_for(verdict, [model]) if not call.is_repeat]
         questions[model] = [question_of(call, provider) for call in calls]
         if why := providers.lacks_key(questions[model][0].provider):
             raise CallFailed(why, was_sent=False)
@@ -336,7 +432,3 @@ def _ask_one(question: Question) -> None:
         setattr(call, name, value)
     if call.state == Call.State.WAITING:
         _ask_one(question_of(call, provider))
-
-
-def _midnight(now: datetime) -> datetime:
-    return now.replace(hour=0, minute=0, second=0, microsecond=0)

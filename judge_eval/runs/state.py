@@ -115,11 +115,15 @@ def _fail_without_provider(run: Run) -> None:
 def pair_outputs(run: Run) -> bool:
     """Pair the outputs of prompts that every model has answered, or failed to; each pair once.
 
-    Of single items each output is one. Return whether there may be more to pair.
+    Of single items each output is one. Drawings are drawn before: a mode may pair by what they
+    show. Return whether there may be more to pair.
     """
     assert run.config  # it generates
     generating = run.calls.filter(purpose=Call.Purpose.GENERATE)
-    open_prompts = generating.filter(prompt=OuterRef("prompt"), state=Call.State.WAITING)
+    is_waiting = Q(state=Call.State.WAITING)
+    if run.config["kind"] == "svg":
+        is_waiting |= Q(inference__picture__state=Picture.State.WAITING)
+    open_prompts = generating.filter(is_waiting, prompt=OuterRef("prompt"))
     fresh = generating.filter(~Exists(open_prompts), is_paired=False)
     prompts = fresh.order_by("prompt").values_list("prompt", flat=True).distinct()[:PROMPTS_AT_ONCE]
     if not prompts:

@@ -103,7 +103,7 @@ def next_steps(run: Run, judges: Sequence[Judge]) -> dict[UUID, NextStep]:
         return {}
     first = _first_items(run)
     about = {step: Count("pk", filter=_within(step, first)) for step in STEPS}
-    every = run.queue.items.aggregate(**about, characters=Avg(_CHARACTERS))
+    every = run.queue.items.aggregate(**about)
     about = {step: Count("pk", filter=_within(step, first, "item__")) for step in STEPS}
     rows: Any = Verdict.objects.filter(judge__in=judges).order_by().values("judge")
     made = {row.pop("judge"): row for row in rows.annotate(**about)}
@@ -112,29 +112,33 @@ def next_steps(run: Run, judges: Sequence[Judge]) -> dict[UUID, NextStep]:
         number = {step: every[step] - made.get(judge.pk, _NOTHING)[step] for step in STEPS}
         if step := next((step for step in STEPS if number[step] > 0), None):
             left[judge] = step, number[step]
-    return _estimated(run, left, int(every["characters"] or 0)) if left else {}
+    most = cost_of_asking(run, {judge: number for judge, (_, number) in left.items()})
+    return {judge.pk: NextStep(*left[judge], *most[judge]) for judge in left}
 
 
-def _estimated(
-    run: Run, left: Mapping[Judge, tuple[Step, int]], characters: int
-) -> dict[UUID, NextStep]:
-    """Say what steps cost, by how many characters the run's items have in the mean."""
+def cost_of_asking(run: Run, items: Mapping[Judge, int]) -> dict[Judge, tuple[int, Decimal | None]]:
+    """Return the calls that judges make about so many items, and what these cost at most.
+
+    By how many characters the run's items have in the mean.
+    """
+    if not items:
+        return {}
     config = config_of(run)
-    specs = {judge: config.spec_of(judge.name) or JudgeSpec(id=judge.name) for judge in left}
-    prices = providers.prices({judge.provider for judge in left}, run.queue.project_id)
+    specs = {judge: config.spec_of(judge.name) or JudgeSpec(id=judge.name) for judge in items}
+    prices = providers.prices({judge.provider for judge in items}, run.queue.project_id)
     examples = run.queue.items.filter(pk__in={e.item for s in specs.values() for e in s.examples})
     sizes = dict(examples.values_list("pk", _CHARACTERS))
-    steps = {}
-    for judge, (step, number) in left.items():
+    characters = int(run.queue.items.aggregate(mean=Avg(_CHARACTERS))["mean"] or 0)
+    most = {}
+    for judge, number in items.items():
         spec, price = specs[judge], prices.get((judge.provider, judge.model))
         calls = number * calls_per_verdict(config, spec)
         around = len(run.queue.rubric.text) + len(spec.instructions) + 2_000
         around += sum(sizes.get(each.item, 0) for each in spec.examples)
-        most = config.asking(judge.name, judge.provider, judge.model).max_tokens
+        longest = config.asking(judge.name, judge.provider, judge.model).max_tokens
         tokens = calls * (around + characters) // 4
-        usd = cost(tokens, calls * most, price) if price else None
-        steps[judge.pk] = NextStep(step, number, calls, usd)
-    return steps
+        most[judge] = calls, cost(tokens, calls * longest, price) if price else None
+    return most
 
 
 def ask(run: Run, judge: Judge, step: Step) -> int:

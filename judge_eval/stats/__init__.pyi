@@ -11,6 +11,7 @@ from .annotator_test import (
     epsilon_key as epsilon_key,
     in_words as in_words,
     jaccard_similarity as jaccard_similarity,
+    outcome_of as outcome_of,
 )
 from .bootstrap import Resampling as Resampling
 from .estimate import (

@@ -42,7 +42,13 @@ from judge_eval.stats.labels import (
     numbered,
 )
 from judge_eval.stats.pairs import WILSON, mean_over_raters, partners, patterns_of, resampled_rates
-from judge_eval.stats.significance import benjamini_yekutieli, penalty, t_test, wilcoxon
+from judge_eval.stats.significance import (
+    benjamini_yekutieli,
+    mean_of_means,
+    penalty,
+    t_test,
+    wilcoxon,
+)
 
 Scoring: TypeAlias = Literal["accuracy", "neg_rmse", "jaccard_similarity"]
 AnyScoring: TypeAlias = Literal["auto", "accuracy", "neg_rmse", "jaccard_similarity"]
@@ -141,11 +147,15 @@ class AltTestResult:
 
     `winning_rate` is by epsilon, as "0.00", "0.05" …, of which `epsilon` decides. `by_human` are
     people with enough items, and `untested` how many the others have. Of the `items` that counted,
-    `items_of_two` were labelled by two people only.
+    `items_of_two` were labelled by two people only. `shortfall` is on how much more of the items
+    the person left out agrees better than the judge, than the other way round: the mean over
+    people of d, with an interval by items. Where it lies above epsilon, the judge is shown to be
+    worse than it may be.
     """
 
     winning_rate: Mapping[str, Estimate]
     advantage_probability: Estimate
+    shortfall: Estimate
     by_human: Mapping[str, AgainstHuman]
     untested: Mapping[str, int]
     epsilon: str
@@ -159,6 +169,28 @@ class AltTestResult:
         """Whether the judge wins against at least half of the people; None without a figure."""
         rate = self.winning_rate[self.epsilon].value
         return None if rate is None else rate >= PASSES
+
+    @property
+    def outcome(self) -> str:
+        return outcome_of(self.winning_rate[self.epsilon].value, self.shortfall, self.epsilon)
+
+
+def outcome_of(winning_rate: float | None, shortfall: Estimate, epsilon: str) -> str:
+    """Say how the test ends: who does not pass fails only where that is shown.
+
+    Examples
+    --------
+    >>> outcome_of(0.0, Estimate(0.3, 0.25, 0.35), "0.20"), outcome_of(None, Estimate(0.3), "0.20")
+    ('fails', 'not tested')
+    >>> outcome_of(0.6, Estimate(0.1), "0.20"), outcome_of(0.4, Estimate(0.3, 0.1, 0.5), "0.20")
+    ('passes', 'not shown')
+    """
+    if winning_rate is None:
+        return "not tested"
+    if winning_rate >= PASSES:
+        return "passes"
+    is_worse = shortfall.low is not None and shortfall.low > float(epsilon)
+    return "fails" if is_worse else "not shown"
 
 
 def alt_test(
@@ -271,7 +303,7 @@ def _tested(
     counted = np.unique(item[kept])
     if len(against) < settings.min_humans:
         advantage = no_figure(_why_none(len(against), settings), left_out=gaps)
-        rates = [advantage] * len(keys)
+        rates, shortfall = [advantage] * len(keys), advantage
     else:
         patterns = patterns_of(item[kept], (human[kept] * 2 + judge_holds[kept]).astype(np.uint64))
         row, holds = human[kept][patterns.pick], judge_holds[kept][patterns.pick].astype(np.float64)
@@ -279,12 +311,15 @@ def _tested(
         low, high, method = interval_of(mean_over_raters(drawn), len(counted), settings.resampling)
         total = int(n[is_tested].sum())
         mean = float(np.mean([each.judge_advantage for each in against.values()]))
+        behind = np.where(judge_holds, -1.0 * (ahead < -TIE), 1.0)
+        shortfall = mean_of_means(behind[kept], human[kept], item[kept])
         advantage = Estimate(mean, low, high, total, method, left_out=gaps)
         shares = rejected[is_tested].mean(axis=0).tolist()
         rates = [Estimate(share, n=total, left_out=gaps) for share in shares]
     return AltTestResult(
         winning_rate=dict(zip(keys, rates, strict=True)),
         advantage_probability=advantage,
+        shortfall=shortfall,
         by_human=against,
         untested=untested,
         epsilon=epsilon_key(settings.epsilon),
@@ -396,10 +431,10 @@ with the others at least as well as the person left out on 100 % of the items.
     rate, advantage = result.winning_rate[result.epsilon], result.advantage_probability
     if rate.value is None or advantage.value is None:
         return f"Not tested: {rate.why}."
-    verdict = "Passes" if rate.value >= PASSES else "Fails"
     people = len(result.by_human)
+    wins = f"it wins against {round(rate.value * people)} of"
     return (
-        f"{verdict} at epsilon {result.epsilon}: it wins against {round(rate.value * people)} of "
+        f"{result.outcome.capitalize()} at epsilon {result.epsilon}: {wins} "
         f"{people} people, and half of them are enough. It agrees with the others at least as well "
         f"as the person left out on {advantage.value:.0%} of the items."
     ).replace("%", " %")

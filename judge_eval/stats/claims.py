@@ -9,6 +9,7 @@ from math import log
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from judge_eval.stats.bootstrap import BoolArray, FloatArray, IntArray
 from judge_eval.stats.bradley_terry import tie_groups
@@ -41,6 +42,7 @@ MOST_EVIDENCE: Final = 1e15
 MARGIN: Final = 0.10
 _LOG_BOUND: Final = log(1 / SIGNIFICANCE)
 _TOLERANCE: Final = 1e-6
+_HALVINGS: Final = 20
 Votes: TypeAlias = list[list[int | None]]
 Forecasts: TypeAlias = list[list[Forecast | None]]
 # How the judge of a row compares to that of a column, where it agrees at least as often.
@@ -335,6 +337,48 @@ def always_valid(right: IntArray | FloatArray, votes: IntArray, most_votes: IntA
     return np.where(ends[:, :1] <= ends[:, 1:], ends, np.nan)
 
 
+def differences_always_valid(entered: Entered) -> FloatArray:
+    """Return the ends of paired differences that hold however often one looks, shape (2, J, J).
+
+    By how much more of the votes on comparisons that both were asked about the judge of the row
+    agrees with than that of the column. With c and n the votes of a prompt that entered, the low
+    end is the largest d at which the bet ``((c_X - c_Y) - d n) / ((1 + |d|) n_max)`` has won 20 : 1
+    by now, to 1e-5, and the high end its mirror. NaN where nothing was asked of both.
+
+    Examples
+    --------
+    >>> from judge_eval.stats.evidence_order import Opened, Voted, enter
+    >>> opened = [Opened(n, n, n, 1, [0, n % 4 // 3]) for n in range(80)]
+    >>> entered = enter([*opened, *(Voted(80 + n, n, 0) for n in range(80))], range(80))
+    >>> differences_always_valid(entered).round(3)[:, 0, 1].tolist()
+    [0.133, 0.393]
+    """
+    ends = np.full((2, entered.n_judges, entered.n_judges), np.nan)
+    cells = np.stack(np.triu_indices(entered.n_judges, 1))
+    most = np.maximum(entered.most_votes, 1)[:, None]
+    for part in parts(cells.shape[1]):
+        one, other = cells[:, part]
+        differences, shared = entered.differences[:, part], entered.shared[:, part] / most
+        kinds, counts = _counted(np.nan_to_num(differences), shared)
+        is_known = shared.any(axis=0)
+        for above, below, sign in ((one, other, 1), (other, one, -1)):
+            apart = np.where(is_known, _shown(sign * kinds.real, kinds.imag, counts), np.nan)
+            ends[0, above, below], ends[1, below, above] = apart, -apart
+    return ends
+
+
+def _shown(apart: FloatArray, share: FloatArray, counts: IntArray) -> FloatArray:
+    """Return the largest differences that bets have shown by now, -1 where none, shape (n,)."""
+    low, high = -np.ones(counts.shape[1]), np.ones(counts.shape[1])
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        bets = (apart[:, None] - middle * share[:, None]) / (1 + np.abs(middle))
+        logs = (counts[..., None] * np.log1p(bets[..., None] * NODES)).sum(axis=0)
+        is_shown = np.logaddexp.reduce(logs + np.log(WEIGHTS), axis=1) >= _LOG_BOUND
+        low, high = np.where(is_shown, middle, low), np.where(is_shown, high, middle)
+    return low
+
+
 def _lowest(gain: FloatArray, share: FloatArray) -> FloatArray:
     """Return the low ends: the highest of those after every prompt, shape (n,).
 
@@ -359,11 +403,8 @@ def _low_after(gain: FloatArray, share: FloatArray, taken: IntArray) -> FloatArr
     from scipy.optimize.elementwise import find_root  # type: ignore[import-untyped]  # slow
 
     columns = np.arange(gain.shape[1])
-    kinds, codes = np.unique(gain + 1j * share, return_inverse=True)
     is_taken = np.arange(len(gain))[:, None] < taken
-    cells = (codes.reshape(gain.shape) * len(columns) + columns)[is_taken]
-    counts = np.bincount(cells, minlength=len(kinds) * len(columns))
-    counts = counts.reshape(len(kinds), len(columns))
+    kinds, counts = _counted(gain, share, is_taken)
     gains, shares = kinds.real[:, None], kinds.imag[:, None]
 
     def above_bound(log_m: FloatArray, column: FloatArray) -> FloatArray:
@@ -390,6 +431,18 @@ def margin_above(baselines: Sequence[float]) -> float:
     (0.1, 0.1, 0.03)
     """
     return min(MARGIN, (1 - max(baselines, default=0.0)) / 2)
+
+
+def _counted(
+    gain: FloatArray, share: FloatArray, is_taken: BoolArray | None = None
+) -> tuple[NDArray[np.complex128], IntArray]:
+    """Return what prompts bring, as ``gain + 1j * share``, and how often in every column."""
+    columns = gain.shape[1]
+    kinds, codes = np.unique(gain + 1j * share, return_inverse=True)
+    cells = codes.reshape(gain.shape) * columns + np.arange(columns)
+    cells = cells.ravel() if is_taken is None else cells[is_taken]
+    counts = np.bincount(cells, minlength=len(kinds) * columns)
+    return kinds, counts.reshape(len(kinds), columns)
 
 
 def practically_same(entered: Entered, is_baseline: BoolArray, margin: float = MARGIN) -> BoolArray:

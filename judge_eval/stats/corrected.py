@@ -4,8 +4,10 @@ A judge errs, so the mean of its verdicts is no figure of people's. Where both a
 tell by how much it errs; that is taken out of the mean of its verdicts where nobody voted. Items
 with votes must be like the others, as those are of which prompts are voted on in a keyed order.
 
-Grades are 1 (won, passed), 0, and 1/2 for a tie. Standard errors are sums over prompts, since items
-of one resemble each other.
+Grades are 1 (won, passed), 0, and 1/2 for a tie. A pair of which people say that both are bad has a
+vote and no grade: the rate is that among the other pairs, a ratio. A judge that was asked and gave
+no verdict is taken to say 1/2, whether there is a vote or not: left out, outputs on which it fails
+would be missing. Standard errors are sums over prompts, since items of one resemble each other.
 """
 
 from math import sqrt
@@ -13,7 +15,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from judge_eval.stats.bootstrap import FloatArray, IntArray
+from judge_eval.stats.bootstrap import BoolArray, FloatArray, IntArray
 from judge_eval.stats.estimate import FEWEST_PROMPTS, Corrected, Estimate, Share, no_figure
 from judge_eval.stats.judge_figures import TOO_FEW_PROMPTS, share_of_prompts
 
@@ -28,6 +30,10 @@ TOO_FEW_LABELS: Final = (
 NOTHING_LEFT: Final = "nothing is left to correct: people voted wherever the judge has a verdict"
 UNSELECTIVE: Final = "the judge tells passed from flagged outputs hardly better than by chance"
 NO_BOTH: Final = "nothing has both a vote and a verdict"
+LEAST_ANSWERED: Final = 0.95
+FEW_ANSWERS: Final = (
+    "the judge answered fewer than 95 %: its error rates tell nothing of the others"
+)
 FOLDS: Final = 5
 # Of a judge's sensitivity and specificity together, less 1: dividing by less would blow up.
 LEAST_SELECTIVE: Final = 0.2
@@ -41,7 +47,8 @@ class Mean(NamedTuple):
 class Grades(NamedTuple):
     """Of items with votes: grades by people and by the judge, and numbers of their prompts.
 
-    The others are items without votes, two or more, which the judge graded too.
+    People's are NaN where they say that both are bad. The others are items without votes, two or
+    more, about which the judge was asked too.
     """
 
     people: FloatArray
@@ -58,14 +65,15 @@ def ppi(grades: Grades, weights: FloatArray | float) -> Mean:
 
     Notes
     -----
-    With L the n items with votes, U the N others and a weight l (A. N. Angelopoulos, J. C. Duchi
-    and T. Zrnic, 2023)::
+    With L the n items with votes, U the N others, a weight l, and t = 0 where both are bad, else 1
+    (after A. N. Angelopoulos, J. C. Duchi and T. Zrnic, 2023; theirs is that of t = 1)::
 
-        theta = l mean(f_U) + mean(y - l f)_L
-        se ** 2 = l ** 2 var(f_U) / N + var(y - l f) / n
+        theta0 = sum t y / sum t,  z = t (y - theta0)
+        theta = theta0 + l (mean(f_U) - mean(f_L)) / mean(t)
+        se ** 2 = (var(z - l f) / n + l ** 2 var(f_U) / N) / mean(t) ** 2
 
     Items of one prompt enter the variance as their sum. Weights may differ from item to item, as
-    `crossfitted_weights` do; then l in the first term is their mean.
+    `crossfitted_weights` do; then l before f_U is their mean.
 
     Examples
     --------
@@ -77,10 +85,16 @@ def ppi(grades: Grades, weights: FloatArray | float) -> Mean:
     """
     people, judge, prompts, others, others_prompts = grades
     weights = np.broadcast_to(weights, judge.shape)
-    values = people + weights * (others.mean() - judge)
-    size = int(max(prompts.max(), others_prompts.max())) + 1
+    values = _apart(people) + weights * (others.mean() - judge)
+    size, decided = int(max(prompts.max(), others_prompts.max())) + 1, np.mean(~np.isnan(people))
     moves = _moves(values, prompts, size) + weights.mean() * _moves(others, others_prompts, size)
-    return Mean(float(values.mean()), float(np.sqrt((moves**2).sum())))
+    value = np.nanmean(people) + values.mean() / decided
+    return Mean(float(value), float(np.sqrt((moves**2).sum()) / decided))
+
+
+def _apart(people: FloatArray) -> FloatArray:
+    """Return how far each grade is from their mean; 0 where there is none."""
+    return np.nan_to_num(people - np.nanmean(people))
 
 
 def mean_by_prompt(values: FloatArray, prompts: IntArray) -> Mean:
@@ -109,10 +123,10 @@ def tuned_weight(
     >>> round(tuned_weight(people, judge, np.array([1, 1, 0, 1, 1, 0, 1, 1, 1, 0])), 6)
     0.477273
     """
-    if len(people) < 2:
+    if np.count_nonzero(~np.isnan(people)) < 2:
         return 0.0
     ratio = len(people) / len(others) if ratio is None else ratio
-    together = (people - people.mean()) @ (judge - judge.mean()) / (len(people) - 1)
+    together = _apart(people) @ (judge - judge.mean()) / (len(people) - 1)
     spread = (1 + ratio) * np.var(np.concatenate([judge, others]), ddof=1)
     return float(np.clip(together / spread, 0, 1)) if spread > 0 else 0.0
 
@@ -176,12 +190,19 @@ def rogan_gladen(grades: Grades) -> Mean | None:
 
 
 def corrected(
-    people: FloatArray, judge: FloatArray, prompts: IntArray, *, are_passes: bool = False
+    people: FloatArray,
+    judge: FloatArray,
+    prompts: IntArray,
+    *,
+    both_bad: BoolArray | None = None,
+    is_asked: BoolArray | None = None,
+    are_passes: bool = False,
 ) -> Corrected:
     """Set a judge's grades of some outputs beside people's, and correct them by these.
 
-    The grades, of shape (n_items,), are NaN where nobody voted, or the judge has no verdict;
-    `prompts` are numbered. `are_passes` asks for `rogan_gladen` too.
+    The grades, of shape (n_items,), are NaN where nobody voted, where people say `both_bad`, or
+    where the judge has no verdict; `prompts` are numbered. What the judge was not asked about, by
+    `is_asked`, corrects nothing. `are_passes` asks for `rogan_gladen` too.
 
     Examples
     --------
@@ -197,31 +218,39 @@ def corrected(
     >>> round(result.corrected.value, 3), round(result.saving, 2)
     (0.662, 0.17)
     """
-    judged, voted = ~np.isnan(judge), ~np.isnan(people)
-    both, unvoted = judged & voted, judged & ~voted
+    judged = ~np.isnan(judge)
+    voted = ~np.isnan(people) if both_bad is None else ~np.isnan(people) | both_bad
+    is_asked = np.ones(len(judge), dtype=bool) if is_asked is None else is_asked
+    unvoted, labelled = is_asked & ~voted, is_asked & voted
     number = np.unique(prompts, return_inverse=True)[1]
-    apart, of_both = (judge - people)[both], number[both]
+    apart = judge - people
+    both = ~np.isnan(apart)
     error = no_figure(NO_BOTH)
     if both.any():
-        error = _estimate(mean_by_prompt(apart, of_both), of_both, "prompts", least=-1.0)
+        mean = mean_by_prompt(apart[both], number[both])
+        error = _estimate(mean, number[both], "prompts", least=-1.0)
+    most_frequent = np.unique(people[both], return_counts=True)[1].max(initial=0)
+    few = min(np.count_nonzero(apart[both]), both.sum() - most_frequent) < FEWEST_ITEMS
     rates, saving = None, None
     # One prompt without votes does not tell how much such prompts vary.
-    if len(np.unique(number[unvoted])) < 2:
-        own = share_of_grades(people, number)
-        figure = Estimate(own.value, own.low, own.high, own.n, "people", NOTHING_LEFT)
-    elif _few(of_both) or min(int((apart != 0).sum()), _rarer(people[both])) < FEWEST_ITEMS:
-        figure = no_figure(TOO_FEW_LABELS, len(of_both))
+    if len(np.unique(number[unvoted & judged])) < 2:
+        alone = share_of_grades(people, number)
+        why = alone.why or NOTHING_LEFT
+        figure = Estimate(alone.value, alone.low, alone.high, alone.n, "people", why)
+    elif few or _few(number[labelled]):
+        figure = no_figure(TOO_FEW_LABELS, int(labelled.sum()))
     else:
-        grades = Grades(people[both], judge[both], of_both, judge[unvoted], number[unvoted])
+        filled = np.nan_to_num(judge, nan=0.5)
+        grades = Grades(
+            people[labelled], filled[labelled], number[labelled], filled[unvoted], number[unvoted]
+        )
         mean = ppi(grades, crossfitted_weights(grades))
-        figure = _estimate(mean, of_both, "ppi++")
-        votes = mean_by_prompt(people[voted], number[voted])
+        figure = _estimate(mean, number[labelled], "ppi++")
+        graded = ~np.isnan(people)
+        votes = mean_by_prompt(people[graded], number[graded])
         saving = 1 - (mean.error / votes.error) ** 2 if votes.error else None
         if are_passes:
-            by_rates = rogan_gladen(grades)
-            rates = no_figure(UNSELECTIVE)
-            if by_rates:
-                rates = _estimate(by_rates, of_both, "rogan-gladen")
+            rates = _by_rates(grades, float(np.mean(judged[is_asked])))
     return Corrected(
         judge=share_of_grades(judge, number),
         error=error,
@@ -232,13 +261,16 @@ def corrected(
     )
 
 
+def _by_rates(grades: Grades, answered: float) -> Estimate:
+    """Return the figure of `rogan_gladen`, or why there is none."""
+    if answered < LEAST_ANSWERED:
+        return no_figure(FEW_ANSWERS)
+    mean = rogan_gladen(grades)
+    return _estimate(mean, grades.prompts, "rogan-gladen") if mean else no_figure(UNSELECTIVE)
+
+
 def _few(prompts: IntArray) -> bool:
     return len(np.unique(prompts)) < FEWEST_PROMPTS
-
-
-def _rarer(grades: FloatArray) -> int:
-    """Count the grades that are not the most frequent one."""
-    return int(len(grades) - np.unique(grades, return_counts=True)[1].max(initial=0))
 
 
 def share_of_grades(grades: FloatArray, prompts: IntArray) -> Share:

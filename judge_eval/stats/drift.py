@@ -1,27 +1,33 @@
 """Has a judge changed? The same question asked twice, weighed so that one may look every day.
 
-An anchor is an item with votes of people. Its answers of a freezing are asked anew once the judge
-was chosen: of twenty judges the best on some items falls back on them by itself. Later an anchor is
-asked again, once in each freezing, and brings how much more often the judge is right now than when
-it was frozen. If nothing has changed, both answers are drawn alike, so each difference is as often
-above 0 as below, whatever was seen before: bets on either sign have an expectation of at most 1,
-through all freezings. See `evidence`.
+An anchor is an item with votes of people. When a judge is watched it answers about each anchor so
+many times at once: its yardstick, which is never renewed. Later an anchor is asked about again, and
+that answer is set against one of the yardstick that was not used yet: by how much more it is right.
+If nothing has changed both answers are drawn alike, so each difference is as often above 0 as
+below, whatever was seen before: bets on either sign have an expectation of at most 1. An answer
+that is used twice would spoil that. Since a change may come on any day, a bet starts anew every 14
+days, and what counts is the mean of them all. See `evidence`.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from hashlib import sha256
+from math import ceil
 from typing import Final, Literal, TypeAlias
 
 import numpy as np
 
-from judge_eval.stats.bootstrap import FloatArray
+from judge_eval.stats.bootstrap import FloatArray, IntArray
 from judge_eval.stats.estimate import SIGNIFICANCE
-from judge_eval.stats.evidence import log_wealth
+from judge_eval.stats.evidence import NODES, WEIGHTS, log_wealth
 
-# Two bets share the error.
+DAYS: Final = 365
+# The days of a watch on which a bet starts.
+START_DAYS: Final = np.arange(0, DAYS, 14)
+# Two bets a judge share the error.
 THRESHOLD: Final = 2 / SIGNIFICANCE
 _TOLERANCE: Final = 1e-9
+# Wealth is cut here, lest it leaves the range of floats.
+_MOST_WEALTH: Final = 1e250
 Direction: TypeAlias = Literal["worse", "better", ""]
 
 
@@ -29,65 +35,74 @@ Direction: TypeAlias = Literal["worse", "better", ""]
 class Drift:
     """What anchors that were asked again say; without a direction nothing is said to have changed.
 
-    `at` is the place of the anchor that settled it. The evidence is the largest so far.
+    `at` is the place of the answer that settled it, `since` the day of the watch on which the best
+    of the bets had started. `worse` and `better` are the largest evidence so far.
     """
 
     direction: Direction
     at: int | None
+    since: int | None
     worse: float
     better: float
 
 
-def drift(differences: Sequence[float]) -> Drift:
-    """Weigh differences in [-1, 1], in the order in which anchors were asked again.
+def yardstick(a_day: int, anchors: int) -> int:
+    """Return how many times each anchor is asked about at once, to last a year at so many a day.
 
     Examples
     --------
-    >>> drift([-1] * 7).direction, drift([-1] * 8).direction, drift([-1] * 9).at
-    ('', 'worse', 7)
-    >>> drift([0, 1 / 3, -1 / 3] * 50).direction, round(drift([1] * 5).better, 1)
-    ('', 10.5)
+    >>> yardstick(3, 100), yardstick(10, 400)
+    (11, 10)
     """
-    [worse, better] = largest_evidence(np.array([[-d, d] for d in differences]).reshape(-1, 2)).T
-    reached = [
-        (int(np.argmax(each >= THRESHOLD - _TOLERANCE)), name)
-        for each, name in ((worse, "worse"), (better, "better"))
-        if len(each) and each[-1] >= THRESHOLD - _TOLERANCE
-    ]
-    at, direction = min(reached, default=(None, ""))
-    ends = [float(each[-1]) if len(each) else 1.0 for each in (worse, better)]
-    return Drift(direction, at, *ends)  # type: ignore[arg-type]  # one of the two names
+    return ceil(DAYS * a_day / anchors)
 
 
-def largest_evidence(bets: FloatArray) -> FloatArray:
-    """Return the largest evidence so far after each bet, shape (n_bets, n) as theirs."""
-    logs = np.maximum(np.maximum.accumulate(log_wealth(bets), axis=0), 0) if len(bets) else bets
-    return np.asarray(np.exp(np.minimum(logs, 700)))
+def drift(differences: Sequence[float], days: Sequence[int], judges: int = 1) -> Drift:
+    """Weigh differences in [-1, 1], in the order and by the days on which answers came.
 
-
-def share_right(votes: Sequence[str], answer: str) -> float:
-    """Return the share of an item's votes that an answer equals; no answer equals none.
+    Days are counted from that of the yardstick, and `judges` are those ever watched in the run.
 
     Examples
     --------
-    >>> share_right(["A", "B", "A"], "A"), share_right(["A", "B", "A"], "")
-    (0.6666666666666666, 0.0)
+    >>> drift([-1] * 13, range(13)).direction, drift([-1] * 13, range(13)).at
+    ('worse', 12)
+    >>> drift([0] * 20 + [-1] * 20, range(40)).since, drift([-1] * 13, range(13), 5).direction
+    (14, '')
     """
-    return votes.count(answer) / (len(votes) or 1)
+    bets = np.array([[-change, change] for change in differences], dtype=float).reshape(-1, 2)
+    starts = np.searchsorted(np.asarray(days), START_DAYS)
+    reached = evidence(bets, starts)
+    ends = reached.max(axis=0, initial=1.0).tolist()
+    settled = reached >= THRESHOLD * judges - _TOLERANCE
+    if not settled.any():
+        return Drift("", None, None, *ends)
+    at = int(settled.any(axis=1).argmax())
+    side = int(settled[at].argmax())
+    by_start = np.where(np.arange(at + 1)[:, None] >= starts, bets[: at + 1, side, None], 0)
+    won = log_wealth(by_start)[-1].round(9).tolist()
+    # Of equal ones the last: nothing came between them.
+    since = max(zip(won, START_DAYS.tolist(), strict=True))[1]
+    return Drift("better" if side else "worse", at, since, *ends)
 
 
-def draw(key: str, freezing: int, anchors: Iterable[str], used: Iterable[str], n: int) -> list[str]:
-    """Return the next anchors of a freezing: each once, in an order that a keyed hash settles.
+def evidence(bets: FloatArray, starts: IntArray) -> FloatArray:
+    """Return the mean evidence over bets that start at some places, after each bet, shape (n, m).
+
+    Of m sequences of n bets >= -1. Each start brings what `log_wealth` says of the bets from its
+    place on, and 1 before that.
 
     Examples
     --------
-    >>> first = draw("judge", 1, "abcdef", [], 4)
-    >>> sorted(first + draw("judge", 1, "abcdef", first, 4)) == [*"abcdef"]
-    True
-    >>> draw("judge", 1, "fedcba", [], 4) == first, draw("judge", 2, "abcdef", [], 6)[:4] == first
-    (True, False)
+    >>> won = evidence(np.array([[-1.0, 1, -1, 1, 1, 1, 1]]).T, np.array([0, 3]))
+    >>> round(float(won[2, 0]), 6), round(float(won[-1, 0]), 6)
+    (0.708333, 3.751786)
     """
-    left = {*anchors} - {*used}
-    return sorted(left, key=lambda anchor: sha256(f"{key} {freezing} {anchor}".encode()).digest())[
-        :n
-    ]
+    begins = np.bincount(starts, minlength=len(bets) + 1) / len(starts)
+    waiting = 1 - np.cumsum(begins)
+    wealth, reached = np.zeros((bets.shape[1], len(NODES))), np.empty(bets.shape)
+    for place, bet in enumerate(bets):
+        wealth += begins[place]
+        wealth *= 1 + bet[:, None] * NODES
+        np.minimum(wealth, _MOST_WEALTH, out=wealth)
+        reached[place] = wealth @ WEIGHTS + waiting[place]
+    return reached

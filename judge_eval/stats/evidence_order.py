@@ -15,6 +15,7 @@ from typing import Final, NamedTuple, Self, TypeAlias
 
 import numpy as np
 
+from humanjudge.lib.text import fixed
 from judge_eval.stats.bootstrap import BoolArray, FloatArray, IntArray
 from judge_eval.stats.estimate import require
 from judge_eval.stats.judge_figures import ratio
@@ -94,6 +95,8 @@ class Entered:
     `all_votes` are all first wanted votes on the prompts that entered. `planned` are the votes with
     which each open prompt may enter, and `cut` is how many prompts that leaves out votes of; each
     has so many `required` votes. `rest` are those of `planned` of prompts that have not entered.
+    `lopsided` says of each judge which part of its votes is on prompts that are cut, so that what
+    entered says something else than all of them; empty where none is.
 
     `vote_numbers`, of shape (n,), are how many votes there were when a prompt entered. `carriers`,
     of shape (J, J), are the voters without whose votes the row is no longer ahead of the column, or
@@ -114,6 +117,7 @@ class Entered:
     vote_numbers: IntArray
     carriers: IntArray
     cut: int = 0
+    lopsided: tuple[str, ...] = ()
 
     @property
     def n_judges(self) -> int:
@@ -176,6 +180,7 @@ class EnteredPrompt(NamedTuple):
     votes: list[tuple[int, list[int]]]
     voters: list[int]
     vote_number: int
+    is_cut: bool
 
 
 class PromptQueue:
@@ -282,6 +287,7 @@ class PromptQueue:
         _, prompt = self.waiting.pop(0)
         left, most = self._most()
         left = self.sizes[prompt] if self.are_units else left
+        is_cut = self.sizes[prompt] > left
         self.most_votes = max(self.most_votes, most)
         votes: list[tuple[int, list[int]]] = []
         voters: list[int] = []
@@ -291,7 +297,9 @@ class PromptQueue:
             votes.append((number, one.choices[:taken]))
             voters += one.voters[:taken]
             left -= len(votes[-1][1])
-        self.entries[prompt] = EnteredPrompt(seq, self.most_votes, votes, voters, self.votes)
+        self.entries[prompt] = EnteredPrompt(
+            seq, self.most_votes, votes, voters, self.votes, is_cut
+        )
 
     def _in_order(self, comparisons: Iterable[int]) -> list[int]:
         order = self.comparison_order
@@ -333,7 +341,24 @@ class PromptQueue:
             vote_numbers=np.array([entry.vote_number for entry in entries], np.int64),
             carriers=carriers(*_without_voters(voters, is_right, said != UNASSIGNED)),
             cut=int((required > most).sum()),
+            lopsided=self._lopsided(most),
         )
+
+    def _lopsided(self, most: int) -> tuple[str, ...]:
+        cut = {prompt for prompt, entry in self.entries.items() if entry.is_cut}
+        cut |= {prompt for prompt in self.sizes.keys() - self.entries if self.sizes[prompt] > most}
+        voted = {number: one for number, one in self.comparisons.items() if one.choices}
+        if not cut & {one.prompt for one in voted.values()}:
+            return ()
+        prompts = np.array([one.prompt for one in voted.values()])
+        sizes = np.array([len(one.choices) for one in voted.values()])
+        is_cut, words = np.isin(prompts, [*cut]), []
+        for was_asked in (self._verdicts([*voted]) != UNASSIGNED).T:
+            large = was_asked & is_cut
+            number, share = len(set(prompts[large])), sizes[large].sum() / sizes[was_asked].sum()
+            who = "one prompt holds" if number == 1 else f"{number} prompts hold"
+            words.append(f"{who} {fixed(100 * share, 0)} % of the votes" if number else "")
+        return tuple(words)
 
     def _verdicts(self, numbers: Sequence[int]) -> Codes:
         widths = {len(one.verdicts) for one in self.comparisons.values()}

@@ -1,7 +1,8 @@
 """May a judge go on? Conditions on figures with intervals, each passed, failed or not settled.
 
 Pure and without numpy: the figures come from the findings of a run, the answer goes into an exit
-code. An interval that is withheld settles nothing.
+code. An interval that is withheld settles nothing. Whoever weighs gives the one that is valid
+even if you look every day, or that of a number of votes that was fixed beforehand.
 """
 
 from collections.abc import Sequence
@@ -56,6 +57,19 @@ def overall(outcomes: Sequence[Outcome]) -> Outcome:
     return next(outcome for outcome in order if outcome in outcomes)
 
 
+def wordings_tried(wordings: int) -> str:
+    """Say how many judges one could have chosen from, since the best of many looks better.
+
+    Examples
+    --------
+    >>> wordings_tried(20), wordings_tried(1)
+    ('Best of 20 wordings tried on these votes.', 'The only wording tried on these votes.')
+    """
+    if wordings < 2:
+        return "The only wording tried on these votes."
+    return f"Best of {wordings} wordings tried on these votes."
+
+
 def min_agreement(figure: Estimate, least: float) -> Check:
     """Weigh overall agreement: its whole interval has to be above what is asked for.
 
@@ -104,22 +118,38 @@ def beats_floor(is_claimed: bool | None, worse_than: Sequence[str]) -> Check:
     return Check("beats-floor", outcome, words)
 
 
-def like_people(winning_rate: float | None, passes_from: float, epsilon: float, why: str) -> Check:
-    """Weigh the Alt-Test; `why` there is no winning rate, where there is none.
+def like_people(
+    winning_rate: float | None, passes_from: float, epsilon: float, shortfall: Estimate
+) -> Check:
+    """Weigh the Alt-Test, which a judge as good as people often does not pass on few votes.
+
+    So it fails only where it is shown to be worse: by its `shortfall`, see `AltTestResult`. Without
+    a winning rate, that says why there is none.
 
     Examples
     --------
-    >>> like_people(2 / 3, 0.5, 0.2, "").words
+    >>> like_people(2 / 3, 0.5, 0.2, Estimate(0.1, 0.05, 0.15)).words
     'Alt-Test at epsilon 0.20: winning rate 66.7 % must be at least 50 %'
-    >>> like_people(None, 0.5, 0.2, "2 people voted").outcome.in_words
+    >>> check = like_people(0.0, 0.5, 0.2, Estimate(0.25, 0.15, 0.35))
+    >>> check.outcome.in_words, check.words.partition("; ")[2]
+    ('too few votes to say', 'it is behind people by 25.0 % (15.0 to 35.0), 20 % at most allowed')
+    >>> like_people(0.0, 0.5, 0.1, Estimate(0.25, 0.15, 0.35)).outcome.in_words
+    'failed'
+    >>> like_people(None, 0.5, 0.2, Estimate(None, why="2 people voted")).outcome.in_words
     'too few votes to say'
     """
     test = f"Alt-Test at epsilon {epsilon:.2f}"
     if winning_rate is None:
-        return Check("like-people", Outcome.TOO_FEW, f"{test}: {why}", passes_from)
-    outcome = Outcome.PASSED if winning_rate >= passes_from else Outcome.FAILED
-    rate = f"winning rate {_percent(winning_rate)} % must be at least {_short(passes_from)} %"
-    return Check("like-people", outcome, f"{test}: {rate}", passes_from, winning_rate)
+        return Check("like-people", Outcome.TOO_FEW, f"{test}: {shortfall.why}", passes_from)
+    words = f"{test}: winning rate {_percent(winning_rate)} % must be at least "
+    words += f"{_short(passes_from)} %"
+    outcome = Outcome.PASSED
+    if winning_rate < passes_from:
+        is_shown = shortfall.low is not None and shortfall.low > epsilon
+        outcome = Outcome.FAILED if is_shown else Outcome.TOO_FEW
+        words += f"; it is behind people by {_with_interval(shortfall)}, "
+        words += f"{_short(epsilon)} % at most allowed"
+    return Check("like-people", outcome, words, passes_from, winning_rate)
 
 
 def _weighed(name: str, words: str, figure: Estimate, bound: float) -> Check:

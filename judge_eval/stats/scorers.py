@@ -425,6 +425,7 @@ class AltTestScorer(BuiltInScorer):
             "items": {name: each.n for name, each in people},
             "tests": {name: each.test for name, each in people},
             "passes": outcome.passes,
+            "outcome": outcome.outcome,
             "in_words": in_words(outcome),
             "scoring_function": outcome.scoring,
             "epsilon": settings.epsilon,

@@ -5,12 +5,12 @@ others, on which the person alone agrees better, and on which the judge alone do
 """
 
 from collections.abc import Sequence
-from math import comb
+from math import comb, sqrt
 
 import numpy as np
 
 from judge_eval.stats.bootstrap import BoolArray, FloatArray, IntArray
-from judge_eval.stats.estimate import require
+from judge_eval.stats.estimate import Estimate, require, wilson
 
 
 def penalty(epsilons: Sequence[float], multiplicative: bool = False) -> FloatArray:
@@ -50,6 +50,37 @@ def t_test(counts: IntArray, values: FloatArray) -> FloatArray:
         p = np.asarray(stdtr(n - 1.0, mean / np.sqrt(variance / n)), np.float64)
     constant = ((counts > 0).sum(axis=-1) == 1)[..., np.newaxis]
     return np.where(constant, np.where(mean < 0, 0.0, 1.0), p)
+
+
+def mean_of_means(values: FloatArray, group: IntArray, item: IntArray) -> Estimate:
+    """Return the mean over groups of their means, with a 95 % interval by items, shapes (n,).
+
+    Values are between -1 and 1; those of one item belong together. The error is that of the linear
+    form, with Student's t of (items - 1). Where all values of each group are the same, so many of
+    further items may be others as Wilson's interval allows.
+
+    Examples
+    --------
+    >>> values, group = np.array([1.0, 0, 0, 0, 1, 0]), np.array([0, 1, 0, 1, 0, 1])
+    >>> figure = mean_of_means(values, group, np.array([0, 0, 1, 1, 2, 2]))
+    >>> round(figure.value, 3), round(figure.low, 3), round(figure.high, 3), figure.n
+    (0.333, -0.384, 1.0, 3)
+    >>> round(mean_of_means(np.ones(40), np.zeros(40, int), np.arange(40)).low, 3)
+    0.825
+    """
+    from scipy.special import stdtrit  # slow to import
+
+    group = np.unique(group, return_inverse=True)[1]
+    size, items = np.bincount(group), len(np.unique(item))
+    means = np.bincount(group, values) / size
+    mean = float(means.mean())
+    apart = (values - means[group]) / (size[group] * len(size))
+    low, _ = wilson(items, items) or (0.0, 1.0)
+    reach = 2 * (1 - low)
+    if apart.any() and items > 1:
+        squares = float((np.bincount(item, apart) ** 2).sum())
+        reach = float(stdtrit(items - 1, 0.975)) * sqrt(items / (items - 1) * squares)
+    return Estimate(mean, max(-1.0, mean - reach), min(1.0, mean + reach), items, "items")
 
 
 def wilcoxon(counts: IntArray, values: FloatArray) -> FloatArray:

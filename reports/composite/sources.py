@@ -314,7 +314,9 @@ def offered(run: Run) -> list[dict[str, str]]:
 
 
 def _verdicts(run: Run) -> QuerySet[Verdict]:
-    return Verdict.objects.filter(judge__run=run, state=Verdict.State.DONE).exclude(HIDDEN)
+    verdicts = Verdict.objects.filter(judge__run=run, state=Verdict.State.DONE)
+    # What judges say of items that are not open yet is in no ledger.
+    return verdicts.filter(item__opened_at__isnull=False).exclude(HIDDEN)
 
 
 def judge_names(run: Run) -> list[str]:

@@ -98,8 +98,9 @@ def pass_rate_in_words(of: Quality | Point, on: str = "") -> str:
 
 
 def pass_rates(qualities: Iterable[Quality]) -> str:
-    """Return what lists say of a project: a pass rate for each series with votes."""
-    return ", ".join(pass_rate_in_words(of, f" on {of.series}") for of in qualities if of.votes)
+    """Return what lists say of a project: of pairs nothing, where nearly all have a good output."""
+    items = (of for of in qualities if of.series == Quality.Series.ITEMS and of.votes)
+    return ", ".join(map(pass_rate_in_words, items))
 
 
 def _pass_rate(project: Any) -> str:

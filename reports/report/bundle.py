@@ -11,11 +11,10 @@ of its own: see the command `verify`.
 import gzip
 import json
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from hashlib import file_digest, sha256
 from itertools import chain
-from math import isclose
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Any, Final, NamedTuple, cast
@@ -23,20 +22,22 @@ from uuid import UUID
 from zipfile import ZIP_DEFLATED, ZipExtFile, ZipFile
 
 from django.db import transaction
-from django.utils import timezone
-from pydantic import BaseModel
+from django.db.models import Exists, OuterRef, Q
 
 from humanjudge.lib.archives import UNREADABLE, check, read
+from humanjudge.lib.strict_json import JsonObject, loads
+from humanjudge.lib.text import number_of
 from judge_eval.exchange.bundle import BundleError, End
 from judge_eval.exchange.export import LedgerNotWhole, project_ledger, project_rows
 from judge_eval.exchange.restore import Restoring
-from judge_eval.findings import cache
-from judge_eval.models import Findings, Import, Run
-from judge_eval.objects import Objects
+from judge_eval.findings.filters import WHOLE
+from judge_eval.models import Findings, Import, Run, Verdict
+from judge_eval.objects import UNASKED, Objects, unsealed_verdicts
 from judge_eval.runs.lifecycle import OUTPUT_ABSENT
+from reports.report.compare import ABSENT, Difference, computed_again, unequal
 from reports.report.make import NotComputed, define_again, is_current, report_of
 from reports.report.model import Report
-from voting.models import Project
+from voting.models import NO_VOTE, Entry, Item, Project
 from voting.tuning import refuse_whole_ledgers
 
 REPORT: Final = "report.json"
@@ -56,17 +57,12 @@ _NOT_WHOLE: Final = (
     "A run of this project was deleted or is being imported, so there is no whole ledger for a "
     "bundle."
 )
+_ERASED: Final = (
+    "Answers of a person who was erased since are gone, so the bundle would not verify."
+)
 
-TOLERANCE: Final = 1e-9
 MOST_OF_MANIFEST: Final = 1_000_000
 MOST_OF_REPORT: Final = 50_000_000
-# What is no figure, or is not in a bundle: when and with what it was made, who has never voted, and
-# what was said before and does not hold any more.
-NOT_COMPARED: Final = {
-    *("made_at", "told_since", "versions", "population", "withdrawn"),
-    # It is set where a report is read.
-    "since",
-}
 
 
 class NoBundle(NotComputed):
@@ -76,7 +72,7 @@ class NoBundle(NotComputed):
 def frozen_rows(project: Project) -> bytes:
     """Return what stands beside the ledger of a project now, for the bundle of a frozen report."""
     refuse_whole_ledgers(project.pk)
-    lines = "".join(f"{_public(line)}\n" for line in project_rows(project))
+    lines = "".join(f"{public}\n" for line in project_rows(project) if (public := _public(line)))
     return gzip.compress(lines.encode(), mtime=0)
 
 
@@ -89,23 +85,39 @@ def bundle_file(report: Report, project: Project, rows: bytes | None = None) -> 
     refuse_whole_ledgers(project.pk)
     if rows is None and not is_current(report):
         raise NoBundle(_MOVED)
+    if _lacks_answers(project, report.head.seq):
+        raise NoBundle(_ERASED)
     before = iter(gzip.decompress(rows).decode().splitlines()) if rows else project_rows(project)
     with ExitStack() as on_error:
         file = on_error.enter_context(TemporaryFile())
         with ZipFile(file, "w", ZIP_DEFLATED) as archive:
             files = {REPORT: [report.as_json()], LEDGER: _lines(report, project, before)}
             sums = {name: _written(archive, name, lines) for name, lines in files.items()}
-            manifest = {
-                "schema": report.report_schema,
-                "head": report.head.model_dump(mode="json"),
-                "versions": dict(report.versions),
-                "seeds": [run.id for run in report.runs],
-                "sha256": sums,
-            }
+            manifest = _manifest(report, sums)
             archive.writestr(MANIFEST, json.dumps(manifest, indent=1))
         file.seek(0)
         on_error.pop_all()
     return file
+
+
+def _manifest(report: Report, sums: Mapping[str, str]) -> JsonObject:
+    return {
+        "schema": report.report_schema,
+        "head": report.head.model_dump(mode="json"),
+        "versions": dict(report.versions),
+        "seeds": [run.id for run in report.runs],
+        "sha256": sums,
+    }
+
+
+def _lacks_answers(project: Project, last: int) -> bool:
+    """Say whether somebody was erased behind an entry whose answers stood in it or before it."""
+    entries = Entry.objects.filter(project=project)
+    behind = entries.filter(NO_VOTE, kind=Entry.Kind.ERASURE, payload__has_key="voter")
+    behind = behind.filter(Q(seq__gt=last) | Q(seq=None))
+    gone = list(behind.values_list("payload__voter", flat=True))
+    answered = Q(kind=Entry.Kind.VOTE, payload__isnull=False, voter__pseudonym__in=gone)
+    return bool(gone) and entries.filter(answered, seq__lte=last).exists()
 
 
 def _written(archive: ZipFile, name: str, lines: Iterable[str]) -> str:
@@ -124,18 +136,27 @@ def _lines(report: Report, project: Project, before: Iterator[str]) -> Iterator[
     if header["project"]["head"] != report.head.hash:
         raise NoBundle(_MOVED)
     ledger = project_ledger(project, list(map(UUID, header["runs"])), report.head.seq)
+    # Of what judges say there no ledger tells yet, and no figure.
+    unopened = Item.objects.filter(queue__project=project).exclude(
+        Exists(Entry.objects.filter(item=OuterRef("pk"), kind="verdicts", seq__lte=report.head.seq))
+    )
+    unknown = set(map(str, unopened.values_list("pk", flat=True)))
     try:
         for line in chain([first], before, ledger):
-            number += 1
-            yield _public(line)
+            if (public := _public(line, unknown)) is not None:
+                number += 1
+                yield public
     except LedgerNotWhole:
         raise NoBundle(_NOT_WHOLE) from None
     yield End(lines=number).model_dump_json()
 
 
-def _public(line: str) -> str:
-    """Return a line of a bundle without what is private."""
+def _public(line: str, unknown: Collection[str] = ()) -> str | None:
+    """Return a line of a bundle without what is private; None of a verdict no entry tells of."""
     record = json.loads(line)
+    is_to_come = record.get("state") == Verdict.State.WAITING or record.get("error") == UNASKED
+    if record["type"] == "verdict" and (is_to_come or record["comparison"] in unknown):
+        return None
     private = PRIVATE.get(record["type"], ())
     if not any(record[name] for name in private) and record["type"] != "vote":
         return line
@@ -150,23 +171,6 @@ def _public(line: str) -> str:
 
 
 # --- verified -------------------------------------------------------------------------------------
-
-
-class Manifest(BaseModel):
-    """What of a manifest is checked: the hashes of the other files."""
-
-    sha256: dict[str, str]
-
-
-class Difference(NamedTuple):
-    """A value of a report that does not follow from its ledger, its place, and what does."""
-
-    path: str
-    given: object
-    computed: object
-
-    def __str__(self) -> str:
-        return f"{self.path}: the report says {self.given!r}, its ledger {self.computed!r}"
 
 
 class NotVerified(Exception):
@@ -191,10 +195,9 @@ def verify(path: Path, head: str = "") -> Verified:
     try:
         with ZipFile(path) as archive:
             check(archive)
-            _check_sums(archive)
-            report = Report.model_validate_json(read(archive, REPORT, MOST_OF_REPORT))
+            report = _report_in(archive)
             project = _restored(archive)
-    except (*UNREADABLE, KeyError, ValueError) as error:
+    except (*UNREADABLE, KeyError, TypeError, ValueError) as error:
         why = " ".join(str(error).split())
         raise NotVerified(f"{path.name} is no bundle of a report: {why}") from error
     try:
@@ -214,14 +217,23 @@ def _compared(report: Report, project: Project, head: str) -> Verified:
     with transaction.atomic():
         for change in Objects(project).rebuild(write=False):
             raise NotVerified(f"a row is not the one that its ledger holds: {change}")
+    if unknown := unsealed_verdicts(project).select_related("judge").first():
+        raise NotVerified(f"no ledger entry is about a verdict of {unknown.judge.name}")
+    if draft := Run.objects.filter(state=Run.State.DRAFT).first():
+        raise NotVerified(f"no ledger entry is about the draft {draft.name}")
     unchecked = _leave_out(report)
     for difference in differences(report, project):
         raise NotVerified(str(difference))
-    return Verified(report, unchecked, Objects(project).gaps())
+    gaps = Objects(project).gaps()
+    if left_out := report.counted and Run.objects.filter(archived_at__isnull=False).count():
+        gaps.append(f"{number_of(left_out, 'run')} of the ledger, which the report leaves out")
+    return Verified(report, unchecked, gaps)
 
 
-def _check_sums(archive: ZipFile) -> None:
-    sums = Manifest.model_validate_json(read(archive, MANIFEST, MOST_OF_MANIFEST)).sha256
+def _report_in(archive: ZipFile) -> Report:
+    """Return the report of a bundle whose files are those that its manifest names."""
+    manifest: Any = loads(read(archive, MANIFEST, MOST_OF_MANIFEST).decode())
+    sums = manifest["sha256"]
     if sorted(archive.namelist()) != sorted({MANIFEST, *sums}):
         raise NotVerified("the files in it are not those that its manifest names")
     for name, expected in sums.items():
@@ -229,6 +241,14 @@ def _check_sums(archive: ZipFile) -> None:
             digest = file_digest(cast(ZipExtFile, member), "sha256")
         if digest.hexdigest() != expected:
             raise NotVerified(f"{name} is not the file that its manifest names")
+    text = read(archive, REPORT, MOST_OF_REPORT)
+    report = Report.model_validate_json(text)
+    for difference in unequal(loads(text.decode()), report.model_dump(mode="json"), beside=()):
+        if difference.reported is not ABSENT:
+            raise NotVerified(f"{REPORT}: {difference.path} is nothing that a report says")
+    if manifest != _manifest(report, sums):
+        raise NotVerified(f"{MANIFEST} says something else than {REPORT}")
+    return report
 
 
 def _restored(archive: ZipFile) -> Project:
@@ -257,24 +277,13 @@ def _leave_out(report: Report) -> list[str]:
 
 def differences(report: Report, project: Project) -> Iterator[Difference]:
     """Compute a report anew, and yield what in it is different."""
-    for run in Run.objects.filter(queue__project=project):
-        Findings.objects.update_or_create({"not_before": timezone.now()}, run=run, part="")
-        cache.compute(run.pk, "")
+    reported = {run.id: run.findings for run in report.runs}
+    runs = Run.objects.filter(queue__project=project)
+    # Which runs are archived no ledger says.
+    runs.exclude(pk__in=reported).update(archived_at=report.made_at)
+    for run in runs.select_related("queue__project"):
+        data = computed_again(run, reported.get(str(run.pk))).stored()
+        Findings.objects.update_or_create({"data": data}, run=run, part=str(WHOLE))
     of_run = None if report.counted else Run.objects.get(pk=report.runs[0].id)
     computed = report_of(project, of_run)
-    return _different("", report.model_dump(mode="json"), computed.model_dump(mode="json"))
-
-
-def _different(path: str, given: Any, computed: Any) -> Iterator[Difference]:
-    if isinstance(given, dict) and isinstance(computed, dict):
-        for name in sorted({*given, *computed} - NOT_COMPARED):
-            below = f"{path}.{name}".removeprefix(".")
-            yield from _different(below, given.get(name), computed.get(name))
-    elif isinstance(given, list) and isinstance(computed, list) and len(given) == len(computed):
-        for place, pair in enumerate(zip(given, computed, strict=True)):
-            yield from _different(f"{path}[{place}]", *pair)
-    elif isinstance(given, float) and isinstance(computed, float):
-        if not isclose(given, computed, rel_tol=TOLERANCE, abs_tol=TOLERANCE):
-            yield Difference(path, given, computed)
-    elif given != computed:
-        yield Difference(path, given, computed)
+    return unequal(report.model_dump(mode="json"), computed.model_dump(mode="json"))

@@ -62,6 +62,7 @@ def report_of(project: Project, run: Run | None) -> Report:
     """
     if run is None:
         runs = Run.objects.filter(queue__project=project, archived_at__isnull=True)
+        runs = runs.exclude(state=Run.State.DRAFT)
         results = _results(runs.select_related("queue").order_by("-created_at")[:MOST_RUNS])
         votes = Entry.objects.filter(OF_PEOPLE, project=project)
     else:

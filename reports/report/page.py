@@ -41,6 +41,7 @@ from reports.report.model import (
     RunResults,
     Since,
 )
+from reports.report.not_covered import NOT_COVERED, UNCOVERED_FIGURES
 from voting.kinds import kind_of
 from voting.models import Inference
 
@@ -58,6 +59,8 @@ def report_context(report: Report, *, is_frozen: bool, outputs: Outputs) -> Cont
         "sections": list(_sections(report, outputs)),
         # Methods read as on a board, whose run says what is voted on.
         "method": {"queue": kind_of(report.runs[0])} if report.runs else None,
+        "uncovered": NOT_COVERED,
+        "not_covered": UNCOVERED_FIGURES,
         "has_composite": any(run.composite for run in report.runs),
     }
 

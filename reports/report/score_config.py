@@ -4,7 +4,7 @@ from __future__ import annotations  # names of `stats` would load NumPy
 
 import re
 import sys
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
@@ -36,6 +36,8 @@ MOST_METRICS: Final = 100
 MOST_RESAMPLES: Final = 100_000
 MOST_BYTES: Final = 1_000_000
 _SAFE: Final = re.compile(r"[^\W_](?:[\w .+-]{0,118}[\w+-])?")
+ALPHA: Final = "krippendorff_alpha"
+ORDINAL: Final = {"level": "ordinal"}
 _NO_LABELS: Final = "this run has no labels of the task {!r}; there are {}"
 
 _SUCCESSOR: Final = "charts take a Matplotlib style sheet instead: give it as style"
@@ -107,11 +109,16 @@ def config_of_request(text: bytes) -> Options:
     return whole(data)
 
 
-def parse(data: object, tasks: Sequence[str] | None, reach: Reach = NOTHING) -> ScoreConfig:
+def parse(
+    data: object,
+    tasks: Sequence[str] | None,
+    reach: Reach = NOTHING,
+    ordered: Collection[str] = (),
+) -> ScoreConfig:
     """Check a configuration and make its scorers.
 
-    `tasks` are those there are labels of, None where a worker finds out later. Raises ConfigInvalid
-    with every mistake and where it stands.
+    `tasks` are those there are labels of, None where a worker finds out later; those of `ordered`
+    have labels in an order. Raises ConfigInvalid with every mistake and where it stands.
     """
     labelled = ", ".join(tasks or ())
     given, errors, metrics = whole(data), list[ConfigError](), list[stats.MetricConfig]()
@@ -134,6 +141,8 @@ def parse(data: object, tasks: Sequence[str] | None, reach: Reach = NOTHING) -> 
                 for place, name in enumerate(metric.task_names)
                 if tasks is not None and name not in tasks
             ]
+            if metric.scorer == ALPHA and set(metric.task_names or ["winner"]) <= set(ordered):
+                metric = metric.model_copy(update={"options": ORDINAL | (metric.options or {})})
             metrics.append(_made(metric, path, reach))
     if errors:
         raise ConfigInvalid(errors)
@@ -144,13 +153,14 @@ def parse(data: object, tasks: Sequence[str] | None, reach: Reach = NOTHING) -> 
 
 
 def default_metrics(
-    humans: int, off: frozenset[str] = frozenset()
+    humans: int, off: frozenset[str] = frozenset(), ordered: Collection[str] = ()
 ) -> tuple[stats.MetricConfig, ...]:
     names = ["classification", "cohen_kappa"]
     names += ["alt_test"] if humans >= 3 else []
-    names += ["krippendorff_alpha"] if humans >= 2 else []
-    used = [name for name in names if name not in off]
-    return tuple(stats.MetricConfig(stats.make_scorer(name), ["winner"]) for name in used)
+    names += [ALPHA] if humans >= 2 else []
+    options = {ALPHA: ORDINAL} if "winner" in ordered else {}
+    used = (stats.make_scorer(name, **options.get(name, {})) for name in names if name not in off)
+    return tuple(stats.MetricConfig(scorer, ["winner"]) for scorer in used)
 
 
 def _made(metric: _Metric, path: str, reach: Reach) -> stats.MetricConfig:

@@ -1,8 +1,8 @@
 """From a run to its score files: computed, drawn, and written into a folder.
 
-A chart is called after its metric: `accuracy_scores`, or `<scorer>_<figure>_scores` where a scorer
-has several. Where several metrics would have one name, such as the accuracy on two tasks, the
-unique name of each stands behind it, and none has the plain name.
+A chart lies beside the results that it shows, in the folder of its metric, and is called after the
+metric: `accuracy_scores`, or `<scorer>_<figure>_scores` where a scorer has several. The tree is
+MetaEvaluator's, so that what reads one reads the other.
 """
 
 import json
@@ -41,12 +41,13 @@ from judge_eval.stats import (
     among_people,
     score,
 )
+from judge_eval.stats.labels import kind_of
 from reports.report.model import PEOPLE, Source
 from reports.report.score_config import NOTHING, Reach, default_metrics, parse
 from reports.report.score_page import Drawing, as_html
 from reports.report.score_table import ScoreResults, in_words, is_of_people, table_csv
 from voting.ledger.counts import counted_in
-from voting.models import Entry
+from voting.models import Entry, Queue
 
 MANIFEST: Final = "report.json"
 MADE_BY: Final = "HumanJudge scores"
@@ -75,14 +76,22 @@ def make_report(run: Run, data: object, folder: Path, reach: Reach = NOTHING) ->
     """
     project = run.queue.project
     labels = labels_of(run, up_to=project.head_seq)
-    config = parse(data, labels.tasks, reach)
+    ordered = {
+        task
+        for task in labels.tasks
+        if {kind_of(x) for own in labels.humans.values() for x in own.get(task, {}).values()}
+        == {"number"}
+    }
+    ordered |= {WINNER} if run.queue.kind == Queue.Kind.RATING else set()
+    config = parse(data, labels.tasks, reach, ordered)
     if config.part.kind:
         labels = labels_of(run, config.part, up_to=project.head_seq)
-    metrics = config.metrics or default_metrics(len(labels.humans), reach.off)
+    metrics = config.metrics or default_metrics(len(labels.humans), reach.off, ordered)
     names = judge_names(labels.names)
+    scores_folder = folder / "scores"
     for metric in metrics:
-        _folder_of(metric, folder).mkdir(parents=True)
-    results, among = _scored(metrics, names, labels, folder / "scores")
+        _folder_of(metric, scores_folder).mkdir(parents=True)
+    results, among = _scored(metrics, names, labels, scores_folder)
     winners = [tasks[WINNER] for tasks in labels.humans.values() if WINNER in tasks]
     source = Source(
         run_id=str(run.pk),
@@ -101,7 +110,7 @@ def make_report(run: Run, data: object, folder: Path, reach: Reach = NOTHING) ->
     judges = {name: judge for judge, name in names.items()}
     scores = ScoreResults(source, judges, metrics, results, among, baselines)
     try:
-        drawings = write_charts(scores, folder / "charts", config.style)
+        drawings = write_charts(scores, scores_folder, config.style)
     except StyleRefused as refused:
         raise ConfigInvalid.at("style", str(refused)) from refused
     _write(scores, source, folder, drawings)
@@ -152,25 +161,26 @@ def _not_counted(run: Run) -> list[tuple[int, str, str]]:
     ]
 
 
-def _folder_of(config: MetricConfig, folder: Path) -> Path:
-    return folder / "scores" / config.scorer.scorer_name / config.unique_name
+def _folder_of(config: MetricConfig, scores_folder: Path) -> Path:
+    return scores_folder / config.scorer.scorer_name / config.unique_name
 
 
 def _write(scores: ScoreResults, source: Source, folder: Path, drawings: list[Drawing]) -> None:
     taken, made_at = set[str](), source.made_at.isoformat()
     files = {judge: file_name(judge, taken) for judge in scores.judges}
+    scores_folder = folder / "scores"
     for config in scores.configs:
         for result in scores.results[config.unique_name]:
             about = result.as_dict(made_at) | {"judge_uuid": scores.judges[result.judge_id]}
-            path = _folder_of(config, folder) / f"{files[result.judge_id]}_result.json"
+            path = _folder_of(config, scores_folder) / f"{files[result.judge_id]}_result.json"
             try:
                 _write_json(path, about)
             except (TypeError, ValueError) as error:
                 what = f"{config.unique_name} of {result.judge_id}"
                 raise ScoringFailed(f"{what} cannot be written as JSON: {error}") from error
     table = table_csv(scores.table, scores.judges)
-    (folder / "score_report.csv").write_text(table, "utf-8", newline="")
-    (folder / "score_report.html").write_text(as_html(scores, drawings), "utf-8")
+    (scores_folder / "score_report.csv").write_text(table, "utf-8", newline="")
+    (scores_folder / "score_report.html").write_text(as_html(scores, drawings), "utf-8")
     manifest = {
         "made_by": MADE_BY,
         "run": {"id": source.run_id, "name": source.run_name},
@@ -204,29 +214,31 @@ def _write_json(path: Path, value: object) -> None:
 # --- charts --------------------------------------------------------------------------------------
 
 
-def write_charts(report: ScoreResults, out: Path, style: GivenStyle = "") -> list[Drawing]:
-    """Write every chart of a report as PNG and as SVG; return the same as a page may hold them.
+def write_charts(
+    report: ScoreResults, scores_folder: Path, style: GivenStyle = ""
+) -> list[Drawing]:
+    """Write each chart as PNG and as SVG beside its results; return what a page may hold of them.
 
-    `out` is made where it is missing, and nothing is written outside it. A metric without judges
-    has no chart. A style of Matplotlib's lies over ours. Raises StyleRefused.
+    Nothing is written outside the folders of the metrics. A metric without judges has no chart. A
+    style of Matplotlib's lies over ours. Raises StyleRefused.
     """
-    charts: list[tuple[str, str, Chart]] = []
+    drawings, started = [], monotonic()
     for config in report.configs:
+        folder = _folder_of(config, scores_folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        # A scorer of one's own may have drawn there already.
+        taken = {_key(path.stem) for path in folder.iterdir()}
         is_alt_test = isinstance(config.scorer, AltTestScorer)
-        named = (_alt_test if is_alt_test else _figures)(config, report)
-        charts += [(stem, config.unique_name, chart) for stem, chart in named if chart is not None]
-    out.mkdir(parents=True, exist_ok=True)
-    count, taken, drawings = Counter(stem.casefold() for stem, _, _ in charts), set[str](), []
-    started = monotonic()
-    for stem, metric, chart in charts:
-        if monotonic() - started > MOST_SECONDS:
-            raise StyleRefused(f"its charts take more than {MOST_SECONDS:.0f} seconds to draw")
-        name = file_name(stem if count[stem.casefold()] == 1 else f"{stem}_{metric}", taken)
-        files = pictures(chart, ("png", "svg"), style)
-        for form, content in files.items():
-            (out / f"{name}.{form}").write_bytes(content)
-        dark = None if style else pictures(chart, ("svg",), theme="dark")["svg"]
-        drawings.append(Drawing(chart.words, chart.width, files["svg"], dark))
+        for stem, chart in (_alt_test if is_alt_test else _figures)(config, report):
+            if chart is None:
+                continue
+            if monotonic() - started > MOST_SECONDS:
+                raise StyleRefused(f"its charts take more than {MOST_SECONDS:.0f} seconds to draw")
+            name, files = file_name(stem, taken), pictures(chart, ("png", "svg"), style)
+            for form, content in files.items():
+                (folder / f"{name}.{form}").write_bytes(content)
+            dark = None if style else pictures(chart, ("svg",), theme="dark")["svg"]
+            drawings.append(Drawing(chart.words, chart.width, files["svg"], dark))
     return drawings
 
 

@@ -143,14 +143,14 @@ def _score(name: str, result: stats.ScoreResult | None) -> Score:
     is_peoples = result is None or result.judge_id == PEOPLE
     nobodys = "people have no such figure" if is_peoples else f"there is no {name}"
     figure = figures.get(name) or stats.no_figure(next(reasons, None) or nobodys)
-    passes = result.metadata.get("passes") if result and name == "winning_rate" else None
+    said = result.metadata.get("outcome") if result and name == "winning_rate" else None
     return Score(
         value=figure.value,
         interval=figure.interval,
         n=figure.n,
         reason=None if figure.value is not None else figure.why,
         is_best=False,
-        said="" if passes is None else "passes" if passes else "fails",
+        said="" if said in (None, "not tested") else str(said),
     )
 
 

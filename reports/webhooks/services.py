@@ -28,7 +28,7 @@ EVENTS: Final = {
     "run.complete": "A run is complete: every item has enough votes",
     "claim.made": "A judge beats another one or a baseline, or is worse than a baseline",
     "claim.withdrawn": "A claim about judges is withdrawn",
-    "judge_drift": "A judge has changed: it is worse or better than when it was frozen",
+    "judge_drift": "A judge has changed: it is worse or better than when it was first watched",
     "item.flagged": "A voter flags an item",
     "score.crossed": "A quality score crosses a line",
     "head.daily": "The head of the ledger, once a day while the ledger goes on",

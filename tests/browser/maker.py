@@ -173,6 +173,10 @@ def colleague_votes(*, queue, number, choice="A"):
         makers.make_vote(voter, pair, choice)
 
 
+def queue_of(*, run):
+    return str(Run.objects.get(pk=run).queue_id)
+
+
 def colleague_opens(*, queue):
     """Another voter is shown everything that is left."""
 
@@ -270,6 +274,7 @@ ANSWERS = {
         set_state,
         block_voters,
         colleague_votes,
+        queue_of,
         colleague_opens,
         leased,
         open_demo,

@@ -118,16 +118,16 @@ def test_a_judge_is_tried_and_the_page_follows(at, product, window):
     page = window()
     log_in(page, product)
     make_draft(page, "Tried")
-    at.control(mode="out_of_range", models=["judge-first"])
+    at.control(mode="winner as both", models=["judge-first"])
     page.get_by_label("Judge", exact=True).select_option("judge-first")
     page.get_by_role("button", name="Try it on three pairs").click()
     heading = page.get_by_role("heading", name=re.compile(f"judge-first: {ANSWERED.pattern}"))
     expect(heading).to_be_visible()
-    expect(page.locator(".tried li").first).to_contain_text("score_a is not between 0 and 10")
+    expect(page.locator(".tried li").first).to_contain_text("the winner 'both' must be one of")
     raw = page.locator(".tried details").first
     expect(raw.locator("pre")).to_be_hidden()
     raw.locator("summary").click()
-    expect(raw.locator("pre")).to_contain_text('"score_a": 47')
+    expect(raw.locator("pre")).to_contain_text('"winner": "both"')
     expect(page.get_by_role("button", name="Try it on three pairs")).to_be_enabled()
     page.reload()
     expect(page.get_by_text("Spent on trying").locator("..")).to_contain_text("$0.")
@@ -137,7 +137,7 @@ def test_failed_calls_show_their_raw_reply_when_asked_and_are_retried(at, produc
     page = window()
     log_in(page, product)
     make_draft(page, "Refusing")
-    at.control(mode="out_of_range", models=["judge-hash"])
+    at.control(mode="winner as both", models=["judge-hash"])
     start(page)
     expect(page.locator("#state")).to_contain_text("Voting.")
     page.get_by_role("link", name="6 failed calls: see why").click()
@@ -145,7 +145,7 @@ def test_failed_calls_show_their_raw_reply_when_asked_and_are_retried(at, produc
     first = page.locator(".failures li").first
     with page.expect_response(re.compile(r"/calls/\d+/$")):
         first.get_by_text("Raw reply").click()
-    expect(first.get_by_role("region", name="Raw reply")).to_contain_text('"score_a": 47')
+    expect(first.get_by_role("region", name="Raw reply")).to_contain_text('"winner": "both"')
     at.control(mode="ok", models=[])
     page.get_by_role("link", name="← Progress").click()
     page.get_by_role("button", name="Retry what failed").click()
@@ -224,6 +224,8 @@ def test_axe_finds_nothing(at, product, window):
     start(page)
     found += violations(page)
     expect(page.locator("#state")).to_contain_text("Voting.")
+    queue = product.ask("queue_of", run=page.url.split("/")[4])
+    product.ask("colleague_votes", queue=queue, number=2)
     set_anchors_by_keyboard(page)
     found += violations(page)
     page.get_by_role("link", name="see why").click()
@@ -238,14 +240,18 @@ def test_axe_finds_nothing(at, product, window):
 
 
 def set_anchors_by_keyboard(page):
-    page.reload()
+    anchors = page.get_by_label("Items to ask each judge about again, a day")
+    # Not before a vote is sealed.
+    eventually(lambda: (page.reload(), anchors.count())[1])
     page.locator("#act-join").focus()
     page.keyboard.press("Tab")
-    anchors = page.get_by_label("Items to ask each judge about again, a day")
     expect(anchors).to_be_focused()
     page.keyboard.type("7")
     page.keyboard.press("Enter")
-    page.wait_for_load_state()
+    # What it takes is shown first.
+    expect(page.get_by_text("these answers last for a year")).to_be_visible()
+    page.get_by_role("button", name="Ask them now").press("Enter")
+    expect(page.get_by_text("its yardstick is being asked").first).to_be_visible()
     expect(anchors).to_have_value("7")
     expect(anchors).not_to_be_focused()
     anchors.fill("0")

@@ -52,7 +52,7 @@ def shown(run, **query):
 
 
 def verdicts(response):
-    says = {"passes": True, "fails": False, "not tested": None}
+    says = {"passes": True, "fails": False, "not shown": "not shown", "not tested": None}
     test = response.context["test"]
     return {line["name"]: says[line["outcome"]] for line in (*test["lines"], *test["floor"])}
 
@@ -65,14 +65,14 @@ def test_who_passes_is_said_in_words_with_the_baselines_apart(run):
     assert verdicts(response) == {
         "near-judge": True,
         "contrary-judge": False,
-        "floor-baseline": False,
+        "floor-baseline": "not shown",
     }
     text = text_of(response)
     said = "At epsilon 0.20: near-judge passes; contrary-judge fails; no baseline passes."
     assert said in text
     names = [[line["name"] for line in response.context["test"][of]] for of in ("lines", "floor")]
     assert names == [["near-judge", "contrary-judge"], ["floor-baseline"]]
-    assert "Baselines, which know nothing: the floor floor-baseline fails 0." in text
+    assert "Baselines, which know nothing: the floor floor-baseline not shown 0." in text
     assert "Passes at epsilon 0.20: it wins against 3 of 3 people." in text
 
 
@@ -125,10 +125,10 @@ def test_one_judge_after_the_other_is_shown_person_by_person(run):
 
 
 def test_another_epsilon_decides_by_what_is_stored(run):
-    assert verdicts(shown(run, epsilon="0.05"))["near-judge"] is False
-    assert "At epsilon 0.05: near-judge and contrary-judge fail" in text_of(
-        shown(run, epsilon="0.05")
-    )
+    response = shown(run, epsilon="0.05")
+    assert verdicts(response)["near-judge"] == "not shown"
+    said = "At epsilon 0.05: contrary-judge fails; near-judge is not shown to pass; no baseline"
+    assert said in text_of(response)
     found = Findings.objects.get(run=run)
     near = found.data["alt_test"]["judges"][0]
     near["winning_rates"]["0.05"] = 1.0

@@ -16,6 +16,7 @@ from judge_eval.findings import cache
 from judge_eval.findings.columns import PENDING
 from judge_eval.models import Findings, Judge, JudgeRating, Run
 from judge_eval.pages.board import MOST_DISPUTED, MOST_IN_FRONT
+from reports.report.links import make_share
 from tests.helpers.board_rows import (
     PAIRS,
     board_of,
@@ -35,6 +36,7 @@ from tests.makers import (
     make_key,
     make_many_votes,
     make_run,
+    make_single_run,
     make_vote,
     make_voter,
     member_client,
@@ -43,6 +45,7 @@ from tests.makers import (
     user_client,
     voter_client,
 )
+from voting.kinds import Further, options_of
 from voting.models import Assignment, Entry, Item, Queue, Voter
 from voting.services import undo_last_vote
 
@@ -612,3 +615,51 @@ def test_whose_votes_carry_a_lead_is_told_to_leads_who_have_voted():
     lead = Voter.objects.get(project=run.queue.project, user__username="owner")
     Assignment.objects.create(voter=lead, item=pairs[0], leased_until=timezone.now())
     assert without not in text_of(get(run))
+
+
+def test_beside_a_prompt_that_is_cut_the_thin_interval_is_withheld_wherever_it_is_shown():
+    run = make_studied_run(people=1)
+    large = run.queue.items.filter(position__lt=PAIRS * 6 // 10)
+    opened = Entry.objects.filter(kind=Entry.Kind.VERDICTS, item__in=large)
+    for entry in opened:
+        Entry.objects.filter(pk=entry.pk).update(payload=entry.payload | {"prompt": "large"})
+    large.update(prompt_key="large")
+    figures = compute(run).data
+    why = "one prompt holds 60 % of the votes"
+    for judge in figures["judges"]:
+        assert (judge["always_low"], judge["always_high"], judge["always_why"]) == (None, None, why)
+    response = get(run)
+    assert [row.thin for row in response.context["pictures"][0].rows] == [None, None]
+    text = text_of(response)
+    assert f"No thin line of good and weak: {why}." in text
+    assert "One prompt holds 60 % of the votes." in text
+    client = key_client(make_key("read")[1])
+    rows = client.get(f"/api/runs/{run.pk}/findings").json()["judges"]
+    assert {row["always_why"] for row in rows} == {why}
+    assert why in user_client().get(f"{board_of(run)}tables/board.csv").content.decode()
+    _, token = make_share(run.queue.project, run, None)
+    assert why in text_of(Client().get(f"/r/{token}/"))
+
+
+def test_figures_that_a_study_cannot_have_are_said_and_never_awaited():
+    """Of free texts nothing is counted, and of votes that are all held out nothing is shown."""
+    free = make_single_run(outputs=["one", "two"], kind="text", ballot=[])
+    task, voter = options_of(free.queue).task, make_voter(free)
+    for item in pairs_of(free):
+        make_vote(voter, item, "", further=Further(labels={task: "Well put"}))
+    seal_all(free.queue.project)
+    compute(free)
+    board = get(free)
+    assert "in their own words" in text_of(board)
+    assert "being computed" not in text_of(board)
+    assert "Add judges" not in text_of(board)
+    answer = key_client(make_key("read")[1]).get(f"/api/runs/{free.pk}/findings").json()
+    assert (answer["as_of"]["votes"], answer["as_of"]["voted"]) == (2, 2)
+    assert "in their own words" in answer["words"]
+    tuned = make_run(pairs=2)
+    make_vote(make_voter(tuned), pairs_of(tuned)[0])
+    seal_all(tuned.queue.project)
+    tuned.queue.items.filter(position=0).update(is_held_out=True)
+    Queue.objects.filter(pk=tuned.queue_id).update(is_tuning=True, held_out_from=0)
+    compute(tuned)
+    assert "being computed" not in text_of(get(tuned))

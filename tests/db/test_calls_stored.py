@@ -92,7 +92,7 @@ def test_a_run_that_shares_a_part_asks_only_for_the_rest(at):
         "insufficient_quota",
         pytest.param("refuse", marks=pytest.mark.thorough),
         pytest.param("prose", marks=pytest.mark.thorough),
-        "out_of_range",
+        "winner as both",
     ],
 )
 def test_a_failure_is_never_reused(at, mode):

@@ -35,9 +35,9 @@ pytestmark = pytest.mark.django_db
 NOTHING_LEFT = "nothing is left to correct"
 
 
-def compared(voted=60, pairs=150, **options):
+def compared(voted=60, pairs=150, both_bad=0, **options):
     """Two generators; the judge is of the family of the first, and prefers it more than people."""
-    people = ["ABAB"[n % 4] for n in range(voted)]
+    people = [*["both_bad"] * both_bad, *["ABAB"[n % 4] for n in range(both_bad, voted)]]
     judge = ["A" if n % 5 == 1 else "ABAB"[n % 4] for n in range(pairs)]
     names = {"generator_a": "gpt-4o", "generator_b": "claude-3"}
     run = imports.imported(
@@ -129,7 +129,7 @@ def test_a_tie_is_half_a_win_and_both_bad_says_nothing():
     # On the last one people are divided.
     assert ada["people"]["value"] == (1 + 0.5 + 1 + 0.5) / 4
     assert bob["people"]["value"] == (0 + 0.5 + 0 + 0.5) / 4
-    assert ada["votes"] == 5
+    assert (ada["votes"], ada["both_bad"]) == (6, 1)
     assert ada["judges"][0]["rates"]["error"]["value"] == pytest.approx((0 + 0.5 - 0.5 - 0.5) / 4)
 
 
@@ -177,16 +177,25 @@ def test_the_page_has_the_corrected_rates_of_the_best_judge_and_of_any(compared_
     text = text_of(page(compared_run))
     assert "Corrected by the votes" in text
     assert "gpt-5 rates gpt-4o (its own family) higher and claude-3 lower than people do." in text
-    assert "gpt-5 saves up to" in text
+    savings = [of["judges"][0]["rates"]["saving"] for of in rates_of(compared_run)]
+    saves = f"gpt-5 saves {100 * sum(savings) / 2:.0f} % of the votes (median of 2 models)"
+    assert saves in text.replace("\xa0", " ")
+    assert "both bad" not in text
     assert "gpt-4o own family 50.0" in text
     other = text_of(page(compared_run, by=str(judges_of(compared_run)[1].pk)))
     assert "always A rates" in other
     assert "always A saves nothing here" in other
-    assert "saves up to" not in other
+    assert "up to" not in other
 
 
 def test_where_everything_is_voted_on_the_page_says_so():
-    text = text_of(page(compared(voted=60, pairs=60)))
+    run = compared(voted=60, pairs=60, both_bad=18)
+    for of in rates_of(run):
+        [_, rates] = [by["rates"] for by in of["judges"]]
+        assert rates["corrected"]["value"] == of["people"]["value"]
+        assert (rates["unvoted"], of["both_bad"]) == (0, 18)
+    text = text_of(page(run)).replace("\xa0", " ")
+    assert "30 % of the pairs were both bad: the rates are those among the others." in text
     assert f"People have voted wherever gpt-5 has a verdict: {NOTHING_LEFT}." in text
     assert "Votes saved" not in text
     assert "gpt-4o own family 50.0" in text
@@ -245,4 +254,4 @@ def test_a_report_shows_them_too():
     _, token = make_share(run.queue.project, run, None)
     text = text_of(Client().get(f"/r/{token}/"))
     assert "Corrected by the votes: gpt-5" in text
-    assert "gpt-5 saves up to" in text
+    assert "(median of 2 models)" in text

@@ -217,7 +217,7 @@ def test_nothing_that_is_held_out_is_in_any_request_for_a_wording(at):
     # Nothing is filled into what items say, and nothing leaves its lines.
     assert "{rubric} {instructions}" in text
     boundary = text.partition(" begin the rubric")[0]
-    assert text.count(f"{boundary} begin ") == text.count(f"{boundary} end ") == 2 + 3 * len(cases)
+    assert text.count(f"{boundary} begin ") == text.count(f"{boundary} end ") == 2 + 4 * len(cases)
     assert run.queue.rubric.text in text
     assert "Be strict." in text
 

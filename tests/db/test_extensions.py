@@ -19,9 +19,16 @@ from tests.db.test_import_pages import brought, imported_by, lines_of, text_of
 from tests.db.test_score_files import make_all, manager, post
 from tests.db.test_score_files import voted_run as scored_run
 from tests.helpers.extension_package import install
-from tests.helpers.run_maker import go_on, make_config, make_draft, make_provider, make_started
+from tests.helpers.run_maker import (
+    attempt,
+    go_on,
+    make_config,
+    make_draft,
+    make_provider,
+    make_started,
+)
 from tests.makers import key_client, make_key, make_project, member_client, user_client
-from voting.models import ApiKey
+from voting.models import ApiKey, Picture
 
 pytestmark = pytest.mark.django_db
 WITH_TIE = {"ballot": ["A", "B", "tie", "both_bad"]}
@@ -375,6 +382,23 @@ def test_a_mode_of_a_package_pairs_its_way_and_keeps_what_it_counts(installed, a
     assert len(pairs) == 4
     assert ExtensionValue.objects.get(run=run, name="paired").value == 4
     assert run.events.filter(kind="extension").get().text == "4 neighbours were compared."
+
+
+def test_a_mode_pairs_by_the_drawings_of_the_outputs(installed, at):
+    broken = Call.objects.filter(model="model-b", purpose="generate")
+    run = make_started(
+        at, mode="drawn", kind="svg", models=["model-a", "model-b", "model-c"], prompts=["a cat"]
+    )
+    while Call.objects.filter(purpose="generate", state="waiting").exists():
+        attempt()
+    undrawable = Picture.objects.filter(inferences__call__in=broken)
+    assert undrawable.update(state=Picture.State.FAILED, error="It is too large.") == 1
+    run = go_on(run)
+    assert run.state == "voting", run.note
+    [item] = run.queue.items.all()
+    assert {item.a.generator, item.b.generator} == {"model-a", "model-c"}
+    told = run.events.filter(kind="extension").get().text
+    assert told == "2 of 3 outputs could be drawn."
 
 
 def test_a_hook_that_breaks_ends_its_verdict_or_run_with_the_reason(installed, at, monkeypatch):

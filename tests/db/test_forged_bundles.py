@@ -5,20 +5,34 @@ import re
 from copy import deepcopy
 from functools import partial
 from itertools import chain
+from uuid import uuid4
 
 import pytest
 from django.core.cache import cache
 
 from judge_eval.exchange.export import export_run
 from judge_eval.models import Findings, Run, Verdict
-from judge_eval.objects import config_hash
+from judge_eval.objects import UNASKED, config_hash
 from judge_eval.runs import lifecycle
-from reports.report.bundle import LEDGER, NotVerified, verify
-from tests.db.test_verify import bundle_of, members_of, zipped
+from reports.report.bundle import LEDGER, REPORT, NotVerified, verify
+from reports.report.compare import unequal
+from reports.report.make import report_of
+from reports.report.not_covered import NOT_COMPARED, NOT_COVERED
+from tests.db.test_verify import (
+    bundle_behind,
+    bundle_of,
+    bundle_refused,
+    link_of,
+    members_of,
+    zipped,
+)
 from tests.helpers.bundles import empty_the_instance, restored
 from tests.helpers.run_findings import compute, voted_run
 from tests.helpers.run_rows import make_config
-from tests.makers import forget_hashes, restate
+from tests.makers import forget_hashes, make_vote, make_voter, pairs_of, restate, seal_all
+from voting.ledger import ledger
+from voting.models import Entry
+from voting.voters import erase
 
 pytestmark = pytest.mark.django_db
 TURNED = {"A": "B", "B": "A"}
@@ -130,6 +144,137 @@ def test_a_forged_bundle_is_refused_with_the_genuine_head(bundle, kind):
     assert ": the report says" not in str(wrong.value), "found by its figures alone"
 
 
+def renamed(records, *, report):
+    """Let a decoy have the run's number, so that its queue, items and votes are another run's."""
+    [run] = [record for record in records if record["type"] == "run"]
+    first, second = [record for record in records if record["type"] == "judge"][:2]
+    genuine, other = run["id"], str(uuid4())
+    for record in records:
+        if record.get("run") == genuine:
+            record["run"] = other
+    decoy = run | {"queue": str(uuid4()), "state": "voting"}
+    run |= {"id": other, "name": "Independent audit by NIST"}
+    first["name"], second["name"] = second["name"], first["name"]
+    records[0]["runs"].append(other)
+    records.insert(records.index(run), decoy)
+    records[-1]["lines"] += 1
+    return with_own_report(records, report, "Independent audit by NIST")
+
+
+def with_own_report(records, report, title=""):
+    """Return the report that follows from forged records, if they can be restored at all."""
+    empty_the_instance()
+    try:
+        runs = restored([json.dumps(record) for record in records])
+    except AssertionError:
+        return report
+    of = [run for run in runs if run.name == title] or runs
+    for run in runs:
+        compute(run)
+    forged = report_of(of[0].queue.project, of[0])
+    empty_the_instance()
+    return forged.as_json().encode()
+
+
+def test_a_bundle_whose_run_was_exchanged_is_refused(bundle):
+    path, members, head = bundle
+    records = records_of(members)
+    members = members | {REPORT: renamed(records, report=members[REPORT])}
+    write(path, members, records)
+    with pytest.raises(NotVerified, match=r"is another run than|is no run of"):
+        verify(path, head)
+
+
+def extra_run(records, *, state="voting"):
+    """Add a run of which no entry tells, with a judge."""
+    run = next(record for record in records if record["type"] == "run")
+    judge = next(record for record in records if record["type"] == "judge")
+    other = run | {"id": str(uuid4()), "queue": str(uuid4()), "name": "Our study", "state": state}
+    records[0]["runs"].append(other["id"])
+    records[-1]["lines"] += 2
+    add = [other, judge | {"id": str(uuid4()), "run": other["id"], "position": 0}]
+    records[records.index(run) : records.index(run)] = add
+
+
+def free_verdicts(records, *, opened=None):
+    """Add an item of which no entry tells, with a verdict that cost nothing."""
+    pairs = [record for record in records if record["type"] == "comparison"]
+    judge = next(record for record in records if record["type"] == "judge")
+    verdict = next(record for record in records if record["type"] == "verdict")
+    item = pairs[-1] | {"id": str(uuid4()), "position": len(pairs), "opened_at": opened}
+    free = verdict | {"comparison": item["id"], "judge": judge["id"], "cost_nano": 0}
+    place = max(n for n, record in enumerate(records) if record["type"] == "verdict") + 1
+    records[place:place] = [item, free]
+    records[-1]["lines"] += 2
+
+
+UNKNOWN = {
+    "a run": (extra_run, "run Our study: no ledger entry is about it"),
+    "a draft": (
+        partial(extra_run, state="draft"),
+        "draft",
+    ),
+    "a closed item with a verdict": (free_verdicts, "no ledger entry is about a verdict of"),
+    "an open item with a verdict": (
+        partial(free_verdicts, opened="2026-01-01T00:00:00Z"),
+        "pair 5 of .* is open: no ledger entry is about it",
+    ),
+    "a verdict still to come": (
+        lambda records: first("verdict", state="failed", winner="", error=UNASKED)(records),
+        "verdict",
+    ),
+    "a run given twice": (
+        lambda records: records[0]["runs"].append(records[0]["runs"][0]),
+        "names runs that the file does not hold",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", UNKNOWN)
+def test_what_no_entry_is_about_is_refused(bundle, what):
+    path, members, head = bundle
+    forge, why = UNKNOWN[what]
+    records = records_of(members)
+    forge(records)
+    write(path, members, records)
+    with pytest.raises(NotVerified, match=why):
+        verify(path, head)
+
+
+def test_answers_are_empty_only_where_their_voter_was_erased(run, tmp_path):
+    said, voters = {"why": "It is right."}, [make_voter(run) for _ in range(2)]
+    for voter in voters:
+        vote = make_vote(voter, pairs_of(run)[0], "A")
+        Entry.objects.filter(uid=vote.uid).update(labels=said, **ledger.hidden("", said))
+    erase(voters[0])
+    seal_all(run.queue.project)
+    compute(run)
+    path, (members, head) = tmp_path / "bundle.zip", opened(run)
+    empty_the_instance()
+    records = records_of(members)
+    write(path, members, records)
+    verify(path, head)
+    [answered] = [record for record in records if record.get("labels")]
+    for labels in (None, {}):
+        answered["labels"] = labels
+        write(path, members, records)
+        empty_the_instance()
+        with pytest.raises(NotVerified, match="the answers of entry"):
+            verify(path, head)
+
+
+def test_a_frozen_report_has_no_bundle_once_answers_in_it_were_erased(run):
+    said, voter = {"why": "It is right."}, make_voter(run)
+    vote = make_vote(voter, pairs_of(run)[0], "A")
+    Entry.objects.filter(uid=vote.uid).update(labels=said, **ledger.hidden("", said))
+    seal_all(run.queue.project)
+    compute(run)
+    link = link_of(run, is_frozen=True)
+    bundle_behind(link)
+    erase(voter)
+    bundle_refused(link, "Answers of a person who was erased since are gone")
+
+
 def test_a_public_bundle_has_no_config_and_nothing_to_test_guesses_of_one_with(run, tmp_path):
     run.config = CONFIG
     run.save(update_fields=["config"])
@@ -164,21 +309,6 @@ def test_a_report_of_a_run_that_a_bundle_brought_is_verified(run, tmp_path):
     assert verify(path, head).gaps == [NO_CONFIG]
 
 
-# Fields of a public bundle that are not shown, or are named as not covered.
-NOT_FOUND = {
-    *("run.note", "run.is_open", "run.budget_nano", "run.spent_nano", "run.private_salt"),
-    # No public bundle holds one, and none is taken from it.
-    "run.config",
-    *("rubric.created_at", "comparison.opened_at", "comparison.votes_wanted"),
-    "vote.category",
-    *("voter.reputation", "vote.salt", "entry.salt", "flag.created_at"),
-    # What the report prints is the head, and how many entries there are is counted.
-    *("header.project.head", "header.project.head_seq"),
-    # Quality scores begin then: a project's report shows these, and is found out by them.
-    "header.project.created_at",
-}
-
-
 def leaves(value, path=()):
     if isinstance(value, dict):
         for name, inner in value.items():
@@ -202,11 +332,17 @@ def changed(value):
     return value.replace("20", "19", 1) if is_time else f"{value}x"
 
 
-@pytest.mark.parametrize(
+EVERY_FIFTH = pytest.mark.parametrize(
     "step", [5, pytest.param(1, marks=[pytest.mark.thorough, pytest.mark.timeout(400)])]
 )
-def test_any_value_that_is_changed_in_a_bundle_is_found(bundle, step):
-    """Of each kind of record the first value and every fifth, or all."""
+
+
+@EVERY_FIFTH
+def test_any_value_that_is_changed_in_a_bundle_is_found_or_listed(bundle, step):
+    """Of each kind of record the first value and every fifth, or all.
+
+    What only figures tell does not count: whoever forges a bundle computes these anew.
+    """
     path, members, head = bundle
     records = records_of(members)
     not_found, places = set(), {}
@@ -218,18 +354,67 @@ def test_any_value_that_is_changed_in_a_bundle_is_found(bundle, step):
     kinds = {kind: [place for place in places if place[0] == kind] for kind, *_ in places}
     for place in chain.from_iterable(of[::step] for of in kinds.values()):
         kind, (number, leaf) = place[0], places[place]
-        forged = holder = deepcopy(records[number])
-        for name in leaf[:-1]:
-            holder = holder[name]
-        holder[leaf[-1]] = changed(holder[leaf[-1]])
+        forged = deepcopy(records[number])
+        alter(forged, leaf)
         write(path, members, [*records[:number], forged, *records[number + 1 :]])
         empty_the_instance()
-        try:
-            verify(path, head)
-        except NotVerified:
+        if is_found_by_its_ledger(path, head):
             continue
         not_found.add(".".join((kind, *leaf)))
-    assert not_found <= NOT_FOUND
+    assert not_found <= {row for each in NOT_COVERED for row in each.rows}
+
+
+def alter(holder, leaf):
+    for name in leaf[:-1]:
+        holder = holder[name]
+    holder[leaf[-1]] = changed(holder[leaf[-1]])
+
+
+def is_found_by_its_ledger(path, head):
+    try:
+        verify(path, head)
+    except NotVerified as wrong:
+        return ": the report says" not in str(wrong)
+    return False
+
+
+def places_of(value, path=()):
+    """The places of all values in JSON, those of lists by their first member."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from places_of(inner, (*path, name))
+    elif isinstance(value, list) and value:
+        yield from places_of(value[0], (*path, 0))
+    else:
+        yield path
+
+
+def test_any_value_that_is_changed_in_a_report_is_found_or_listed(bundle):
+    """One file is restored, its figures computed once, and each value of its report compared."""
+    path, members, head = bundle
+    write(path, members, records_of(members))
+    report = verify(path, head).report.model_dump(mode="json")
+    not_found = set()
+    for place in places_of(report):
+        forged = deepcopy(report)
+        alter(forged, place)
+        if not [*unequal(forged, report)]:
+            not_found.add(".".join(map(str, place)).replace(".0", "[]"))
+    listed = [each.replace("[].", r"[].") for each in NOT_COMPARED]
+    assert not_found
+    assert not [each for each in not_found if not each.startswith(tuple(listed))]
+
+
+@pytest.mark.parametrize("where", ["report.json", "manifest.json"])
+@pytest.mark.parametrize("holder", ["", "head"])
+def test_what_no_report_says_is_refused(bundle, where, holder):
+    path, members, head = bundle
+    said = json.loads(members[where])
+    (said[holder] if holder else said)["audited_by"] = None
+    members = members | {where: json.dumps(said).encode()}
+    write(path, members, records_of(members))
+    with pytest.raises(NotVerified, match=r"nothing that a report says|says something else"):
+        verify(path, head)
 
 
 def test_a_bundle_of_before_rows_were_covered_verifies_as_far_as_it_goes(run, tmp_path):

@@ -7,7 +7,7 @@ import pytest
 
 from humanjudge.cli.gate import junit_xml, summary
 from judge_eval.exchange.export import export_project
-from judge_eval.models import Board, Call, Judge, Run, Verdict
+from judge_eval.models import Board, Call, Findings, Judge, Run, Verdict
 from tests.helpers.board_rows import make_studied_run
 from tests.helpers.bundles import empty_the_instance, restored
 from tests.helpers.run_findings import compute, voted_run
@@ -54,16 +54,42 @@ def run(made_once):
 
 
 def test_agreement_passes_fails_or_is_not_settled(run):
-    assert ends(run, min_agreement=0.8) == (0, [0])
+    assert ends(run, min_agreement=0.7) == (0, [0])
     assert ends(run, "contrary-judge", min_agreement=0.8) == (1, [1])
     assert ends(run, min_agreement=0.9) == (3, [3])
 
 
-def test_few_votes_settle_nothing():
+def test_without_an_entry_it_goes_by_the_interval_that_holds_however_often_one_looks(run):
+    at = head_of(run)
+    compute(run, f"at:{at}")
+    judge = compute(run).data["judges"][0]
+    weighed = {"min_agreement": 0.8, "not_worse_than": "contrary-judge", "margin": 0.05}
+    (open_one, apart), (fixed, fixed_apart) = (
+        ask(run, **weighed, **more).json()["checks"] for more in ({}, {"at": at})
+    )
+    assert open_one["low"] == round(judge["always_low"], 6) < round(judge["overall"]["low"], 6)
+    assert (open_one["code"], fixed["code"], fixed["low"]) == (3, 0, 0.811277)
+    assert -0.05 < apart["low"] < fixed_apart["low"]
+
+
+def test_few_votes_settle_nothing_where_they_are_fixed():
     run = voted_run(pairs=5)
-    reply = ask(run, min_agreement=0.1).json()
+    compute(run, f"at:{head_of(run)}")
+    reply = ask(run, min_agreement=0.1, at=head_of(run)).json()
     assert reply["code"] == 3
     assert "fewer than 10" in reply["checks"][0]["words"]
+
+
+def test_an_interval_that_is_withheld_settles_nothing():
+    run = voted_run(pairs=12)
+    row = Findings.objects.get(run=run)
+    row.data["judges"][0] |= {"always_low": None, "always_high": None, "always_why": "so many"}
+    for end in ("low", "high"):
+        row.data["claims"][f"difference_always_{end}"][0][1] = None
+    row.save()
+    reply = ask(run, min_agreement=0.1, not_worse_than="contrary-judge", margin=0.9).json()
+    assert [check["code"] for check in reply["checks"]] == [3, 3]
+    assert all("(so many)" in check["words"] for check in reply["checks"])
 
 
 def test_the_floor_passes_where_it_is_claimed_and_fails_where_a_judge_is_worse():
@@ -88,6 +114,13 @@ def test_another_judge_is_compared_by_the_paired_difference(run):
 def test_a_judge_like_people_passes_the_alt_test(run):
     assert ends(run, like_people="true") == (0, [0])
     assert ends(run, "contrary-judge", like_people="true", epsilon=0.3) == (1, [1])
+    # It passes no test, and nothing shows that it is worse than it may be.
+    row = Findings.objects.get(run=run, part="")
+    tested = row.data["alt_test"]["judges"][1]
+    tested["shortfall"] |= {"low": 0.25, "high": 0.9}
+    row.save()
+    assert ends(run, "contrary-judge", like_people="true", epsilon=0.3) == (3, [3])
+    assert ends(run, "contrary-judge", like_people="true", epsilon=0.2) == (1, [1])
     two = ask(voted_run(people=2), like_people="true").json()
     assert two["code"] == 3
     assert "2 people voted" in two["checks"][0]["words"]
@@ -101,14 +134,21 @@ def test_of_several_conditions_one_that_fails_decides_else_one_that_is_not_settl
 
 def test_later_votes_are_left_out_where_the_anchors_are_frozen():
     run = voted_run(pairs=40)
-    at, before = head_of(run), ask(run, min_agreement=0.8).json()
+    at = head_of(run)
+    compute(run, f"at:{at}")
+    before = ask(run, min_agreement=0.8, at=at).json()
     pair = pairs_of(run)[0]
     pair.votes_wanted = 9
     pair.save()
     for _ in range(3):
         make_vote(make_voter(run), pair, "A")
     seal_all(run.queue.project)
-    assert ask(run, min_agreement=0.8, at=at).json() == {"state": "computing"}
+    # Figures that lack a sealed vote decide nothing, whoever asks.
+    behind = {"state": "computing", "ledger_seq": head_of(run)}
+    assert ask(run, min_agreement=0.8).json() == behind
+    assert ask(run, min_agreement=0.8, at=at).json() == behind
+    # Whoever has waited for these entries does not wait for those that came meanwhile.
+    assert ask(run, min_agreement=0.8, known=at).json()["seq"] == at
     compute(run)
     compute(run, f"at:{at}")
     frozen, now = (ask(run, min_agreement=0.8, **more).json() for more in ({"at": at}, {}))
@@ -138,7 +178,11 @@ def test_what_a_judge_did_not_answer_counts_against_it_and_is_said():
     )
     compute(run)
     reply = ask(run, min_agreement=0.8).json()
-    assert reply["notes"] == ["It gave no verdict on 10 items; votes there count against it."]
+    assert reply["wordings"] == 2
+    assert reply["notes"] == [
+        "Best of 2 wordings tried on these votes.",
+        "It gave no verdict on 10 items; votes there count against it.",
+    ]
 
 
 # --- what is refused ------------------------------------------------------------------------------
@@ -189,7 +233,7 @@ def test_a_key_needs_read_and_its_own_project_and_nothing_left_to_vote_on():
 
 def test_while_judges_are_asked_nothing_is_decided(run):
     Run.objects.filter(pk=run.pk).update(state="judging")
-    assert ask(run, min_agreement=0.8).json() == {"state": "computing"}
+    assert ask(run, min_agreement=0.8).json()["state"] == "computing"
 
 
 # --- who is asked first ---------------------------------------------------------------------------
@@ -274,7 +318,9 @@ def test_names_are_text_in_xml():
     [suite] = tree
     assert [suite.get(name) for name in ("tests", "failures", "errors")] == ["3", "1", "1"]
     assert suite[0][0].get("message").startswith('of <b>a b</b> & "x" [31m # [l](javascript')
-    assert [len(case) for case in suite] == [1, 1, 0]
+    *cases, notes = suite
+    assert [len(case) for case in cases] == [1, 1, 0]
+    assert notes.text.startswith('<b>a b</b> & "x" [31m')
 
 
 def test_names_are_text_in_markdown():

@@ -22,7 +22,7 @@ def imported(*paths, **options):
     job = Import.objects.latest("requested_at")
     assert job.state == "done", job.report
     assert job.report["errors"] == []
-    return Run.objects.get(queue__project__name="Field")
+    return Run.objects.get(pk=job.run_id)
 
 
 @pytest.mark.parametrize("path", ALONE, ids=lambda path: path.name)
@@ -58,3 +58,15 @@ def test_a_project_of_metaevaluator_is_one_import_and_its_gaps_keep_the_rest():
     client = user_client()
     for page in ("", "alt-test/", "people/", "pairs/"):
         assert client.get(f"/runs/{run.pk}/{page}").status_code == 200
+
+
+@pytest.mark.parametrize("name", ["helpsteer2.jsonl", "kto.jsonl", "labelstudio_pairwise.json"])
+def test_whom_a_reader_names_is_somebody_else_in_another_run(name):
+    runs = [imported(FILES / name, name=each) for each in ("One", "Two")]
+    first, second = ({vote.voter.external_id for vote in votes_of(run)} for run in runs)
+    made_up = {who for who in first if who.endswith(f"({runs[0].pk.hex[:8]})")}
+    assert made_up
+    assert not made_up & second
+    # In the same run they are the same.
+    call_command("import_run", str(FILES / name), run=str(runs[0].pk))
+    assert {vote.voter.external_id for vote in votes_of(runs[0])} == first

@@ -7,6 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from judge_eval.exchange import import_steps
 from judge_eval.exchange.import_report import ImportRefused
 from judge_eval.models import Judge, Run, Verdict
 from tests.helpers.bundles import facts_of, numbers_of
@@ -254,8 +255,9 @@ def test_a_run_that_was_stopped_stays_stopped():
     assert run_of(added(run, pair(2))).state == "stopped"
 
 
-def test_the_queries_of_a_chunk_do_not_grow_with_its_rows(settings):
+def test_the_queries_of_a_chunk_do_not_grow_with_its_rows(settings, monkeypatch):
     settings.SEAL_BATCH = 1000
+    monkeypatch.setattr(import_steps, "FIRST_ROWS", 1000)
     counts = []
     for size in (3, 90):
         run = imported(pair(0))

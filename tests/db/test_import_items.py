@@ -23,6 +23,7 @@ from tests.helpers.imports import (
     added,
     assert_whole,
     errors_of,
+    import_into,
     import_run,
     imported,
     rows,
@@ -102,8 +103,8 @@ def test_what_is_asked_may_be_stated_and_answers_must_fit_it():
     assert (run.queue.kind, run.queue.ballot) == ("labels", ["good", "bad", "ugly"])
     assert [v.labels for v in votes_of(run)] == [{"looks": ["good"]}, {"looks": ["bad", "ugly"]}]
     assert refused(*records, vote_kind="rating") == [
-        "rows.jsonl:2: vote: 'good' is not a whole number",
-        "rows.jsonl:3: vote: 'bad;ugly' is not a whole number",
+        "rows.jsonl:2: vote: 'good' is not a number",
+        "rows.jsonl:3: vote: 'bad;ugly' is not a number",
     ]
     assert refused(*records, vote_kind="labels", ballot=["good", "bad"]) == [
         "rows.jsonl:3: vote: 'ugly' is not on the ballot: good, bad"
@@ -120,7 +121,6 @@ STUDY = [
 ODD_REPLIES = [
     "As an AI model I cannot decide whether this " + "one complies, " * 30,
     "perhaps",
-    0.5,
     ["yes", "no"],
     "",
 ]
@@ -177,7 +177,10 @@ def test_verdicts_that_join_a_run_are_held_to_its_choices():
 
 
 def test_without_people_the_judges_tell_what_may_be_answered():
-    run = imported(item(1), item(2), verdict(1, "j", "yes"), verdict(2, "j", "no"))
+    records = [item(1), item(2), verdict(1, "j", "yes"), verdict(2, "j", "no")]
+    [why] = refused(*records)
+    assert "say vote_kind, for instance category" in why
+    run = imported(*records, vote_kind="category")
     assert (run.queue.kind, run.queue.ballot) == ("category", ["no", "yes"])
     assert not Verdict.objects.filter(state="failed").exists()
 
@@ -220,6 +223,7 @@ def test_scores_and_failures_of_judges():
         verdict(1, "j", "pass", score=0.9, feedback="Good."),
         {"item": "i1", "judge": "k", "score": 0.3},
         {"item": "i2", "judge": "j", "error": "refused"},
+        graded=True,
     )
     told = Verdict.objects.filter(judge__run=run).order_by("item__position", "judge__position")
     said = [(v.judge.name, v.state, v.winner, v.score_a, v.feedback, v.error) for v in told]
@@ -399,4 +403,50 @@ def test_files_of_metaevaluator_are_one_run():
     floor = run.judges.filter(provider="baseline").values_list("name", flat=True)
     assert set(floor) == {"always-rejection", "always-not rejection", "random"}
     assert told.labels == {"rejection": "not rejection", "explanation": "It helps."}
+    assert_whole(run.queue.project)
+
+
+def shares(judge, *values):
+    return [verdict(n, judge, value) for n, value in enumerate(values, 1)]
+
+
+def test_graded_verdicts_rank_judges_by_their_scores_and_are_never_cut():
+    items = [{"item": f"i{n}", "prompt": "p", "output": f"o{n}"} for n in range(1, 5)]
+    people = [vote(n, "ann", share) for n, share in enumerate((0, 0.3, 0.6, 1), 1)]
+    close, coarse = shares("close", 0.81, 0.82, 0.83, 0.84), shares("coarse", 1, 1, 1, 1)
+    run = imported(*items, *people, *close, *coarse)
+    told = Verdict.objects.filter(judge__name="close").order_by("score_a")
+    assert [one.score_a for one in told] == [0.81, 0.82, 0.83, 0.84]
+    figures = {judge["name"]: judge for judge in compute(run).data["judges"]}
+    assert figures["close"]["overall"]["value"] == 1
+    assert figures["coarse"]["overall"]["value"] == 0.5
+
+
+def test_empty_cells_of_a_judge_that_answers_most_have_failed():
+    wide = [
+        {
+            "item": f"i{n}",
+            "output": "x",
+            "vote.ann": "pass",
+            "verdict.most": most,
+            "verdict.few": few,
+        }
+        for n, most, few in ((1, "pass", None), (2, "pass", "flag"), (3, "", None))
+    ]
+    report = import_run(make_project(), "Study", rows(*wide))
+    run = run_of(report)
+    told = Verdict.objects.filter(judge__run=run, judge__provider="imported")
+    failed = told.filter(state="failed").values_list("judge__name", "item__external_id", "error")
+    assert list(failed) == [("most", "i3", "its cell is empty")]
+    assert told.filter(judge__name="few").count() == 1
+    assert report.new["verdicts"] == told.count() == 4
+    few, most = (note for note in report.notes if "cells" in note)
+    assert few.startswith("2 of few's 3 cells are empty: counted as not asked. The option")
+    assert most.startswith("1 of most's 3 cells are empty: counted as not answered. The option")
+    # The same file again adds nothing, and either may be said.
+    again = import_into(run.pk, rows(*wide))
+    assert not again.changed
+    assert not any(imported(*wide, empty_cells="not_asked").judges.filter(verdicts__state="failed"))
+    both = imported(*wide, empty_cells="failed")
+    assert Verdict.objects.filter(judge__run=both, state="failed").count() == 3
     assert_whole(run.queue.project)

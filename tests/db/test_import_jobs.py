@@ -7,7 +7,7 @@ import sys
 from contextlib import suppress
 from datetime import timedelta
 from functools import cache
-from itertools import count
+from itertools import count, pairwise
 
 import pytest
 from django.conf import settings
@@ -16,7 +16,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django.utils import timezone
 
-from judge_eval.exchange import import_jobs
+from judge_eval.exchange import import_jobs, import_steps
 from judge_eval.exchange.export import export_project, export_run
 from judge_eval.exchange.import_jobs import Source
 from judge_eval.models import Import, Judge, Run
@@ -282,6 +282,29 @@ def test_what_dies_at_one_point_again_and_again_is_given_up(small_chunks):
     worked()
     assert Import.objects.get().detail == "The import failed 3 times."
     assert not Run.every.exists()
+
+
+def test_projects_take_turns():
+    full, other, third = make_project("Full"), make_project("Other"), make_project("Third")
+    jobs = [asked(full, file_of(pair(1), vote(1, "ann", "A")), name=f"{n}") for n in range(3)]
+    jobs += [asked(it, file_of(pair(1), vote(1, "ann", "A")), name="x") for it in (other, third)]
+    turns = []
+    while job := import_jobs.claim():
+        turns.append(jobs.index(job))
+        import_jobs.run(job)
+    assert turns == [0, 3, 4, 1, 2]
+
+
+@pytest.mark.parametrize("seconds, first_pieces", [(1e-6, [4, 2, 2]), (60, [4, 8, 16])])
+def test_as_much_is_written_at_once_as_takes_little_time(monkeypatch, seconds, first_pieces):
+    for name, value in {"FIRST_ROWS": 4, "LEAST_ROWS": 2, "SECONDS_AT_ONCE": seconds}.items():
+        monkeypatch.setattr(import_steps, name, value)
+    asked(make_project(), file_of(*(pair(n) for n in range(40))), baselines=False)
+    job, written = import_jobs.claim(), []
+    job.on_progress = lambda: written.append(job.written)
+    assert import_jobs.run(job).state == "done"
+    ends = list(dict.fromkeys(written))
+    assert [after - before for before, after in pairwise(ends)][:3] == first_pieces
 
 
 def test_of_what_is_refused_nothing_is_left():

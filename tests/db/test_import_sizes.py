@@ -1,5 +1,6 @@
 """Files to import that are small and hold very much."""
 
+import gzip
 import io
 import os
 import re
@@ -13,14 +14,17 @@ import pyarrow.parquet as pq
 import pytest
 from django.db import connection
 
+from judge_eval.exchange import import_jobs
 from judge_eval.exchange.import_jobs import Source
 from judge_eval.models import Import, Run
 from tests.db.test_import_jobs import asked, worked
+from tests.helpers.workbooks import HIDDEN_BOMB, workbook
 from tests.makers import make_project
 
 pytestmark = pytest.mark.django_db
 
 MOST_MEMORY = 256 << 20
+IMPORT_WAITING = [sys.executable, "-m", "humanjudge", "manage", "import_waiting"]
 
 
 # A dictionary and statistics of a very large cell take the writer seconds, and the file no byte.
@@ -52,6 +56,68 @@ def bombs():
     yield parquet("hidden.parquet", {"pair": pairs, "output_a": cells}, **PLAIN)
 
 
+def environment(**more):
+    database = f"sqlite:///{connection.settings_dict['NAME']}"
+    return {**os.environ, "DATABASE_URL": database, **more}
+
+
+def without(folder, package, why):
+    """Return the search path of a process in which a package cannot be imported."""
+    (folder / f"{package}.py").write_text(f"raise ImportError({why!r})\n")
+    return str(folder)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_only_parquet_needs_pyarrow(tmp_path):
+    path = without(tmp_path, "pyarrow", "libarrow.so.1: not found")
+    project = make_project()
+    asked(project, Source("v.csv", io.BytesIO(b"pair,voter,vote\np,ann,A\n")), name="v.csv")
+    asked(project, parquet("p.parquet", {"pair": ["p"], "vote": ["A"]}), name="p.parquet")
+    subprocess.run(IMPORT_WAITING, env=environment(PYTHONPATH=path), check=True)
+    jobs = {job.name: job for job in Import.objects.all()}
+    assert jobs["v.csv"].state == "done"
+    [error] = jobs["p.parquet"].report["errors"]
+    assert "pyarrow, which cannot be loaded here: libarrow.so.1" in error["why"]
+
+
+def test_an_import_whose_process_cannot_start_fails_and_says_why(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", without(tmp_path, "django", "libxyz.so.1: not found"))
+    project = make_project()
+    job = asked(project, Source("v.csv", io.BytesIO(b"pair,voter,vote\np,ann,A\n")))
+    for _ in range(import_jobs.MOST_ATTEMPTS):
+        job.refresh_from_db()
+        assert (job.state, job.leased_until) == ("waiting", None)
+        import_jobs.do_in_a_process()
+    job.refresh_from_db()
+    assert (job.state, job.status) == ("failed", 503)
+    assert job.detail == (
+        "The process that reads files cannot start: ImportError: libxyz.so.1: not found"
+    )
+    assert not import_jobs.unfinished().exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_reading_dies_of_is_not_tried_again(monkeypatch):
+    project = make_project()
+    bombs = {
+        "b.xlsx": workbook(HIDDEN_BOMB),
+        # Blank lines are no rows: nothing else would stop it.
+        "b.jsonl.gz": gzip.compress(b"\n" * 30_000_000),
+    }
+    for name, content in bombs.items():
+        asked(project, Source(name, io.BytesIO(content)), name=name)
+    for name, value in environment(IMPORT_MAX_SECONDS="2").items():
+        monkeypatch.setenv(name, value)
+    for _ in bombs:
+        import_jobs.do_in_a_process()
+    jobs = {job.name: (job.state, job.status, job.detail) for job in Import.objects.all()}
+    memory, seconds = jobs["b.xlsx"], jobs["b.jsonl.gz"]
+    assert memory == ("refused", 413, "Reading it takes more memory than an import may use.")
+    assert seconds[:2] == ("refused", 413)
+    assert seconds[2] == "Reading it takes more time of a processor than an import may use."
+    assert [job.attempts for job in Import.objects.all()] == [1, 1]
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 @pytest.mark.django_db(transaction=True)
@@ -59,11 +125,8 @@ def test_no_file_takes_more_memory_than_an_import_may():
     project = make_project()
     for bomb in bombs():
         asked(project, bomb, name=bomb.name)
-    database = f"sqlite:///{connection.settings_dict['NAME']}"
-    environment = {**os.environ, "DATABASE_URL": database}
-    command = [sys.executable, "-m", "humanjudge", "manage", "import_waiting"]
     most = 0
-    with subprocess.Popen(command, env=environment) as child:
+    with subprocess.Popen(IMPORT_WAITING, env=environment()) as child:
         while child.poll() is None:
             # Not what the kernel says at the end: that counts what this process had when it forked.
             status = Path(f"/proc/{child.pid}/status").read_text()

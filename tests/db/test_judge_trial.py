@@ -174,7 +174,7 @@ def make_draft_of_texts(project):
     "said, error",
     [
         ("I cannot decide.", "no JSON object"),
-        ('{"winner": "both_bad", "score_a": 47}', "score_a is not between 0 and 10"),
+        ('{"winner": "both"}', "the winner 'both' must be one of"),
         ("", "the reply is empty"),
     ],
 )

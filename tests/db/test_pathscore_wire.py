@@ -71,6 +71,17 @@ def test_the_four_commands(script):
         assert {"judge", "elo", "agree_rate", "agree", "total"} <= results["leaderboard"][0].keys()
 
 
+def test_its_status_finds_what_it_asks_for(script):
+    """`status` asks for prompts to begin with, then for all runs, and prints how many there are."""
+    prompts = script.get("/api/default-prompts").json()
+    assert len(prompts) == 10
+    assert all({"id", "text", "category"} <= each.keys() and each["text"] for each in prompts)
+    config = CREATE["config"] | {"prompts": prompts}
+    made = script.post("/api/runs", CREATE | {"config": config}, content_type="application/json")
+    assert made.status_code == 201, made.content
+    assert len(script.get("/api/runs").json()) == 1
+
+
 def test_who_may_do_everything_switches_extensions(script):
     address = "/api/extensions/builtin-judge-eval/toggle"
     assert script.post(address).json()["enabled"] is False

@@ -1,5 +1,7 @@
 """How many items and people a study needs: on a page, by REST, and never by bad figures."""
 
+from pathlib import Path
+
 import pytest
 from django.test import Client
 
@@ -62,6 +64,9 @@ def test_the_api_says_the_same_in_shares():
     saving = most_saved(Study(3, 0.7, 0.1, votes_per_item=3, ties=0.1))
     assert found["saving"] == pytest.approx(saving)
     assert [*plan_lines(found)][-1] == f"saving|at most {100 * saving:.1f} % of the votes"
+    usual = client.get(API).json()
+    page = (Path(__file__).parents[2] / "docs" / "cli.md").read_text("utf-8").replace("\\|", "|")
+    assert [line for line in plan_lines(usual) if f"`{line}`" not in page] == []
     none = client.get(API, {"difference": "0.001"}).json()
     assert none["evidence"]["items"] is None
     assert Client().get(API).status_code == 401

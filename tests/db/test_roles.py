@@ -234,6 +234,7 @@ class Takes(NamedTuple):
 RUN, JUDGE_EVAL = "/api/runs/{run_id}", "/api/runs/{run_id}/judge-eval"
 REVOKE = "POST /api/projects/{project_id}/shares/{share_id}/revoke"
 API = {
+    "GET /api/default-prompts": Takes("read"),
     "GET /api/extensions": Takes("read"),
     "POST /api/extensions/{extension_id}/toggle": Takes("manage", "everything"),
     "GET /api/runs": Takes("read"),

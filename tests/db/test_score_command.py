@@ -19,7 +19,14 @@ from tests.helpers.scores import (
     scored,
     voted_run,
 )
-from tests.makers import make_run, make_vote, make_voter, pairs_of, seal_all
+from tests.makers import (
+    make_run,
+    make_single_run,
+    make_vote,
+    make_voter,
+    pairs_of,
+    seal_all,
+)
 from voting.models import Voter
 
 SHARED = Path(__file__).resolve().parents[3] / "shared"
@@ -87,7 +94,9 @@ def test_a_part_of_a_run(tmp_path, by_config):
     # Three people chose a side on three pairs; the other judge failed on one of these.
     assert counts == {"gpt": 9, "llama": 6}
     assert read_json(out / "report.json")["part"] == "only votes and verdicts for A or B"
-    assert "only votes and verdicts for A or B" in (out / "score_report.html").read_text("utf-8")
+    assert "only votes and verdicts for A or B" in (out / "scores" / "score_report.html").read_text(
+        "utf-8"
+    )
 
 
 def test_a_part_that_cannot_be(run, tmp_path):
@@ -109,16 +118,17 @@ def test_the_folders_are_called_as_meta_evaluator_calls_them(run, tmp_path):
     ]
     scored(run, out, config, has_charts=True)
     both = "cohens_kappa_2tasks_7330f83b_multitask"
-    folders = {
-        "classification_accuracy/classification_accuracy_1tasks_22e76eaf_single",
-        "classification_f1/classification_f1_1tasks_978f6f60_single",
-        f"cohens_kappa/{both}",
-        "text_similarity/how alike",
+    charts = {
+        "classification_accuracy/classification_accuracy_1tasks_22e76eaf_single": "accuracy_scores",
+        "classification_f1/classification_f1_1tasks_978f6f60_single": "f1_scores",
+        f"cohens_kappa/{both}": "cohens_kappa_scores",
+        "text_similarity/how alike": "text_similarity_scores",
     }
-    results = {f"scores/{f}/{judge}_result.json" for f in folders for judge in VERDICTS}
-    charts = {"accuracy_scores", "f1_scores", "cohens_kappa_scores", "text_similarity_scores"}
-    reports = {"score_report.csv", "score_report.html", "report.json"}
-    reports |= {f"charts/{chart}.{kind}" for chart in charts for kind in ("png", "svg")}
+    results = {f"scores/{f}/{judge}_result.json" for f in charts for judge in VERDICTS}
+    reports = {"scores/score_report.csv", "scores/score_report.html", "report.json"}
+    reports |= {
+        f"scores/{f}/{name}.{kind}" for f, name in charts.items() for kind in ("png", "svg")
+    }
     found = set(files_in(out))
     assert results | reports <= found
     assert {file for file in found if file.endswith(".json")} == results | {"report.json"}
@@ -173,6 +183,8 @@ def test_what_is_scored_where_nobody_said_what(run, tmp_path):
         "classification_accuracy",
         "cohens_kappa",
         "krippendorff_alpha",
+        "score_report.csv",
+        "score_report.html",
     ]
     [row, _] = read_csv(out)
     assert list(row) == [
@@ -200,7 +212,8 @@ def test_people_stand_beneath_the_judges_and_their_alpha_is_told_once(run, tmp_p
     assert [head.endswith("_with_judge") for head in alpha] == [True]
     assert page.texts.count("Krippendorff's alpha, winner") == 1, "the heading of its section"
     assert "people among themselves" in page.texts
-    drawing = (out / "charts" / "krippendorff_alpha_scores.svg").read_text("utf-8")
+    [drawn] = out.glob("scores/krippendorff_alpha/*/krippendorff_alpha_scores.svg")
+    drawing = drawn.read_text("utf-8")
     assert drawing.count("people among themselves") >= 1, "its bar"
     assert "gpt" not in drawing
 
@@ -299,7 +312,7 @@ def test_the_page_holds_every_chart_with_words_for_it(run, tmp_path):
     assert all(attrs["src"].startswith("data:image/svg+xml;base64,") for attrs in drawings)
     dark = [attrs["media"] for tag, attrs in page.tags if tag == "source"]
     assert dark == 2 * ["screen and (prefers-color-scheme: dark)"]
-    assert sorted(path.name for path in (out / "charts").iterdir()) == [
+    assert sorted(path.name for path in out.glob("scores/*/*/*_scores.*")) == [
         "accuracy_scores.png",
         "accuracy_scores.svg",
         "more_as_scores.png",
@@ -314,7 +327,8 @@ def test_a_style_sheet_restyles_the_charts(tmp_path):
     scored(run, tmp_path / "named", None, "--config", str(path), has_charts=True)
     scored(run, tmp_path / "given", ["classification"], "--style", str(sheet), has_charts=True)
     for out in ("named", "given"):
-        assert "#fedcba" in (tmp_path / out / "charts" / "accuracy_scores.svg").read_text()
+        [drawn] = (tmp_path / out).rglob("accuracy_scores.svg")
+        assert "#fedcba" in drawn.read_text()
     sheet.write_text("animation.ffmpeg_path: /bin/sh")
     with pytest.raises(CommandError, match=r"style: line 1: animation\.ffmpeg_path: this"):
         scored(run, tmp_path / "none", None, "--style", str(sheet), has_charts=True)
@@ -331,3 +345,26 @@ def test_a_scorer_named_by_its_path(run, tmp_path):
     out = tmp_path / "out"
     scored(run, out, [{"scorer": "scorers_by_path.Mine"}])
     assert "mine_1tasks_978f6f60_single" in read_csv(out)[0]
+
+
+def test_ratings_are_in_an_order_so_their_alpha_is_ordinal_unless_another_is_asked_for(tmp_path):
+    run = make_single_run([["1"], ["3"], ["5"]], kind="rating", ballot=list("12345"))
+    for ratings in ("135", "244"):
+        voter = make_voter(run)
+        for item, rating in zip(pairs_of(run), ratings, strict=True):
+            make_vote(voter, item, rating)
+    seal_all(run.queue.project)
+    alpha = {"scorer": "krippendorff_alpha"}
+    figures = {}
+    for number, metrics in enumerate([None, [alpha], [alpha | {"options": {"level": "nominal"}}]]):
+        out = tmp_path / str(number)
+        scored(run, out, metrics) if metrics else scored(run, out)
+        for path in (out / "scores").glob("krippendorff_alpha*/*/*.json"):
+            found = read_json(path)
+            figures[number] = (found["scorer_name"], found["scores"]["krippendorff_alpha"])
+    assert [name for name, _ in figures.values()] == [
+        "krippendorff_alpha_ordinal",
+        "krippendorff_alpha_ordinal",
+        "krippendorff_alpha",
+    ]
+    assert figures[0][1] > 0.5 > figures[2][1]

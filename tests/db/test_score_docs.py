@@ -40,9 +40,13 @@ def test_the_configuration_and_the_scorer_of_the_page_do_what_it_says(tmp_path, 
     name = "more_as_1tasks_74d08617_single"
     assert (out / "scores" / "more_as" / name / "all_judges.txt").read_text() == "gpt: -1.0\n"
     assert float(row["classification_accuracy_1tasks_978f6f60_single"]) == pytest.approx(2 / 3)
-    assert {path.name for path in out.iterdir()} == set(
-        re.findall(r"^      ([\w.]+)", PAGE, flags=re.MULTILINE)
-    )
+    tree = {
+        re.sub(r"<\w+>", "*", name)
+        for name in re.findall(r"^      (\S+\w)", PAGE, flags=re.MULTILINE)
+    }
+    assert "scores/*/*/accuracy_scores.png" in tree
+    assert [name for name in tree if not list(out.glob(name))] == []
+    assert {path.name for path in out.iterdir()} == {name.split("/")[0] for name in tree}
 
 
 def test_every_scorer_and_every_option_of_the_alt_test_is_on_the_page():

@@ -115,8 +115,8 @@ def test_asked_for_waited_for_and_fetched(run):
     content = bytes_of(response)
     assert done["bytes"] == len(content)
     files = unpacked(content)
-    assert {"report.json", "score_report.csv", "score_report.html"} <= files.keys()
-    assert "charts/accuracy_scores.png" in files
+    assert {"report.json", "scores/score_report.csv", "scores/score_report.html"} <= files.keys()
+    assert "scores/classification_accuracy/accuracy/accuracy_scores.png" in files
     result = json.loads(files["scores/classification_accuracy/accuracy/judge-0_result.json"])
     assert (result["scores"], result["counts"]) == ({"accuracy": 1.0}, {"accuracy": 2})
 
@@ -126,7 +126,9 @@ def test_without_a_body_the_usual_metrics_are_computed(run):
     location = post(client, run)["Location"]
     make_all()
     files = unpacked(bytes_of(client.get(f"{location}/download")))
-    assert files["score_report.csv"].startswith(b"judge_id,classification_accuracy_1tasks_978f6f60")
+    assert files["scores/score_report.csv"].startswith(
+        b"judge_id,classification_accuracy_1tasks_978f6f60"
+    )
 
 
 @pytest.mark.parametrize(
@@ -209,7 +211,7 @@ def test_a_scorer_of_the_setting_is_taken_by_its_name(run, tmp_path, monkeypatch
     client = manager()
     location = post(client, run, {"metrics": ["named_by_the_setting"]})["Location"]
     make_all()
-    table = unpacked(bytes_of(client.get(f"{location}/download")))["score_report.csv"]
+    table = unpacked(bytes_of(client.get(f"{location}/download")))["scores/score_report.csv"]
     assert table.splitlines()[1] == b"judge-0,1"
 
 
@@ -251,7 +253,7 @@ def test_people_stand_beneath_the_judges_and_are_rounded_as_in_the_files():
     assert "people among themselves" in table
     assert "Krippendorff&#x27;s alpha, winner" not in table
     assert html.count("Krippendorff&#x27;s alpha, winner") == 1
-    report = files["score_report.html"].decode()
+    report = files["scores/score_report.html"].decode()
     for figure in figures["people"]:
         if figure["value"] is not None:
             assert f"{figure['value']:.3f}" in html
@@ -455,7 +457,7 @@ def test_an_evaluator_presses_the_button_waits_and_fetches(run):
     report = ScoreReport.objects.get()
     address = f"/runs/{run.pk}/scores/{report.pk}/download"
     assert address in fragment.content.decode()
-    assert "score_report.html" in unpacked(bytes_of(browser.get(address)))
+    assert "scores/score_report.html" in unpacked(bytes_of(browser.get(address)))
 
 
 def test_a_wrong_configuration_stays_in_the_form_with_its_mistakes(run):

@@ -177,7 +177,7 @@ def test_a_folder_of_somebody_else_is_left_alone(run, tmp_path):
     (out / "thesis.tex").write_text("mine")
     assert "--force" in refused(run, out)
     scored(run, out, None, "--force")
-    assert (out / "score_report.csv").exists()
+    assert (out / "scores" / "score_report.csv").exists()
     [kept] = tmp_path.glob("out.before-*")
     assert (kept / "thesis.tex").read_text() == "mine"
 
@@ -186,9 +186,11 @@ def test_a_folder_of_somebody_else_is_left_alone(run, tmp_path):
 def test_a_report_is_made_again_in_its_place(run, tmp_path):
     out = tmp_path / "out"
     scored(run, out, [{"scorer": "cohen_kappa"}], has_charts=True)
-    assert [path.name for path in (out / "scores").iterdir()] == ["cohens_kappa"]
+    assert [path.parent.parent.name for path in out.rglob("gpt_result.json")] == ["cohens_kappa"]
     scored(run, out, [{"scorer": "classification"}], has_charts=True)
-    assert [path.name for path in (out / "scores").iterdir()] == ["classification_accuracy"]
+    assert [path.name for path in (out / "scores").iterdir() if path.is_dir()] == [
+        "classification_accuracy"
+    ]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["metrics.json", "out"]
 
 

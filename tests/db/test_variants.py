@@ -18,9 +18,11 @@ from tests.helpers.pages import text_of
 from tests.helpers.run_findings import compute
 from tests.helpers.run_maker import asked_of, go_on, make_provider
 from tests.helpers.tuned import counted, fresh, joining, make_voted_run, opened
-from tests.makers import user_client
+from tests.makers import make_run, seal_all, user_client
 from tests.provider import provider
+from voting import tuning
 from voting.ledger import ledger
+from voting.models import Item, Queue
 
 pytestmark = pytest.mark.django_db
 at = pytest.fixture(model_calls.model)
@@ -30,6 +32,27 @@ at = pytest.fixture(model_calls.model)
 def server():
     with provider() as running:
         yield running
+
+
+def test_halves_are_halves_of_the_votes_and_later_prompts_draw_their_own():
+    queue = make_run(pairs=60).queue
+    # One prompt has half of all pairs, another a sixth, the others one each.
+    sizes = ["p0"] * 30 + ["p1"] * 10 + [f"p{n}" for n in range(2, 22)]
+    items = list(queue.items.order_by("position"))
+    for item, key in zip(items, sizes, strict=True):
+        item.prompt_key, item.votes = key, 1
+    Item.objects.bulk_update(items, ["prompt_key", "votes"])
+    tuning.open_tuning(queue)
+    halves = dict(queue.items.values_list("prompt_key", "is_held_out"))
+    assert halves["p0"] != halves["p1"]
+    assert sum(halves.values()) == 11
+    queue = Queue.objects.get(pk=queue.pk)
+    assert {key: tuning.is_held_out(queue, key) for key in halves} == halves
+    later = [tuning.is_held_out(queue, f"later {n}") for n in range(200)]
+    assert 70 < sum(later) < 130
+    seal_all(queue.project)
+    about = [line.where for line in ledger.replay(queue.project, write=False)]
+    assert not [what for what in about if "half" in what or "queue" in what]
 
 
 def test_a_variant_is_asked_on_tuning_items_first_and_told_by_those_held_out(at):

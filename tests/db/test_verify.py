@@ -15,8 +15,7 @@ from django.core.cache import cache
 from django.core.management import CommandError, call_command
 from django.test import Client
 
-from judge_eval.models import Verdict
-from judge_eval.objects import NOT_COVERED
+from judge_eval.models import Run, Verdict
 from judge_eval.runs.deletion import delete
 from reports.composite import sources
 from reports.models import FrozenRows
@@ -31,6 +30,7 @@ from reports.report.bundle import (
 )
 from reports.report.links import forget_deleted_runs, make_share
 from reports.report.make import report_of
+from reports.report.not_covered import NOT_COVERED, UNCOVERED_FIGURES
 from tests.helpers.bundles import empty_the_instance
 from tests.helpers.pages import text_of
 from tests.helpers.run_findings import compute, voted_run
@@ -174,9 +174,30 @@ def test_the_command_uses_a_database_of_its_own(study, tmp_path):
     assert f"every figure of {study.name!r} follows from its ledger" in done.stdout
     assert "compare it with one you know" in done.stdout
     assert "Not covered by any ledger:" in done.stdout
-    assert all(f"- {what}\n" in done.stdout for what in NOT_COVERED)
+    assert all(f"- {each.subject}\n" in done.stdout for each in NOT_COVERED)
     with pytest.raises(CommandError, match="This database has projects"):
         call_command("verify", str(path))
+
+
+# Beside no single value of the page, which lists them.
+LISTED_ALONE = {
+    *("runs[].composite.outputs", "runs[].composite.without"),
+    *("since", "counted.items", "runs[].findings.claims.votes_left"),
+    *("runs[].findings.claims.forecast", "runs[].findings.claims.withdrawn"),
+    *("runs[].findings.judges[].self_agreement", "runs[].findings.judges[].flips"),
+    "runs[].findings.generators[].judges[].is_own_family",
+}
+
+
+def test_a_report_marks_and_lists_what_its_head_does_not_cover(study):
+    pages = [page.read_text() for page in (ROOT / "templates/reports").glob("shared*.html")]
+    marked = re.findall('_not_covered.html" with of="([^"]+)"', "".join(pages))
+    assert {*marked} | LISTED_ALONE == UNCOVERED_FIGURES
+    Run.objects.update(note="Imported from elsewhere.")
+    for of_project, marks in ((False, 4), (True, 8)):
+        text = text_of(Client().get(link_of(study, of_project=of_project)))
+        assert all(each.subject in text for each in NOT_COVERED)
+        assert text.count("(not covered by the head)") == marks
 
 
 def test_a_bundle_is_of_the_moment_of_its_report(study):

@@ -24,6 +24,7 @@ from reports.models import Quality, Share
 from reports.quality.groups import quality_of_groups
 from reports.report.make import report_of
 from reports.report.public import report_html
+from tests.helpers.bundles import empty_the_instance, restored
 from tests.helpers.imports import (
     added,
     assert_whole,
@@ -190,6 +191,23 @@ def test_a_bundle_of_one_run_brings_the_groups_with_it():
     groups = ["nurses", "nurses", "doctors", "doctors"]
     assert named == {person.pseudonym: name for person, name in zip(people, groups, strict=True)}
     assert is_as_replayed(elsewhere)
+
+
+def test_bundles_of_two_runs_bring_groups_and_erasures_once():
+    first = make_run(pairs=2)
+    second = make_run(first.queue.project, pairs=2)
+    voter = make_voter(first)
+    put_into_group(voter, "nurses", None)
+    make_many_votes(second, [(voter, pairs_of(second)[0], "A")])
+    erase(voter)
+    seal_all(first.queue.project)
+    files = [list(export_run(run)) for run in (first, second)]
+    empty_the_instance()
+    project = make_project()
+    for lines in files:
+        restored(lines, project)
+    assert Entry.objects.filter(kind="erasure").count() == 1
+    assert_whole(project)
 
 
 @pytest.mark.parametrize("name", ["x" * 61, " x", "a\u202eb"])

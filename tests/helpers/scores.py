@@ -96,7 +96,7 @@ def read_json(path):
 
 
 def read_csv(out):
-    with (out / "score_report.csv").open(newline="", encoding="utf-8") as stream:
+    with (out / "scores" / "score_report.csv").open(newline="", encoding="utf-8") as stream:
         return list(csv.DictReader(stream))
 
 
@@ -123,4 +123,4 @@ class Page(HTMLParser):
 
 
 def page_of(out):
-    return Page((out / "score_report.html").read_text("utf-8"))
+    return Page((out / "scores" / "score_report.html").read_text("utf-8"))

@@ -19,18 +19,9 @@ PAGES = {
     "quickstart-grandjury": (),
 }
 VOTE = "\n## 4. Vote"
-# Twelve questions, for a person to vote on.
-STUDY_OF_PEOPLE = """
-cat >gated.json <<'END'
-{"project": "Demo", "name": "Gated", "kind": "text", "models": ["model-a", "model-b"],
- "judges": ["judge-one", "judge-two", "longer-wins"],
- "prompts": ["1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12"]}
-END
-humanjudge judge-eval-create --config gated.json --wait | grep '^created' | cut -d'|' -f2
-"""
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", ["quickstart-judges", "quickstart-grandjury"])
 def test_every_command_of_the_page_works_and_prints_what_it_says(page, up):
     text = text_of(page)
     assert VOTE in text
@@ -53,11 +44,51 @@ def test_every_command_of_the_page_works_and_prints_what_it_says(page, up):
     terminal.end()
 
 
-def test_a_judge_is_improved_as_the_page_says(up):
-    plain = environment(up.data, PORT=str(up.port))
+def test_a_reader_goes_from_page_to_page_with_what_make_run_has_installed(up):
+    """One terminal, in the order in which the pages lead on to each other."""
+    plain = environment(
+        up.data,
+        PORT=str(up.port),
+        PYTHONPATH=str(ROOT / "tests" / "process" / "only_requirements"),
+        PYTEST_DISABLE_PLUGIN_AUTOLOAD="1",
+        GITHUB_STEP_SUMMARY="summary.md",
+    )
     plain = {n: v for n, v in plain.items() if not n.startswith("HUMANJUDGE_U")}
     terminal = Terminal(up.folder, plain)
+    read_first_study(terminal, up)
+    read_gate(terminal, up.folder)
+    read_improve_a_judge(terminal)
+    terminal.end()
+
+
+def read_first_study(terminal, up):
     terminal.run('export PATH="$PWD/.venv/bin:$PATH"')
+    begin, _, rest = text_of("first-study").partition(VOTE)
+    vote, _, rest = rest.partition("\n## 5. Read")
+    for command, promised in commands(begin)[2:]:
+        follow(terminal, "first-study", command, promised)
+    for command, promised in commands(vote):
+        follow(terminal, "first-study", command, promised)
+    # The reader votes on the page, before any file of the study is made.
+    vote_on_each(up, terminal.run("echo $run").strip())
+    for command, promised in commands(rest):
+        follow(terminal, "first-study", command, promised)
+
+
+def read_gate(terminal, folder):
+    text = text_of("gate")
+    printed = "".join(terminal.run(command) for command, _ in commands(text))
+    assert printed.count("gate|") >= 3, printed
+    assert "judge:judge-three" in printed
+    assert re.search(r"anchors\|\w{8}\|at\|\d+\|votes\|6\|people\|1\|items\|6\n", printed), printed
+    assert re.search(r"\d (passed|failed)", printed), printed
+    [step] = re.findall(r"run: \|\n((?: {10}.+\n)+)", text)
+    assert "gate|" in terminal.run(f"{step.strip()} || test $? != 2")
+    assert (folder / "gate.xml").read_text().startswith("<?xml")
+    assert (folder / "summary.md").read_text().startswith("### Gate: ")
+
+
+def read_improve_a_judge(terminal):
     printed = ""
     for command, promised in commands(text_of("improve-a-judge")):
         printed = terminal.run(command)
@@ -68,7 +99,6 @@ def test_a_judge_is_improved_as_the_page_says(up):
             assert printed.splitlines()[-1] == "held-out-looks|1"
     assert printed.splitlines()[0] == "tuning|ended|held-out-looks|1"
     assert "100.0" in printed  # it answers the same when it is asked again
-    terminal.end()
 
 
 def follow(terminal, page, command, promised):
@@ -78,26 +108,6 @@ def follow(terminal, page, command, promised):
         assert all(judge in printed for judge in PAGES[page])
     if "verify" in command:
         assert re.fullmatch(r"verified\|\d+\|head\|\w+\|known\|0", printed.splitlines()[-1])
-
-
-def test_every_command_of_the_gate_works(up, tmp_path):
-    text = text_of("gate")
-    plain = environment(up.data, GITHUB_STEP_SUMMARY="summary.md", PYTHONPATH=str(ROOT))
-    plain = {name: value for name, value in plain.items() if not name.startswith("HUMANJUDGE_U")}
-    plain["PATH"] = f"{up.folder}/.venv/bin:{plain['PATH']}"
-    # A folder of its own: pytest would take the settings of this project.
-    terminal = Terminal(tmp_path, plain)
-    vote_on_each(up, terminal.run(STUDY_OF_PEOPLE).strip())
-    printed = "".join(terminal.run(command) for command, _ in commands(text))
-    assert printed.count("gate|") >= 3, printed
-    assert "judge:judge-three" in printed
-    assert re.search(r"anchors\|\w{8}\|at\|\d+\|votes\|12\|people\|1\|items\|12\n", printed)
-    assert re.search(r"\d (passed|failed)", printed), printed
-    [step] = re.findall(r"run: \|\n((?: {10}.+\n)+)", text)
-    assert "gate|" in terminal.run(f"{step.strip()} || test $? != 2")
-    assert (tmp_path / "gate.xml").read_text().startswith("<?xml")
-    assert (tmp_path / "summary.md").read_text().startswith("### Gate: ")
-    terminal.end()
 
 
 def vote_on_each(up, run):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pty
 import re
 import shutil
 import signal
@@ -9,7 +10,8 @@ import socket
 import sqlite3
 import subprocess
 import sys
-from contextlib import closing
+import threading
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -55,22 +57,38 @@ class Up:
     """A running HumanJudge on a data folder and a port of its own."""
 
     def __init__(
-        self, data: Path, port: int | None = None, program=PROGRAM, folder: Path = ROOT, **more: str
+        self,
+        data: Path,
+        port: int | None = None,
+        program=PROGRAM,
+        folder: Path = ROOT,
+        *,
+        is_terminal=False,
+        **more: str,
     ) -> None:
         self.data = data
         self.folder = folder
         self.port = port or free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.screen = data.with_name(f"{data.name}.screen")
+        reader, terminal = pty.openpty() if is_terminal else (-1, -1)
         with self.screen.open("w") as screen:
             self.process = subprocess.Popen(
                 [*program, "up"],
                 cwd=folder,
                 env=environment(data, PORT=str(self.port), **more),
-                stdout=screen,
+                stdout=terminal if is_terminal else screen,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
+        if is_terminal:
+            os.close(terminal)
+            threading.Thread(target=self._follow, args=(reader,), daemon=True).start()
+
+    def _follow(self, terminal: int) -> None:
+        with suppress(OSError), self.screen.open("ab", 0) as screen:
+            while data := os.read(terminal, 1 << 16):
+                screen.write(data.replace(b"\r\n", b"\n"))
 
     def __enter__(self) -> Self:
         return self

@@ -90,7 +90,7 @@ def test_files_begin_with_overall_agreement_and_keep_their_columns():
         *("rank_low", "rank_high", "beats_floor", "elo"),
         *("elo_other_orders_low", "elo_other_orders_high", "elo_note"),
         *("cost_per_correct_usd", "seconds_per_verdict"),
-        *("overall_agreement_always_low", "overall_agreement_always_high"),
+        *(f"overall_agreement_always_{end}" for end in ("low", "high", "why")),
         *("overall_agreement_two_way_low", "overall_agreement_two_way_high"),
         *(name for names in shares[1:6] for name in names),
         *(f"bradley_terry{part}" for part in rating),

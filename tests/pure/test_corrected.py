@@ -41,6 +41,36 @@ def test_worked_value_of_the_tuned_weight():
     assert ppi(WORKED, weight) == (near(0.552273), near(0.213987))
 
 
+def test_worked_value_where_the_judge_gave_no_verdict():
+    """A failed verdict is 1/2, with a vote or without."""
+    judge = np.array([1, 1, 0.5, 1, 0])
+    others = np.array([1, 1, 0, 0.5, 1, 0, 1, 0.5, 1, 0])
+    grades = WORKED._replace(judge=judge, others=others)
+    assert ppi(grades, 1.0) == (near(0.5), near(0.176383))
+    weight = tuned_weight(PEOPLE, judge, others)
+    assert weight == near(0.768293)
+    assert ppi(grades, weight) == (near(0.523171), near(0.164091))
+
+
+def test_pairs_of_both_bad_leave_a_ratio():
+    """By the formula of WORKSHOP 4, written out with t and y."""
+    t, y = np.array([1, 1, 0, 1, 1, 0, 1]), np.array([1, 0, 0, 1, 1, 0, 0])
+    judge, others = np.array([1, 0.5, 0, 1, 0, 0.5, 0]), np.array([1, 1, 0, 0.5, 1, 0, 0, 1, 0.5])
+    n, size = len(t), len(others)
+    mean = (t * y).sum() / t.sum()
+    z = t * (y - mean)
+    spread = np.var([*judge, *others], ddof=1)
+    weight = np.clip(np.cov(z, judge)[0, 1] / ((1 + n / size) * spread), 0, 1)
+    theta = mean + weight * (others.mean() - judge.mean()) / t.mean()
+    within, beyond = np.var(z - weight * judge, ddof=1) / n, np.var(others, ddof=1) / size
+    error = np.sqrt(within + weight**2 * beyond) / t.mean()
+    people = np.where(t == 1, y, NAN)
+    assert tuned_weight(people, judge, others) == near(weight)
+    grades = Grades(people, judge, np.arange(n), others, np.arange(n, n + size))
+    assert ppi(grades, weight) == (near(theta), near(error))
+    assert ppi(grades, 0.0).value == near(mean)
+
+
 def test_worked_value_of_rogan_and_gladen():
     people, judge = np.repeat([0.0, 1], [60, 140]), np.repeat([0.0, 1, 1, 0], [48, 12, 126, 14])
     others = np.repeat([1.0, 0], [700, 300])
@@ -131,14 +161,45 @@ def test_nothing_at_all_is_nothing():
     assert result.judge.value is result.error.value is result.corrected.value is None
 
 
-def test_failed_verdicts_are_in_neither_sum():
+def test_a_judge_that_fails_is_taken_to_say_half():
     people, judge = voted(40, 10)
-    with_failed = study([*people, 1.0, NAN], [*judge, NAN, NAN])
-    without = study(people, judge)
-    assert with_failed.corrected.value == near(without.corrected.value)
-    assert with_failed.unvoted == without.unvoted == 50
-    # People alone had one more vote.
-    assert with_failed.saving < without.saving
+    failed = study([*people, 1.0, NAN], [*judge, NAN, NAN])
+    said = study([*people, 1.0, NAN], [*judge, 0.5, 0.5])
+    assert failed.corrected == said.corrected
+    assert (failed.saving, failed.unvoted) == (said.saving, 51)
+    # Alone it has said nothing there.
+    assert failed.judge == study(people, judge).judge
+    assert failed.error == study(people, judge).error
+
+
+def test_a_judge_that_fails_on_bad_outputs_does_not_shift_the_figure():
+    """Left out, what it fails on would be missing: 8 points too high."""
+    rng = np.random.default_rng(4)
+    truth = (rng.random(60_000) < 0.5).astype(float)
+    judge = np.where(rng.random(60_000) < 0.9, truth, 1 - truth)
+    judge[(truth == 0) & (rng.random(60_000) < 0.3)] = NAN
+    result = study(np.where(np.arange(60_000) < 20_000, truth, NAN), judge, are_passes=True)
+    assert result.corrected.value == pytest.approx(0.5, abs=0.01)
+    assert (result.by_rates.value, result.by_rates.why) == (None, module.FEW_ANSWERS)
+
+
+def test_what_it_was_not_asked_about_corrects_nothing():
+    people, judge = (np.array(of) for of in voted(40, 10))
+    asked = np.arange(100) < 90
+    result = study(people, judge, is_asked=asked)
+    assert (result.unvoted, result.corrected) == (40, study(people[:90], judge[:90]).corrected)
+    nothing = study(people, judge, is_asked=np.arange(100) < 50)
+    assert (nothing.unvoted, nothing.corrected.method) == (0, "people")
+    assert nothing.corrected.value == near(np.nanmean(people))
+
+
+def test_both_bad_is_a_vote():
+    """Nobody is missing where all pairs are voted on: nothing is corrected."""
+    people, judge = np.array([1.0, 0, NAN, NAN] * 30), np.array([1.0, 0, 1, 0] * 30)
+    both_bad = np.arange(120) % 4 > 1
+    result = study(people, judge, both_bad=both_bad)
+    assert (result.corrected.method, result.corrected.value, result.unvoted) == ("people", 0.5, 0)
+    assert study(people, judge, both_bad=both_bad & (np.arange(120) < 60)).unvoted == 30
 
 
 # --- what holds of all studies --------------------------------------------------------------------

@@ -1,58 +1,91 @@
-"""Bets on whether a judge has changed, and the draw of its anchors."""
+"""Bets on whether a judge has changed, started anew every 14 days."""
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge_eval.stats.drift import THRESHOLD, draw, drift, largest_evidence, share_right
+from judge_eval.stats.drift import START_DAYS, THRESHOLD, drift, evidence, yardstick
+from judge_eval.stats.evidence import log_wealth
 
 DIFFERENCES = st.lists(st.sampled_from([-1, -1 / 3, 0, 1 / 3, 1]), max_size=60)
-ANCHORS = st.sets(st.text("abc0", min_size=1, max_size=6), min_size=1, max_size=30)
+
+
+def days_of(differences, a_day=2):
+    return [place // a_day for place in range(len(differences))]
+
+
+def weighed(differences, judges=1):
+    return drift(differences, days_of(differences), judges)
+
+
+def test_worked_value_of_two_starts():
+    """WORKSHOP 3: differences for "worse", starts before the first and the fourth."""
+    won = evidence(np.array([[-1.0, 1, -1, 1, 1, 1, 1]]).T, np.array([0, 3]))[:, 0]
+    assert (won[2], won[-1]) == (pytest.approx(0.708333, abs=1e-6), pytest.approx(3.751786))
+    [one, four] = (
+        np.exp(log_wealth(np.array([bets], float).T)[-1, 0])
+        for bets in ([-1, 1, -1, 1, 1, 1, 1], [1, 1, 1, 1])
+    )
+    assert (one, four) == (pytest.approx(1.303571, abs=1e-6), pytest.approx(6.2))
+
+
+@given(DIFFERENCES, st.lists(st.integers(0, 70), min_size=1, max_size=8))
+def test_it_is_the_mean_of_what_each_start_has_won(differences, starts):
+    bets = np.array(differences, float)[:, None]
+    won = []
+    for start in starts:
+        own = np.exp(log_wealth(bets[start:])[:, 0])
+        won.append(np.concatenate([np.ones(len(bets) - len(own)), own]))
+    expected = np.mean(won, axis=0)
+    assert evidence(bets, np.minimum(starts, len(bets)))[:, 0] == pytest.approx(expected)
+
+
+def test_a_bet_starts_every_fourteen_days_of_the_year():
+    assert len(START_DAYS) == 27
+    # A start counts what comes on its day: of those days nothing else is told.
+    differences, days = [1.0] * 3 + [-1.0] * 20, [13] * 3 + [14] * 20
+    assert drift(differences, days).since == 14
+    assert drift(differences[:3] + [-1.0] * 30, [0] * 3 + [13] * 30).since == 0
+
+
+@pytest.mark.parametrize(
+    "a_day, anchors, repeats", [(3, 100, 11), (10, 100, 37), (3, 400, 3), (1, 365, 1), (1, 366, 1)]
+)
+def test_a_yardstick_lasts_for_a_year(a_day, anchors, repeats):
+    assert yardstick(a_day, anchors) == repeats
+    assert repeats * anchors >= 365 * a_day > (repeats - 1) * anchors
 
 
 @given(DIFFERENCES)
 def test_worse_and_better_mirror_each_other(differences):
-    one, other = drift(differences), drift([-d for d in differences])
+    one, other = weighed(differences), weighed([-d for d in differences])
     assert (one.worse, one.better) == (other.better, other.worse)
     assert {one.direction, other.direction} in ({""}, {"worse", "better"})
-    assert one.at == other.at
+    assert (one.at, one.since) == (other.at, other.since)
 
 
 @given(DIFFERENCES, DIFFERENCES)
 def test_what_was_said_stays_said(first, later):
-    before, after = drift(first), drift(first + later)
+    before, after = weighed(first), weighed(first + later)
     assert after.worse >= before.worse - 1e-9
     if before.direction:
         assert (after.direction, after.at) == (before.direction, before.at)
 
 
-@given(DIFFERENCES)
-def test_it_is_said_where_evidence_first_reaches_its_threshold(differences):
-    said = drift(differences)
-    if said.at is not None:
-        bets = np.array(differences[: said.at + 1], float)[:, None]
-        bets = -bets if said.direction == "worse" else bets
-        evidence = largest_evidence(bets)[:, 0]
-        assert evidence[-1] >= THRESHOLD - 1e-6
-        assert (evidence[:-1] < THRESHOLD + 1e-6).all()
-    else:
-        assert max(said.worse, said.better) < THRESHOLD
+@given(DIFFERENCES, st.integers(1, 5))
+def test_it_is_said_where_evidence_first_reaches_its_threshold(differences, judges):
+    said = weighed(differences, judges)
+    bets = np.array([[-each, each] for each in differences], float).reshape(-1, 2)
+    starts = np.searchsorted(days_of(differences), START_DAYS)
+    reached = evidence(bets, starts).max(axis=1, initial=0) >= judges * THRESHOLD - 1e-6
+    assert reached.any() == (said.at is not None)
+    assert not reached.any() or reached.argmax() == said.at
 
 
-@given(ANCHORS, st.integers(1, 9), st.integers(1, 7))
-def test_each_anchor_is_drawn_once_in_a_freezing(anchors, freezing, n):
-    used = []
-    while some := draw("judge", freezing, anchors, used, n):
-        used += some
-    assert sorted(used) == sorted(anchors)
-    assert used == draw("judge", freezing, anchors, [], len(anchors))
-
-
-def test_a_verdict_is_right_by_the_share_of_votes_that_it_equals():
-    assert share_right(["A", "B", "B"], "B") == pytest.approx(2 / 3)
-    assert share_right(["A", "B", "B"], "") == 0
+def test_so_many_the_same_stay_within_the_range_of_floats():
+    assert weighed([-1] * 3000).worse > 1e200
 
 
 def test_nothing_asked_says_nothing():
-    assert drift([]) == drift([0] * 400)
+    assert weighed([]) == weighed([0] * 400)

@@ -118,6 +118,18 @@ def test_a_very_large_prompt_enters_with_four_times_the_median():
     assert by_number.right.tolist() == [[1, 0], [3, 1], [1, 0]]
 
 
+def test_of_whose_votes_a_large_prompt_holds_many_is_said_judge_by_judge():
+    """12 of 14 votes are on one prompt, which enters with 4; one judge was not asked there."""
+    asked = [[A, B], *[[A, UNASSIGNED]] * 4, [A, B]]
+    wanted = zip((1, 3, 3, 3, 3, 1), (0, 1, 1, 1, 1, 2), asked, strict=True)
+    events = [Opened(n, n, prompt, votes, said) for n, (votes, prompt, said) in enumerate(wanted)]
+    cast = [Voted(9 + n, place, A) for n, place in enumerate([0, *[1, 2, 3, 4] * 3, 5])]
+    assert enter([*events, *cast], range(3)).lopsided == ("one prompt holds 86 % of the votes", "")
+    # Also before it has entered, and nothing where no prompt is cut.
+    assert enter([*events, *cast[:2], cast[-1]], range(3)).lopsided[0].startswith("one prompt")
+    assert enter([*events, cast[0], cast[-1]], range(3)).lopsided == ()
+
+
 def test_prompts_without_votes_make_no_median():
     events = [*opened([0, 1, 2], wanted=0), *(Opened(n, n, n, 2, [A, B]) for n in (3, 4))]
     entered = enter([*events, *votes(3, 3, 4, 4)], range(5))

@@ -14,6 +14,7 @@ from judge_eval.prompts.parse import (
     fenced_blocks,
     without_thinking,
 )
+from tests.helpers.growth import assert_linear
 from voting.pictures.screening import UnsafeSvg, screen
 
 XMLNS = 'xmlns="http://www.w3.org/2000/svg"'
@@ -403,15 +404,16 @@ def test_twice_the_reply_is_at_most_twice_the_work(bit, kind):
     assert twice <= 2 * once + 50
 
 
-@pytest.mark.timeout(15)
+@pytest.mark.parametrize("front", ["", "<svg a='b'><g "])
 @pytest.mark.parametrize("kind", ["svg", "text", "code"])
-def test_a_long_reply_of_anything_is_read_through(kind):
+def test_a_long_reply_of_anything_is_read_through(kind, front):
     """The expressions run in C, where no call is counted: a quadratic one takes half a minute."""
-    for bit in NASTY:
-        for front in ("", "<svg a='b'><g "):
-            reply = front + bit * (250_000 // len(bit))
-            extracted = outcome(reply, kind)
-            if isinstance(extracted, Extracted):
-                assert len(extracted.output) <= len(reply) + 100
-            else:
-                assert len(extracted) < 200
+
+    def read(bits):
+        extracted = outcome(front + bits, kind)
+        if isinstance(extracted, Extracted):
+            assert len(extracted.output) <= len(front + bits) + 100
+        else:
+            assert len(extracted) < 200
+
+    assert_linear(read, NASTY)

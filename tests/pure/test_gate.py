@@ -1,9 +1,12 @@
 """The conditions of a gate: what passes, what fails, and what nobody can say yet."""
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from judge_eval.stats.claims import always_valid, differences_always_valid
 from judge_eval.stats.estimate import Estimate
+from judge_eval.stats.evidence_order import Opened, Voted, enter
 from judge_eval.stats.gate import Outcome, beats_floor, min_agreement, not_worse_than, overall
 
 SHARES = st.floats(0, 1)
@@ -52,3 +55,32 @@ def test_the_floor_is_passed_only_where_it_is_claimed(claimed, worse_than):
     outcome = beats_floor(claimed, worse_than).outcome
     assert (outcome == Outcome.FAILED) == bool(worse_than)
     assert (outcome == Outcome.PASSED) == (claimed is True and not worse_than)
+
+
+def test_who_looks_again_and_again_passes_a_judge_at_the_bound_falsely_in_a_twentieth():
+    rng = np.random.default_rng(7)
+    right = (rng.random((200, 400)) < 0.8).astype(int)
+    # The low end is the highest after any prompt, so that the last look has all looks in it.
+    low, _ = always_valid(right, np.ones_like(right), np.ones(200, int)).T
+    assert (low > 0.8).mean() <= 0.05
+    votes = np.arange(10, 201, 10)[:, None]
+    shares = np.cumsum(right, axis=0)[votes[:, 0] - 1] / votes
+    for_one_look = shares - 1.96 * np.sqrt(shares * (1 - shares) / votes)
+    assert (for_one_look > 0.8).any(axis=0).mean() > 0.05
+
+
+def test_who_looks_again_and_again_seldom_finds_a_judge_no_worse_that_is_worse_by_the_margin():
+    rng, false, found = np.random.default_rng(8), 0, 0
+    for _ in range(20):
+        says = (rng.random((200, 2)) < [0.75, 0.85]).astype(int)
+        opened = [Opened(n, n, n, 1, row) for n, row in enumerate(says.tolist())]
+        votes = [Voted(200 + n, n, 1) for n in range(200)]
+        lows = [
+            differences_always_valid(enter([*opened[:n], *votes[:n]], range(200)))[0]
+            for n in range(10, 201, 10)
+        ]
+        # Of the worse judge less the other one, and the other way round.
+        false += any(low[0, 1] > -0.1 for low in lows)
+        found += lows[-1][1, 0] > -0.1
+    assert false <= 1
+    assert found == 20

@@ -32,14 +32,27 @@ def told_by(*labels):
         ([True, False], "category", ["false", "true"]),
         ([("a", "b"), (), ("c",)], "labels", ["a", "b", "c"]),
         ([("a",), "b"], "labels", ["a", "b"]),
-        ([11, 12], "text", []),
-        ([1.5, 2.25], "text", []),
+        ([3, 95], "rating", [f"{n}" for n in range(101)]),
+        ([1.5, "4"], "rating", ["1", "1.5", "2", "2.5", "3", "3.5", "4", "4.5", "5"]),
+        ([-1, 0, 2], "rating", ["-2", "-1", "0", "1", "2"]),
+        (["Pass", "fail", "True", "yes", "\N{THUMBS UP SIGN}", "1"], "pass_flag", ["pass", "flag"]),
+        (["yes", "no"], "category", ["no", "yes"]),
+        ([0.5, "a text " * 20], "text", []),
         ([f"word {n}" for n in range(21)], "text", []),
         (["yes", "x" * 61], "text", []),
     ],
 )
 def test_answers_tell_what_was_asked(labels, kind, ballot):
     assert told_by(*labels) == (kind, ballot)
+
+
+def test_numbers_become_no_words_in_silence():
+    with pytest.raises(Unfit, match="some answers are numbers, and some are not: 4, n/a; say"):
+        told_by(4, "n/a")
+    with pytest.raises(Unfit, match="too many ratings lie within 1 to 1000"):
+        told_by(1, 1000)
+    with pytest.raises(Unfit, match="round them"):
+        told_by(1.001, 2)
 
 
 def test_grades_tell_that_votes_are_graded():
@@ -72,6 +85,7 @@ def test_too_many_choices_are_the_wrong_task():
         ("category", True, Answer("true", "true")),
         ("rating", "4", Answer("4", 4)),
         ("rating", 4.0, Answer("4", 4)),
+        ("rating", "2.5", Answer("2.5", 2.5)),
         ("labels", ("b", "a", "b"), Answer("a;b", ["a", "b"])),
         ("labels", "b; a", Answer("a;b", ["a", "b"])),
         ("labels", (), Answer("none", [])),
@@ -92,8 +106,7 @@ def test_an_answer_is_read(kind, raw, answer):
         ("category", ("a", "b"), "must be one label, not a list"),
         ("category", "x" * 61, "is not one line of 1 to 60 characters"),
         ("category", "a\nb", "is not one line"),
-        ("rating", "good", "'good' is not a whole number"),
-        ("rating", 2.5, "'2.5' is not a whole number"),
+        ("rating", "good", "'good' is not a number"),
         ("labels", ("a;b",), "'a;b' holds ';'"),
         ("labels", tuple(str(n) * 18 for n in range(100, 112)), "more than 500 characters"),
     ],
@@ -128,7 +141,7 @@ def asked_of(*lines, **options):
         (["a free text " * 9, "another"], "text", []),
     ],
 )
-@pytest.mark.parametrize("reply", [REFUSAL, "0.37", "seven"])
+@pytest.mark.parametrize("reply", [REFUSAL, "seven"])
 def test_a_judges_reply_does_not_change_the_kind(votes_first, votes, kind, ballot, reply):
     by_people = [f"{n},,,ann,{vote}" for n, vote in enumerate(votes)]
     by_judge = [f"{n},j,{reply},," for n in range(len(votes))]
@@ -151,6 +164,55 @@ def test_a_reply_outside_the_choices_has_failed_and_no_row_is_wrong():
     assert states == [("done", "yes", ""), ("failed", "", f"'{shown}' is none of: no, yes")]
 
 
-def test_without_people_judges_tell_what_may_be_answered():
-    rules = asked_of("1,j,yes,,", "2,j,no,,")[0].rules()
+def test_without_people_judges_do_not_tell_what_is_asked():
+    asked = asked_of("1,j,yes,,", "2,j,no,,")[0]
+    with pytest.raises(Unfit, match="does not tell what is asked: say vote_kind, for instance cat"):
+        asked.rules()
+    rules = asked_of("1,j,yes,,", "2,j,no,,", vote_kind="category")[0].rules()
     assert (rules["kind"], rules["ballot"]) == ("category", ["no", "yes"])
+    assert asked_of("1,j,pass,,", "2,j,1,,")[0].rules()["kind"] == "pass_flag"
+
+
+@pytest.mark.parametrize(
+    "votes, remedy",
+    [
+        (["yes", "no", "yes"], '"values": '),
+        (["pass", "flag", "pass"], '"threshold": 0.5}}}, or say graded'),
+        (["1", "0", "1"], '"threshold": 0.5'),
+    ],
+)
+def test_numbers_where_answers_are_none_are_refused_with_what_maps_them(votes, remedy):
+    by_people = [f"{n},,,ann,{vote}" for n, vote in enumerate(votes)]
+    shares = [f"{n},j,0.{n + 1},," for n in range(3)]
+    asked, _ = asked_of(*by_people, *shares)
+    with pytest.raises(Unfit, match="j says numbers") as refused:
+        asked.rules()
+    assert remedy in str(refused.value)
+    # One of many is a verdict that failed.
+    assert asked_of(*by_people, shares[0], "1,j,flag,,", "2,j,yes,,")[0].rules()
+
+
+def test_a_number_of_a_judge_is_kept_as_its_score():
+    options = {"graded": True}
+    queue = type("Queue", (), {"kind": "pass_flag", "ballot": ["pass", "flag"], "options": options})
+    asked, [verdict] = asked_of("1,j,0.37,,", graded=True)
+    asked = Question(ImportOptions(), queue)
+    told = asked.settled(verdict_of(verdict, "tie", asked.statement(verdict)), "winner")
+    assert (told["winner"], told["score_a"]) == ("flag", 0.37)
+    queue.options = {}
+    asked = Question(ImportOptions(), queue)
+    told = asked.settled(verdict_of(verdict, "tie", asked.statement(verdict)), "winner")
+    assert (told["state"], told["error"]) == ("failed", "'0.37' is none of: pass, flag")
+
+
+def test_a_rating_of_a_judge_may_lie_between_those_of_people():
+    queue = type(
+        "Queue", (), {"kind": "rating", "ballot": ["1", "2", "3", "4", "5"], "options": {}}
+    )
+    told = []
+    for reply in ("3.7", "7"):
+        asked, [verdict] = asked_of(f"1,j,{reply},,", vote_kind="rating")
+        asked = Question(ImportOptions(), queue)
+        one = asked.settled(verdict_of(verdict, "tie", asked.statement(verdict)), "winner")
+        told.append((one["state"], one["winner"]))
+    assert told == [("done", "3.7"), ("failed", "")]

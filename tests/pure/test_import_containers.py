@@ -4,7 +4,6 @@ import gzip
 import io
 import json
 import random
-import zipfile
 from contextlib import ExitStack
 
 import pytest
@@ -14,56 +13,15 @@ from judge_eval.exchange.containers import Source, unpacked
 from judge_eval.exchange.formats import read
 from judge_eval.exchange.row_models import Broken, Note, Row, RowError
 from judge_eval.exchange.sources import Record, records
+from tests.helpers.workbooks import BOMB, workbook, zipped
 
 TABLE = "pair,voter,vote,comment\n7,ann,A,größer\n8,bob,B,\n"
-
-
-def zipped(members):
-    stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, data in members.items():
-            archive.writestr(name, data)
-    return stream.getvalue()
 
 
 def rows_in(name, data, **how):
     with ExitStack() as copies:
         sources = unpacked([Source(name, io.BytesIO(data))], copies, **how).tables
         return [row for name, stream, _ in sources for row in read(stream, name)]
-
-
-def workbook(*sheets):
-    """Make a workbook as Excel writes it, with the texts in its cells."""
-    names = "".join(
-        f'<sheet name="S{n}" sheetId="{n}" r:id="rId{n}"/>' for n in range(1, len(sheets) + 1)
-    )
-    kind = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
-    main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
-    links = "".join(
-        f'<Relationship Id="rId{n}" Type="{kind}/worksheet" Target="worksheets/sheet{n}.xml"/>'
-        for n in range(1, len(sheets) + 1)
-    )
-    package = "http://schemas.openxmlformats.org/package/2006"
-    members = {
-        "[Content_Types].xml": f'<Types xmlns="{package}/content-types"/>',
-        "_rels/.rels": f'<Relationships xmlns="{package}/relationships"><Relationship Id="rId1" '
-        f'Type="{kind}/officeDocument" Target="xl/workbook.xml"/></Relationships>',
-        "xl/workbook.xml": f'<workbook xmlns="{main}" xmlns:r="{kind}"><sheets>{names}</sheets>'
-        "</workbook>",
-        "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{package}/relationships">{links}'
-        "</Relationships>",
-    }
-    for number, rows in enumerate(sheets, start=1):
-        cells = "".join(f"<row>{''.join(map(cell, row))}</row>" for row in rows)
-        sheet = f'<worksheet xmlns="{main}"><sheetData>{cells}</sheetData></worksheet>'
-        members[f"xl/worksheets/sheet{number}.xml"] = sheet
-    return zipped(members)
-
-
-def cell(value):
-    if isinstance(value, str):
-        return f'<c t="inlineStr"><is><t>{value}</t></is></c>'
-    return f"<c><v>{value}</v></c>"
 
 
 @pytest.mark.parametrize(
@@ -144,6 +102,31 @@ def test_a_workbook_that_unpacks_to_too_much_is_refused(monkeypatch):
     data = workbook([["pair"], *([["x" * 1000]] * 100)])
     [error] = rows_in("b.xlsx", data)
     assert "a workbook of more than" in error.why
+
+
+def test_a_workbook_whose_last_cell_lies_far_out_is_refused_before_it_is_read(monkeypatch):
+    [error] = rows_in("b.xlsx", workbook(BOMB))
+    assert "its last cell is XFD1048576, so 17,179,869,184 cells would be read" in error.why
+    # A block may end within a cell.
+    monkeypatch.setattr(containers, "_BLOCK", 7)
+    [error] = rows_in("b.xlsx", workbook(BOMB))
+    assert "its last cell is XFD1048576" in error.why
+
+
+def test_a_cell_that_has_a_style_and_nothing_in_it_is_no_last_cell():
+    styled = '<row r="1048576"><c r="XFD1048576" s="1"/></row>'
+    rows = [("pair", "voter", "vote"), ("7", "ann", "A")]
+    cells = "".join(
+        f'<row r="{number}">'
+        + "".join(
+            f'<c r="{column}{number}" t="inlineStr"><is><t>{text}</t></is></c>'
+            for column, text in zip("ABC", row, strict=True)
+        )
+        + "</row>"
+        for number, row in enumerate(rows, start=1)
+    )
+    [row] = rows_in("v.xlsx", workbook(cells + styled))
+    assert (row.item, row.voter, row.vote) == ("7", "ann", "A")
 
 
 @pytest.mark.parametrize("name", ["v.csv.gz", "v.xlsx", "v.eval", "v.zip", "v.parquet.gz"])

@@ -77,6 +77,13 @@ def test_times_come_out_in_utc(raw):
     assert fields.moment(raw).tzinfo is UTC
 
 
+@pytest.mark.parametrize("places", ["", "000", "000000", "000000000", ".0"])
+def test_a_number_is_seconds_since_1970_or_parts_of_one(places):
+    at = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
+    text = f"{int(at.timestamp())}{places}"
+    assert fields.moment(text) == fields.moment(float(text)) == at
+
+
 @pytest.mark.parametrize("raw", [NAIVE, NAIVE.isoformat()])
 def test_a_time_without_a_zone_is_refused_unless_one_is_agreed(raw):
     with pytest.raises(Unfit, match="2026-11-21T09:30:00 names no time zone"):
@@ -90,7 +97,10 @@ def test_a_time_without_a_zone_is_refused_unless_one_is_agreed(raw):
     [
         ("yesterday", "'yesterday' is not an ISO 8601 time"),
         ("2026-11-21", "'2026-11-21' has no time of day"),
-        (1_700_000_000, "must be an ISO 8601 time, not a number"),
+        (1_700, "1700 is no time since 1970"),
+        (-1_700_000_000, "is no time since 1970"),
+        (float("inf"), "is not a finite number"),
+        (True, "must be an ISO 8601 time, not a truth value"),
         (dt.date(2026, 11, 21), "must be an ISO 8601 time, not a date"),
         ("0001-01-01T00:00:00+14:00", "is out of range in UTC"),
     ],

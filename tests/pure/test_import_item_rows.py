@@ -148,7 +148,6 @@ def test_what_is_no_row(values, field, why):
         (VOTE | {"vote": None}, "a voter without a vote"),
         ({"item": "7", "category": "unsafe"}, "a voter without a vote"),
         (VERDICT | {"judge": None}, "a verdict without its judge"),
-        (VERDICT | {"verdict": None}, "a judge without a verdict"),
         ({"item": "7", "feedback": "x"}, "a judge without a verdict"),
     ],
 )
@@ -172,6 +171,8 @@ def test_a_column_tells_that_a_file_is_of_single_items():
 
 def test_several_people_and_judges_stand_beside_each_other():
     wide = table("item,output,vote.ann,vote.b y,verdict.gpt\n7,x,yes,,no\n8,y,no,yes,\n")
+    *wide, blank = wide
+    assert (blank.item, blank.judge, blank.is_blank) == ("8", "gpt", True)
     said = [(row.item, row.voter or row.judge, row.labels[MAIN]) for row in wide]
     assert said == [
         ("7", "gpt", "no"),

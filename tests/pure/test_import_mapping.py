@@ -1,13 +1,15 @@
 """Columns into rows: the mapping, its mistakes, and what may stand beside what in one row."""
 
 import io
+import json
+import re
 from datetime import UTC, datetime
 
 import pytest
 
 from humanjudge.lib.validation import ConfigInvalid
 from judge_eval.exchange.mapping import own_names, parse, rows
-from judge_eval.exchange.row_models import PAIRS, LeftOut, Note, Row, RowError
+from judge_eval.exchange.row_models import ITEMS, MAIN, PAIRS, LeftOut, Note, Row, RowError
 from judge_eval.exchange.sources import Record, records
 
 VOTE = {"pair": "7", "voter": "ann", "vote": "A"}
@@ -135,7 +137,6 @@ def test_what_is_no_row(values, field, why):
         (VOTE | {"vote": None}, "a voter without a vote"),
         ({"pair": "7", "left_side": "A"}, "a voter without a vote"),
         (VERDICT | {"judge": None}, "a verdict without its judge"),
-        (VERDICT | {"verdict": None}, "a judge without a verdict"),
         ({"pair": "7", "score_a": 3}, "a judge without a verdict"),
     ],
 )
@@ -143,6 +144,25 @@ def test_a_statement_that_lacks_a_part_is_left_out_and_its_item_kept(values, why
     row, left_out = own_names(PAIRS, tuple(values)).rows("f", Record(3, values))
     assert row == Row("f", 3, "7")
     assert left_out == LeftOut("f", 3, why)
+
+
+def test_an_empty_cell_of_a_judge_is_told_beside_its_item():
+    row, blank = own_names(PAIRS, ("pair", "judge", "verdict")).rows(
+        "f", Record(3, VERDICT | {"verdict": None})
+    )
+    assert row == Row("f", 3, "7")
+    assert blank == Row("f", 3, "7", judge=VERDICT["judge"], is_blank=True)
+
+
+def test_what_a_mapping_takes_for_nothing_is_no_empty_cell():
+    spec = {"column": "c", "values": {"1": "A", "?": None}}
+    for mapping in (
+        {"pair": "id", "judges": {"j": spec}},
+        {"pair": "id", "judge": {"value": "j"}, "verdict": spec},
+    ):
+        for raw, are_blank in (("?", [False]), ("", [False, True]), (None, [False, True])):
+            found = parse(mapping).rows("f", Record(1, {"id": 7, "c": raw}))
+            assert [row.is_blank for row in found] == are_blank
 
 
 def test_a_failed_verdict_keeps_what_the_judge_wrote():
@@ -382,6 +402,9 @@ def test_rows_of_a_file_without_ids_are_of_one_pair_where_their_content_is():
 def test_several_judges_stand_beside_each_other():
     header = "pair,prompt,cluster,verdict.gpt,verdict.x y,voter,vote"
     wide = table(f"{header}\n7,p,c,A,,ann,B\n8,p,c,A,tie,,\n")
+    blank = [row for row in wide if row.is_blank]
+    assert [(row.item, row.judge) for row in blank] == [("7", "x y")]
+    wide = [row for row in wide if not row.is_blank]
     said = [(row.item, row.verdict and (row.judge, row.verdict), bool(row.vote)) for row in wide]
     assert said == [
         ("7", None, True),
@@ -413,3 +436,67 @@ def test_columns_that_are_not_used_can_be_told():
     assert mapping.unused(["idx", "cat", "seq", "labels.x"]) == ["seq", "labels.x"]
     columns = ["pair", "labels", "labels.x", "x", "hash"]
     assert own_names(PAIRS, tuple(columns)).unused(columns) == ["x", "hash"]
+
+
+NESTED = {"id": 1, "output": "x", "input": {"question": "Why?"}, "scores": {"human": 1}}
+
+
+@pytest.mark.parametrize(
+    "record, lost, prompt",
+    [
+        (NESTED, "nothing is read of 'input', 'scores'", "input.question"),
+        (NESTED | {"prompt": "p", "input": "more"}, "nothing is read of 'scores'", "prompt"),
+        ({"id": 1, "output": "x", "question": "Why?"}, "nothing is read of 'question'", "question"),
+    ],
+)
+def test_what_holds_prompts_or_votes_is_not_passed_over(record, lost, prompt):
+    error, left_out = rows([Record(1, record), Record(2, record)], ITEMS, "f")
+    assert error.why.startswith(lost)
+    proposed = re.search(r"may be: (.*) \(so", error.why)[1]
+    assert json.loads(proposed)["prompt"] == prompt
+    assert lost in left_out.why
+    # A mapping reads what it names, and the rest is left on purpose.
+    row, *_ = rows([Record(1, record)], parse(json.loads(proposed)), "f")
+    assert row.prompt == ("p" if prompt == "prompt" else "Why?")
+
+
+def test_other_columns_and_nested_values_beside_a_prompt_are_noted():
+    record = {"id": 1, "output": "x", "prompt": "p", "question": "q", "extra": {"a": 1}}
+    row, note = rows([Record(1, record)], ITEMS, "f")
+    assert (row.prompt, note.text) == ("p", "not read: 'question', 'extra'")
+
+
+@pytest.mark.parametrize("config", [{"vote": "who[0"}, {"rows": "answers[].{a: b"}])
+def test_a_mistyped_expression_is_no_name_of_a_column(config):
+    mapping = parse({"item": "id", "output": "output", "voter": {"value": "ann"}, **config})
+    *_, error = rows([Record(1, {"id": 7, "output": "x"})], mapping, "f")
+    assert error.is_fatal
+    [text] = config.values()
+    assert f"no record has a column {text!r}" in error.why
+    assert "and it is no expression: " in error.why
+
+
+def test_what_baselines_said_elsewhere_is_left_out_of_our_own_columns():
+    def judges(shape, **values):
+        names = ["always-first", "random", "always-pass", "always-left-copy", "longer-wins", "j"]
+        records = [Record(n, {"judge": name, **values}) for n, name in enumerate(names)]
+        return [row.judge for row in rows(records, shape, "f") if isinstance(row, Row)]
+
+    assert judges(PAIRS, pair="7", verdict="A") == ["always-pass", "always-left-copy", "j"]
+    judged = judges(ITEMS, item="7", verdict="pass")
+    assert judged == ["always-first", "always-left-copy", "longer-wins", "j"]
+
+
+def test_single_items_may_be_mapped_by_either_name():
+    mapping = parse({"id": "key", "output": "text", "model": "by"})
+    [row] = rows([Record(1, {"key": 7, "text": "x", "by": "ada"})], mapping, "f")
+    assert (row.item, row.generator_a) == ("7", "ada")
+
+
+def test_a_threshold_says_which_single_items_pass():
+    spec = {"column": "s", "threshold": 0.5}
+    mapping = parse({"item": "id", "judges": {"j": spec}})
+    records = [Record(n, {"id": n, "s": s}) for n, s in enumerate((0.2, "0.5", None))]
+    assert [row.labels.get(MAIN) for row in rows(records, mapping, "f")][:2] == ["flag", "pass"]
+    with pytest.raises(ConfigInvalid, match="larger: does not belong here"):
+        parse({"item": "id", "vote": spec | {"larger": "A"}, "voter": "w"})

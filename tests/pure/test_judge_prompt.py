@@ -26,7 +26,8 @@ PNG = b"\x89PNG first", b"\x89PNG second"
 # What each version says. A wording that changes gets a new version, and a new line here.
 WORDS = {"1": "267f6a432d62fdf74f3da61292b27e6ddab5d5be0ca249810a643b4f220f9a56"}
 
-WORDS_OF_SINGLE = {"1": "cac356e7f35a5f00c6a09b3160d287f18ee9ae04e82eec7f7782fbb8857b1ed4"}
+# Nothing is released yet: labels went into the fence within version 1.
+WORDS_OF_SINGLE = {"1": "b0310e994cbae4fa7fb11ba130d40840c3ff0395b6aa171dd466052e863162a8"}
 WORDS_WITH_CRITERIA = {"1": "ffd2e62da5bf312de8dedc663fd366102a4a3332035dfc4d63f0263e0309a98e"}
 PASS_FLAG = JudgeQuestion(["pass", "flag"], "pass_flag")
 CRITERIA = ("safe (pass or flag; must pass)", "funny (from 0 to 1; counts 100%)")

@@ -10,6 +10,7 @@ from judge_eval.providers.chat import chat, left_out
 from judge_eval.providers.errors import CallFailed
 from tests.helpers import model_calls
 from tests.helpers.model_calls import question
+from tests.provider_behaviour import MODES
 from tests.provider_oddities import ODD
 
 server = pytest.fixture(model_calls.server, scope="module")
@@ -17,6 +18,7 @@ model = pytest.fixture(model_calls.model)
 endpoint = pytest.fixture(model_calls.endpoint)
 
 ELSEWHERE = "its answer stands only in its reasoning: raise max_tokens"
+BROKEN_OFF = "the connection ended before the reply was complete"
 # What comes of those that are not read.
 REFUSED = {
     "answer in reasoning_content": ELSEWHERE,
@@ -33,6 +35,20 @@ REFUSED = {
     "empty": "the reply is empty",
     "prose": "it has no JSON object",
     "broken": "its last JSON object is broken",
+    "gzip that is none": BROKEN_OFF,
+    "gzip that ends early": BROKEN_OFF,
+    "gzip bomb": "the reply is larger than 10 MB",
+    "brotli unasked": "the reply is compressed ('br')",
+    "quotes brackets": "it has no JSON object: 'Output A says '[[A]]''",
+    "quotes brackets on a line": "it has no JSON object: 'Output A ends so: [[A]]'",
+    "two brackets": "it has no JSON object: 'The output says [[A]]. I say [[B]]'",
+    "letter in prose": "it has no JSON object: 'A is better than B in some ways.'",
+    "two keys apart": "its JSON object says A and B",
+    "two objects apart": "its JSON object says A and B",
+    "brackets against its object": "it says A, and something else at its end: '[[B]]'",
+    "winner as both": "the winner 'both' must be one of A, B",
+    "winner as a list": "the winner '[\"A\"]' must be one of A, B",
+    "winner in a sentence": "the winner 'A, by a little' must be one of A, B",
 }
 # What a model is asked without, where it is not all that was sent.
 LEFT_OUT = {
@@ -45,6 +61,10 @@ LEFT_OUT = {
     "refuses json_schema": ["response_format"],
     "refuses reasoning_effort": ["reasoning_effort"],
     "refuses every limit of tokens": ["max_tokens"],
+    "refuses a word of the schema": ["response_format"],
+    "refuses the schema": ["response_format"],
+    "refuses guided decoding": ["response_format"],
+    "refuses strict": ["response_format"],
     "refuses all, one by one": ["response_format", "temperature"],
     "refuses all at once": ["max_tokens", "response_format", "temperature"],
 }
@@ -60,6 +80,10 @@ def outcome(endpoint, refused=()):
         return parse_verdict(reply.text, JudgeQuestion("AB")).winner, reply.refused
     except (CallFailed, ReplyUnreadable) as failed:
         return str(failed)
+
+
+def test_there_are_many_of_them():
+    assert len(MODES) >= 110
 
 
 @pytest.mark.parametrize("mode", ODD)
@@ -86,5 +110,5 @@ def test_scores_are_read_as_they_are_written():
         )
         assert verdict.score_a == 8.0
     for score in ("8/5", "eight", "11", "nan", "1e1000"):
-        with pytest.raises(ReplyUnreadable):
-            parse_verdict(f'{{"winner": "A", "score_a": "{score}"}}', JudgeQuestion("AB"))
+        verdict = parse_verdict(f'{{"winner": "A", "score_a": "{score}"}}', JudgeQuestion("AB"))
+        assert (verdict.winner, verdict.score_a) == ("A", None)

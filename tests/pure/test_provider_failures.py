@@ -214,9 +214,21 @@ class TestSize:
         assert failed.reason == "the reply is larger than 10 MB"
         assert not failed.retryable
 
-    def test_a_compressed_reply_is_not_unpacked(self, endpoint, model):
-        model.answers("x", headers={"Content-Encoding": "gzip"})
-        assert "compressed" in failure(endpoint).reason
+    def test_a_compressed_reply_is_unpacked_no_further_than_a_reply_may_be_large(
+        self, endpoint, model
+    ):
+        model.control(mode="gzip bomb")
+        assert failure(endpoint).reason == "the reply is larger than 10 MB"
+        model.answers("x", headers={"Content-Encoding": "br"})
+        reason = "the reply is compressed ('br'), which was not asked for"
+        assert failure(endpoint).reason == reason
+
+    @pytest.mark.parametrize("mode", ["gzip that is none", "gzip that ends early"])
+    def test_a_compressed_reply_that_is_damaged_is_asked_for_again(self, endpoint, model, mode):
+        model.control(mode=mode)
+        failed = failure(endpoint)
+        assert failed.reason == "the connection ended before the reply was complete"
+        assert failed.retryable
 
 
 def test_a_server_that_hangs_up_behind_its_reply_is_read_to_the_end():

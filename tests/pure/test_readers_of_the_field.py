@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from judge_eval.exchange.formats import READERS, detect, first_records, read
-from judge_eval.exchange.row_models import MAIN, LeftOut, Note, Row
+from judge_eval.exchange.row_models import MAIN, LeftOut, Note, Row, RowError
 from judge_eval.exchange.sources import Record, records
 
 FILES = Path(__file__).parent.parent / "data" / "exchange"
@@ -43,6 +43,7 @@ KNOWN = {
     "langfuse_traces.json": ("langfuse", 2, 2, 0, 0, 0, 0),
     "langsmith.csv": ("langsmith", 1, 1, 0, 1, 0, 1),
     "langsmith_runs.jsonl": ("langsmith", 1, 1, 1, 1, 1, 0),
+    "mlflow.json": ("mlflow", 1, 1, 1, 1, 0, 0),
     "mtbench.jsonl": ("mtbench", 2, 4, 2, 1, 0, 0),
     "pandalm.json": ("pandalm", 1, 2, 3, 0, 0, 0),
     "pathscore_export.json": ("pathscore", 1, 2, 1, 1, 0, 1),
@@ -142,6 +143,16 @@ EXACT = {
     "langsmith_runs.jsonl": (
         0,
         {"voter": "ann", "labels": {"correctness": 1}, "comment": "Indeed."},
+    ),
+    "mlflow.json": (
+        0,
+        {
+            "voter": "ann",
+            "labels": {"polite": "yes"},
+            "comment": "It is.",
+            "output_a": "In Norway.",
+            "prompt": "Where is Oslo?",
+        },
     ),
     "mtbench.jsonl": (
         0,
@@ -268,3 +279,39 @@ def test_no_odd_value_ends_in_a_traceback_or_in_nothing(name):
                 text = BytesIO(f"{dumps(record)}\n".encode())
                 items = list(READERS[key].rows(text, f"{path.stem}.jsonl"))
                 assert items, (place, odd)
+
+
+ANNOTATED = {"annotator": 3, "annotation_id": 71, "created_at": "2026-03-29T02:39:54Z"}
+STARS = {"stars": [{"rating": 4}]}
+
+
+@pytest.mark.parametrize(
+    "record, labels",
+    [
+        ({"id": 5, "text": "It works.", "mood": "good"}, {"mood": "good"}),
+        ({"id": 5, "source": "wiki", "text": "It works.", **STARS}, {"stars": 4}),
+        ({"id": 5, "passage": "It works.", **STARS, "mood": "good"}, {"stars": 4, "mood": "good"}),
+        ({"text": "It works.", "id": 5, "answer": "Good."}, {"answer": "Good."}),
+        # What cannot be told is refused, and names itself.
+        ({"id": 5, "text": "It works.", "source": "wiki", "mood": "good"}, "source, mood"),
+        ({"id": 5, "text": "It works.", "source": "wiki", **STARS}, "source, stars"),
+        ({"id": 5, "passage": "It works.", "mood": "good"}, "passage, mood"),
+        (
+            {"prompt": "Go.", "id": 5, "text": "It works.", "lang": "en", "mood": "good"},
+            "lang, mood",
+        ),
+    ],
+)
+def test_data_behind_the_id_of_label_studio_is_no_answer(record, labels):
+    text = f"{dumps(record | ANNOTATED)}\n".encode()
+    [row] = read(BytesIO(text), "tasks.jsonl")
+    found = row.field if isinstance(row, RowError) else row.labels
+    assert found == labels
+
+
+def test_columns_of_label_studio_that_may_be_data_are_no_answers():
+    header = "annotation_id,annotator,created_at,id,lang,lead_time,mood,text,updated_at"
+    text = f"{header}\n71,3,,7,en,3.1,good,It works.,\n".encode()
+    [row] = read(BytesIO(text), "tasks.csv")
+    assert isinstance(row, RowError)
+    assert row.field == "lang, mood"

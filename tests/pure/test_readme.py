@@ -45,11 +45,12 @@ KINDS = {"RunMode", "JudgeType", "Provider", "Scorer", "ImportFormat", "Baseline
 
 
 def test_the_code_of_the_page_is_that_of_the_package():
-    [(place, code)] = re.findall(r"```python\n# (\S+)\n(.*?)```", PAGE, re.DOTALL)
-    assert code == (PACKAGE / place).read_text()
-    assert (
-        'consensus = "humanjudge_consensus:Consensus"' in (PACKAGE / "pyproject.toml").read_text()
-    )
+    modules = re.findall(r"```python\n# (\S+)\n(.*?)```", PAGE, re.DOTALL)
+    assert [place for place, code in modules if code != (PACKAGE / place).read_text()] == []
+    entry_points = re.findall(r'^\w+ = "humanjudge_consensus\S*:\w+"$', PAGE, re.MULTILINE)
+    assert len(entry_points) == len(modules) == 2
+    project = (PACKAGE / "pyproject.toml").read_text()
+    assert [line for line in entry_points if line not in project.splitlines()] == []
 
 
 def test_the_page_has_every_hook_and_no_other():

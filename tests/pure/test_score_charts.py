@@ -237,6 +237,7 @@ for _ in range(5000):
         ({"axes.facecolor": {"a": 1}}, "must be text, a number"),
         ({"axes.prop_cycle": DEEP}, "must be text, a number"),
         ("# " + "x" * 60_000, "at most 50,000 characters"),
+        ("figure.subplot.left: 0.9\nfigure.subplot.right: 0.2", "no chart can be drawn with it"),
     ],
 )
 def test_a_style_that_would_harm_is_refused_in_a_line(style, why):
@@ -290,6 +291,11 @@ def written(out, configs, style="", **people):
     return sorted({path.stem for path in paths})
 
 
+def text_of_chart(out, name):
+    [path] = out.rglob(f"{name}.svg")
+    return path.read_text()
+
+
 def test_charts_have_the_names_that_are_known(tmp_path):
     configs = [
         MetricConfig(ClassificationScorer(), ["winner"]),
@@ -299,7 +305,7 @@ def test_charts_have_the_names_that_are_known(tmp_path):
         MetricConfig(TextSimilarityScorer(), ["why"]),
         MetricConfig(Counting("more_as", more_as=3.4), ["winner"]),
     ]
-    assert written(tmp_path / "new" / "charts", configs) == [
+    assert written(tmp_path / "new", configs) == [
         "accuracy_scores",
         "aggregate_advantage_probabilities",
         "aggregate_human_vs_llm_advantage",
@@ -312,48 +318,60 @@ def test_charts_have_the_names_that_are_known(tmp_path):
     for path in tmp_path.rglob("*.png"):
         with Image.open(path) as picture:
             assert picture.width > 400, path.name
-    drawing = (tmp_path / "new" / "charts" / "accuracy_scores.svg").read_text()
+    drawing = text_of_chart(tmp_path, "accuracy_scores")
     assert "gpt &lt;b&gt;" in drawing
     assert ">silent<" in drawing
     assert "no figure" in drawing
     assert "var(" not in drawing, "a file is shown outside our pages"
 
 
-def test_metrics_that_share_a_name_have_their_unique_names_in_it(tmp_path):
+def test_a_chart_lies_in_the_folder_of_its_metric(tmp_path):
     configs = [
         MetricConfig(ClassificationScorer(), ["winner"]),
         MetricConfig(ClassificationScorer(), ["better"], display_name="Better"),
-        MetricConfig(CohenKappaScorer(), ["winner"]),
     ]
-    own = f"accuracy_scores_{configs[0].unique_name}"
-    assert {*written(tmp_path, configs)} == {own, "accuracy_scores_Better", "cohens_kappa_scores"}
+    assert written(tmp_path, configs) == ["accuracy_scores"]
+    folders = {path.parent.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.png")}
+    assert folders == {f"classification_accuracy/{config.unique_name}" for config in configs}
 
 
-def test_no_chart_overwrites_another_whatever_scorers_are_called(tmp_path):
+def test_a_chart_overwrites_neither_another_nor_what_the_scorer_drew(tmp_path):
     configs = [
         MetricConfig(Counting("m", one=1.0), ["winner"], display_name="x_scores"),
         MetricConfig(Counting("M", one=1.0), ["winner"], display_name="y"),
         MetricConfig(Counting("m_scores_x", one=1.0), ["winner"], display_name="z"),
         MetricConfig(Counting("two", one=1.0, other=2.0), ["winner"], display_name="w"),
     ]
-    names = written(tmp_path, configs)
-    assert len({name.casefold() for name in names}) == 5
-    assert {"two_one_scores", "two_other_scores"} <= set(names)
+    mine = tmp_path / "m" / "x_scores" / "m_scores.png"
+    mine.parent.mkdir(parents=True)
+    mine.write_bytes(b"mine")
+    write_charts(report_of(configs, JUDGES), tmp_path)
+    assert mine.read_bytes() == b"mine"
+    drawn = {path.relative_to(tmp_path).as_posix().casefold() for path in tmp_path.rglob("*.svg")}
+    assert drawn == {
+        "m/x_scores/m_scores-2.svg",
+        "m/y/m_scores.svg",
+        "m_scores_x/z/m_scores_x_scores.svg",
+        "two/w/two_one_scores.svg",
+        "two/w/two_other_scores.svg",
+    }
 
 
 @pytest.mark.parametrize("name", ["../../evil", "/etc/evil", "a/b", "..", "", "x" * 5000, "a\x00b"])
 def test_no_name_leaves_the_folder(tmp_path, name):
-    out = tmp_path / "in" / "charts"
-    configs = [MetricConfig(Counting(name, one=1.0), ["winner"], display_name="mine")]
-    assert len(written(out, configs)) == 1
-    assert {path.parent for path in tmp_path.rglob("*") if path.is_file()} == {out}
+    scorer = Counting("counting", **{name: 1.0, "other": 1.0})
+    assert (
+        len(written(tmp_path / "in", [MetricConfig(scorer, ["winner"], display_name="mine")])) == 2
+    )
+    folder = tmp_path / "in" / "counting" / "mine"
+    assert {path.parent for path in tmp_path.rglob("*") if path.is_file()} == {folder}
 
 
 def test_people_and_baselines_are_on_the_chart(tmp_path):
     config = MetricConfig(ClassificationScorer(), ["winner"])
     people = {config.unique_name: among_people(config, PEOPLE)}
     written(tmp_path, [config], among=people, baselines=["longer wins"])
-    drawing = (tmp_path / "accuracy_scores.svg").read_text()
+    drawing = text_of_chart(tmp_path, "accuracy_scores")
     value = people[config.unique_name].figures["accuracy"].value
     assert f"people among themselves {value:.2f}" in drawing
     assert "longer wins · baseline" in drawing
@@ -361,10 +379,10 @@ def test_people_and_baselines_are_on_the_chart(tmp_path):
 
 def test_the_alt_test_names_every_person_and_the_line_to_pass(tmp_path):
     written(tmp_path, [MetricConfig(AltTestScorer(), ["winner", "better"], "multitask")])
-    against = (tmp_path / "aggregate_human_vs_llm_advantage.svg").read_text()
+    against = text_of_chart(tmp_path, "aggregate_human_vs_llm_advantage")
     assert "ann, winner" in against
     assert "cy, better" in against
-    rates = (tmp_path / "aggregate_winning_rates.svg").read_text()
+    rates = text_of_chart(tmp_path, "aggregate_winning_rates")
     assert "passes from 0.5" in rates
     assert "silent · no figure" in rates
 
@@ -376,8 +394,8 @@ def test_a_style_restyles_every_chart(tmp_path):
     ]
     written(tmp_path / "ours", configs)
     written(tmp_path / "theirs", configs, style="figure.facecolor: fedcba")
-    for ours in (tmp_path / "ours").iterdir():
-        theirs = tmp_path / "theirs" / ours.name
+    for ours in (tmp_path / "ours").rglob("*_*.*"):
+        theirs = tmp_path / "theirs" / ours.relative_to(tmp_path / "ours")
         assert ours.read_bytes() != theirs.read_bytes(), ours.name
         if ours.suffix == ".svg":
             assert "#fedcba" in theirs.read_text()
@@ -386,7 +404,7 @@ def test_a_style_restyles_every_chart(tmp_path):
 def test_figures_of_any_size_have_an_axis(tmp_path):
     configs = [MetricConfig(Counting("n", n=-12345.6), ["winner"])]
     written(tmp_path, configs)
-    drawing = (tmp_path / "n_scores.svg").read_text()
+    drawing = text_of_chart(tmp_path, "n_scores")
     assert "\N{MINUS SIGN}12,346" in drawing
     assert not re.search(r"NaN|undefined", drawing)
 
@@ -394,4 +412,4 @@ def test_figures_of_any_size_have_an_axis(tmp_path):
 def test_without_judges_there_is_no_chart(tmp_path):
     config = MetricConfig(ClassificationScorer(), ["winner"])
     assert write_charts(report_of([config], {}), tmp_path) == []
-    assert list(tmp_path.iterdir()) == []
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from judge_eval.prompts.judge import JudgeQuestion
 from judge_eval.prompts.parse import ParsedVerdict, ReplyUnreadable, parse_verdict
+from tests.helpers.growth import assert_linear
 
 ALL = ("A", "B", "tie", "both_bad")
 NASTY = [
@@ -82,6 +83,9 @@ def test_braces_and_quotes_in_a_text_are_text():
     [
         *(("A", "A"), ("b", "B"), ("TIE", "tie"), ("Tie", "tie"), (" a\n", "A"), ("output b", "B")),
         *(("both_bad", "both_bad"), ("Both bad", "both_bad"), ("BOTH_BAD", "both_bad")),
+        *((1, "A"), (2, "B"), ("1", "A"), ("first", "A"), ("The second", "B"), ("draw", "tie")),
+        *(("Response A", "A"), ("assistant b", "B"), ("Model 2", "B"), ("first response", "A")),
+        *(("neither", "both_bad"), ("Equal", "tie"), ("[[B]]", "B"), ("A>B", "A"), ("A << B", "B")),
     ],
 )
 def test_a_winner_in_any_case(winner, choice):
@@ -90,22 +94,113 @@ def test_a_winner_in_any_case(winner, choice):
 
 @pytest.mark.parametrize(
     "winner",
-    ["C", "", "AB", "A or B", "Output C", "both-bad", "bothbad", "both  bad", "draw", "\u0430"],
+    [
+        *("C", "", "AB", "A or B", "Output C", "both-bad", "bothbad", "both  bad", "\u0430", "0"),
+        *("both", "none", "3", "third", "[[C]]", "A>B>A", "not A", "A, but B is close"),
+    ],
 )
 def test_another_winner_is_never_guessed(winner):
     reason = refused(json.dumps({"winner": winner}))
     assert reason.endswith("must be one of A, B, tie, both_bad")
 
 
-@pytest.mark.parametrize("winner", [1, None, True, ["A"], {"A": 1}])
+@pytest.mark.parametrize("winner", [0, 3, 1.0, None, True, ["A"], {"A": 1}])
 def test_a_winner_is_a_text(winner):
     assert "winner" in refused(json.dumps({"winner": winner}))
 
 
 def test_a_winner_must_be_there():
-    assert refused('{"score_a": 1}') == "its JSON object has no winner"
-    assert refused('{"Winner": "A"}') == "its JSON object has no winner"
-    assert refused('{"winner":"A"} {}') == "its JSON object has no winner"
+    assert refused('{"score_a": 1}') == "its JSON object has no winner: '{\"score_a\": 1}'"
+    assert refused('{"winner":"A"} {}') == "its JSON object has no winner: '{}'"
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        '{"Winner": "B"}',
+        '{"verdict": "B"}',
+        '{"Verdict": "Response B"}',
+        '{"winner": "B", "verdict": "It is fuller."}',
+        '{"evaluation": {"winner": "B", "reason": "Fuller."}}',
+        '{"verdict": {"winner": "B"}}',
+        '{"result": "{\\"winner\\": \\"B\\"}"}',
+        json.dumps('{"winner": "B"}'),
+        "```json\n" + json.dumps('{"winner": "B"}') + "\n```",
+        "[[B]]",
+        "**[[B]]**",
+        "B",
+        "B.",
+        '"B"',
+        "```\nB\n```",
+        "Output B",
+        "[[B>A]]",
+        "The second is fuller. [[B]]",
+        "The second is fuller.\n\n[[B>>A]]",
+        "It is fuller. Therefore, my final verdict is: [[B]]",
+        "Hm.\nMy final verdict is:\n[[B]]",
+        "It is fuller.\nWinner: B",
+        "It is fuller.\n\n**Final verdict:** Output B.",
+        "Both try.\nThe winner is B",
+    ],
+)
+def test_a_plain_verdict_is_one(reply):
+    assert said(reply)[:3] == ("B", None, None)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        # Quoted, and nothing of the judge's own.
+        "Output A contains [[A]]",
+        "Output A contains '[[A]]'",
+        "Output A says:\n[[A]]",
+        "Output A ends with its own verdict:\n[[A]]",
+        "Output A ends with:\n```\n[[A]]\n```",
+        "Output A ends with:\nWinner: A",
+        "> [[A]]",
+        "Output A claims its verdict: [[A]]",
+        # Not at its end, or not alone.
+        "[[A]] is what output A asks me to say, which I will not.",
+        "[[A]]\nOn the whole it is hard to say.",
+        "Winner: A\nOr is it?",
+        "[[A]] or [[B]]",
+        "The first says [[A]]. I say [[B]]",
+        "Winner: A\nWinner: B",
+        "Winner: A\n[[B]]",
+        "A or B",
+        "A\nB",
+        "A is better",
+        "[[C]]",
+        "1",
+    ],
+)
+def test_a_verdict_that_is_quoted_or_not_the_only_one_is_none(reply):
+    assert refused(reply).startswith("it has no JSON object: ")
+
+
+@pytest.mark.parametrize(
+    "reply, why",
+    [
+        ('{"winner": "A", "verdict": "B"}', "its JSON object says A and B"),
+        ('{"a": {"winner": "A"}, "b": {"winner": "B"}}', "its JSON object says A and B"),
+        ('{"winner": "A"}\nNo.\n[[B]]', "it says A, and something else at its end"),
+        ('{"winner": "C", "verdict": "B"}', "the winner 'C' must be one of"),
+        ('{"verdict": "It is fuller."}', "the winner 'It is fuller.' must be one of"),
+        ('{"x": {"winner": "A", "winner": "B"}}', "a key is given twice"),
+    ],
+)
+def test_verdicts_that_contradict_each_other_are_none(reply, why):
+    assert refused(reply).startswith(why)
+
+
+def test_what_the_reason_or_a_draft_quotes_is_no_second_verdict():
+    assert said('{"winner": "A", "reason": "B ends with [[B]]"}').winner == "A"
+    assert said('At first [[B]]. {"winner": "A"}\nDone.').winner == "A"
+
+
+def test_neither_is_better_where_nobody_asks_whether_both_are_bad():
+    assert said('{"winner": "neither"}', ("A", "B", "tie")).winner == "tie"
+    assert "not on the ballot" in refused('{"winner": "neither"}', ("A", "B"))
 
 
 def test_a_winner_must_be_on_the_ballot():
@@ -128,9 +223,10 @@ def test_scores_that_can_be(score):
         *('"8 of 10"', "true", "false", "[8]", '{"of": 8}', '""'),
     ],
 )
-def test_scores_that_cannot_be(score, key):
-    reason = refused(f'{{"winner":"A","{key}":{score}}}')
-    assert reason in {f"its {key} is not a number", f"its {key} is not between 0 and 10"}
+def test_a_score_that_cannot_be_is_none_and_the_winner_stands(score, key):
+    assert said(f'{{"winner":"A","{key}":{score},"reason":"Fuller."}}') == ParsedVerdict(
+        "A", None, None, "Fuller."
+    )
 
 
 @pytest.mark.parametrize(
@@ -162,7 +258,7 @@ def test_nothing_but_thinking_is_empty(reply):
 
 @pytest.mark.parametrize(
     "reply",
-    ["I cannot compare these.", "A", '"A"', '["A"]', "{winner: A}", "winner = {A}", "1", "null"],
+    ["I cannot compare these.", '["A"]', "{winner: A}", "winner = {A}", "1", "null"],
 )
 def test_no_json_object_is_a_refusal_and_is_quoted(reply):
     reason = refused(reply)
@@ -241,6 +337,11 @@ LABELS = JudgeQuestion(["rude", "Too long", "wrong"], "labels")
     "asked, reply, answer",
     [
         (PASS_FLAG, '{"answer": "pass"}', "pass"),
+        (PASS_FLAG, "pass", "pass"),
+        (PASS_FLAG, '{"Verdict": "flag"}', "flag"),
+        (PASS_FLAG, "It is rude. [[flag]]", "flag"),
+        (RATING, '{"evaluation": {"rating": 4}}', "4"),
+        (RATING, "It is good.\nRating: [[4]]", "4"),
         (PASS_FLAG, 'Hm. {"answer": " FLAG\\n", "reason": "Dull.", "score": 9}', "flag"),
         (JudgeQuestion(["Off topic", "fine"], "category"), '{"answer": "off TOPIC"}', "Off topic"),
         (JudgeQuestion(["Us", "us"], "category"), '{"answer": "us"}', "us"),
@@ -324,10 +425,12 @@ def test_twice_the_reply_is_at_most_twice_the_work(bit):
     assert twice <= 2 * once + 50
 
 
-@pytest.mark.timeout(15)
 @pytest.mark.parametrize("front", ["", '{"a":"', '{"winner":"A","score_a":', '{"a":['])
 def test_a_long_reply_of_anything_is_read_through(front):
     """The decoder runs in C, where no call is counted: a quadratic scan takes half a minute."""
-    for bit in NASTY:
-        reason = refused(f"{front}{bit * (250_000 // len(bit))}?{{")
+
+    def read(bits):
+        reason = refused(f"{front}{bits}?{{")
         assert reason.startswith(("its last JSON object is broken", "its JSON is", "the reply is"))
+
+    assert_linear(read, NASTY)

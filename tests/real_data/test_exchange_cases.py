@@ -13,7 +13,7 @@ from django.core.management import CommandError, call_command
 from django.db import transaction
 
 from judge_eval.exchange import import_write
-from judge_eval.models import Judge, Run, Verdict
+from judge_eval.models import Import, Judge, Run, Verdict
 from tests.helpers.run_findings import compute
 from tests.makers import seal_all
 from voting.conversations import messages_of
@@ -127,7 +127,7 @@ def test_exchanged_pairs_are_one_pair(name):
 
 def test_exchanged_pairs_have_the_figures_of_pairs_that_are_not(monkeypatch):
     numbers = {"run": uuid4(), "queue": uuid4()}
-    monkeypatch.setattr(Run._meta.pk, "_get_default", lambda: numbers["run"])
+    monkeypatch.setattr(Import._meta.pk, "_get_default", lambda: numbers["run"])
     create = partial(import_write.create_queue, pk=numbers["queue"])
     monkeypatch.setattr(import_write, "create_queue", create)
     found = []
@@ -147,8 +147,8 @@ def test_exchanged_pairs_have_the_figures_of_pairs_that_are_not(monkeypatch):
 
 def test_scores_alone_make_a_verdict():
     run, said = imported("08-scores-no-verdict/scores.csv")
-    assert verdicts_of(run) == ["A", "B", "tie", "A"]
-    assert "a judge without a verdict" in said
+    assert verdicts_of(run) == ["A", "B", "tie", "A", ""]
+    assert "1 of ultra's 5 cells are empty: counted as not answered" in said
 
 
 def test_the_spellings_of_choices_are_understood_and_the_others_can_be_mapped(tmp_path):
@@ -168,11 +168,8 @@ def test_the_spellings_of_choices_are_understood_and_the_others_can_be_mapped(tm
 
 def test_a_pairwise_project_of_label_studio_is_read():
     run, _ = imported("10-label-studio-pairwise/project-1.json")
-    assert votes_of(run) == [
-        (0, "annotator 3", "A"),
-        (1, "annotator 4", "B"),
-        (2, "annotator 4", "A"),
-    ]
+    three, four = (f"annotator {number} ({run.pk.hex[:8]})" for number in (3, 4))
+    assert votes_of(run) == [(0, three, "A"), (1, four, "B"), (2, four, "A")]
     item = Item.objects.filter(queue=run.queue, position=0).get()
     assert (item.a.generator, item.b.generator) == ("m1", "m2")
 
@@ -180,7 +177,8 @@ def test_a_pairwise_project_of_label_studio_is_read():
 def test_results_of_promptfoo_are_read():
     run, _ = imported("11-promptfoo-results/results.json")
     assert verdicts_of(run) == ["pass", "pass"]
-    assert votes_of(run) == [(0, "human", "pass"), (1, "human", "flag")]
+    human = f"human ({run.pk.hex[:8]})"
+    assert votes_of(run) == [(0, human, "pass"), (1, human, "flag")]
 
 
 def test_numbers_that_pandas_changed_are_found():

@@ -203,7 +203,7 @@ class Migration(migrations.Migration):
                             ("comparison", "which of two outputs is better"),
                             ("pass_flag", "pass or flag one output"),
                             ("category", "one category for each output"),
-                            ("rating", "a rating from 1 to 5"),
+                            ("rating", "a rating"),
                             ("labels", "a set of labels for each output"),
                             ("text", "a free text about each output"),
                         ],

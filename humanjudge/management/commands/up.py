@@ -135,9 +135,11 @@ def serve(supervisor: Supervisor, host: str, port: int) -> None:
     if healthy:
         # Not there on another machine that shares the database.
         path = settings.DATA / "access.json"
-        text = summary(json.loads(path.read_text()) if path.exists() else {}, url)
+        access = json.loads(path.read_text()) if path.exists() else {}
+        text = summary(access, url)
         (settings.DATA / "access.txt").write_text(text)
-        sys.stdout.write(text)
+        # A log is read by more people than a terminal, and kept.
+        sys.stdout.write(text if sys.stdout.isatty() else summary({}, url))
         sys.stdout.flush()
     elif not supervisor.stopping:
         supervisor.say(f"{url}/healthz does not say that all is well; see {supervisor.logs}")
@@ -261,9 +263,10 @@ def _summary_lines(access: JsonObject, url: str) -> Iterator[tuple[str, str]]:
         yield "API key", access["api_key"]
         yield "", f"may {' and '.join(access['api_key_scopes'])}; for one that may manage runs too:"
         yield "", f"{url}/admin/voting/apikey/add/"
-        yield "Command line", f"{PROGRAM} --help"
+    yield "Command line", f"{PROGRAM} --help"
     yield "API docs", f"{url}/api/docs"
     yield "", ""
     yield "Data and logs", str(settings.DATA)
-    yield "This again", str(settings.DATA / "access.txt")
+    # Where no key stands here, that file has them.
+    yield "This again" if access else "Links and keys", str(settings.DATA / "access.txt")
     yield "Stop", "Ctrl-C"

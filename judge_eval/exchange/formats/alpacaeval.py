@@ -10,7 +10,7 @@ Source: the README of github.com/tatsu-lab/alpaca_eval, on annotations and on hu
 from collections.abc import Iterator
 
 from judge_eval.exchange.formats import shapes
-from judge_eval.exchange.row_models import Values, need, plain
+from judge_eval.exchange.row_models import MadeUp, Values, need, plain
 
 _TEXTS = ("instruction", "output_1", "output_2")
 FITS = ((*_TEXTS, "preference"),)
@@ -37,7 +37,7 @@ def read(record: Values, name: str) -> Iterator[Values | str]:
         more = labels | {"feedback": reason if isinstance(reason, str) else None}
         yield pair | {"judge": annotator} | verdict | (more if choice else {})
     elif choice:
-        yield pair | {"voter": annotator, "vote": choice} | labels
+        yield pair | {"voter": MadeUp(annotator), "vote": choice} | labels
     else:
         yield pair
         yield f"{annotator} has no preference"

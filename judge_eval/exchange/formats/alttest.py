@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 from humanjudge.lib.strict_json import Cursor, NotJson
 from judge_eval.exchange.mapping import own_rows
-from judge_eval.exchange.row_models import Item, LeftOut, RowError
+from judge_eval.exchange.row_models import Item, LeftOut, MadeUp, RowError
 
 _NAME = re.compile(r"(human|llm)[-_]annotations?\b.*\.json", re.IGNORECASE)
 
@@ -49,7 +49,9 @@ def rows(stream: BinaryIO, name: str, file_format: str | None = None) -> Iterato
                 if (label := cursor.value()) is None:
                     yield LeftOut(name, number, f"{annotator} gave {item} no label")
                 else:
-                    yield from own_rows(name, number, {"item": item, who: annotator, what: label})
+                    # Numbers of annotators are those of this file.
+                    named = MadeUp(annotator) if annotator.isdigit() else annotator
+                    yield from own_rows(name, number, {"item": item, who: named, what: label})
         cursor.end()
     except NotJson as error:
         yield RowError(name, number + 1, None, str(error), is_fatal=True)

@@ -20,7 +20,7 @@ from typing import Any
 
 from humanjudge.lib.strict_json import loads
 from judge_eval.exchange.formats.shapes import moment, pair, tags
-from judge_eval.exchange.row_models import Misfit, Values, checked, need, plain
+from judge_eval.exchange.row_models import MadeUp, Misfit, Values, checked, need, plain
 
 _COLUMNS = ("model_a", "model_b", "winner", "conversation_a", "conversation_b")
 # What MT-bench's judgements lack, whose other columns are the same.
@@ -45,7 +45,7 @@ def read(record: Values, name: str) -> Iterator[Values]:
         tags=tags(record, "language"),
         generator_a=model_a,
         generator_b=model_b,
-        voter=next((record[it] for it in _VOTER if record.get(it)), f"user of {number}"),
+        voter=next((record[it] for it in _VOTER if record.get(it)), MadeUp(f"user of {number}")),
         vote=winner,
         voted_at=moment("timestamp", record.get("tstamp", record.get("timestamp"))),
     )
@@ -69,7 +69,7 @@ def _of_turns(record: Values) -> Values:
     if len(winners) > 1:
         raise Misfit("winner_tie", "more than one winner is marked")
     models = {f"generator_{side}": record[f"model_{side}"] for side in "ab"}
-    vote = {"voter": f"user of {number}", "vote": winners[0]} if winners else {}
+    vote = {"voter": MadeUp(f"user of {number}"), "vote": winners[0]} if winners else {}
     prompt, output_a, output_b = sides(a, b)
     return pair(prompt, output_a, output_b, pair=number, **models, **vote)
 

@@ -13,7 +13,7 @@ from itertools import zip_longest
 from typing import Any
 
 from judge_eval.exchange.formats.shapes import item_of, parsed, sides_in, statements
-from judge_eval.exchange.row_models import Misfit, Values
+from judge_eval.exchange.row_models import MadeUp, Misfit, Values
 
 _ENDS = _USERS, _AGENT = ".responses.users", ".suggestion.agent"
 
@@ -33,7 +33,7 @@ def read(record: Values, name: str) -> Iterator[Values | str]:
     sides, by_whom = sides_in(data), dict[tuple[str, str], Values]()
     responses, suggestions = _by_question(record)
     for question, each in ((it, each) for it, answers in responses.items() for each in answers):
-        who = str(each.get("user_id") or "annotator")
+        who = str(each.get("user_id") or "") or MadeUp("annotator")
         if each.get("status") in ("submitted", None):
             by_whom.setdefault(("voter", who), {})[question] = each.get("value")
         else:

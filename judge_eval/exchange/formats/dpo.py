@@ -15,7 +15,7 @@ from typing import Any
 
 from judge_eval.exchange.formats.arena import sides
 from judge_eval.exchange.formats.shapes import filled, pair, parsed, tags
-from judge_eval.exchange.row_models import Values, need
+from judge_eval.exchange.row_models import MadeUp, Values, need
 
 _ANSWER = "\n\nAssistant:"
 FITS = (("chosen", "rejected"),)
@@ -30,7 +30,7 @@ def read(record: Values, name: str) -> Iterator[Values]:
     ]
     (mark_a, a, output_a), (mark_b, b, output_b) = sorted(two, key=lambda each: each[0])
     models = {f"generator_{side}": record.get(f"{it}_model") for side, it in (("a", a), ("b", b))}
-    voter = next((who for it in ("annotator", "dataset") if (who := record.get(it))), "chosen")
+    voter = record.get("annotator") or MadeUp(record.get("dataset") or "chosen")
     vote = "tie" if mark_a == mark_b else "A" if a == "chosen" else "B"
     scores = filled({it: record.get(it) for it in ("score_chosen", "score_rejected")})
     more = {

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from judge_eval.exchange.formats.shapes import objects, pair, parsed, signed, tags
-from judge_eval.exchange.row_models import Values, need
+from judge_eval.exchange.row_models import MadeUp, Values, need
 
 # Of each edition: prompt and responses, overall, single preferences, their strength and reason.
 _SECOND: Final = (
@@ -34,8 +34,8 @@ def read(record: Values, name: str) -> Iterator[Values | str]:
     for voter, vote in people or [("annotators", {strength: record[overall]})]:
         if choice := signed(overall, vote.get(strength)):
             labels = {"strength": vote[strength]}
-            more = {"voter": voter, "vote": choice, "comment": vote.get(reason), "labels": labels}
-            yield item | more
+            more = {"vote": choice, "comment": vote.get(reason), "labels": labels}
+            yield item | {"voter": MadeUp(voter)} | more
         else:
             yield item
             yield f"{voter} has no preference"

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from judge_eval.exchange.formats.shapes import content_of, filled, single
-from judge_eval.exchange.row_models import Values, need
+from judge_eval.exchange.row_models import MadeUp, Values, need
 
 _VALUES: Final = {"C": "pass", "I": "flag", "P": 0.5, "N": "flag"}
 _APART: Final = "attachment://"
@@ -38,7 +38,7 @@ def read(record: Values, name: str) -> Iterator[Values | str]:
     item = single(prompt, completion, **names)
     scores = record.get("scores") or {}
     for scorer, score in scores.items():
-        yield item | {"judge": scorer, **_verdict(score)}
+        yield item | {"judge": scorer, "vote_kind": "graded", **_verdict(score)}
         yield from (item | vote for vote in _votes(score))
     if not scores:
         yield item
@@ -67,7 +67,7 @@ def _votes(score: Values) -> Iterator[Values]:
         by = edit.get("provenance") or {}
         if by and edit.get("value") not in (_UNCHANGED, None):
             more = filled({"comment": by.get("reason"), "voted_at": by.get("timestamp")})
-            author = str(by.get("author") or "editor")
+            author = str(by.get("author") or "") or MadeUp("editor")
             votes[author] = {"voter": author} | _answer(edit["value"], "vote") | more
     yield from votes.values()
 

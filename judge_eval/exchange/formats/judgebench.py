@@ -9,7 +9,7 @@ Source: github.com/ScalerLab/JudgeBench, README.md and run_judge.py.
 from collections.abc import Iterator
 
 from judge_eval.exchange.formats import shapes
-from judge_eval.exchange.row_models import Values, need
+from judge_eval.exchange.row_models import MadeUp, Values, need
 
 _NEEDED = ("pair_id", "question", "response_A", "response_B")
 FITS = ((*_NEEDED, "label"),)
@@ -20,7 +20,7 @@ def read(record: Values, name: str) -> Iterator[Values]:
     model, about = record.get("response_model"), {"tags": shapes.tags(record, "source")}
     item = shapes.pair(*texts, pair=number, generator_a=model, generator_b=model, **about)
     label = shapes.decision(record["label"])
-    yield item | ({"voter": "label", "vote": label} if label else {})
+    yield item | ({"voter": MadeUp("label"), "vote": label} if label else {})
     if "judgments" not in record:
         return
     played = shapes.games(record, "judgments")

@@ -6,14 +6,16 @@ names (``to_name``), and ``<side>_model`` or ``model_<side>`` says who generated
 are answers on single items: of the first text that no other field names as its prompt. Who
 annotated is a voter, a model's ``predictions`` are the verdicts of a judge.
 
-In JSON-MIN the answers follow ``id``; in CSV, whose columns are sorted, they are what is short and
-is no text of the task.
+In JSON-MIN the answers follow ``id``, unless the data has an ``id`` of its own: then some data does
+too, and a record is refused where it does not show which is which. In CSV, whose columns are
+sorted, what is short and no text of the task is an answer; but one of bare words at most.
 
 Sources: labelstud.io/guide/export, .../guide/task_format, .../tags/pairwise and .../tags/ranker;
 github.com/HumanSignal/label-studio-sdk, label_studio_sdk/converter (JSON-MIN and CSV).
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 from typing import Any
 
 from judge_eval.exchange.formats.shapes import (
@@ -26,7 +28,7 @@ from judge_eval.exchange.formats.shapes import (
     sides_in,
     statements,
 )
-from judge_eval.exchange.row_models import Values
+from judge_eval.exchange.row_models import MadeUp, Misfit, Values
 
 _OF_THE_TOOL = ("annotator", "annotation_id", "created_at", "updated_at", "lead_time")
 _MORE_OF_THE_TOOL = ("id", "agreement", "history")
@@ -70,33 +72,42 @@ def read(record: Values, name: str) -> Iterator[Values | str]:
 
 
 def _minimal(record: Values) -> Iterator[Values | str]:
-    names = [*record]
     data = _with_items({it: raw for it, raw in record.items() if it not in _OF_THE_TOOL})
     sides = sides_in(data)
-    if names != sorted(names) and "id" in names and "annotator" in names:
-        given = names[names.index("id") + 1 : names.index("annotator")]
-    else:
-        no_answers = {
-            *_OF_THE_TOOL,
-            *_MORE_OF_THE_TOOL,
-            *PROMPTS,
-            *OUTPUTS,
-            *sides,
-            "model",
-            "items",
-        }
-        given = [
-            it
-            for it in names
-            if it not in no_answers and "model" not in it and _is_short(record[it])
-        ]
     result = [
         {"from_name": it, "value": value}
-        for it in given
+        for it in _answered(record, sides)
         if (value := _value(record[it])) is not None
     ]
     who, at = {"voter": _person(record["annotator"])}, record.get("created_at")
     yield from statements(record.get("id"), data, sides, who, _answers(result), voted_at=at)
+
+
+def _answered(record: Values, sides: Sequence[str]) -> Sequence[str]:
+    """Return the names of the answers; raises Misfit where nothing tells them from the data."""
+    names, texts = [*record], {*PROMPTS, *OUTPUTS, *sides}
+    data = {*_OF_THE_TOOL, *_MORE_OF_THE_TOOL, *texts, "model", "items"}
+    data |= {it for it in names if "model" in it or not _is_short(record[it])}
+    if names == sorted(names) or not {"id", "annotator"} <= record.keys():
+        given = [it for it in names if it not in data]
+        doubtful = [it for it in given if not isinstance(parsed(record[it]), list | dict)][1:]
+    else:
+        before, behind = names[: names.index("id")], names[names.index("id") + 1 :]
+        behind = behind[: behind.index("annotator")]
+        # A free text may be called as an output is.
+        outputs = () if {*before} & {*OUTPUTS} else OUTPUTS
+        if before and not {*PROMPTS, *sides, *outputs} & {*behind}:
+            return behind
+        # The data has an `id` of its own, so some of it stands behind that, and then the answers.
+        ends = [place for place, it in enumerate(behind, start=1) if it in data]
+        given = behind[max(ends, default=0) :]
+        doubtful = list(takewhile(lambda it: not isinstance(record[it], list | dict), given))
+        if len(doubtful) == 1 and (not ends) == (len(given) > 1):
+            return given if ends else given[1:]
+    if doubtful:
+        why = "export as JSON, or map the columns: which are answers and which data is not said"
+        raise Misfit(", ".join(given), why)
+    return given
 
 
 def _is_short(raw: object) -> bool:
@@ -133,7 +144,9 @@ def _person(by: object) -> str:
     """Return who annotated: a number, or an object with an address."""
     if isinstance(by, dict):
         by = by.get("email") or by.get("id")
-    return f"annotator {by}" if isinstance(by, int) else str(by or "annotator")
+    if not by or str(by).isdigit():
+        return MadeUp(f"annotator {by or ''}".strip())
+    return str(by)
 
 
 def _compared(statements: Sequence[Values]) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from typing import BinaryIO, TypeAlias
 from humanjudge.lib.strict_json import NotJson, loads
 from judge_eval.exchange.formats.shapes import content_of, nested_as, objects, parsed, single
 from judge_eval.exchange.mapping import own_rows, rows_of
-from judge_eval.exchange.row_models import Item, Values
+from judge_eval.exchange.row_models import Item, MadeUp, Values
 from judge_eval.exchange.sources import Record
 
 # By what a score is about and who gave it: the line of the first, and the statement.
@@ -63,7 +63,7 @@ def _add(together: _Together, line: int, score: Values) -> str:
     if about is None:
         return f"{label} is of no trace"
     who, answer = _score(score)
-    first = {"item": about, **who, "labels": {}}
+    first = {"item": about, "vote_kind": "graded", **who, "labels": {}}
     _, statement = together.setdefault((str(about), str(who)), (line, first))
     if answer is None or label in statement["labels"]:
         return f"{label} of {about} {'has no value' if answer is None else 'was given before'}"
@@ -85,7 +85,7 @@ def _score(score: Values) -> tuple[Values, object]:
     who = {"judge": "Langfuse evaluators"}
     author = score.get("authorUserName") or score.get("authorUserId")
     if score.get("source") == "ANNOTATION" or author:
-        who = {"voter": str(author or "annotator")}
+        who = {"voter": str(author) if author else MadeUp("annotator")}
     word, value = score.get("stringValue") or None, score.get("value")
     value = None if value == "" else value
     is_number = score.get("dataType") in (None, "NUMERIC") and value is not None

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from judge_eval.exchange.formats.shapes import content_of, filled, parsed, single
-from judge_eval.exchange.row_models import Values
+from judge_eval.exchange.row_models import MadeUp, Values
 
 
 def fits(record: Values) -> bool:
@@ -31,7 +31,7 @@ def read(record: Values, name: str) -> Iterator[Values | str]:
     statements: dict[tuple[str, str], Values] = {}
     for key, source, each in _feedback(_within(record, "feedback")):
         is_person = source.get("type") == "app"
-        who = str(source.get("user_id") or "reviewer") if is_person else "evaluators"
+        who = str(source.get("user_id") or "") or MadeUp("reviewer") if is_person else "evaluators"
         of = statements.setdefault(("voter" if is_person else "judge", who), {"labels": {}})
         score = each.get("score", each.get("value"))
         of["labels"] |= filled({key: each.get("value") if score is None else score})
@@ -39,7 +39,8 @@ def read(record: Values, name: str) -> Iterator[Values | str]:
             of.setdefault("comment" if is_person else "feedback", each["comment"])
     for (field, who), of in statements.items():
         failed = {"error": "no feedback has a value"}
-        yield item | {field: who} | (of if of["labels"] or field == "voter" else failed)
+        about = item | {"vote_kind": "graded", field: who}
+        yield about | (of if of["labels"] or field == "voter" else failed)
     if not statements:
         yield item
 

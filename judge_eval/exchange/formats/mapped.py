@@ -10,6 +10,7 @@ from functools import cache, partial
 from typing import Any, Final, NamedTuple
 
 from judge_eval.exchange.mapping import ColumnMapping, parse
+from judge_eval.exchange.row_models import MadeUp
 
 _ZERO_OR_ONE: Final = {"0": "A", "1": "B"}
 _GOOD_OR_BAD: Final = {
@@ -32,7 +33,7 @@ def _by(who: str, prompt: str, *outputs: str, **more: Any) -> Callable[[], Colum
     """Return a mapping whose votes are all by one voter, or by those whom a column names."""
     names = ("output_a", "output_b") if len(outputs) == 2 else ("output",)
     texts = {"kind": {"value": "text"}, "prompt": prompt} | dict(zip(names, outputs, strict=True))
-    return cache(partial(parse, texts | {"voter": {"value": who}} | more))
+    return cache(partial(parse, texts | {"voter": {"value": MadeUp(who)}} | more))
 
 
 FORMATS: Final = (

@@ -19,10 +19,10 @@ from humanjudge.lib.strict_json import Cursor, NotJson, loads
 from judge_eval.exchange.containers import format_of
 from judge_eval.exchange.formats import shapes
 from judge_eval.exchange.mapping import rows_of
-from judge_eval.exchange.row_models import Item, JudgeOrder, Misfit, Values, checked, plain
+from judge_eval.exchange.row_models import Item, JudgeOrder, MadeUp, Misfit, Values, checked, plain
 from judge_eval.exchange.sources import Record
 
-VOTER = "pathscore"
+VOTER = MadeUp("pathscore")
 FITS = (
     ("generation_a_id", "generation_b_id", "judge_model"),
     *(("verdicts", "human_winner"), ("verdicts", "gen_a_id")),

@@ -29,6 +29,7 @@ def read(record: Values, name: str) -> Iterator[Values]:
         answer |= {f"score_{it}": _number(record.get(f"orig_score_{it.upper()}")) for it in "ab"}
     else:
         item = single(*need(record, f"{prefix}instruction", f"{prefix}response"))
+        item["vote_kind"] = "rating"
         answer = verdict_of(_number(record[f"{prefix}score"]), "score")
     yield item | judge | filled(answer)
 

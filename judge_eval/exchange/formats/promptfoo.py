@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from judge_eval.exchange.formats.shapes import content_of, single
-from judge_eval.exchange.row_models import Misfit, Values
+from judge_eval.exchange.row_models import MadeUp, Misfit, Values
 
 HUMAN = "human"
 _BY_HAND = "Manual result"
@@ -52,7 +52,7 @@ def _answer(kind: str, who: str, part: Values, comment: object) -> Values:
     if kind == HUMAN:
         is_between = isinstance(score, float) and 0 < score < 1
         vote = score if is_between else answer
-        return {"voter": HUMAN, "vote": vote, "comment": part.get("comment") or comment}
+        return {"voter": MadeUp(HUMAN), "vote": vote, "comment": part.get("comment") or comment}
     return {"judge": who, "verdict": answer, "feedback": part.get("reason") or None}
 
 

@@ -6,8 +6,8 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import connection
 
-from judge_eval.objects import NOT_COVERED
 from reports.report.bundle import NotVerified, verify
+from reports.report.not_covered import NOT_COVERED
 from voting.models import Project
 
 
@@ -48,5 +48,5 @@ class Command(BaseCommand):
         for gap in gaps:
             self.stdout.write(f"Not compared: {gap}.")
         self.stdout.write("Not covered by any ledger:")
-        for what in NOT_COVERED:
-            self.stdout.write(f"- {what}")
+        for not_covered in NOT_COVERED:
+            self.stdout.write(f"- {not_covered.subject}")

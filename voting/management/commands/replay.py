@@ -37,6 +37,8 @@ class Command(BaseCommand):
     def _replay(self, project: Project, *, check: bool, chain: bool) -> int:
         """Return how many differences are left."""
         differences = ledger.replay(project, write=not check)
+        if check:
+            differences += ledger.stored_figures(project)
         if chain:
             differences = [*ledger.changed_entries(project), *differences]
         for difference in differences[:MOST_PRINTED]:
